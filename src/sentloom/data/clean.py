@@ -1,0 +1,202 @@
+"""Cleaning: a list of rules built from the settings, applied batch by batch, each with a count of what it did."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sentloom.data.columns import Seen, Texts, any_sentence, flat, hashes, identical, joined, mask, refill, walk
+from sentloom.data.dataset import Dataset
+from sentloom.data.near_duplicates import check_threshold, first_of_group
+from sentloom.data.scratch import keep_rows, scratch_table
+from sentloom.data.scripts import word_counts
+from sentloom.data.shapes import COLUMNS, Shape, text_columns
+from sentloom.errors import InputError
+
+WHITE_SPACE = r"[\s\p{Z}\p{Cc}]+"
+UNTIDY = r"[\p{Cc}\p{Zl}\p{Zp}]|[^\P{Z} ]|  |^ | $"  # any white space but one plain space between two words
+CHANGED, DROPPED = "changed", "dropped"
+
+
+@dataclass(frozen=True)
+class CleanSettings:
+    """Which rules run. A sentence that is empty in the end is never kept.
+
+    Words are counted by a rule that holds for scripts without spaces too (`scripts.word_counts`).
+    """
+
+    nfc: bool = True
+    white_space: bool = True  # runs of white space and control characters become one space; none at the ends
+    min_words: int | None = None
+    max_words: int | None = None
+    min_characters: int | None = None
+    max_characters: int | None = None
+    identical_sides: bool = True  # pairs and parallel: drop rows whose two sides are the same
+    duplicates: bool = True  # drop rows that repeat an earlier one in all columns of the shape
+    near_duplicates: float | None = None  # drop rows at least so close (Jaccard) to an earlier one; 0.8 is usual
+    seed: int = 0  # of the search for near duplicates
+
+    def __post_init__(self) -> None:
+        _check_limits("words", self.min_words, self.max_words)
+        _check_limits("characters", self.min_characters, self.max_characters)
+        if self.near_duplicates is not None:
+            check_threshold(self.near_duplicates)
+
+
+def _check_limits(unit: str, low: int | None, high: int | None) -> None:
+    if (low is not None and low < 0) or (high is not None and high < max(low or 0, 1)):
+        raise InputError(
+            f"cleaning, limits in {unit}",
+            f"min_{unit}={low}, max_{unit}={high}",
+            "a minimum of 0 or more, and a maximum that is at least 1 and not below the minimum",
+            "correct the limits, or leave one out.",
+        )
+
+
+@dataclass(frozen=True)
+class RuleCount:
+    """What one rule did: `effect` is "changed" or "dropped"; `example` is the place of the first row, "" if none."""
+
+    rule: str
+    effect: str
+    why: str
+    rows: int
+    example: str
+
+
+@dataclass(frozen=True)
+class CleanReport:
+    """What cleaning did. A dropped row is counted once, under the first rule that it broke."""
+
+    rows_before: int
+    rows_after: int
+    rules: tuple[RuleCount, ...]
+
+    def table(self) -> list[tuple[str, str, str, str, str]]:
+        """Rows for a table: rule, effect, number of rows, why, example."""
+        return [(count.rule, count.effect, f"{count.rows:,}", count.why, count.example) for count in self.rules]
+
+
+Work = Callable[[pa.RecordBatch], tuple[pa.RecordBatch, np.ndarray]]  # -> the batch after it, mask of rows concerned
+Test = Callable[[pa.RecordBatch], np.ndarray]  # -> mask of the rows to drop
+
+
+@dataclass
+class _Rule:
+    """A rule at work: what it does to a batch, and what it has done so far."""
+
+    name: str
+    effect: str
+    why: str
+    work: Work
+    rows: int = 0
+    example: str = ""
+
+    def count(self, dataset: Dataset, rows: np.ndarray) -> None:
+        if len(rows) and not self.rows:
+            self.example = dataset.place(int(rows[0]))
+        self.rows += len(rows)
+
+
+def clean(dataset: Dataset, settings: CleanSettings) -> tuple[Dataset, CleanReport]:
+    """The data set without what the rules drop, in its old order, and the account of each rule."""
+    rules = [*_changes(dataset.shape, settings), *_drops(dataset.shape, settings)]
+    cleaned = replace(dataset, table=scratch_table(dataset.table.schema, _cleaned(dataset, rules)))
+    counts = [RuleCount(rule.name, rule.effect, rule.why, rule.rows, rule.example) for rule in rules]
+    if settings.near_duplicates is not None:
+        cleaned, count = _without_near_duplicates(cleaned, settings.near_duplicates, settings.seed)
+        counts.append(count)
+    return cleaned, CleanReport(len(dataset), len(cleaned), tuple(counts))
+
+
+def _cleaned(dataset: Dataset, rules: list[_Rule]) -> Iterator[pa.RecordBatch]:
+    for start, rest in walk(dataset):
+        batch, rows = rest, np.arange(start, start + rest.num_rows)
+        for rule in rules:
+            batch, concerned = rule.work(batch)
+            rule.count(dataset, rows[concerned])
+            if rule.effect == DROPPED:
+                rows = rows[~concerned]
+        yield batch
+
+
+def _without_near_duplicates(dataset: Dataset, threshold: float, seed: int) -> tuple[Dataset, RuleCount]:
+    keep = first_of_group(dataset, threshold, seed) == np.arange(len(dataset))
+    dropped = np.flatnonzero(~keep)
+    example = dataset.place(int(dropped[0])) if len(dropped) else ""
+    why = f"Jaccard {threshold:g} or more with a row that came before"
+    return replace(dataset, table=keep_rows(dataset.table, keep)), RuleCount(
+        "near duplicate", DROPPED, why, len(dropped), example
+    )
+
+
+def _changes(shape: Shape, settings: CleanSettings) -> Iterator[_Rule]:
+    columns = text_columns(shape)
+    if settings.nfc:
+        nfc = partial(pc.utf8_normalize, form="NFC")
+        yield _Rule("Unicode", CHANGED, "not in the composed form NFC", _changing(columns, nfc))
+    if settings.white_space:
+        yield _Rule("white space", CHANGED, "not single spaces between words", _changing(columns, tidy))
+
+
+def _drops(shape: Shape, settings: CleanSettings) -> Iterator[_Rule]:
+    columns = text_columns(shape)
+    yield _Rule("empty", DROPPED, "a sentence without text", _dropping(_outside(columns, pc.utf8_length, low=1)))
+    for unit, length in (("words", word_counts), ("characters", pc.utf8_length)):
+        if low := getattr(settings, f"min_{unit}"):
+            work = _dropping(_outside(columns, length, low=low))
+            yield _Rule("short", DROPPED, f"a sentence of fewer than {low} {unit}", work)
+        if high := getattr(settings, f"max_{unit}"):
+            work = _dropping(_outside(columns, length, high=high))
+            yield _Rule("long", DROPPED, f"a sentence of more than {high} {unit}", work)
+    if settings.identical_sides and shape in (Shape.PAIRS, Shape.PARALLEL):
+        yield _Rule(
+            "identical sides", DROPPED, "both sides are the same text", _dropping(partial(identical, columns=columns))
+        )
+    if settings.duplicates:
+        yield _Rule("duplicate", DROPPED, "the same row came before", _dropping(_repeated(COLUMNS[shape])))
+
+
+def tidy(texts: Texts) -> Texts:
+    """Runs of white space and control characters as one space, none at the ends. Most texts need nothing done."""
+    untidy = pc.match_substring_regex(texts, UNTIDY)
+    mended = pc.utf8_trim(pc.replace_substring_regex(texts.filter(untidy), WHITE_SPACE, " "), " ")
+    return pc.replace_with_mask(texts, untidy, mended)
+
+
+def _changing(columns: tuple[str, ...], change: Callable[[Texts], Texts]) -> Work:
+    def work(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, np.ndarray]:
+        concerned = np.zeros(batch.num_rows, bool)
+        for name in columns:
+            texts, owner = flat(batch.column(name))
+            changed = change(texts)
+            concerned[owner[mask(pc.not_equal(texts, changed))]] = True
+            place = batch.schema.get_field_index(name)
+            batch = batch.set_column(place, batch.schema.field(place), refill(batch.column(name), changed))
+        return batch, concerned
+
+    return work
+
+
+def _dropping(test: Test) -> Work:
+    def work(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, np.ndarray]:
+        bad = test(batch)
+        return (batch.filter(pa.array(~bad)) if bad.any() else batch), bad
+
+    return work
+
+
+def _outside(columns: tuple[str, ...], length: Callable[[Texts], pa.Array], low: int = 0, high: float = np.inf) -> Test:
+    def outside(texts: Texts) -> np.ndarray:
+        lengths = np.asarray(length(texts))
+        return (lengths < low) | (lengths > high)
+
+    return partial(any_sentence, columns=columns, test=outside)
+
+
+def _repeated(columns: tuple[str, ...]) -> Test:
+    seen = Seen()
+    return lambda batch: seen.repeats(hashes(joined(batch, columns)))

@@ -1,0 +1,114 @@
+"""Text columns of a data set: walked batch by batch, list columns flattened and put back, rows joined and hashed."""
+
+from collections.abc import Callable, Iterator
+from hashlib import blake2b
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sentloom.data.dataset import Dataset
+from sentloom.data.scratch import BATCH_ROWS
+
+Texts: TypeAlias = pa.LargeStringArray
+SEPARATOR = pa.scalar("\0", pa.large_string())  # readers refuse NUL, so joined cells stay distinct
+
+
+def walk(dataset: Dataset, columns: tuple[str, ...] | None = None) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The data set as (number of the first row, batch), in constant memory."""
+    table = dataset.table if columns is None else dataset.table.select(list(columns))
+    start = 0
+    for batch in table.to_batches(max_chunksize=BATCH_ROWS):
+        yield start, batch
+        start += batch.num_rows
+
+
+def is_list(column: pa.Array) -> bool:
+    """Whether a cell holds several sentences (`negatives`)."""
+    return bool(pa.types.is_list(column.type))
+
+
+def flat(column: pa.Array) -> tuple[Texts, np.ndarray]:
+    """A column's sentences, and for each of them its row in the batch."""
+    if is_list(column):
+        return column.flatten(), pc.list_parent_indices(column).to_numpy()
+    return column, np.arange(len(column))
+
+
+def refill(column: pa.Array, texts: Texts) -> pa.Array:
+    """The column with other sentences, as many and in the same order."""
+    if not is_list(column):
+        return texts
+    offsets = pc.subtract(column.offsets, column.offsets[0])  # a slice of a list column keeps its parent's offsets
+    return pa.ListArray.from_arrays(offsets, texts, type=column.type)
+
+
+def mask(values: pa.BooleanArray) -> np.ndarray:
+    """Arrow's bits as numpy's bytes."""
+    return np.asarray(values.to_numpy(zero_copy_only=False))
+
+
+def any_sentence(batch: pa.RecordBatch, columns: tuple[str, ...], test: Callable[[Texts], np.ndarray]) -> np.ndarray:
+    """For each row, whether the test holds for one of its sentences."""
+    found = np.zeros(batch.num_rows, bool)
+    for name in columns:
+        texts, owner = flat(batch.column(name))
+        found[owner[test(texts)]] = True
+    return found
+
+
+def identical(batch: pa.RecordBatch, columns: tuple[str, ...]) -> np.ndarray:
+    """For each row, whether the first two columns hold the same text."""
+    return mask(pc.equal(batch.column(columns[0]), batch.column(columns[1])))
+
+
+def as_text(column: pa.Array) -> Texts:
+    """One string a cell: a list's sentences joined, numbers written out."""
+    return pc.binary_join(column, SEPARATOR) if is_list(column) else column.cast(pa.large_string())
+
+
+def joined(batch: pa.RecordBatch, columns: tuple[str, ...]) -> Texts:
+    """One string a row, equal for two rows exactly if all the named cells are."""
+    cells = [as_text(batch.column(name)) for name in columns]
+    return pc.binary_join_element_wise(*cells, SEPARATOR, null_handling="replace")
+
+
+def hashes(texts: Texts) -> np.ndarray:
+    """A 64-bit hash of each text. Ten million distinct texts meet by chance once in 400,000 runs."""
+    cells = texts.cast(pa.large_binary()).to_pylist()
+    return np.frombuffer(b"".join([blake2b(cell, digest_size=8).digest() for cell in cells]), np.uint64)
+
+
+def among(values: np.ndarray, ordered: np.ndarray) -> np.ndarray:
+    """For each value, whether it is one of `ordered`, which is sorted."""
+    if len(ordered) == 0:
+        return np.zeros(len(values), bool)
+    spot = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
+    return np.asarray(ordered[spot] == values)
+
+
+class Seen:
+    """A growing set of hashes, 8 bytes each: sorted runs that are merged when they are of like size."""
+
+    def __init__(self) -> None:
+        self._runs: list[np.ndarray] = []
+
+    def repeats(self, values: np.ndarray) -> np.ndarray:
+        """For each value, whether it came before, here or in an earlier call; all of them are remembered."""
+        distinct, first, inverse = np.unique(values, return_index=True, return_inverse=True)
+        known = np.zeros(len(distinct), bool)
+        for run in self._runs:
+            known |= among(distinct, run)
+        self._remember(distinct[~known])
+        again = first[inverse] != np.arange(len(values))
+        return np.asarray(known[inverse] | again)
+
+    def _remember(self, run: np.ndarray) -> None:
+        if len(run) == 0:
+            return
+        self._runs.append(run)
+        while len(self._runs) > 1 and len(self._runs[-2]) <= 2 * len(self._runs[-1]):
+            merged = np.concatenate([self._runs.pop(), self._runs.pop()])
+            merged.sort(kind="stable")  # linear on two sorted runs
+            self._runs.append(merged)

@@ -1,0 +1,78 @@
+"""A data set: one shape, one memory-mapped Arrow table, and for each row the file and line that it came from."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sentloom.data.scratch import keep_rows
+from sentloom.data.shapes import Shape, text_columns
+
+FILE, LINE = "_file", "_line"  # the two columns of origin: index into `files`, and line (parquet: row) from 1
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Rows of one shape. `table` has the shape's canonical columns, those kept on request, and the origin."""
+
+    shape: Shape
+    table: pa.Table
+    files: tuple[str, ...]
+    place_name: str  # "line", or "row" for sources without lines
+    sha256: str  # of the bytes that were read
+    used: Mapping[str, str] = field(default_factory=dict)  # canonical column -> the source's own name for it
+    ignored: tuple[str, ...] = ()  # the source's other columns
+    skipped: Mapping[str, int] = field(default_factory=dict)  # what was passed over, counted: "blank lines" ...
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """One column, lazily: nothing is copied out of the map."""
+        return self.table.column(name)
+
+    @cached_property
+    def _parts(self) -> tuple[npt.NDArray[np.int64], dict[str, list[pa.Array]]]:
+        """The row at which each batch starts, and each column's arrays (origin left out)."""
+        batches = self.table.to_batches()
+        starts = np.cumsum([0, *(batch.num_rows for batch in batches)])
+        names = [name for name in self.table.column_names if name not in (FILE, LINE)]
+        return starts, {name: [batch.column(name) for batch in batches] for name in names}
+
+    def take(self, rows: Sequence[int] | npt.NDArray[np.integer[Any]]) -> dict[str, list[Any]]:
+        """The given rows as plain Python values, one list a column (origin left out).
+
+        Cell by cell: Arrow's own take joins all chunks of a list column first, which copies the whole column.
+        """
+        at = np.asarray(rows, np.int64)
+        if at.size and (at.min() < 0 or at.max() >= len(self)):
+            raise IndexError(f"rows must be from 0 to {len(self) - 1}")
+        starts, columns = self._parts
+        batch = np.searchsorted(starts, at, side="right") - 1
+        cells = list(zip(batch.tolist(), (at - starts[batch]).tolist(), strict=True))
+        return {name: [arrays[i][j].as_py() for i, j in cells] for name, arrays in columns.items()}
+
+    def place(self, row: int) -> str:
+        """Where a row came from, for people: "faq.csv, line 17"."""
+        file = self.files[self.table.column(FILE)[row].as_py()]
+        return f"{file}, {self.place_name} {self.table.column(LINE)[row].as_py()}"
+
+    def select(self, keep: npt.NDArray[np.bool_]) -> "Dataset":
+        """The rows where the mask `keep` is true, again memory-mapped."""
+        return replace(self, table=keep_rows(self.table, keep))
+
+    def sentences(self) -> Iterator[tuple[int, str, str]]:
+        """Every sentence as (row, column, text), row by row, in constant memory."""
+        names = text_columns(self.shape)
+        row = 0
+        for batch in self.table.select(list(names)).to_batches():
+            columns = [batch.column(name).to_pylist() for name in names]
+            for cells in zip(*columns, strict=True):
+                for name, cell in zip(names, cells, strict=True):
+                    for text in cell if isinstance(cell, list) else [cell]:
+                        yield row, name, text
+                row += 1

@@ -1,0 +1,102 @@
+"""What there is to read under a name: a file, a folder of files, a saved data set, or a data set on the hub."""
+
+import json
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from sentloom.errors import InputError, MissingPart
+
+LINE_KINDS = ("txt", "csv", "tsv", "jsonl")  # these also with .gz
+WANTED = "a file of the kind txt, csv, tsv, jsonl (each also .gz) or parquet, or a folder of such files"
+HUB_FORM = "owner/name[/configuration][@revision][:split]"
+HUB_NAME = re.compile(r"(\w[\w.-]*/\w[\w.-]*)(?:/([\w.-]+))?(?:@([\w.-]+))?(?::([\w.-]+))?", re.ASCII)
+
+
+class Input(NamedTuple):
+    """One thing to read: its name for people, its kind, and the files it is in (several only for `arrow`)."""
+
+    name: str
+    kind: str
+    paths: tuple[Path, ...]
+
+    @property
+    def place_name(self) -> str:
+        """What its rows are counted by."""
+        return "line" if self.kind in LINE_KINDS else "row"
+
+
+def find_inputs(path: str | Path) -> list[Input]:
+    """The inputs under a path that is there, else under a name on the hub."""
+    local = Path(path)
+    try:
+        if local.is_dir():
+            return _folder(local)
+        exists = local.exists()
+    except OSError as error:
+        found = f"a path that cannot be read ({error.strerror})"
+        raise InputError(str(path), found, WANTED, "check the path and its permissions") from error
+    kind = _kind(local)
+    if exists and not kind:
+        raise InputError(str(path), f"the extension {local.suffix!r}", WANTED, "rename or convert the file")
+    if exists and kind:
+        return [Input(str(path), kind, (local,))]
+    if kind or not HUB_NAME.fullmatch(str(path)):
+        raise InputError(str(path), "no such file or folder", WANTED, "check the path")
+    return [_hub(str(path))]
+
+
+def _kind(path: Path) -> str | None:
+    name = path.name.lower()
+    kind = Path(name.removesuffix(".gz")).suffix.removeprefix(".")
+    return kind if kind in LINE_KINDS or name.endswith(".parquet") else None
+
+
+def _folder(folder: Path) -> list[Input]:
+    """The data files in a folder, by name; hidden files, other files and folders in it are left alone."""
+    if (folder / "state.json").exists() and (folder / "dataset_info.json").exists():
+        return [_saved(folder)]
+    if (folder / "dataset_dict.json").exists():
+        splits = ", ".join(sorted(split.parent.name for split in folder.glob("*/state.json")))
+        raise InputError(str(folder), f"a saved data set with the splits {splits}", "one split", "name its folder")
+    paths = [path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith(".")]
+    inputs = [Input(str(path), kind, (path,)) for path in paths if (kind := _kind(path))]
+    kinds = {entry.kind for entry in inputs}
+    if len(kinds) != 1:
+        found = f"files of the kinds {', '.join(sorted(kinds))}" if kinds else "a folder without data files"
+        raise InputError(str(folder), found, "data files, all of one kind", "read one kind at a time: name the files")
+    return inputs
+
+
+def _saved(folder: Path) -> Input:
+    """A folder made by `save_to_disk`: Arrow streams that its state names."""
+    try:
+        state = json.loads((folder / "state.json").read_text("utf-8"))
+        paths = tuple(folder / part["filename"] for part in state["_data_files"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            str(folder / "state.json"), str(error), "a list of data files", "save the data anew"
+        ) from error
+    return Input(str(folder), "arrow", paths)
+
+
+def _hub(name: str) -> Input:
+    """A split of a data set on the hub, by default `train`, fetched into the cache of the `datasets` package."""
+    match = HUB_NAME.fullmatch(name)
+    assert match is not None
+    repository, configuration, revision, split = match.groups()
+    try:
+        from datasets import load_dataset
+    except ImportError as error:
+        next_step = 'check the path, or for a hub name: pip install "sentloom[hub]"'
+        raise MissingPart(
+            name, "no such path, and no package `datasets`", "a path, or the package", next_step
+        ) from error
+    try:
+        data = load_dataset(repository, configuration, revision=revision, split=split or "train")
+    except Exception as error:  # the package and the network raise errors of many kinds; all mean the same here
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        found = f"neither a path that exists nor a data set that the hub gives ({reason})"
+        next_step = "check the path; for a hub name check the network, the name and its split"
+        raise InputError(name, found, f"{WANTED}, or {HUB_FORM}", next_step) from error
+    return Input(name, "arrow", tuple(Path(part["filename"]) for part in data.cache_files))

@@ -1,0 +1,204 @@
+"""Leaks: evaluation sentences and pairs that stand in the training data, be it in another form of writing.
+
+Every sentence is hashed in several forms, from the text as it is to bare letters and digits. The training data is
+read once and only its hash in the barest form is looked up; the finer forms are for the few that are found.
+"""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sentloom.data.columns import Texts, among, flat, hashes, walk
+from sentloom.data.dataset import Dataset
+from sentloom.data.shapes import text_columns
+
+SPACES = r"[\s\p{Z}\p{Cc}\p{Cf}]+"
+SPACES_AND_PUNCTUATION = r"[\s\p{Z}\p{Cc}\p{Cf}\p{P}`]+"  # the backtick is a symbol to Unicode, a quote to treebanks
+ORDERED = np.uint64(0x9E3779B97F4A7C15)  # makes the hash of (a, b) another than that of (b, a)
+
+
+class Kind(StrEnum):
+    """In what an evaluation sentence differs from the training sentence, or which way round a whole pair stands."""
+
+    EXACT = "exact"
+    UNICODE = "Unicode form"
+    SPACING = "spacing"
+    CASE = "case"
+    PUNCTUATION = "punctuation"  # and spacing, which goes with it
+    MIXED = "mixed"  # case, and spacing or punctuation
+    PAIR = "pair"
+    SWAPPED = "swapped pair"
+
+
+SENTENCE_KINDS = (Kind.EXACT, Kind.UNICODE, Kind.SPACING, Kind.CASE, Kind.PUNCTUATION, Kind.MIXED)
+PAIR_KINDS = (Kind.PAIR, Kind.SWAPPED)
+
+
+@dataclass(frozen=True)
+class Leak:
+    """One evaluation sentence (or pair) and the first training row that has it in the nearest form."""
+
+    kind: Kind
+    text: str
+    evaluation: str
+    training: str
+
+
+@dataclass(frozen=True)
+class Leaks:
+    """All leaks counted, the first of each kind kept. A pair that leaks counts besides its two sentences."""
+
+    counts: dict[Kind, int]
+    kept: tuple[Leak, ...]
+    sentences: int  # in the evaluation data
+    pairs: int
+    training_rows: np.ndarray  # every training row with an evaluation sentence in it, in order
+
+    @property
+    def leaked_sentences(self) -> int:
+        """Evaluation sentences found in the training data, in whatever form."""
+        return sum(self.counts.get(kind, 0) for kind in SENTENCE_KINDS)
+
+    @property
+    def leaked_pairs(self) -> int:
+        """Evaluation pairs found whole in the training data."""
+        return sum(self.counts.get(kind, 0) for kind in PAIR_KINDS)
+
+
+@dataclass(frozen=True)
+class _Column:
+    """The sentences of one text column of a batch, with their rows in the data set and their barest hashes."""
+
+    rows: np.ndarray
+    texts: Texts
+    keys: np.ndarray
+
+
+@dataclass(frozen=True)
+class _Items:
+    """Sentences or pairs: their rows, and one hash for each kind of leak, nearest kind first [kinds, items]."""
+
+    rows: np.ndarray
+    hashes: np.ndarray
+    texts: Sequence[str] = ()  # of evaluation items only: training data is too large to hold
+
+
+def find_leaks(train: Dataset, evals: Sequence[Dataset], keep: int = 1000) -> Leaks:
+    """Look for the sentences and pairs of the evaluation sets in the training data; `keep` leaks of each kind."""
+    sentences, pairs = [_sentences(part) for part in evals], [_pairs(part) for part in evals]
+    found_sentences, found_pairs = _training_items(train, _lookup(sentences), _lookup(pairs))
+    counts: Counter[Kind] = Counter()
+    kept: list[Leak] = []
+    for items, found, kinds in ((sentences, found_sentences, SENTENCE_KINDS), (pairs, found_pairs, PAIR_KINDS)):
+        for dataset, wanted in zip(evals, items, strict=True):
+            for kind, item, row in _matches(wanted, found, kinds):
+                if counts[kind] < keep:
+                    kept.append(Leak(kind, wanted.texts[item], dataset.place(int(wanted.rows[item])), train.place(row)))
+                counts[kind] += 1
+    rows = np.unique(np.concatenate([found_sentences.rows, found_pairs.rows]))
+    return Leaks(dict(counts), tuple(kept), _total(sentences), _total(pairs), rows)
+
+
+def _total(items: list[_Items]) -> int:
+    return sum(len(part.rows) for part in items)
+
+
+def _matches(wanted: _Items, found: _Items, kinds: Sequence[Kind]) -> Iterator[tuple[Kind, int, int]]:
+    """Each wanted item that was found, under the nearest kind: (kind, item, training row)."""
+    match = np.full(len(wanted.rows), -1)
+    for kind, values, training in zip(kinds, wanted.hashes, found.hashes, strict=True):
+        distinct, first = np.unique(training, return_index=True)
+        new = np.flatnonzero((match < 0) & among(values, distinct))
+        match[new] = found.rows[first[np.searchsorted(distinct, values[new])]]
+        for item in new:
+            yield kind, int(item), int(match[item])
+
+
+def _columns(dataset: Dataset) -> Iterator[list[_Column]]:
+    """The text columns, batch by batch."""
+    for start, batch in walk(dataset, text_columns(dataset.shape)):
+        flattened = [flat(column) for column in batch.columns]
+        yield [_Column(start + owner, texts, hashes(_bare(_folded(texts)))) for texts, owner in flattened]
+
+
+def _pairings(columns: list[_Column]) -> Iterator[tuple[_Column, np.ndarray, np.ndarray, np.ndarray]]:
+    """The first column with each other one: (that column, partner of each of its sentences, hash, hash swapped)."""
+    first, *others = columns
+    for other in others:
+        partner = other.rows - first.rows[0]
+        keys = first.keys[partner]
+        yield other, partner, keys * ORDERED + other.keys, other.keys * ORDERED + keys
+
+
+def _sentences(dataset: Dataset) -> _Items:
+    parts = [
+        _Items(column.rows, forms(column.texts), column.texts.to_pylist())
+        for columns in _columns(dataset)
+        for column in columns
+    ]
+    return _in_order(parts, SENTENCE_KINDS)
+
+
+def _pairs(dataset: Dataset) -> _Items:
+    parts = []
+    for columns in _columns(dataset):
+        first = columns[0].texts.to_pylist()
+        for other, partner, forward, _ in _pairings(columns):
+            texts = [f"{first[place]} | {text}" for place, text in zip(partner, other.texts.to_pylist(), strict=True)]
+            parts.append(_Items(other.rows, np.stack([forward, forward]), texts))
+    return _in_order(parts, PAIR_KINDS)
+
+
+def _training_items(train: Dataset, sentence_keys: np.ndarray, pair_keys: np.ndarray) -> tuple[_Items, _Items]:
+    """What of the training data has one of the keys, in one pass over it."""
+    sentences, pairs = [], []
+    for columns in _columns(train):
+        for column in columns:
+            hit = among(column.keys, sentence_keys)
+            sentences.append(_Items(column.rows[hit], forms(column.texts.filter(pa.array(hit)))))
+        for other, _, forward, swapped in _pairings(columns):
+            hit = among(forward, pair_keys) | among(swapped, pair_keys)
+            pairs.append(_Items(other.rows[hit], np.stack([forward[hit], swapped[hit]])))
+    return _in_order(sentences, SENTENCE_KINDS), _in_order(pairs, PAIR_KINDS)
+
+
+def _lookup(items: list[_Items]) -> np.ndarray:
+    """The barest hashes of all items, sorted."""
+    return np.unique(np.concatenate([np.empty(0, np.uint64), *(part.hashes[-1] for part in items)]))
+
+
+def _in_order(parts: list[_Items], kinds: Sequence[Kind]) -> _Items:
+    """All parts as one, sorted by row."""
+    rows = np.concatenate([np.empty(0, np.int64), *(part.rows for part in parts)])
+    values = np.concatenate([np.empty((len(kinds), 0), np.uint64), *(part.hashes for part in parts)], axis=1)
+    texts = [text for part in parts for text in part.texts]
+    order = np.argsort(rows, kind="stable")
+    return _Items(rows[order], values[:, order], [texts[place] for place in order] if texts else ())
+
+
+def forms(texts: Texts) -> np.ndarray:
+    """The hashes of each sentence in the form that each of SENTENCE_KINDS compares: [kinds, sentences].
+
+    Two sentences that are equal in one form are equal in the last, which is therefore enough to look them up by.
+    """
+    plain = pa.array([unicodedata.normalize("NFKC", text) for text in texts.to_pylist()], pa.large_string())
+    folded = _folded(texts)
+    spaceless = pc.replace_substring_regex(plain, SPACES, "")
+    return np.stack([hashes(form) for form in (texts, plain, spaceless, folded, _bare(plain), _bare(folded))])
+
+
+def _folded(texts: Texts) -> Texts:
+    return pa.array([unicodedata.normalize("NFKC", text).casefold() for text in texts.to_pylist()], pa.large_string())
+
+
+def _bare(texts: Texts) -> Texts:
+    """Without spaces and punctuation, but punctuation stays where there is nothing else."""
+    bare = pc.replace_substring_regex(texts, SPACES_AND_PUNCTUATION, "")
+    empty = pc.equal(bare, "")
+    return pc.replace_with_mask(bare, empty, pc.replace_substring_regex(texts.filter(empty), SPACES, ""))

@@ -1,0 +1,239 @@
+"""Near duplicates: MinHash signatures of character shingles, banded; candidates verified by their exact Jaccard.
+
+Rows are alike if in every text column the Jaccard index of the two shingle sets reaches the threshold, and if
+label and score are the same. Case is ignored. A shingle is five characters, so that no script needs words marked.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sentloom.data.columns import Texts, as_text, hashes, joined, walk
+from sentloom.data.dataset import Dataset
+from sentloom.data.scratch import scratch_table, take_rows
+from sentloom.data.shapes import COLUMNS, text_columns
+from sentloom.errors import InputError
+
+SHINGLE = 5
+LOWEST_THRESHOLD = 0.3  # below it nearly every two sentences of a language are candidates
+RECALL = 0.999  # of a pair exactly at the threshold
+HASHES = 128  # in a signature
+SIGNED_ROWS = 1 << 10  # the shingles of so many sentences stay in the processor's cache
+VERIFIED_PAIRS = 1 << 13
+WINDOW = 8  # candidates of a row in one bucket
+ODD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: spreads small numbers
+
+
+def check_threshold(threshold: float) -> None:
+    """Refuse a threshold that cannot be searched for."""
+    if not LOWEST_THRESHOLD <= threshold <= 1:
+        raise InputError(
+            "near duplicates, threshold",
+            f"{threshold}",
+            f"a Jaccard index between {LOWEST_THRESHOLD} and 1",
+            "try 0.8: about one word in ten differs.",
+        )
+
+
+def first_of_group(dataset: Dataset, threshold: float, seed: int = 0) -> np.ndarray:
+    """For each row the first row of its group, where groups are the rows connected by likeness: [rows]."""
+    check_threshold(threshold)
+    if len(dataset) < 2:
+        return np.arange(len(dataset))
+    bands, rows = banding(threshold)
+    table = scratch_table(_schema(bands), _signed(dataset, bands, rows, seed))
+    columns = [column.to_numpy() for column in table.columns]
+    pairs = candidate_pairs(columns[:bands], columns[bands:], most_different_bits(threshold))
+    return connect(len(dataset), pairs[_alike(dataset, pairs, threshold)])
+
+
+def coordinated_sample(dataset: Dataset, size: int, seed: int = 0) -> np.ndarray:
+    """About `size` rows, in order, such that like rows are mostly taken or left together.
+
+    A plain random sample would part nearly every two of them. Here a row is taken by its least shingle hash, which
+    two rows share with a probability equal to their Jaccard index.
+    """
+    if len(dataset) <= size:
+        return np.arange(len(dataset))
+    permutation = _permutations(1, seed)
+    least = [_row_signatures(batch, *permutation)[0] for _, batch in walk(dataset, text_columns(dataset.shape))]
+    draw = mix(np.concatenate(least).astype(np.uint64))
+    return np.flatnonzero(draw < np.uint64(size / len(dataset) * 2**64))
+
+
+def banding(threshold: float) -> tuple[int, int]:
+    """Number of bands and hashes in each: as many hashes in a band (the fewer candidates) as RECALL permits."""
+    choices = [(_bands_needed(threshold**rows), rows) for rows in range(1, HASHES + 1)]
+    return max((choice for choice in choices if math.prod(choice) <= HASHES), key=itemgetter(1))
+
+
+def _bands_needed(shared: float) -> int:
+    """How many bands find a pair with probability RECALL, if one band finds it with probability `shared`."""
+    return 1 if shared == 1 else math.ceil(math.log1p(-RECALL) / math.log1p(-shared))
+
+
+def mix(values: np.ndarray) -> np.ndarray:
+    """Spread every bit of 64 over all of them (the finaliser of splitmix64), in place."""
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        values ^= values >> np.uint64(shift)
+        values *= np.uint64(factor)
+    values ^= values >> np.uint64(31)
+    return values
+
+
+def shingles(texts: Texts) -> tuple[np.ndarray, np.ndarray]:
+    """The hash of each shingle of each text [shingles], and where a text's begin [texts]; a short text is padded."""
+    padded = pc.utf8_rpad(pc.utf8_lower(texts), width=SHINGLE, padding="\0")
+    points = np.frombuffer("".join(padded.to_pylist()).encode("utf-32-le"), np.uint32).astype(np.uint64)
+    windows = max(len(points) - SHINGLE + 1, 0)
+    values = np.zeros(windows, np.uint64)
+    for place in range(SHINGLE):  # a polynomial in ODD, modulo 2^64
+        values *= ODD
+        values += points[place : place + windows]
+    lengths = pc.utf8_length(padded).to_numpy()
+    ends = np.cumsum(lengths)
+    inside = np.ones(len(points), bool)  # windows that do not run over into the next text
+    for place in range(1, SHINGLE):
+        inside[ends - place] = False
+    return mix(values[inside[:windows]]), ends - lengths - np.arange(len(texts)) * (SHINGLE - 1)
+
+
+def signatures(values: np.ndarray, starts: np.ndarray, factors: np.ndarray, terms: np.ndarray) -> np.ndarray:
+    """The least hash of each text under each permutation x -> factor * x + term modulo 2^32: [permutations, texts]."""
+    short = (values >> np.uint64(32)).astype(np.uint32)
+    permuted = np.empty_like(short)
+    least = np.empty((len(factors), len(starts)), np.uint32)
+    for number, (factor, term) in enumerate(zip(factors, terms, strict=True)):
+        np.multiply(short, factor, out=permuted)
+        permuted += term
+        np.minimum.reduceat(permuted, starts, out=least[number])
+    return least
+
+
+def _permutations(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    factors, terms = np.random.default_rng(seed).integers(0, 1 << 32, (2, count), np.uint32)
+    return factors | np.uint32(1), terms  # an odd factor permutes
+
+
+def _signed(dataset: Dataset, bands: int, rows: int, seed: int) -> Iterator[pa.RecordBatch]:
+    """For each row one number a band, of which like rows probably share one, and its sketch."""
+    factors, terms = _permutations(HASHES, seed)
+    for _, batch in walk(dataset, text_columns(dataset.shape)):
+        for start in range(0, batch.num_rows, SIGNED_ROWS):
+            least = _row_signatures(batch.slice(start, SIGNED_ROWS), factors, terms)
+            numbers = np.zeros((bands, least.shape[1]), np.uint64)
+            for row in range(rows):
+                numbers = numbers * ODD + least[row * bands : (row + 1) * bands]
+            yield pa.record_batch([pa.array(column) for column in (*numbers, *sketch(least))], schema=_schema(bands))
+
+
+def _schema(bands: int) -> pa.Schema:
+    names = [*(f"band {number}" for number in range(bands)), *(f"sketch {number}" for number in range(HASHES // 64))]
+    return pa.schema([(name, pa.uint64()) for name in names])
+
+
+def sketch(least: np.ndarray) -> np.ndarray:
+    """One bit of each hash of a signature: [permutations, texts] -> [permutations / 64, texts]."""
+    packed = np.packbits((least & np.uint32(1)).astype(bool), axis=0)
+    return np.ascontiguousarray(packed.T).view(np.uint64).T
+
+
+def most_different_bits(threshold: float) -> float:
+    """How many bits of their sketches two texts at the threshold differ in, at the very most (four deviations).
+
+    A bit differs in half of the cases in which the hash does.
+    """
+    differing = (1 - threshold) / 2
+    return HASHES * differing + 4 * math.sqrt(HASHES * differing * (1 - differing))
+
+
+def _row_signatures(batch: pa.RecordBatch, factors: np.ndarray, terms: np.ndarray) -> np.ndarray:
+    """Signatures of whole rows, the shingles of each column being told apart: [permutations, rows].
+
+    If two rows reach the threshold in every column, they reach it in the union too, so no candidate is lost.
+    """
+    least = []
+    for number, column in enumerate(batch.columns):
+        values, starts = shingles(as_text(column))
+        least.append(signatures(mix(values + np.uint64(number)), starts, factors, terms))
+    return np.asarray(np.minimum.reduce(least))
+
+
+def candidate_pairs(bands: Sequence[np.ndarray], sketches: Sequence[np.ndarray], most_bits: float) -> np.ndarray:
+    """Distinct pairs of rows that share a band and nearly share the sketch: [pairs, 2], the lower row first."""
+    pairs = np.empty(0, np.uint64)
+    for number, band in enumerate(bands):
+        one, two = neighbours(band, bands[(number + 1) % len(bands)])
+        bits = sum(np.bitwise_count(part[one] ^ part[two]) for part in sketches)
+        one, two = one[bits <= most_bits].astype(np.uint64), two[bits <= most_bits].astype(np.uint64)
+        pairs = np.union1d(pairs, np.minimum(one, two) << np.uint64(32) | np.maximum(one, two))
+    return np.stack([pairs >> np.uint64(32), pairs & np.uint64(0xFFFFFFFF)], axis=1).astype(np.int64)
+
+
+def neighbours(band: np.ndarray, following: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of rows in one bucket of a band.
+
+    A large bucket has too many pairs to take all, so a row is paired with the WINDOW rows before it in its bucket,
+    which is sorted by the next band: rows that share two bands stand side by side.
+    """
+    order = np.argsort(band)
+    equal = band[order[1:]] == band[order[:-1]]
+    rows = order[np.append(equal, False) | np.append(False, equal)]
+    rows = rows[np.lexsort((rows, following[rows], band[rows]))]
+    pairs = [(rows[:0], rows[:0])]
+    for step in range(1, min(WINDOW, len(rows) - 1) + 1):
+        shared = band[rows[step:]] == band[rows[:-step]]
+        pairs.append((rows[:-step][shared], rows[step:][shared]))
+    one, two = zip(*pairs, strict=True)
+    return np.concatenate(one), np.concatenate(two)
+
+
+def _alike(dataset: Dataset, pairs: np.ndarray, threshold: float) -> np.ndarray:
+    """Which of the candidate pairs are alike, by their texts."""
+    names = text_columns(dataset.shape)
+    others = tuple(name for name in COLUMNS[dataset.shape] if name not in names)
+    table = dataset.table.select([*names, *others])
+    alike = np.ones(len(pairs), bool)
+    for start in range(0, len(pairs), VERIFIED_PAIRS):
+        part = slice(start, start + VERIFIED_PAIRS)
+        one, two = (_batch(take_rows(table, rows)) for rows in pairs[part].T)
+        for name in names:
+            alike[part] &= jaccard(as_text(one.column(name)), as_text(two.column(name))) >= threshold
+        if others:
+            alike[part] &= hashes(joined(one, others)) == hashes(joined(two, others))
+    return alike
+
+
+def _batch(table: pa.Table) -> pa.RecordBatch:
+    return table.combine_chunks().to_batches()[0]
+
+
+def jaccard(left: Texts, right: Texts) -> np.ndarray:
+    """The Jaccard index of the shingle sets of each two texts: [texts]."""
+    (one, one_owner), (two, two_owner) = _shingle_sets(left), _shingle_sets(right)
+    shared = np.bincount(one_owner[np.isin(one, two, assume_unique=True)], minlength=len(left))
+    sizes = np.bincount(one_owner, minlength=len(left)) + np.bincount(two_owner, minlength=len(left))
+    return shared / (sizes - shared)
+
+
+def _shingle_sets(texts: Texts) -> tuple[np.ndarray, np.ndarray]:
+    """Each text's distinct shingles, made distinct between texts as well, and the text that each belongs to."""
+    values, starts = shingles(texts)
+    owner = np.repeat(np.arange(len(texts)), np.diff(starts, append=len(values)))
+    distinct, first = np.unique(mix(values ^ (owner.astype(np.uint64) * ODD)), return_index=True)
+    return distinct, owner[first]
+
+
+def connect(size: int, pairs: np.ndarray) -> np.ndarray:
+    """The first member of each node's connected component, the pairs being the edges: [size]."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    edges = coo_array((np.ones(len(pairs), bool), tuple(pairs.T)), shape=(size, size))
+    _, component = connected_components(edges, directed=False)
+    _, first = np.unique(component, return_index=True)
+    return np.asarray(first[component])

@@ -1,0 +1,91 @@
+"""Natural language inference: what its labels are called, and triplets out of labelled pairs."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sentloom.data.dataset import FILE, LINE, Dataset
+from sentloom.data.scratch import BATCH_ROWS, scratch_table, take_rows
+from sentloom.data.shapes import COLUMNS, Shape, arrow_type, squash
+from sentloom.errors import InputError
+
+ENTAILMENT, NEUTRAL, CONTRADICTION = "entailment", "neutral", "contradiction"
+NOT_ENTAILMENT = "not_entailment"  # of two-way sets (RTE, QNLI): neutral or contradiction, not told apart
+WORDS = {
+    **dict.fromkeys(("entailment", "entails", "entail"), ENTAILMENT),
+    "neutral": NEUTRAL,
+    **dict.fromkeys(("contradiction", "contradicts", "contradictory"), CONTRADICTION),
+    **dict.fromkeys(("notentailment", "nonentailment"), NOT_ENTAILMENT),
+}
+NUMBERS = {"0": ENTAILMENT, "1": NEUTRAL, "2": CONTRADICTION}  # as in SNLI and MNLI on the hub
+NO_GOLD = ("-", "-1")  # the annotators did not agree
+
+Rows = npt.NDArray[np.int64]
+
+
+def is_nli_word(cell: object) -> bool:
+    """Whether a label is a word of NLI; numbers are not, since they may as well be scores."""
+    return isinstance(cell, str) and (cell.strip() == "-" or squash(cell) in WORDS)
+
+
+def nli_label(cell: object) -> str | None:
+    """The canonical word for a label in any case, or for 0, 1, 2; None where there is no gold label; else KeyError."""
+    text = str(cell).strip()
+    if text in NO_GOLD:
+        return None
+    return WORDS.get(text) or NUMBERS.get(text) or WORDS[squash(text)]
+
+
+def triplets_from_nli(dataset: Dataset) -> Dataset:
+    """Triplets (premise, entailed hypothesis, contradicted hypothesis).
+
+    The rule: premises in the order of their first appearance; of each, the k-th entailment in file order goes with
+    the k-th contradiction, and the shorter of the two lists decides how many triplets there are. Two premises are
+    the same when their text is. A triplet's origin is the row of its entailment.
+    """
+    if dataset.shape is not Shape.NLI:
+        raise InputError(dataset.files[0], f"the shape {dataset.shape}", "the shape nli", "give labelled NLI pairs")
+    entailed, contradicted = _matched(dataset)
+    if not len(entailed):
+        found = "no premise that has both an entailment and a contradiction"
+        next_step = "add contradictions, or read the entailments alone as pairs"
+        raise InputError(dataset.files[0], found, "at least one such premise", next_step)
+    columns = COLUMNS[Shape.TRIPLETS]
+    schema = pa.schema([*((name, arrow_type(name)) for name in columns), (FILE, pa.int32()), (LINE, pa.int64())])
+    table = scratch_table(schema, _triplets(dataset.table, entailed, contradicted, schema))
+    return replace(dataset, shape=Shape.TRIPLETS, table=table)
+
+
+def _matched(dataset: Dataset) -> tuple[Rows, Rows]:
+    """The rows of the entailments and of the contradictions that go together."""
+    premises = dataset.column("premise").dictionary_encode().unify_dictionaries()
+    codes = np.concatenate([chunk.indices.to_numpy() for chunk in premises.chunks]).astype(np.int64)
+    sides = []
+    for label in (ENTAILMENT, CONTRADICTION):
+        rows = np.flatnonzero(pc.equal(dataset.column("label"), label).to_numpy())
+        rows = rows[np.argsort(codes[rows], kind="stable")]  # by premise, then in file order
+        sides.append((rows, _keys(codes[rows], len(codes))))
+    (entailed, left), (contradicted, right) = sides
+    _, i, j = np.intersect1d(left, right, assume_unique=True, return_indices=True)
+    return entailed[i], contradicted[j]
+
+
+def _keys(codes: Rows, rows: int) -> Rows:
+    """One number for (premise, how many rows of that premise come before), for codes in ascending order."""
+    rank = np.arange(len(codes)) - np.searchsorted(codes, codes)
+    return codes * rows + rank
+
+
+def _triplets(table: pa.Table, entailed: Rows, contradicted: Rows, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for start in range(0, len(entailed), BATCH_ROWS):
+        rows = take_rows(table, entailed[start : start + BATCH_ROWS]).combine_chunks()
+        others = take_rows(table, contradicted[start : start + BATCH_ROWS]).column("hypothesis").combine_chunks()
+        negatives = pa.ListArray.from_arrays(np.arange(len(others) + 1, dtype=np.int32), others)
+        columns = [rows.column(name) for name in ("premise", "hypothesis")]
+        origin = [rows.column(name) for name in (FILE, LINE)]
+        table_part = pa.table([*columns, negatives, *origin], schema=schema)
+        yield from table_part.to_batches()

@@ -1,0 +1,94 @@
+"""Reading data: whatever is under a path or a hub name becomes one checked, memory-mapped Dataset."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+
+import pyarrow as pa
+
+from sentloom.data.cells import make_batch
+from sentloom.data.dataset import Dataset
+from sentloom.data.inputs import Input, find_inputs
+from sentloom.data.nli import is_nli_word
+from sentloom.data.scan import Findings
+from sentloom.data.scratch import scratch_table
+from sentloom.data.shapes import Layout, Request, Shape, layout_of
+from sentloom.data.sources import Source, joined_hash, open_source
+from sentloom.errors import InputError
+
+
+def read(
+    path: str | Path,
+    *,
+    shape: Shape | None = None,
+    columns: Mapping[str, str | int] | None = None,
+    keep: Sequence[str] = (),
+) -> Dataset:
+    """Read data and check all of it; a DataError counts every problem and names the first ten.
+
+    `path` is a file (txt, csv, tsv, jsonl, each also .gz, or parquet), a folder of files of one kind and shape, a
+    folder made by `save_to_disk`, or, where there is no such path, a name on the hub:
+    `owner/name[/configuration][@revision][:split]`, by default the split `train`.
+    The column names tell the shape (see `layout_of`) unless `shape` or `columns` does: `columns` maps every role of a
+    shape to a column's name, or to its number from 1 in a file without a header. The columns named in `keep` come
+    along as strings where the data have them.
+    Blank lines are skipped and counted, and so are NLI rows labelled "-" or -1, which have no gold label.
+    """
+    reading = _Reading(Request(shape and Shape(shape), columns, tuple(keep)), find_inputs(path))
+    batches = reading.batches()
+    first = next(batches)
+    table = scratch_table(first.schema, chain([first], batches))
+    layout = reading.layouts[0]
+    return Dataset(
+        shape=layout.shape,
+        table=table,
+        files=tuple(entry.name for entry in reading.inputs),
+        place_name=reading.inputs[0].place_name,
+        sha256=joined_hash(reading.hashes),
+        used=layout.used,
+        ignored=layout.ignored,
+        skipped=dict(reading.findings.skipped),
+    )
+
+
+class _Reading:
+    """One call of `read`: what it has come to know so far."""
+
+    def __init__(self, request: Request, inputs: Sequence[Input]) -> None:
+        self.request, self.inputs = request, inputs
+        self.findings = Findings()
+        self.layouts: list[Layout] = []
+        self.hashes: list[tuple[str, str]] = []
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """At least one batch, or an error; with any problem the end is an error."""
+        for number, entry in enumerate(self.inputs):
+            yield from self._batches_of(number, entry)
+        if self.findings.total:
+            raise self.findings.error()
+
+    def _batches_of(self, number: int, entry: Input) -> Iterator[pa.RecordBatch]:
+        self.findings.begin(entry.name, entry.place_name)
+        before, rows = self.findings.total, 0
+        source = open_source(entry, self.request, self.findings)
+        layout = self._layout(entry, source)
+        for chunk in source.chunks(layout):
+            batch = make_batch(layout, chunk, number, self.findings) if chunk.places else None
+            if batch is not None and batch.num_rows:
+                rows += batch.num_rows
+                yield batch
+        if not rows and self.findings.total == before:
+            self.findings.problem(0, "no rows", "at least one row")
+        self.hashes.append((entry.name, source.sha256()))
+
+    def _layout(self, entry: Input, source: Source) -> Layout:
+        try:
+            layout = layout_of(entry.name, source.names, lambda at: is_nli_word(source.peek(at)), self.request)
+        except InputError as error:  # damage comes first: it may be what made the header hard to read
+            raise (self.findings.error() if self.findings.total else error) from None
+        self.layouts.append(layout)
+        first = self.layouts[0]
+        if (layout.shape, [*layout.kept]) != (first.shape, [*first.kept]):
+            found, wanted = (f"{one.shape} with {', '.join([*one.used, *one.kept])}" for one in (layout, first))
+            self.findings.stop(0, found, f"{wanted}, as in {self.inputs[0].name}", "read the two apart")
+        return layout

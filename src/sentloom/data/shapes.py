@@ -1,0 +1,276 @@
+"""The seven shapes of data, the column names people use for them, and how a shape is inferred from a header."""
+
+import difflib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NoReturn, TypeVar
+
+import pyarrow as pa
+
+from sentloom.errors import InputError
+
+
+class Shape(StrEnum):
+    """What a row of a data set is."""
+
+    TEXTS = "texts"
+    PAIRS = "pairs"
+    TRIPLETS = "triplets"
+    SCORED_PAIRS = "scored-pairs"
+    NLI = "nli"
+    PARALLEL = "parallel"
+    CLASSIFICATION = "classification"
+
+
+# The canonical columns of each shape, in order. `negatives` is a list: one hard negative or several.
+COLUMNS: dict[Shape, tuple[str, ...]] = {
+    Shape.TEXTS: ("text",),
+    Shape.PAIRS: ("anchor", "positive"),
+    Shape.TRIPLETS: ("anchor", "positive", "negatives"),
+    Shape.SCORED_PAIRS: ("sentence1", "sentence2", "score"),
+    Shape.NLI: ("premise", "hypothesis", "label"),
+    Shape.PARALLEL: ("source", "target"),
+    Shape.CLASSIFICATION: ("text", "label"),
+}
+# Large strings: offsets of 64 bits, since a column of ten million rows passes 2 GB.
+ARROW_TYPES: dict[str, pa.DataType] = {"score": pa.float64(), "negatives": pa.list_(pa.large_string())}
+
+# Names are compared without case, spaces, "_" and "-": "Sentence_1" is sentence1, "hard_neg" is hardneg.
+TEXT_NAMES = ("text", "texts", "sentence", "sentences", "content")
+CLASS_NAMES = ("label", "labels", "class", "category")
+LABEL_NAMES = ("label", "labels", "goldlabel", "isduplicate")  # of two sentences; a FAQ's category is not one
+SCORE_NAMES = ("score", "scores", "similarity", "similarityscore", "relatednessscore", "relevance")
+NEGATIVE_NAME = re.compile(r"(hard)?neg(ative)?s?\d*")
+# Two columns that belong together, by the shape they have alone: any name on the left with any on the right.
+Couple = tuple[tuple[str, ...], tuple[str, ...]]
+COUPLES: dict[Shape, tuple[Couple, ...]] = {
+    Shape.PAIRS: (
+        (("anchor", "query", "question"), ("positive", "answer", "passage", "document", "response", "sentence")),
+        (("sentence1",), ("sentence2",)),
+        (("sentencea",), ("sentenceb",)),
+        (("text1",), ("text2",)),
+        (("question1",), ("question2",)),
+        (("sent0",), ("sent1",)),
+        (("sent1",), ("sent2",)),
+        (("title",), ("body", "abstract")),
+    ),
+    Shape.NLI: ((("premise",), ("hypothesis",)),),
+    Shape.PARALLEL: ((("source",), ("target",)), (("src",), ("tgt", "trg"))),
+}
+KNOWN_NAMES = [
+    *(*TEXT_NAMES, *CLASS_NAMES, *LABEL_NAMES, *SCORE_NAMES, "negative"),
+    *(name for families in COUPLES.values() for couple in families for side in couple for name in side),
+]
+_SIDES = {
+    shape: " or ".join(" with ".join("|".join(side) for side in couple) for couple in families)
+    for shape, families in COUPLES.items()
+}
+UNDERSTOOD = (
+    f"columns named as one of: {'|'.join(TEXT_NAMES)}, alone or with {'|'.join(CLASS_NAMES)}; "
+    f"{_SIDES[Shape.PAIRS]}, alone or with negative|hard_neg|negative_1..., {'|'.join(SCORE_NAMES)} or "
+    f"{'|'.join(LABEL_NAMES)}; {_SIDES[Shape.NLI]} and label; {_SIDES[Shape.PARALLEL]}"
+)
+COLUMNS_EXAMPLE = "say which column is which, for example --columns anchor=title,positive=body"
+
+Choice = TypeVar("Choice", int, tuple[int, int])
+
+
+def arrow_type(column: str) -> pa.DataType:
+    """The Arrow type of a canonical column."""
+    return ARROW_TYPES.get(column, pa.large_string())
+
+
+def text_columns(shape: Shape) -> tuple[str, ...]:
+    """The canonical columns that hold sentences."""
+    return tuple(name for name in COLUMNS[shape] if name not in ("score", "label"))
+
+
+def squash(name: object) -> str:
+    """A name without case, spaces, underscores and hyphens."""
+    return re.sub(r"[\s_-]+", "", str(name)).casefold()
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which columns of a source fill which canonical columns. Positions count from 0."""
+
+    shape: Shape
+    names: tuple[str, ...]
+    roles: Mapping[str, tuple[int, ...]]  # only `negatives` may have several
+    kept: Mapping[str, int]
+
+    @property
+    def used(self) -> dict[str, str]:
+        """Canonical column -> the source's own name for it."""
+        return {role: ", ".join(self.names[at] for at in positions) for role, positions in self.roles.items()}
+
+    @property
+    def positions(self) -> list[int]:
+        """Every column that is read."""
+        return sorted({at for positions in self.roles.values() for at in positions} | set(self.kept.values()))
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """The columns that are not read."""
+        return tuple(name for at, name in enumerate(self.names) if at not in self.positions)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the caller asked for; None and () leave it to the header."""
+
+    shape: Shape | None = None
+    columns: Mapping[str, str | int] | None = None
+    keep: tuple[str, ...] = ()
+
+    @property
+    def by_number(self) -> bool:
+        """Columns given by number: the file has no header."""
+        return any(isinstance(column, int) for column in (self.columns or {}).values())
+
+
+def parse_columns(text: str) -> dict[str, str | int]:
+    """The command's `anchor=title,positive=body`, or `anchor=1,positive=3` for a file without a header."""
+    columns: dict[str, str | int] = {}
+    for part in text.split(","):
+        role, equals, name = (piece.strip() for piece in part.partition("="))
+        if not (role and equals and name) or role in columns:
+            raise InputError("--columns", f"{part!r} in {text!r}", "role=column, each role once", COLUMNS_EXAMPLE)
+        columns[role] = int(name) if name.isascii() and name.isdigit() else name
+    return columns
+
+
+def shape_of_roles(roles: Sequence[str]) -> Shape:
+    """The shape that has exactly these roles; `negative`, `negative_1` ... stand for `negatives`."""
+    canonical = {_canonical(role) for role in roles}
+    for shape, wanted in COLUMNS.items():
+        if canonical == set(wanted):
+            return shape
+    known = [role for wanted in COLUMNS.values() for role in wanted]
+    hint = _nearest([role for role in roles if _canonical(role) not in known], known)
+    shapes = "; ".join(",".join(wanted) for wanted in COLUMNS.values())
+    raise InputError(
+        "--columns", f"the roles {', '.join(roles)}", f"those of one shape: {shapes}", hint + COLUMNS_EXAMPLE
+    )
+
+
+def layout_of(where: str, names: Sequence[str], is_nli: Callable[[int], bool], request: Request) -> Layout:
+    """The layout of a source with these column names; `is_nli` tells if a column's first cell is a word of NLI.
+
+    Columns that the request names are taken as they are. Else the names decide, with one rule for safety: two sides
+    that have a label or score beside them are never positive pairs. They are NLI where the first label is a word of
+    NLI (entailment, neutral ...), and scored pairs otherwise.
+    """
+    header = _Header(where, tuple(names))
+    if request.columns is not None:
+        shape = shape_of_roles(list(request.columns))
+        roles = header.asked_roles(shape, request.columns)
+    else:
+        shape = request.shape or header.shape(is_nli)
+        roles = header.roles(shape)
+    if request.shape not in (None, shape):
+        raise InputError(
+            "--columns", f"the roles of {shape}", f"those of {request.shape}", "drop one of the two options"
+        )
+    kept = {name: at for name in request.keep if name not in roles and (at := header.position(name)) is not None}
+    return Layout(shape, header.names, roles, kept)
+
+
+def _canonical(role: str) -> str:
+    return "negatives" if NEGATIVE_NAME.fullmatch(squash(role)) else role
+
+
+def _nearest(names: Sequence[str], known: Sequence[str]) -> str:
+    """A question about the first name that is close to a known one, else nothing."""
+    for name in names:
+        if close := difflib.get_close_matches(squash(name), known, n=1, cutoff=0.75):
+            return f"did you mean {close[0]!r} by {name!r}? If not, "
+    return ""
+
+
+@dataclass(frozen=True)
+class _Header:
+    """The column names of one source, and the questions asked of them."""
+
+    where: str
+    names: tuple[str, ...]
+
+    def position(self, name: str) -> int | None:
+        """Where a column is: by its exact name, else by the squashed one; None if it is missing or not alone."""
+        for form in (str, squash):
+            if len(places := [at for at, own in enumerate(self.names) if form(own) == form(name)]) == 1:
+                return places[0]
+        return None
+
+    def asked_roles(self, shape: Shape, columns: Mapping[str, str | int]) -> dict[str, tuple[int, ...]]:
+        """The columns that the caller mapped to the roles of a shape, by name or by number from 1."""
+        roles: dict[str, tuple[int, ...]] = dict.fromkeys(COLUMNS[shape], ())
+        for role, column in columns.items():
+            at = column - 1 if isinstance(column, int) else self.position(column)
+            if at is None or not 0 <= at < len(self.names):
+                hint = _nearest([str(column)], [squash(name) for name in self.names])
+                raise InputError(self.where, self._list(), f"one column {column!r}", hint + COLUMNS_EXAMPLE)
+            roles[_canonical(role)] += (at,)
+        return roles
+
+    def shape(self, is_nli: Callable[[int], bool]) -> Shape:
+        """The shape that the names tell."""
+        couples = {couple: shape for shape in COUPLES for couple in self._couples(shape)}
+        if not couples:
+            return Shape.CLASSIFICATION if self._named(CLASS_NAMES) else Shape.TEXTS
+        alone = couples[self._only(list(couples), "two sides")]
+        negatives, scores, labels = self._negatives(), self._named(SCORE_NAMES), self._named(LABEL_NAMES)
+        if negatives and (scores or labels):
+            self._refuse("both negatives and a label or score")
+        if negatives:
+            return Shape.TRIPLETS
+        if alone is Shape.NLI or (labels and not scores and is_nli(labels[0])):
+            return Shape.NLI
+        return Shape.SCORED_PAIRS if scores or labels else alone
+
+    def roles(self, shape: Shape) -> dict[str, tuple[int, ...]]:
+        """The columns that fill the roles of a shape, by their names."""
+        found: list[tuple[int, ...]]
+        if shape in (Shape.TEXTS, Shape.CLASSIFICATION):
+            found = [(self._only(self._named(TEXT_NAMES), "text"),)]
+        else:
+            own = self._couples(shape) or [couple for other in COUPLES for couple in self._couples(other)]
+            found = [(at,) for at in self._only(own, "two sides")]
+        if "negatives" in COLUMNS[shape]:
+            found.append(tuple(self._negatives()) or self._refuse("no negatives"))
+        if "score" in COLUMNS[shape]:
+            found.append((self._only(self._named(SCORE_NAMES) or self._named(LABEL_NAMES), "score"),))
+        if "label" in COLUMNS[shape]:
+            names = CLASS_NAMES if shape is Shape.CLASSIFICATION else LABEL_NAMES
+            found.append((self._only(self._named(names), "label"),))
+        return dict(zip(COLUMNS[shape], found, strict=True))
+
+    def _named(self, wanted: Sequence[str]) -> list[int]:
+        return [at for at, name in enumerate(self.names) if squash(name) in wanted]
+
+    def _negatives(self) -> list[int]:
+        return [at for at, name in enumerate(self.names) if NEGATIVE_NAME.fullmatch(squash(name))]
+
+    def _couples(self, shape: Shape) -> list[tuple[int, int]]:
+        families = COUPLES.get(shape, COUPLES[Shape.PAIRS])
+        return [(i, j) for lefts, rights in families for i in self._named(lefts) for j in self._named(rights)]
+
+    def _only(self, choices: Sequence[Choice], role: str) -> Choice:
+        """The one choice there is for a role."""
+        if not choices:
+            self._refuse(f"no {role}")
+        if len(choices) > 1:
+            self._refuse(f"more than one {role}: {' or '.join(map(self._say, choices))}")
+        return choices[0]
+
+    def _say(self, choice: int | tuple[int, int]) -> str:
+        return ",".join(self.names[at] for at in ((choice,) if isinstance(choice, int) else choice))
+
+    def _list(self) -> str:
+        return f"the columns {', '.join(map(repr, self.names))}"
+
+    def _refuse(self, why: str) -> NoReturn:
+        hint = _nearest(self.names, KNOWN_NAMES)
+        raise InputError(self.where, f"{self._list()} ({why})", UNDERSTOOD, hint + COLUMNS_EXAMPLE)

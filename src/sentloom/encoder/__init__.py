@@ -1,0 +1,7 @@
+"""Sentences to vectors: backbone, packing, pooling, heads, prompts, save and load."""
+
+from sentloom.encoder.encoder import Encoder
+from sentloom.encoder.pooling import Pooling
+from sentloom.encoder.prompts import Prompt
+
+__all__ = ["Encoder", "Pooling", "Prompt"]

@@ -1,0 +1,59 @@
+"""Texts of any kind of sequence, each distinct one found once, in memory of some bytes a row."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sentloom.errors import InputError
+
+Texts: TypeAlias = Sequence[str] | pa.ChunkedArray
+
+
+def as_texts(texts: Iterable[str] | pa.ChunkedArray) -> Texts:
+    """A sequence that can be read by position. Lists, tuples and Arrow columns are taken as they are."""
+    return texts if isinstance(texts, (list, tuple, pa.ChunkedArray)) else list(texts)
+
+
+def texts_at(texts: Texts, rows: NDArray[np.int64]) -> list[str]:
+    """The texts of some rows."""
+    if isinstance(texts, pa.ChunkedArray):
+        return list(texts.take(pa.array(rows)).to_pylist())
+    return [texts[row] for row in rows]
+
+
+def distinct(texts: Texts) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The row where each distinct text first stands, in order, and for every row the row of its first like.
+
+    Texts are told apart by 128-bit hashes, so that ten million rows cost megabytes and not the texts themselves.
+    """
+    digests = b"".join(_digest(row, text) for row, text in enumerate(_each(texts)))
+    keys = np.frombuffer(digests, dtype=np.uint64).reshape(-1, 2)
+    order = np.lexsort((keys[:, 0], keys[:, 1]))  # stable: equal keys stay in row order
+    fresh = np.ones(len(order), dtype=bool)
+    fresh[1:] = (keys[order[1:]] != keys[order[:-1]]).any(axis=1)
+    first_of_row = np.empty(len(order), dtype=np.int64)
+    first_of_row[order] = order[fresh][np.cumsum(fresh) - 1]
+    return np.sort(order[fresh]), first_of_row
+
+
+def _each(texts: Texts) -> Iterator[str]:
+    if isinstance(texts, pa.ChunkedArray):
+        for chunk in texts.chunks:
+            yield from chunk.to_pylist()
+    else:
+        yield from texts
+
+
+def _digest(row: int, text: object) -> bytes:
+    if not isinstance(text, str):
+        found = "None" if text is None else f"{type(text).__name__} {text!r}"
+        raise InputError(f"texts, item {row}", found[:80], "a string", "convert or drop it")
+    try:
+        return hashlib.blake2b(text.encode(), digest_size=16).digest()
+    except UnicodeEncodeError as error:
+        lone = f"a lone surrogate at character {error.start}"
+        raise InputError(f"texts, item {row}", lone, "valid Unicode", "decode the text anew or drop it") from None

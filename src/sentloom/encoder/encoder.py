@@ -1,0 +1,179 @@
+"""Sentences in, vectors out: the object that is loaded, trained, evaluated and saved."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Literal, overload
+
+import numpy as np
+import pyarrow as pa
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from sentloom.encoder.backbone import Backbone
+from sentloom.encoder.distinct import as_texts, distinct, texts_at
+from sentloom.encoder.heads import Projection, normalize
+from sentloom.encoder.packing import Pack, pack, plan
+from sentloom.encoder.pooling import DECODER_FIRST, Pooling, pool
+from sentloom.encoder.prompts import Prompts, Role, prompt_for
+from sentloom.encoder.tokens import Tokens
+from sentloom.errors import InputError
+from sentloom.progress import progress
+
+Vectors = NDArray[np.float32]
+TOKENS_A_PACK = {"cpu": 2048}  # activations of a pack stay near the caches
+TOKENS_A_PACK_ELSEWHERE = 32_768
+WINDOW = 8192  # texts that are tokenised and sorted by length together
+MOST_WORKERS = 16
+
+
+class Encoder(nn.Module):
+    """A backbone, a pooling, heads and prompts."""
+
+    def __init__(
+        self,
+        backbone: Backbone,
+        tokens: Tokens,
+        *,
+        pooling: Pooling,
+        heads: Sequence[Projection] = (),
+        unit_length: bool = True,
+        prompts: Prompts | None = None,
+    ) -> None:
+        super().__init__()
+        backbone.check(pooling)
+        self.backbone, self.tokens = backbone, tokens
+        self.pooling, self.unit_length = pooling, unit_length
+        self.heads = nn.Sequential(*heads)
+        self.prompts: Prompts = dict(prompts or {})
+
+    @classmethod
+    def load(
+        cls,
+        name: str | Path,
+        *,
+        revision: str | None = None,
+        pooling: str | None = None,
+        prompts: Prompts | None = None,
+        max_length: int | None = None,
+        device: str | None = None,
+    ) -> "Encoder":
+        """Load `embedded`, a folder, or a hub name (owner/name@revision); arguments override what it says."""
+        from sentloom.encoder.loading import load
+
+        parts = load(name, revision=revision, pooling=pooling, prompts=prompts, max_length=max_length)
+        where = device or ("cuda" if torch.cuda.is_available() else "cpu")
+        return cls(**parts).to(where).eval()
+
+    def save(self, folder: str | Path) -> None:
+        """Write a sentence-transformers folder; one that was there is replaced in one step."""
+        from sentloom.encoder.saving import save
+
+        save(self, Path(folder))
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(self.parameters()).device
+
+    @property
+    def dimension(self) -> int:
+        """The width of a vector."""
+        last = self.heads[-1] if len(self.heads) else None
+        return last.linear.out_features if isinstance(last, Projection) else self.backbone.width
+
+    def forward(self, ids: Sequence[Sequence[int]]) -> Tensor:
+        """Vectors (n, dimension) of tokenised sentences, with gradient: what training calls."""
+        packs = [pack(ids, rows, self.device) for rows in self._plan(ids)]
+        vectors = torch.cat([self._vectors(one) for one in packs])
+        return vectors[torch.from_numpy(np.argsort(np.concatenate([one.rows for one in packs]))).to(self.device)]
+
+    def tokenize(self, texts: Sequence[str], role: Role = "symmetric") -> list[list[int]]:
+        """Token ids with prompts and special tokens, cut to the greatest length."""
+        return self.tokens(texts, prompt_for(self.prompts, role))
+
+    @overload
+    def encode(
+        self, texts: str | Iterable[str] | pa.ChunkedArray, *, role: Role = ..., out: Vectors | None = ...,
+        tensor: Literal[False] = ..., show_progress: bool = ...,
+    ) -> Vectors: ...  # fmt: skip
+    @overload
+    def encode(
+        self, texts: str | Iterable[str] | pa.ChunkedArray, *, role: Role = ..., out: Vectors | None = ...,
+        tensor: Literal[True], show_progress: bool = ...,
+    ) -> Tensor: ...  # fmt: skip
+    def encode(
+        self,
+        texts: str | Iterable[str] | pa.ChunkedArray,
+        *,
+        role: Role = "symmetric",
+        out: Vectors | None = None,
+        tensor: bool = False,
+        show_progress: bool = False,
+    ) -> Vectors | Tensor:
+        """The vectors of texts, (n, dimension) float32, or (dimension,) of a single string.
+
+        Each distinct text is run once. `out` takes the vectors, for instance a memory-mapped array: then memory
+        stays constant in n. An empty or blank text is a sentence without words and gets a finite vector; None and
+        numbers are refused by position; what is longer than the model reads is cut.
+        """
+        single = isinstance(texts, str)
+        sequence = as_texts([texts] if isinstance(texts, str) else texts)
+        shape = (len(sequence), self.dimension)
+        vectors: Vectors = np.empty(shape, np.float32) if out is None else out
+        if vectors.shape != shape or vectors.dtype != np.float32:
+            given = f"an array of {vectors.dtype} {vectors.shape}"
+            raise InputError("out", given, f"float32 {shape}", "make it of that form")
+        rows, first_of_row = distinct(sequence)
+        with progress("encoding", len(rows), "sentences", show_progress) as advance, self._inference() as executor:
+            for start in range(0, len(rows), WINDOW):
+                window = rows[start : start + WINDOW]
+                ids = self.tokenize(texts_at(sequence, window), role)
+                for done, found in executor.map(partial(self._encode, ids), self._plan(ids)):
+                    vectors[window[done]] = found
+                    advance(len(done))
+        repeated = np.flatnonzero(first_of_row != np.arange(len(first_of_row)))
+        for start in range(0, len(repeated), WINDOW):
+            part = repeated[start : start + WINDOW]
+            vectors[part] = vectors[first_of_row[part]]
+        result = vectors[0] if single else vectors
+        return torch.from_numpy(result) if tensor else result
+
+    def _plan(self, ids: Sequence[Sequence[int]]) -> list[NDArray[np.int64]]:
+        budget = TOKENS_A_PACK.get(self.device.type, TOKENS_A_PACK_ELSEWHERE)
+        return plan(np.array([len(sentence) for sentence in ids], dtype=np.int64), budget, self.backbone.shortest)
+
+    def _vectors(self, one: Pack) -> Tensor:
+        """Vectors (n, dimension) of a pack, in packed order."""
+        if self.pooling.how == DECODER_FIRST:
+            pooled = self.backbone.decoder_first(one)
+        else:
+            states = self.backbone.states(one, self.pooling.layers)
+            pooled = pool(
+                self.pooling.how, states[0] if len(states) == 1 else torch.stack(states).mean(dim=0), one.runs
+            )
+        vectors: Tensor = self.heads(pooled)
+        return normalize(vectors) if self.unit_length else vectors
+
+    def _encode(self, ids: Sequence[Sequence[int]], rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], Vectors]:
+        with torch.inference_mode():
+            return rows, self._vectors(pack(ids, rows, self.device)).float().cpu().numpy()
+
+    @contextmanager
+    def _inference(self) -> Iterator[Executor]:
+        """Evaluation mode, and workers that take packs: on a CPU, one thread a pack beats all threads on one pack."""
+        was_training, threads = self.training, torch.get_num_threads()
+        workers = min(threads, MOST_WORKERS) if self.device.type == "cpu" else 1
+        each = max(1, threads // workers)
+        self.eval()
+        torch.set_num_threads(each)
+        executor = ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(each,))
+        try:
+            yield executor
+        finally:
+            executor.shutdown(cancel_futures=True)  # Ctrl-C does not wait for the packs still queued
+            torch.set_num_threads(threads)
+            self.train(was_training)

@@ -1,0 +1,26 @@
+"""What may stand between pooling and the vector, and is kept at inference."""
+
+import torch
+from torch import Tensor, nn
+
+ACTIVATIONS: dict[str, type[nn.Module]] = {"identity": nn.Identity, "tanh": nn.Tanh}
+
+
+class Projection(nn.Module):
+    """A linear map and an activation: sentence-transformers' Dense, with the same names of weights."""
+
+    def __init__(self, width_in: int, width_out: int, *, bias: bool = True, activation: str = "identity") -> None:
+        super().__init__()
+        self.linear = nn.Linear(width_in, width_out, bias=bias)
+        self.activation_name = activation
+        self.activation = ACTIVATIONS[activation]()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(n, width_in) -> (n, width_out)."""
+        result: Tensor = self.activation(self.linear(x))
+        return result
+
+
+def normalize(x: Tensor) -> Tensor:
+    """Rows to unit length; a zero row stays zero."""
+    return torch.nn.functional.normalize(x, dim=-1)

@@ -1,0 +1,112 @@
+"""From a model folder or name to the parts of an Encoder."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from tokenizers import normalizers
+from transformers import AutoConfig, AutoModel, AutoModelForTextEncoding, AutoTokenizer, PreTrainedModel
+from transformers.utils import logging
+
+from sentloom.encoder.backbone import Backbone
+from sentloom.encoder.heads import Projection
+from sentloom.encoder.locate import locate, read_json
+from sentloom.encoder.pooling import DECODER_FIRST, Pooling
+from sentloom.encoder.prompts import Prompts, shared_suffix
+from sentloom.encoder.settings import ACTIVATIONS, Settings, read_settings
+from sentloom.encoder.tokens import Tokens
+from sentloom.errors import ModelError
+
+ENCODER_DECODERS = ("t5", "mt5", "umt5")
+LONGEST_UNSTATED = 512  # for models that state no limit, such as T5
+
+
+def load(
+    name: str | Path,
+    *,
+    revision: str | None,
+    pooling: str | None,
+    prompts: Prompts | None,
+    max_length: int | None,
+) -> dict[str, Any]:
+    """The parts of an Encoder."""
+    folder = locate(name, revision)
+    settings = read_settings(folder)
+    chosen = Pooling.parse(pooling) if pooling else settings.pooling
+    saved = settings.prompts or {}
+    with quiet():
+        backbone = Backbone(_load_model(folder, decoder=chosen.how == DECODER_FIRST))
+        tokens = _load_tokens(folder, backbone, settings, max_length)
+    return {
+        "backbone": backbone,
+        "tokens": tokens,
+        "pooling": chosen,
+        "heads": [_load_projection(folder / place) for place in settings.dense_folders],
+        "unit_length": settings.unit_length,
+        "prompts": saved if prompts is None else prompts,
+    }
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without transformers' bars and reports: what matters in them (missing weights) is an error of ours."""
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def _load_model(folder: Path, decoder: bool) -> PreTrainedModel:
+    try:
+        config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+        encoder_only = config.model_type in ENCODER_DECODERS and not decoder
+        kind = AutoModelForTextEncoding if encoder_only else AutoModel
+        model, report = kind.from_pretrained(
+            folder, use_safetensors=True, trust_remote_code=False, dtype=torch.float32, output_loading_info=True
+        )
+    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise ModelError(
+            str(folder), f"a model that does not load ({reason[:300]})", "sound weights and config", "save it anew"
+        ) from None
+    missing = sorted(key for key in report["missing_keys"] if "pooler" not in key)
+    if missing or report["mismatched_keys"]:
+        found = f"no fitting weights for {', '.join([*missing, *map(str, report['mismatched_keys'])][:3])}"
+        raise ModelError(
+            str(folder), found, "all weights of the model", "choose another pooling, or a whole checkpoint"
+        )
+    model.config.output_hidden_states = False  # a saved layer pooling asks for them; we ask when we need them
+    return model
+
+
+def _load_tokens(folder: Path, backbone: Backbone, settings: Settings, max_length: int | None) -> Tokens:
+    tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+    if settings.lower_case:
+        given = tokenizer.backend_tokenizer.normalizer
+        steps = [normalizers.Lowercase(), *([given] if given else [])]
+        tokenizer.backend_tokenizer.normalizer = normalizers.Sequence(steps)
+    positions = getattr(backbone.model.config, "max_position_embeddings", None) or LONGEST_UNSTATED
+    room = min(tokenizer.model_max_length, positions - backbone.first_position)
+    return Tokens(tokenizer, max_length or settings.max_length or room, shared_suffix(settings.prompts or {}) or "")
+
+
+def _load_projection(folder: Path) -> Projection:
+    config: dict[str, Any] = read_json(folder / "config.json")
+    activation = ACTIVATIONS.get(config.get("activation_function", "torch.nn.modules.activation.Tanh"))
+    if activation is None or config.get("use_residual") or not (folder / "model.safetensors").is_file():
+        wanted = "safetensors weights, and Identity or Tanh without a residual"
+        raise ModelError(str(folder), f"a Dense layer of {config}", wanted, "load it with sentence-transformers")
+    head = Projection(
+        config["in_features"], config["out_features"], bias=config.get("bias", True), activation=activation
+    )
+    head.load_state_dict(load_file(folder / "model.safetensors"))
+    return head

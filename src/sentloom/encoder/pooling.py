@@ -1,0 +1,57 @@
+"""From the states of a pack's tokens to one vector a sentence.
+
+A pooling is written as a name, and may say which layers: `mean`, `max`, `first` (alias `cls`), `decoder-first`,
+`mean@1,-1`. Layer 0 is the embedding output, 1 the first block, -1 the last; the states of several layers are
+averaged first, then pooled. `first-last` is `mean@1,-1` and `last-two` is `mean@-2,-1`.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from sentloom.encoder.packing import Run
+from sentloom.errors import InputError
+
+# Each takes a run's states (count, L, d) to (count, d).
+POOLERS: dict[str, Callable[[Tensor], Tensor]] = {
+    "first": lambda states: states[:, 0],
+    "mean": lambda states: states.mean(dim=1),
+    "max": lambda states: states.amax(dim=1),
+}
+DECODER_FIRST = "decoder-first"  # the decoder's first state, its start symbol as only input: needs a decoder
+ALIASES = {"cls": "first", "first-last": "mean@1,-1", "last-two": "mean@-2,-1"}
+
+
+@dataclass(frozen=True)
+class Pooling:
+    """How a sentence's vector is taken from the token states."""
+
+    how: str = "mean"
+    layers: tuple[int, ...] = (-1,)
+
+    @classmethod
+    def parse(cls, text: str) -> "Pooling":
+        """Read the written form."""
+        how, at, layers = ALIASES.get(text.strip(), text.strip()).partition("@")
+        how = ALIASES.get(how, how)
+        wrong = how not in POOLERS if at else how not in (*POOLERS, DECODER_FIRST)
+        if wrong or not re.fullmatch(r"-?\d+(,-?\d+)*", layers if at else "-1"):
+            raise InputError(
+                "pooling",
+                repr(text),
+                f"one of {', '.join([*POOLERS, DECODER_FIRST, *ALIASES])}, with layers as in mean@0,-1",
+                "correct the name or the layers",
+            )
+        return cls(how, tuple(int(layer) for layer in layers.split(",")) if at else (-1,))
+
+    def __str__(self) -> str:
+        return self.how if self.layers == (-1,) else f"{self.how}@{','.join(map(str, self.layers))}"
+
+
+def pool(how: str, states: Tensor, runs: tuple[Run, ...]) -> Tensor:
+    """Pool the states (T, d) of a pack to (n, d), in packed order."""
+    pooler = POOLERS[how]
+    return torch.cat([pooler(states[run.start : run.stop].unflatten(0, (run.count, run.length))) for run in runs])

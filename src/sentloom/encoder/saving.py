@@ -1,0 +1,147 @@
+"""From an Encoder to a model folder.
+
+The folder is sentence-transformers' own: plain `SentenceTransformer(folder)` loads it, with no flag and without
+sentloom, wherever its native modules can say what we do. A suffix prompt goes into the tokenizer's post-processor,
+layers into WeightedLayerPooling. For decoder-first, and for suffixes that differ by role, it has no home: such a
+folder names a module of ours, so that sentence-transformers refuses it instead of giving other vectors.
+"""
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from safetensors.torch import save_file
+from tokenizers import processors
+from torch import Tensor
+
+from sentloom.encoder.heads import Projection
+from sentloom.encoder.loading import quiet
+from sentloom.encoder.locate import read_json
+from sentloom.encoder.pooling import DECODER_FIRST
+from sentloom.encoder.prompts import ROLES, Prompts, prompt_for, shared_suffix
+from sentloom.encoder.settings import ACTIVATIONS, LEGACY_MODES, OURS, POOLING_MODES
+from sentloom.encoder.tokens import Tokens
+from sentloom.files import new_folder
+
+if TYPE_CHECKING:
+    from sentloom.encoder.encoder import Encoder
+
+NATIVE = "sentence_transformers.models."
+NEEDS_SENTLOOM = "sentloom.NeedsSentloomToLoad"  # names no class: sentence-transformers prints it when it refuses
+
+
+@dataclass(frozen=True)
+class Module:
+    """One link of modules.json: its class, and what its folder holds."""
+
+    kind: str
+    config: dict[str, Any] = field(default_factory=dict)
+    weights: dict[str, Tensor] = field(default_factory=dict)
+
+
+def save(encoder: "Encoder", target: Path) -> None:
+    """Write the folder beside its place, then put it there in one step."""
+    with new_folder(target) as folder, quiet():
+        encoder.backbone.model.save_pretrained(folder)
+        encoder.tokens.tokenizer.save_pretrained(folder)
+        if suffix := shared_suffix(encoder.prompts):
+            _put_suffix_in_tokenizer(encoder.tokens, suffix, folder)
+        if encoder.pooling.layers != (-1,):
+            _patch_json(folder / "config.json", output_hidden_states=True)
+        _write_modules(_chain(encoder), folder)
+        _write_json(folder / "sentence_bert_config.json", {"max_seq_length": encoder.tokens.max_length})
+        _write_json(folder / "config_sentence_transformers.json", _prefixes(encoder.prompts))
+        ours = {"pooling": str(encoder.pooling), "prompts": {role: asdict(p) for role, p in encoder.prompts.items()}}
+        _write_json(folder / OURS, ours)
+
+
+def is_native(encoder: "Encoder") -> bool:
+    """Whether sentence-transformers can load what `save` writes."""
+    return encoder.pooling.how != DECODER_FIRST and shared_suffix(encoder.prompts) is not None
+
+
+def _chain(encoder: "Encoder") -> list[Module]:
+    """The modules behind each other, the transformer first."""
+    chain = [Module(NATIVE + "Transformer" if is_native(encoder) else NEEDS_SENTLOOM)]
+    width, num_layers = encoder.backbone.width, encoder.backbone.num_layers
+    if encoder.pooling.layers != (-1,):
+        weights = torch.zeros(num_layers + 1)
+        for layer in encoder.pooling.layers:
+            weights[layer] += 1
+        config = {"word_embedding_dimension": width, "layer_start": 0, "num_hidden_layers": num_layers}
+        chain.append(Module(NATIVE + "WeightedLayerPooling", config, {"layer_weights": weights}))
+    if encoder.pooling.how != DECODER_FIRST:
+        modes = {LEGACY_MODES[theirs]: ours == encoder.pooling.how for theirs, ours in POOLING_MODES.items()}
+        chain.append(Module(NATIVE + "Pooling", {"word_embedding_dimension": width, **modes}))
+    chain.extend(_dense(head) for head in encoder.heads if isinstance(head, Projection))
+    return [*chain, Module(NATIVE + "Normalize")] if encoder.unit_length else chain
+
+
+def _dense(head: Projection) -> Module:
+    names = {ours: theirs for theirs, ours in ACTIVATIONS.items()}
+    config = {
+        "in_features": head.linear.in_features,
+        "out_features": head.linear.out_features,
+        "bias": head.linear.bias is not None,
+        "activation_function": names[head.activation_name],
+    }
+    return Module(NATIVE + "Dense", config, {key: value.contiguous() for key, value in head.state_dict().items()})
+
+
+def _write_modules(chain: list[Module], folder: Path) -> None:
+    """modules.json, and a folder for each module behind the transformer, whose files lie in the root."""
+    listed = []
+    for place, module in enumerate(chain):
+        path = f"{place}_{module.kind.rpartition('.')[2]}" if place else ""
+        listed.append({"idx": place, "name": str(place), "path": path, "type": module.kind})
+        if path:
+            (folder / path).mkdir()
+            _write_json(folder / path / "config.json", module.config)
+        if module.weights:
+            save_file(module.weights, folder / path / "model.safetensors")
+    _write_json(folder / "modules.json", listed)
+
+
+def _prefixes(prompts: Prompts) -> dict[str, Any]:
+    """Prefixes as sentence-transformers' prompts: its encode_query and encode_document find theirs by name."""
+    named = {role: prompt_for(prompts, role).prefix for role in ROLES}
+    return {
+        "prompts": named if any(named.values()) else {},
+        "default_prompt_name": "symmetric" if any(named.values()) else None,
+        "similarity_fn_name": "cosine",
+    }
+
+
+def _put_suffix_in_tokenizer(tokens: Tokens, suffix: str, folder: Path) -> None:
+    """The suffix as a special token of many ids: truncation then cuts the sentence before it.
+
+    `TokenizersBackend`, since the classes of BERT, T5 and others rebuild their own post-processor and drop ours.
+    """
+    tokenizer = tokens.tokenizer
+    pieces = {"suffix": tokens.suffix_ids(suffix)}
+    pieces |= {f"special-{i}": [i] for i in (*tokens.specials.before, *tokens.specials.behind)}
+    frame = [
+        *(f"special-{i}" for i in tokens.specials.before),
+        "$A",
+        "suffix",
+        *(f"special-{i}" for i in tokens.specials.behind),
+    ]
+    template = processors.TemplateProcessing(
+        single=frame,
+        pair=[*frame, "$B"],
+        special_tokens=[
+            {"id": name, "ids": ids, "tokens": tokenizer.convert_ids_to_tokens(ids)} for name, ids in pieces.items()
+        ],
+    )
+    _patch_json(folder / "tokenizer.json", post_processor=json.loads(template.__getstate__()))
+    _patch_json(folder / "tokenizer_config.json", tokenizer_class="TokenizersBackend")
+
+
+def _write_json(path: Path, content: object) -> None:
+    path.write_text(json.dumps(content, indent=2, ensure_ascii=False), encoding="utf-8")
+
+
+def _patch_json(path: Path, **changes: object) -> None:
+    _write_json(path, {**read_json(path), **changes})

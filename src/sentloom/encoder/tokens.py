@@ -1,0 +1,67 @@
+"""From text to token ids: special tokens and prompts around the sentence. Only the sentence is ever cut."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from transformers import PreTrainedTokenizerBase
+
+from sentloom.encoder.prompts import Prompt
+from sentloom.errors import InputError
+
+
+@dataclass(frozen=True)
+class Specials:
+    """The ids that the tokenizer puts around every sentence, such as [CLS] ... [SEP]."""
+
+    before: tuple[int, ...]
+    behind: tuple[int, ...]
+
+
+class Tokens:
+    """A tokenizer with the way sentences are framed and the length at which they are cut."""
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, max_length: int, suffix: str = "") -> None:
+        """`suffix` is one that the tokenizer's own post-processor already appends; from now on, we do it."""
+        backend = tokenizer.backend_tokenizer
+        backend.no_truncation()
+        backend.no_padding()
+        self.tokenizer, self.max_length = tokenizer, max_length
+        self.specials = self._find_specials(len(self.suffix_ids(suffix)))
+        self._empty = [next(i for i in (tokenizer.unk_token_id, tokenizer.pad_token_id, 0) if i is not None)]
+
+    def bare(self, texts: Sequence[str]) -> list[list[int]]:
+        """Token ids without special tokens, uncut."""
+        backend = self.tokenizer.backend_tokenizer
+        return [encoding.ids for encoding in backend.encode_batch_fast(list(texts), add_special_tokens=False)]
+
+    def __call__(self, texts: Sequence[str], prompt: Prompt) -> list[list[int]]:
+        """Framed ids of each text; without special tokens, a text of no tokens is read as one unknown token."""
+        before = list(self.specials.before)
+        behind = [*self.suffix_ids(prompt.suffix), *self.specials.behind]
+        room = self.max_length - len(before) - len(behind)
+        self._check_room(prompt, room)
+        return [
+            [*before, *ids[:room], *behind] or self._empty
+            for ids in self.bare([prompt.prefix + text for text in texts])
+        ]
+
+    def suffix_ids(self, suffix: str) -> list[int]:
+        """The ids of a suffix, tokenised by itself, so that they are the same behind every sentence."""
+        return self.bare([suffix])[0] if suffix else []
+
+    def _find_specials(self, suffix_length: int) -> Specials:
+        """What the tokenizer's own post-processor frames a sentence with, less a suffix behind it."""
+        framed = self.tokenizer.backend_tokenizer.encode("a", add_special_tokens=True).ids
+        bare = self.bare(["a"])[0]
+        start = next(i for i in range(len(framed)) if framed[i : i + len(bare)] == bare)
+        return Specials(tuple(framed[:start]), tuple(framed[start + len(bare) + suffix_length :]))
+
+    def _check_room(self, prompt: Prompt, room: int) -> None:
+        prefix = len(self.bare([prompt.prefix])[0]) if prompt.prefix else 0
+        if room <= prefix:
+            raise InputError(
+                "prompt",
+                f"prefix, suffix and special tokens of {self.max_length - room + prefix} tokens",
+                f"fewer than the {self.max_length} tokens of a sentence",
+                "shorten the prompt or raise max_length",
+            )

@@ -1,0 +1,69 @@
+"""Atomic writes and hashes: the only place that renames. A reader sees the old file, the new file, never a part."""
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+BLOCK = 1 << 20
+
+
+def sha256(path: Path) -> str:
+    """The SHA-256 of a file's bytes, in hex."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _sync(path: Path) -> None:
+    """Flush a file, or a folder's entries: without it a rename may survive a crash that the content did not."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def new_file(target: Path) -> Iterator[Path]:
+    """A path to write to, beside `target`; it takes the target's place when the block ends well, else it vanishes."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=target.suffix, dir=target.parent)
+    os.close(handle)
+    part = Path(name)
+    try:
+        yield part
+        part.chmod(0o644)
+        _sync(part)
+        part.replace(target)
+        _sync(target.parent)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+@contextmanager
+def new_folder(target: Path) -> Iterator[Path]:
+    """A folder to fill, beside `target`; it takes the target's place when the block ends well, else it vanishes.
+
+    A folder that was there is moved aside first and removed last, so that a crash leaves one of the two whole.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    old = part.with_name(part.name + ".old")
+    try:
+        yield part
+        for path in [*sorted(part.rglob("*")), part]:
+            _sync(path)
+        part.chmod(0o755)
+        if target.exists():
+            target.replace(old)
+        part.replace(target)
+        _sync(target.parent)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)

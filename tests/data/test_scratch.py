@@ -1,0 +1,94 @@
+"""Scratch tables: the same rows back, nothing left behind, memory not taken, and clear words when the disk is full."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from sentloom.data.scratch import scratch_folder, scratch_table
+from sentloom.errors import SentloomError
+
+SCHEMA = pa.schema([("text", pa.large_string()), ("negatives", pa.list_(pa.large_string()))])
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("SENTLOOM_SCRATCH", str(tmp_path / "scratch"))
+    return tmp_path / "scratch"
+
+
+def batch(*texts: str) -> pa.RecordBatch:
+    return pa.record_batch([pa.array(list(texts), pa.large_string()), pa.array([[t] for t in texts])], schema=SCHEMA)
+
+
+def test_rows_come_back_in_order(folder: Path) -> None:
+    table = scratch_table(SCHEMA, iter([batch("b", "ä"), batch("a")]))
+    assert table.schema == SCHEMA
+    assert table.to_pydict() == {"text": ["b", "ä", "a"], "negatives": [["b"], ["ä"], ["a"]]}
+
+
+def test_no_batches_give_an_empty_table() -> None:
+    assert scratch_table(SCHEMA, []).num_rows == 0
+
+
+def test_no_file_is_left(folder: Path) -> None:
+    table = scratch_table(SCHEMA, [batch("a")])
+    assert folder.is_dir() and not list(folder.iterdir())
+    assert table.num_rows == 1
+
+
+def test_the_table_takes_no_arrow_memory() -> None:
+    before = pa.total_allocated_bytes()
+    table = scratch_table(SCHEMA, (batch("x" * 1_000_000) for _ in range(20)))
+    assert table.nbytes > 20_000_000
+    assert pa.total_allocated_bytes() - before < 1_000_000
+
+
+def test_errors_of_the_producer_pass_unchanged() -> None:
+    def broken() -> Iterator[pa.RecordBatch]:
+        yield batch("a")
+        raise FileNotFoundError("the source is gone")
+
+    with pytest.raises(FileNotFoundError, match="the source is gone"):
+        scratch_table(SCHEMA, broken())
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("SENTLOOM_SCRATCH", str(tmp_path / "file" / "below"))
+    with pytest.raises(SentloomError, match="(?s)file/below.*SENTLOOM_SCRATCH") as caught:
+        scratch_table(SCHEMA, [batch("a")])
+    assert caught.value.exit_code == 2
+
+
+FULL_DISK = """
+import resource, pyarrow as pa
+from sentloom.data.scratch import scratch_table
+from sentloom.errors import SentloomError
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))  # the kernel refuses to write more, as a full disk does
+schema = pa.schema([("text", pa.large_string())])
+try:
+    scratch_table(schema, (pa.record_batch([pa.array(["x" * 100_000], pa.large_string())], schema=schema)
+                           for _ in range(100)))
+except SentloomError as error:
+    print(error)
+"""
+
+
+def test_a_full_disk_names_folder_and_variable(folder: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", FULL_DISK], check=False, capture_output=True, text=True, timeout=60)
+    assert str(folder) in done.stdout and "SENTLOOM_SCRATCH" in done.stdout, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_folder_follows_the_variables(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert scratch_folder() == tmp_path / "scratch"
+    monkeypatch.delenv("SENTLOOM_SCRATCH")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/cache")
+    assert scratch_folder() == Path("/cache/sentloom")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", "/home/someone")
+    assert scratch_folder() == Path("/home/someone/.cache/sentloom")

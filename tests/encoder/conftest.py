@@ -1,0 +1,24 @@
+"""One small model of every family, built once a session."""
+
+from pathlib import Path
+
+import pytest
+
+from sentloom.encoder import Encoder
+from tests.encoder.small_models import FAMILIES, build_model_folder
+
+
+@pytest.fixture(scope="session")
+def model_folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    root = tmp_path_factory.mktemp("models")
+    return {family: build_model_folder(family, root / family) for family in FAMILIES}
+
+
+@pytest.fixture(params=list(FAMILIES))
+def family(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture
+def encoder(family: str, model_folders: dict[str, Path]) -> Encoder:
+    return Encoder.load(model_folders[family])

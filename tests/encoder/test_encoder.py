@@ -1,0 +1,141 @@
+"""encode: the same vector whatever the company, defined behaviour on odd input, no more work than needed."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sentloom.encoder import Encoder
+from sentloom.errors import InputError
+from tests.encoder.small_models import SENTENCES
+
+
+@pytest.fixture(scope="module")
+def bert(model_folders):
+    return Encoder.load(model_folders["bert"])
+
+
+def cosine(a, b):
+    return (a * b).sum(-1) / np.linalg.norm(a, axis=-1) / np.linalg.norm(b, axis=-1)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@given(st.lists(st.text(st.characters(codec="utf-8"), max_size=80), min_size=1, max_size=12))
+def test_a_vector_does_not_depend_on_its_company(bert, texts):
+    together = bert.encode(texts)
+    assert together.shape == (len(texts), bert.dimension)
+    assert np.isfinite(together).all()
+    for text, vector in zip(texts, together, strict=True):
+        assert 1 - cosine(bert.encode([text])[0], vector) < 1e-6
+
+
+def test_every_family_gives_the_same_vector_in_any_batch_and_order(encoder):
+    texts = [*SENTENCES, "", " ".join(SENTENCES)]
+    together = encoder.encode(texts)
+    backwards = encoder.encode(texts[::-1])[::-1]
+    alone = np.stack([encoder.encode(text) for text in texts])
+    assert (1 - cosine(together, alone)).max() < 1e-6
+    assert (1 - cosine(together, backwards)).max() < 1e-6
+
+
+def test_training_mode_is_left_as_it_was_and_has_no_say(bert):
+    expected = bert.encode(SENTENCES)
+    bert.train()
+    assert np.array_equal(bert.encode(SENTENCES), expected)
+    assert bert.training
+    bert.eval()
+
+
+def test_each_distinct_sentence_is_run_once(model_folders):
+    encoder = Encoder.load(model_folders["bert"])
+    seen = []
+    tokenize = encoder.tokenize
+    encoder.tokenize = lambda texts, role: seen.extend(texts) or tokenize(texts, role)
+    vectors = encoder.encode(["b", "a", "b", "", "a", "b"])
+    assert seen == ["b", "a", ""]
+    assert np.array_equal(vectors[[0, 0, 1]], vectors[[2, 5, 4]])
+
+
+@pytest.mark.parametrize("window", [1, 3, 100])
+def test_windows_and_packs_change_nothing(bert, monkeypatch, window):
+    expected = bert.encode(SENTENCES * 3)
+    monkeypatch.setattr("sentloom.encoder.encoder.WINDOW", window)
+    monkeypatch.setitem(sys.modules["sentloom.encoder.encoder"].TOKENS_A_PACK, "cpu", 16)
+    assert (1 - cosine(bert.encode(SENTENCES * 3), expected)).max() < 1e-6
+
+
+def test_odd_texts_are_defined(bert):
+    vectors = bert.encode(["", "   ", "\n\t", "😀😀", "x " * 500_000, "‮مرحبا", "\x00"])
+    assert np.isfinite(vectors).all()
+    assert np.allclose(vectors[0], vectors[1], atol=1e-6)  # no words in either
+
+
+def test_an_empty_list_is_an_empty_array(bert):
+    assert bert.encode([]).shape == (0, bert.dimension)
+    assert bert.encode([], tensor=True).shape == (0, bert.dimension)
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (["a", None], "item 1: found None"),
+        (["a", 3], "item 1: found int 3"),
+        ([b"a"], "item 0: found bytes"),
+        ([["a"]], "item 0: found list"),
+        (["a\ud800b"], "lone surrogate at character 1"),
+    ],
+)
+def test_what_is_no_text_is_refused_by_position(bert, texts, message):
+    with pytest.raises(InputError, match=message):
+        bert.encode(texts)
+
+
+def test_forms_of_input_and_output(bert, tmp_path):
+    expected = bert.encode(SENTENCES)
+    assert bert.encode(SENTENCES[0]).shape == (bert.dimension,)
+    assert np.array_equal(bert.encode(iter(SENTENCES)), expected)
+    assert np.array_equal(bert.encode(np.array(SENTENCES, dtype=object)), expected)
+    assert np.array_equal(bert.encode(pa.chunked_array([SENTENCES[:3], SENTENCES[3:]])), expected)
+    tensor = bert.encode(SENTENCES, tensor=True)
+    assert isinstance(tensor, torch.Tensor)
+    out = np.lib.format.open_memmap(tmp_path / "v.npy", mode="w+", dtype=np.float32, shape=expected.shape)
+    assert bert.encode(SENTENCES, out=out) is out
+    assert np.array_equal(np.load(tmp_path / "v.npy"), expected)
+    with pytest.raises(InputError, match="float32"):
+        bert.encode(SENTENCES, out=np.empty((2, 2), np.float32))
+
+
+def test_the_number_of_threads_is_left_as_it_was(bert):
+    before = torch.get_num_threads()
+    bert.encode(SENTENCES)
+    with pytest.raises(InputError):
+        bert.encode([None])
+    assert torch.get_num_threads() == before
+
+
+def test_memory_does_not_grow_with_the_texts(model_folders, tmp_path):
+    """4,000 against 40,000 distinct texts into a memory-mapped array: what the process itself holds hardly moves."""
+    script = f"""
+import numpy as np
+from sentloom.encoder import Encoder
+encoder = Encoder.load({str(model_folders["bert"])!r})
+def held():
+    lines = open("/proc/self/status").read().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon"))
+def run(n):
+    out = np.lib.format.open_memmap({str(tmp_path / "v.npy")!r}, mode="w+", dtype=np.float32, shape=(n, encoder.dimension))
+    encoder.encode((f"number {{i}} of many" for i in range(n)), out=out)
+    return held()
+run(4_000)
+print(run(4_000), run(40_000))
+"""
+    if not sys.platform.startswith("linux"):
+        pytest.skip("reads /proc/self/status, which only Linux has")
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    small, large = map(int, done.stdout.split())
+    assert large - small < 40_000  # kB; the 36,000 more texts as Python strings are some 3 MB of it

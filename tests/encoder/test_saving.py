@@ -1,0 +1,119 @@
+"""Saved folders: plain sentence-transformers gives the same vectors, in a process that has never seen sentloom."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+
+from sentloom.encoder import Encoder, Prompt
+from sentloom.encoder.heads import Projection
+from sentloom.errors import ModelError
+from tests.encoder.small_models import DECODER_FAMILIES, SENTENCES
+
+# 1,000 texts of many lengths, some beyond what the models read
+TEXTS = [" ".join((SENTENCES * 3)[i % 7 : i % 7 + 1 + i % 5]) + f" {i}" for i in range(1000)]
+POOLINGS = ["mean", "first", "max", "first-last", "last-two", "max@0,2", "mean@1"]
+
+PLAIN = """
+import json, sys
+sys.modules["sentloom"] = None  # an import of it would fail
+import numpy as np
+from sentence_transformers import SentenceTransformer
+for line in sys.stdin:
+    folder, texts, methods, out = json.loads(line)
+    model = SentenceTransformer(folder, device="cpu")
+    np.save(out, np.stack([getattr(model, method)(texts) for method in methods]))
+    print("done", flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    """Ask one fresh process, which cannot import sentloom, for the vectors of plain SentenceTransformer(folder)."""
+    out = tmp_path_factory.mktemp("plain") / "vectors.npy"
+    with subprocess.Popen(
+        [sys.executable, "-c", PLAIN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+
+        def vectors(folder, methods=("encode",)):
+            process.stdin.write(json.dumps([str(folder), TEXTS, methods, str(out)]) + "\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == "done\n"
+            return np.load(out)
+
+        yield vectors
+        process.stdin.close()
+
+
+def cosines(a, b):
+    return (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_round_trip_of_every_pooling(family, pooling, model_folders, tmp_path, plain):
+    encoder = Encoder.load(model_folders[family], pooling=pooling)
+    encoder.save(tmp_path / "model")
+    ours = encoder.encode(TEXTS)
+    again = Encoder.load(tmp_path / "model")
+    assert again.pooling == encoder.pooling
+    assert np.array_equal(again.encode(TEXTS), ours)
+    assert cosines(plain(tmp_path / "model")[0], ours).min() >= 0.99999
+
+
+def test_round_trip_of_heads_and_prompts(family, model_folders, tmp_path, plain):
+    """A suffix that survives truncation, a prefix, a projection and unit length, all native."""
+    base = Encoder.load(model_folders[family], max_length=30)
+    torch.manual_seed(3)
+    heads = [Projection(32, 24, bias=False), Projection(24, 12, activation="tanh")]
+    prompts = {"symmetric": Prompt("Two dogs ", " A man knows."), "query": Prompt("man: ", " A man knows.")}
+    encoder = Encoder(base.backbone, base.tokens, pooling=base.pooling, heads=heads, unit_length=True, prompts=prompts)
+    encoder.eval().save(tmp_path / "model")
+    again = Encoder.load(tmp_path / "model")
+    assert again.prompts == prompts
+    theirs = plain(tmp_path / "model", ("encode", "encode_query", "encode_document"))
+    for role, vectors in zip(("symmetric", "query", "document"), theirs, strict=True):
+        ours = encoder.encode(TEXTS, role=role)
+        assert ours.shape == (1000, 12)
+        assert np.allclose(np.linalg.norm(ours, axis=1), 1, atol=1e-5)
+        assert np.array_equal(again.encode(TEXTS, role=role), ours)
+        assert cosines(vectors, ours).min() >= 0.99999
+    bare = Encoder.load(tmp_path / "model", prompts={})
+    assert cosines(bare.encode(TEXTS), encoder.encode(TEXTS)).max() < 0.99999  # the prompts do change the vectors
+
+
+@pytest.mark.parametrize("family", DECODER_FAMILIES, indirect=True)
+def test_decoder_first_loads_with_sentloom_and_is_refused_by_others(family, model_folders, tmp_path):
+    encoder = Encoder.load(model_folders[family], pooling="decoder-first")
+    encoder.save(tmp_path / "model")
+    assert np.array_equal(Encoder.load(tmp_path / "model").encode(TEXTS), encoder.encode(TEXTS))
+    with pytest.raises(ValueError, match="NeedsSentloomToLoad"):
+        SentenceTransformer(str(tmp_path / "model"), device="cpu")
+
+
+def test_suffixes_that_differ_by_role_need_sentloom(model_folders, tmp_path):
+    prompts = {"query": Prompt(suffix=" dogs"), "document": Prompt(suffix=" man")}
+    encoder = Encoder.load(model_folders["bert"], prompts=prompts)
+    encoder.save(tmp_path / "model")
+    assert "NeedsSentloomToLoad" in (tmp_path / "model" / "modules.json").read_text()
+    again = Encoder.load(tmp_path / "model")
+    for role in ("query", "document", "symmetric"):
+        assert np.array_equal(again.encode(SENTENCES, role=role), encoder.encode(SENTENCES, role=role))
+
+
+def test_an_encoder_only_checkpoint_has_no_decoder_to_pool_from(model_folders, tmp_path):
+    Encoder.load(model_folders["t5"], pooling="mean").save(tmp_path / "model")
+    with pytest.raises(ModelError, match="no fitting weights"):
+        Encoder.load(tmp_path / "model", pooling="decoder-first")
+
+
+def test_saving_replaces_a_folder_in_one_step(model_folders, tmp_path):
+    encoder = Encoder.load(model_folders["bert"])
+    encoder.save(tmp_path / "model")
+    (tmp_path / "model" / "stale").write_text("from before")
+    encoder.save(tmp_path / "model")
+    assert not (tmp_path / "model" / "stale").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]

@@ -1,0 +1,84 @@
+"""Ranks and retrieval scores against hand-made cases and plain loops."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sentloom.errors import InputError
+from sentloom.evaluation import nearest
+from sentloom.evaluation.retrieval import ranks_of, retrieval
+
+PLANE = {"east": [1.0, 0.0], "north": [0.0, 1.0], "north-east": [1.0, 1.0], "west": [-1.0, 0.0], "nowhere": [0.0, 0.0]}
+
+
+def encode(sentences):
+    return np.array([PLANE[text] for text in sentences])
+
+
+def test_scores_by_hand():
+    # Query east: documents in order east, north-east, north, west. Query north: north, north-east, then two at 0 and 0.
+    documents = ["east", "north-east", "north", "west"]
+    result = retrieval(encode, ["east", "north", "east"], documents, [[0], [1], [3]], k=2)
+    assert (result.queries, result.documents, result.k) == (3, 4, 2)
+    assert result.mrr == pytest.approx((1 + 1 / 2 + 0) / 3)
+    assert result.recall_at_1 == pytest.approx(1 / 3)
+    assert result.recall_at_k == pytest.approx(2 / 3)
+    assert json.loads(json.dumps(result.to_dict()))["mrr"] == result.mrr
+
+
+def test_ties_go_against_the_system():
+    # To north, east and west are both at cosine 0: either of them, being right, is last.
+    ranks = ranks_of(encode(["north", "north"]), encode(["east", "north", "west"]), [[0], [2]])
+    assert [found.tolist() for found in ranks] == [[3], [3]]
+
+
+def test_a_collapsed_encoder_finds_nothing():
+    vector = np.random.default_rng(0).normal(size=384)
+    result = retrieval(lambda texts: np.tile(vector, (len(texts), 1)), list("abc"), list("abcdefghijklmn"), [[0]] * 3)
+    assert result.mrr == result.recall_at_k == 0.0
+
+
+def test_documents_can_have_their_own_encoder():
+    turned = {"east": "north", "north": "east"}
+    result = retrieval(
+        encode, ["east"], ["east", "north"], [[1]], encode_documents=lambda texts: encode([turned[t] for t in texts])
+    )
+    assert result.mrr == 1.0
+
+
+def _slow_ranks(queries, documents, relevant):
+    """Sort by cosine, falling; among equals wrong documents first."""
+    found = []
+    for query, right in zip(queries, relevant, strict=True):
+        cosines = [float(query @ d) / (np.linalg.norm(query) * np.linalg.norm(d) or 1.0) for d in documents]
+        order = sorted(range(len(documents)), key=lambda n: (-round(cosines[n], 4), n in right))
+        found.append([place for place, number in enumerate(order, start=1) if number in right])
+    return found
+
+
+@st.composite
+def searches(draw):
+    vectors = st.lists(st.integers(-2, 2), min_size=2, max_size=2)
+    queries = np.array(draw(st.lists(vectors, min_size=1, max_size=8)), np.float32)
+    documents = np.array(draw(st.lists(vectors, min_size=1, max_size=9)), np.float32)
+    numbers = st.sets(st.integers(0, len(documents) - 1), min_size=1)
+    return queries, documents, [draw(numbers) for _ in queries]
+
+
+@settings(deadline=None)
+@given(searches(), st.integers(1, 4), st.integers(1, 4))
+def test_ranks_equal_a_full_sort_for_any_blocks(search, query_block, document_block):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nearest, "QUERY_BLOCK", query_block)
+        patch.setattr(nearest, "DOCUMENT_BLOCK", document_block)
+        ranks = ranks_of(*search)
+    assert [found.tolist() for found in ranks] == _slow_ranks(*search)
+
+
+@pytest.mark.parametrize("relevant", [[], [[0], [1]], [[]], [[2]], [[-1]]])
+def test_relevant_documents_must_exist_for_each_query(relevant):
+    with pytest.raises(InputError):
+        retrieval(encode, ["east"], ["east", "north"], relevant)

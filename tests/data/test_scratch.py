@@ -5,26 +5,23 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from sentloom.data.scratch import scratch_folder, scratch_table
+from sentloom.data.scratch import keep_rows, scratch_folder, scratch_table, take_rows
 from sentloom.errors import SentloomError
 
 SCHEMA = pa.schema([("text", pa.large_string()), ("negatives", pa.list_(pa.large_string()))])
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("SENTLOOM_SCRATCH", str(tmp_path / "scratch"))
-    return tmp_path / "scratch"
 
 
 def batch(*texts: str) -> pa.RecordBatch:
     return pa.record_batch([pa.array(list(texts), pa.large_string()), pa.array([[t] for t in texts])], schema=SCHEMA)
 
 
-def test_rows_come_back_in_order(folder: Path) -> None:
+def test_rows_come_back_in_order() -> None:
     table = scratch_table(SCHEMA, iter([batch("b", "ä"), batch("a")]))
     assert table.schema == SCHEMA
     assert table.to_pydict() == {"text": ["b", "ä", "a"], "negatives": [["b"], ["ä"], ["a"]]}
@@ -34,9 +31,10 @@ def test_no_batches_give_an_empty_table() -> None:
     assert scratch_table(SCHEMA, []).num_rows == 0
 
 
-def test_no_file_is_left(folder: Path) -> None:
+def test_no_file_is_left(scratch: Path) -> None:
     table = scratch_table(SCHEMA, [batch("a")])
-    assert folder.is_dir() and not list(folder.iterdir())
+    assert scratch.is_dir()
+    assert not list(scratch.iterdir())
     assert table.num_rows == 1
 
 
@@ -59,7 +57,7 @@ def test_errors_of_the_producer_pass_unchanged() -> None:
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("SENTLOOM_SCRATCH", str(tmp_path / "file" / "below"))
-    with pytest.raises(SentloomError, match="(?s)file/below.*SENTLOOM_SCRATCH") as caught:
+    with pytest.raises(SentloomError, match=r"(?s)file/below.*SENTLOOM_SCRATCH") as caught:
         scratch_table(SCHEMA, [batch("a")])
     assert caught.value.exit_code == 2
 
@@ -78,9 +76,10 @@ except SentloomError as error:
 """
 
 
-def test_a_full_disk_names_folder_and_variable(folder: Path) -> None:
+def test_a_full_disk_names_folder_and_variable(scratch: Path) -> None:
     done = subprocess.run([sys.executable, "-c", FULL_DISK], check=False, capture_output=True, text=True, timeout=60)
-    assert str(folder) in done.stdout and "SENTLOOM_SCRATCH" in done.stdout, done.stderr
+    assert str(scratch) in done.stdout, done.stderr
+    assert "SENTLOOM_SCRATCH" in done.stdout
     assert "Traceback" not in done.stderr
 
 
@@ -92,3 +91,31 @@ def test_the_folder_follows_the_variables(monkeypatch: pytest.MonkeyPatch, tmp_p
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", "/home/someone")
     assert scratch_folder() == Path("/home/someone/.cache/sentloom")
+
+
+TABLE = pa.Table.from_batches([batch("a", "b"), batch(), batch("c"), batch("d", "e", "f")])
+
+
+@given(st.lists(st.integers(0, 5)))
+def test_rows_are_taken_in_the_asked_order(rows: list[int]) -> None:
+    taken = take_rows(TABLE, np.array(rows, np.int64))
+    assert taken.column("text").to_pylist() == ["abcdef"[row] for row in rows]
+    assert taken.column("negatives").to_pylist() == [["abcdef"[row]] for row in rows]
+
+
+def test_taking_rows_copies_no_more_than_these() -> None:
+    table = scratch_table(SCHEMA, (batch("x" * 1_000_000) for _ in range(60)))  # 120 MB
+    pool = pa.proxy_memory_pool(pa.default_memory_pool())
+    usual = pa.default_memory_pool()
+    pa.set_memory_pool(pool)
+    try:
+        assert take_rows(table, np.array([19, 3])).num_rows == 2
+    finally:
+        pa.set_memory_pool(usual)
+    assert pool.max_memory() < 20_000_000
+
+
+def test_kept_rows_stay_in_order() -> None:
+    kept = keep_rows(TABLE, np.array([True, False, True, False, False, True]))
+    assert kept.column("text").to_pylist() == ["a", "c", "f"]
+    assert kept.schema == TABLE.schema

@@ -21,7 +21,7 @@ class Module:
     defined: frozenset[str]
     imported: Mapping[str, Origin]
     stars: tuple[str, ...]  # modules of `from x import *`
-    exports: tuple[str, ...] | None  # a literal `__all__`
+    exports: frozenset[str] | None  # a literal `__all__`
 
 
 def read_module(name: str, is_package: bool, tree: ast.Module) -> Module:
@@ -29,7 +29,7 @@ def read_module(name: str, is_package: bool, tree: ast.Module) -> Module:
     defined: set[str] = set()
     imported: dict[str, Origin] = {}
     stars: list[str] = []
-    exports: tuple[str, ...] | None = None
+    exports: frozenset[str] | None = None
     for node in statements(tree.body):
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             defined.add(node.name)
@@ -64,11 +64,11 @@ def _source(node: ast.ImportFrom, module: str, is_package: bool) -> str:
     return ".".join([*base, node.module] if node.module else base)
 
 
-def _strings(value: ast.expr) -> tuple[str, ...] | None:
+def _strings(value: ast.expr) -> frozenset[str] | None:
     if not isinstance(value, ast.List | ast.Tuple):
         return None
     found = [item.value for item in value.elts if isinstance(item, ast.Constant) and isinstance(item.value, str)]
-    return tuple(found) if len(found) == len(value.elts) else None
+    return frozenset(found) if len(found) == len(value.elts) else None
 
 
 def is_public(name: str) -> bool:
@@ -130,7 +130,7 @@ class PublicNames:
             self._bound[name] = own.union(*(self._names_starred(star) for star in module.stars))
         return self._bound[name]
 
-    def _names_starred(self, name: str) -> Iterable[str]:
+    def _names_starred(self, name: str) -> frozenset[str]:
         """What `from name import *` binds."""
         module = self._modules.get(name)
         return module.exports if module is not None and module.exports is not None else self._names_bound(name)

@@ -41,7 +41,7 @@ INLINE: tuple[tuple[str, re.Pattern[str], str], ...] = (
     # Citations, [1]_, at the end of a clause; after "see" or "in" they are a word of it and stay.
     (
         "]_",
-        re.compile(r"(?<!\b[Ss]ee|\band)(?<!\b[Ii]n|\bof|\bby|\bto)(?<!\b[Ff]rom)\s*\[[\w#*.+:-]+\]_(?=[.,;)]|$)"),
+        re.compile(r"(?<=\S)(?<!\b[Ss]ee|\band)(?<!\bin|\bof|\bby|\bto)(?<!\bfrom)\s*\[[\w#*.:-]+\]_(?=[.,;)]|$)"),
         "",
     ),
     ("](", re.compile(r"!?\[([^][]+)\]\([^()\s]+\)"), r"\1"),  # Markdown links
@@ -56,8 +56,8 @@ INLINE: tuple[tuple[str, re.Pattern[str], str], ...] = (
 # A sentence ends at . ? or ! (closing marks included) before white space and a capital, a digit or an opening mark.
 END = re.compile(r"[.?!][\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9])")
 ABBREVIATION = re.compile(
-    r"\b(?:e\.?g|i\.?e|etc|vs|cf|viz|al|resp|approx|figs?|eqs?|sec|ch|pp?|vol|nos?|dr|mrs?|prof|st|refs?|incl|max|min|"
-    r"inc|ltd|jr|a\.k\.a|w\.r\.t|[a-z])\.$",
+    r"\b(?:e\.?g|i\.?e|etc|vs|cf|viz|al|resp|approx|figs?|eqs?|sec|pp?|vol|dr|mrs?|prof|refs?|incl|inc|ltd|jr|"
+    r"a\.k\.a|w\.r\.t|[a-z])\.$",
     re.IGNORECASE,
 )
 # What prose does not hold: code, formulas, templates, addresses, leftovers of markup.

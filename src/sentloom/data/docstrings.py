@@ -57,11 +57,11 @@ class _Row(NamedTuple):
     cells: tuple[str, ...]
     file: str
     line: int
+    key: str  # what the last cell says, whatever its case and punctuation: equal keys are one sentence
 
-    @property
-    def key(self) -> str:
-        """What the last cell says, whatever its case, spacing and punctuation: equal keys are one sentence."""
-        return " ".join(WORD.findall(self.cells[-1].casefold()))
+    @classmethod
+    def of(cls, cells: tuple[str, ...], file: str, line: int) -> "_Row":
+        return cls(cells, file, line, " ".join(WORD.findall(cells[-1].casefold())))
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def _texts(sources: Iterable[Source]) -> Iterator[_Row]:
     for source in sources:
         for docstring in source.docstrings:
             for sentence in docstring.prose.sentences:
-                yield _Row((sentence,), source.file, docstring.line)
+                yield _Row.of((sentence,), source.file, docstring.line)
 
 
 def _pairs(sources: Sequence[Source]) -> Iterator[_Row]:
@@ -158,7 +158,7 @@ def _pairs(sources: Sequence[Source]) -> Iterator[_Row]:
             name = public.find(source.module.name, path)
             if name is None or prose.summary is None:
                 continue
-            row = _Row((name, prose.summary), source.file, line)
+            row = _Row.of((name, prose.summary), source.file, line)
             if name not in named and row.key not in said:
                 yield row
             named.add(name)

@@ -19,7 +19,7 @@ from sentloom.data.shapes import COLUMNS, text_columns
 from sentloom.errors import InputError
 
 SHINGLE = 5
-LOWEST_THRESHOLD = 0.3  # below it nearly every two sentences of a language are candidates
+LOWEST_THRESHOLD = 0.5  # below it most sentences of one style are candidates, and the search is slow
 RECALL = 0.999  # of a pair exactly at the threshold
 HASHES = 128  # in a signature
 SIGNED_ROWS = 1 << 10  # the shingles of so many sentences stay in the processor's cache

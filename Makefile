@@ -1,0 +1,56 @@
+# Two commands set everything up: `make demo` runs the main job, `make test` passes the tests.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format faults bench clean
+
+help:
+	@echo "make demo    install, then run the main job on the embedded defaults (no hub, no data needed)"
+	@echo "make test    install, then run the tests"
+	@echo "make check   format, lint, types, import arrows"
+	@echo "make faults  the long tests: kills, full disks, ten thousand damaged files"
+	@echo "make bench   speed and memory against sentence-transformers (about 15 minutes)"
+	@echo "make format  put the code in form"
+	@echo "make clean   remove the environment and what was built"
+
+# An environment for users, and the tools of developers on top of it. A stamp makes the second call start at once.
+$(VENV)/.installed: pyproject.toml constraints.txt
+	@echo "== installing sentloom and its embedded parts into $(VENV) (some minutes, once)"
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) --editable '.[embedded]'
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
+	@echo "== installing the tools for tests, checks and benchmarks into $(VENV) (once)"
+	$(PIP) --editable '.[dev]'
+	@touch $@
+
+demo: $(VENV)/.installed
+	@echo "== sentloom demo"
+	@HF_HUB_OFFLINE=1 $(BIN)/sentloom demo
+
+test: $(VENV)/.installed-dev
+	@echo "== tests"
+	@HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest --quiet --numprocesses 2 --dist loadfile -m "not long"
+
+check: $(VENV)/.installed-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest --quiet tests/test_arrows.py
+
+format: $(VENV)/.installed-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+faults: $(VENV)/.installed-dev
+	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest --quiet tests/faults
+
+bench: $(VENV)/.installed-dev
+	@for script in benchmarks/[!_]*.py; do echo "== $$script"; HF_HUB_OFFLINE=1 $(BIN)/python $$script || exit 1; done
+
+clean:
+	rm -rf $(VENV) build dist src/*.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

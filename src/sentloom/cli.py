@@ -1,0 +1,275 @@
+"""The command: one thin function a verb, which parses, calls and prints."""
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+from rich.console import Console, RenderableType
+
+from sentloom import __version__
+from sentloom.data.shapes import Shape, parse_columns
+from sentloom.errors import InputError, MissingPart, SentloomError
+
+if TYPE_CHECKING:
+    from sentloom.data import Dataset
+    from sentloom.encoder import Encoder
+
+app = typer.Typer(
+    help="Turns the text a team has into the sentence encoder it needs, and proves that it got better.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+FOUND_LEAKS = 1  # exit code of `check --against` when there are leaks
+
+Data = Annotated[
+    str, typer.Argument(metavar="DATA", help="A file, a folder, a saved dataset, a hub name, or embedded.")
+]
+ShapeOption = Annotated[Shape | None, typer.Option("--shape", help="What a row is, where the columns do not say it.")]
+ColumnsOption = Annotated[
+    str | None, typer.Option("--columns", help="role=column,...: anchor=title,positive=body; numbers if no header.")
+]
+ModelOption = Annotated[str, typer.Option("--model", "-m", help="embedded, a model folder, or a hub name.")]
+PoolingOption = Annotated[
+    str | None, typer.Option("--pooling", help="mean, first, max, first-last, decoder-first, mean@0,-1 ...")
+]
+ColumnOption = Annotated[str | None, typer.Option("--column", help="Which text column, where there are several.")]
+
+
+def show(*parts: RenderableType) -> None:
+    """Print to standard output."""
+    console = Console()
+    for part in parts:
+        console.print(part, highlight=False)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"sentloom {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+def _read(name: str, shape: Shape | None, columns: str | None) -> "Dataset":
+    """Read data for a command and say what it was taken for."""
+    from sentloom.data import read
+    from sentloom.data.docstrings import harvest
+    from sentloom.report import tables
+
+    data = (
+        harvest().texts()
+        if name == "embedded"
+        else read(name, shape=shape, columns=parse_columns(columns) if columns else None)
+    )
+    show(tables.data_summary(name, data))
+    return data
+
+
+def _load(model: str, pooling: str | None) -> "Encoder":
+    from sentloom.encoder import Encoder
+
+    return Encoder.load(model, pooling=pooling)
+
+
+def _token_counter(model: str) -> tuple[Callable[[list[str]], list[int]] | None, int | None]:
+    """How a model counts a text's tokens and how many it reads; without the embedded part, lengths are in words."""
+    try:
+        tokens = _load(model, None).tokens
+    except MissingPart as error:
+        show(f"lengths are in words: {error}")
+        return None, None
+    specials = len(tokens.specials.before) + len(tokens.specials.behind)
+    return lambda texts: [len(ids) + specials for ids in tokens.bare(texts)], tokens.max_length
+
+
+def _text_column(data: "Dataset", asked: str | None) -> str:
+    """The one text column, or the one that was asked for."""
+    from sentloom.data.shapes import text_columns
+
+    names = [name for name in text_columns(data.shape) if name != "negatives"]
+    if asked is None and len(names) == 1:
+        return names[0]
+    if asked not in names:
+        found = f"--column {asked}" if asked else f"{data.shape}, with the text columns {', '.join(names)}"
+        raise InputError("column", found, f"one of {', '.join(names)}", f"say --column {names[0]}")
+    return asked
+
+
+@app.command()
+def check(
+    data: Data,
+    against: Annotated[
+        list[str] | None, typer.Option("--against", help="Evaluation data to look for; repeatable.")
+    ] = None,
+    shape: ShapeOption = None,
+    columns: ColumnsOption = None,
+    model: ModelOption = "embedded",
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Also write the findings as JSON.")] = None,
+) -> None:
+    """Say what a data file holds, what is wrong with it, and whether evaluation sentences leak into it.
+
+    Exit code 2: the data has faults. Exit code 1: with --against, evaluation sentences stand in it.
+    """
+    from sentloom.data.inspection import inspect
+    from sentloom.data.leaks import find_leaks
+    from sentloom.files import new_file
+    from sentloom.report import tables
+
+    dataset = _read(data, shape, columns)
+    found = inspect(dataset, *_token_counter(model))
+    show(tables.inspection(found))
+    leaks = find_leaks(dataset, [_read(name, None, None) for name in against]) if against else None
+    if leaks:
+        show(tables.leaks(leaks))
+    if output:
+        with new_file(output) as part:
+            part.write_text(json.dumps({"file": data, "sha256": dataset.sha256, **asdict(found)}, indent=2), "utf-8")
+    if leaks and leaks.kept:
+        raise typer.Exit(FOUND_LEAKS)
+
+
+@app.command()
+def clean(
+    data: Data,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write: csv, tsv, jsonl, txt, parquet.")],
+    shape: ShapeOption = None,
+    columns: ColumnsOption = None,
+    min_words: Annotated[int | None, typer.Option(help="Drop rows with a shorter sentence.")] = None,
+    max_words: Annotated[int | None, typer.Option(help="Drop rows with a longer sentence.")] = None,
+    near_duplicates: Annotated[
+        float | None, typer.Option(help="Drop rows this close to an earlier one, such as 0.8.")
+    ] = None,
+) -> None:
+    """Normalise Unicode and white space, drop duplicates and what is too short or long, and say what was dropped."""
+    from sentloom.data.clean import CleanSettings
+    from sentloom.data.clean import clean as run
+    from sentloom.data.writers import write
+    from sentloom.report import tables
+
+    settings = CleanSettings(min_words=min_words, max_words=max_words, near_duplicates=near_duplicates)
+    cleaned, report = run(_read(data, shape, columns), settings)
+    write(cleaned, output)
+    show(tables.cleaning(report), f"written: {output}")
+
+
+@app.command()
+def encode(
+    data: Data,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The file to write: .npy, or .parquet with the texts.")
+    ],
+    model: ModelOption = "embedded",
+    pooling: PoolingOption = None,
+    role: Annotated[
+        Literal["symmetric", "query", "document"], typer.Option(help="Whose prompts to use.")
+    ] = "symmetric",
+    column: ColumnOption = None,
+    shape: ShapeOption = None,
+    columns: ColumnsOption = None,
+) -> None:
+    """Turn every sentence of a file into a vector."""
+    from sentloom.encoder.vector_files import encode_to_file
+
+    dataset = _read(data, shape, columns)
+    encoder = _load(model, pooling)
+    texts = dataset.column(_text_column(dataset, column))
+    encode_to_file(encoder, texts, output, role=role)
+    show(f"written: {output} ({len(texts):,} vectors of {encoder.dimension})")
+
+
+@app.command()
+def search(
+    data: Data,
+    queries: Annotated[list[str], typer.Argument(metavar="QUERY...", help="What to look for.")],
+    model: ModelOption = "embedded",
+    k: Annotated[int, typer.Option("-k", help="How many answers.")] = 5,
+    pooling: PoolingOption = None,
+    column: ColumnOption = None,
+    vectors: Annotated[
+        Path | None,
+        typer.Option("--vectors", help="The .npy that `sentloom encode` wrote for the same file and model."),
+    ] = None,
+    shape: ShapeOption = None,
+    columns: ColumnsOption = None,
+) -> None:
+    """Find the sentences of a file that are nearest in meaning to a query."""
+    from sentloom.encoder.vector_files import open_vectors
+    from sentloom.evaluation import top_k
+    from sentloom.report import tables
+
+    dataset = _read(data, shape, columns)
+    texts = dataset.column(_text_column(dataset, column))
+    encoder = _load(model, pooling)
+    documents = (
+        open_vectors(vectors, (len(texts), encoder.dimension))
+        if vectors
+        else encoder.encode(texts, role="document", show_progress=True)
+    )
+    numbers, cosines = top_k(encoder.encode(queries, role="query"), documents, k)
+    for query, rows, values in zip(queries, numbers, cosines, strict=True):
+        found = [(value, dataset.place(row), texts[int(row)].as_py()) for row, value in zip(rows, values, strict=True)]
+        show("", tables.answers(query, found))
+
+
+@app.command()
+def evaluate(
+    model: Annotated[str, typer.Argument(help="embedded, a model folder, or a hub name.")],
+    suite: Annotated[str, typer.Option(help="Which sets: sts.")] = "sts",
+    data: Annotated[Path | None, typer.Option(help="A data folder (sts/STS12.tsv ...); without it, the hub.")] = None,
+    aggregation: Annotated[str, typer.Option(help="How sub-sets are joined: all, mean or wmean.")] = "all",
+    pooling: PoolingOption = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where the scores go as JSON.")] = Path("scores.json"),
+) -> None:
+    """Score a model on the sets of a suite: a table here, every number in a JSON file."""
+    from sentloom.evaluation import Aggregation, evaluate_sts, load_suite
+    from sentloom.files import new_file
+    from sentloom.report import tables
+
+    if suite != "sts" or aggregation not in list(Aggregation):
+        found = f"--suite {suite} --aggregation {aggregation}"
+        raise InputError("evaluate", found, "suite sts; aggregation all, mean or wmean", "correct the option")
+    sets = load_suite(data)
+    encoder = _load(model, pooling)
+    result = evaluate_sts(lambda texts: encoder.encode(texts, show_progress=True), sets)
+    show(tables.sts(model, result, Aggregation(aggregation)))
+    with new_file(output) as part:
+        settings = {"model": model, "pooling": str(encoder.pooling), "suite": suite, "sentloom": __version__}
+        part.write_text(json.dumps({**settings, **result.to_dict()}, indent=2) + "\n", "utf-8")
+    show(f"written: {output}")
+
+
+@app.command()
+def demo(
+    model: ModelOption = "embedded",
+    queries: Annotated[int, typer.Option(help="How many names to look up for the score.")] = 2000,
+) -> None:
+    """Run the main job on the embedded defaults: harvest, encode, score, search. No hub, no data needed."""
+    from sentloom.demo import run
+
+    run(model, queries, show)
+
+
+def main() -> None:
+    """Run the command. Errors of the user end in a message and exit code 2, never in a traceback."""
+    try:
+        app()
+    except SentloomError as error:
+        Console(stderr=True).print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(1)

@@ -1,0 +1,106 @@
+"""A data set to a file: the form is told by the ending, and what is written reads back the same."""
+
+import csv
+import gzip
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sentloom.data.dataset import FILE, LINE, Dataset
+from sentloom.errors import InputError
+from sentloom.files import new_file
+
+ROWS = 4096  # written at a time
+
+
+def write(data: Dataset, path: Path) -> None:
+    """Write txt (texts only), csv, tsv, jsonl, each also .gz, or parquet. Nothing is left half-written."""
+    table = data.table.drop_columns([FILE, LINE])
+    form = path.name.removesuffix(".gz").rpartition(".")[2]
+    if form == "parquet":
+        with new_file(path) as part:
+            pq.write_table(table, part)
+        return
+    if form not in LINES or (form == "txt" and table.column_names != ["text"]):
+        wanted = "an ending .csv, .tsv, .jsonl (each also .gz) or .parquet; .txt for texts alone"
+        raise InputError(str(path), f"ending {form!r} for {data.shape}", wanted, "choose another ending")
+    with new_file(path) as part, _open(part, path) as file:
+        LINES[form](file, _flat_names(table), _rows(table))
+
+
+def _open(part: Path, path: Path) -> TextIO:
+    if path.suffix == ".gz":
+        return gzip.open(part, "wt", encoding="utf-8", newline="")
+    return part.open("w", encoding="utf-8", newline="")
+
+
+def _flat_names(table: pa.Table) -> list[str]:
+    """Column names, with one for each of the negatives: as many as the row that has most."""
+    names = []
+    for name in table.column_names:
+        column = table.column(name)
+        if pa.types.is_list(column.type):
+            most = max((len(cell) for chunk in column.chunks for cell in chunk), default=0)
+            names += ["negative", *(f"negative_{i}" for i in range(2, most + 1))]
+        else:
+            names.append(name)
+    return names
+
+
+def _rows(table: pa.Table) -> Iterator[Mapping[str, Any]]:
+    for batch in table.to_batches(max_chunksize=ROWS):
+        yield from batch.to_pylist()
+
+
+def _flat(row: Mapping[str, Any]) -> list[Any]:
+    return [cell for value in row.values() for cell in (value if isinstance(value, list) else [value])]
+
+
+def _write_txt(file: TextIO, names: Sequence[str], rows: Iterator[Mapping[str, Any]]) -> None:
+    file.writelines(_one_line(row["text"], "text") + "\n" for row in rows)
+
+
+def _write_csv(file: TextIO, names: Sequence[str], rows: Iterator[Mapping[str, Any]]) -> None:
+    writer = csv.writer(file)
+    writer.writerow(names)
+    for row in rows:
+        writer.writerow(_full(_flat(row), names))
+
+
+def _write_tsv(file: TextIO, names: Sequence[str], rows: Iterator[Mapping[str, Any]]) -> None:
+    file.write("\t".join(names) + "\n")
+    for row in rows:
+        cells = zip(_full(_flat(row), names), names, strict=True)
+        file.write("\t".join(_one_line(str(cell), name, "\t") for cell, name in cells) + "\n")
+
+
+def _write_jsonl(file: TextIO, names: Sequence[str], rows: Iterator[Mapping[str, Any]]) -> None:
+    file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+LINES: dict[str, Callable[[TextIO, Sequence[str], Iterator[Mapping[str, Any]]], None]] = {
+    "txt": _write_txt,
+    "csv": _write_csv,
+    "tsv": _write_tsv,
+    "jsonl": _write_jsonl,
+}
+
+
+def _full(cells: list[Any], names: Sequence[str]) -> list[Any]:
+    if len(cells) != len(names):
+        found = "rows with different numbers of negatives"
+        raise InputError("triplets", found, "one number of negatives for csv and tsv", "write .jsonl or .parquet")
+    return cells
+
+
+def _one_line(text: str, column: str, *others: str) -> str:
+    if any(mark in text for mark in ("\n", "\r", *others)):
+        found = f"a line break or tab inside a cell of {column}"
+        raise InputError(
+            "writing", found, "cells of one line", "clean the white space, or write .csv, .jsonl or .parquet"
+        )
+    return text

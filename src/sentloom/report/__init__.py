@@ -1,0 +1,1 @@
+"""Scores and findings to what people read."""

@@ -1,0 +1,140 @@
+"""Tables for the terminal, from numbers that others computed."""
+
+from collections.abc import Mapping, Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from sentloom.data.clean import CleanReport
+from sentloom.data.dataset import Dataset
+from sentloom.data.docstrings import Corpus
+from sentloom.data.inspection import Distribution, Inspection
+from sentloom.data.leaks import Leaks
+from sentloom.evaluation.retrieval import RetrievalResult
+from sentloom.evaluation.sts import Aggregation, StsResult
+
+ANSWER_WIDTH = 160  # characters of a found text
+
+
+def _table(title: str, *columns: str, numbers: int = 0) -> Table:
+    """A table whose last `numbers` columns hold numbers."""
+    table = Table(title=title, title_justify="left", title_style="bold")
+    for place, column in enumerate(columns):
+        right = place >= len(columns) - numbers
+        table.add_column(column, justify="right" if right else "left", no_wrap=right)
+    return table
+
+
+def data_summary(name: str, data: Dataset) -> RenderableType:
+    """What was read, and what its columns were taken for."""
+    roles = ", ".join(role if own == role else f"{role} = {own!r}" for role, own in data.used.items())
+    lines = [f"{len(data):,} rows ({roles})"]
+    if data.ignored:
+        lines.append(f"  columns not used: {', '.join(data.ignored)}")
+    lines += [f"  skipped: {count:,} {what}" for what, count in data.skipped.items()]
+    return Text.assemble(f"{name}: ", (str(data.shape), "bold"), ", ", "\n".join(lines))
+
+
+def inspection(found: Inspection) -> RenderableType:
+    """Lengths, duplicates, scripts, labels or scores, and what is worth a warning."""
+    lengths = _table("Lengths", "column", "unit", "least", "25%", "median", "75%", "95%", "most", numbers=6)
+    for one in found.lengths:
+        lengths.add_row(one.column, one.unit, *_spread(one.distribution))
+    near = found.near_duplicates
+    of = "all rows" if near.whole else f"a sample of {near.sampled:,} rows"
+    facts = [
+        ("repeated rows", f"{found.duplicate_rows:,}"),
+        ("repeated sentences", f"{found.duplicate_sentences:,} of {found.sentences:,}"),
+        (f"near duplicates (Jaccard {near.threshold})", f"{near.repeats:,} in {of}"),
+        ("scripts", ", ".join(f"{name} {share:.1%}" for name, share in found.scripts.items())),
+    ]
+    if found.labels:
+        facts.append(("labels", _most(found.labels)))
+    if found.scores:
+        facts.append(("scores", f"{found.scores.least:g} to {found.scores.most:g}, mean {found.scores.mean:.3g}"))
+    table = Table(title="Findings", title_justify="left", title_style="bold", show_header=False)
+    for row in facts:
+        table.add_row(*map(Text, row))
+    warnings = [
+        Text.assemble(("! ", "yellow"), f"{one.what}: {one.rows:,} rows, first at {one.example}")
+        for one in found.findings
+    ]
+    return Group(lengths, table, *(warnings or [Text("no problems")]))
+
+
+def _spread(one: Distribution) -> list[str]:
+    return [f"{x:,.0f}" for x in (one.least, one.quarter, one.median, one.three_quarters, one.p95, one.most)]
+
+
+def _most(labels: Mapping[str, int], shown: int = 8) -> str:
+    parts = [f"{label} {count:,}" for label, count in list(labels.items())[:shown]]
+    return ", ".join(parts) + (f" and {len(labels) - shown} more" if len(labels) > shown else "")
+
+
+def leaks(found: Leaks, shown: int = 10) -> RenderableType:
+    """How many evaluation sentences stand in the training data, and where."""
+    head = (
+        f"Leaks: {found.leaked_sentences:,} of {found.sentences:,} evaluation sentences and "
+        f"{found.leaked_pairs:,} of {found.pairs:,} pairs stand in {len(found.training_rows):,} training rows"
+    )
+    table = _table(head, "kind", "evaluation", "training", "text")
+    for leak in found.kept[:shown]:
+        table.add_row(leak.kind, *map(Text, (leak.evaluation, leak.training, leak.text[:80])))
+    counts = ", ".join(f"{kind} {count:,}" for kind, count in found.counts.items())
+    return Group(table, f"by kind: {counts}") if found.kept else Text(head)
+
+
+def cleaning(report: CleanReport) -> RenderableType:
+    """What each rule changed or dropped."""
+    table = _table(
+        f"Cleaning: {report.rows_before:,} rows, {report.rows_after:,} kept", "rule", "effect", "rows", "why", "first"
+    )
+    for row in report.table():
+        table.add_row(*map(Text, row))
+    return table
+
+
+def sts(model: str, result: StsResult, aggregation: Aggregation) -> RenderableType:
+    """Spearman and Pearson of each set and their mean, under one aggregation."""
+    table = _table(f"STS: {model}, aggregation {aggregation}", "set", "pairs", "Spearman", "Pearson", numbers=3)
+    for one in result.sets:
+        score = one.scores.get(aggregation)
+        table.add_row(
+            one.name, f"{one.pairs:,}", *([f"{score.spearman:.2f}", f"{score.pearson:.2f}"] if score else ["-", "-"])
+        )
+    if average := result.average(aggregation):
+        table.add_section()
+        table.add_row(average.label, "", f"{average.correlation.spearman:.2f}", f"{average.correlation.pearson:.2f}")
+    return Group(table, *(Text(f"note: {note}", style="yellow") for note in result.notes))
+
+
+def corpus(found: Corpus) -> RenderableType:
+    """What each package of the embedded corpus gave."""
+    table = _table("Docstrings of the installed packages", "package", "part", "files", "sentences", "pairs", numbers=3)
+    for one in found.packages:
+        table.add_row(one.package, one.split, f"{one.files:,}", f"{one.sentences:,}", f"{one.pairs:,}")
+    table.add_section()
+    table.add_row(
+        "all", "", *(f"{sum(getattr(one, n) for one in found.packages):,}" for n in ("files", "sentences", "pairs"))
+    )
+    missing = f"not installed, left out: {', '.join(found.missing)}"
+    return Group(table, missing) if found.missing else table
+
+
+def retrieval(title: str, results: Mapping[str, RetrievalResult]) -> RenderableType:
+    """Retrieval scores, one encoder a row."""
+    table = _table(title, "encoder", "queries", "documents", "MRR@10", "recall@1", "recall@10", numbers=5)
+    for name, one in results.items():
+        scores = (one.mrr, one.recall_at_1, one.recall_at_k)
+        table.add_row(name, f"{one.queries:,}", f"{one.documents:,}", *(f"{score:.3f}" for score in scores))
+    return table
+
+
+def answers(query: str, found: Sequence[tuple[float, str, str]]) -> RenderableType:
+    """What a search found: cosine, place or name, text."""
+    table = Table(title=Text(f"“{query}”"), title_justify="left", title_style="bold", show_header=False, box=None)
+    for cosine, place, text in found:
+        shown = text if len(text) <= ANSWER_WIDTH else text[: ANSWER_WIDTH - 3] + "..."
+        table.add_row(Text(f"{cosine:.2f}", "dim"), Text(place, "cyan"), Text(shown))
+    return table

@@ -1,0 +1,71 @@
+"""Batches, list columns, joined rows and hashes."""
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sentloom.data.columns import Seen, among, any_sentence, flat, hashes, joined, refill, walk
+from sentloom.data.shapes import Shape
+
+LISTS = pa.array([["a", "b"], ["c"], ["d", "e", "f"]], pa.list_(pa.large_string()))
+
+
+def texts(*values: str) -> pa.Array:
+    return pa.array(values, pa.large_string())
+
+
+def test_walk_numbers_the_rows(build) -> None:
+    dataset = build(Shape.TEXTS, [(str(number),) for number in range(7)], chunk=3)
+    seen = [(start, batch.column("text").to_pylist()) for start, batch in walk(dataset, ("text",))]
+    assert seen == [(0, ["0", "1", "2"]), (3, ["3", "4", "5"]), (6, ["6"])]
+
+
+def test_a_slice_of_a_list_column_is_flattened_and_filled_again() -> None:
+    column = LISTS.slice(1)
+    sentences, owner = flat(column)
+    assert sentences.to_pylist() == ["c", "d", "e", "f"]
+    assert owner.tolist() == [0, 1, 1, 1]
+    assert refill(column, texts("C", "D", "E", "F")).to_pylist() == [["C"], ["D", "E", "F"]]
+
+
+def test_any_sentence_looks_into_lists() -> None:
+    batch = pa.record_batch([texts("x", "e", "y"), LISTS], names=["anchor", "negatives"])
+    found = any_sentence(batch, ("anchor", "negatives"), lambda part: np.array(part.to_pylist()) == "e")
+    assert found.tolist() == [False, True, True]
+
+
+def test_joined_rows_differ_where_cells_do() -> None:
+    rows = {
+        "anchor": texts("a", "ab", "a", "a", "a"),
+        "score": pa.array([1.0, 1.0, 0.5, 1.0, 1.0]),
+        "negatives": pa.array([["b", "c"], ["b", "c"], ["b", "c"], ["bc"], ["b", "c"]], pa.list_(pa.large_string())),
+    }
+    batch = pa.record_batch(list(rows.values()), names=list(rows))
+    keys = joined(batch, tuple(rows)).to_pylist()
+    assert keys[0] == keys[4]
+    assert len(set(keys)) == 4
+
+
+@given(st.lists(st.text(alphabet="ab é", max_size=3)))
+def test_hashes_are_equal_exactly_for_equal_texts(values: list[str]) -> None:
+    codes = hashes(texts(*values))
+    for one, code in zip(values, codes, strict=True):
+        assert [other == one for other in values] == (codes == code).tolist()
+
+
+@given(st.lists(st.lists(st.integers(0, 40))))
+def test_seen_against_a_set(calls: list[list[int]]) -> None:
+    seen, oracle = Seen(), set()
+    for call in calls:
+        expected = []
+        for value in call:
+            expected.append(value in oracle)
+            oracle.add(value)
+        assert seen.repeats(np.array(call, np.uint64)).tolist() == expected
+
+
+@given(st.lists(st.integers(0, 20)), st.sets(st.integers(0, 20)))
+def test_among_against_in(values: list[int], wanted: set[int]) -> None:
+    ordered = np.array(sorted(wanted), np.uint64)
+    assert among(np.array(values, np.uint64), ordered).tolist() == [value in wanted for value in values]

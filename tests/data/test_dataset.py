@@ -1,0 +1,72 @@
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sentloom.data.dataset import FILE, LINE, Dataset
+from sentloom.data.shapes import Shape
+
+
+def triplets(sizes: list[int]) -> Dataset:
+    """Rows numbered from 0, in batches of the given sizes."""
+    total = sum(sizes)
+    columns = {
+        "anchor": pa.array([f"a{n}" for n in range(total)], pa.large_string()),
+        "positive": pa.array([f"p{n}" for n in range(total)], pa.large_string()),
+        "negatives": pa.array([[f"n{n}"] * (n % 3 + 1) for n in range(total)], pa.list_(pa.large_string())),
+        FILE: pa.array([n % 2 for n in range(total)], pa.int32()),
+        LINE: pa.array(range(10, 10 + total), pa.int64()),
+    }
+    whole = pa.table(columns)
+    starts = np.cumsum([0, *sizes])
+    parts = [whole.slice(start, size) for start, size in zip(starts, sizes, strict=False)]
+    return Dataset(Shape.TRIPLETS, pa.concat_tables(parts), ("x.csv", "y.csv"), "line", "")
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=5).filter(any), st.data())
+def test_take_gives_the_rows_asked_for_whatever_the_batches(sizes: list[int], data: st.DataObject) -> None:
+    rows = data.draw(st.lists(st.integers(0, sum(sizes) - 1)))
+    taken = triplets(sizes).take(rows)
+    assert list(taken) == ["anchor", "positive", "negatives"]
+    assert taken["anchor"] == [f"a{n}" for n in rows]
+    assert taken["negatives"] == [[f"n{n}"] * (n % 3 + 1) for n in rows]
+
+
+def test_take_stands_columns_cut_into_different_chunks() -> None:
+    dataset = triplets([3])
+    other = pa.chunked_array([["x"], ["y", "z"]])
+    mixed = Dataset(Shape.TRIPLETS, dataset.table.append_column("subset", other), dataset.files, "line", "")
+    assert mixed.take([2, 0])["subset"] == ["z", "x"]
+
+
+@pytest.mark.parametrize("row", [-1, 3])
+def test_take_refuses_rows_that_are_not_there(row: int) -> None:
+    with pytest.raises(IndexError):
+        triplets([3]).take([row])
+
+
+def test_length_place_and_sentences() -> None:
+    dataset = triplets([1, 1])
+    assert len(dataset) == 2
+    assert dataset.place(1) == "y.csv, line 11"
+    assert list(dataset.sentences()) == [
+        (0, "anchor", "a0"),
+        (0, "positive", "p0"),
+        (0, "negatives", "n0"),
+        (1, "anchor", "a1"),
+        (1, "positive", "p1"),
+        (1, "negatives", "n1"),
+        (1, "negatives", "n1"),
+    ]
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=5).filter(any), st.data())
+def test_select_keeps_rows_and_their_places(sizes: list[int], data: st.DataObject) -> None:
+    total = sum(sizes)
+    mask = data.draw(st.lists(st.booleans(), min_size=total, max_size=total))
+    dataset = triplets(sizes)
+    chosen = dataset.select(np.array(mask))
+    rows = [row for row in range(total) if mask[row]]
+    assert chosen.take(range(len(chosen))) == dataset.take(rows)
+    assert [chosen.place(row) for row in range(len(chosen))] == [dataset.place(row) for row in rows]

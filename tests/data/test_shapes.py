@@ -1,0 +1,165 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sentloom.data.shapes import COLUMNS, Layout, Request, Shape, layout_of, parse_columns, text_columns
+from sentloom.errors import InputError
+
+
+def layout(header: str, request: Request = Request(), nli_words: bool = False) -> Layout:
+    return layout_of("faq.csv", header.split(","), lambda at: nli_words, request)
+
+
+def test_every_shape_has_text_columns_and_score_and_label_are_none() -> None:
+    assert all(text_columns(shape) for shape in Shape)
+    assert text_columns(Shape.SCORED_PAIRS) == ("sentence1", "sentence2")
+    assert text_columns(Shape.NLI) == ("premise", "hypothesis")
+    assert text_columns(Shape.TRIPLETS) == ("anchor", "positive", "negatives")
+
+
+@pytest.mark.parametrize(
+    ("header", "shape", "used"),
+    [
+        ("text", "texts", "text"),
+        ("id,Sentence", "texts", "Sentence"),
+        ("label,text", "classification", "text label"),
+        ("content,category", "classification", "content category"),
+        ("anchor,positive", "pairs", "anchor positive"),
+        ("question,answer", "pairs", "question answer"),
+        ("Answer,Question,url", "pairs", "Question Answer"),
+        ("query,passage", "pairs", "query passage"),
+        ("title,body,votes", "pairs", "title body"),
+        ("question,answer,category", "pairs", "question answer"),
+        ("anchor,positive,negative,source", "triplets", "anchor positive negative"),
+        ("sent0,sent1,hard_neg", "triplets", "sent0 sent1 hard_neg"),
+        ("query,negatives,positive", "triplets", "query positive negatives"),
+        ("sentence1,sentence2,score", "scored-pairs", "sentence1 sentence2 score"),
+        ("score,Sentence_1,Sentence_2,subset", "scored-pairs", "Sentence_1 Sentence_2 score"),
+        ("sentence_A,sentence_B,label,relatedness_score", "scored-pairs", "sentence_A sentence_B relatedness_score"),
+        ("text1,text2,similarity", "scored-pairs", "text1 text2 similarity"),
+        ("premise,hypothesis,label", "nli", "premise hypothesis label"),
+        ("gold_label,premise,hypothesis", "nli", "premise hypothesis gold_label"),
+        ("source,target", "parallel", "source target"),
+        ("src,tgt", "parallel", "src tgt"),
+        # Two sides with a label or score are never positive pairs.
+        ("qid,label,question,answer", "scored-pairs", "question answer label"),
+        ("sentence1,sentence2,label", "scored-pairs", "sentence1 sentence2 label"),
+        ("question1,question2,is_duplicate", "scored-pairs", "question1 question2 is_duplicate"),
+        ("source,target,score", "scored-pairs", "source target score"),
+        ("anchor,positive,score", "scored-pairs", "anchor positive score"),
+    ],
+)
+def test_names_tell_the_shape(header: str, shape: str, used: str) -> None:
+    found = layout(header)
+    assert found.shape == shape
+    assert found.used == dict(zip(COLUMNS[found.shape], used.split(), strict=True))
+    assert set(found.ignored) == set(header.split(",")) - set(used.split())
+
+
+def test_a_label_in_words_of_nli_makes_two_sides_nli() -> None:
+    assert layout("label,sentence1,sentence2", nli_words=True).shape is Shape.NLI
+    assert layout("question,sentence,label", nli_words=True).used == {
+        "premise": "question",
+        "hypothesis": "sentence",
+        "label": "label",
+    }
+    assert layout("sentence1,sentence2,score,label", nli_words=True).shape is Shape.SCORED_PAIRS
+
+
+def test_several_negatives_are_taken_in_the_order_of_the_header() -> None:
+    assert layout("anchor,positive,negative_2,negative_1").roles["negatives"] == (2, 3)
+
+
+@given(st.permutations(["Anchor", "POSITIVE", "hard-neg", "id"]))
+def test_order_and_case_do_not_matter(names: list[str]) -> None:
+    found = layout(",".join(names))
+    assert found.shape is Shape.TRIPLETS
+    assert found.roles == {
+        "anchor": (names.index("Anchor"),),
+        "positive": (names.index("POSITIVE"),),
+        "negatives": (names.index("hard-neg"),),
+    }
+    assert found.ignored == ("id",)
+
+
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [
+        ("id,body", "no text"),
+        ("text,sentence", "text or sentence"),
+        ("question,query,answer", "question,answer or query,answer"),
+        ("question,answer,source,target", "question,answer or source,target"),
+        ("premise,hypothesis", "no label"),
+        ("anchor,positive,negative,score", "both negatives and a label or score"),
+        ("text,text", "text or text"),
+    ],
+)
+def test_unclear_headers_are_refused_with_columns_names_and_remedy(header: str, said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        layout(header)
+    assert said in caught.value.found
+    assert all(repr(name) in caught.value.found for name in header.split(","))
+    assert "question" in caught.value.wanted
+    assert "hypothesis" in caught.value.wanted
+    assert "--columns" in caught.value.next_step
+    assert caught.value.where == "faq.csv"
+
+
+def test_a_near_name_is_suggested() -> None:
+    with pytest.raises(InputError, match="did you mean 'question' by 'qestion'"):
+        layout("qestion,replies")
+
+
+def test_a_shape_that_is_asked_for_is_looked_for_alone() -> None:
+    assert layout("question,answer,label", Request(Shape.PAIRS)).ignored == ("label",)
+    assert layout("source,target,score", Request(Shape.PARALLEL)).shape is Shape.PARALLEL
+    assert layout("source,target,question,answer", Request(Shape.PARALLEL)).used["source"] == "source"
+    assert layout("text,label", Request(Shape.TEXTS)).ignored == ("label",)
+    assert layout("sentence1,sentence2,label", Request(Shape.NLI)).shape is Shape.NLI
+    with pytest.raises(InputError, match="no negatives"):
+        layout("anchor,positive", Request(Shape.TRIPLETS))
+
+
+def test_columns_that_are_asked_for_win() -> None:
+    found = layout("text,body,label", Request(columns={"text": "body"}))
+    assert (found.shape, found.roles, found.ignored) == (Shape.TEXTS, {"text": (1,)}, ("text", "label"))
+    found = layout("a,b,c,d", Request(columns={"negative_1": "c", "anchor": "b", "positive": "a", "negative_2": "d"}))
+    assert (found.shape, found.roles) == (Shape.TRIPLETS, {"anchor": (1,), "positive": (0,), "negatives": (2, 3)})
+    found = layout("column 1,column 2", Request(columns={"anchor": 2, "positive": 1}))
+    assert found.roles == {"anchor": (1,), "positive": (0,)}
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"text": "boody"}, "did you mean 'body' by 'boody'"),
+        ({"text": 3}, "one column 3"),
+        ({"text": 0}, "one column 0"),
+        ({"anchr": "body"}, "did you mean 'anchor' by 'anchr'"),
+        ({"anchor": "body"}, "those of one shape"),
+    ],
+)
+def test_columns_that_cannot_be_had_are_refused(columns: dict[str, str | int], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        layout("body,id", Request(columns=columns))
+
+
+def test_columns_and_shape_must_agree() -> None:
+    with pytest.raises(InputError, match="the roles of texts; wanted those of pairs"):
+        layout("body,id", Request(Shape.PAIRS, {"text": "body"}))
+
+
+def test_kept_columns_come_along_where_they_are() -> None:
+    found = layout("Subset,text,id", Request(keep=("subset", "genre", "text")))
+    assert found.kept == {"subset": 0}
+    assert found.ignored == ("id",)
+
+
+def test_parse_columns() -> None:
+    assert parse_columns("anchor=title, positive = my body") == {"anchor": "title", "positive": "my body"}
+    assert parse_columns("text=2") == {"text": 2}
+    assert Request(columns=parse_columns("text=2")).by_number
+    assert not Request(columns=parse_columns("text=body")).by_number
+    for wrong in ("", "text", "text=", "=body", "text=a,text=b", "text=a,,"):
+        with pytest.raises(InputError, match="--columns"):
+            parse_columns(wrong)

@@ -114,7 +114,8 @@ def test_what_a_held_out_package_says_leaves_the_training_side(orchard):
 
 def test_rows_know_their_file_and_line(orchard):
     corpus = harvest(orchard)
-    assert corpus.texts().shape is Shape.TEXTS and corpus.pairs().shape is Shape.PAIRS
+    assert corpus.texts().shape is Shape.TEXTS
+    assert corpus.pairs().shape is Shape.PAIRS
     assert corpus.pairs().place(1) == "pears_pkg/__init__.py, line 5"
     assert corpus.pairs().place(4) == "pears_pkg/_impl.py, line 2"
 
@@ -140,7 +141,8 @@ def test_the_same_environment_gives_the_same_rows(orchard, monkeypatch):
     monkeypatch.setattr(docstring_sources, "POOL_FROM", 1)
     again = harvest([*orchard, "json"], workers=2)
     assert again.sha256 == once.sha256
-    assert again.texts().table.equals(once.texts().table) and again.pairs().table.equals(once.pairs().table)
+    assert again.texts().table.equals(once.texts().table)
+    assert again.pairs().table.equals(once.pairs().table)
     assert again.packages == once.packages
     assert harvest(orchard).sha256 != once.sha256
 
@@ -156,7 +158,8 @@ def science():
 
 def test_scipy_is_held_out_by_default_and_large_enough(science):
     assert {count.package: count.split for count in science.packages} == {"numpy": "train", "scipy": "held-out"}
-    assert len(science.pairs("held-out")) > 1800 and len(science.texts("held-out")) > 8000
+    assert len(science.pairs("held-out")) > 1800
+    assert len(science.texts("held-out")) > 8000
     assert (
         "scipy.spatial.distance.cdist",
         "Compute distance between each pair of the two collections of inputs.",

@@ -78,7 +78,9 @@ def test_txt_is_always_texts(tmp_path: Path) -> None:
 
 
 def test_parquet(tmp_path: Path) -> None:
-    table = pa.table({"id": [1, 2], "question": PAIRS["anchor"], "answer": pa.array(PAIRS["positive"]).dictionary_encode()})
+    table = pa.table(
+        {"id": [1, 2], "question": PAIRS["anchor"], "answer": pa.array(PAIRS["positive"]).dictionary_encode()}
+    )
     pq.write_table(table, tmp_path / "a.parquet")
     dataset = read(tmp_path / "a.parquet", keep=["id"])
     assert (dataset.shape, rows(dataset)) == (Shape.PAIRS, {**PAIRS, "id": ["1", "2"]})
@@ -106,7 +108,10 @@ def test_every_shape(header: str, row: str, shape: str, cells: list[Any], tmp_pa
 
 
 def test_negatives_may_be_a_list(tmp_path: Path) -> None:
-    objects = [{"query": "q", "positive": "p", "negatives": ["m", "n"]}, {"query": "q", "positive": "p", "negatives": "n"}]
+    objects = [
+        {"query": "q", "positive": "p", "negatives": ["m", "n"]},
+        {"query": "q", "positive": "p", "negatives": "n"},
+    ]
     dataset = read(put(tmp_path / "a.jsonl", "\n".join(map(json.dumps, objects))))
     assert rows(dataset)["negatives"] == [["m", "n"], ["n"]]
     pq.write_table(pa.Table.from_pylist(objects[:1]), tmp_path / "a.parquet")
@@ -171,7 +176,9 @@ def test_problems_of_all_files_are_counted(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         read(tmp_path)
     assert caught.value.total == 14
-    assert [problem.file for problem in caught.value.problems] == [str(tmp_path / "a.csv")] * 7 + [str(tmp_path / "b.csv")] * 3
+    assert [problem.file for problem in caught.value.problems] == [str(tmp_path / "a.csv")] * 7 + [
+        str(tmp_path / "b.csv")
+    ] * 3
 
 
 FEATURES = {"info": {"features": {"label": {"_type": "ClassLabel", "names": ["not_entailment", "entailment"]}}}}

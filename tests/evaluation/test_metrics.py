@@ -80,7 +80,9 @@ def test_a_constant_side_scores_zero_without_a_warning(x, y, recwarn):
 
 
 def test_is_constant():
-    assert is_constant([2.0, 2.0]) and is_constant([]) and not is_constant([2.0, 2.0000001])
+    assert is_constant([2.0, 2.0])
+    assert is_constant([])
+    assert not is_constant([2.0, 2.0000001])
 
 
 RANKS = [np.array([1]), np.array([3]), np.array([11]), np.array([2, 4, 20])]

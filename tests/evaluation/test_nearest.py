@@ -26,7 +26,9 @@ def _slow(queries, documents, k):
 # Powers of two along axes: lengths and cosines are exact in float32, and ties abound.
 axis_vectors = st.lists(
     st.tuples(st.integers(0, 2), st.sampled_from([-2, -1, 0, 1, 2, 4])), min_size=1, max_size=12
-).map(lambda rows: np.array([[value if place == axis else 0 for place in range(3)] for axis, value in rows], np.float32))
+).map(
+    lambda rows: np.array([[value if place == axis else 0 for place in range(3)] for axis, value in rows], np.float32)
+)
 
 
 @settings(deadline=None)
@@ -48,7 +50,7 @@ def test_by_hand():
 
 
 def test_fewer_documents_than_asked_for():
-    numbers, cosines = top_k(np.ones((2, 4)), np.ones((3, 4)), 10)
+    numbers, _cosines = top_k(np.ones((2, 4)), np.ones((3, 4)), 10)
     assert numbers.tolist() == [[0, 1, 2], [0, 1, 2]]
     assert top_k(np.ones((2, 4)), np.ones((0, 4)), 10)[0].shape == (2, 0)
 

@@ -21,7 +21,9 @@ def random_set(name, sizes, seed, words=40):
 
 
 def encode(sentences):
-    return np.stack([np.random.default_rng(sum(text.encode())).normal(size=16) for text in sentences]).astype(np.float32)
+    return np.stack([np.random.default_rng(sum(text.encode())).normal(size=16) for text in sentences]).astype(
+        np.float32
+    )
 
 
 SIZES = {"news": 30, "forum": 7, "images": 13}
@@ -80,7 +82,8 @@ def test_every_distinct_sentence_of_the_suite_is_encoded_once():
     suite = StsSuite((random_set("STS12", SIZES, 0), random_set("STS-B", {"STS-B": 20}, 1)))
     evaluate_sts(counting, suite)
     everything = {text for one in suite.sets for side in (one.sentences1, one.sentences2) for text in side}
-    assert len(seen) == len(set(seen)) and set(seen) == everything
+    assert len(seen) == len(set(seen))
+    assert set(seen) == everything
 
 
 def test_average_is_the_plain_mean_of_unrounded_scores():

@@ -31,7 +31,8 @@ def test_a_set_is_read_with_its_subsets(tmp_path):
     one = load_set("sts12", tmp_path)
     assert (one.name, len(one.gold), one.notes) == ("STS12", 3108, ())
     assert (one.sentences1[7], one.sentences2[7], one.gold[7], one.subsets[7]) == ("left 7", "right 7", 1.0, "b")
-    assert one.source.endswith("STS12.tsv") and len(one.sha256) == 64
+    assert one.source.endswith("STS12.tsv")
+    assert len(one.sha256) == 64
 
 
 def test_another_count_than_the_published_one_is_noted(tmp_path):
@@ -92,7 +93,9 @@ def test_the_suite_is_the_seven_sets_of_the_papers():
 @pytest.mark.parametrize("name", KNOWN)
 def test_hub_names_are_pinned(name):
     repository, _, revision, split = HUB_NAME.fullmatch(KNOWN[name].hub).groups()
-    assert repository.startswith("mteb/") and len(revision) == 40 and split in ("test", "validation")
+    assert repository.startswith("mteb/")
+    assert len(revision) == 40
+    assert split in ("test", "validation")
 
 
 def hub_form(tmp_path, monkeypatch, name, pairs):
@@ -106,7 +109,8 @@ def hub_form(tmp_path, monkeypatch, name, pairs):
 def test_the_hub_form_has_no_subsets(tmp_path, monkeypatch):
     hub_form(tmp_path, monkeypatch, "STS15", 3000)
     one = load_set("STS15", None)
-    assert one.subsets is None and one.notes == ()
+    assert one.subsets is None
+    assert one.notes == ()
 
 
 def test_the_hub_copy_of_sick_says_what_it_is(tmp_path, monkeypatch):

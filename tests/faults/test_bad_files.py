@@ -85,7 +85,9 @@ def put(folder: Path, name: str, raw: bytes) -> Path:
 
 # The bytes that mean something to a reader come more often than chance would have it.
 BYTE = st.one_of(st.sampled_from(b'\0\t\n\r",{}[]\\\xff\xc3\xed'), st.integers(0, 255))
-CHANGE = st.tuples(st.sampled_from(["flip", "cut", "insert", "end"]), st.floats(0, 1), st.lists(BYTE, min_size=1, max_size=8))
+CHANGE = st.tuples(
+    st.sampled_from(["flip", "cut", "insert", "end"]), st.floats(0, 1), st.lists(BYTE, min_size=1, max_size=8)
+)
 
 
 def changed(raw: bytes, changes: list[tuple[str, float, list[int]]]) -> bytes:
@@ -182,7 +184,13 @@ FIFTY = 50_000_000
         ("a.csv", b"text\n", b'"",', b"\n", "line 2: a line of more than 10,000,000 bytes"),
         ("a.jsonl", b'{"text": "', b"x", b'"}\n', "line 1: a line of more than 10,000,000 bytes"),
         ("a.txt.gz", b"one\n", b"x", b"\n", "line 2: a line of more than 10,000,000 bytes"),
-        ("a.csv", b'text\na\n"', b"some line\n", b"", "line 3: a quote that is not closed within 10,000,000 characters"),
+        (
+            "a.csv",
+            b'text\na\n"',
+            b"some line\n",
+            b"",
+            "line 3: a quote that is not closed within 10,000,000 characters",
+        ),
     ],
     ids=["txt", "tsv", "csv", "jsonl", "gzip", "quote"],
 )

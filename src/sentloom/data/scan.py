@@ -223,7 +223,7 @@ def csv_rows(blocks: Iterable[Block], findings: Findings) -> Iterator[Rows]:
     """Records as RFC 4180 has them: a cell in quotes may hold commas, doubled quotes and line ends."""
     record = _CsvRecord(findings)
     for first, text in blocks:
-        if '"' not in text and not record.lines:
+        if '"' not in text and not record.is_open:
             for numbers, lines in text_lines([(first, text)], findings):
                 yield _split(",", numbers, lines)
             continue
@@ -240,44 +240,46 @@ class _CsvRecord:
     """The record at hand: one line, or several while a quote is open."""
 
     def __init__(self, findings: Findings) -> None:
-        self.start, self.lines = 0, list[str]()
-        self._size, self._findings = 0, findings
+        self.start, self.is_open = 0, False
+        self._text, self._findings = io.StringIO(), findings  # the text of an open record: no string for each line
 
     def add(self, number: int, line: str) -> list[str] | None:
         """The cells, if the record ends with this line."""
-        if not self.lines:
+        if not self.is_open:
             if not line.strip():
                 self._findings.skipped[BLANK_LINES] += 1
                 return None
-            self.start, self._size = number, 0
-        self.lines.append(line)
-        self._size += len(line) + 1
-        if len(self.lines) > 1 and line.count('"') % 2 == 0:  # the quote that was open before still is
-            if self._size > LONGEST:
-                self._unclosed(f"within {LONGEST:,} characters")
-            return None
-        return self._split()
+            self.start = number
+            return self._split(line)
+        self._text.write("\n")
+        self._text.write(line)
+        if line.count('"') % 2:  # the quote that was open is closed
+            return self._split(self._text.getvalue())
+        if self._text.tell() > LONGEST:
+            self._stop_unclosed(f"within {LONGEST:,} characters")
+        return None
 
-    def _split(self) -> list[str] | None:
-        text = "\n".join(self.lines)
+    def _split(self, text: str) -> list[str] | None:
         cells, at = split_csv(text.removesuffix("\r"))
+        self.is_open = at is not None and CSV_OPEN_CELL.match(text, at) is not None
         if at is None:
-            self.lines = []
             return cells
-        if not CSV_OPEN_CELL.match(text, at):
-            fault = "text after a cell's closing quote" if text[at] == '"' else "a quote inside a cell without quotes"
-            wanted = "cells with quotes written in quotes, each quote inside doubled"
-            self._findings.problem(self.start + text.count("\n", 0, at), fault, wanted)
-            self.lines = []
+        if self.is_open:
+            self._text = io.StringIO()
+            self._text.write(text)
+            return None
+        fault = "text after a cell's closing quote" if text[at] == '"' else "a quote inside a cell without quotes"
+        wanted = "cells with quotes written in quotes, each quote inside doubled"
+        self._findings.problem(self.start + text.count("\n", 0, at), fault, wanted)
         return None
 
     def end(self) -> None:
         """The file is at its end: an open quote is never closed."""
-        if self.lines:
-            self._unclosed("before the end of the file")
+        if self.is_open:
+            self._stop_unclosed("before the end of the file")
 
-    def _unclosed(self, limit: str) -> NoReturn:
-        text = "\n".join(self.lines)
+    def _stop_unclosed(self, limit: str) -> NoReturn:
+        text = self._text.getvalue()
         _, at = split_csv(text)
         line = self.start + text.count("\n", 0, at)
         self._findings.stop(line, f"a quote that is not closed {limit}", "a closing quote", "close or double the quote")

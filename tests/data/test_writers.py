@@ -1,0 +1,54 @@
+"""What is written reads back the same, in every form."""
+
+import pytest
+
+from sentloom.data import read
+from sentloom.data.dataset import FILE, LINE
+from sentloom.data.writers import write
+from sentloom.errors import InputError
+
+FILES = {
+    "texts.txt": "One line.\nZwei Zeilen, ja.\n",
+    "pairs.jsonl": '{"anchor": "a \\"quoted\\" one", "positive": "b, with commas"}\n{"anchor": "é", "positive": "ü"}\n',
+    "triplets.tsv": "anchor\tpositive\tnegative_1\tnegative_2\na\tb\tc\td\ne\tf\tg\th\n",
+    "scored.csv": "sentence1,sentence2,score\na,b,0.25\nc,d,5\n",
+    "nli.csv": "premise,hypothesis,label\na,b,entailment\na,c,contradiction\n",
+}
+
+
+def rows(data):
+    return data.table.drop_columns([FILE, LINE]).to_pylist()
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet", "csv.gz", "tsv.gz", "jsonl.gz"])
+@pytest.mark.parametrize("name", list(FILES))
+def test_round_trip(tmp_path, name, ending):
+    (tmp_path / name).write_text(FILES[name], encoding="utf-8")
+    data = read(tmp_path / name)
+    write(data, tmp_path / f"out.{ending}")
+    again = read(tmp_path / f"out.{ending}")
+    assert again.shape == data.shape
+    assert rows(again) == rows(data)
+
+
+def test_texts_go_to_txt_and_pairs_do_not(tmp_path):
+    (tmp_path / "a.txt").write_text(FILES["texts.txt"])
+    (tmp_path / "b.jsonl").write_text(FILES["pairs.jsonl"])
+    write(read(tmp_path / "a.txt"), tmp_path / "out.txt")
+    assert (tmp_path / "out.txt").read_text() == FILES["texts.txt"]
+    with pytest.raises(InputError, match="txt for texts alone"):
+        write(read(tmp_path / "b.jsonl"), tmp_path / "out2.txt")
+    with pytest.raises(InputError, match="ending 'xlsx'"):
+        write(read(tmp_path / "b.jsonl"), tmp_path / "out.xlsx")
+
+
+def test_what_a_form_cannot_hold_is_refused_and_nothing_is_left(tmp_path):
+    (tmp_path / "a.csv").write_text('text\n"two\nlines"\n')
+    (tmp_path / "b.jsonl").write_text(
+        '{"anchor": "a", "positive": "b", "negatives": ["c"]}\n{"anchor": "a", "positive": "b", "negatives": ["c", "d"]}\n'
+    )
+    with pytest.raises(InputError, match="line break or tab"):
+        write(read(tmp_path / "a.csv"), tmp_path / "out.tsv")
+    with pytest.raises(InputError, match="different numbers of negatives"):
+        write(read(tmp_path / "b.jsonl"), tmp_path / "out.csv")
+    assert not [path for path in tmp_path.iterdir() if "out" in path.name]

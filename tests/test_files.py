@@ -1,0 +1,53 @@
+"""Atomic writes: a reader sees the old or the new, and a failure leaves nothing behind."""
+
+import hashlib
+
+import pytest
+
+from sentloom.files import new_file, new_folder, sha256
+
+
+def test_sha256_of_a_file_larger_than_a_block(tmp_path):
+    content = b"0123456789" * 300_000
+    (tmp_path / "f").write_bytes(content)
+    assert sha256(tmp_path / "f") == hashlib.sha256(content).hexdigest()
+
+
+def test_a_file_appears_whole(tmp_path):
+    target = tmp_path / "deep" / "a.json"
+    with new_file(target) as part:
+        part.write_text("new")
+        assert not target.exists()
+    assert target.read_text() == "new"
+    assert [path.name for path in target.parent.iterdir()] == ["a.json"]
+
+
+def test_a_failure_keeps_the_old_file_and_leaves_nothing(tmp_path):
+    target = tmp_path / "a.txt"
+    target.write_text("old")
+    with pytest.raises(KeyboardInterrupt), new_file(target) as part:
+        part.write_text("half")
+        raise KeyboardInterrupt
+    assert target.read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_a_folder_replaces_another_whole(tmp_path):
+    target = tmp_path / "model"
+    for content in ("one", "two"):
+        with new_folder(target) as part:
+            (part / f"{content}.txt").write_text(content)
+            (part / "inner").mkdir()
+    assert sorted(path.name for path in target.iterdir()) == ["inner", "two.txt"]
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_a_failed_folder_keeps_the_old_one(tmp_path):
+    target = tmp_path / "model"
+    with new_folder(target) as part:
+        (part / "one.txt").write_text("one")
+    with pytest.raises(OSError, match="full"), new_folder(target) as part:
+        (part / "two.txt").write_text("tw")
+        raise OSError("disk full")
+    assert [path.name for path in target.iterdir()] == ["one.txt"]
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]

@@ -1,5 +1,7 @@
 """Batches, list columns, joined rows and hashes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 from hypothesis import given
@@ -19,6 +21,13 @@ def test_walk_numbers_the_rows(build) -> None:
     dataset = build(Shape.TEXTS, [(str(number),) for number in range(7)], chunk=3)
     seen = [(start, batch.column("text").to_pylist()) for start, batch in walk(dataset, ("text",))]
     assert seen == [(0, ["0", "1", "2"]), (3, ["3", "4", "5"]), (6, ["6"])]
+
+
+def test_walk_passes_over_empty_chunks(build) -> None:
+    dataset = build(Shape.TEXTS, [("a",), ("b",)], chunk=1)
+    full = dataset.table.to_batches()
+    table = pa.Table.from_batches([full[0], full[0].slice(0, 0), full[1]])
+    assert [(start, batch.num_rows) for start, batch in walk(replace(dataset, table=table))] == [(0, 1), (1, 1)]
 
 
 def test_a_slice_of_a_list_column_is_flattened_and_filled_again() -> None:

@@ -177,6 +177,13 @@ def test_summary(docstring, summary):
     assert read_docstring(docstring).summary == summary
 
 
+def test_a_word_broken_at_its_hyphen_is_joined():
+    assert (
+        read_docstring("Numbers are zero-\nbased, here - and\nthere.").summary
+        == "Numbers are zero-based, here - and there."
+    )
+
+
 def test_a_line_broken_on_purpose_ends_a_unit():
     assert read_docstring("Base class of gates\nSubclasses say how to open.").summary == "Base class of gates"
     wrapped = "Return the gate of the garden that is nearest to the\nHouse of the owner."

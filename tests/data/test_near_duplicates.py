@@ -135,11 +135,11 @@ def test_banding_by_hand() -> None:
 
 
 def test_candidates_share_a_band_and_the_sketch() -> None:
-    bands = [np.array([1, 1, 2, 1], np.uint64), np.array([5, 6, 6, 7], np.uint64)]
+    bands = [pa.array([1, 1, 2, 1], pa.uint64()), pa.array([5, 6, 6, 7], pa.uint64())]
     sketches = [np.array([0b000, 0b001, 0b001, 0b111], np.uint64)]
     assert candidate_pairs(bands, sketches, 9).tolist() == [[0, 1], [0, 3], [1, 2], [1, 3]]
     assert candidate_pairs(bands, sketches, 1).tolist() == [[0, 1], [1, 2]]
-    assert candidate_pairs([np.arange(4, dtype=np.uint64)], sketches, 9).tolist() == []
+    assert candidate_pairs([pa.array(range(4), pa.uint64())], sketches, 9).tolist() == []
 
 
 def test_bits_that_may_differ() -> None:
@@ -247,4 +247,8 @@ def test_a_sample_keeps_like_rows_together(build) -> None:
     assert sorted(set(rows.tolist())) == rows.tolist()
     complete = np.isin(rows ^ 1, rows).mean()  # partners are 2k and 2k + 1; a plain sample would hold one in five
     assert complete > 0.8
+    prefixed = build(
+        Shape.TEXTS, [("the same beginning of every row " * 3 + str(row),) for row in range(500)], chunk=100
+    )
+    assert max(len(coordinated_sample(prefixed, 50, seed)) for seed in range(40)) == 100  # all drawn at once, and cut
     assert coordinated_sample(dataset, 3000).tolist() == list(range(3000))

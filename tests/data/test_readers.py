@@ -198,17 +198,17 @@ def saved(folder: Path, parts: list[pa.Table]) -> Path:
 
 def test_saved_data_count_their_rows_over_all_files_and_name_their_classes(tmp_path: Path) -> None:
     parts = [
-        pa.table({"sentence1": ["a"], "sentence2": ["b"], "label": [label]}).replace_schema_metadata(
+        pa.table({"sentence1": ["a", "c"], "sentence2": ["b", "d"], "label": labels}).replace_schema_metadata(
             {"huggingface": json.dumps(FEATURES)}
         )
-        for label in (0, 1)
+        for labels in ([0, 1], [1, 1])
     ]
     dataset = read(saved(tmp_path / "s", parts))
     assert dataset.shape is Shape.NLI
-    assert rows(dataset)["label"] == ["not_entailment", "entailment"]
-    assert dataset.place(1) == f"{tmp_path / 's'}, row 2"
+    assert rows(dataset)["label"] == ["not_entailment", "entailment", "entailment", "entailment"]
+    assert [dataset.place(row) for row in range(4)] == [f"{tmp_path / 's'}, row {row}" for row in (1, 2, 3, 4)]
     (tmp_path / "s" / "data-00001-of-00002.arrow").unlink()
-    with pytest.raises(DataError, match="row 2: found data that cannot be read"):
+    with pytest.raises(DataError, match="row 3: found data that cannot be read"):
         read(tmp_path / "s")
     put(tmp_path / "s" / "state.json", "{}")
     with pytest.raises(InputError, match=r"state\.json"):
@@ -315,6 +315,14 @@ def test_faults_of_values_in_json(tmp_path: Path) -> None:
         "line 5: found ['b'] in column 'sentence2'; wanted text",
         f"line 5: found 1{'0' * 39}... in column 'score'; wanted a finite number",
     ]
+
+
+@pytest.mark.parametrize("escape", ["\\u0000", "\\udfff"])
+def test_one_escaped_fault_alone_is_found(escape: str, tmp_path: Path) -> None:
+    objects = ['{"text": "fine"}', f'{{"text": "not {escape}"}}', '{"text": "fine"}']
+    (said,) = refused(put(tmp_path / "a.jsonl", "\n".join(objects)))
+    assert said.startswith("line 2: found ")
+    assert "at character 5 in column 'text'" in said
 
 
 def test_faults_of_rows_in_parquet(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from sentloom.encoder.heads import Projection
 from sentloom.errors import ModelError
 from tests.encoder.small_models import DECODER_FAMILIES, SENTENCES
 
-# 1,000 texts of many lengths, some beyond what the models read
-TEXTS = [" ".join((SENTENCES * 3)[i % 7 : i % 7 + 1 + i % 5]) + f" {i}" for i in range(1000)]
+# 1,000 distinct texts, one in fifty beyond what most of the models read
+TEXTS = [f"{SENTENCES[i % 8]} {i}" if i % 50 else f"{' '.join(SENTENCES)} {i}" for i in range(1000)]
 POOLINGS = ["mean", "first", "max", "first-last", "last-two", "max@0,2", "mean@1"]
 
 PLAIN = """
@@ -26,7 +26,7 @@ from sentence_transformers import SentenceTransformer
 for line in sys.stdin:
     folder, texts, methods, out = json.loads(line)
     model = SentenceTransformer(folder, device="cpu")
-    np.save(out, np.stack([getattr(model, method)(texts) for method in methods]))
+    np.save(out, np.stack([getattr(model, method)(texts, batch_size=256) for method in methods]))
     print("done", flush=True)
 """
 

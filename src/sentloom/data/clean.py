@@ -128,36 +128,30 @@ def _without_near_duplicates(dataset: Dataset, threshold: float, seed: int) -> t
     dropped = np.flatnonzero(~keep)
     example = dataset.place(int(dropped[0])) if len(dropped) else ""
     why = f"Jaccard {threshold:g} or more with a row that came before"
-    return replace(dataset, table=keep_rows(dataset.table, keep)), RuleCount(
-        "near duplicate", DROPPED, why, len(dropped), example
-    )
+    count = RuleCount("near duplicate", DROPPED, why, len(dropped), example)
+    return replace(dataset, table=keep_rows(dataset.table, keep)), count
 
 
 def _changes(shape: Shape, settings: CleanSettings) -> Iterator[_Rule]:
     columns = text_columns(shape)
     if settings.nfc:
-        nfc = partial(pc.utf8_normalize, form="NFC")
-        yield _Rule("Unicode", CHANGED, "not in the composed form NFC", _changing(columns, nfc))
+        yield _change("Unicode", "not in the composed form NFC", columns, partial(pc.utf8_normalize, form="NFC"))
     if settings.white_space:
-        yield _Rule("white space", CHANGED, "not single spaces between words", _changing(columns, tidy))
+        yield _change("white space", "not single spaces between words", columns, tidy)
 
 
 def _drops(shape: Shape, settings: CleanSettings) -> Iterator[_Rule]:
     columns = text_columns(shape)
-    yield _Rule("empty", DROPPED, "a sentence without text", _dropping(_outside(columns, pc.utf8_length, low=1)))
+    yield _drop("empty", "a sentence without text", _outside(columns, pc.utf8_length, low=1))
     for unit, length in (("words", word_counts), ("characters", pc.utf8_length)):
         if low := getattr(settings, f"min_{unit}"):
-            work = _dropping(_outside(columns, length, low=low))
-            yield _Rule("short", DROPPED, f"a sentence of fewer than {low} {unit}", work)
+            yield _drop("short", f"a sentence of fewer than {low} {unit}", _outside(columns, length, low=low))
         if high := getattr(settings, f"max_{unit}"):
-            work = _dropping(_outside(columns, length, high=high))
-            yield _Rule("long", DROPPED, f"a sentence of more than {high} {unit}", work)
+            yield _drop("long", f"a sentence of more than {high} {unit}", _outside(columns, length, high=high))
     if settings.identical_sides and shape in (Shape.PAIRS, Shape.PARALLEL):
-        yield _Rule(
-            "identical sides", DROPPED, "both sides are the same text", _dropping(partial(identical, columns=columns))
-        )
+        yield _drop("identical sides", "both sides are the same text", partial(identical, columns=columns))
     if settings.duplicates:
-        yield _Rule("duplicate", DROPPED, "the same row came before", _dropping(_repeated(COLUMNS[shape])))
+        yield _drop("duplicate", "the same row came before", _repeated(COLUMNS[shape]))
 
 
 def tidy(texts: Texts) -> Texts:
@@ -167,26 +161,26 @@ def tidy(texts: Texts) -> Texts:
     return pc.replace_with_mask(texts, untidy, mended)
 
 
-def _changing(columns: tuple[str, ...], change: Callable[[Texts], Texts]) -> Work:
+def _change(name: str, why: str, columns: tuple[str, ...], change: Callable[[Texts], Texts]) -> _Rule:
     def work(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, np.ndarray]:
         concerned = np.zeros(batch.num_rows, bool)
-        for name in columns:
-            texts, owner = flat(batch.column(name))
+        for column in columns:
+            texts, owner = flat(batch.column(column))
             changed = change(texts)
             concerned[owner[mask(pc.not_equal(texts, changed))]] = True
-            place = batch.schema.get_field_index(name)
-            batch = batch.set_column(place, batch.schema.field(place), refill(batch.column(name), changed))
+            place = batch.schema.get_field_index(column)
+            batch = batch.set_column(place, batch.schema.field(place), refill(batch.column(column), changed))
         return batch, concerned
 
-    return work
+    return _Rule(name, CHANGED, why, work)
 
 
-def _dropping(test: Test) -> Work:
+def _drop(name: str, why: str, test: Test) -> _Rule:
     def work(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, np.ndarray]:
         bad = test(batch)
         return (batch.filter(pa.array(~bad)) if bad.any() else batch), bad
 
-    return work
+    return _Rule(name, DROPPED, why, work)
 
 
 def _outside(columns: tuple[str, ...], length: Callable[[Texts], pa.Array], low: int = 0, high: float = np.inf) -> Test:

@@ -16,11 +16,12 @@ SEPARATOR = pa.scalar("\0", pa.large_string())  # readers refuse NUL, so joined 
 
 
 def walk(dataset: Dataset, columns: tuple[str, ...] | None = None) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The data set as (number of the first row, batch), in constant memory."""
+    """The data set as (number of the first row, batch), in constant memory; no batch is empty."""
     table = dataset.table if columns is None else dataset.table.select(list(columns))
     start = 0
     for batch in table.to_batches(max_chunksize=BATCH_ROWS):
-        yield start, batch
+        if batch.num_rows:
+            yield start, batch
         start += batch.num_rows
 
 

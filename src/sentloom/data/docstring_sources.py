@@ -23,7 +23,7 @@ IMPORT_NAMES = {"scikit-learn": "sklearn"}  # distributions whose import name is
 SKIPPED_FOLDER = re.compile(
     r"_?(tests?|testing|vendor\w*|externals?|third_party|bundled)|test_\w+|\w+_test|array_api_\w+|__pycache__"
 )
-SKIPPED_FILE = re.compile(r"(test_\w+|\w+_test|conftest)\.py")
+SKIPPED_FILE = re.compile(r"(test(ing)?_\w+|\w+_test|conftest)\.py")
 GENERATED = re.compile(
     rb"^#.*(\bfile\b.*auto(matically )?-?generated|auto-?generated file|code generated|do not edit)",
     re.IGNORECASE | re.MULTILINE,

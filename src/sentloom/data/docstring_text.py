@@ -34,6 +34,7 @@ MARKUP = re.compile(r"\.\.(\s|$)|:[^:`]+:(\s|$)|@\w|\[!?\w+\](\s|$)|#|</?\w+>$")
 SECTION = re.compile(r"\**([A-Z][\w ]*?):?\**:?$")
 ADMONITION = re.compile(r"(?:notes?|warnings?|tip|hint|important|caution):\s*(.*)", re.IGNORECASE)
 BULLET = re.compile(r"(?:[-*+•]|\d+[.)]|\(?[a-z\d]\))\s+(?=\S)")
+HYPHEN = re.compile(r"(?<=\w)-\n(?=\w)")  # a word broken at its hyphen
 SIGNATURE = re.compile(r"\s*[\w.]+\([^\n]*\)(\s*->\s*[^\n]+)?\s*(\n|$)")
 
 # Inline markup, in the order in which it goes: characters that it cannot be without, its form, and what stays of it.
@@ -98,7 +99,7 @@ class _Scanner:
     def close(self) -> None:
         """End the open paragraph. One that ends in "::" announces a literal block."""
         if self.open:
-            text = " ".join(self.open)
+            text = HYPHEN.sub("-", "\n".join(self.open)).replace("\n", " ")
             self.paragraphs.append((self.is_opening, text))
             if text.endswith("::"):
                 self.skipped = self.indent

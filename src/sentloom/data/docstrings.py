@@ -50,18 +50,18 @@ DEFAULT_PACKAGES = (
     "typer",
 )
 DEFAULT_HELD_OUT = ("scipy",)
-WORD = re.compile(r"\w+")
+NOT_SAID = re.compile(r"[\W_]+")
 
 
 class _Row(NamedTuple):
     cells: tuple[str, ...]
     file: str
     line: int
-    key: str  # what the last cell says, whatever its case and punctuation: equal keys are one sentence
+    key: str  # the last cell in bare letters and digits: equal keys are one sentence
 
     @classmethod
     def of(cls, cells: tuple[str, ...], file: str, line: int) -> "_Row":
-        return cls(cells, file, line, " ".join(WORD.findall(cells[-1].casefold())))
+        return cls(cells, file, line, NOT_SAID.sub("", cells[-1].casefold()))
 
 
 @dataclass(frozen=True)
@@ -103,10 +103,10 @@ class Corpus:
 def harvest(
     packages: Sequence[str] | None = None, held_out: Sequence[str] | None = None, workers: int | None = None
 ) -> Corpus:
-    """Read the docstrings of the named packages, those in `held_out` kept apart; by default, of DEFAULT_PACKAGES.
+    """Read the docstrings of the named packages (default: DEFAULT_PACKAGES), those in `held_out` kept apart.
 
-    Packages go by distribution or import name; "stdlib" is the standard library. `workers` processes share the
-    parsing (default: one a core); the result does not depend on their number.
+    Packages go by distribution or import name; "stdlib" is the standard library. Without `held_out` it is scipy, where
+    that is among them. `workers` processes share the parsing (default: one a core) and do not change the result.
     """
     names = import_names(DEFAULT_PACKAGES if packages is None else packages)
     apart = import_names(sorted(set(DEFAULT_HELD_OUT) & set(names)) if held_out is None else held_out)

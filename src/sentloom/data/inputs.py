@@ -41,9 +41,10 @@ def find_inputs(path: str | Path) -> list[Input]:
         raise InputError(str(path), f"the extension {local.suffix!r}", WANTED, "rename or convert the file")
     if exists and kind:
         return [Input(str(path), kind, (local,))]
-    if kind or not HUB_NAME.fullmatch(str(path)):
+    hub_name = HUB_NAME.fullmatch(str(path))
+    if kind or not hub_name:
         raise InputError(str(path), "no such file or folder", WANTED, "check the path")
-    return [_hub(str(path))]
+    return [_hub(hub_name)]
 
 
 def _kind(path: Path) -> str | None:
@@ -80,11 +81,9 @@ def _saved(folder: Path) -> Input:
     return Input(str(folder), "arrow", paths)
 
 
-def _hub(name: str) -> Input:
+def _hub(match: re.Match[str]) -> Input:
     """A split of a data set on the hub, by default `train`, fetched into the cache of the `datasets` package."""
-    match = HUB_NAME.fullmatch(name)
-    assert match is not None
-    repository, configuration, revision, split = match.groups()
+    name, (repository, configuration, revision, split) = match[0], match.groups()
     try:
         from datasets import load_dataset
     except ImportError as error:

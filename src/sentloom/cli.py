@@ -27,7 +27,10 @@ app = typer.Typer(
 FOUND_LEAKS = 1  # exit code of `check --against` when there are leaks
 
 Data = Annotated[
-    str, typer.Argument(metavar="DATA", help="A file, a folder, a saved dataset, a hub name, or embedded.")
+    str,
+    typer.Argument(
+        metavar="DATA", help="A file, a folder, a saved dataset, a hub name, or embedded[/pairs][:package,...]."
+    ),
 ]
 ShapeOption = Annotated[Shape | None, typer.Option("--shape", help="What a row is, where the columns do not say it.")]
 ColumnsOption = Annotated[
@@ -64,15 +67,10 @@ def _root(
 
 def _read(name: str, shape: Shape | None, columns: str | None) -> "Dataset":
     """Read data for a command and say what it was taken for."""
-    from sentloom.data import read
-    from sentloom.data.docstrings import harvest
+    from sentloom.data.opening import open_data
     from sentloom.report import tables
 
-    data = (
-        harvest().texts()
-        if name == "embedded"
-        else read(name, shape=shape, columns=parse_columns(columns) if columns else None)
-    )
+    data = open_data(name, shape=shape, columns=parse_columns(columns) if columns else None)
     show(tables.data_summary(name, data))
     return data
 

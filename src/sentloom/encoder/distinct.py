@@ -19,9 +19,10 @@ def as_texts(texts: Iterable[str] | pa.ChunkedArray) -> Texts:
 
 
 def texts_at(texts: Texts, rows: NDArray[np.int64]) -> list[str]:
-    """The texts of some rows."""
+    """The texts of some rows, which rise."""
     if isinstance(texts, pa.ChunkedArray):
-        return list(texts.take(pa.array(rows)).to_pylist())
+        near = texts.slice(rows[0], rows[-1] - rows[0] + 1)  # take joins all chunks it is given: give it few
+        return list(near.take(pa.array(rows - rows[0])).to_pylist())
     return [texts[row] for row in rows]
 
 
@@ -30,7 +31,9 @@ def distinct(texts: Texts) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
     Texts are told apart by 128-bit hashes, so that ten million rows cost megabytes and not the texts themselves.
     """
-    digests = b"".join(_digest(row, text) for row, text in enumerate(_each(texts)))
+    digests = bytearray()
+    for row, text in enumerate(_each(texts)):
+        digests += _digest(row, text)
     keys = np.frombuffer(digests, dtype=np.uint64).reshape(-1, 2)
     order = np.lexsort((keys[:, 0], keys[:, 1]))  # stable: equal keys stay in row order
     fresh = np.ones(len(order), dtype=bool)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sentloom.data import read, scan
@@ -104,7 +104,6 @@ def test_the_whole_file_is_read(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", KINDS)
-@settings(max_examples=80)
 @given(changes=st.lists(CHANGE, min_size=1, max_size=4))
 def test_a_changed_file_is_read_or_refused(
     name: str, changes: list[tuple[str, float, list[int]]], tmp_path_factory: pytest.TempPathFactory
@@ -121,7 +120,6 @@ def test_a_changed_file_is_read_or_refused(
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.tsv", "a.csv", "a.jsonl", "a.txt.gz", "a.parquet"])
-@settings(max_examples=60)
 @given(raw=st.binary(max_size=60))
 def test_any_bytes_are_read_or_refused(name: str, raw: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
     try:

@@ -3,7 +3,7 @@
 import mmap
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
@@ -46,7 +46,8 @@ def _unnamed_file(folder: Path) -> IO[bytes]:
 def scratch_table(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> pa.Table:
     """Write the batches to an unnamed temporary file and map it; the space is freed when the table goes."""
     folder = scratch_folder()
-    with _unnamed_file(folder) as file:
+    file = _unnamed_file(folder)
+    try:
         writer = pa.ipc.new_file(file, schema)
         for batch in batches:  # outside the guard: a fault of the producer is not one of this folder
             with _disk_errors(folder):
@@ -55,6 +56,9 @@ def scratch_table(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> pa.Ta
             writer.close()
             file.flush()
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    finally:
+        with suppress(OSError):  # closing flushes again, and a full disk was told above
+            file.close()
     return pa.ipc.open_file(pa.py_buffer(mapped)).read_all()
 
 

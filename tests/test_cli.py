@@ -153,3 +153,12 @@ def test_evaluate_prints_a_table_writes_json_and_names_what_is_missing(sentloom,
     assert scores["sets"][0]["scores"]["all"]["spearman"] == pytest.approx(100)  # the three cosines are in gold order
     assert set(scores["missing"]) == {"STS12", "STS13", "STS14", "STS15", "STS16", "SICK-R"}
     assert "1,379" in done.stdout or "1379" in done.stdout  # the loud note: 3 pairs where 1379 are known
+
+
+def test_demo_runs_the_main_job_on_few_packages(sentloom):
+    done = sentloom("demo", "--packages", "click,rich", "--held-out", "rich", "--queries", "40")
+    assert done.returncode == 0, done.stderr
+    assert "held-out" in done.stdout
+    assert "embedded, mean pooling" in done.stdout
+    assert "40" in done.stdout
+    assert "rich." in done.stdout[done.stdout.index("MRR@10") :]  # names among the answers

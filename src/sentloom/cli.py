@@ -251,12 +251,21 @@ def evaluate(
 @app.command()
 def demo(
     model: ModelOption = "embedded",
-    queries: Annotated[int, typer.Option(help="How many names to look up for the score.")] = 2000,
+    packages: Annotated[
+        str | None, typer.Option(help="package,...: whose docstrings; by default all we know of.")
+    ] = None,
+    held_out: Annotated[
+        str | None, typer.Option(help="package,...: which of them to score on; by default scipy.")
+    ] = None,
+    queries: Annotated[int, typer.Option(min=1, help="How many names to look up for the score.")] = 2000,
 ) -> None:
     """Run the main job on the embedded defaults: harvest, encode, score, search. No hub, no data needed."""
+    from sentloom.data.docstrings import harvest
     from sentloom.demo import run
 
-    run(model, queries, show)
+    chosen, apart = (names.split(",") if names else None for names in (packages, held_out))
+    show("Reading the docstrings of the installed packages ...")
+    run(model, harvest(chosen, apart, show_progress=True), queries, show)
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ from functools import partial
 from rich.console import RenderableType
 
 from sentloom.data.dataset import Dataset
-from sentloom.data.docstrings import harvest
+from sentloom.data.docstrings import Corpus
 from sentloom.encoder import Encoder
 from sentloom.evaluation import retrieval, top_k
 from sentloom.report import tables
@@ -21,10 +21,8 @@ QUESTIONS = (
 POOLINGS = ("mean", "first")
 
 
-def run(model: str, num_queries: int, show: Callable[[RenderableType], None]) -> None:
-    """Harvest, encode, score and search."""
-    show("Harvesting the docstrings of the installed packages ...")
-    corpus = harvest()
+def run(model: str, corpus: Corpus, num_queries: int, show: Callable[[RenderableType], None]) -> None:
+    """Encode the held-out part of a harvest, score the encoder on it and search in it."""
     show(tables.corpus(corpus))
     pairs = corpus.pairs("held-out")
     names, summaries = pairs.column("anchor").to_pylist(), pairs.column("positive").to_pylist()

@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from typing import Literal, NamedTuple
 
 import pyarrow as pa
@@ -20,6 +20,7 @@ from sentloom.data.docstring_names import PublicNames
 from sentloom.data.docstring_sources import STANDARD_LIBRARY, Skipped, Source, import_names, locate, read_sources
 from sentloom.data.shapes import COLUMNS, Shape, arrow_type
 from sentloom.errors import InputError, MissingPart
+from sentloom.progress import progress
 
 Split = Literal["train", "held-out"]
 
@@ -101,7 +102,11 @@ class Corpus:
 
 
 def harvest(
-    packages: Sequence[str] | None = None, held_out: Sequence[str] | None = None, workers: int | None = None
+    packages: Sequence[str] | None = None,
+    held_out: Sequence[str] | None = None,
+    *,
+    workers: int | None = None,
+    show_progress: bool = False,
 ) -> Corpus:
     """Read the docstrings of the named packages (default: DEFAULT_PACKAGES), those in `held_out` kept apart.
 
@@ -116,8 +121,14 @@ def harvest(
     missing = tuple(name for name in names if name not in files)
     if not files:
         raise MissingPart("packages", "none of them installed", "one or more", f"pip install {' '.join(missing)}")
-    sources = read_sources(list(chain.from_iterable(files.values())), workers or os.cpu_count() or 1)
-    packs = [_Package.of(name, name in apart, [next(sources) for _ in files[name]]) for name in files]
+    every = list(chain.from_iterable(files.values()))
+    sources = []
+    with progress("reading docstrings", len(every), "files", show_progress) as advance:
+        for source in read_sources(every, workers or os.cpu_count() or 1):
+            sources.append(source)
+            advance(1)
+    rest = iter(sources)
+    packs = [_Package.of(name, name in apart, list(islice(rest, len(files[name])))) for name in files]
     return _split(packs, missing)
 
 

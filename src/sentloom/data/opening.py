@@ -31,6 +31,6 @@ def open_data(
     if form is None:
         raise InputError("data", repr(str(name)), FORMS, "correct the name")
     packages = form["packages"].split(",") if form["packages"] else None
-    corpus = harvest(packages, held_out=packages and (packages if form["held_out"] else []))
+    corpus = harvest(packages, held_out=packages and (packages if form["held_out"] else []), show_progress=True)
     split: Split = "held-out" if form["held_out"] else "train"
     return corpus.pairs(split) if form["kind"] == "pairs" else corpus.texts(split)

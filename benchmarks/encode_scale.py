@@ -47,7 +47,7 @@ def child(number):
         watcher = threading.Thread(target=lambda: [peak.append(held()) for _ in iter(lambda: done.wait(0.05), True)])
         watcher.start()
         start = time.perf_counter()
-        encode_to_file(encoder, texts, Path(folder) / "vectors.npy")
+        encode_to_file(encoder, texts, Path(folder) / "vectors.npy", source="benchmark")
         took = time.perf_counter() - start
         done.set()
         watcher.join()

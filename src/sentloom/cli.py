@@ -177,13 +177,16 @@ def encode(
     shape: ShapeOption = None,
     columns: ColumnsOption = None,
 ) -> None:
-    """Turn every sentence of a file into a vector."""
+    """Turn every sentence of a file into a vector. Stopped or killed, the same command goes on where it was."""
     from sentloom.encoder.vector_files import encode_to_file
 
     dataset = _read(data, shape, columns)
     encoder = _load(model, pooling)
-    texts = dataset.column(_text_column(dataset, column))
-    encode_to_file(encoder, texts, output, role=role)
+    name = _text_column(dataset, column)
+    texts = dataset.column(name)
+    before = encode_to_file(encoder, texts, output, source=f"{dataset.sha256} {name}", role=role)
+    if before:
+        show(f"went on behind {before:,} distinct sentences that an earlier run had done")
     show(f"written: {output} ({len(texts):,} vectors of {encoder.dimension})")
 
 
@@ -276,6 +279,7 @@ def main() -> None:
         Console(stderr=True).print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
+        Console(stderr=True).print("stopped. The same command again goes on, or starts anew where nothing was done.")
         sys.exit(130)
     except BrokenPipeError:
         sys.stderr.close()

@@ -39,11 +39,16 @@ def new_file(target: Path) -> Iterator[Path]:
     try:
         yield part
         part.chmod(0o644)
-        _sync(part)
-        part.replace(target)
-        _sync(target.parent)
+        put(part, target)
     finally:
         part.unlink(missing_ok=True)
+
+
+def put(part: Path, target: Path) -> None:
+    """Give a finished file its name, durably; one that was there is replaced."""
+    _sync(part)
+    part.replace(target)
+    _sync(target.parent)
 
 
 @contextmanager

@@ -5,7 +5,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sentloom.encoder import Encoder
+from sentloom.encoder import Encoder, Prompt
+from sentloom.encoder import encoder as encoder_module
 from sentloom.encoder.vector_files import encode_to_file, open_vectors
 from sentloom.errors import InputError
 from tests.encoder.small_models import SENTENCES
@@ -19,14 +20,14 @@ def bert(model_folders):
 
 
 def test_npy(bert, tmp_path):
-    encode_to_file(bert, TEXTS, tmp_path / "v.npy")
+    encode_to_file(bert, TEXTS, tmp_path / "v.npy", source="s")
     expected = bert.encode(TEXTS)
     assert np.array_equal(open_vectors(tmp_path / "v.npy", expected.shape), expected)
 
 
 def test_parquet_holds_texts_and_vectors(bert, tmp_path, monkeypatch):
     monkeypatch.setattr("sentloom.encoder.vector_files.ROWS", 4)
-    encode_to_file(bert, TEXTS, tmp_path / "v.parquet")
+    encode_to_file(bert, TEXTS, tmp_path / "v.parquet", source="s")
     table = pq.read_table(tmp_path / "v.parquet")
     assert table.column("text").to_pylist() == TEXTS.to_pylist()
     assert np.array_equal(np.array(table.column("vector").to_pylist(), np.float32), bert.encode(TEXTS))
@@ -34,16 +35,64 @@ def test_parquet_holds_texts_and_vectors(bert, tmp_path, monkeypatch):
 
 def test_nothing_is_left_of_a_failure(bert, tmp_path):
     with pytest.raises(InputError, match=r"\.npy or \.parquet"):
-        encode_to_file(bert, TEXTS, tmp_path / "v.csv")
+        encode_to_file(bert, TEXTS, tmp_path / "v.csv", source="s")
     with pytest.raises(InputError, match="item 1: found None"):
-        encode_to_file(bert, pa.chunked_array([["a", None]]), tmp_path / "v.npy")
+        encode_to_file(bert, pa.chunked_array([["a", None]]), tmp_path / "v.npy", source="s")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_vectors_of_another_file_are_refused(bert, tmp_path):
-    encode_to_file(bert, TEXTS, tmp_path / "v.npy")
+    encode_to_file(bert, TEXTS, tmp_path / "v.npy", source="s")
     with pytest.raises(InputError, match="shape"):
         open_vectors(tmp_path / "v.npy", (3, bert.dimension))
     (tmp_path / "v.npy").write_bytes(b"no array")
     with pytest.raises(InputError, match="no readable vectors"):
         open_vectors(tmp_path / "v.npy", (10, bert.dimension))
+
+
+class Stop(Exception):
+    """The end of a run, as by Ctrl-C."""
+
+
+@pytest.mark.parametrize("ending", ["npy", "parquet"])
+def test_an_interrupted_run_goes_on_where_it_was(bert, tmp_path, monkeypatch, ending):
+    monkeypatch.setattr(encoder_module, "WINDOW", 3)
+    target, tokenize, seen = tmp_path / f"v.{ending}", bert.tokenize, []
+    encode_to_file(bert, TEXTS, tmp_path / f"whole.{ending}", source="s")
+
+    def stop_at_the_third_window(texts, role):
+        seen.append(list(texts))
+        if len(seen) == 3:
+            raise Stop
+        return tokenize(texts, role)
+
+    monkeypatch.setattr(bert, "tokenize", stop_at_the_third_window)
+    with pytest.raises(Stop):
+        encode_to_file(bert, TEXTS, target, source="s")
+    assert not target.exists()
+    assert encode_to_file(bert, TEXTS, target, source="s") == 6
+    assert seen[3] == seen[2] == SENTENCES[6:8]  # the eight distinct texts: three, three, and the last two again
+    assert target.read_bytes() == (tmp_path / f"whole.{ending}").read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"v.{ending}", f"whole.{ending}"]
+
+
+def test_another_job_does_not_go_on_with_these_vectors(bert, tmp_path, monkeypatch):
+    monkeypatch.setattr(encoder_module, "WINDOW", 3)
+    tokenize = bert.tokenize
+    with monkeypatch.context() as patch:
+        patch.setattr(bert, "tokenize", lambda texts, role: tokenize(texts, role) if SENTENCES[0] in texts else 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            encode_to_file(bert, TEXTS, tmp_path / "v.npy", source="s")
+    assert encode_to_file(bert, TEXTS, tmp_path / "v.npy", source="another") == 0
+    assert np.array_equal(np.load(tmp_path / "v.npy"), bert.encode(TEXTS))
+
+
+def test_a_fingerprint_tells_encoders_apart(model_folders):
+    first = Encoder.load(model_folders["bert"]).fingerprint()
+    assert Encoder.load(model_folders["bert"]).fingerprint() == first
+    assert Encoder.load(model_folders["bert"], pooling="max").fingerprint() != first
+    assert Encoder.load(model_folders["bert"], max_length=20).fingerprint() != first
+    assert Encoder.load(model_folders["bert"], prompts={"query": Prompt("q: ")}).fingerprint() != first
+    changed = Encoder.load(model_folders["bert"])
+    next(changed.parameters()).data[0] += 1
+    assert changed.fingerprint() != first

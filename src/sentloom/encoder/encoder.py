@@ -1,5 +1,6 @@
 """Sentences in, vectors out: the object that is loaded, trained, evaluated and saved."""
 
+import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from sentloom.encoder.backbone import Backbone
-from sentloom.encoder.distinct import as_texts, distinct, texts_at
+from sentloom.encoder.distinct import Texts, as_texts, distinct, texts_at
 from sentloom.encoder.heads import Projection, normalize
 from sentloom.encoder.packing import Pack, pack, plan
 from sentloom.encoder.pooling import DECODER_FIRST, Pooling, pool
@@ -26,7 +27,7 @@ from sentloom.progress import progress
 Vectors = NDArray[np.float32]
 TOKENS_A_PACK = {"cpu": 2048}  # activations of a pack stay near the caches
 TOKENS_A_PACK_ELSEWHERE = 32_768
-WINDOW = 8192  # texts that are tokenised and sorted by length together
+WINDOW = 4096  # texts that are tokenised and sorted by length together
 MOST_WORKERS = 16
 
 
@@ -127,20 +128,45 @@ class Encoder(nn.Module):
         if vectors.shape != shape or vectors.dtype != np.float32:
             given = f"an array of {vectors.dtype} {vectors.shape}"
             raise InputError("out", given, f"float32 {shape}", "make it of that form")
-        rows, first_of_row = distinct(sequence)
-        with progress("encoding", len(rows), "sentences", show_progress) as advance, self._inference() as executor:
-            for start in range(0, len(rows), WINDOW):
+        for _ in self.fill(vectors, sequence, role=role, show_progress=show_progress):
+            pass
+        result = vectors[0] if single else vectors
+        return torch.from_numpy(result) if tensor else result
+
+    def fill(
+        self, out: Vectors, texts: Texts, *, role: Role = "symmetric", done: int = 0, show_progress: bool = False
+    ) -> Iterator[int]:
+        """Write the vectors of texts into `out`, window by window, and yield how many distinct texts are done.
+
+        `done` is what an earlier, interrupted call had yielded: those are left as they are.
+        """
+        rows, first_of_row = distinct(texts)
+        with (
+            progress("encoding", len(rows) - done, "sentences", show_progress) as advance,
+            self._inference() as executor,
+        ):
+            for start in range(done, len(rows), WINDOW):
                 window = rows[start : start + WINDOW]
-                ids = self.tokenize(texts_at(sequence, window), role)
-                for done, found in executor.map(partial(self._encode, ids), self._plan(ids)):
-                    vectors[window[done]] = found
-                    advance(len(done))
+                ids = self.tokenize(texts_at(texts, window), role)
+                for places, vectors in executor.map(partial(self._encode, ids), self._plan(ids)):
+                    out[window[places]] = vectors
+                    advance(len(places))
+                yield start + len(window)
         repeated = np.flatnonzero(first_of_row != np.arange(len(first_of_row)))
         for start in range(0, len(repeated), WINDOW):
             part = repeated[start : start + WINDOW]
-            vectors[part] = vectors[first_of_row[part]]
-        result = vectors[0] if single else vectors
-        return torch.from_numpy(result) if tensor else result
+            out[part] = out[first_of_row[part]]
+
+    def fingerprint(self) -> str:
+        """A hash of everything that a vector depends on: weights, tokenizer, pooling, prompts, length."""
+        digest = hashlib.sha256()
+        for name, tensor in sorted(self.state_dict().items()):
+            digest.update(f"{name} {tuple(tensor.shape)}".encode())
+            digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy())
+        prompts = sorted((role, prompt.prefix, prompt.suffix) for role, prompt in self.prompts.items())
+        settings = (str(self.pooling), self.unit_length, self.tokens.max_length, prompts)
+        digest.update(f"{settings} {self.tokens.tokenizer.backend_tokenizer.to_str()}".encode())
+        return digest.hexdigest()
 
     def _plan(self, ids: Sequence[Sequence[int]]) -> list[NDArray[np.int64]]:
         budget = TOKENS_A_PACK.get(self.device.type, TOKENS_A_PACK_ELSEWHERE)

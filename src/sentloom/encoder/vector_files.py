@@ -1,6 +1,7 @@
-"""Vectors of many texts straight to a file, in memory that does not grow with their number."""
+"""Vectors of many texts straight to a file: memory does not grow with their number, and a run that died goes on."""
 
-import tempfile
+import hashlib
+import json
 from pathlib import Path
 
 import numpy as np
@@ -9,26 +10,54 @@ import pyarrow.parquet as pq
 
 from sentloom.encoder.encoder import Encoder, Vectors
 from sentloom.encoder.prompts import Role
-from sentloom.errors import InputError
-from sentloom.files import new_file
+from sentloom.errors import InputError, SentloomError
+from sentloom.files import new_file, put
 
 ROWS = 16_384  # of a parquet row group
 
 
-def encode_to_file(encoder: Encoder, texts: pa.ChunkedArray, target: Path, role: Role = "symmetric") -> None:
-    """Write .npy (float32, a row a text) or .parquet (columns text and vector). Nothing is left half-written."""
-    shape = (len(texts), encoder.dimension)
-    if target.suffix == ".npy":
-        with new_file(target) as part:
-            out = np.lib.format.open_memmap(part, mode="w+", dtype=np.float32, shape=shape)
-            encoder.encode(texts, role=role, out=out, show_progress=True)
-            out.flush()
-    elif target.suffix == ".parquet":
-        with new_file(target) as part, tempfile.TemporaryFile(dir=target.parent) as file:
-            scratch = np.memmap(file, dtype=np.float32, mode="w+", shape=shape)
-            _write_parquet(part, texts, encoder.encode(texts, role=role, out=scratch, show_progress=True))
-    else:
+def encode_to_file(
+    encoder: Encoder, texts: pa.ChunkedArray, target: Path, *, source: str, role: Role = "symmetric"
+) -> int:
+    """Write .npy (float32, a row a text) or .parquet (text and vector); return how many an earlier run had done.
+
+    Until it is whole, the work lies beside the target in two files that end in .part: vectors, and how many of them are
+    done. The same call with the same encoder and `source` (a hash of the texts) goes on from there.
+    """
+    if target.suffix not in (".npy", ".parquet"):
         raise InputError(str(target), f"the ending {target.suffix!r}", ".npy or .parquet", "choose another ending")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part, journal = (target.with_name(f".{target.name}.{kind}.part") for kind in ("vectors", "done"))
+    shape = (len(texts), encoder.dimension)
+    job = hashlib.sha256(f"{encoder.fingerprint()} {source} {role} {shape}".encode()).hexdigest()
+    done = _done(journal, part, job)
+    out = np.lib.format.open_memmap(part, mode="r+" if done else "w+", dtype=np.float32, shape=shape)
+    try:
+        for count in encoder.fill(out, texts, role=role, done=done, show_progress=True):
+            out.flush()
+            with new_file(journal) as file:
+                file.write_text(json.dumps({"job": job, "done": count}), encoding="utf-8")
+    except SentloomError:  # refused, not interrupted
+        part.unlink()
+        raise
+    out.flush()
+    if target.suffix == ".npy":
+        put(part, target)
+    else:
+        with new_file(target) as file:
+            _write_parquet(file, texts, out)
+        part.unlink()
+    journal.unlink()
+    return done
+
+
+def _done(journal: Path, part: Path, job: str) -> int:
+    """How many texts an interrupted run of the same job had done."""
+    try:
+        found = json.loads(journal.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return 0
+    return int(found["done"]) if found["job"] == job and part.exists() else 0
 
 
 def _write_parquet(path: Path, texts: pa.ChunkedArray, vectors: Vectors) -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentloom.data.docstring_text import MAX_WORDS, MIN_WORDS, plain, read_docstring, split_sentences
+from sentloom.data.docstrings.text import MAX_WORDS, MIN_WORDS, plain, read_docstring, split_sentences
 
 NUMPYDOC = """
     Weigh every apple in the basket and

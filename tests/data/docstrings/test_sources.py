@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from sentloom.data import docstring_sources
-from sentloom.data.docstring_sources import Skipped, Source, import_names, locate, read_sources
+from sentloom.data.docstrings import sources as docstring_sources
+from sentloom.data.docstrings.sources import Skipped, Source, import_names, locate, read_sources
 from sentloom.errors import InputError
 
 DOC = '"""This file says something here."""\nraise RuntimeError("imported")\n'

@@ -16,8 +16,8 @@ from typing import Literal, NamedTuple
 import pyarrow as pa
 
 from sentloom.data.dataset import FILE, LINE, Dataset
-from sentloom.data.docstring_names import PublicNames
-from sentloom.data.docstring_sources import STANDARD_LIBRARY, Skipped, Source, import_names, locate, read_sources
+from sentloom.data.docstrings.names import PublicNames
+from sentloom.data.docstrings.sources import STANDARD_LIBRARY, Skipped, Source, import_names, locate, read_sources
 from sentloom.data.shapes import COLUMNS, Shape, arrow_type
 from sentloom.errors import InputError, MissingPart
 from sentloom.progress import progress

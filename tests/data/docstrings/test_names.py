@@ -5,8 +5,8 @@ import importlib
 
 import pytest
 
-from sentloom.data.docstring_names import PublicNames, is_public, read_module
-from sentloom.data.docstring_sources import Source, locate, read_sources
+from sentloom.data.docstrings.names import PublicNames, is_public, read_module
+from sentloom.data.docstrings.sources import Source, locate, read_sources
 
 
 def names_of(**files):

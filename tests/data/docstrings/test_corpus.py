@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from sentloom.data import docstring_sources
 from sentloom.data.docstrings import harvest
+from sentloom.data.docstrings import sources as docstring_sources
 from sentloom.data.shapes import Shape
 from sentloom.errors import InputError, MissingPart
 

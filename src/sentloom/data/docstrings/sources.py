@@ -13,8 +13,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from sentloom.data.docstring_names import Module, read_module, statements
-from sentloom.data.docstring_text import Prose, read_docstring
+from sentloom.data.docstrings.names import Module, read_module, statements
+from sentloom.data.docstrings.text import Prose, read_docstring
 from sentloom.errors import InputError
 
 STANDARD_LIBRARY = "stdlib"

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -19,7 +20,7 @@ ANSWER_WIDTH = 160  # characters of a found text
 
 def _table(title: str, *columns: str, numbers: int = 0) -> Table:
     """A table whose last `numbers` columns hold numbers."""
-    table = Table(title=title, title_justify="left", title_style="bold")
+    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD)
     for place, column in enumerate(columns):
         right = place >= len(columns) - numbers
         table.add_column(column, justify="right" if right else "left", no_wrap=right)
@@ -53,7 +54,7 @@ def inspection(found: Inspection) -> RenderableType:
         facts.append(("labels", _most(found.labels)))
     if found.scores:
         facts.append(("scores", f"{found.scores.least:g} to {found.scores.most:g}, mean {found.scores.mean:.3g}"))
-    table = Table(title="Findings", title_justify="left", title_style="bold", show_header=False)
+    table = Table(title="Findings", title_justify="left", title_style="bold", show_header=False, box=SIMPLE_HEAD)
     for row in facts:
         table.add_row(*map(Text, row))
     warnings = [

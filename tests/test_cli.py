@@ -65,6 +65,13 @@ def test_help_is_quick_to_import_and_names_every_verb():
     assert done.stdout.splitlines()[-1] == "False"  # torch was not imported
 
 
+@pytest.mark.parametrize("verb", ["check", "clean", "encode", "search", "evaluate", "demo"])
+def test_every_verb_has_help(sentloom, verb):
+    done = sentloom(verb, "--help")
+    assert done.returncode == 0
+    assert "--help" in done.stdout
+
+
 def test_check_says_what_the_file_holds(sentloom, faq, tmp_path):
     done = sentloom("check", faq, "-o", tmp_path / "found.json")
     assert done.returncode == 0, done.stderr

@@ -29,7 +29,8 @@ FOUND_LEAKS = 1  # exit code of `check --against` when there are leaks
 Data = Annotated[
     str,
     typer.Argument(
-        metavar="DATA", help="A file, a folder, a saved dataset, a hub name, or embedded[/pairs][:package,...]."
+        metavar="DATA",
+        help="A file, a folder, a saved dataset, a hub name, or embedded, as in embedded/pairs:numpy,pandas.",
     ),
 ]
 ShapeOption = Annotated[Shape | None, typer.Option("--shape", help="What a row is, where the columns do not say it.")]

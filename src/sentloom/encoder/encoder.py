@@ -162,9 +162,9 @@ class Encoder(nn.Module):
         digest = hashlib.sha256()
         for name, tensor in sorted(self.state_dict().items()):
             digest.update(f"{name} {tuple(tensor.shape)}".encode())
-            digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy())
+            digest.update(tensor.detach().cpu().flatten().view(torch.uint8).numpy())
         prompts = sorted((role, prompt.prefix, prompt.suffix) for role, prompt in self.prompts.items())
-        settings = (str(self.pooling), self.unit_length, self.tokens.max_length, prompts)
+        settings = (str(self.pooling), str(self.heads), self.unit_length, self.tokens.max_length, prompts)
         digest.update(f"{settings} {self.tokens.tokenizer.backend_tokenizer.to_str()}".encode())
         return digest.hexdigest()
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sentloom.data import scan
 from sentloom.data.scan import (
     Block,
+    Digest,
     Findings,
     Rows,
     csv_rows,
@@ -56,7 +57,7 @@ def rows_of(found: Iterator[Rows]) -> list[tuple[int, list[str]]]:
 
 
 def decoded(path: Path, found: Findings) -> str:
-    return "".join(text for _, text in text_blocks(path, hashlib.sha256(), found))
+    return "".join(text for _, text in text_blocks(path, Digest(), found))
 
 
 # --- findings ---
@@ -96,7 +97,7 @@ def test_text_comes_back_whole_in_blocks_of_whole_lines(
     raw = content.encode()
     stored = gzip.compress(raw) if zipped else raw
     path.write_bytes(stored)
-    found, digest = findings(), hashlib.sha256()
+    found, digest = findings(), Digest()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scan, "BLOCK", block)
         blocks = list(text_blocks(path, digest, found))
@@ -107,7 +108,7 @@ def test_text_comes_back_whole_in_blocks_of_whole_lines(
         assert number == line
         line += text.count("\n")
     assert found.total == 0
-    assert digest.hexdigest() == hashlib.sha256(stored).hexdigest()
+    assert (digest.hexdigest(), digest.size) == (hashlib.sha256(stored).hexdigest(), len(stored))
 
 
 def test_a_byte_order_mark_is_taken_off(tmp_path: Path) -> None:

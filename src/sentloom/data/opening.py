@@ -26,7 +26,7 @@ def open_data(
     `embedded/pairs/held-out` is the part kept from training; `embedded:numpy,pandas` takes all of those packages.
     """
     if not str(name).startswith("embedded") or Path(name).exists():
-        return read(name, shape=shape, columns=columns, keep=keep)
+        return read(name, shape=shape, columns=columns, keep=keep, show_progress=True)
     form = FORM.fullmatch(str(name))
     if form is None:
         raise InputError("data", repr(str(name)), FORMS, "correct the name")

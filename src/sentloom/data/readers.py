@@ -1,6 +1,6 @@
 """Reading data: whatever is under a path or a hub name becomes one checked, memory-mapped Dataset."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from sentloom.data.scratch import scratch_table
 from sentloom.data.shapes import Layout, Request, Shape, layout_of
 from sentloom.data.sources import Source, joined_hash, open_source
 from sentloom.errors import InputError
+from sentloom.progress import progress
 
 
 def read(
@@ -23,6 +24,7 @@ def read(
     shape: Shape | None = None,
     columns: Mapping[str, str | int] | None = None,
     keep: Sequence[str] = (),
+    show_progress: bool = False,
 ) -> Dataset:
     """Read data and check all of it; a DataError counts every problem and names the first ten.
 
@@ -35,9 +37,10 @@ def read(
     Blank lines are skipped and counted, and so are NLI rows labelled "-" or -1, which have no gold label.
     """
     reading = _Reading(Request(shape and Shape(shape), columns, tuple(keep)), find_inputs(path))
-    batches = reading.batches()
-    first = next(batches)
-    table = scratch_table(first.schema, chain([first], batches))
+    with progress("reading", sum(map(_kilobytes, reading.inputs)), "kB", show_progress) as advance:
+        batches = reading.batches(advance)
+        first = next(batches)
+        table = scratch_table(first.schema, chain([first], batches))
     layout = reading.layouts[0]
     return Dataset(
         shape=layout.shape,
@@ -51,6 +54,10 @@ def read(
     )
 
 
+def _kilobytes(entry: Input) -> int:
+    return sum(path.stat().st_size for path in entry.paths if path.exists()) // 1000
+
+
 class _Reading:
     """One call of `read`: what it has come to know so far."""
 
@@ -60,16 +67,16 @@ class _Reading:
         self.layouts: list[Layout] = []
         self.hashes: list[tuple[str, str]] = []
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def batches(self, advance: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
         """At least one batch, or an error; with any problem the end is an error."""
         for number, entry in enumerate(self.inputs):
-            yield from self._batches_of(number, entry)
+            yield from self._batches_of(number, entry, advance)
         if self.findings.total:
             raise self.findings.error()
 
-    def _batches_of(self, number: int, entry: Input) -> Iterator[pa.RecordBatch]:
+    def _batches_of(self, number: int, entry: Input, advance: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
         self.findings.begin(entry.name, entry.place_name)
-        before, rows = self.findings.total, 0
+        before, rows, told = self.findings.total, 0, 0
         source = open_source(entry, self.request, self.findings)
         layout = self._layout(entry, source)
         for chunk in source.chunks(layout):
@@ -77,6 +84,8 @@ class _Reading:
             if batch is not None and batch.num_rows:
                 rows += batch.num_rows
                 yield batch
+            advance(source.size() // 1000 - told)
+            told = source.size() // 1000
         if not rows and self.findings.total == before:
             self.findings.problem(0, "no rows", "at least one row")
         self.hashes.append((entry.name, source.sha256()))

@@ -77,10 +77,26 @@ class Findings:
         return DataError([problem for *_, problem in self._first], self.total, next_step)
 
 
+class Digest:
+    """The hash of what has been read so far, and its size in bytes."""
+
+    def __init__(self) -> None:
+        self.size, self._hash = 0, hashlib.sha256()
+
+    def update(self, block: bytes) -> None:
+        """More was read."""
+        self.size += len(block)
+        self._hash.update(block)
+
+    def hexdigest(self) -> str:
+        """The hash in hex."""
+        return self._hash.hexdigest()
+
+
 class _Hashed(io.RawIOBase):
     """A file that adds to a hash whatever is read from it."""
 
-    def __init__(self, file: BinaryIO, digest: "hashlib._Hash") -> None:
+    def __init__(self, file: BinaryIO, digest: Digest) -> None:
         self._file, self._digest = file, digest
 
     def readable(self) -> bool:
@@ -93,7 +109,7 @@ class _Hashed(io.RawIOBase):
         return len(block)
 
 
-def text_blocks(path: Path, digest: "hashlib._Hash", findings: Findings) -> Iterator[Block]:
+def text_blocks(path: Path, digest: Digest, findings: Findings) -> Iterator[Block]:
     """The file as text, in blocks of whole lines. What cannot be decoded is noted and stands as U+FFFD."""
     for first, raw in _whole_lines(_bytes(path, digest, findings), findings):
         block = _without_mark(raw, path, findings) if first == 1 else raw
@@ -108,7 +124,7 @@ def text_blocks(path: Path, digest: "hashlib._Hash", findings: Findings) -> Iter
         yield first, text
 
 
-def _bytes(path: Path, digest: "hashlib._Hash", findings: Findings) -> Iterator[bytes]:
+def _bytes(path: Path, digest: Digest, findings: Findings) -> Iterator[bytes]:
     try:
         with path.open("rb") as raw:
             hashed = _Hashed(raw, digest)

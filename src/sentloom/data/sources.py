@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from sentloom.data.cells import Chunk
 from sentloom.data.inputs import Input
-from sentloom.data.scan import Findings, Rows, csv_rows, jsonl_records, text_blocks, text_lines, tsv_rows
+from sentloom.data.scan import Digest, Findings, Rows, csv_rows, jsonl_records, text_blocks, text_lines, tsv_rows
 from sentloom.data.scratch import BATCH_ROWS
 from sentloom.data.shapes import Layout, Request
 from sentloom.errors import InputError
@@ -25,12 +25,16 @@ DAMAGE = (pa.ArrowException, OSError, UnicodeDecodeError)  # what Arrow raises a
 
 @dataclass(frozen=True)
 class Source:
-    """An opened input. `peek` gives the first row's cell of a column; `sha256` is known once all chunks are read."""
+    """An opened input. `peek` gives the first row's cell of a column; `sha256` is known once all chunks are read.
+
+    `size` is how many bytes were read so far; Arrow does not tell.
+    """
 
     names: Sequence[str]
     peek: Callable[[int], object]
     chunks: Callable[[Layout], Iterable[Chunk]]
     sha256: Callable[[], str]
+    size: Callable[[], int]
 
 
 def open_source(entry: Input, request: Request, findings: Findings) -> Source:
@@ -75,7 +79,7 @@ def _begin(records: Iterator[tuple[Any, ...]], wanted: int, findings: Findings) 
 
 
 def _open_txt(entry: Input, request: Request, findings: Findings) -> Source:
-    digest = hashlib.sha256()
+    digest = Digest()
     records = text_lines(text_blocks(entry.paths[0], digest, findings), findings)
     places, lines = _begin(records, 1, findings)
     return Source(
@@ -83,12 +87,13 @@ def _open_txt(entry: Input, request: Request, findings: Findings) -> Source:
         peek=lambda at: None,
         chunks=lambda layout: (Chunk(numbers, {0: texts}) for numbers, texts in chain([(places, lines)], records)),
         sha256=digest.hexdigest,
+        size=lambda: digest.size,
     )
 
 
 def _open_table(split: Callable[..., Iterator[Rows]], entry: Input, request: Request, findings: Findings) -> Source:
     """A csv or tsv file: the first row is the header, unless columns are asked for by number."""
-    digest = hashlib.sha256()
+    digest = Digest()
     rows = split(text_blocks(entry.paths[0], digest, findings), findings)
     begun = Rows(*_begin(rows, 2, findings))
     width = begun.widths[0]
@@ -103,6 +108,7 @@ def _open_table(split: Callable[..., Iterator[Rows]], entry: Input, request: Req
         peek=first.get,
         chunks=lambda layout: (_columns(more, width, layout, findings) for more in chain([begun], rows)),
         sha256=digest.hexdigest,
+        size=lambda: digest.size,
     )
 
 
@@ -122,7 +128,7 @@ def _columns(rows: Rows, width: int, layout: Layout, findings: Findings) -> Chun
 
 def _open_jsonl(entry: Input, request: Request, findings: Findings) -> Source:
     """A jsonl file: the keys of its first object are its columns."""
-    digest = hashlib.sha256()
+    digest = Digest()
     records = jsonl_records(text_blocks(entry.paths[0], digest, findings), findings)
     places, objects = _begin(records, 1, findings)
     first = objects[0]
@@ -134,6 +140,7 @@ def _open_jsonl(entry: Input, request: Request, findings: Findings) -> Source:
             _values(numbers, rows, keys, layout, findings) for numbers, rows in chain([(places, objects)], records)
         ),
         sha256=digest.hexdigest,
+        size=lambda: digest.size,
     )
 
 
@@ -197,6 +204,7 @@ def _open_typed(
         peek=peek,
         chunks=lambda layout: columns(layout.positions, layout.roles.get("label", ())),
         sha256=lambda: joined_hash([(path.name, sha256(path)) for path in entry.paths]),
+        size=lambda: 0,
     )
 
 

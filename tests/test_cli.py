@@ -114,7 +114,7 @@ def test_encode_then_search_with_and_without_its_vectors(sentloom, faq, tmp_path
         done = sentloom(*query, *extra)
         assert done.returncode == 0, done.stderr
         assert done.stdout.index("Open the settings") < done.stdout.index("On the ground floor")
-        assert "faq.csv, line 2" in done.stdout
+        assert "line 2  Open the settings" in done.stdout
 
 
 def test_bad_data_is_named_by_file_and_line_with_exit_code_2(tmp_path):

@@ -221,8 +221,9 @@ def search(
     )
     numbers, cosines = top_k(encoder.encode(queries, role="query"), documents, k)
     for query, rows, values in zip(queries, numbers, cosines, strict=True):
-        found = [(value, dataset.place(row), texts[int(row)].as_py()) for row, value in zip(rows, values, strict=True)]
-        show("", tables.answers(query, found))
+        places = [dataset.place(row).removeprefix(f"{data}, ") for row in rows]
+        answers = [texts[int(row)].as_py() for row in rows]
+        show("", tables.answers(query, list(zip(values, places, answers, strict=True))))
 
 
 @app.command()

@@ -23,7 +23,7 @@ def _table(title: str, *columns: str, numbers: int = 0) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD)
     for place, column in enumerate(columns):
         right = place >= len(columns) - numbers
-        table.add_column(column, justify="right" if right else "left", no_wrap=right)
+        table.add_column(column, justify="right" if right else "left", no_wrap=right, overflow="fold")
     return table
 
 
@@ -135,6 +135,8 @@ def retrieval(title: str, results: Mapping[str, RetrievalResult]) -> RenderableT
 def answers(query: str, found: Sequence[tuple[float, str, str]]) -> RenderableType:
     """What a search found: cosine, place or name, text."""
     table = Table(title=Text(f"“{query}”"), title_justify="left", title_style="bold", show_header=False, box=None)
+    for column in ("cosine", "place", "text"):
+        table.add_column(column, overflow="fold")  # a long path or word is broken, never cut
     for cosine, place, text in found:
         shown = text if len(text) <= ANSWER_WIDTH else text[: ANSWER_WIDTH - 3] + "..."
         table.add_row(Text(f"{cosine:.2f}", "dim"), Text(place, "cyan"), Text(shown))

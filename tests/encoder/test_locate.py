@@ -9,7 +9,7 @@ import pytest
 from sentloom.encoder import Encoder
 from sentloom.encoder import locate as locate_module
 from sentloom.encoder.locate import embedded_folder, locate
-from sentloom.errors import MissingPart, ModelError
+from sentloom.errors import InputError, MissingPart, ModelError
 from tests.encoder.small_models import SENTENCES
 
 
@@ -65,6 +65,15 @@ def test_missing_weights_are_no_silent_random_start(folder):
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(ModelError, match=r"no fitting weights for encoder\.layer\.1"):
         Encoder.load(folder)
+
+
+def test_a_length_beyond_the_positions_is_cut_if_saved_and_refused_if_asked(folder):
+    (folder / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 100_000}))
+    assert Encoder.load(folder).tokens.max_length == 64
+    assert Encoder.load(folder, max_length=10).tokens.max_length == 10
+    for length in (0, 65):
+        with pytest.raises(InputError, match="1 to 64"):
+            Encoder.load(folder, max_length=length)
 
 
 @pytest.mark.parametrize("content", ["{", "[]", ""])

@@ -9,7 +9,14 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 from tokenizers import normalizers
-from transformers import AutoConfig, AutoModel, AutoModelForTextEncoding, AutoTokenizer, PreTrainedModel
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    AutoModelForTextEncoding,
+    AutoTokenizer,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
 from transformers.utils import logging
 
 from sentloom.encoder.backbone import Backbone
@@ -19,7 +26,7 @@ from sentloom.encoder.pooling import DECODER_FIRST, Pooling
 from sentloom.encoder.prompts import Prompts, shared_suffix
 from sentloom.encoder.settings import ACTIVATIONS, Settings, read_settings
 from sentloom.encoder.tokens import Tokens
-from sentloom.errors import ModelError
+from sentloom.errors import InputError, ModelError
 
 ENCODER_DECODERS = ("t5", "mt5", "umt5")
 LONGEST_UNSTATED = 512  # for models that state no limit, such as T5
@@ -94,9 +101,20 @@ def _load_tokens(folder: Path, backbone: Backbone, settings: Settings, max_lengt
         given = tokenizer.backend_tokenizer.normalizer
         steps = [normalizers.Lowercase(), *([given] if given else [])]
         tokenizer.backend_tokenizer.normalizer = normalizers.Sequence(steps)
-    positions = getattr(backbone.model.config, "max_position_embeddings", None) or LONGEST_UNSTATED
-    room = min(tokenizer.model_max_length, positions - backbone.first_position)
-    return Tokens(tokenizer, max_length or settings.max_length or room, shared_suffix(settings.prompts or {}) or "")
+    length = _length(tokenizer, backbone, settings.max_length, max_length)
+    return Tokens(tokenizer, length, shared_suffix(settings.prompts or {}) or "")
+
+
+def _length(tokenizer: PreTrainedTokenizerBase, backbone: Backbone, saved: int | None, asked: int | None) -> int:
+    """How many tokens a sentence may have: what was asked for, else saved, else what tokenizer and model can take."""
+    positions = getattr(backbone.model.config, "max_position_embeddings", None)
+    room = positions - backbone.first_position if positions else None
+    if asked is not None and not 1 <= asked <= (room or asked):
+        wanted = f"1 to {room}, the positions of this model" if room else "1 or more"
+        raise InputError("max_length", str(asked), wanted, "choose another length")
+    if asked is None and saved and room:
+        saved = min(saved, room)
+    return asked or saved or min(tokenizer.model_max_length, room or LONGEST_UNSTATED)
 
 
 def _load_projection(folder: Path) -> Projection:

@@ -31,7 +31,7 @@ def folder(model_folders, tmp_path):
 def test_pickled_weights_are_refused_with_the_way_to_convert_them(folder, tmp_path):
     (folder / "model.safetensors").unlink()
     (folder / "pytorch_model.bin").write_bytes(pickle.dumps(Bomb(str(tmp_path / "ran"))))
-    with pytest.raises(ModelError, match=r"(?s)pytorch_model\.bin.*convert"):
+    with pytest.raises(ModelError, match=r"(?s)pytorch_model\.bin.*save both"):
         Encoder.load(folder)
     assert not (tmp_path / "ran").exists()
 
@@ -41,6 +41,12 @@ def test_a_pickle_renamed_to_safetensors_does_not_run(folder, tmp_path):
     with pytest.raises(ModelError, match="does not load"):
         Encoder.load(folder)
     assert not (tmp_path / "ran").exists()
+
+
+def test_a_folder_without_a_tokenizer_is_refused(folder):
+    (folder / "tokenizer.json").unlink()
+    with pytest.raises(ModelError, match="no tokenizer"):
+        Encoder.load(folder)
 
 
 def test_a_model_with_code_of_its_own_is_refused(folder):

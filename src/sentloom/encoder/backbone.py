@@ -36,6 +36,8 @@ class Backbone(nn.Module):
         self.shortest = 0.0 if self.packed else SHORTEST_WHEN_PADDED
         self.padding = config.pad_token_id or 0
         self.first_position = first_position(model)
+        start = getattr(config, "decoder_start_token_id", None)
+        self.decoder_start = self.padding if start is None else start  # T5 starts with its padding token
         if self.packed:
             model.set_attn_implementation(ATTENTION)
 
@@ -74,7 +76,7 @@ class Backbone(nn.Module):
         """The decoder's state (n, d) over its start symbol, as only input, in packed order."""
         ids, mask = pad(pack.ids[0], pack, self.padding)
         states = self.model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state
-        start = ids.new_full((len(ids), 1), self.model.config.decoder_start_token_id)
+        start = ids.new_full((len(ids), 1), self.decoder_start)
         decoded = self.model.get_decoder()(
             input_ids=start, encoder_hidden_states=states, encoder_attention_mask=mask, use_cache=False
         )

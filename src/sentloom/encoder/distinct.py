@@ -16,6 +16,10 @@ Texts: TypeAlias = Sequence[str] | pa.ChunkedArray
 
 def as_texts(texts: Iterable[str] | pa.ChunkedArray) -> Texts:
     """A sequence that can be read by position. Lists, tuples and Arrow columns are taken as they are."""
+    if isinstance(texts, pa.Array):
+        return pa.chunked_array([texts])
+    if not isinstance(texts, Iterable):
+        raise InputError("texts", f"{type(texts).__name__} {texts!r}"[:80], "a string or strings", "give a list")
     return texts if isinstance(texts, (list, tuple, pa.ChunkedArray)) else list(texts)
 
 

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -19,16 +19,16 @@ from sentloom.encoder.distinct import Texts, as_texts, distinct, texts_at
 from sentloom.encoder.heads import Projection, normalize
 from sentloom.encoder.packing import Pack, pack, plan
 from sentloom.encoder.pooling import DECODER_FIRST, Pooling, pool
-from sentloom.encoder.prompts import Prompts, Role, prompt_for
+from sentloom.encoder.prompts import Prompts, Role, check_prompts, prompt_for
 from sentloom.encoder.tokens import Tokens
+from sentloom.encoder.workers import pack_workers
 from sentloom.errors import InputError
 from sentloom.progress import progress
 
 Vectors = NDArray[np.float32]
-TOKENS_A_PACK = {"cpu": 2048}  # activations of a pack stay near the caches
+TOKENS_A_PACK = 2048  # on a CPU: activations of a pack stay near the caches
 TOKENS_A_PACK_ELSEWHERE = 32_768
 WINDOW = 4096  # texts that are tokenised and sorted by length together
-MOST_WORKERS = 16
 
 
 class Encoder(nn.Module):
@@ -46,6 +46,7 @@ class Encoder(nn.Module):
     ) -> None:
         super().__init__()
         backbone.check(pooling)
+        check_prompts(prompts or {})
         self.backbone, self.tokens = backbone, tokens
         self.pooling, self.unit_length = pooling, unit_length
         self.heads = nn.Sequential(*heads)
@@ -158,8 +159,8 @@ class Encoder(nn.Module):
             out[part] = out[first_of_row[part]]
 
     def fingerprint(self) -> str:
-        """A hash of everything that a vector depends on: weights, tokenizer, pooling, prompts, length."""
-        digest = hashlib.sha256()
+        """A hash of what a vector depends on: configuration, weights, tokenizer, pooling, heads, prompts, length."""
+        digest = hashlib.sha256(self.backbone.model.config.to_json_string().encode())
         for name, tensor in sorted(self.state_dict().items()):
             digest.update(f"{name} {tuple(tensor.shape)}".encode())
             digest.update(tensor.detach().cpu().flatten().view(torch.uint8).numpy())
@@ -169,7 +170,7 @@ class Encoder(nn.Module):
         return digest.hexdigest()
 
     def _plan(self, ids: Sequence[Sequence[int]]) -> list[NDArray[np.int64]]:
-        budget = TOKENS_A_PACK.get(self.device.type, TOKENS_A_PACK_ELSEWHERE)
+        budget = TOKENS_A_PACK if self.device.type == "cpu" else TOKENS_A_PACK_ELSEWHERE
         return plan(np.array([len(sentence) for sentence in ids], dtype=np.int64), budget, self.backbone.shortest)
 
     def _vectors(self, one: Pack) -> Tensor:
@@ -190,16 +191,13 @@ class Encoder(nn.Module):
 
     @contextmanager
     def _inference(self) -> Iterator[Executor]:
-        """Evaluation mode, and workers that take packs: on a CPU, one thread a pack beats all threads on one pack."""
-        was_training, threads = self.training, torch.get_num_threads()
-        workers = min(threads, MOST_WORKERS) if self.device.type == "cpu" else 1
-        each = max(1, threads // workers)
-        self.eval()
-        torch.set_num_threads(each)
-        executor = ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(each,))
+        """Evaluation mode, and workers that take packs."""
+        was_training = self.training
+        if was_training:
+            self.eval()
         try:
-            yield executor
+            with pack_workers(self.device) as executor:
+                yield executor
         finally:
-            executor.shutdown(cancel_futures=True)  # Ctrl-C does not wait for the packs still queued
-            torch.set_num_threads(threads)
-            self.train(was_training)
+            if was_training:
+                self.train()

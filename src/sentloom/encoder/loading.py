@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
-from tokenizers import normalizers
 from transformers import (
     AutoConfig,
     AutoModel,
@@ -44,7 +43,6 @@ def load(
     folder = locate(name, revision)
     settings = read_settings(folder)
     chosen = Pooling.parse(pooling) if pooling else settings.pooling
-    saved = settings.prompts or {}
     with quiet():
         backbone = Backbone(_load_model(folder, decoder=chosen.how == DECODER_FIRST))
         tokens = _load_tokens(folder, backbone, settings, max_length)
@@ -54,7 +52,7 @@ def load(
         "pooling": chosen,
         "heads": [_load_projection(folder / place) for place in settings.dense_folders],
         "unit_length": settings.unit_length,
-        "prompts": saved if prompts is None else prompts,
+        "prompts": settings.prompts if prompts is None else prompts,
     }
 
 
@@ -75,6 +73,9 @@ def quiet() -> Iterator[None]:
 def _load_model(folder: Path, decoder: bool) -> PreTrainedModel:
     try:
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+        if config.is_encoder_decoder and config.model_type not in ENCODER_DECODERS:
+            found = f"an encoder-decoder of the family {config.model_type}"
+            raise ModelError(str(folder), found, "T5, mT5 or UMT5, or an encoder", "choose another model")
         encoder_only = config.model_type in ENCODER_DECODERS and not decoder
         kind = AutoModelForTextEncoding if encoder_only else AutoModel
         model, report = kind.from_pretrained(
@@ -96,13 +97,18 @@ def _load_model(folder: Path, decoder: bool) -> PreTrainedModel:
 
 
 def _load_tokens(folder: Path, backbone: Backbone, settings: Settings, max_length: int | None) -> Tokens:
-    tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
-    if settings.lower_case:
-        given = tokenizer.backend_tokenizer.normalizer
-        steps = [normalizers.Lowercase(), *([given] if given else [])]
-        tokenizer.backend_tokenizer.normalizer = normalizers.Sequence(steps)
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+    except Exception as error:  # of many kinds, from several libraries: all mean that these files are no good
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        found = f"a tokenizer that does not load ({reason[:300]})"
+        raise ModelError(str(folder), found, "sound tokenizer files", "fetch or save them anew") from None
+    if not hasattr(tokenizer, "backend_tokenizer"):
+        found = f"a {type(tokenizer).__name__}, written in Python"
+        raise ModelError(str(folder), found, "a tokenizer of the tokenizers library", "choose another model")
     length = _length(tokenizer, backbone, settings.max_length, max_length)
-    return Tokens(tokenizer, length, shared_suffix(settings.prompts or {}) or "")
+    suffix = shared_suffix(settings.prompts) or ""
+    return Tokens(tokenizer, length, suffix=suffix, lower_case=settings.lower_case)
 
 
 def _length(tokenizer: PreTrainedTokenizerBase, backbone: Backbone, saved: int | None, asked: int | None) -> int:
@@ -120,11 +126,14 @@ def _length(tokenizer: PreTrainedTokenizerBase, backbone: Backbone, saved: int |
 def _load_projection(folder: Path) -> Projection:
     config: dict[str, Any] = read_json(folder / "config.json")
     activation = ACTIVATIONS.get(config.get("activation_function", "torch.nn.modules.activation.Tanh"))
-    if activation is None or config.get("use_residual") or not (folder / "model.safetensors").is_file():
-        wanted = "safetensors weights, and Identity or Tanh without a residual"
-        raise ModelError(str(folder), f"a Dense layer of {config}", wanted, "load it with sentence-transformers")
-    head = Projection(
-        config["in_features"], config["out_features"], bias=config.get("bias", True), activation=activation
-    )
-    head.load_state_dict(load_file(folder / "model.safetensors"))
+    elsewhere = {config.get(f"module_{side}_name") for side in ("input", "output")} - {None, "sentence_embedding"}
+    wanted = "a Dense layer on sentence embeddings, Identity or Tanh, without a residual, with safetensors weights"
+    if activation is None or config.get("use_residual") or elsewhere:
+        raise ModelError(str(folder), f"a layer of {config}", wanted, "load it with sentence-transformers")
+    try:
+        widths = config["in_features"], config["out_features"]
+        head = Projection(*widths, bias=config.get("bias", True), activation=activation)
+        head.load_state_dict(load_file(folder / "model.safetensors"))
+    except (OSError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
+        raise ModelError(str(folder), f"a layer that does not load ({error})", wanted, "save it anew") from None
     return head

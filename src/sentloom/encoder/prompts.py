@@ -25,7 +25,15 @@ def prompt_for(prompts: Prompts, role: Role) -> Prompt:
     """The prompt of a role. Query and document fall back to the symmetric one."""
     if role not in ROLES:
         raise InputError("role", repr(role), f"one of {', '.join(ROLES)}", "correct the role")
-    return prompts.get(role) or prompts.get("symmetric") or Prompt()
+    return prompts.get(role, prompts.get("symmetric", Prompt()))
+
+
+def check_prompts(prompts: Prompts) -> None:
+    """Refuse roles that nobody asks for, and prompts that are bare strings."""
+    for role, prompt in prompts.items():
+        if role not in ROLES or not isinstance(prompt, Prompt):
+            wanted = f"a Prompt for one of {', '.join(ROLES)}"
+            raise InputError("prompts", f"{role!r}: {prompt!r}", wanted, 'write {"query": Prompt(prefix="...")}')
 
 
 def shared_suffix(prompts: Prompts) -> str | None:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from safetensors.torch import save_file
-from tokenizers import processors
 from torch import Tensor
 
 from sentloom.encoder.heads import Projection
@@ -21,15 +20,15 @@ from sentloom.encoder.loading import quiet
 from sentloom.encoder.locate import read_json
 from sentloom.encoder.pooling import DECODER_FIRST
 from sentloom.encoder.prompts import ROLES, Prompts, prompt_for, shared_suffix
-from sentloom.encoder.settings import ACTIVATIONS, LEGACY_MODES, OURS, POOLING_MODES
+from sentloom.encoder.settings import ACTIVATIONS, LEGACY_MODES, NEEDS_US, OURS, POOLING_MODES
 from sentloom.encoder.tokens import Tokens
+from sentloom.errors import ModelError
 from sentloom.files import new_folder
 
 if TYPE_CHECKING:
     from sentloom.encoder.encoder import Encoder
 
 NATIVE = "sentence_transformers.models."
-NEEDS_SENTLOOM = "sentloom.NeedsSentloomToLoad"  # names no class: sentence-transformers prints it when it refuses
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,14 @@ class Module:
 
 
 def save(encoder: "Encoder", target: Path) -> None:
-    """Write the folder beside its place, then put it there in one step."""
+    """Write the folder beside its place, then put it there in one step. Only a model is ever replaced."""
+    if (
+        target.exists()
+        and not (target / "config.json").is_file()
+        and not (target.is_dir() and not any(target.iterdir()))
+    ):
+        found = "a file" if target.is_file() else "a folder that holds no model"
+        raise ModelError(str(target), found, "a new name, an empty folder or a model folder", "save under another name")
     with new_folder(target) as folder, quiet():
         encoder.backbone.model.save_pretrained(folder)
         encoder.tokens.tokenizer.save_pretrained(folder)
@@ -51,7 +57,8 @@ def save(encoder: "Encoder", target: Path) -> None:
         if encoder.pooling.layers != (-1,):
             _patch_json(folder / "config.json", output_hidden_states=True)
         _write_modules(_chain(encoder), folder)
-        _write_json(folder / "sentence_bert_config.json", {"max_seq_length": encoder.tokens.max_length})
+        limits = {"max_seq_length": encoder.tokens.max_length, "do_lower_case": encoder.tokens.lower_case}
+        _write_json(folder / "sentence_bert_config.json", limits)
         _write_json(folder / "config_sentence_transformers.json", _prefixes(encoder.prompts))
         ours = {"pooling": str(encoder.pooling), "prompts": {role: asdict(p) for role, p in encoder.prompts.items()}}
         _write_json(folder / OURS, ours)
@@ -64,7 +71,7 @@ def is_native(encoder: "Encoder") -> bool:
 
 def _chain(encoder: "Encoder") -> list[Module]:
     """The modules behind each other, the transformer first."""
-    chain = [Module(NATIVE + "Transformer" if is_native(encoder) else NEEDS_SENTLOOM)]
+    chain = [Module(NATIVE + "Transformer" if is_native(encoder) else f"sentloom.{NEEDS_US}")]
     width, num_layers = encoder.backbone.width, encoder.backbone.num_layers
     if encoder.pooling.layers != (-1,):
         weights = torch.zeros(num_layers + 1)
@@ -115,27 +122,8 @@ def _prefixes(prompts: Prompts) -> dict[str, Any]:
 
 
 def _put_suffix_in_tokenizer(tokens: Tokens, suffix: str, folder: Path) -> None:
-    """The suffix as a special token of many ids: truncation then cuts the sentence before it.
-
-    `TokenizersBackend`, since the classes of BERT, T5 and others rebuild their own post-processor and drop ours.
-    """
-    tokenizer = tokens.tokenizer
-    pieces = {"suffix": tokens.suffix_ids(suffix)}
-    pieces |= {f"special-{i}": [i] for i in (*tokens.specials.before, *tokens.specials.behind)}
-    frame = [
-        *(f"special-{i}" for i in tokens.specials.before),
-        "$A",
-        "suffix",
-        *(f"special-{i}" for i in tokens.specials.behind),
-    ]
-    template = processors.TemplateProcessing(
-        single=frame,
-        pair=[*frame, "$B"],
-        special_tokens=[
-            {"id": name, "ids": ids, "tokens": tokenizer.convert_ids_to_tokens(ids)} for name, ids in pieces.items()
-        ],
-    )
-    _patch_json(folder / "tokenizer.json", post_processor=json.loads(template.__getstate__()))
+    """Into its post-processor. `TokenizersBackend`, since the classes of BERT, T5 and others rebuild their own."""
+    _patch_json(folder / "tokenizer.json", post_processor=json.loads(tokens.frame(suffix).__getstate__()))
     _patch_json(folder / "tokenizer_config.json", tokenizer_class="TokenizersBackend")
 
 

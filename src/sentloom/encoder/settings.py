@@ -4,16 +4,18 @@ The chain of modules.json is the ground; our own `sentloom.json` adds what it ca
 """
 
 import json
+import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from sentloom.encoder.locate import read_json
 from sentloom.encoder.pooling import Pooling
-from sentloom.encoder.prompts import ROLES, Prompt, Prompts
+from sentloom.encoder.prompts import ROLES, Prompt, Prompts, prompt_for
 from sentloom.errors import ModelError
 
 OURS = "sentloom.json"
+NEEDS_US = "NeedsSentloomToLoad"  # names no class: sentence-transformers prints it when it refuses the folder
 POOLING_MODES = {"cls": "first", "mean": "mean", "max": "max"}  # their name -> ours
 LEGACY_MODES = {"cls": "pooling_mode_cls_token", "mean": "pooling_mode_mean_tokens", "max": "pooling_mode_max_tokens"}
 ACTIVATIONS = {
@@ -29,40 +31,46 @@ class Settings:
     pooling: Pooling = field(default_factory=Pooling)
     dense_folders: tuple[str, ...] = ()
     unit_length: bool = False
-    prompts: Prompts | None = None
+    prompts: Prompts = field(default_factory=dict)
     max_length: int | None = None
     lower_case: bool = False
 
 
 def read_settings(folder: Path) -> Settings:
     """The settings of a model folder; plain transformers folders get mean pooling."""
-    settings = _read_chain(folder) if (folder / "modules.json").is_file() else Settings()
-    limits = _optional(folder / "sentence_bert_config.json")
-    settings = replace(
-        settings, max_length=limits.get("max_seq_length"), lower_case=bool(limits.get("do_lower_case", False))
-    )
     ours = _optional(folder / OURS)
-    if not ours:
-        return replace(settings, prompts=_foreign_prompts(folder))
-    prompts: dict[Any, Prompt] = {role: Prompt(**prompt) for role, prompt in ours["prompts"].items()}
-    return replace(settings, pooling=Pooling.parse(ours["pooling"]), prompts=prompts)
+    settings = _read_chain(folder, ours) if (folder / "modules.json").is_file() else Settings()
+    limits = _optional(folder / "sentence_bert_config.json")
+    return replace(
+        settings,
+        max_length=limits.get("max_seq_length"),
+        lower_case=bool(limits.get("do_lower_case", False)),
+        prompts=_read_prompts(folder, ours),
+    )
 
 
 def _optional(path: Path) -> dict[str, Any]:
     return read_json(path) if path.is_file() else {}
 
 
-def _foreign_prompts(folder: Path) -> Prompts:
-    """The prefix prompts that sentence-transformers keeps; its default prompt is our symmetric one."""
+def _read_prompts(folder: Path, ours: dict[str, Any]) -> Prompts:
+    """sentence-transformers' prefixes, its default one for symmetric; ours, if they still agree with those."""
     config = _optional(folder / "config_sentence_transformers.json")
-    named = config.get("prompts") or {}
-    default = config.get("default_prompt_name")
-    by_role = {"symmetric": named.get(default, "")} | {role: named.get(role, "") for role in ROLES[1:]}
-    return {role: Prompt(prefix=by_role[role]) for role in ROLES if by_role[role]}
+    named = dict(config.get("prompts") or {})
+    named["symmetric"] = named.get(config.get("default_prompt_name"), "")
+    prefixes = {role: named[role] for role in ROLES if role in named}
+    theirs = {role: Prompt(prefix=text) for role, text in prefixes.items()} if any(prefixes.values()) else {}
+    try:
+        prompts: dict[Any, Prompt] = {role: Prompt(**prompt) for role, prompt in ours.get("prompts", {}).items()}
+    except (TypeError, AttributeError) as error:
+        raise ModelError(str(folder / OURS), f"unreadable prompts ({error})", "our own form", "save anew") from None
+    if not all(prompt_for(prompts, role).prefix == prompt_for(theirs, role).prefix for role in ROLES):
+        return theirs
+    return prompts
 
 
-def _read_chain(folder: Path) -> Settings:
-    """Walk modules.json. Layer pooling and decoder-first are ours: what they say stands in `sentloom.json`."""
+def _read_chain(folder: Path, ours: dict[str, Any]) -> Settings:
+    """Walk modules.json. Layers and decoder-first are ours: there, and only there, `sentloom.json` has the pooling."""
     path = folder / "modules.json"
     try:
         modules = json.loads(path.read_text(encoding="utf-8"))
@@ -70,18 +78,21 @@ def _read_chain(folder: Path) -> Settings:
     except (OSError, ValueError, TypeError, KeyError) as error:
         found = f"an unreadable list of modules ({error})"
         raise ModelError(str(path), found, "sentence-transformers' form", "save the model anew") from None
-    settings = Settings()
-    for kind, place in chain:
-        if kind == "Pooling":
-            settings = replace(settings, pooling=_read_pooling(folder / place / "config.json"))
-        elif kind == "Dense":
-            settings = replace(settings, dense_folders=(*settings.dense_folders, place))
-        elif kind == "Normalize":
-            settings = replace(settings, unit_length=True)
-        elif kind != "Transformer" and not (folder / OURS).is_file():
-            wanted = "Transformer, Pooling, Dense and Normalize"
-            raise ModelError(str(path), f"a module {kind}", wanted, "load this model with sentence-transformers")
-    return settings
+    kinds = [kind for kind, _ in chain]
+    wanted = "Transformer, Pooling, then any Dense, then perhaps Normalize"
+    if not re.fullmatch(
+        rf"(Transformer (WeightedLayerPooling )?Pooling|{NEEDS_US}( Pooling)?)( Dense)*( Normalize)?", " ".join(kinds)
+    ):
+        found = f"the modules {', '.join(kinds)}"
+        raise ModelError(str(path), found, wanted, "load this model with sentence-transformers")
+    if {"WeightedLayerPooling", NEEDS_US} & set(kinds):
+        if "pooling" not in ours:
+            raise ModelError(str(path), f"{kinds[1]} without {OURS}", wanted, "load it with sentence-transformers")
+        pooling = Pooling.parse(str(ours["pooling"]))
+    else:
+        pooling = _read_pooling(folder / dict(chain)["Pooling"] / "config.json")
+    dense = tuple(place for kind, place in chain if kind == "Dense")
+    return Settings(pooling=pooling, dense_folders=dense, unit_length="Normalize" in kinds)
 
 
 def _read_pooling(path: Path) -> Pooling:
@@ -95,6 +106,8 @@ def _read_pooling(path: Path) -> Pooling:
     others = [
         key for key, on in config.items() if key.startswith("pooling_mode_") and on and key not in LEGACY_MODES.values()
     ]
+    if config.get("include_prompt") is False:
+        others.append("without the prompt")
     if len(modes) != 1 or modes[0] not in POOLING_MODES or others:
         found = ", ".join(map(str, [*modes, *others])) or "none"
         raise ModelError(

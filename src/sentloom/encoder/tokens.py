@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tokenizers import normalizers, processors
 from transformers import PreTrainedTokenizerBase
 
 from sentloom.encoder.prompts import Prompt
@@ -20,13 +21,20 @@ class Specials:
 class Tokens:
     """A tokenizer with the way sentences are framed and the length at which they are cut."""
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase, max_length: int, suffix: str = "") -> None:
+    def __init__(
+        self, tokenizer: PreTrainedTokenizerBase, max_length: int, *, suffix: str = "", lower_case: bool = False
+    ) -> None:
         """`suffix` is one that the tokenizer's own post-processor already appends; from now on, we do it."""
         backend = tokenizer.backend_tokenizer
         backend.no_truncation()
         backend.no_padding()
-        self.tokenizer, self.max_length = tokenizer, max_length
+        if lower_case:
+            given = backend.normalizer
+            backend.normalizer = normalizers.Sequence([normalizers.Lowercase(), *([given] if given else [])])
+        self.tokenizer, self.max_length, self.lower_case = tokenizer, max_length, lower_case
         self.specials = self._find_specials(len(self.suffix_ids(suffix)))
+        if suffix:
+            backend.post_processor = self.frame()
         self._empty = [next(i for i in (tokenizer.unk_token_id, tokenizer.pad_token_id, 0) if i is not None)]
 
     def bare(self, texts: Sequence[str]) -> list[list[int]]:
@@ -49,10 +57,29 @@ class Tokens:
         """The ids of a suffix, tokenised by itself, so that they are the same behind every sentence."""
         return self.bare([suffix])[0] if suffix else []
 
+    def frame(self, suffix: str = "") -> processors.TemplateProcessing:
+        """The special tokens, and a suffix, as a post-processor of the tokenizers library.
+
+        The suffix is there a special token of many ids: truncation cuts the sentence before it.
+        """
+        around = [*self.specials.before, *self.specials.behind]
+        pieces = {"suffix": self.suffix_ids(suffix)} | {f"special-{i}": [i] for i in around}
+        frame = [
+            *(f"special-{i}" for i in self.specials.before),
+            "$A",
+            *(["suffix"] if suffix else []),
+            *(f"special-{i}" for i in self.specials.behind),
+        ]
+        names = self.tokenizer.convert_ids_to_tokens
+        special_tokens = [{"id": name, "ids": ids, "tokens": names(ids)} for name, ids in pieces.items() if ids]
+        return processors.TemplateProcessing(single=frame, pair=[*frame, "$B"], special_tokens=special_tokens)
+
     def _find_specials(self, suffix_length: int) -> Specials:
         """What the tokenizer's own post-processor frames a sentence with, less a suffix behind it."""
-        framed = self.tokenizer.backend_tokenizer.encode("a", add_special_tokens=True).ids
-        bare = self.bare(["a"])[0]
+        backend = self.tokenizer.backend_tokenizer
+        probes = ("a", "1", ".", *(backend.id_to_token(i) or "" for i in range(min(1000, backend.get_vocab_size()))))
+        probe = next(text for text in probes if self.bare([text])[0])  # a small vocabulary may lack the first ones
+        framed, bare = backend.encode(probe, add_special_tokens=True).ids, self.bare([probe])[0]
         start = next(i for i in range(len(framed)) if framed[i : i + len(bare)] == bare)
         return Specials(tuple(framed[:start]), tuple(framed[start + len(bare) + suffix_length :]))
 

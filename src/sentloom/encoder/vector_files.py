@@ -3,6 +3,7 @@
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,8 +31,7 @@ def encode_to_file(
     part, journal = (target.with_name(f".{target.name}.{kind}.part") for kind in ("vectors", "done"))
     shape = (len(texts), encoder.dimension)
     job = hashlib.sha256(f"{encoder.fingerprint()} {source} {role} {shape}".encode()).hexdigest()
-    done = _done(journal, part, job)
-    out = np.lib.format.open_memmap(part, mode="r+" if done else "w+", dtype=np.float32, shape=shape)
+    done, out = _resume(journal, part, job, shape)
     try:
         for count in encoder.fill(out, texts, role=role, done=done, show_progress=True):
             out.flush()
@@ -51,13 +51,19 @@ def encode_to_file(
     return done
 
 
-def _done(journal: Path, part: Path, job: str) -> int:
-    """How many texts an interrupted run of the same job had done."""
+def _resume(
+    journal: Path, part: Path, job: str, shape: tuple[int, int]
+) -> "tuple[int, np.memmap[Any, np.dtype[np.float32]]]":
+    """How many texts an interrupted run of the same job had done, and its vectors; of anything else, a fresh start."""
     try:
         found = json.loads(journal.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return 0
-    return int(found["done"]) if found["job"] == job and part.exists() else 0
+        out = np.lib.format.open_memmap(part, mode="r+")
+        if found["job"] == job and out.shape == shape:
+            return int(found["done"]), out
+    except (OSError, ValueError, TypeError, KeyError):
+        pass
+    journal.unlink(missing_ok=True)  # first, or another job's journal would vouch for these vectors
+    return 0, np.lib.format.open_memmap(part, mode="w+", dtype=np.float32, shape=shape)
 
 
 def _write_parquet(path: Path, texts: pa.ChunkedArray, vectors: Vectors) -> None:

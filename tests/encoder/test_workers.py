@@ -1,0 +1,35 @@
+"""The number of threads is put back, whatever runs beside."""
+
+import threading
+
+import torch
+
+from sentloom.encoder.workers import pack_workers
+
+CPU = torch.device("cpu")
+
+
+def test_workers_have_one_thread_each():
+    before = torch.get_num_threads()
+    with pack_workers(CPU) as executor:
+        assert list(executor.map(lambda _: torch.get_num_threads(), range(4))) == [1] * 4
+    assert torch.get_num_threads() == before
+
+
+def test_overlapping_calls_put_the_number_back_once_all_are_done():
+    torch.set_num_threads(2)
+    inside, go_on = threading.Event(), threading.Event()
+
+    def hold():
+        with pack_workers(CPU):
+            inside.set()
+            go_on.wait(10)
+
+    other = threading.Thread(target=hold)
+    other.start()
+    inside.wait(10)
+    with pack_workers(CPU) as executor:
+        go_on.set()
+        other.join()
+        assert executor.submit(torch.get_num_threads).result() == 1
+    assert torch.get_num_threads() == 2

@@ -1,6 +1,7 @@
 """Atomic writes: a reader sees the old or the new, and a failure leaves nothing behind."""
 
 import hashlib
+from pathlib import Path
 
 import pytest
 
@@ -51,3 +52,29 @@ def test_a_failed_folder_keeps_the_old_one(tmp_path):
         raise OSError("disk full")
     assert [path.name for path in target.iterdir()] == ["one.txt"]
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_a_folder_that_cannot_be_swapped_in_leaves_the_old_one(tmp_path, monkeypatch):
+    target, replace = tmp_path / "model", Path.replace
+    with new_folder(target) as part:
+        (part / "one.txt").write_text("one")
+
+    def fail_second(self, to):
+        if to == target and self.name.startswith(".model.") and not self.name.endswith(".old"):
+            raise KeyboardInterrupt
+        return replace(self, to)
+
+    monkeypatch.setattr(Path, "replace", fail_second)
+    with pytest.raises(KeyboardInterrupt), new_folder(target) as part:
+        (part / "two.txt").write_text("two")
+    assert [path.name for path in target.iterdir()] == ["one.txt"]
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_a_private_file_stays_private(tmp_path):
+    target = tmp_path / "a.txt"
+    target.write_text("old")
+    target.chmod(0o600)
+    with new_file(target) as part:
+        part.write_text("new")
+    assert target.stat().st_mode & 0o777 == 0o600

@@ -48,7 +48,7 @@ def show(*parts: RenderableType) -> None:
     """Print to standard output."""
     console = Console()
     for part in parts:
-        console.print(part, highlight=False)
+        console.print(part, highlight=False, markup=False)
 
 
 def _version(wanted: bool) -> None:
@@ -127,14 +127,19 @@ def check(
     from sentloom.report import tables
 
     dataset = _read(data, shape, columns)
+    evaluation = [_read(name, None, None) for name in against or ()]
     found = inspect(dataset, *_token_counter(model))
     show(tables.inspection(found))
-    leaks = find_leaks(dataset, [_read(name, None, None) for name in against]) if against else None
+    leaks = find_leaks(dataset, evaluation) if evaluation else None
     if leaks:
         show(tables.leaks(leaks))
     if output:
         with new_file(output) as part:
-            part.write_text(json.dumps({"file": data, "sha256": dataset.sha256, **asdict(found)}, indent=2), "utf-8")
+            report = {"file": data, "sha256": dataset.sha256, **asdict(found)}
+            if leaks:
+                counts = {str(kind): count for kind, count in leaks.counts.items()}
+                report["leaks"] = {**counts, "training rows": len(leaks.training_rows)}
+            part.write_text(json.dumps(report, indent=2), "utf-8")
     if leaks and leaks.kept:
         raise typer.Exit(FOUND_LEAKS)
 
@@ -185,7 +190,11 @@ def encode(
     encoder = _load(model, pooling)
     name = _text_column(dataset, column)
     texts = dataset.column(name)
-    before = encode_to_file(encoder, texts, output, source=f"{dataset.sha256} {name}", role=role)
+    try:
+        before = encode_to_file(encoder, texts, output, source=f"{dataset.sha256} {dataset.used} {name}", role=role)
+    except KeyboardInterrupt:
+        show("stopped; the same command again goes on from here")
+        raise
     if before:
         show(f"went on behind {before:,} distinct sentences that an earlier run had done")
     show(f"written: {output} ({len(texts):,} vectors of {encoder.dimension})")
@@ -196,12 +205,12 @@ def search(
     data: Data,
     queries: Annotated[list[str], typer.Argument(metavar="QUERY...", help="What to look for.")],
     model: ModelOption = "embedded",
-    k: Annotated[int, typer.Option("-k", help="How many answers.")] = 5,
+    k: Annotated[int, typer.Option("-k", min=1, help="How many answers.")] = 5,
     pooling: PoolingOption = None,
     column: ColumnOption = None,
     vectors: Annotated[
         Path | None,
-        typer.Option("--vectors", help="The .npy that `sentloom encode` wrote for the same file and model."),
+        typer.Option("--vectors", help="What `sentloom encode --role document` wrote for the same file and model."),
     ] = None,
     shape: ShapeOption = None,
     columns: ColumnsOption = None,
@@ -280,9 +289,6 @@ def main() -> None:
     except SentloomError as error:
         Console(stderr=True).print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(error.exit_code)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(1)
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
         text = (
@@ -290,6 +296,3 @@ def main() -> None:
         )
         Console(stderr=True).print(text, style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(SentloomError.exit_code)
-    except KeyboardInterrupt:
-        Console(stderr=True).print("stopped. The same command again goes on, or starts anew where nothing was done.")
-        sys.exit(130)

@@ -8,6 +8,7 @@ from rich.console import RenderableType
 from sentloom.data.dataset import Dataset
 from sentloom.data.docstrings import Corpus
 from sentloom.encoder import Encoder
+from sentloom.errors import InputError
 from sentloom.evaluation import retrieval, top_k
 from sentloom.report import tables
 
@@ -25,6 +26,8 @@ def run(model: str, corpus: Corpus, num_queries: int, show: Callable[[Renderable
     """Encode the held-out part of a harvest, score the encoder on it and search in it."""
     show(tables.corpus(corpus))
     pairs = corpus.pairs("held-out")
+    if not len(pairs):
+        raise InputError("demo", "no package that is held out", "one to score on", "name one with --held-out")
     names, summaries = pairs.column("anchor").to_pylist(), pairs.column("positive").to_pylist()
     asked = range(0, len(names), max(1, len(names) // num_queries))[:num_queries]
     packages = ", ".join(one.package for one in corpus.packages if one.split == "held-out")
@@ -33,10 +36,11 @@ def run(model: str, corpus: Corpus, num_queries: int, show: Callable[[Renderable
     for pooling in POOLINGS:
         encoder = Encoder.load(model, pooling=pooling)
         scores[f"{model}, {pooling} pooling"] = retrieval(
-            partial(encoder.encode, show_progress=True),
+            partial(encoder.encode, role="query", show_progress=True),
             [names[row] for row in asked],
             summaries,
             [[row] for row in asked],
+            encode_documents=partial(encoder.encode, role="document", show_progress=True),
         )
     show(tables.retrieval(f"Which summary belongs to a name? ({packages}, held out)", scores))
     _search(Encoder.load(model), pairs, show)

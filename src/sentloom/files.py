@@ -1,4 +1,4 @@
-"""Atomic writes and hashes: the only place that renames. A reader sees the old file, the new file, never a part."""
+"""Atomic writes and hashes: the only place that renames. A reader sees the old file or the new one, never a part."""
 
 import hashlib
 import os
@@ -38,7 +38,7 @@ def new_file(target: Path) -> Iterator[Path]:
     part = Path(name)
     try:
         yield part
-        part.chmod(0o644)
+        part.chmod(_mode(target))
         put(part, target)
     finally:
         part.unlink(missing_ok=True)
@@ -55,7 +55,7 @@ def put(part: Path, target: Path) -> None:
 def new_folder(target: Path) -> Iterator[Path]:
     """A folder to fill, beside `target`; it takes the target's place when the block ends well, else it vanishes.
 
-    A folder that was there is moved aside first and removed last, so that a crash leaves one of the two whole.
+    A folder that was there is moved aside first and removed last; if the new one cannot take its place, it goes back.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     part = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
@@ -64,11 +64,32 @@ def new_folder(target: Path) -> Iterator[Path]:
         yield part
         for path in [*sorted(part.rglob("*")), part]:
             _sync(path)
-        part.chmod(0o755)
-        if target.exists():
-            target.replace(old)
-        part.replace(target)
+        part.chmod(0o777 & ~_umask())
+        _swap(part, target, old)
         _sync(target.parent)
     finally:
         shutil.rmtree(part, ignore_errors=True)
-        shutil.rmtree(old, ignore_errors=True)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _swap(part: Path, target: Path, old: Path) -> None:
+    if target.exists():
+        target.replace(old)
+    try:
+        part.replace(target)
+    except BaseException:
+        if old.exists():
+            old.replace(target)
+        raise
+
+
+def _mode(target: Path) -> int:
+    """The mode that a file at this place has, or would get."""
+    return target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
+
+
+def _umask() -> int:
+    """The process's umask, which can only be read by setting it."""
+    umask = os.umask(0o077)
+    os.umask(umask)
+    return umask

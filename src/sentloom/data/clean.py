@@ -1,7 +1,7 @@
 """Cleaning: a list of rules built from the settings, applied batch by batch, each with a count of what it did."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from sentloom.data.columns import Seen, Texts, any_sentence, flat, hashes, identical, joined, mask, refill, walk
 from sentloom.data.dataset import Dataset
 from sentloom.data.near_duplicates import check_threshold, first_of_group
-from sentloom.data.scratch import keep_rows, scratch_table
+from sentloom.data.scratch import scratch_table
 from sentloom.data.scripts import word_counts
 from sentloom.data.shapes import COLUMNS, Shape, text_columns
 from sentloom.errors import InputError
@@ -104,7 +104,7 @@ class _Rule:
 def clean(dataset: Dataset, settings: CleanSettings) -> tuple[Dataset, CleanReport]:
     """The data set without what the rules drop, in its old order, and the account of each rule."""
     rules = [*_changes(dataset.shape, settings), *_drops(dataset.shape, settings)]
-    cleaned = replace(dataset, table=scratch_table(dataset.table.schema, _cleaned(dataset, rules)))
+    cleaned = dataset.derive(scratch_table(dataset.table.schema, _cleaned(dataset, rules)), repr(settings))
     counts = [RuleCount(rule.name, rule.effect, rule.why, rule.rows, rule.example) for rule in rules]
     if settings.near_duplicates is not None:
         cleaned, count = _without_near_duplicates(cleaned, settings.near_duplicates, settings.seed)
@@ -129,7 +129,7 @@ def _without_near_duplicates(dataset: Dataset, threshold: float, seed: int) -> t
     example = dataset.place(int(dropped[0])) if len(dropped) else ""
     why = f"Jaccard {threshold:g} or more with a row that came before"
     count = RuleCount("near duplicate", DROPPED, why, len(dropped), example)
-    return replace(dataset, table=keep_rows(dataset.table, keep)), count
+    return dataset.select(keep), count
 
 
 def _changes(shape: Shape, settings: CleanSettings) -> Iterator[_Rule]:

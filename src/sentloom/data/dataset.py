@@ -1,5 +1,6 @@
 """A data set: one shape, one memory-mapped Arrow table, and for each row the file and line that it came from."""
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -23,7 +24,7 @@ class Dataset:
     table: pa.Table
     files: tuple[str, ...]
     place_name: str  # "line", or "row" for sources without lines
-    sha256: str  # of the bytes that were read
+    sha256: str  # of the bytes that were read, and of what was done with the rows since
     used: Mapping[str, str] = field(default_factory=dict)  # canonical column -> the source's own name for it
     ignored: tuple[str, ...] = ()  # the source's other columns
     skipped: Mapping[str, int] = field(default_factory=dict)  # what was passed over, counted: "blank lines" ...
@@ -63,7 +64,12 @@ class Dataset:
 
     def select(self, keep: npt.NDArray[np.bool_]) -> "Dataset":
         """The rows where the mask `keep` is true, again memory-mapped."""
-        return replace(self, table=keep_rows(self.table, keep))
+        return self.derive(keep_rows(self.table, keep), f"rows {hashlib.sha256(keep.tobytes()).hexdigest()}")
+
+    def derive(self, table: pa.Table, how: str, shape: Shape | None = None) -> "Dataset":
+        """Other rows made of these; `how` tells them apart from what else could be made, and goes into the hash."""
+        sha256 = hashlib.sha256(f"{self.sha256} {how}".encode()).hexdigest()
+        return replace(self, table=table, shape=shape or self.shape, sha256=sha256)
 
     def sentences(self) -> Iterator[tuple[int, str, str]]:
         """Every sentence as (row, column, text), row by row, in constant memory."""

@@ -1,7 +1,6 @@
 """Natural language inference: what its labels are called, and triplets out of labelled pairs."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -57,7 +56,7 @@ def triplets_from_nli(dataset: Dataset) -> Dataset:
     columns = COLUMNS[Shape.TRIPLETS]
     schema = pa.schema([*((name, arrow_type(name)) for name in columns), (FILE, pa.int32()), (LINE, pa.int64())])
     table = scratch_table(schema, _triplets(dataset.table, entailed, contradicted, schema))
-    return replace(dataset, shape=Shape.TRIPLETS, table=table)
+    return dataset.derive(table, "triplets", Shape.TRIPLETS)
 
 
 def _matched(dataset: Dataset) -> tuple[Rows, Rows]:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ def encode_to_file(
     """
     if target.suffix not in (".npy", ".parquet"):
         raise InputError(str(target), f"the ending {target.suffix!r}", ".npy or .parquet", "choose another ending")
+    if target.is_dir():
+        raise InputError(str(target), "a folder", "a file to write", "choose another name")
     target.parent.mkdir(parents=True, exist_ok=True)
     part, journal = (target.with_name(f".{target.name}.{kind}.part") for kind in ("vectors", "done"))
     shape = (len(texts), encoder.dimension)
@@ -63,7 +66,23 @@ def _resume(
     except (OSError, ValueError, TypeError, KeyError):
         pass
     journal.unlink(missing_ok=True)  # first, or another job's journal would vouch for these vectors
-    return 0, np.lib.format.open_memmap(part, mode="w+", dtype=np.float32, shape=shape)
+    out = np.lib.format.open_memmap(part, mode="w+", dtype=np.float32, shape=shape)
+    _reserve(part)
+    return 0, out
+
+
+def _reserve(part: Path) -> None:
+    """Take the space on disk now: a write into a map for which there is none kills the process without a word."""
+    if not hasattr(os, "posix_fallocate"):
+        return
+    size = part.stat().st_size
+    try:
+        with part.open("r+b") as file:
+            os.posix_fallocate(file.fileno(), 0, size)
+    except OSError as error:
+        part.unlink()
+        found, wanted = f"no room ({error.strerror})", f"{size:,} bytes for the vectors"
+        raise InputError(f"folder {part.parent}", found, wanted, "free some space, or write elsewhere") from None
 
 
 def _write_parquet(path: Path, texts: pa.ChunkedArray, vectors: Vectors) -> None:

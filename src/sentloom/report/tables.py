@@ -20,7 +20,7 @@ ANSWER_WIDTH = 160  # characters of a found text
 
 def _table(title: str, *columns: str, numbers: int = 0) -> Table:
     """A table whose last `numbers` columns hold numbers."""
-    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD)
+    table = Table(title=Text(title), title_justify="left", title_style="bold", box=SIMPLE_HEAD)
     for place, column in enumerate(columns):
         right = place >= len(columns) - numbers
         table.add_column(column, justify="right" if right else "left", no_wrap=right, overflow="fold")

@@ -1,0 +1,123 @@
+"""Folders that others made or changed: read as sentence-transformers reads them, or refused; never read otherwise."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from sentence_transformers import SentenceTransformer
+from transformers import BartConfig, BartModel
+
+from sentloom.encoder import Encoder, Prompt
+from sentloom.encoder.heads import Projection
+from sentloom.errors import InputError, ModelError
+from tests.encoder.small_models import SENTENCES, build_model_folder
+
+
+def patch(path, **changes):
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def assert_same(folder, **options):
+    ours = Encoder.load(folder).encode(SENTENCES)
+    theirs = SentenceTransformer(str(folder), device="cpu").encode(SENTENCES, **options)
+    assert np.allclose(ours, theirs, atol=1e-5)
+
+
+@pytest.fixture
+def saved(model_folders, tmp_path):
+    """A folder with every part: prompts, two projections, unit length."""
+    base = Encoder.load(model_folders["bert"])
+    heads = [Projection(32, 24), Projection(24, 12, activation="tanh")]
+    prompts = {"symmetric": Prompt("dogs "), "query": Prompt("man ")}
+    encoder = Encoder(base.backbone, base.tokens, pooling=base.pooling, heads=heads, unit_length=True, prompts=prompts)
+    encoder.eval().save(tmp_path / "saved")
+    return tmp_path / "saved"
+
+
+@pytest.mark.parametrize("family", ["bert", "t5"], indirect=True)
+def test_a_suffix_that_was_taken_away_does_not_come_back(family, model_folders, tmp_path):
+    Encoder.load(model_folders[family], prompts={"symmetric": Prompt(suffix=" A man knows.")}).save(tmp_path / "with")
+    without = Encoder.load(tmp_path / "with", prompts={})
+    without.save(tmp_path / "without")
+    expected = Encoder.load(model_folders[family]).encode(SENTENCES)
+    assert np.array_equal(without.encode(SENTENCES), expected)
+    assert np.array_equal(Encoder.load(tmp_path / "without").encode(SENTENCES), expected)
+    assert_same(tmp_path / "without")
+
+
+@pytest.mark.parametrize("family", ["roberta", "t5"], indirect=True)
+def test_lower_case_is_kept(family, model_folders, tmp_path):
+    Encoder.load(model_folders[family]).save(tmp_path / "model")
+    patch(tmp_path / "model/sentence_bert_config.json", do_lower_case=True)
+    encoder = Encoder.load(tmp_path / "model")
+    assert encoder.tokenize(["TWO DOGS"]) == encoder.tokenize(["two dogs"])
+    encoder.save(tmp_path / "again")
+    again = Encoder.load(tmp_path / "again")
+    assert np.array_equal(again.encode(SENTENCES), encoder.encode(SENTENCES))
+    assert_same(tmp_path / "again")
+
+
+def test_a_pooling_changed_by_others_is_followed(saved):
+    assert Encoder.load(saved).pooling.how == "mean"
+    (saved / "1_Pooling/config.json").write_text(json.dumps({"word_embedding_dimension": 32, "pooling_mode": "max"}))
+    assert Encoder.load(saved).pooling.how == "max"
+    assert_same(saved)
+
+
+def test_prompts_changed_by_others_are_followed_and_empty_ones_are_empty(saved):
+    prompts = {"symmetric": "train ", "query": "bird ", "document": ""}
+    patch(saved / "config_sentence_transformers.json", prompts=prompts, default_prompt_name="symmetric")
+    encoder = Encoder.load(saved)
+    assert encoder.tokenize(["x"], "document") == Encoder.load(saved, prompts={}).tokenize(["x"])
+    assert encoder.prompts["query"] == Prompt("bird ")
+    assert_same(saved)
+
+
+def test_what_cannot_be_read_as_it_is_meant_is_refused(saved, tmp_path):
+    modules = json.loads((saved / "modules.json").read_text())
+    swapped = shutil.copytree(saved, tmp_path / "swapped")
+    (swapped / "modules.json").write_text(json.dumps([*modules[:2], modules[4], *modules[2:4]]))
+    with pytest.raises(ModelError, match="Normalize, Dense"):
+        Encoder.load(swapped)
+    prompted = shutil.copytree(saved, tmp_path / "prompted")
+    patch(prompted / "1_Pooling/config.json", include_prompt=False)
+    with pytest.raises(ModelError, match="without the prompt"):
+        Encoder.load(prompted)
+    elsewhere = shutil.copytree(saved, tmp_path / "elsewhere")
+    patch(elsewhere / "2_Dense/config.json", module_input_name="token_embeddings")
+    with pytest.raises(ModelError, match="Dense"):
+        Encoder.load(elsewhere)
+    broken = shutil.copytree(saved, tmp_path / "broken")
+    (broken / "2_Dense/model.safetensors").write_bytes(b"no tensors")
+    with pytest.raises(ModelError, match="does not load"):
+        Encoder.load(broken)
+    garbled = shutil.copytree(saved, tmp_path / "garbled")
+    (garbled / "tokenizer.json").write_text("{")
+    with pytest.raises(ModelError, match="tokenizer"):
+        Encoder.load(garbled)
+
+
+def test_encoder_decoders_that_others_pool_otherwise_are_refused(tmp_path):
+    build_model_folder("roberta", tmp_path / "bart")
+    small = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 2}
+    BartModel(BartConfig(vocab_size=400, decoder_attention_heads=2, **small)).save_pretrained(tmp_path / "bart")
+    with pytest.raises(ModelError, match="family bart"):
+        Encoder.load(tmp_path / "bart")
+
+
+def test_saving_replaces_models_and_nothing_else(model_folders, tmp_path):
+    encoder = Encoder.load(model_folders["bert"])
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home/thesis.tex").write_text("years of work")
+    with pytest.raises(ModelError, match="holds no model"):
+        encoder.save(tmp_path / "home")
+    with pytest.raises(ModelError, match="a file"):
+        encoder.save(tmp_path / "home/thesis.tex")
+    assert (tmp_path / "home/thesis.tex").read_text() == "years of work"
+
+
+@pytest.mark.parametrize("prompts", [{"passage": Prompt("p: ")}, {"query": "q: "}])
+def test_prompts_that_would_do_nothing_are_refused(model_folders, prompts):
+    with pytest.raises(InputError, match="a Prompt for one of symmetric, query, document"):
+        Encoder.load(model_folders["bert"], prompts=prompts)

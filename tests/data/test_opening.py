@@ -31,3 +31,5 @@ def test_wrong_forms_say_what_is_wanted(name):
 def test_a_package_that_is_not_installed_says_what_to_install():
     with pytest.raises(SentloomError, match="pip install no_such_package"):
         open_data("embedded:no_such_package")
+    with pytest.raises(SentloomError, match="pip install no_such_package"):
+        open_data("embedded:click,no_such_package")

@@ -38,6 +38,8 @@ def test_texts_go_to_txt_and_pairs_do_not(tmp_path):
     assert (tmp_path / "out.txt").read_text() == FILES["texts.txt"]
     with pytest.raises(InputError, match="txt for texts alone"):
         write(read(tmp_path / "b.jsonl"), tmp_path / "out2.txt")
+    with pytest.raises(InputError, match="ending 'parquet'"):
+        write(read(tmp_path / "b.jsonl"), tmp_path / "out.parquet.gz")
     with pytest.raises(InputError, match="ending 'xlsx'"):
         write(read(tmp_path / "b.jsonl"), tmp_path / "out.xlsx")
 

@@ -8,7 +8,7 @@ from sentloom.data.dataset import Dataset
 from sentloom.data.docstrings import Split, harvest
 from sentloom.data.readers import read
 from sentloom.data.shapes import Shape
-from sentloom.errors import InputError
+from sentloom.errors import InputError, MissingPart
 
 FORM = re.compile(r"embedded(/(?P<kind>texts|pairs)(?P<held_out>/held-out)?)?(:(?P<packages>[\w.,-]+))?")
 FORMS = "embedded, embedded/texts or embedded/pairs, behind it /held-out, behind that :package,package"
@@ -32,5 +32,8 @@ def open_data(
         raise InputError("data", repr(str(name)), FORMS, "correct the name")
     packages = form["packages"].split(",") if form["packages"] else None
     corpus = harvest(packages, held_out=packages and (packages if form["held_out"] else []), show_progress=True)
+    if packages and corpus.missing:
+        missing = ", ".join(corpus.missing)
+        raise MissingPart(str(name), f"no package {missing}", "installed packages", f"pip install {missing}")
     split: Split = "held-out" if form["held_out"] else "train"
     return corpus.pairs(split) if form["kind"] == "pairs" else corpus.texts(split)

@@ -20,8 +20,8 @@ ROWS = 4096  # written at a time
 def write(data: Dataset, path: Path) -> None:
     """Write txt (texts only), csv, tsv, jsonl, each also .gz, or parquet. Nothing is left half-written."""
     table = data.table.drop_columns([FILE, LINE])
-    form = path.name.removesuffix(".gz").rpartition(".")[2]
-    if form == "parquet":
+    form = path.name.lower().removesuffix(".gz").rpartition(".")[2]
+    if path.suffix.lower() == ".parquet":
         with new_file(path) as part:
             pq.write_table(table, part)
         return
@@ -33,7 +33,7 @@ def write(data: Dataset, path: Path) -> None:
 
 
 def _open(part: Path, path: Path) -> TextIO:
-    if path.suffix == ".gz":
+    if path.suffix.lower() == ".gz":
         return gzip.open(part, "wt", encoding="utf-8", newline="")
     return part.open("w", encoding="utf-8", newline="")
 

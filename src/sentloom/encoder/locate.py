@@ -21,7 +21,7 @@ TOKENIZER_FILES = (
     "sentencepiece.bpe.model",
     "tokenizer.model",
 )
-WANTED_FILES = ["*.json", "*.safetensors", "*.txt", "*.model", "*/config.json", "*/*.safetensors"]
+WANTED_FILES = ["*.json", "*.safetensors", "*.txt", "*.model"]  # a star also stands for folders
 
 
 def locate(name: str | Path, revision: str | None = None) -> Path:
@@ -79,11 +79,11 @@ def check_safe(folder: Path) -> None:
     pickles = sorted(path.name for pattern in ("*.bin", "*.pt", "*.pth", "*.ckpt") for path in folder.glob(pattern))
     raise ModelError(
         str(folder),
-        f"only pickled weights ({', '.join(pickles)})" if pickles else "no weights",
+        f"only pickled weights ({', '.join(pickles)})" if pickles else "no safetensors weights",
         "model.safetensors (a pickle can run code when it is read)",
         "if you trust their origin, load model and tokenizer with transformers and save both into a new folder"
         if pickles
-        else "check the path",
+        else "check the path; a hub model may have only pickled weights, which are never fetched",
     )
 
 

@@ -85,6 +85,8 @@ class StsSuite:
 
 def load_suite(data: str | Path | None, names: Sequence[str] = SUITE) -> StsSuite:
     """The named sets, from a data folder or from the hub. Missing ones are named; it is an error if all are."""
+    if data is not None and not Path(data).is_dir():
+        raise InputError(str(data), "no such folder", "a data folder with sts/STS12.tsv ...", "check the path")
     sets, missing, reason = [], [], None
     for name in names:
         try:

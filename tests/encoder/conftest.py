@@ -3,9 +3,16 @@
 from pathlib import Path
 
 import pytest
+import torch
 
 from sentloom.encoder import Encoder
 from tests.encoder.small_models import FAMILIES, build_model_folder
+
+
+@pytest.fixture(autouse=True)
+def two_threads():
+    """Two workers take the packs of `encode`, also where the tests run with one thread a process."""
+    torch.set_num_threads(2)
 
 
 @pytest.fixture(scope="session")

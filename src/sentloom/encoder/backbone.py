@@ -6,6 +6,7 @@ from typing import Any
 from torch import Tensor, nn
 from transformers import AttentionInterface, PreTrainedModel
 
+from sentloom.encoder.dropout import with_cheap_masks
 from sentloom.encoder.packing import ATTENTION, Pack, packed_attention, pad
 from sentloom.encoder.pooling import DECODER_FIRST, Pooling
 from sentloom.errors import InputError
@@ -38,6 +39,7 @@ class Backbone(nn.Module):
         self.first_position = first_position(model)
         start = getattr(config, "decoder_start_token_id", None)
         self.decoder_start = self.padding if start is None else start  # T5 starts with its padding token
+        with_cheap_masks(model)
         if self.packed:
             model.set_attn_implementation(ATTENTION)
 

@@ -17,6 +17,8 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from sentloom.encoder.dropout import dropout_mask
+
 ATTENTION = "sentloom_packed"  # the name under which transformers knows `packed_attention`
 
 
@@ -27,11 +29,6 @@ class Run:
     start: int
     count: int
     length: int
-
-    @property
-    def stop(self) -> int:
-        """The token after the run's last."""
-        return self.start + self.count * self.length
 
 
 @dataclass(frozen=True)
@@ -76,6 +73,12 @@ def pack(ids: Sequence[Sequence[int]], rows: NDArray[np.int64], device: torch.de
     return Pack(rows, torch.from_numpy(flat)[None].to(device), torch.from_numpy(positions)[None].to(device), runs)
 
 
+def by_run(states: Tensor, runs: tuple[Run, ...]) -> list[Tensor]:
+    """States (T, ...) as one (count, L, ...) a run. A split has one backward; a slice a run fills T zeros for each."""
+    parts = states.split([run.count * run.length for run in runs])
+    return [part.unflatten(0, (run.count, run.length)) for part, run in zip(parts, runs, strict=True)]
+
+
 def packed_attention(
     module: nn.Module,
     query: Tensor,  # (1, H, T, D), like key and value
@@ -95,12 +98,21 @@ def packed_attention(
     heads, width = query.shape[1], query.shape[3]
     by_token = [x[0].transpose(0, 1) for x in (query, key, value)]  # (T, H, D)
     outputs = []
-    for run in runs:
-        q, k, v = (x[run.start : run.stop].unflatten(0, (run.count, run.length)).transpose(1, 2) for x in by_token)
+    for run, *parts in zip(runs, *(by_run(x, runs) for x in by_token), strict=True):
+        q, k, v = (x.transpose(1, 2) for x in parts)  # (count, H, L, D)
         band = _band(run.length, sliding_window, query.device)
-        attended = F.scaled_dot_product_attention(q, k, v, attn_mask=band, dropout_p=dropout, scale=scaling)
+        attended = _attend(q, k, v, band, dropout, scaling)
         outputs.append(attended.transpose(1, 2).reshape(-1, heads, width))
     return torch.cat(outputs)[None], None  # (1, T, H, D)
+
+
+def _attend(q: Tensor, k: Tensor, v: Tensor, band: Tensor | None, dropout: float, scaling: float | None) -> Tensor:
+    """Attention over (count, H, L, D). With dropout on a CPU torch has no fused form, and its plain one is slower."""
+    if not dropout or q.device.type != "cpu":
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=band, dropout_p=dropout, scale=scaling)
+    scores = (q * (q.shape[-1] ** -0.5 if scaling is None else scaling)) @ k.transpose(-2, -1)  # (count, H, L, L)
+    weights = (scores if band is None else scores.masked_fill(~band, -torch.inf)).softmax(dim=-1)
+    return (weights * dropout_mask(weights.shape, dropout).to(weights.dtype)) @ v
 
 
 def _band(length: int, sliding_window: int | None, device: torch.device) -> Tensor | None:
@@ -119,12 +131,8 @@ def pad(states: Tensor, pack: Pack, value: float = 0) -> tuple[Tensor, Tensor]:
     longest = pack.runs[0].length
     deeper = [0, 0] * (states.dim() - 1)  # F.pad counts axes from the last; only the token axis grows
     parts = [
-        F.pad(
-            states[run.start : run.stop].unflatten(0, (run.count, run.length)),
-            [*deeper, 0, longest - run.length],
-            value=value,
-        )
-        for run in pack.runs
+        F.pad(part, [*deeper, 0, longest - run.length], value=value)
+        for part, run in zip(by_run(states, pack.runs), pack.runs, strict=True)
     ]
     lengths = torch.tensor(pack.lengths, device=states.device)
     mask = torch.arange(longest, device=states.device)[None, :] < lengths[:, None]

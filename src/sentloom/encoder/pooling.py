@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from sentloom.encoder.packing import Run
+from sentloom.encoder.packing import Run, by_run
 from sentloom.errors import InputError
 
 # Each takes a run's states (count, L, d) to (count, d).
@@ -54,4 +54,4 @@ class Pooling:
 def pool(how: str, states: Tensor, runs: tuple[Run, ...]) -> Tensor:
     """Pool the states (T, d) of a pack to (n, d), in packed order."""
     pooler = POOLERS[how]
-    return torch.cat([pooler(states[run.start : run.stop].unflatten(0, (run.count, run.length))) for run in runs])
+    return torch.cat([pooler(part) for part in by_run(states, runs)])

@@ -169,6 +169,52 @@ def clean(
 
 
 @app.command()
+def views(
+    data: Data,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file of pairs: csv, tsv, jsonl, parquet.")],
+    kind: Annotated[
+        str, typer.Option(help="back-translation, synonyms, mask-fill, file or entailment.")
+    ] = "back-translation",
+    pivot: Annotated[
+        list[str] | None,
+        typer.Option(help="forward,backward: two translation models, folders or hub names; once or twice."),
+    ] = None,
+    decoding: Annotated[str | None, typer.Option(help="Of translation models: beam or sampling.")] = None,
+    beams: Annotated[int | None, typer.Option(help="How many beams.")] = None,
+    top_k: Annotated[int | None, typer.Option(help="Sample among so many words; 0: all.")] = None,
+    top_p: Annotated[float | None, typer.Option(help="Sample among the likeliest words of this share.")] = None,
+    model: Annotated[str | None, typer.Option(help="A masked language model: folder or hub name.")] = None,
+    share: Annotated[float | None, typer.Option(help="Of words (synonyms) or tokens (mask-fill).")] = None,
+    file: Annotated[str | None, typer.Option(help="Ready pairs: originals and their views.")] = None,
+    missing: Annotated[str | None, typer.Option(help="Originals not in that file: refuse or skip.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Of sampling, synonyms and mask-fill.")] = None,
+    cache: Annotated[
+        Path | None, typer.Option(help="Where views are kept; by default .sentloom/views beside the output.")
+    ] = None,
+    shape: ShapeOption = None,
+    columns: ColumnsOption = None,
+) -> None:
+    """Give every sentence a second form, and write the pairs. Stopped or killed, the same command goes on."""
+    from sentloom.data.writers import write
+    from sentloom.report import tables
+    from sentloom.views import make_pairs, view_settings
+    from sentloom.views.settings import parse_pivot
+
+    pivots = [parse_pivot(one) for one in pivot] if pivot else None
+    given = {"pivots": pivots, "decoding": decoding, "beams": beams, "top_k": top_k, "top_p": top_p, "model": model}
+    given |= {"share": share, "file": file, "missing": missing, "seed": seed}
+    settings = view_settings({"kind": kind, **{name: value for name, value in given.items() if value is not None}})
+    dataset = _read(data, shape, columns)
+    try:
+        pairs = make_pairs(dataset, settings, cache=cache or output.parent / ".sentloom/views")
+    except KeyboardInterrupt:
+        show("stopped; the same command again goes on from here")
+        raise
+    write(pairs, output)
+    show(tables.views(pairs), f"written: {output} ({len(pairs):,} pairs)")
+
+
+@app.command()
 def encode(
     data: Data,
     output: Annotated[

@@ -1,6 +1,7 @@
-"""Natural language inference: what its labels are called, and triplets out of labelled pairs."""
+"""Natural language inference: what its labels are called, and triplets or pairs out of labelled pairs."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -8,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sentloom.data.dataset import FILE, LINE, Dataset
-from sentloom.data.scratch import BATCH_ROWS, scratch_table, take_rows
+from sentloom.data.scratch import BATCH_ROWS, keep_rows, scratch_table, take_rows
 from sentloom.data.shapes import COLUMNS, Shape, arrow_type, squash
 from sentloom.errors import InputError
 
@@ -57,6 +58,20 @@ def triplets_from_nli(dataset: Dataset) -> Dataset:
     schema = pa.schema([*((name, arrow_type(name)) for name in columns), (FILE, pa.int32()), (LINE, pa.int64())])
     table = scratch_table(schema, _triplets(dataset.table, entailed, contradicted, schema))
     return dataset.derive(table, "triplets", Shape.TRIPLETS)
+
+
+def pairs_from_nli(dataset: Dataset) -> Dataset:
+    """Pairs (premise, entailed hypothesis), a row each entailment, in file order; the other rows are counted."""
+    if dataset.shape is not Shape.NLI:
+        raise InputError(dataset.files[0], f"the shape {dataset.shape}", "the shape nli", "give labelled NLI pairs")
+    entailed = pc.equal(dataset.column("label"), ENTAILMENT).to_numpy()
+    if not entailed.any():
+        raise InputError(dataset.files[0], "no entailment", "at least one row with that label", "check the labels")
+    table = keep_rows(dataset.table.select(["premise", "hypothesis", FILE, LINE]), entailed)
+    others = {"rows without entailment": int((~entailed).sum())} if not entailed.all() else {}
+    pairs = dataset.derive(table.rename_columns([*COLUMNS[Shape.PAIRS], FILE, LINE]), "entailed pairs", Shape.PAIRS)
+    used = {"anchor": "premise", "positive": "hypothesis"}
+    return replace(pairs, used=used, ignored=(), skipped={**dataset.skipped, **others})
 
 
 def _matched(dataset: Dataset) -> tuple[Rows, Rows]:

@@ -15,6 +15,8 @@ from sentloom.errors import InputError
 # similar length.
 PACKED = {"albert", "bert", "camembert", "distilbert", "electra", "modernbert", "roberta", "xlm-roberta"}
 SHORTEST_WHEN_PADDED = 0.8
+EMBEDDING = "embed"  # in the name of what is laid over the looked-up vectors: positions, norms, projections
+RATES = ("dropout", "attention_dropout")
 
 AttentionInterface.register(ATTENTION, packed_attention)
 
@@ -52,6 +54,41 @@ class Backbone(nn.Module):
     def num_layers(self) -> int:
         """Blocks of the encoder; states are numbered 0 (embedding output) to this."""
         return int(self.model.config.num_hidden_layers)
+
+    @property
+    def blocks(self) -> nn.ModuleList:
+        """The encoder's blocks in order; ALBERT's, which repeats one, are a single one."""
+        encoder = self.model.get_encoder() if self.model.config.is_encoder_decoder else self.model
+        lists = [module for module in encoder.modules() if isinstance(module, nn.ModuleList)]
+        return next((one for one in lists if len(one) == self.num_layers), lists[0])
+
+    def freeze(self, layers: int) -> None:
+        """Keep the embeddings (0) and as many blocks from training."""
+        self.model.get_input_embeddings().requires_grad_(False)
+        for name, parameter in self.model.named_parameters():
+            if EMBEDDING in name and "decoder" not in name:
+                parameter.requires_grad_(False)
+        self.blocks[:layers].requires_grad_(False)
+
+    @property
+    def dropout(self) -> float:
+        """The greatest dropout rate anywhere in the model."""
+        rates = [module.p for module in self.model.modules() if isinstance(module, nn.Dropout)]
+        rates += [float(getattr(module, name)) for module, name in self._functional_dropout()]
+        return max(rates, default=0.0)
+
+    @dropout.setter
+    def dropout(self, rate: float) -> None:
+        for module in self.model.modules():
+            if isinstance(module, nn.Dropout):
+                module.p = rate
+        for module, name in self._functional_dropout():
+            setattr(module, name, rate)
+
+    def _functional_dropout(self) -> list[tuple[nn.Module, str]]:
+        """Modules that keep a rate as a plain number, as T5's and ModernBERT's attention do."""
+        modules = list(self.model.modules())
+        return [(m, name) for m in modules for name in RATES if isinstance(vars(m).get(name), float)]
 
     def check(self, pooling: Pooling) -> None:
         """Refuse a pooling that this model cannot give."""

@@ -1,9 +1,10 @@
 """Sentences in, vectors out: the object that is loaded, trained, evaluated and saved."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
+from copy import deepcopy
 from functools import partial
 from pathlib import Path
 from typing import Literal, overload
@@ -87,11 +88,33 @@ class Encoder(nn.Module):
         last = self.heads[-1] if len(self.heads) else None
         return last.linear.out_features if isinstance(last, Projection) else self.backbone.width
 
-    def forward(self, ids: Sequence[Sequence[int]]) -> Tensor:
-        """Vectors (n, dimension) of tokenised sentences, with gradient: what training calls."""
-        packs = [pack(ids, rows, self.device) for rows in self._plan(ids)]
-        vectors = torch.cat([self._vectors(one) for one in packs])
-        return vectors[torch.from_numpy(np.argsort(np.concatenate([one.rows for one in packs]))).to(self.device)]
+    def forward(self, ids: Sequence[Sequence[int]], *, raw: bool = False) -> Tensor:
+        """Vectors (n, dimension) of tokenised sentences, with gradient: what training calls. Raw: any length."""
+        return self._by_pack(ids, partial(self._vectors, raw=raw))
+
+    def layers(self, ids: Sequence[Sequence[int]], how: str, layers: Sequence[int]) -> Tensor:
+        """Each of the layers pooled by itself, without heads: (n, layers, d)."""
+
+        def pooled(one: Pack) -> Tensor:
+            return torch.stack([pool(how, states, one.runs) for states in self.backbone.states(one, layers)], dim=1)
+
+        return self._by_pack(ids, pooled)
+
+    def token_states(self, ids: Sequence[Sequence[int]], places: Sequence[NDArray[np.int64]]) -> Tensor:
+        """The last states (k, d) of the tokens at some places of each sentence, sentence by sentence."""
+        states, owners = [], []
+        for rows in self._plan(ids):
+            one = pack(ids, rows, self.device)
+            starts = np.cumsum([0, *one.lengths[:-1]])
+            at = np.concatenate([start + places[row] for start, row in zip(starts, rows, strict=True)])
+            states.append(self.backbone.states(one)[0][torch.from_numpy(at).to(self.device)])
+            owners.append(np.repeat(rows, [len(places[row]) for row in rows]))
+        order = np.argsort(np.concatenate(owners), kind="stable")
+        return torch.cat(states)[torch.from_numpy(order).to(self.device)]
+
+    def copy(self) -> "Encoder":
+        """One with weights of its own; the tokenizer, which does not change, is shared."""
+        return deepcopy(self, {id(self.tokens): self.tokens})
 
     def tokenize(self, texts: Sequence[str], role: Role = "symmetric") -> list[list[int]]:
         """Token ids with prompts and special tokens, cut to the greatest length."""
@@ -169,11 +192,17 @@ class Encoder(nn.Module):
         digest.update(f"{settings} {self.tokens.tokenizer.backend_tokenizer.to_str()}".encode())
         return digest.hexdigest()
 
+    def _by_pack(self, ids: Sequence[Sequence[int]], run: Callable[[Pack], Tensor]) -> Tensor:
+        """Run the packs of some sentences and bring the rows back in order."""
+        packs = [pack(ids, rows, self.device) for rows in self._plan(ids)]
+        order = np.argsort(np.concatenate([one.rows for one in packs]))
+        return torch.cat([run(one) for one in packs])[torch.from_numpy(order).to(self.device)]
+
     def _plan(self, ids: Sequence[Sequence[int]]) -> list[NDArray[np.int64]]:
         budget = TOKENS_A_PACK if self.device.type == "cpu" else TOKENS_A_PACK_ELSEWHERE
         return plan(np.array([len(sentence) for sentence in ids], dtype=np.int64), budget, self.backbone.shortest)
 
-    def _vectors(self, one: Pack) -> Tensor:
+    def _vectors(self, one: Pack, raw: bool = False) -> Tensor:
         """Vectors (n, dimension) of a pack, in packed order."""
         if self.pooling.how == DECODER_FIRST:
             pooled = self.backbone.decoder_first(one)
@@ -183,7 +212,7 @@ class Encoder(nn.Module):
                 self.pooling.how, states[0] if len(states) == 1 else torch.stack(states).mean(dim=0), one.runs
             )
         vectors: Tensor = self.heads(pooled)
-        return normalize(vectors) if self.unit_length else vectors
+        return normalize(vectors) if self.unit_length and not raw else vectors
 
     def _encode(self, ids: Sequence[Sequence[int]], rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], Vectors]:
         with torch.inference_mode():

@@ -96,6 +96,16 @@ def cleaning(report: CleanReport) -> RenderableType:
     return table
 
 
+def views(pairs: Dataset, shown: int = 10) -> RenderableType:
+    """The first originals and views side by side, and what was passed over or counted."""
+    left, right = pairs.used["anchor"], pairs.used["positive"]
+    table = _table(f"Views: {len(pairs):,} pairs", left, right)
+    first = pairs.take(range(min(shown, len(pairs))))
+    for anchor, positive in zip(first["anchor"], first["positive"], strict=True):
+        table.add_row(*(Text(_shortened(text)) for text in (anchor, positive)))
+    return Group(table, *(Text(f"{count:,} {what}") for what, count in pairs.skipped.items()))
+
+
 def sts(model: str, result: StsResult, aggregation: Aggregation) -> RenderableType:
     """Spearman and Pearson of each set and their mean, under one aggregation."""
     table = _table(f"STS: {model}, aggregation {aggregation}", "set", "pairs", "Spearman", "Pearson", numbers=3)
@@ -138,6 +148,9 @@ def answers(query: str, found: Sequence[tuple[float, str, str]]) -> RenderableTy
     for column in ("cosine", "place", "text"):
         table.add_column(column, overflow="fold")  # a long path or word is broken, never cut
     for cosine, place, text in found:
-        shown = text if len(text) <= ANSWER_WIDTH else text[: ANSWER_WIDTH - 3] + "..."
-        table.add_row(Text(f"{cosine:.2f}", "dim"), Text(place, "cyan"), Text(shown))
+        table.add_row(Text(f"{cosine:.2f}", "dim"), Text(place, "cyan"), Text(_shortened(text)))
     return table
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= ANSWER_WIDTH else text[: ANSWER_WIDTH - 3] + "..."

@@ -1,0 +1,76 @@
+"""The papers' losses as pure functions of tensors, with the papers' symbols.
+
+Shapes: b rows of a batch, d width of a vector, m further candidates, K layers. `same` marks candidates that are known
+to mean what the anchor's positive means (equal texts); they are no negatives. The positive itself is never masked.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+
+def cosines(u: Tensor, v: Tensor) -> Tensor:
+    """cos(u_i, v_j): (b, d), (m, d) -> (b, m)."""
+    return F.normalize(u, dim=-1) @ F.normalize(v, dim=-1).T
+
+
+def info_nce(
+    anchor: Tensor,  # (b, d)
+    positive: Tensor,  # (b, d)
+    *,
+    temperature: float | Tensor,
+    negatives: Tensor | None = None,  # (m, d), negatives of every anchor
+    same: Tensor | None = None,  # (b, b + m), true: mask
+) -> Tensor:
+    """-log exp(cos(a_i, p_i)/tau) / sum_j exp(cos(a_i, p_j)/tau), the negatives joined to the sum; mean over i."""
+    candidates = positive if negatives is None else torch.cat([positive, negatives])
+    logits = cosines(anchor, candidates) / temperature
+    right = torch.arange(len(anchor), device=anchor.device)
+    return F.cross_entropy(_without(logits, same, right), right)
+
+
+def nt_xent(x: Tensor, y: Tensor, *, temperature: float, same: Tensor | None = None) -> Tensor:
+    """InfoNCE over the 2b vectors x and y: each against its partner and 2(b - 1) others. `same` is (b, b)."""
+    z = torch.cat([x, y])  # (2b, d)
+    b = len(x)
+    right = torch.arange(2 * b, device=z.device).roll(b)  # the partner of i is i + b, and back
+    logits = cosines(z, z) / temperature
+    logits = logits.masked_fill(torch.eye(2 * b, dtype=torch.bool, device=z.device), -torch.inf)
+    return F.cross_entropy(_without(logits, None if same is None else same.repeat(2, 2), right), right)
+
+
+def guided_opt1(c: Tensor, h: Tensor, *, temperature: float, same: Tensor | None = None) -> Tensor:
+    """Self-guided, OPT1: anchors c_i only; negatives are c_j and h_j, j other than i. All (b, d)."""
+    b = len(c)
+    right = torch.arange(b, device=c.device)
+    itself = torch.eye(b, dtype=torch.bool, device=c.device)
+    to_c = cosines(c, c).masked_fill(itself, -torch.inf)
+    logits = torch.cat([cosines(c, h), to_c], dim=1) / temperature  # (b, 2b)
+    return F.cross_entropy(_without(logits, None if same is None else same.repeat(1, 2), right), right)
+
+
+def guided_opt3(c: Tensor, h: Tensor, *, temperature: float, same: Tensor | None = None) -> Tensor:
+    """Self-guided, OPT3: for each sentence i and layer k, phi(c_i, h_ik) against all layers of the other sentences.
+
+    c (b, d), h (b, K, d); the other layers of the same sentence are in no denominator; mean over b * K.
+    """
+    b, layers = h.shape[:2]
+    phi = (cosines(c, h.flatten(0, 1)) / temperature).view(b, b, layers)  # log phi(c_i, h_mn)
+    own = torch.eye(b, dtype=torch.bool, device=c.device)
+    barred = own if same is None else own | same
+    others = phi.masked_fill(barred[..., None], -torch.inf).flatten(1).logsumexp(dim=1)  # (b,)
+    positive = phi[own]  # (b, K), row i is log phi(c_i, h_ik)
+    return (torch.logaddexp(positive, others[:, None]) - positive).mean()
+
+
+def negative_cosine(prediction: Tensor, target: Tensor) -> Tensor:
+    """-cos(p_i, z_i), mean over i; the target is a constant."""
+    return -F.cosine_similarity(prediction, target.detach(), dim=-1).mean()
+
+
+def _without(logits: Tensor, same: Tensor | None, right: Tensor) -> Tensor:
+    """Logits with the known-equal candidates at minus infinity, but never the right one."""
+    if same is None:
+        return logits
+    others = torch.ones_like(same).scatter_(1, right[:, None], False)
+    return logits.masked_fill(same & others, -torch.inf)

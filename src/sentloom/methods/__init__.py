@@ -1,0 +1,14 @@
+"""How an encoder learns: one paper, one file, readable beside it."""
+
+from sentloom.methods.bootstrapped import Bootstrapped
+from sentloom.methods.contrastive_bt import ContrastiveBt
+from sentloom.methods.method import Embeddings, Method, Options, TokenMethod
+from sentloom.methods.mlm import Mlm
+from sentloom.methods.self_guided import SelfGuided
+from sentloom.methods.simcse import Simcse
+
+METHODS: dict[str, type[Method]] = {
+    method.NAME: method for method in (Simcse, SelfGuided, Bootstrapped, Mlm, ContrastiveBt)
+}
+
+__all__ = ["METHODS", "Embeddings", "Method", "Options", "TokenMethod"]

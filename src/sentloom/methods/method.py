@@ -1,0 +1,71 @@
+"""What a method is: the contract between a paper and the training loop."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import torch
+from pydantic import BaseModel, ConfigDict
+from torch import Tensor, nn
+
+from sentloom.data.batches import Batch
+from sentloom.data.shapes import Shape
+from sentloom.encoder import Encoder
+
+Embeddings = Mapping[str, Tensor]  # each (rows, ...)
+
+
+class Options(BaseModel):
+    """What a method leaves open. Defaults are the paper, its faults corrected."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Method(nn.Module):
+    """Owns the trained encoder and everything else that changes, so that its state is the whole changing state.
+
+    `embed` is the dear part, row by row, so that the loop may cut it into chunks; `loss` is the cheap part and sees the
+    rows of all chunks and all processes at once: whatever mixes rows belongs there.
+    """
+
+    NAME: ClassVar[str]
+    REVISION: ClassVar[int] = 1  # raised when the numbers of a method change: kept stages are then made anew
+    PRESETS: ClassVar[dict[str, dict[str, Any]]]  # "default", "paper", "official-code" -> settings of a stage
+    SHAPES: ClassVar[tuple[Shape, ...]] = (Shape.TEXTS,)  # what a row may be; the first is the natural one
+    NEEDS_DROPOUT: ClassVar[bool] = False  # the two views of a sentence come from dropout
+    FROZEN: ClassVar[tuple[str, ...]] = ()  # parts that never change: checkpoints keep their hash alone
+
+    def __init__(self, encoder: Encoder) -> None:
+        super().__init__()
+        self.encoder = encoder
+
+    def embed(self, batch: Batch) -> Embeddings:
+        """Vectors of a batch's rows, each row by itself."""
+        raise NotImplementedError
+
+    def loss(self, embeddings: Embeddings, batch: Batch) -> Tensor:
+        """The loss of a whole batch."""
+        raise NotImplementedError
+
+    def after_step(self) -> None:
+        """What follows the optimiser: a moving average, a queue."""
+
+    def finished(self) -> Encoder:
+        """What is kept at the end."""
+        return self.encoder
+
+
+class TokenMethod(Method):
+    """Token-level training: the loss is a sum over tokens, so chunks are simply added up."""
+
+    def weight(self, batch: Batch) -> float:
+        """By how much the sum is divided, known before any chunk runs."""
+        raise NotImplementedError
+
+    def summed_loss(self, batch: Batch) -> Tensor:
+        """The sum over the tokens of these rows."""
+        raise NotImplementedError
+
+
+def known_equal(batch: Batch, like: Tensor, mask: bool) -> Tensor | None:
+    """Which rows share a text, (b, b), where duplicates are to be masked."""
+    return torch.from_numpy(batch.equal()).to(like.device) if mask else None

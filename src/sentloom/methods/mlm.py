@@ -1,0 +1,109 @@
+"""Continued training as a masked language model: the BERT-mlm baseline (Devlin et al., 2019)."""
+
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from transformers import AutoModelForMaskedLM
+from transformers.modeling_outputs import BaseModelOutputWithPoolingAndCrossAttentions as Output
+
+from sentloom.data.batches import Batch
+from sentloom.encoder import Encoder
+from sentloom.encoder.loading import quiet
+from sentloom.errors import InputError
+from sentloom.methods.method import Options, TokenMethod
+
+
+class MlmOptions(Options):
+    """Of the chosen tokens, 80% become the mask, 10% another token, 10% stay."""
+
+    share: float = 0.15  # of a sentence's tokens, at least one
+    masked: float = 0.8
+    replaced: float = 0.1
+
+
+class StandIn(nn.Module):
+    """In the place of a model's body: the head then reads states that we computed ourselves."""
+
+    def forward(self, *_: object, inputs_embeds: Tensor, **__: object) -> Output:
+        """The given states, as if the body had computed them."""
+        return Output(last_hidden_state=inputs_embeds)  # type: ignore[arg-type]
+
+
+def masked_language_head(encoder: Encoder) -> tuple[nn.Module, bool]:
+    """The head that belongs to a model, without its body and on the encoder's own word embeddings; and if it is new."""
+    model = encoder.backbone.model
+    with quiet():
+        try:
+            head, found = AutoModelForMaskedLM.from_pretrained(
+                model.config._name_or_path, use_safetensors=True, trust_remote_code=False, output_loading_info=True
+            )
+            fresh = bool(found["missing_keys"])
+        except (OSError, ValueError):  # no such folder any more: a model built in memory, or moved
+            head, fresh = AutoModelForMaskedLM.from_config(deepcopy(model.config)), True
+    setattr(head, head.base_model_prefix, StandIn())
+    head.get_output_embeddings().weight = model.get_input_embeddings().weight
+    return head, fresh
+
+
+class Mlm(TokenMethod):
+    """Cross-entropy of the chosen tokens, the mean over them.
+
+    The head is the one that lies beside the base model's weights; where there is none, one starts from random weights
+    over the model's own word embeddings (`fresh_head` tells).
+    """
+
+    NAME = "mlm"
+    Options = MlmOptions
+    PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
+        name: {"max_length": 64, "batch": 64, "epochs": 1, "learning_rate": 5e-5, "schedule": "linear", "warmup": 0.1}
+        for name in ("default", "paper", "official-code")
+    }
+
+    def __init__(self, encoder: Encoder, options: MlmOptions) -> None:
+        super().__init__(encoder)
+        self.options = options
+        tokenizer, model = encoder.tokens.tokenizer, encoder.backbone.model
+        if tokenizer.mask_token_id is None or model.config.is_encoder_decoder:
+            found = f"a {model.config.model_type} model without a mask token"
+            raise InputError("mlm", found, "a masked language model such as BERT", "choose another base or method")
+        self.head, self.fresh_head = masked_language_head(encoder)
+
+    def chosen(self, batch: Batch, ids: Sequence[Sequence[int]]) -> tuple[list[list[int]], list[np.ndarray]]:
+        """What the model reads instead of the ids, and the places to predict; drawn for each row by itself."""
+        tokenizer, options = self.encoder.tokens.tokenizer, self.options
+        specials = set(tokenizer.all_special_ids)
+        inputs, places = [], []
+        for place, sentence in zip(batch.places, ids, strict=True):
+            draw = batch.random(int(place))
+            words = np.flatnonzero([token not in specials for token in sentence])
+            count = min(len(words), max(1, round(options.share * len(words))))
+            at = np.sort(draw.choice(words, count, replace=False)) if count else words
+            how, other = draw.random(len(at)), draw.integers(len(tokenizer), size=len(at))
+            read = np.array(sentence)
+            read[at] = np.where(
+                how < options.masked,
+                tokenizer.mask_token_id,
+                np.where(how < options.masked + options.replaced, other, read[at]),
+            )
+            inputs.append(read.tolist())
+            places.append(at)
+        return inputs, places
+
+    def weight(self, batch: Batch) -> float:
+        """How many tokens are to be predicted."""
+        _, places = self.chosen(batch, self.encoder.tokenize(batch.first))
+        return float(max(1, sum(map(len, places))))
+
+    def summed_loss(self, batch: Batch) -> Tensor:
+        """Cross-entropy at the chosen places; the head sees no others."""
+        ids = self.encoder.tokenize(batch.first)
+        inputs, places = self.chosen(batch, ids)
+        labels = np.concatenate([np.array(sentence)[at] for sentence, at in zip(ids, places, strict=True)])
+        states = self.encoder.token_states(inputs, places)  # (chosen, d)
+        logits = self.head(inputs_embeds=states[None]).logits[0]
+        return F.cross_entropy(logits.float(), torch.from_numpy(labels).to(logits.device), reduction="sum")

@@ -1,0 +1,45 @@
+"""How a stage is trained, whatever the method: batch, length, optimiser, schedule."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class Settings(BaseModel):
+    """The numbers of a training run. Every method has its own defaults (its preset `default`)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    batch: int = Field(64, ge=2)  # rows of a step, over all processes
+    chunk: int | None = Field(None, ge=1)  # rows that are run at a time: the gradient cache; None runs all at once
+    accumulate: int = Field(1, ge=1)  # batches whose gradients are averaged before the optimiser moves
+    epochs: float | None = Field(None, gt=0)
+    steps: int | None = Field(None, ge=1)  # of the optimiser; goes before epochs
+    optimizer: Literal["adamw", "adam", "adafactor"] = "adamw"
+    learning_rate: float = Field(5e-5, gt=0)
+    scale_parameter: bool = False  # Adafactor: the rate is relative to a parameter's size, as in t5x
+    betas: tuple[Share, Share] = (0.9, 0.999)
+    eps: float = Field(1e-8, gt=0)
+    weight_decay: float = Field(0.0, ge=0)
+    schedule: Literal["linear", "constant-then-linear", "cosine", "constant"] = "constant"
+    warmup: Share = 0.0  # share of the steps: the rate rises (or, in constant-then-linear, stays) before it falls
+    clip: float | None = Field(None, gt=0)  # greatest norm of the gradient
+    freeze_layers: int | None = Field(None, ge=0)  # 0: the embeddings; k: also the first k blocks
+    dropout: Share | None = None  # for backbones that come with none
+    precision: Literal["fp32", "bf16"] = "fp32"
+    log_every: int = Field(50, ge=1)
+    checkpoint_seconds: float = Field(120.0, ge=0)
+
+    @model_validator(mode="after")
+    def _some_end(self) -> "Settings":
+        if self.epochs is None and self.steps is None:
+            raise ValueError("neither epochs nor steps is given")
+        return self
+
+    def total_steps(self, batches_an_epoch: int) -> int:
+        """Steps of the optimiser."""
+        if self.steps is not None:
+            return self.steps
+        return max(1, int((self.epochs or 0) * batches_an_epoch) // self.accumulate)

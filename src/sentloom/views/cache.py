@@ -1,0 +1,69 @@
+"""Views kept on disk: one small Arrow file (text, view) every so many sentences, whole or not there at all."""
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sentloom.encoder.distinct import distinct, texts_at
+from sentloom.errors import InputError
+from sentloom.files import new_file, sha256
+from sentloom.progress import progress
+from sentloom.views.maker import Maker
+
+SCHEMA = pa.schema([("text", pa.large_string()), ("view", pa.large_string())])
+
+
+class Shelf:
+    """The views that makers of one identity have made, in files named by their own SHA-256."""
+
+    def __init__(self, cache: Path, identity: str) -> None:
+        self.folder = cache / hashlib.sha256(identity.encode()).hexdigest()[:32]
+        self.identity = identity
+
+    def table(self) -> pa.Table:
+        """All views, memory-mapped; a text may stand twice when two runs made it at the same time."""
+        shards = sorted(self.folder.glob("[0-9a-f]*.arrow"))  # a name that starts with a dot is not whole
+        return pa.concat_tables([SCHEMA.empty_table(), *(_open(shard) for shard in shards)])
+
+    def add(self, texts: Sequence[str], views: Sequence[str]) -> None:
+        """Keep some views."""
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_file(sink, SCHEMA) as writer:
+            writer.write_table(pa.table([pa.array(texts), pa.array(views)], names=SCHEMA.names).cast(SCHEMA))
+        content = sink.getvalue()
+        with new_file(self.folder / f"{hashlib.sha256(content).hexdigest()}.arrow") as part:
+            part.write_bytes(content)
+
+
+def _open(shard: Path) -> pa.Table:
+    if sha256(shard) != shard.stem:
+        found = "content that does not fit its name"
+        raise InputError(
+            str(shard), found, "views as they were written", "delete the file; only its views are made again"
+        )
+    return pa.ipc.open_file(pa.memory_map(str(shard))).read_all()
+
+
+def find(known: pa.ChunkedArray, wanted: pa.ChunkedArray) -> NDArray[np.int64]:
+    """For each wanted text the row of `known` where it first stands, or -1."""
+    both = pa.chunked_array([*known.chunks, *wanted.chunks], type=pa.large_string())
+    _, first = distinct(both)
+    at = first[len(known) :]
+    return np.where(at < len(known), at, -1)
+
+
+def make_missing(maker: Maker, texts: pa.ChunkedArray, shelf: Shelf, title: str, show_progress: bool) -> None:
+    """Make and keep the views that are not there yet, a shard at a time: a run that died goes on behind the last."""
+    missing = np.flatnonzero(find(shelf.table().column("text"), texts) < 0)
+    with progress(title, len(missing), "sentences", show_progress) as advance:
+        for start in range(0, len(missing), maker.shard):
+            part = texts_at(texts, missing[start : start + maker.shard])
+            views = []
+            for view in maker.views(part):
+                views.append(view)
+                advance(1)
+            shelf.add(part, views)

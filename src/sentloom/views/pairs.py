@@ -1,0 +1,140 @@
+"""Pairs out of any data set: every distinct sentence once, beside its view; or two views of it."""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sentloom.data.dataset import FILE, LINE, Dataset
+from sentloom.data.nli import pairs_from_nli
+from sentloom.data.scratch import BATCH_ROWS, scratch_folder, scratch_table, take_rows
+from sentloom.data.shapes import Shape
+from sentloom.errors import InputError
+from sentloom.views.cache import Shelf, find, make_missing
+from sentloom.views.maker import Maker
+from sentloom.views.ready_pairs import ready_views
+from sentloom.views.sentences import distinct_sentences
+from sentloom.views.settings import BackTranslation, Entailment, MaskFill, ReadyPairs, Synonyms, ViewSettings
+
+PAIRS = pa.schema(
+    [("anchor", pa.large_string()), ("positive", pa.large_string()), (FILE, pa.int32()), (LINE, pa.int64())]
+)
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class _Side:
+    """One side of the pairs: for sentence i row `rows[i]` of the only column of `texts`, or none where that is -1."""
+
+    name: str
+    identity: str
+    texts: pa.Table
+    rows: Rows
+
+    def at(self, sentences: Rows) -> pa.Array:
+        return take_rows(self.texts, self.rows[sentences]).column(0).combine_chunks()
+
+
+def make_pairs(
+    dataset: Dataset, settings: ViewSettings, *, cache: Path | None = None, show_progress: bool = True
+) -> Dataset:
+    """Pairs (anchor, positive) of an original and its view, or of two views, a row each distinct sentence.
+
+    A row's origin is the first row that has the sentence. Sentences without a view or with an empty one are left out;
+    rows with two equal sides stay, since dropout still tells them apart. All of them are counted in `skipped`. Views
+    are kept in the folder `cache`: what is there is not made again, so that a run that died goes on.
+    """
+    if isinstance(settings, Entailment):
+        return pairs_from_nli(dataset)
+    sentences = distinct_sentences(dataset)
+    if isinstance(settings, ReadyPairs):
+        ready, rows = ready_views(settings, dataset, sentences, show_progress)
+        sides = [_originals(sentences), _Side("view", f"file {ready.sha256}", ready.table.select(["positive"]), rows)]
+    else:
+        sides = _made(settings, sentences, cache, show_progress)
+    left, right = sides
+    counts: Counter[str] = Counter()
+    table = scratch_table(PAIRS, _batches(sentences, left, right, counts))
+    if not len(table):
+        raise InputError(dataset.files[0], "no sentence with a view", "at least one", "choose another kind of view")
+    pairs = dataset.derive(table, f"pairs of {left.identity} and {right.identity}", Shape.PAIRS)
+    return replace(
+        pairs,
+        used={"anchor": left.name, "positive": right.name},
+        ignored=(),
+        skipped={**dataset.skipped, **+counts},
+    )
+
+
+def makers_for(settings: BackTranslation | Synonyms | MaskFill) -> list[Maker]:
+    """One maker, whose views stand beside the originals, or two, whose views stand beside each other."""
+    if isinstance(settings, Synonyms):
+        from sentloom.views.synonyms import SynonymReplacement
+
+        return [SynonymReplacement(settings)]
+    if isinstance(settings, MaskFill):
+        from sentloom.views.mask_fill import MaskFiller
+
+        return [MaskFiller(settings)]
+    if settings.pivots:
+        from sentloom.views.translation_models import PivotTranslator
+
+        return [PivotTranslator(pivot, settings) for pivot in settings.pivots]
+    from sentloom.views.embedded_translator import EmbeddedTranslator
+
+    return [EmbeddedTranslator()]
+
+
+def _originals(sentences: pa.Table) -> _Side:
+    return _Side("original", "originals", sentences.select(["text"]), np.arange(len(sentences)))
+
+
+def _made(
+    settings: BackTranslation | Synonyms | MaskFill, sentences: pa.Table, cache: Path | None, show_progress: bool
+) -> list[_Side]:
+    """The views of one or two makers: what the cache has, and what is made now."""
+    makers = makers_for(settings)
+    names = [settings.kind] if len(makers) == 1 else [f"{settings.kind} {number}" for number in (1, 2)]
+    sides = [_originals(sentences)] if len(makers) == 1 else []
+    texts = sentences.column("text")
+    with _folder(cache) as folder:
+        for name, maker in zip(names, makers, strict=True):
+            shelf = Shelf(folder, maker.identity)
+            make_missing(maker, texts, shelf, name, show_progress)
+            table = shelf.table()
+            sides.append(_Side(name, maker.identity, table.select(["view"]), find(table.column("text"), texts)))
+    return sides
+
+
+@contextmanager
+def _folder(cache: Path | None) -> Iterator[Path]:
+    """The cache, or a folder for this call only: what is mapped from it stays readable when its name goes."""
+    if cache is not None:
+        yield cache
+        return
+    scratch_folder().mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=scratch_folder(), ignore_cleanup_errors=True) as name:
+        yield Path(name)
+
+
+def _batches(sentences: pa.Table, left: _Side, right: _Side, counts: Counter[str]) -> Iterator[pa.RecordBatch]:
+    """The pairs, a batch at a time; counts what is left out and what is equal."""
+    known = np.flatnonzero((left.rows >= 0) & (right.rows >= 0))
+    counts["sentences without a view"] = len(sentences) - len(known)
+    for start in range(0, len(known), BATCH_ROWS):
+        part = known[start : start + BATCH_ROWS]
+        origin = take_rows(sentences.select([FILE, LINE]), part).combine_chunks()
+        columns = [left.at(part), right.at(part), *(origin.column(name).combine_chunks() for name in (FILE, LINE))]
+        batch = pa.RecordBatch.from_arrays(columns, schema=PAIRS)
+        full = batch.filter(pc.and_(*(pc.greater(pc.utf8_length(batch.column(side)), 0) for side in (0, 1))))
+        counts["sentences with an empty view (left out)"] += len(part) - full.num_rows
+        equal = "views equal to the original (kept)" if left.name == "original" else "equal views (kept)"
+        counts[equal] += pc.sum(pc.equal(full.column(0), full.column(1))).as_py() or 0
+        yield full

@@ -1,0 +1,41 @@
+"""Views that were made elsewhere: a file of pairs, the original and its view."""
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sentloom.data.dataset import FILE, LINE, Dataset
+from sentloom.data.readers import read
+from sentloom.data.scratch import take_rows
+from sentloom.data.shapes import Shape
+from sentloom.errors import SHOWN_PROBLEMS, DataError, InputError, Problem
+from sentloom.views.cache import find
+from sentloom.views.settings import ReadyPairs
+
+
+def ready_views(
+    settings: ReadyPairs, dataset: Dataset, sentences: pa.Table, show_progress: bool
+) -> tuple[Dataset, NDArray[np.int64]]:
+    """The file's pairs, and for each sentence the row whose anchor has exactly its text, or -1 if that is allowed."""
+    ready = read(settings.file, show_progress=show_progress)
+    if ready.shape is not Shape.PAIRS:
+        next_step = "give two columns, such as anchor and positive"
+        raise InputError(settings.file, f"the shape {ready.shape}", "pairs of an original and its view", next_step)
+    rows = find(ready.column("anchor"), sentences.column("text"))
+    missing = np.flatnonzero(rows < 0)
+    if len(missing) and settings.missing == "refuse":
+        next_step = f"add them to {settings.file}, or leave such sentences out with `missing: skip`"
+        raise DataError(_problems(dataset, take_rows(sentences, missing[:SHOWN_PROBLEMS])), len(missing), next_step)
+    return ready, rows
+
+
+def _problems(dataset: Dataset, sentences: pa.Table) -> list[Problem]:
+    return [
+        Problem(
+            dataset.files[row[FILE]],
+            f"{dataset.place_name} {row[LINE]}",
+            f"no view of {row['text'][:80]!r}",
+            "one for every sentence",
+        )
+        for row in sentences.to_pylist()
+    ]

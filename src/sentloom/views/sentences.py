@@ -1,0 +1,33 @@
+"""The distinct sentences of a data set, each with the place where it first stands."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from sentloom.data.dataset import FILE, LINE, Dataset
+from sentloom.data.scratch import BATCH_ROWS, keep_rows, scratch_table
+from sentloom.data.shapes import text_columns
+from sentloom.encoder.distinct import distinct
+
+SCHEMA = pa.schema([("text", pa.large_string()), (FILE, pa.int32()), (LINE, pa.int64())])
+
+
+def distinct_sentences(dataset: Dataset) -> pa.Table:
+    """Text and origin of every distinct sentence of all text columns, in the order in which they first appear."""
+    table = scratch_table(SCHEMA, _batches(dataset))
+    fresh = np.zeros(len(table), dtype=bool)
+    fresh[distinct(table.column("text"))[0]] = True
+    return keep_rows(table, fresh)
+
+
+def _batches(dataset: Dataset) -> Iterator[pa.RecordBatch]:
+    names = text_columns(dataset.shape)
+    for batch in dataset.table.to_batches(max_chunksize=BATCH_ROWS):
+        cells = zip(*(batch.column(name).to_pylist() for name in names), strict=True)
+        lists = [[text for cell in row for text in (cell if isinstance(cell, list) else [cell])] for row in cells]
+        rows = np.repeat(np.arange(len(lists)), [len(one) for one in lists])
+        texts = pa.array([text for one in lists for text in one], pa.large_string())
+        yield pa.record_batch(
+            [texts, *(batch.column(name).take(pa.array(rows)) for name in (FILE, LINE))], schema=SCHEMA
+        )

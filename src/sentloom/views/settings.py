@@ -1,0 +1,110 @@
+"""How views are made: one model of settings a kind, as recipes and the command give them."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Union, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+
+from sentloom.errors import InputError
+
+Share = Annotated[float, Field(gt=0, le=1)]
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Pivot(_Settings):
+    """Two translation models, each a folder or a hub name: into another language, and back."""
+
+    forward: str
+    backward: str
+
+
+class BackTranslation(_Settings):
+    """Into another language and back. No pivot: the embedded translator, by way of Portuguese.
+
+    One pivot: the original and its back-translation. Two: the back-translations by the first and by the second.
+    """
+
+    kind: Literal["back-translation"] = "back-translation"
+    pivots: tuple[Pivot, ...] = Field(default=(), max_length=2)
+    decoding: Literal["beam", "sampling"] = "beam"
+    beams: int = Field(default=5, ge=1)
+    top_k: int = Field(default=0, ge=0)  # 0: among all words
+    top_p: float = Field(default=1.0, gt=0, le=1)
+    seed: int = 0  # of sampling
+
+    @model_validator(mode="after")
+    def _no_idle_setting(self) -> "BackTranslation":
+        """What is set must matter: beams, words to sample among and seeds belong to one decoding each."""
+        fields = type(self).model_fields
+        given = {name for name in fields if getattr(self, name) != fields[name].default}
+        used = {"beam": {"beams"}, "sampling": {"top_k", "top_p", "seed"}}[self.decoding] if self.pivots else set()
+        if idle := sorted(given - used - ({"pivots", "decoding"} if self.pivots else set())):
+            how = f"decoding {self.decoding}" if self.pivots else "the embedded translator, whose decoding is fixed"
+            raise ValueError(f"{', '.join(idle)} has no effect with {how}")
+        return self
+
+
+class Synonyms(_Settings):
+    """Some words are replaced by others of the same WordNet synset."""
+
+    kind: Literal["synonyms"] = "synonyms"
+    share: Share = 0.3  # of the words
+    seed: int = 0
+
+
+class MaskFill(_Settings):
+    """Some tokens are masked, and a masked language model (a folder or a hub name) fills them."""
+
+    kind: Literal["mask-fill"] = "mask-fill"
+    model: str
+    share: Share = 0.2  # of the tokens
+    seed: int = 0
+
+
+class ReadyPairs(_Settings):
+    """A file of pairs made elsewhere: the original and its view."""
+
+    kind: Literal["file"] = "file"
+    file: str
+    missing: Literal["refuse", "skip"] = "refuse"  # originals that the file does not have
+
+
+class Entailment(_Settings):
+    """The premises of an NLI data set, each with the hypotheses that it entails."""
+
+    kind: Literal["entailment"] = "entailment"
+
+
+ViewSettings = Annotated[
+    Union[BackTranslation, Synonyms, MaskFill, ReadyPairs, Entailment],  # noqa: UP007 - pydantic's own form
+    Field(discriminator="kind"),
+]
+KINDS = {
+    model.model_fields["kind"].default: model for model in get_args(get_args(ViewSettings)[0])
+}  # back-translation, synonyms ...
+
+
+def view_settings(values: Mapping[str, Any]) -> ViewSettings:
+    """Settings out of plain values, `kind` among them; what is wrong is named."""
+    kind = values.get("kind")
+    if kind not in KINDS:
+        raise InputError("views", f"kind {kind!r}", f"one of {', '.join(KINDS)}", "correct the kind")
+    try:
+        return TypeAdapter[ViewSettings](ViewSettings).validate_python(dict(values))
+    except ValidationError as error:
+        first = error.errors()[0]
+        at = ".".join(str(part) for part in first["loc"][1:])
+        found = f"{at}: {first['msg']}" if at else first["msg"]
+        names = [name for name in KINDS[kind].model_fields if name != "kind"]
+        raise InputError(f"views, {kind}", found, f"the settings {', '.join(names)}", "correct or drop it") from None
+
+
+def parse_pivot(text: str) -> Pivot:
+    """The command's `forward,backward`."""
+    forward, comma, backward = (part.strip() for part in text.partition(","))
+    if not (forward and comma and backward):
+        raise InputError("--pivot", repr(text), "two models: forward,backward", "give folders or hub names")
+    return Pivot(forward=forward, backward=backward)

@@ -6,7 +6,10 @@ from pathlib import Path
 import sentloom
 
 # Each room may import from itself and from those before it.
-ORDER = ["errors", "files", "progress", "data", "encoder", "evaluation", "report", "demo", "cli"]
+ORDER = [
+    *("errors", "files", "progress", "data", "encoder", "views", "losses", "methods", "training", "recipe"),
+    *("evaluation", "stages", "report", "demo", "cli"),
+]
 HOUSE = Path(sentloom.__file__).parent
 
 

@@ -166,3 +166,61 @@ def test_demo_runs_the_main_job_on_few_packages(sentloom):
     assert "embedded, mean pooling" in done.stdout
     assert "  40  " in done.stdout  # queries
     assert "rich." in done.stdout[done.stdout.index("MRR@10") :]  # names among the answers
+
+
+def test_views_shows_originals_and_views_side_by_side_and_goes_on(sentloom, faq, tmp_path, monkeypatch):
+    from tests.views.small_parts import build_wordnet
+
+    monkeypatch.setenv("NLTK_DATA", str(tmp_path / "nltk"))
+    build_wordnet(tmp_path / "nltk/corpora/wordnet")
+    (tmp_path / "texts.txt").write_text("The box.\nNothing here.\nThe box.\n")
+    done = sentloom("views", tmp_path / "texts.txt", "--kind", "synonyms", "--share", "1", "-o", tmp_path / "v.tsv")
+    assert done.returncode == 0, done.stderr
+    assert "original" in done.stdout
+    assert any("The box." in line and "The case." in line for line in done.stdout.splitlines())
+    assert "1 views equal to the original (kept)" in done.stdout
+    written = (tmp_path / "v.tsv").read_text()
+    assert written == "anchor\tpositive\nThe box.\tThe case.\nNothing here.\tNothing here.\n"
+    assert list((tmp_path / ".sentloom/views").glob("*/*.arrow"))
+    done = sentloom(
+        "views", tmp_path / "texts.txt", "--kind", "file", "--file", tmp_path / "v.tsv", "-o", tmp_path / "w.tsv"
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "w.tsv").read_text() == written
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--kind", "rhymes"], "one of back-translation, synonyms, mask-fill, file, entailment"),
+        (["--kind", "synonyms", "--beams", "3"], "beams: Extra inputs"),
+        (["--kind", "mask-fill"], "model: Field required"),
+        (["--kind", "mask-fill", "--model", "embedded"], "no such head"),
+        (["--kind", "mask-fill", "--model", "nowhere"], "no such folder"),
+        (["--kind", "entailment"], "the shape nli"),
+        (["--kind", "file", "--file", "texts.txt"], "found the shape texts"),
+        (["--pivot", "one"], "forward,backward"),
+        (["--pivot", "nowhere,nowhere"], "no such folder"),
+    ],
+)
+def test_mistakes_with_views(sentloom, tmp_path, monkeypatch, arguments, said):
+    (tmp_path / "texts.txt").write_text("One line.\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    done = sentloom("views", "texts.txt", "-o", "views.tsv", *arguments)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert said in done.stderr
+    assert not (tmp_path / "views.tsv").exists()
+
+
+def test_views_that_are_stopped_say_how_to_go_on(sentloom, tmp_path, monkeypatch):
+    def stop(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sentloom.views.pairs.make_missing", stop)
+    monkeypatch.setattr("sentloom.views.pairs.makers_for", lambda settings: [type("Maker", (), {"identity": "none"})])
+    (tmp_path / "texts.txt").write_text("One line.\n")
+    done = sentloom("views", tmp_path / "texts.txt", "-o", tmp_path / "views.tsv")
+    assert done.returncode != 0
+    assert "the same command again goes on" in done.stdout

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -306,6 +307,55 @@ def evaluate(
         settings = {"model": model, "pooling": str(encoder.pooling), "suite": suite, "sentloom": __version__}
         part.write_text(json.dumps({**settings, **result.to_dict()}, indent=2) + "\n", "utf-8")
     show(f"written: {output}")
+
+
+@app.command()
+def train(
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="A YAML file: base, stages, settings, variants.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="The folder for models and results.")],
+    variant: Annotated[
+        list[str] | None, typer.Option("--variant", help="Only this variant; repeatable. Without it, all of them.")
+    ] = None,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Over the recipe: seeds=[1], STAGE.batch=32; repeatable."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only check recipe and data, and say what would be done and how long.")
+    ] = False,
+) -> None:
+    """Train what a recipe says. Stopped or killed, the same command goes on; what is done is not done again."""
+    from sentloom import stages
+    from sentloom.files import alone_in
+    from sentloom.recipe import read_recipe
+    from sentloom.report import tables
+
+    read = read_recipe(recipe, changes or ())
+    names: list[str | None] = [*(variant or read.variants)]
+    plans = [read.resolve(name) for name in names or [None]]
+    accelerator = stages.start_accelerator(plans[0].trackers, output)
+    tell = show if accelerator.is_main_process else lambda *parts: None
+    if dry_run:
+        for plan in plans:
+            tell(tables.forecasts(plan.name, stages.forecast(plan, output, accelerator)))
+        return
+    rows, results = [], []
+    try:
+        with alone_in(output) if accelerator.is_main_process else nullcontext():
+            for plan in plans:
+                found = stages.run(plan, output, accelerator, tell)
+                rows.append(stages.summarise(plan, found))
+                results += found
+                if accelerator.is_main_process:
+                    placed = stages.place_models(plan, found, output, alone=len(plans) == 1)
+                    stages.write_results(rows, results, plans, output)
+                    tell(*(f"written: {place}" for place in placed))
+    except KeyboardInterrupt:
+        tell("stopped; the same command again goes on from here")
+        raise
+    finally:
+        accelerator.end_training()
+    tell(tables.training_results(plans[0].title or recipe.stem, rows), f"written: {output / 'results.json'}")
 
 
 @app.command()

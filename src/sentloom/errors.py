@@ -28,9 +28,13 @@ class MissingPart(SentloomError):
     """An optional package, an embedded part or a data set is not there; the message says what to install."""
 
 
+class TrainingStopped(SentloomError):
+    """A run that cannot go on, such as one whose loss is no number; its last good checkpoint is untouched."""
+
+
 @dataclass(frozen=True)
 class Problem:
-    """One fault in a data file. `place` is what stands after the file's name: "line 17", "row 3" or ""."""
+    """One fault in a file. `place` is what stands after the file's name: "line 17", "row 3" or ""."""
 
     file: str
     place: str
@@ -57,3 +61,17 @@ class DataError(SentloomError):
         if self.total > len(lines):
             lines.append(f"... and {self.total - len(lines)} more problems, {self.total} in all")
         return "\n".join([*lines, f"Next: {self.next_step}"])
+
+
+class RecipeError(SentloomError):
+    """Faults in a recipe or in what is laid over it: all of them shown."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = list(problems)
+        first = self.problems[0]
+        super().__init__(
+            f"{first.file}, {first.place}" if first.place else first.file, first.found, first.wanted, "correct them all"
+        )
+
+    def __str__(self) -> str:
+        return "\n".join([*map(str, self.problems), f"Next: {self.next_step}"])

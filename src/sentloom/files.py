@@ -1,5 +1,6 @@
 """Atomic writes and hashes: the only place that renames. A reader sees the old file or the new one, never a part."""
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -7,6 +8,8 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from sentloom.errors import InputError
 
 BLOCK = 1 << 20
 
@@ -49,6 +52,19 @@ def put(part: Path, target: Path) -> None:
     _sync(part)
     part.replace(target)
     _sync(target.parent)
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Hold a folder for this process; another one that wants it is told. A process that is killed lets go of it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            found = "another run at work in it"
+            raise InputError(str(folder), found, "a folder of its own", "wait for it, or choose another") from None
+        yield
 
 
 @contextmanager

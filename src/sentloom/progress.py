@@ -1,15 +1,23 @@
 """Progress bars on standard error: what is done, the rate and the time left; silent where nobody looks."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Protocol
+
+
+class Advance(Protocol):
+    """Moves a bar on by n, and may say beside the title how the work stands."""
+
+    def __call__(self, n: int, note: str = "") -> None:
+        """Move on."""
 
 
 @contextmanager
-def progress(title: str, total: int, unit: str, show: bool = True) -> Iterator[Callable[[int], None]]:
-    """Yield a function that moves the bar on by n. Only a terminal gets a bar: logs and pipes stay clean."""
+def progress(title: str, total: int, unit: str, show: bool = True) -> Iterator[Advance]:
+    """Yield a function that moves the bar on. Only a terminal gets a bar: logs and pipes stay clean."""
     if not (show and total and sys.stderr.isatty()):
-        yield lambda n: None
+        yield lambda n, note="": None
         return
     from rich.console import Console
     from rich.progress import (
@@ -30,4 +38,4 @@ def progress(title: str, total: int, unit: str, show: bool = True) -> Iterator[C
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(title, total=total)
-        yield lambda n: bar.advance(task, n)
+        yield lambda n, note="": bar.update(task, advance=n, description=f"{title} {note}".rstrip())

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sentloom.data import Dataset, Shape, read, triplets_from_nli
+from sentloom.data import Dataset, Shape, pairs_from_nli, read, triplets_from_nli
 from sentloom.data.nli import is_nli_word, nli_label
 from sentloom.errors import InputError
 
@@ -115,3 +115,32 @@ def test_a_premise_over_many_batches(tmp_path: Path, monkeypatch: pytest.MonkeyP
     order = [n for premise in range(3) for n in range(premise, 9, 3)]
     assert triplets.take(range(9))["positive"] == [f"entailment {n}" for n in order]
     assert triplets.take(range(9))["negatives"] == [[f"contradiction {n}"] for n in order]
+
+
+def test_pairs_are_the_entailments_in_file_order(tmp_path: Path) -> None:
+    rows = [
+        ("p", "p neutral", "neutral"),
+        ("p", "p entails 1", "entailment"),  # line 3
+        ("q", "q contradicts", "contradiction"),
+        ("q", "q entails", "entailment"),  # line 5
+        ("p", "p entails 2", "entailment"),  # line 6
+    ]
+    dataset = nli(tmp_path, rows)
+    pairs = pairs_from_nli(dataset)
+    assert pairs.shape is Shape.PAIRS
+    assert pairs.take(range(len(pairs))) == {
+        "anchor": ["p", "q", "p"],
+        "positive": ["p entails 1", "q entails", "p entails 2"],
+    }
+    assert [pairs.place(row).split(", ")[-1] for row in range(3)] == ["line 3", "line 5", "line 6"]
+    assert pairs.skipped == {"rows without entailment": 2}
+    assert pairs.used == {"anchor": "premise", "positive": "hypothesis"}
+    assert len({pairs.sha256, dataset.sha256, triplets_from_nli(dataset).sha256}) == 3
+
+
+def test_pairs_need_nli_with_an_entailment(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+    with pytest.raises(InputError, match="found the shape texts"):
+        pairs_from_nli(read(tmp_path / "a.txt"))
+    with pytest.raises(InputError, match="no entailment"):
+        pairs_from_nli(nli(tmp_path, [("p", "h", "neutral")]))

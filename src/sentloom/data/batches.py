@@ -34,7 +34,7 @@ class Batch:
 
     def random(self, place: int) -> np.random.Generator:
         """A generator for the row at a place of the whole batch: its draws do not depend on how the batch is cut."""
-        return np.random.default_rng([*self.key, place])
+        return np.random.default_rng([*self.key, place + 1])  # numpy reads [a, b, 0] as [a, b]: an epoch's order
 
     @property
     def first(self) -> Sequence[str]:
@@ -97,5 +97,7 @@ class Batches:
 
 @lru_cache(maxsize=2)
 def _order(rows: int, seed: int, epoch: int) -> Rows:
-    """The permutation of an epoch."""
-    return np.random.default_rng([seed, epoch]).permutation(rows)
+    """The permutation of an epoch, read-only since it is kept."""
+    order = np.random.default_rng([seed, epoch]).permutation(rows)
+    order.flags.writeable = False
+    return order

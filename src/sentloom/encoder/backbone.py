@@ -16,6 +16,7 @@ from sentloom.errors import InputError
 PACKED = {"albert", "bert", "camembert", "distilbert", "electra", "modernbert", "roberta", "xlm-roberta"}
 SHORTEST_WHEN_PADDED = 0.8
 EMBEDDING = "embed"  # in the name of what is laid over the looked-up vectors: positions, norms, projections
+POSITION_BIAS = "relative_attention_bias"  # one for all blocks, so the first too: T5 has it in that, MPNet beside them
 RATES = ("dropout", "attention_dropout")
 
 AttentionInterface.register(ATTENTION, packed_attention)
@@ -65,8 +66,9 @@ class Backbone(nn.Module):
     def freeze(self, layers: int) -> None:
         """Keep the embeddings (0) and as many blocks from training."""
         self.model.get_input_embeddings().requires_grad_(False)
+        parts = (EMBEDDING, POSITION_BIAS) if layers else (EMBEDDING,)
         for name, parameter in self.model.named_parameters():
-            if EMBEDDING in name and "decoder" not in name:
+            if any(part in name for part in parts) and "decoder" not in name:
                 parameter.requires_grad_(False)
         self.blocks[:layers].requires_grad_(False)
 
@@ -88,7 +90,7 @@ class Backbone(nn.Module):
     def _functional_dropout(self) -> list[tuple[nn.Module, str]]:
         """Modules that keep a rate as a plain number, as T5's and ModernBERT's attention do."""
         modules = list(self.model.modules())
-        return [(m, name) for m in modules for name in RATES if isinstance(vars(m).get(name), float)]
+        return [(m, name) for m in modules for name in RATES if isinstance(vars(m).get(name), int | float)]
 
     def check(self, pooling: Pooling) -> None:
         """Refuse a pooling that this model cannot give."""

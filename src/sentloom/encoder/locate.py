@@ -21,7 +21,7 @@ TOKENIZER_FILES = (
     "sentencepiece.bpe.model",
     "tokenizer.model",
 )
-WANTED_FILES = ["*.json", "*.safetensors", "*.txt", "*.model"]  # a star also stands for folders
+WANTED_FILES = ["*.json", "*.safetensors", "*.txt", "*.model", "*.spm"]  # a star also stands for folders
 
 
 def locate(name: str | Path, revision: str | None = None) -> Path:

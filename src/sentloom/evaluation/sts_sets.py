@@ -125,9 +125,10 @@ def load_set(name: str, data: str | Path | None) -> StsSet:
 
 def _known(name: str) -> KnownSet:
     by_name = {known.casefold(): one for known, one in KNOWN.items()}
-    if name.casefold() not in by_name:
+    wanted = name.casefold().removesuffix("/test")  # without a part, the test set is meant
+    if wanted not in by_name:
         raise InputError("STS set", repr(name), f"one of {', '.join(KNOWN)}", "name one of these")
-    return by_name[name.casefold()]
+    return by_name[wanted]
 
 
 def _find_file(folder: Path, known: KnownSet) -> Path:

@@ -6,26 +6,27 @@ Symbols: f_theta the online encoder with predictor p_theta; f_xi the target, a m
 from typing import Any, ClassVar, Literal
 
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 
 from sentloom.data.batches import Batch
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 from sentloom.losses import negative_cosine, nt_xent
-from sentloom.methods.method import Embeddings, Method, Options, known_equal
+from sentloom.methods.method import Embeddings, Method, Options, Positive, Share, known_equal
 
 
 class BootstrappedOptions(Options):
     """The paper's predictor is one MLP, the official code's three in series, with fewer BatchNorms."""
 
     objective: Literal["bootstrap", "nt-xent"] = "bootstrap"  # nt-xent: the paper's baseline with 2(n - 1) negatives
-    momentum: float = 0.999  # delta
-    predictor_depth: int = 1  # MLPs in series
-    predictor_width: int = 8  # k: hidden width over d
+    momentum: Share = 0.999  # delta
+    predictor_depth: int = Field(1, ge=1)  # MLPs in series
+    predictor_width: int = Field(8, ge=1)  # k: hidden width over d
     batch_norm: Literal["all", "first"] = "all"  # behind which of an MLP's two hidden layers
     target_dropout: bool = False
-    scale: float = 1.0  # of the loss; the official code sums 2 - 2 cos over both directions, four times the gradient
-    temperature: float = 0.05  # of nt-xent
+    scale: Positive = 1.0  # of the loss; the official code sums 2 - 2 cos over both directions, four times the gradient
+    temperature: Positive = 0.05  # of nt-xent
     mask_duplicates: bool = True  # of nt-xent: the bootstrap has no negatives
 
 
@@ -60,6 +61,7 @@ class Bootstrapped(Method):
 
     NAME = "bootstrapped"
     Options = BootstrappedOptions
+    options: BootstrappedOptions
     SHAPES = (Shape.PAIRS, Shape.TEXTS)  # texts: both views are the sentence itself, told apart by dropout
     PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
         "default": TRAINING,
@@ -81,8 +83,7 @@ class Bootstrapped(Method):
     }
 
     def __init__(self, encoder: Encoder, options: BootstrappedOptions) -> None:
-        super().__init__(encoder)
-        self.options = options
+        super().__init__(encoder, options)
         if options.objective == "bootstrap":
             self.target = encoder.copy().requires_grad_(False)
             self.predictor = predictor(

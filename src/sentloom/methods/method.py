@@ -1,10 +1,10 @@
 """What a method is: the contract between a paper and the training loop."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import torch
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 
 from sentloom.data.batches import Batch
@@ -12,6 +12,8 @@ from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 
 Embeddings = Mapping[str, Tensor]  # each (rows, ...)
+Positive = Annotated[float, Field(gt=0)]
+Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class Options(BaseModel):
@@ -32,11 +34,13 @@ class Method(nn.Module):
     PRESETS: ClassVar[dict[str, dict[str, Any]]]  # "default", "paper", "official-code" -> settings of a stage
     SHAPES: ClassVar[tuple[Shape, ...]] = (Shape.TEXTS,)  # what a row may be; the first is the natural one
     NEEDS_DROPOUT: ClassVar[bool] = False  # the two views of a sentence come from dropout
+    Options: ClassVar[type[Options]]
     FROZEN: ClassVar[tuple[str, ...]] = ()  # parts that never change: checkpoints keep their hash alone
 
-    def __init__(self, encoder: Encoder) -> None:
+    def __init__(self, encoder: Encoder, options: Any) -> None:
         super().__init__()
         self.encoder = encoder
+        self.options = options  # of the method's own type
 
     def embed(self, batch: Batch) -> Embeddings:
         """Vectors of a batch's rows, each row by itself."""

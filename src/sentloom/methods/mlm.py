@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 import torch.nn.functional as F
+from pydantic import model_validator
 from torch import Tensor, nn
 from transformers import AutoModelForMaskedLM
 from transformers.modeling_outputs import BaseModelOutputWithPoolingAndCrossAttentions as Output
@@ -15,15 +16,21 @@ from sentloom.data.batches import Batch
 from sentloom.encoder import Encoder
 from sentloom.encoder.loading import quiet
 from sentloom.errors import InputError
-from sentloom.methods.method import Options, TokenMethod
+from sentloom.methods.method import Options, Share, TokenMethod
 
 
 class MlmOptions(Options):
     """Of the chosen tokens, 80% become the mask, 10% another token, 10% stay."""
 
-    share: float = 0.15  # of a sentence's tokens, at least one
-    masked: float = 0.8
-    replaced: float = 0.1
+    share: Share = 0.15  # of a sentence's tokens, at least one
+    masked: Share = 0.8
+    replaced: Share = 0.1
+
+    @model_validator(mode="after")
+    def _no_more_than_all(self) -> "MlmOptions":
+        if self.masked + self.replaced > 1 + 1e-9:
+            raise ValueError("masked and replaced are together more than 1")
+        return self
 
 
 class StandIn(nn.Module):
@@ -40,7 +47,12 @@ def masked_language_head(encoder: Encoder) -> tuple[nn.Module, bool]:
     with quiet():
         try:
             head, found = AutoModelForMaskedLM.from_pretrained(
-                model.config._name_or_path, use_safetensors=True, trust_remote_code=False, output_loading_info=True
+                model.config._name_or_path,
+                dtype=torch.float32,
+                use_safetensors=True,
+                trust_remote_code=False,
+                local_files_only=True,
+                output_loading_info=True,
             )
             fresh = bool(found["missing_keys"])
         except (OSError, ValueError):  # no such folder any more: a model built in memory, or moved
@@ -59,14 +71,14 @@ class Mlm(TokenMethod):
 
     NAME = "mlm"
     Options = MlmOptions
+    options: MlmOptions
     PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
         name: {"max_length": 64, "batch": 64, "epochs": 1, "learning_rate": 5e-5, "schedule": "linear", "warmup": 0.1}
         for name in ("default", "paper", "official-code")
     }
 
     def __init__(self, encoder: Encoder, options: MlmOptions) -> None:
-        super().__init__(encoder)
-        self.options = options
+        super().__init__(encoder, options)
         tokenizer, model = encoder.tokens.tokenizer, encoder.backbone.model
         if tokenizer.mask_token_id is None or model.config.is_encoder_decoder:
             found = f"a {model.config.model_type} model without a mask token"

@@ -7,6 +7,7 @@ phi(u, v) = exp(cos(f(u), f(v)) / tau).
 from typing import Any, ClassVar, Literal
 
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 
 from sentloom.data.batches import Batch
@@ -14,7 +15,7 @@ from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 from sentloom.errors import InputError
 from sentloom.losses import guided_opt1, guided_opt3, info_nce, nt_xent
-from sentloom.methods.method import Embeddings, Method, Options, known_equal
+from sentloom.methods.method import Embeddings, Method, Options, Positive, known_equal
 
 
 class SelfGuidedOptions(Options):
@@ -22,10 +23,10 @@ class SelfGuidedOptions(Options):
 
     objective: Literal["sg", "opt1", "opt2", "opt3"] = "opt3"
     layer_pooling: Literal["max", "mean", "first"] = "max"
-    layers: tuple[int, ...] | None = None
-    temperature: float = 0.01
-    head_width: int | None = 4096  # None: no head
-    regularizer: float = 0.1  # lambda
+    layers: tuple[int, ...] | None = Field(None, min_length=1)
+    temperature: Positive = 0.01
+    head_width: int | None = Field(4096, ge=1)  # None: no head
+    regularizer: float = Field(0.1, ge=0)  # lambda
     guide_dropout: bool = False  # the official code turns the frozen copy's dropout on again
     mask_duplicates: bool = True
 
@@ -53,11 +54,19 @@ def projection_head(width: int, hidden: int) -> nn.Sequential:
     return nn.Sequential(first, nn.GELU(), second, nn.GELU())
 
 
+def distance(encoder: Encoder, start: Encoder) -> Tensor:
+    """||BERT_F - BERT_T||^2: the sum of squares of what training changed in an encoder."""
+    pairs = zip(encoder.backbone.parameters(), start.backbone.parameters(), strict=True)
+    moved = [(now - then).square().sum() for now, then in pairs if now.requires_grad]
+    return torch.stack(moved).sum() if moved else torch.zeros((), device=encoder.device)
+
+
 class SelfGuided(Method):
     """L = L_objective + lambda * ||BERT_F - BERT_T||^2 (eq. 4 of the paper)."""
 
     NAME = "self-guided"
     Options = SelfGuidedOptions
+    options: SelfGuidedOptions
     SHAPES = (Shape.TEXTS, Shape.PAIRS)  # pairs: the back-translation goes to the frozen side
     FROZEN = ("guide",)
     PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
@@ -68,8 +77,7 @@ class SelfGuided(Method):
     }
 
     def __init__(self, encoder: Encoder, options: SelfGuidedOptions) -> None:
-        super().__init__(encoder)
-        self.options = options
+        super().__init__(encoder, options)
         if len(encoder.heads):
             found = "an encoder with a projection behind its pooling"
             raise InputError("self-guided", found, "one whose vectors are pooled states", "choose another base")
@@ -113,10 +121,5 @@ class SelfGuided(Method):
             loss = guided_opt1(c, h[:, 0], temperature=tau, same=same)
         else:
             loss = nt_xent(c, h[:, 0], temperature=tau, same=same)
-        return loss + self.options.regularizer * self.distance() if self.options.regularizer else loss
-
-    def distance(self) -> Tensor:
-        """The sum of squares of what training changed in the encoder; f is left out."""
-        pairs = zip(self.encoder.backbone.parameters(), self.guide.backbone.parameters(), strict=True)
-        moved = [(now - start).square().sum() for now, start in pairs if now.requires_grad]
-        return torch.stack(moved).sum()
+        strength = self.options.regularizer
+        return loss + strength * distance(self.encoder, self.guide) if strength else loss

@@ -8,13 +8,13 @@ from sentloom.data.batches import Batch
 from sentloom.encoder import Encoder
 from sentloom.encoder.heads import Projection
 from sentloom.losses import info_nce
-from sentloom.methods.method import Embeddings, Method, Options, known_equal
+from sentloom.methods.method import Embeddings, Method, Options, Positive, known_equal
 
 
 class SimcseOptions(Options):
     """The head is linear and tanh, from d to d; the paper trains with it and leaves it out at inference."""
 
-    temperature: float = 0.05
+    temperature: Positive = 0.05
     head: bool = True
     keep_head: bool = False
     mask_duplicates: bool = True
@@ -36,6 +36,7 @@ class Simcse(Method):
 
     NAME = "simcse"
     Options = SimcseOptions
+    options: SimcseOptions
     NEEDS_DROPOUT = True
     PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
         "default": TRAINING,
@@ -44,8 +45,7 @@ class Simcse(Method):
     }
 
     def __init__(self, encoder: Encoder, options: SimcseOptions) -> None:
-        super().__init__(encoder)
-        self.options = options
+        super().__init__(encoder, options)
         head = Projection(encoder.dimension, encoder.dimension, activation="tanh")
         self.head = head if options.head and not options.keep_head else None
         if options.head and options.keep_head:

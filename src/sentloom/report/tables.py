@@ -1,6 +1,7 @@
 """Tables for the terminal, from numbers that others computed."""
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
@@ -14,6 +15,9 @@ from sentloom.data.inspection import Distribution, Inspection
 from sentloom.data.leaks import Leaks
 from sentloom.evaluation.retrieval import RetrievalResult
 from sentloom.evaluation.sts import Aggregation, StsResult
+
+if TYPE_CHECKING:
+    from sentloom.stages import Forecast, Row
 
 ANSWER_WIDTH = 160  # characters of a found text
 
@@ -35,6 +39,42 @@ def data_summary(name: str, data: Dataset) -> RenderableType:
         lines.append(f"  columns not used: {', '.join(data.ignored)}")
     lines += [f"  skipped: {count:,} {what}" for what, count in data.skipped.items()]
     return Text.assemble(f"{name}: ", (str(data.shape), "bold"), ", ", "\n".join(lines))
+
+
+def forecasts(name: str, found: Sequence["Forecast"]) -> RenderableType:
+    """What a plan would do, stage by stage."""
+    table = _table(f"{name}: a seed takes", "stage", "method", "shape", "rows", "batch", "steps", "time", numbers=4)
+    for one in found:
+        row = (f"{one.rows:,}", f"{one.batch:,}", f"{one.steps:,}", _duration(one.seconds))
+        table.add_row(one.stage, one.method, str(one.shape), *row)
+    notes = [f"{one.stage}: views of {one.views:,} sentences are made first" for one in found if one.views]
+    notes += [
+        f"{one.stage}: transductive, {one.leaked:,} sentences that are scored on are trained on"
+        for one in found
+        if one.leaked
+    ]
+    return Group(table, *map(Text, notes))
+
+
+def training_results(title: str, rows: Sequence["Row"]) -> RenderableType:
+    """Scores of every variant, with the deviation over seeds and the distance from its base; the best in bold."""
+    from sentloom.stages.results import cell
+
+    sets = list(dict.fromkeys(name for row in rows for name in row.after))
+    table = _table(title, "", *sets, "seeds", "time a seed", numbers=len(sets) + 2)
+    best = {name: max(row.after[name] for row in rows if name in row.after) for name in sets}
+    for row in rows:
+        cells = [Text(cell(row, name), style="bold" if row.after.get(name) == best[name] else "") for name in sets]
+        name = f"{row.name} (transductive)" if row.transductive else row.name
+        table.add_row(Text(name), *cells, str(row.seeds), _duration(row.seconds))
+    return table
+
+
+def _duration(seconds: float) -> str:
+    """For people: 48 s, 12 min, 3.4 h."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def inspection(found: Inspection) -> RenderableType:

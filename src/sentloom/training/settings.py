@@ -28,7 +28,6 @@ class Settings(BaseModel):
     clip: float | None = Field(None, gt=0)  # greatest norm of the gradient
     freeze_layers: int | None = Field(None, ge=0)  # 0: the embeddings; k: also the first k blocks
     dropout: Share | None = None  # for backbones that come with none
-    precision: Literal["fp32", "bf16"] = "fp32"
     log_every: int = Field(50, ge=1)
     checkpoint_seconds: float = Field(120.0, ge=0)
 

@@ -37,12 +37,10 @@ class MaskFiller:
             yield from executor.map(self._fill, texts)
 
     def _fill(self, text: str) -> str:
-        tokenizer, longest = self._all.tokenizer, self._all.longest
-        coded = tokenizer(text, return_special_tokens_mask=True)
-        ids, special = coded["input_ids"], coded["special_tokens_mask"]
-        # What is too long for the model stays as it is; the last token closes the text.
-        head, rest = (ids, []) if len(ids) <= longest else ([*ids[: longest - 1], ids[-1]], ids[longest - 1 : -1])
-        places = [place for place in range(min(len(ids), longest - 1)) if not special[place]]
+        coded = self._all.tokenizer(text, return_special_tokens_mask=True)
+        special, _ = self._all.cut(coded["special_tokens_mask"])
+        head, rest = self._all.cut(coded["input_ids"])  # what is too long for the model stays as it is
+        places = [place for place, is_special in enumerate(special) if not is_special]
         if not places:
             return text
         count = max(1, round(self._settings.share * len(places)))
@@ -50,7 +48,9 @@ class MaskFiller:
         filled = list(head)
         for place, token in zip(chosen, self._likeliest(head, chosen), strict=True):
             filled[place] = token
-        return text if filled == head else str(tokenizer.decode([*filled, *rest], skip_special_tokens=True)).strip()
+        if filled == head:
+            return text
+        return str(self._all.tokenizer.decode([*filled, *rest], skip_special_tokens=True)).strip()
 
     @torch.inference_mode()
     def _likeliest(self, ids: list[int], masked: list[int]) -> list[int]:

@@ -32,6 +32,12 @@ class ViewModel:
         positions = getattr(self.model.config, "max_position_embeddings", None) or 514
         return min(self.tokenizer.model_max_length, positions - 2)
 
+    def cut(self, ids: list[int]) -> tuple[list[int], list[int]]:
+        """Token ids that the model can read, with the last, which closes a text; and those that were in between."""
+        if len(ids) <= self.longest:
+            return ids, []
+        return [*ids[: self.longest - 1], ids[-1]], ids[self.longest - 1 : -1]
+
 
 def load_model(name: str, kind: Any, wanted: str) -> ViewModel:
     """Load with one of transformers' Auto classes; `wanted` says for people what is looked for."""
@@ -41,6 +47,9 @@ def load_model(name: str, kind: Any, wanted: str) -> ViewModel:
         raise MissingPart(name, found, "what this model's tokenizer needs", "pip install sentencepiece")
     with quiet():
         model, tokenizer = _load(folder, kind, wanted)
+    if hasattr(tokenizer, "backend_tokenizer"):  # now, since it must not change while several workers use it
+        tokenizer.backend_tokenizer.no_truncation()
+        tokenizer.backend_tokenizer.no_padding()
     device = "cuda" if torch.cuda.is_available() else "cpu"
     return ViewModel(model.to(device).eval(), tokenizer, _folder_sha256(folder))
 

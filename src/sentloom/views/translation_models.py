@@ -1,11 +1,11 @@
 """Back-translation with two translation models, such as Marian's: into another language, and back."""
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any
 
 import torch
-from transformers import AutoModelForSeq2SeqLM
+from torch import Tensor
+from transformers import AutoModelForSeq2SeqLM, LogitsProcessor, TopKLogitsWarper, TopPLogitsWarper
 
 from sentloom.encoder.loading import quiet
 from sentloom.encoder.workers import pack_workers
@@ -15,6 +15,7 @@ from sentloom.views.pieces import pieces
 from sentloom.views.settings import BackTranslation, Pivot
 
 REVISION = 1  # raised when the same models would give other views
+WANTED = "a translation model, such as Marian"
 
 
 class PivotTranslator:
@@ -23,42 +24,54 @@ class PivotTranslator:
     shard = 32
 
     def __init__(self, pivot: Pivot, settings: BackTranslation) -> None:
-        names = (pivot.forward, pivot.backward)
-        self._ways = [load_model(name, AutoModelForSeq2SeqLM, "a translation model, such as Marian") for name in names]
-        self._sampling = settings.decoding == "sampling"
-        self._seed = settings.seed
-        self._how = (
-            {"do_sample": True, "num_beams": 1, "top_k": settings.top_k, "top_p": settings.top_p}
-            if self._sampling
-            else {"do_sample": False, "num_beams": settings.beams}
-        )
-        hashes = " ".join(way.sha256 for way in self._ways)
-        seed = f" seed {settings.seed}" if self._sampling else ""
-        self.identity = f"back-translation {REVISION} {hashes} {sorted(self._how.items())}{seed}"
+        self._settings = settings
+        self._ways = [load_model(name, AutoModelForSeq2SeqLM, WANTED) for name in (pivot.forward, pivot.backward)]
+        used = {"beam": ("beams",), "sampling": ("top_k", "top_p", "seed")}[settings.decoding]
+        how = " ".join(f"{name} {getattr(settings, name)}" for name in ("decoding", *used))
+        self.identity = f"back-translation {REVISION} {' '.join(way.sha256 for way in self._ways)} {how}"
 
     def views(self, texts: Sequence[str]) -> Iterator[str]:
-        """Back-translations. Beams run in several workers; chance has one source a process, so sampling in one."""
-        with quiet():
-            if self._sampling:
-                yield from map(self._sampled, texts)
-                return
-            with pack_workers(self._ways[0].model.device) as executor:
-                yield from executor.map(self._back_and_forth, texts)
-
-    def _sampled(self, text: str) -> str:
-        with torch.random.fork_rng():
-            torch.manual_seed(seed_for(self._seed, text))
-            return self._back_and_forth(text)
+        """Back-translations, by several workers."""
+        with quiet(), pack_workers(self._ways[0].model.device) as executor:
+            yield from executor.map(self._back_and_forth, texts)
 
     def _back_and_forth(self, text: str) -> str:
+        decoding = self._decoding(text)
         for way in self._ways:
-            text = " ".join(map(partial(self._translate, way), pieces(text)))
+            text = " ".join(_translate(way, piece, decoding) for piece in pieces(text))
         return text.strip()
 
-    @torch.inference_mode()
-    def _translate(self, way: ViewModel, text: str) -> str:
-        ids = way.tokenizer(text, return_tensors="pt", truncation=True, max_length=way.longest)["input_ids"]
-        most = min(2 * ids.shape[1] + 20, way.longest)  # a translation without end is cut
-        generate: Any = way.model.generate
-        out = generate(ids.to(way.model.device), max_new_tokens=most, **self._how)
-        return str(way.tokenizer.decode(out[0], skip_special_tokens=True))
+    def _decoding(self, text: str) -> dict[str, Any]:
+        """What `generate` is told for one text."""
+        if self._settings.decoding == "beam":
+            return {"do_sample": False, "num_beams": self._settings.beams}
+        limits: list[LogitsProcessor] = [TopPLogitsWarper(self._settings.top_p)]
+        if self._settings.top_k:
+            limits.insert(0, TopKLogitsWarper(self._settings.top_k))
+        chance = Chance(seed_for(self._settings.seed, text))
+        return {"do_sample": False, "num_beams": 1, "logits_processor": [*limits, chance]}
+
+
+class Chance(LogitsProcessor):
+    """Makes the likeliest word a drawn one: the greatest of logits plus Gumbel noise is a draw from their softmax.
+
+    So each text has its own source of chance. `generate` alone draws from the one source that a process has, which
+    would make a view depend on what was translated before.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._source = torch.Generator().manual_seed(seed)
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        """Scores (1, vocabulary) with noise; what was ruled out stays so."""
+        noise = -torch.empty(scores.shape).exponential_(generator=self._source).log()
+        return scores + noise.to(scores.device)
+
+
+@torch.inference_mode()
+def _translate(way: ViewModel, text: str, decoding: dict[str, Any]) -> str:
+    ids, _ = way.cut(way.tokenizer(text)["input_ids"])
+    most = min(2 * len(ids) + 20, way.longest)  # a translation without end is cut
+    generate: Any = way.model.generate
+    out = generate(torch.tensor([ids], device=way.model.device), max_new_tokens=most, **decoding)
+    return str(way.tokenizer.decode(out[0], skip_special_tokens=True))

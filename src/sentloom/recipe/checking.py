@@ -1,0 +1,170 @@
+"""From plain values to a plan: everything is checked, every fault is noted, every default filled in."""
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from sentloom.methods import METHODS, Options
+from sentloom.recipe.overrides import without
+from sentloom.recipe.places import Faults, Keys, Tree, one_of, show
+from sentloom.recipe.plans import Plan, Stage
+from sentloom.recipe.schema import FOR_ALL_STAGES, Model, StageKeys, Top, validated
+from sentloom.training.settings import Settings
+from sentloom.views.settings import KINDS, BackTranslation, MaskFill, ReadyPairs, ViewSettings
+
+PATH_KEYS = ("base", "data", "on", "sets", "file", "model", "forward", "backward")
+VARIABLE = re.compile(r"\$\{(\w+)\}")
+
+
+@dataclass
+class Check:
+    """Turns one form of a recipe into a plan, and notes every fault on the way."""
+
+    tree: Tree
+    folder: Path
+    faults: Faults
+
+    def plan(self, name: str) -> Plan | None:
+        """The plan; None if there are faults. `name` serves where the recipe gives none."""
+        values = self.tree.value
+        self._variables(values, (), "")
+        top = self._model(Top, without(values, "stages"), (), ["stages", "variants"])
+        common = {key: getattr(top, key) for key in FOR_ALL_STAGES if top and key in values}
+        stages = self._stages(common)
+        if top is None or None in stages:
+            return None
+        return Plan(
+            **{key: getattr(top, key) for key in ("title", "pooling", "max_length", "seeds", "trackers", "published")},
+            name=top.name or name,
+            base=self._located(top.base),
+            stages=tuple(stage for stage in stages if stage),
+            select=top.select and self._placed(top.select, "on", "data"),
+            evaluate=top.evaluate and self._placed(top.evaluate, "sets", "data"),
+        )
+
+    def _stages(self, common: Mapping[str, Any]) -> list[Stage | None]:
+        values = self.tree.value.get("stages")
+        if not isinstance(values, list):
+            found = show(values) if "stages" in self.tree.value else 'no "stages"'
+            self._add(("stages",), found, "a list of stages; an empty one leaves the base as it is")
+            return [None]
+        stages: list[Stage | None] = []
+        names = {show(key) for key in (*Top.model_fields, "stages", "variants")}
+        for at, own in enumerate(values):
+            keys: Keys = ("stages", at)
+            if not isinstance(own, dict):
+                self._add(keys, show(own), "a stage: keys and values, method and data among them")
+                continue
+            name = show(own.get("name"))
+            if name in names:
+                self._add((*keys, "name"), f"the name {name}", "one that no key and no other stage has")
+            names.add(name)
+            stages.append(self._stage(own, keys, common))
+        return stages
+
+    def _stage(self, own: dict[str, Any], keys: Keys, common: Mapping[str, Any]) -> Stage | None:
+        method = METHODS.get(self._choice(own, "method", keys, METHODS) or "")
+        presets = method.PRESETS if method else {"default": {"epochs": 1}}  # whatever ends: other faults are looked for
+        options_class: type[Options] = method.Options if method else Options
+        if method:
+            self._known_keys(own, keys, options_class)
+        preset = self._choice(own, "preset", keys, presets) if method else None
+        values = {**presets[preset or "default"], **common, **own}
+        if isinstance(values.get("data"), str):
+            values["data"] = [values["data"]]
+        named = self._model(StageKeys, _among(values, StageKeys), keys)
+        options = self._model(options_class, _among(values, options_class), keys)
+        settings = self._model(Settings, _among(values, Settings), keys)
+        views = self._views(own.get("views"), (*keys, "views"))
+        if not (method and named and options and settings):
+            return None
+        return Stage(**dict(self._placed(named, "data")), views=views, options=options, settings=settings)
+
+    def _known_keys(self, own: Mapping[str, Any], keys: Keys, options: type[Options]) -> None:
+        known = [*StageKeys.model_fields, "views", *options.model_fields, *Settings.model_fields]
+        for key in own:
+            if key not in known:
+                self._add((*keys, key), f"the key {show(key)}", one_of(key, known))
+
+    def _choice(self, own: Mapping[str, Any], key: str, keys: Keys, known: Iterable[str]) -> str | None:
+        """A text that must be one of the known; None if it is not given or wrong (other types are found elsewhere)."""
+        value = own.get(key)
+        if not isinstance(value, str):
+            return None
+        if value in known:
+            return value
+        self._add((*keys, key), show(value), one_of(value, known))
+        return None
+
+    def _views(self, values: Any, keys: Keys) -> ViewSettings | None:
+        if values is None:
+            return None
+        if not isinstance(values, dict) or not isinstance(values.get("kind"), str):
+            self._add(keys, show(values), f"keys and values, with a kind: {', '.join(KINDS)}")
+            return None
+        kind = self._choice(values, "kind", keys, KINDS)
+        views = self._model(KINDS[kind], values, keys) if kind else None
+        match views:
+            case ReadyPairs():
+                return self._placed(views, "file")
+            case MaskFill():
+                return self._placed(views, "model")
+            case BackTranslation():
+                pivots = tuple(self._placed(pivot, "forward", "backward") for pivot in views.pivots)
+                return views.model_copy(update={"pivots": pivots})
+        return views
+
+    def _model(
+        self, model: type[Model], values: Mapping[str, Any], keys: Keys, more: Sequence[str] = ()
+    ) -> Model | None:
+        made, wrong = validated(model, values, more)
+        for at, found, wanted in wrong:
+            self._add((*keys, *at), found, wanted)
+        return made
+
+    def _variables(self, value: Any, keys: Keys, named: str) -> None:
+        """Note the environment variables that are not set, in whatever stands under a key that may name a path."""
+        if isinstance(value, dict | list):
+            for key, part in value.items() if isinstance(value, dict) else enumerate(value):
+                self._variables(part, (*keys, key), key if isinstance(key, str) else named)
+        elif isinstance(value, str) and named in PATH_KEYS:
+            for name in VARIABLE.findall(value):
+                if not os.environ.get(name):
+                    self._add(keys, f"${{{name}}}, which is not set", f"a value in the environment variable {name}")
+
+    def _placed(self, part: Model, *names: str) -> Model:
+        """A part of the recipe, some of its values located."""
+        found = {}
+        for name in names:
+            value = getattr(part, name)
+            found[name] = (
+                tuple(map(self._located, value)) if isinstance(value, tuple) else value and self._located(value)
+            )
+        return part.model_copy(update=found)
+
+    def _located(self, name: str) -> str:
+        """A path in the recipe's folder, else in the working folder, if it is there; other names as they are."""
+        full = VARIABLE.sub(lambda match: os.environ.get(match[1], ""), name)
+        if full == "embedded":
+            return full
+        places = (folder.absolute() / full for folder in (self.folder, Path()))
+        return next((str(place) for place in places if _exists(place)), full)
+
+    def _add(self, keys: Keys, found: str, wanted: str) -> None:
+        self.faults.add(self.tree.spot(keys), found, wanted)
+
+
+def _among(values: Mapping[str, Any], model: type[BaseModel]) -> dict[str, Any]:
+    return {key: values[key] for key in model.model_fields if key in values}
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # a name that no file can have
+        return False

@@ -1,0 +1,247 @@
+"""YAML to plain values, each with the place where it was written; faults, each said once and all together."""
+
+import difflib
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+import yaml
+
+from sentloom.errors import Problem, RecipeError
+
+MOST_BYTES = 1_000_000
+DEEPEST = 12  # levels of a file
+LONGEST_INT = 18  # digits: what fits 64 bits; longer ones stay text, which no number takes
+SHOWN_CHARACTERS = 80
+SHOWN_NAMES = 8
+
+Keys = tuple[str | int, ...]
+
+
+class Spot(NamedTuple):
+    """Where a value was written: a file with line and key, or the command line."""
+
+    file: str
+    place: str
+
+
+class Faults:
+    """What was found wrong so far; a fault of the common part shows up in every variant and is kept once."""
+
+    def __init__(self) -> None:
+        self.problems: dict[Problem, None] = {}
+
+    def add(self, spot: Spot, found: str, wanted: str) -> None:
+        """Note a fault."""
+        self.problems[Problem(*spot, found, wanted)] = None
+
+    def stop(self) -> None:
+        """Raise them all, those of the file first, in the order of its lines."""
+        if self.problems:
+            raise RecipeError(sorted(self.problems, key=_line))
+
+    def refuse(self, spot: Spot, found: str, wanted: str) -> NoReturn:
+        """For a fault behind which nothing can be read."""
+        self.add(spot, found, wanted)
+        raise RecipeError(sorted(self.problems, key=_line))
+
+
+def _line(problem: Problem) -> float:
+    number = re.match(r"line (\d+)", problem.place)
+    return math.inf if problem.file.startswith("--set") else int(number[1]) if number else 0
+
+
+def show(value: object) -> str:
+    """A value as YAML has it, cut if it is long."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}..."
+
+
+def one_of(name: str, known: Iterable[str]) -> str:
+    """The known names if they are few, and the one that is nearest to what was written."""
+    names = {re.sub(r"[\W_]+", "", one).casefold(): one for one in known}
+    near = difflib.get_close_matches(re.sub(r"[\W_]+", "", name).casefold(), names, n=1, cutoff=0.6)
+    hint = f'did you mean "{names[near[0]]}"?' if near else ""
+    if near and len(names) > SHOWN_NAMES:
+        return f"a known name: {hint}"
+    return f"one of {', '.join(names.values())}" + (f": {hint}" if hint else "")
+
+
+class _Loader(yaml.SafeLoader):
+    """Composes nodes only: nothing is built from a tag, and nothing is repeated by an alias."""
+
+    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 - yaml's own form
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        event: yaml.Event = self.peek_event()  # type: ignore[no-untyped-call]
+        tag = getattr(event, "tag", None)
+        if isinstance(event, yaml.AliasEvent) or tag is not None:
+            what = f"the tag {tag}" if tag else "an alias"
+            raise yaml.MarkedYAMLError(problem=what, problem_mark=event.start_mark)  # type: ignore[arg-type]
+        return super().compose_node(parent, index)
+
+
+class Dumper(yaml.SafeDumper):
+    """Quotes what `_Loader` would not take for text."""
+
+    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Write everything out."""
+        return True
+
+
+# YAML 1.2: `on` and `no` are text, 5e-5 is a number, a date is text.
+for _kind, _form, _starts in (
+    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
+    ("int", r"[-+]?[0-9]+", list("-+0123456789")),
+    ("float", r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", list("-+.0123456789")),
+):
+    for _class in (_Loader,):
+        _class.add_implicit_resolver(f"tag:yaml.org,2002:{_kind}", re.compile(f"^(?:{_form})$"), _starts)
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Plain values, and where each was written."""
+
+    value: Any
+    spots: Mapping[Keys, Spot]
+
+    def spot(self, keys: Keys) -> Spot:
+        """The place of a value, else of the nearest one around it."""
+        return next(self.spots[keys[:n]] for n in range(len(keys), -1, -1) if keys[:n] in self.spots)
+
+    def below(self, keys: Keys) -> "Tree":
+        """A part as a tree of its own."""
+        value = self.value
+        for key in keys:
+            value = value[key]
+        under = {spot[len(keys) :]: place for spot, place in self.spots.items() if spot[: len(keys)] == keys}
+        return Tree(value, {(): self.spot(keys)} | under)
+
+    def put(self, keys: Keys, other: "Tree") -> "Tree":
+        """With another part at these keys; a KeyError if something that has no keys stands in the way."""
+        value = _replaced(self.value, keys, other.value)
+        spots = {keys[:n]: other.spots[()] for n in range(len(keys))}
+        spots |= {spot: place for spot, place in self.spots.items() if spot[: len(keys)] != keys}
+        return Tree(value, spots | {keys + spot: place for spot, place in other.spots.items()})
+
+
+def _replaced(value: Any, keys: Keys, new: Any) -> Any:
+    if not keys:
+        return new
+    key, *rest = keys
+    if isinstance(key, int):
+        return [*value[:key], _replaced(value[key], tuple(rest), new), *value[key + 1 :]]
+    if not isinstance(value, dict | None):
+        raise KeyError(key)
+    return {**(value or {}), key: _replaced((value or {}).get(key), tuple(rest), new)}
+
+
+@dataclass
+class _Reading:
+    """From nodes to plain values: texts, numbers, lists, and mappings whose keys are texts."""
+
+    file: str
+    faults: Faults
+    spots: dict[Keys, Spot] = field(default_factory=dict)
+
+    def value(self, node: yaml.Node, keys: Keys, shown: str, line: int) -> Any:
+        place = f"line {line}, {shown}" if shown else f"line {line}"
+        spot = self.spots[keys] = Spot(self.file, place)
+        if len(keys) > DEEPEST:
+            self.faults.add(spot, "more levels", f"at most {DEEPEST} levels")
+            return None
+        if isinstance(node, yaml.MappingNode):
+            return self.mapping(node, keys, shown)
+        if isinstance(node, yaml.SequenceNode):
+            return [
+                self.value(item, (*keys, at), _joined(shown, _item_name(item, at)), item.start_mark.line + 1)
+                for at, item in enumerate(node.value)
+            ]
+        return self.scalar(node, spot)
+
+    def mapping(self, node: yaml.MappingNode, keys: Keys, shown: str) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        first: dict[str, int] = {}
+        for key, item in node.value:
+            line = key.start_mark.line + 1
+            if not isinstance(key, yaml.ScalarNode):
+                self.faults.add(Spot(self.file, f"line {line}"), "a key that is no text", "a text as key")
+                continue
+            name = self.text(key.value, Spot(self.file, f"line {line}"))
+            if name in values:
+                spot = Spot(self.file, f"line {line}, {_joined(shown, name)}")
+                self.faults.add(spot, f"the key {show(name)} again (first on line {first[name]})", "each key once")
+                continue
+            first[name] = line
+            values[name] = self.value(item, (*keys, name), _joined(shown, name), line)
+        return values
+
+    def scalar(self, node: yaml.Node, spot: Spot) -> Any:
+        kind, text = node.tag.rpartition(":")[2], str(node.value)
+        if kind == "null":
+            return None
+        if kind == "bool":
+            return text.casefold() == "true"
+        if kind == "int" and len(text) <= LONGEST_INT:
+            return int(text)
+        if kind == "float" and math.isfinite(float(text)):
+            return float(text)
+        return self.text(text, spot)
+
+    def text(self, text: str, spot: Spot) -> str:
+        clean = re.sub("[\0\ud800-\udfff]", "", text)
+        if clean != text:
+            self.faults.add(spot, "NUL or half of a surrogate pair", "text that UTF-8 can hold")
+        return clean
+
+
+def _joined(shown: str, name: str) -> str:
+    return f"{shown}.{name}" if shown else name
+
+
+def _item_name(node: yaml.Node, at: int) -> str:
+    """How a list's item is called in messages: a stage by its name or method, others by number from 1."""
+    if isinstance(node, yaml.MappingNode):
+        named = {key.value: item.value for key, item in node.value if isinstance(item, yaml.ScalarNode)}
+        return str(named.get("name") or named.get("method") or at + 1)
+    return str(at + 1)
+
+
+def read_file(path: Path, faults: Faults) -> Tree:
+    """The values of a YAML file."""
+    whole = Spot(str(path), "")
+    try:
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+        text = content.decode("utf-8-sig") if len(content) <= MOST_BYTES else None
+    except UnicodeDecodeError as error:
+        faults.refuse(whole, f"bytes that are not UTF-8, from byte {error.start + 1} on", "a YAML file in UTF-8")
+    except (OSError, ValueError) as error:
+        faults.refuse(whole, f"no file that can be read ({error})", "a YAML file")
+    if text is None:
+        faults.refuse(whole, "more than 1 MB", "a recipe, which is small")
+    return parse(text, str(path), faults)
+
+
+def parse(text: str, file: str, faults: Faults) -> Tree:
+    """The values of a YAML text; a RecipeError if it is none."""
+    reading = _Reading(file, faults)
+    try:
+        node = yaml.compose(text, Loader=_Loader)
+        value = None if node is None else reading.value(node, (), "", 1)
+        return Tree(value, {**reading.spots, (): Spot(file, "")})
+    except yaml.MarkedYAMLError as error:
+        line = f"line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        faults.refuse(Spot(file, line), " ".join(filter(None, [error.context, error.problem])), "plain YAML")
+    except yaml.YAMLError as error:
+        faults.refuse(Spot(file, ""), str(error).splitlines()[0], "plain YAML")
+    except RecursionError:
+        faults.refuse(Spot(file, ""), "more levels than can be read", f"at most {DEEPEST} levels")

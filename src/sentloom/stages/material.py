@@ -1,0 +1,61 @@
+"""The data of a stage: read, joined, given views, and brought to a shape that the method takes."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from sentloom.data.dataset import Dataset
+from sentloom.data.joining import join
+from sentloom.data.leaks import find_leaks
+from sentloom.data.opening import open_data
+from sentloom.data.shapes import Shape
+from sentloom.errors import InputError
+from sentloom.methods import METHODS
+from sentloom.recipe import Stage
+from sentloom.stages.judges import Judge
+from sentloom.views.pairs import make_pairs
+from sentloom.views.sentences import distinct_sentences
+
+
+def read_data(stage: Stage) -> Dataset:
+    """A stage's files as one data set, before any view is made."""
+    parts = [open_data(name, shape=stage.shape, columns=stage.columns) for name in stage.data]
+    shapes = {part.shape for part in parts}
+    return join(parts if len(shapes) == 1 else [texts_of(part) for part in parts])
+
+
+def fitting(stage: Stage, data: Dataset, cache: Path) -> Dataset:
+    """The data as the method takes it: with views, as it is, or as the distinct sentences of all its columns."""
+    shapes = METHODS[stage.method].SHAPES
+    if stage.views is not None:
+        return make_pairs(data, stage.views, cache=cache)
+    if data.shape in shapes and data.shape is not Shape.TEXTS:
+        return data
+    if Shape.TEXTS in shapes:
+        return texts_of(data)
+    raise InputError(
+        f"stage {stage.name}",
+        f"data of the shape {data.shape}",
+        f"{stage.method} learns from {' or '.join(shapes)}",
+        "give such a file, or let `views` make pairs",
+    )
+
+
+def texts_of(data: Dataset) -> Dataset:
+    """Every distinct sentence of all text columns: a repeated one would stand among its own negatives."""
+    return data.derive(distinct_sentences(data), "distinct sentences", Shape.TEXTS)
+
+
+def refuse_leaks(stage: Stage, data: Dataset, judges: Sequence[Judge]) -> int:
+    """How many sentences of the sets to be scored on stand in the training data; none may, unless the stage says so."""
+    if not judges:
+        return 0
+    leaks = find_leaks(data, [judge.data for judge in judges])
+    if leaks.leaked_sentences and not stage.transductive:
+        one = leaks.kept[0]
+        raise InputError(
+            f"stage {stage.name}, {one.training}",
+            f"{one.text!r} of {one.evaluation}, and {leaks.leaked_sentences - 1:,} more sentences that are scored on",
+            "training data without them",
+            "take them out (sentloom check --against shows them), or say transductive: true; reports then tell it",
+        )
+    return leaks.leaked_sentences

@@ -1,0 +1,76 @@
+"""What a plan would do, and how long it may take, before anything is trained."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from accelerate import Accelerator
+
+from sentloom.data.batches import Batches
+from sentloom.data.dataset import Dataset
+from sentloom.data.shapes import Shape
+from sentloom.recipe import Plan, Stage
+from sentloom.stages.judges import judge
+from sentloom.stages.material import fitting, read_data, refuse_leaks, texts_of
+from sentloom.stages.running import build_method
+from sentloom.training.gradients import add_gradients
+from sentloom.training.optimizers import build_optimizer
+
+TIMED = 3  # steps that are run to know the rate
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """One stage under one seed. Time is measured on a few steps here and now; scoring is not in it."""
+
+    stage: str
+    method: str
+    rows: int
+    shape: Shape
+    views: int  # sentences that views will be made of, if they are not at hand
+    batch: int
+    steps: int
+    seconds: float
+    leaked: int
+
+
+def forecast(plan: Plan, folder: Path, accelerator: Accelerator) -> list[Forecast]:
+    """Read all data, look for leaks, build every method, and time some of its steps."""
+    names = [(name, plan.evaluate.data) for name in plan.evaluate.sets] if plan.evaluate else []
+    names += [(plan.select.on, plan.select.data)] if plan.select else []
+    judges = [judge(*name) for name in names]
+    found = []
+    for stage in plan.stages:
+        data = read_data(stage)
+        # Making views may take an hour: the sentences themselves stand for them.
+        like = texts_of(data) if stage.views else fitting(stage, data, folder)
+        leaked = refuse_leaks(stage, like, judges)
+        found.append(_stage(plan, stage, like, leaked, accelerator))
+    return found
+
+
+def _stage(plan: Plan, stage: Stage, data: Dataset, leaked: int, accelerator: Accelerator) -> Forecast:
+    method = build_method(stage, data, plan.base, plan.seeds[0]).train()
+    optimizer = build_optimizer(method, stage.settings)
+    batches = Batches(data, stage.settings.batch, plan.seeds[0])
+    took = []
+    for step in range(TIMED):
+        start = time.perf_counter()
+        for part in range(stage.settings.accumulate):
+            batch = batches.batch(step * stage.settings.accumulate + part)
+            add_gradients(method, batch, accelerator, stage.settings.chunk)
+        optimizer.step()
+        took.append(time.perf_counter() - start)
+    steps = stage.settings.total_steps(batches.an_epoch)
+    return Forecast(
+        stage=stage.name,
+        method=stage.method,
+        rows=len(data),
+        shape=Shape.PAIRS if stage.views else data.shape,
+        views=len(data) if stage.views else 0,
+        batch=stage.settings.batch * stage.settings.accumulate,
+        steps=steps,
+        seconds=steps * median(took),
+        leaked=leaked,
+    )

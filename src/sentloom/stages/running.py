@@ -1,0 +1,214 @@
+"""Run a plan: every stage in order, for every seed; then score what came out, beside what went in.
+
+    DIR/stages/sg-1f0c.../model/         what a stage gave: a sentence-transformers folder
+                         /log.jsonl      its journal
+                         /result.json    what went in, how it went
+                         /checkpoints/   only while it runs
+    DIR/scores/                          scores by the model's fingerprint and the set's hash
+    DIR/views/                           views by maker and text
+
+A stage's folder carries a hash of all that went into it. Whatever is complete is used as it is.
+"""
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+from accelerate import Accelerator
+
+from sentloom.data.dataset import Dataset
+from sentloom.data.shapes import Shape
+from sentloom.encoder import Encoder
+from sentloom.errors import InputError, MissingPart, ModelError
+from sentloom.files import new_file, new_folder
+from sentloom.methods import METHODS, Method
+from sentloom.recipe import Plan, Stage
+from sentloom.stages.judges import Judge, judge
+from sentloom.stages.keys import content_key, stage_key
+from sentloom.stages.material import fitting, read_data, refuse_leaks
+from sentloom.training import Selection, train
+
+
+@dataclass(frozen=True)
+class Result:
+    """One plan under one seed: the model's folder (None: the base itself), scores before and after by set."""
+
+    plan: str
+    seed: int
+    model: Path | None
+    before: dict[str, float]
+    after: dict[str, float]
+    stages: tuple[dict[str, Any], ...]
+
+    @property
+    def transductive(self) -> bool:
+        """Whether sentences that are scored on were trained on."""
+        return any(stage["leaked"] for stage in self.stages)
+
+
+def run(plan: Plan, folder: Path, accelerator: Accelerator, tell: Callable[[str], None]) -> list[Result]:
+    """Run a plan for all its seeds; a seed that has no stage to differ in is run once."""
+    runner = Runner(plan, folder, accelerator, tell)
+    return [runner.run(seed) for seed in (plan.seeds if plan.stages else plan.seeds[:1])]
+
+
+@dataclass
+class Runner:
+    """The parts of a plan that all its seeds share, each made when first needed."""
+
+    plan: Plan
+    folder: Path
+    accelerator: Accelerator
+    tell: Callable[[str], None]
+
+    @cached_property
+    def judges(self) -> list[Judge]:
+        """The sets that results are scored on."""
+        evaluate = self.plan.evaluate
+        return [judge(name, evaluate.data) for name in evaluate.sets] if evaluate else []
+
+    @cached_property
+    def selecting(self) -> Judge | None:
+        """The set that the best step is chosen on."""
+        select = self.plan.select
+        return judge(select.on, select.data) if select else None
+
+    @cached_property
+    def materials(self) -> list[tuple[Dataset, int]]:
+        """The data of every stage, and how many sentences of the judges stand in it."""
+        every = [*self.judges, *([self.selecting] if self.selecting else [])]
+        found = []
+        for stage in self.plan.stages:
+            data = fitting(stage, read_data(stage), self.folder / "views")
+            found.append((data, refuse_leaks(stage, data, every)))
+        return found
+
+    @cached_property
+    def base_fingerprint(self) -> str:
+        """Of the encoder that the first stage gets; the base as it is where there is no stage."""
+        return self._base().fingerprint()
+
+    def run(self, seed: int) -> Result:
+        """All stages, then the scores."""
+        source, fingerprint, records = self.plan.base, self.base_fingerprint, []
+        for stage, (data, leaked) in zip(self.plan.stages, self.materials, strict=True):
+            record, place = self._stage(stage, data, leaked, source, fingerprint, seed)
+            source, fingerprint = str(place / "model"), record["fingerprint"]
+            records.append(record)
+        before = self._scores(self.base_fingerprint, self._base)
+        after = self._scores(fingerprint, lambda: Encoder.load(source)) if records else before
+        return Result(self.plan.name, seed, Path(source) if records else None, before, after, tuple(records))
+
+    def _base(self) -> Encoder:
+        first = self.plan.stages[0] if self.plan.stages else self.plan
+        return Encoder.load(self.plan.base, pooling=first.pooling, max_length=first.max_length)
+
+    def _stage(
+        self, stage: Stage, data: Dataset, leaked: int, source: str, fingerprint: str, seed: int
+    ) -> tuple[dict[str, Any], Path]:
+        machine = f"{self.accelerator.mixed_precision} {self.accelerator.num_processes}"
+        key = stage_key(stage, data, fingerprint, seed, self.plan.select, self.selecting, machine)
+        place = self.folder / "stages" / f"{stage.name}-{key}"
+        result = place / "result.json"
+        if result.is_file() and (place / "model").is_dir():
+            return json.loads(result.read_text("utf-8")), place
+        record = self._train(stage, data, source, seed, place)
+        if self.accelerator.is_main_process:
+            about = {"stage": stage.name, "method": stage.method, "seed": seed, "key": key, "input": fingerprint}
+            facts = {"rows": len(data), "sha256": data.sha256, "skipped": dict(data.skipped)}
+            record = {**about, **record, "data": facts, "leaked": leaked}
+            with new_file(result) as part:
+                part.write_text(json.dumps(record, indent=1), "utf-8")
+            shutil.rmtree(place / "checkpoints", ignore_errors=True)
+        self.accelerator.wait_for_everyone()
+        return json.loads(result.read_text("utf-8")), place
+
+    def _train(self, stage: Stage, data: Dataset, source: str, seed: int, place: Path) -> dict[str, Any]:
+        """Train one stage and save its encoder."""
+        place.mkdir(parents=True, exist_ok=True)
+        method = build_method(stage, data, source, seed)
+        select = self.plan.select
+        selection = None
+        if select and self.selecting:
+            score = self.selecting.score
+            selection = Selection(score, select.every, select.patience, select.endurance, select.keep)
+        self._start_trackers(stage, place)
+        outcome = train(
+            method,
+            data,
+            stage.settings,
+            seed=seed,
+            folder=place,
+            accelerator=self.accelerator,
+            selection=selection,
+            title=f"{self.plan.name} {stage.name} seed {seed}",
+            tell=lambda text: self.tell(f"{stage.name}, seed {seed}: {text}"),
+        )
+        encoder = method.finished().to("cpu")
+        if self.accelerator.is_main_process:
+            encoder.save(place / "model")
+        return {"outcome": asdict(outcome), "fingerprint": encoder.fingerprint()}
+
+    def _scores(self, fingerprint: str, load: Callable[[], Encoder]) -> dict[str, float]:
+        """Scores by set; what was scored before is not scored again."""
+        scores: dict[str, float] = {}
+        encoder: Encoder | None = None
+        for one in self.judges:
+            key = content_key(model=fingerprint, set=one.data.sha256, metric=one.metric)
+            path = self.folder / "scores" / f"{key}.json"
+            if not path.is_file() and self.accelerator.is_main_process:
+                encoder = encoder or load()
+                with new_file(path) as part:
+                    facts = {"set": one.name, "metric": one.metric, "model": fingerprint}
+                    part.write_text(json.dumps({**facts, "score": one.score(encoder)}), "utf-8")
+            self.accelerator.wait_for_everyone()
+            scores[one.name] = json.loads(path.read_text("utf-8"))["score"]
+        return scores
+
+    def _start_trackers(self, stage: Stage, place: Path) -> None:
+        if self.plan.trackers:
+            config = {"method": stage.method, **stage.options.model_dump(), **stage.settings.model_dump()}
+            plain = {name: value if isinstance(value, int | float) else str(value) for name, value in config.items()}
+            self.accelerator.init_trackers(place.name, config=plain)
+
+
+def build_method(stage: Stage, data: Dataset, source: str, seed: int) -> Method:
+    """The method over its input encoder, with what it starts from at random drawn from the seed."""
+    kind = METHODS[stage.method]
+    encoder = Encoder.load(source, pooling=stage.pooling, max_length=stage.max_length)
+    if stage.settings.dropout is not None:
+        encoder.backbone.dropout = stage.settings.dropout
+    by_dropout = kind.NEEDS_DROPOUT or (kind.SHAPES[0] is Shape.PAIRS and data.shape is Shape.TEXTS)
+    if by_dropout and encoder.backbone.dropout == 0:
+        raise InputError(
+            f"stage {stage.name}",
+            f"{source}, a backbone without dropout",
+            f"dropout: {stage.method} takes two views of a sentence from it, which would be identical",
+            "set dropout: 0.1 in the stage",
+        )
+    if stage.settings.freeze_layers is not None:
+        encoder.backbone.freeze(stage.settings.freeze_layers)
+    torch.manual_seed(seed)
+    return kind(encoder, stage.options)
+
+
+def copy_model(model: Path, target: Path) -> None:
+    """Put a stage's model where the user looks for it; nothing but a model is replaced."""
+    if target.exists() and not (target / "config.json").is_file():
+        raise ModelError(str(target), "something that is no model", "a free name", "move it, or choose another folder")
+    with new_folder(target) as part:
+        shutil.copytree(model, part, dirs_exist_ok=True)
+
+
+def start_accelerator(trackers: tuple[str, ...], folder: Path) -> Accelerator:
+    """Processes, devices and precision as `accelerate launch` or torchrun set them; trackers as the recipe says."""
+    try:
+        return Accelerator(log_with=list(trackers) or None, project_dir=str(folder))
+    except (ImportError, ValueError) as error:
+        packages = " ".join(trackers)
+        raise MissingPart("trackers", str(error), f"the packages {packages}", f"pip install {packages}") from error

@@ -1,0 +1,134 @@
+"""Checkpoints: the whole changing state of a run, atomic and hashed.
+
+    checkpoints/step-00000120/state.safetensors      what changes in the method: weights, heads, moving average, queue
+                             /optimizer.safetensors  what the optimiser remembers
+                             /checkpoint.json        step, scores, hashes of all files, written last
+    checkpoints/best-00000100.safetensors            the best encoder so far, which the newer checkpoints name
+
+A folder is written beside its place and renamed when complete; the two newest are kept. What does not verify is
+passed over for the one before it.
+"""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from sentloom.files import new_file, new_folder, sha256
+from sentloom.methods import Method
+
+STATE, OPTIMIZER, FACTS = "state.safetensors", "optimizer.safetensors", "checkpoint.json"
+KEPT = 2
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What a run needs to go on. `facts` are plain values: the step, the scores so far, the optimiser's numbers."""
+
+    state: dict[str, Tensor]
+    optimizer: dict[str, Tensor]
+    facts: dict[str, Any]
+
+
+def changing_state(method: Method) -> dict[str, Tensor]:
+    """Parameters and buffers by name, each once, without the frozen parts."""
+    frozen = tuple(f"{part}." for part in method.FROZEN)
+    named = [*method.named_parameters(), *method.named_buffers()]
+    return {name: tensor.detach() for name, tensor in named if not name.startswith(frozen)}
+
+
+def frozen_hash(method: Method) -> str:
+    """A hash of the frozen parts, which no checkpoint holds."""
+    digest = hashlib.sha256()
+    for part in method.FROZEN:
+        for name, tensor in method.get_submodule(part).state_dict().items():
+            digest.update(name.encode())
+            digest.update(tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy())
+    return digest.hexdigest()
+
+
+def load_changing_state(method: Method, state: Mapping[str, Tensor]) -> None:
+    """Put back what `changing_state` gave, in place: shared and tied tensors stay so."""
+    here = changing_state(method)
+    assert here.keys() == state.keys(), sorted(here.keys() ^ state.keys())
+    for name, tensor in here.items():
+        tensor.copy_(state[name])
+
+
+def write_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
+    """Write one, then remove those that are no longer needed."""
+    step = int(checkpoint.facts["step"])
+    with new_folder(_place(folder, step)) as part:
+        _save(checkpoint.state, part / STATE)
+        _save(checkpoint.optimizer, part / OPTIMIZER)
+        hashes = {name: sha256(part / name) for name in (STATE, OPTIMIZER)}
+        facts = json.dumps({**checkpoint.facts, "sha256": hashes}, indent=1)
+        (part / FACTS).write_text(facts, "utf-8")
+    _tidy(folder)
+
+
+def write_best(folder: Path, step: int, state: Mapping[str, Tensor]) -> dict[str, str]:
+    """Keep the best encoder; returns what a checkpoint must say of it."""
+    target = folder / f"best-{step:08d}.safetensors"
+    with new_file(target) as part:
+        _save(state, part)
+    return {"file": target.name, "sha256": sha256(target)}
+
+
+def read_best(folder: Path, best: Mapping[str, str]) -> dict[str, Tensor]:
+    """The weights that `write_best` kept."""
+    state: dict[str, Tensor] = load_file(folder / best["file"])
+    return state
+
+
+def newest_checkpoint(folder: Path, tell: Callable[[str], None]) -> Checkpoint | None:
+    """The newest that verifies; of a damaged one the user is told."""
+    for place in sorted(folder.glob("step-*"), reverse=True):
+        try:
+            return _read(folder, place)
+        except (OSError, ValueError, KeyError, SafetensorError) as error:
+            tell(f"{place.name} is damaged ({error}): going back to the checkpoint before it")
+    return None
+
+
+def _read(folder: Path, place: Path) -> Checkpoint:
+    facts = json.loads((place / FACTS).read_text("utf-8"))
+    best = facts.get("best")
+    files = {place / name: digest for name, digest in facts["sha256"].items()}
+    if best:
+        files[folder / best["kept"]["file"]] = best["kept"]["sha256"]
+    for path, digest in files.items():
+        if sha256(path) != digest:
+            raise ValueError(f"{path.name} is not what was written")
+    return Checkpoint(load_file(place / STATE), load_file(place / OPTIMIZER), facts)
+
+
+def _place(folder: Path, step: int) -> Path:
+    return folder / f"step-{step:08d}"
+
+
+def _save(tensors: Mapping[str, Tensor], path: Path) -> None:
+    """Write tensors: the format wants each one whole and by itself."""
+    save_file({name: tensor.contiguous().cpu() for name, tensor in tensors.items()}, path)
+
+
+def _tidy(folder: Path) -> None:
+    """Remove all but the newest checkpoints, bests that none of them names, and what a kill left half-written."""
+    places = sorted(folder.glob("step-*"), reverse=True)
+    named = set()
+    for place in places[:KEPT]:
+        best = json.loads((place / FACTS).read_text("utf-8")).get("best")
+        named |= {best["kept"]["file"]} if best else set()
+    for path in [*places[KEPT:], *folder.glob(".step-*")]:
+        shutil.rmtree(path, ignore_errors=True)
+    for path in [*folder.glob("best-*"), *folder.glob(".best-*")]:
+        if path.name not in named:
+            path.unlink(missing_ok=True)

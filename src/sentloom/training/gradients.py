@@ -1,0 +1,112 @@
+"""One step's gradient, in constant memory and over several processes.
+
+Every process embeds its own share of the batch, a chunk at a time. The vectors of all processes are then one set of
+leaves, on which each process computes the same loss; the gradient of its own leaves flows back through the chunks.
+Where there are several chunks, they are first embedded without a graph and now once more with one, under the same
+random numbers: the gradient cache (Gao et al., 2021), with one path for a single chunk and for many.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from accelerate import Accelerator
+from torch import Tensor
+
+from sentloom.data.batches import Batch
+from sentloom.errors import InputError
+from sentloom.methods import Embeddings, Method, TokenMethod
+from sentloom.training.optimizers import learning
+
+
+def add_gradients(
+    method: Method, batch: Batch, accelerator: Accelerator, chunk: int | None = None, factor: float = 1.0
+) -> float:
+    """Add `factor` times the gradient of a batch's loss to this process's parameters; return the loss."""
+    share = own_share(batch, accelerator.process_index, accelerator.num_processes)
+    chunks = [share.part(start, start + (chunk or len(share))) for start in range(0, len(share), chunk or len(share))]
+    runs = [_seeded(batch, accelerator.process_index, number) for number in range(len(chunks))]
+    if isinstance(method, TokenMethod):
+        return _add_token_gradients(method, batch, chunks, runs, accelerator, factor)
+    cached = len(chunks) > 1
+    parts = []
+    for one, seed in zip(chunks, runs, strict=True):
+        seed()
+        with torch.set_grad_enabled(not cached):
+            parts.append(_embed(method, one, accelerator))
+    own = {name: torch.cat([part[name].detach() for part in parts]) for name in parts[0]}
+    leaves = {name: accelerator.gather(vectors).requires_grad_() for name, vectors in own.items()}
+    _seeded(batch, -1, 0)()  # the loss is the same in every process
+    loss = method.loss(leaves, batch)  # in full precision
+    (loss * factor).backward()
+    first = accelerator.process_index * len(share)
+    # Each process sends back its own rows alone, and the processes' gradients are averaged: hence the factor.
+    back = {
+        name: leaf.grad[first : first + len(share)] * accelerator.num_processes
+        for name, leaf in leaves.items()
+        if leaf.grad is not None
+    }
+    for number, (one, seed) in enumerate(zip(chunks, runs, strict=True)):
+        if cached:
+            seed()
+        vectors = _embed(method, one, accelerator) if cached else parts[number]
+        start = int(one.places[0]) - int(share.places[0])
+        _flow_back(vectors, {name: grad[start : start + len(one)] for name, grad in back.items()})
+    return float(loss.detach())
+
+
+def average_gradients(method: Method, accelerator: Accelerator) -> None:
+    """The mean over the processes, in one exchange."""
+    if accelerator.num_processes == 1:
+        return
+    parameters = list(learning(method).values())
+    grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
+    flat = accelerator.reduce(torch.cat([grad.flatten() for grad in grads]), reduction="mean")
+    for parameter, grad in zip(parameters, flat.split([p.numel() for p in parameters]), strict=True):
+        parameter.grad = grad.view_as(parameter)
+
+
+def own_share(batch: Batch, process: int, processes: int) -> Batch:
+    """The rows that a process embeds."""
+    if len(batch) % processes:
+        found, wanted = f"a batch of {len(batch)} rows", f"a multiple of the {processes} processes"
+        raise InputError("batch", found, wanted, "change the batch size")
+    size = len(batch) // processes
+    return batch.part(process * size, (process + 1) * size)
+
+
+def _embed(method: Method, chunk: Batch, accelerator: Accelerator) -> Embeddings:
+    with accelerator.autocast():
+        return {name: vectors.float() for name, vectors in method.embed(chunk).items()}
+
+
+def _flow_back(vectors: Embeddings, grads: dict[str, Tensor]) -> None:
+    """From the gradients of vectors to those of parameters; vectors of frozen parts have no graph."""
+    names = [name for name in grads if vectors[name].requires_grad]
+    torch.autograd.backward([vectors[name] for name in names], [grads[name] for name in names])
+
+
+def _add_token_gradients(
+    method: TokenMethod,
+    batch: Batch,
+    chunks: list[Batch],
+    runs: list[Callable[[], object]],
+    accelerator: Accelerator,
+    factor: float,
+) -> float:
+    """Plain accumulation: a sum over tokens needs no cache."""
+    weight = method.weight(batch)
+    total = torch.zeros((), device=accelerator.device)
+    for one, seed in zip(chunks, runs, strict=True):
+        seed()
+        with accelerator.autocast():
+            loss = method.summed_loss(one) / weight
+        (loss * factor * accelerator.num_processes).backward()
+        total += loss.detach()
+    return float(accelerator.reduce(total, reduction="sum"))
+
+
+def _seeded(batch: Batch, process: int, chunk: int) -> Callable[[], object]:
+    """A function that sets torch's generators to what belongs to this chunk of this step, now and in the replay."""
+    state = np.random.SeedSequence([*batch.key, process + 1, chunk]).generate_state(1, np.uint64)
+    return lambda: torch.manual_seed(int(state[0]))

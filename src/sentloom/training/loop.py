@@ -1,0 +1,333 @@
+"""The loop: one for every method, on one process or many. Read it from `train` down.
+
+Everything random in a step comes from (seed, step), so that a run that was killed and goes on from a checkpoint ends
+bit-identical to one that was not, on the same machine with the same number of threads.
+"""
+
+import json
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from accelerate import Accelerator
+from accelerate.utils import broadcast_object_list
+
+from sentloom.data.batches import Batch, Batches
+from sentloom.data.dataset import Dataset
+from sentloom.data.shapes import text_columns
+from sentloom.encoder import Encoder
+from sentloom.errors import InputError, TrainingStopped
+from sentloom.files import new_file
+from sentloom.methods import Method
+from sentloom.progress import progress
+from sentloom.training.checkpoints import (
+    Checkpoint,
+    changing_state,
+    frozen_hash,
+    load_changing_state,
+    newest_checkpoint,
+    read_best,
+    write_best,
+    write_checkpoint,
+)
+from sentloom.training.gradients import add_gradients, average_gradients
+from sentloom.training.health import Gauges, alarms, gauge
+from sentloom.training.interrupts import stop_asked
+from sentloom.training.journal import Journal
+from sentloom.training.optimizers import (
+    build_optimizer,
+    gradient_norm,
+    learning,
+    load_optimizer_state,
+    optimizer_state,
+    set_rate,
+)
+from sentloom.training.schedules import rate
+from sentloom.training.settings import Settings
+
+SAMPLE = 128  # distinct sentences on which the gauges are taken
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Score the encoder every so many steps (higher is better), keep the best, and perhaps stop early."""
+
+    score: Callable[[Encoder], float]
+    every: int
+    patience: int | None = None  # stop after as many scores in a row without a new best
+    endurance: int | None = None  # stop after as many scores below the one before, over the whole run
+    keep: Literal["best", "last"] = "best"
+
+
+@dataclass
+class Progress:
+    """What a run has come to, apart from tensors: all of it goes into checkpoints."""
+
+    step: int = 0
+    seconds: float = 0.0
+    window: list[float] = field(default_factory=list)  # losses since the last line of the journal
+    scores: list[tuple[int, float]] = field(default_factory=list)  # (step, score); step 0 is the untrained encoder
+    best: dict[str, Any] | None = None  # step, score, and the file that is kept
+    masked: int = 0  # pairs of rows with an equal text that were not used as negatives
+    start: dict[str, float] | None = None  # the gauges of the untrained encoder
+    alarms: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended."""
+
+    steps: int
+    planned: int
+    seconds: float
+    start_score: float | None
+    best_step: int | None
+    best_score: float | None
+    masked: int
+    alarms: tuple[str, ...]
+    resumed_at: int
+
+
+def train(
+    method: Method,
+    data: Dataset,
+    settings: Settings,
+    *,
+    seed: int,
+    folder: Path,
+    accelerator: Accelerator | None = None,
+    selection: Selection | None = None,
+    title: str = "training",
+    tell: Callable[[str], None] = lambda text: None,
+) -> Outcome:
+    """Train a method on data; its encoder is then the best that was seen, or the last where nothing selects.
+
+    `folder` takes checkpoints and the journal. Called again with the same arguments, it goes on from the newest
+    checkpoint. `tell` gets what the user should know: alarms, damaged checkpoints.
+    """
+    run = _Run(method, data, settings, seed, folder, accelerator or Accelerator(), selection, tell)
+    resumed_at = run.prepare()
+    rows = settings.batch * settings.accumulate * len(text_columns(data.shape))
+    with progress(title, run.total * rows, "sentences") as advance, stop_asked() as stop:
+        advance(run.now.step * rows)
+        while run.now.step < run.total and not run.has_enough():
+            loss = run.step()
+            advance(rows, run.note(loss))
+            if stop():
+                run.checkpoint()
+                raise KeyboardInterrupt
+            run.checkpoint_if_due()
+    return run.finish(resumed_at)
+
+
+@dataclass
+class _Run:
+    method: Method
+    data: Dataset
+    settings: Settings
+    seed: int
+    folder: Path
+    accelerator: Accelerator
+    selection: Selection | None
+    tell: Callable[[str], None]
+
+    def prepare(self) -> int:
+        """Build what the run needs, and go on from the newest checkpoint; returns the step it has."""
+        if self.accelerator.mixed_precision not in ("no", "bf16"):
+            found = f"mixed precision {self.accelerator.mixed_precision}"
+            raise InputError("training", found, "bf16 or none", "bf16 needs no loss scaling and is as fast")
+        self.method.to(self.accelerator.device)
+        self.batches = Batches(self.data, self.settings.batch, self.seed)
+        self.total = self.settings.total_steps(self.batches.an_epoch)
+        self.parameters = learning(self.method)
+        self.optimizer = build_optimizer(self.method, self.settings)
+        self.frozen = frozen_hash(self.method)
+        self.now = Progress()
+        self.clock = self.saved = time.monotonic()
+        self._resume()
+        self.journal = Journal(self.folder, self.accelerator, self.now.step)
+        if self.now.start is None:
+            self.now.start = self._gauges().to_dict()
+            self.journal.write(0, **self.now.start)
+            if self.selection:
+                self._score()
+        return self.now.step
+
+    def step(self) -> float:
+        """One update: gradients, health, optimiser, what the method does after it; then log and score."""
+        now, settings = self.now, self.settings
+        self.method.train()
+        self.optimizer.zero_grad()
+        loss = 0.0
+        for part in range(settings.accumulate):
+            batch = self.batches.batch(now.step * settings.accumulate + part)
+            loss += add_gradients(self.method, batch, self.accelerator, settings.chunk, 1 / settings.accumulate)
+            now.masked += self._masked(batch)
+        loss /= settings.accumulate
+        average_gradients(self.method, self.accelerator)
+        norm = gradient_norm(self.parameters.values(), settings.clip)
+        if not (math.isfinite(loss) and math.isfinite(norm)):
+            self._refuse(loss, norm)
+        learning_rate = settings.learning_rate * rate(settings.schedule, now.step, self.total, settings.warmup)
+        set_rate(self.optimizer, learning_rate)
+        self.optimizer.step()
+        self.method.after_step()
+        now.step += 1
+        now.window.append(loss)
+        if now.step % settings.log_every == 0 or now.step == self.total:
+            self._log(learning_rate, norm)
+        if self.selection and (now.step % self.selection.every == 0 or now.step == self.total):
+            self._score()
+        return loss
+
+    def note(self, loss: float) -> str:
+        """How it stands, for the progress bar."""
+        score = f" score {self.now.scores[-1][1]:.2f}" if self.now.scores else ""
+        return f"loss {loss:.3f}{score}"
+
+    def has_enough(self) -> bool:
+        """Whether the scores say to stop early."""
+        if self.selection is None or len(self.now.scores) < 2:
+            return False
+        scores = [score for _, score in self.now.scores[1:]]
+        patience, endurance = self.selection.patience, self.selection.endurance
+        since_best = len(scores) - 1 - int(np.argmax(scores))
+        drops = sum(after < before for before, after in pairwise(scores))
+        return (patience is not None and since_best >= patience) or (endurance is not None and drops >= endurance)
+
+    def checkpoint_if_due(self) -> None:
+        """Save now and then; the main process's clock decides for all."""
+        due = [time.monotonic() - self.saved >= self.settings.checkpoint_seconds]
+        if self.accelerator.num_processes > 1:
+            broadcast_object_list(due)
+        if due[0] and self.now.step < self.total:
+            self.checkpoint()
+
+    def checkpoint(self) -> None:
+        """Save everything that changes."""
+        if self.accelerator.is_main_process:
+            self._tick()
+            tensors, values = optimizer_state(self.optimizer)
+            facts = {**vars(self.now), "optimizer": values, "machine": _machine(), "frozen": self.frozen}
+            write_checkpoint(self._checkpoints, Checkpoint(changing_state(self.method), tensors, facts))
+        self.accelerator.wait_for_everyone()
+        self.saved = time.monotonic()
+
+    def finish(self, resumed_at: int) -> Outcome:
+        """Bring the best encoder back and say how it went."""
+        best = self.now.best
+        if best and self.selection and self.selection.keep == "best":
+            self.method.encoder.load_state_dict(read_best(self._checkpoints, best["kept"]))
+        self._tick()
+        self.method.eval()
+        return Outcome(
+            steps=self.now.step,
+            planned=self.total,
+            seconds=self.now.seconds,
+            start_score=self.now.scores[0][1] if self.now.scores else None,
+            best_step=best["step"] if best else None,
+            best_score=best["score"] if best else None,
+            masked=self.now.masked,
+            alarms=tuple(self.now.alarms),
+            resumed_at=resumed_at,
+        )
+
+    @property
+    def _checkpoints(self) -> Path:
+        return self.folder / "checkpoints"
+
+    def _resume(self) -> None:
+        checkpoint = newest_checkpoint(self._checkpoints, self.tell)
+        if checkpoint is None:
+            return
+        facts = checkpoint.facts
+        if facts["frozen"] != self.frozen:
+            found = "checkpoints of a run whose frozen parts were others"
+            raise InputError(str(self._checkpoints), found, "those of this run", "choose another folder")
+        if facts["machine"] != _machine():
+            self.tell(f"the checkpoint was made with {facts['machine']}, now {_machine()}: the end may differ in bits")
+        load_changing_state(self.method, checkpoint.state)
+        load_optimizer_state(self.optimizer, checkpoint.optimizer, facts["optimizer"])
+        self.now = Progress(**{name: facts[name] for name in vars(Progress())})
+        self.now.scores = [(step, score) for step, score in self.now.scores]
+
+    def _tick(self) -> None:
+        """Add the time since the last tick."""
+        now = time.monotonic()
+        self.now.seconds += now - self.clock
+        self.clock = now
+
+    def _masked(self, batch: Batch) -> int:
+        masks = getattr(self.method.options, "mask_duplicates", False)
+        return int(batch.equal().sum()) // 2 if masks else 0
+
+    def _log(self, learning_rate: float, norm: float) -> None:
+        """A line of the journal, with gauges; alarms are told once."""
+        now, start = self.now, Gauges(**(self.now.start or {}))
+        gauges = self._gauges()
+        self._tick()
+        self.journal.write(
+            now.step,
+            loss=float(np.mean(now.window)),
+            learning_rate=learning_rate,
+            gradient_norm=norm,
+            masked=now.masked,
+            seconds=round(now.seconds, 2),
+            **gauges.to_dict(),
+        )
+        now.window = []
+        for alarm in alarms(gauges, start):
+            if not now.alarms:
+                self.tell(f"collapse alarm at step {now.step}: {alarm}")
+            now.alarms.append(f"step {now.step}: {alarm}")
+            self.journal.write(now.step, alarm=alarm)
+
+    def _gauges(self) -> Gauges:
+        """Gauges of the encoder as it is, on the same sentences all along."""
+        rows = np.random.default_rng(self.seed).permutation(len(self.data))[: 2 * SAMPLE]
+        texts = self.data.take(np.sort(rows))[text_columns(self.data.shape)[0]]
+        return gauge(self.method.encoder.encode(list(dict.fromkeys(texts))[:SAMPLE]))
+
+    def _score(self) -> None:
+        """Score the encoder; a new best is kept. The untrained one is scored for comparison only."""
+        assert self.selection
+        now = self.now
+        score = [self.selection.score(self.method.encoder) if self.accelerator.is_main_process else 0.0]
+        if self.accelerator.num_processes > 1:
+            broadcast_object_list(score)
+        now.scores.append((now.step, score[0]))
+        self.journal.write(now.step, score=score[0])
+        if now.step and (now.best is None or score[0] > now.best["score"]):
+            kept = {}
+            if self.accelerator.is_main_process:
+                kept = write_best(self._checkpoints, now.step, dict(self.method.encoder.state_dict()))
+            now.best = {"step": now.step, "score": score[0], "kept": kept}
+            self.accelerator.wait_for_everyone()
+
+    def _refuse(self, loss: float, norm: float) -> None:
+        """Stop before the optimiser spoils the weights, and leave the rows for the user to look at."""
+        first = self.now.step * self.settings.accumulate
+        rows = np.concatenate([self.batches.rows(first + part) for part in range(self.settings.accumulate)])
+        places = [self.data.place(int(row)) for row in rows]
+        path = self.folder / "stopped.json"
+        if self.accelerator.is_main_process:
+            with new_file(path) as part:
+                facts = {"step": self.now.step, "loss": str(loss), "gradient_norm": str(norm)}
+                part.write_text(json.dumps({**facts, "places": places, **self.data.take(rows)}, indent=1), "utf-8")
+        raise TrainingStopped(
+            f"step {self.now.step + 1}, rows {', '.join(places[:3])} ...",
+            f"loss {loss} with a gradient of norm {norm}",
+            "finite numbers",
+            f"see the rows in {path}; lower the learning rate, or set clip; the last checkpoint is untouched",
+        )
+
+
+def _machine() -> dict[str, Any]:
+    """What bit-equality depends on."""
+    return {"torch": torch.__version__, "threads": torch.get_num_threads()}

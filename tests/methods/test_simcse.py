@@ -1,0 +1,95 @@
+"""SimCSE: two dropout masks, one loss."""
+
+import numpy as np
+import pytest
+import torch
+
+from sentloom.encoder import Encoder
+from sentloom.methods.simcse import Simcse, SimcseOptions
+from tests.encoder.small_models import SENTENCES
+from tests.methods import oracles
+from tests.methods.conftest import changed, optimise, states_of, texts_batch
+
+
+def simcse(encoder, **options):
+    torch.manual_seed(0)
+    return Simcse(encoder, SimcseOptions(**options)).double()
+
+
+def test_the_loss_equals_the_formula_over_transformers_own_states(encoder, model_folder):
+    method = simcse(encoder, temperature=0.07).eval()
+    states = oracles.hidden_states(model_folder("bert"), encoder.tokenize(SENTENCES))
+    weight, bias = (p.detach().numpy() for p in (method.head.linear.weight, method.head.linear.bias))
+    z = [np.tanh(weight @ layers[-1][0] + bias) for layers in states]
+    batch = texts_batch()
+    loss = method.loss(method.embed(batch), batch).item()
+    assert loss == pytest.approx(oracles.info_nce(z, z, 0.07), rel=1e-9)
+
+
+def test_the_views_differ_under_dropout_and_are_equal_without(family, model_folder):
+    encoder = Encoder.load(model_folder(family))
+    method, batch = Simcse(encoder, SimcseOptions()), texts_batch()
+    with torch.no_grad():
+        z, other = method.eval().embed(batch).values()
+        torch.testing.assert_close(z, other, atol=1e-6, rtol=1e-5)
+        encoder.backbone.dropout = 0.1
+        z, other = method.train().embed(batch).values()
+    assert ((z - other).abs().amax(dim=1) > 1e-4).all()
+
+
+def test_rows_have_masks_of_their_own(encoder):
+    method = simcse(encoder, head=False).train()
+    z, other = method.embed(texts_batch([SENTENCES[0]] * 4)).values()
+    rows = torch.cat([z, other]).detach()
+    assert len(torch.unique(rows, dim=0)) == 8
+
+
+def test_the_loss_of_training_vectors_goes_from_the_first_view_to_the_second(encoder):
+    method, batch = simcse(encoder).train(), texts_batch()
+    embeddings = method.embed(batch)
+    z, other = (embeddings[name].detach().numpy() for name in ("z", "z'"))
+    loss = method.loss(embeddings, batch).item()
+    assert loss == pytest.approx(oracles.info_nce(z, other, 0.05), rel=1e-9)
+    assert abs(loss - oracles.info_nce(other, z, 0.05)) > 1e-6  # the order of the two does matter
+
+
+def test_equal_sentences_are_no_negatives_of_each_other(encoder):
+    sentences = [SENTENCES[0], SENTENCES[1], f"  {SENTENCES[0].upper()} ", SENTENCES[2]]
+    batch = texts_batch(sentences)
+    masking, plain = simcse(encoder), simcse(encoder, mask_duplicates=False)
+    embeddings = masking.train().embed(batch)
+    z, other = (vectors.detach().numpy() for vectors in embeddings.values())
+
+    def equal(i, j):
+        return {i, j} == {0, 2}
+
+    assert masking.loss(embeddings, batch).item() == pytest.approx(oracles.info_nce(z, other, 0.05, equal), rel=1e-9)
+    assert plain.loss(embeddings, batch).item() == pytest.approx(oracles.info_nce(z, other, 0.05), rel=1e-9)
+
+
+def test_the_head_is_left_out_or_kept_as_asked(model_folder):
+    def dimension_and_heads(**options):
+        encoder = Encoder.load(model_folder("bert"))
+        method = Simcse(encoder, SimcseOptions(**options))
+        optimise(method, [texts_batch()])
+        return method.head is not None, len(method.finished().heads)
+
+    assert dimension_and_heads() == (True, 0)
+    assert dimension_and_heads(keep_head=True) == (False, 1)
+    assert dimension_and_heads(head=False) == (False, 0)
+    assert dimension_and_heads(head=False, keep_head=True) == (False, 0)
+
+
+def test_a_kept_head_gives_the_same_training_vectors(model_folder):
+    outer, inner = (simcse(Encoder.load(model_folder("bert")), keep_head=keep).eval() for keep in (False, True))
+    batch = texts_batch()
+    torch.testing.assert_close(outer.embed(batch)["z"], inner.embed(batch)["z"])
+
+
+def test_training_moves_all_that_has_a_part_in_it(encoder):
+    method = simcse(encoder)
+    before = states_of(method)
+    first, *_, last = optimise(method, [texts_batch()] * 15, rate=3e-3)
+    assert last < first
+    still = {name for name in before if name not in changed(method, before)}
+    assert all("pooler" in name or "position_ids" in name for name in still)

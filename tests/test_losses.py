@@ -1,0 +1,300 @@
+"""The losses against loops written from the papers' formulas, in plain Python floats."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sentloom.losses import cosines, guided_opt1, guided_opt3, info_nce, negative_cosine, nt_xent
+
+
+def cos(u, v):
+    """u.v / |u||v| of two lists."""
+    dot = sum(a * b for a, b in zip(u, v, strict=True))
+    return dot / math.sqrt(sum(a * a for a in u)) / math.sqrt(sum(b * b for b in v))
+
+
+def minus_log_share(right, others):
+    """-log exp(right) / (exp(right) + sum exp(others)): divided by exp(right), so that nothing grows beyond a float."""
+    greatest = max([right, *others])
+    total = math.exp(right - greatest) + sum(math.exp(other - greatest) for other in others)
+    return -(right - greatest) + math.log(total)
+
+
+def oracle_info_nce(a, p, tau, n=(), skip=frozenset()):
+    """methods: l_i = -log exp(cos(a_i, p_i)/tau) / sum over every positive and every negative of the batch."""
+    b, total = len(a), 0.0
+    for i in range(b):
+        others = [cos(a[i], p[j]) / tau for j in range(b) if j != i and (i, j) not in skip]
+        others += [cos(a[i], n[j]) / tau for j in range(len(n)) if (i, b + j) not in skip]
+        total += minus_log_share(cos(a[i], p[i]) / tau, others)
+    return total / b
+
+
+def oracle_nt_xent(x, y, tau, skip=frozenset()):
+    """SG, eq. of L^base: for each of 2b vectors, Z is the sum over the 2b - 1 others; the partner is mu(x)."""
+    b, z = len(x), [*x, *y]
+    total = 0.0
+    for m in range(2 * b):
+        partner = m + b if m < b else m - b
+        others = [cos(z[m], z[n]) / tau for n in range(2 * b) if n not in (m, partner) and (m % b, n % b) not in skip]
+        assert skip or len(others) == 2 * (b - 1)
+        total += minus_log_share(cos(z[m], z[partner]) / tau, others)
+    return total / (2 * b)
+
+
+def oracle_opt1(c, h, tau, skip=frozenset()):
+    """Z^ = sum_{j != i} phi(c_i, c_j) + sum_j phi(c_i, h_j)."""
+    b, total = len(c), 0.0
+    for i in range(b):
+        left = [j for j in range(b) if j != i and (i, j) not in skip]
+        others = [cos(c[i], c[j]) / tau for j in left] + [cos(c[i], h[j]) / tau for j in left]
+        total += minus_log_share(cos(c[i], h[i]) / tau, others)
+    return total / b
+
+
+def oracle_opt3(c, h, tau, skip=frozenset()):
+    """L_{i,k} = -log phi(c_i, h_ik) / (phi(c_i, h_ik) + sum_{m != i} sum_n phi(c_i, h_mn)); mean over b (l + 1)."""
+    b, layers, total = len(c), len(h[0]), 0.0
+    for i in range(b):
+        for k in range(layers):
+            others = [
+                cos(c[i], h[m][n]) / tau
+                for m in range(b)
+                if m != i and (i, m) not in skip
+                for n in range(layers)
+            ]  # fmt: skip
+            total += minus_log_share(cos(c[i], h[i][k]) / tau, others)
+    return total / (b * layers)
+
+
+def vectors(seed, *shape):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def some_pairs(seed, rows, columns):
+    """A random mask with a false diagonal, and the same as a set of (i, j)."""
+    mask = torch.rand(rows, columns, generator=torch.Generator().manual_seed(seed)) < 0.3
+    mask[torch.arange(rows), torch.arange(rows)] = False
+    return mask, {(i, j) for i in range(rows) for j in range(columns) if mask[i, j]}
+
+
+seeds = st.integers(0, 10_000)
+sizes = st.integers(1, 6)
+temperatures = st.sampled_from([0.001, 0.01, 0.05, 0.3, 1.0, 7.0])
+few = settings(max_examples=40)
+
+
+def close(loss, expected, tau):
+    # a cosine is right to about 1e-15, and is divided by tau
+    assert loss.item() == pytest.approx(expected, rel=1e-10, abs=1e-13 / tau)
+
+
+@few
+@given(seeds, sizes, sizes, st.integers(0, 4), temperatures, st.booleans())
+def test_info_nce(seed, b, d, m, tau, masked):
+    a, p, n = vectors(seed, b, d), vectors(seed + 1, b, d), vectors(seed + 2, m, d)
+    same, skip = some_pairs(seed, b, b + m) if masked else (None, set())
+    loss = info_nce(a, p, temperature=tau, negatives=n if m else None, same=same)
+    close(loss, oracle_info_nce(a.tolist(), p.tolist(), tau, n.tolist(), skip), tau)
+
+
+@few
+@given(seeds, sizes, sizes, temperatures, st.booleans())
+def test_nt_xent(seed, b, d, tau, masked):
+    x, y = vectors(seed, b, d), vectors(seed + 1, b, d)
+    same, skip = some_pairs(seed, b, b) if masked else (None, set())
+    close(nt_xent(x, y, temperature=tau, same=same), oracle_nt_xent(x.tolist(), y.tolist(), tau, skip), tau)
+
+
+@few
+@given(seeds, sizes, sizes, temperatures, st.booleans())
+def test_opt1(seed, b, d, tau, masked):
+    c, h = vectors(seed, b, d), vectors(seed + 1, b, d)
+    same, skip = some_pairs(seed, b, b) if masked else (None, set())
+    close(guided_opt1(c, h, temperature=tau, same=same), oracle_opt1(c.tolist(), h.tolist(), tau, skip), tau)
+
+
+@few
+@given(seeds, sizes, sizes, st.integers(1, 5), temperatures, st.booleans())
+def test_opt3(seed, b, d, layers, tau, masked):
+    c, h = vectors(seed, b, d), vectors(seed + 1, b, layers, d)
+    same, skip = some_pairs(seed, b, b) if masked else (None, set())
+    close(guided_opt3(c, h, temperature=tau, same=same), oracle_opt3(c.tolist(), h.tolist(), tau, skip), tau)
+
+
+@few
+@given(seeds, sizes, sizes)
+def test_negative_cosine(seed, b, d):
+    p, z = vectors(seed, b, d), vectors(seed + 1, b, d)
+    expected = -sum(cos(u, v) for u, v in zip(p.tolist(), z.tolist(), strict=True)) / b
+    assert negative_cosine(p, z).item() == pytest.approx(expected, abs=1e-12)
+
+
+@few
+@given(seeds, sizes, sizes, sizes)
+def test_cosines(seed, b, m, d):
+    u, v = vectors(seed, b, d), vectors(seed + 1, m, d)
+    expected = [[cos(row, column) for column in v.tolist()] for row in u.tolist()]
+    assert cosines(u, v).tolist() == [pytest.approx(row, abs=1e-12) for row in expected]
+
+
+def test_by_hand():
+    # cosines 1 and 0, tau 1: each anchor has -log e / (e + 1)
+    e = torch.eye(2, dtype=torch.float64)
+    assert info_nce(e * 5, e, temperature=1.0).item() == pytest.approx(math.log(1 + math.exp(-1)))
+    # partner at cosine 1, the two others at 0
+    assert nt_xent(e, e * 3, temperature=1.0).item() == pytest.approx(math.log(1 + 2 * math.exp(-1)))
+    assert guided_opt1(e, e, temperature=1.0).item() == pytest.approx(math.log(1 + 2 * math.exp(-1)))
+    # two layers: own at 1 and 0, the other sentence's at 0 and 1
+    h = torch.stack([e, e.flip(0)], dim=1)
+    others = 1 + math.e
+    expected = (math.log((math.e + others) / math.e) + math.log(1 + others)) / 2
+    assert guided_opt3(e, h, temperature=1.0).item() == pytest.approx(expected)
+    assert negative_cosine(e, torch.stack([e[0], -e[1]])).item() == pytest.approx(0)
+
+
+LOSSES = {
+    "info_nce": lambda u, v, w, same: info_nce(u, v, temperature=0.3, same=same),
+    "info_nce with negatives": lambda u, v, w, same: info_nce(
+        u, v, temperature=0.3, negatives=w.flatten(0, 1), same=None if same is None else same.repeat(1, w.shape[1] + 1)
+    ),
+    "nt_xent": lambda u, v, w, same: nt_xent(u, v, temperature=0.3, same=same),
+    "opt1": lambda u, v, w, same: guided_opt1(u, v, temperature=0.3, same=same),
+    "opt3": lambda u, v, w, same: guided_opt3(u, w, temperature=0.3, same=same),
+}
+
+
+@pytest.mark.parametrize("mask", ["none", "some", "all"])
+@pytest.mark.parametrize("name", LOSSES)
+def test_gradients(name, mask):
+    same = {"none": None, "some": some_pairs(5, 4, 4)[0], "all": ~torch.eye(4, dtype=torch.bool)}[mask]
+    inputs = [vectors(i, *shape).requires_grad_() for i, shape in enumerate([(4, 3), (4, 3), (4, 2, 3)])]
+    assert torch.autograd.gradcheck(lambda u, v, w: LOSSES[name](u, v, w, same), inputs)
+
+
+def test_negative_cosine_gradient_reaches_the_prediction_alone():
+    p, z = vectors(1, 4, 3).requires_grad_(), vectors(2, 4, 3).requires_grad_()
+    assert torch.autograd.gradcheck(lambda u: negative_cosine(u, z), p)
+    negative_cosine(p, z).backward()
+    assert p.grad is not None
+    assert z.grad is None
+
+
+def test_the_temperature_may_be_learnt():
+    tau = torch.tensor(0.3, dtype=torch.float64, requires_grad=True)
+    a, p = vectors(1, 4, 3), vectors(2, 4, 3)
+    assert torch.autograd.gradcheck(lambda t: info_nce(a, p, temperature=t), tau)
+
+
+@pytest.mark.parametrize("tau", [0.01, 0.001])
+@pytest.mark.parametrize("name", ["info_nce", "nt_xent", "opt1", "opt3"])
+def test_extreme_temperatures_stay_finite_in_float32(name, tau):
+    u = vectors(1, 16, 8).float().requires_grad_()
+    v = -u.detach()  # the worst: every positive is at cosine -1
+    loss = {
+        "info_nce": lambda: info_nce(u, v, temperature=tau),
+        "nt_xent": lambda: nt_xent(u, v, temperature=tau),
+        "opt1": lambda: guided_opt1(u, v, temperature=tau),
+        "opt3": lambda: guided_opt3(u, v[:, None].expand(-1, 13, -1), temperature=tau),
+    }[name]()
+    loss.backward()
+    assert torch.isfinite(loss)
+    assert loss > 1 / tau  # near 2 / tau: not cut off at some greatest value
+    assert torch.isfinite(u.grad).all()
+    assert u.grad.abs().max() > 0
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_batch_of_equal_texts_has_no_loss_and_no_gradient(name):
+    inputs = [vectors(i, *shape).requires_grad_() for i, shape in enumerate([(3, 4), (3, 4), (3, 2, 4)])]
+    loss = LOSSES[name](*inputs, ~torch.eye(3, dtype=torch.bool))
+    if name != "info_nce with negatives":  # there each anchor keeps the negatives of its own row
+        loss.backward()
+        assert loss.item() == pytest.approx(0, abs=1e-12)
+        gradients = [x.grad for x in inputs if x.grad is not None]
+        assert all(gradient.abs().max() < 1e-12 for gradient in gradients)
+
+
+def test_the_positive_is_never_masked():
+    a, p, everything = vectors(1, 3, 4), vectors(2, 3, 4), torch.ones(3, 3, dtype=torch.bool)
+    for loss in (info_nce, nt_xent, guided_opt1):
+        assert loss(a, p, temperature=0.1, same=everything).item() == pytest.approx(0, abs=1e-12)
+    assert guided_opt3(a, p[:, None], temperature=0.1, same=everything).item() == pytest.approx(0, abs=1e-12)
+
+
+def test_a_mask_is_left_as_it_was():
+    same, _ = some_pairs(3, 4, 4)
+    before = same.clone()
+    for loss in (info_nce, nt_xent, guided_opt1):
+        loss(vectors(1, 4, 3), vectors(2, 4, 3), temperature=0.1, same=same)
+    guided_opt3(vectors(1, 4, 3), vectors(2, 4, 2, 3), temperature=0.1, same=same)
+    assert torch.equal(same, before)
+
+
+# What the papers' own code gets wrong.
+
+
+def gradient_of(loss, *inputs):
+    leaves = [x.clone().requires_grad_() for x in inputs]
+    loss(*leaves).backward()
+    return [x.grad for x in leaves]
+
+
+def test_nt_xent_has_2b_anchors_and_2b_minus_2_negatives():
+    # With all cosines equal each of the 2b rows has 1 + 2(b - 1) equal candidates, whatever tau.
+    for b in range(1, 7):
+        ones = torch.ones(b, 5, dtype=torch.float64)
+        assert nt_xent(ones, ones, temperature=0.1).item() == pytest.approx(math.log(2 * b - 1), abs=1e-12)
+    # Both sides are anchors: the loss is symmetric.
+    x, y = vectors(1, 5, 4), vectors(2, 5, 4)
+    assert nt_xent(x, y, temperature=0.2).item() == pytest.approx(nt_xent(y, x, temperature=0.2).item(), rel=1e-12)
+
+
+def test_opt2_has_b_minus_1_negatives_and_each_counts_for_every_anchor():
+    for b in range(1, 7):
+        ones = torch.ones(b, 5, dtype=torch.float64)
+        assert info_nce(ones, ones, temperature=0.1).item() == pytest.approx(math.log(b), abs=1e-12)
+    c, h = vectors(1, 5, 4), vectors(2, 5, 4)
+    for changed in range(5):  # the last, and the first: no column is left out
+        other = h.clone()
+        other[changed] = vectors(3, 4)
+        for anchor in range(5):
+
+            def one(h, anchor=anchor):
+                order = [anchor, *(j for j in range(5) if j != anchor)]
+                return _loss_of_first(c[order], h[order])
+
+            assert abs(one(h) - one(other)) > 1e-6
+
+
+def _loss_of_first(c, h):
+    """OPT2 of the first anchor alone: the others' h as negatives without anchors of their own."""
+    return info_nce(c[:1], h[:1], temperature=0.5, negatives=h[1:]).item()
+
+
+def test_opt1_counts_both_kinds_of_negatives():
+    for b in range(1, 7):
+        ones = torch.ones(b, 5, dtype=torch.float64)
+        assert guided_opt1(ones, ones, temperature=0.1).item() == pytest.approx(math.log(2 * b - 1), abs=1e-12)
+
+
+def test_opt3_leaves_out_the_other_layers_of_the_same_sentence():
+    for b in range(1, 5):
+        for layers in range(1, 5):
+            c, h = torch.ones(b, 3, dtype=torch.float64), torch.ones(b, layers, 3, dtype=torch.float64)
+            expected = math.log(1 + (b - 1) * layers)
+            assert guided_opt3(c, h, temperature=0.1).item() == pytest.approx(expected, abs=1e-12)
+    # One sentence has no negatives, however many layers: no loss. A layer only pulls, it never pushes its own c.
+    assert guided_opt3(vectors(1, 1, 4), vectors(2, 1, 6, 4), temperature=0.1).item() == pytest.approx(0, abs=1e-12)
+    c, h = vectors(3, 1, 4), vectors(4, 1, 6, 4)
+    (gradient,) = gradient_of(lambda u: guided_opt3(u, h, temperature=0.1), c)
+    assert gradient.abs().max() == 0
+
+
+def test_opt3_of_one_layer_is_opt2():
+    c, h = vectors(1, 5, 4), vectors(2, 5, 4)
+    expected = info_nce(c, h, temperature=0.05).item()
+    assert guided_opt3(c, h[:, None], temperature=0.05).item() == pytest.approx(expected, rel=1e-12)

@@ -1,0 +1,73 @@
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sentloom.errors import InputError
+from sentloom.views.cache import Shelf, find, make_missing
+
+
+class Upper:
+    """A maker that counts what it is asked for."""
+
+    identity, shard = "upper", 4
+
+    def __init__(self, stop_after=None):
+        self.asked, self.stop_after = [], stop_after
+
+    def views(self, texts):
+        for text in texts:
+            if len(self.asked) == self.stop_after:
+                raise KeyboardInterrupt
+            self.asked.append(text)
+            yield text.upper()
+
+
+def column(texts, chunk=3):
+    return pa.chunked_array([texts[i : i + chunk] for i in range(0, len(texts), chunk)], type=pa.large_string())
+
+
+def test_what_is_kept_is_not_made_again(tmp_path):
+    texts = [f"text {number}" for number in range(10)]
+    first, second = Upper(), Upper()
+    make_missing(first, column(texts[:7]), Shelf(tmp_path, "upper"), "", False)
+    make_missing(second, column(texts), Shelf(tmp_path, "upper"), "", False)
+    assert (first.asked, second.asked) == (texts[:7], texts[7:])
+    table = Shelf(tmp_path, "upper").table()
+    assert dict(zip(*(table.column(name).to_pylist() for name in ("text", "view")), strict=True)) == {
+        text: text.upper() for text in texts
+    }
+    assert len(Shelf(tmp_path, "another").table()) == 0
+
+
+def test_a_stop_costs_one_shard_at_most(tmp_path):
+    texts = [f"text {number}" for number in range(20)]
+    with pytest.raises(KeyboardInterrupt):
+        make_missing(Upper(stop_after=10), column(texts), Shelf(tmp_path, "upper"), "", False)
+    again = Upper()
+    make_missing(again, column(texts), Shelf(tmp_path, "upper"), "", False)
+    assert again.asked == texts[8:]  # two shards of four were whole
+
+
+def test_a_half_written_file_is_not_read(tmp_path):
+    shelf = Shelf(tmp_path, "upper")
+    shelf.add(["a"], ["A"])
+    (shelf.folder / ".0123.abc.arrow").write_bytes(b"half")
+    assert shelf.table().to_pylist() == [{"text": "a", "view": "A"}]
+
+
+def test_a_damaged_shard_is_named(tmp_path):
+    shelf = Shelf(tmp_path, "upper")
+    shelf.add(["a"], ["A"])
+    (shard,) = shelf.folder.iterdir()
+    content = bytearray(shard.read_bytes())
+    content[len(content) // 2] ^= 1
+    shard.write_bytes(content)
+    with pytest.raises(InputError, match=shard.name):
+        shelf.table()
+
+
+@given(st.lists(st.text(max_size=2), max_size=12), st.lists(st.text(max_size=2), max_size=12))
+def test_find_is_index(known, wanted):
+    rows = find(column(known), column(wanted))
+    assert rows.tolist() == [known.index(text) if text in known else -1 for text in wanted]

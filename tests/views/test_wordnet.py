@@ -1,0 +1,59 @@
+import pytest
+
+from sentloom.errors import MissingPart
+from sentloom.views import wordnet as room
+from sentloom.views.wordnet import DEBIAN, WordNet, find_wordnet
+from tests.views.small_parts import build_wordnet
+
+
+def test_the_other_words_of_the_most_frequent_sense(wordnet):
+    words = WordNet(wordnet)
+    assert words.synonyms("noun", "dog") == ("domestic dog", "Canis familiaris")
+    assert words.synonyms("noun", "canis familiaris") == ("dog", "domestic dog")
+    assert words.synonyms("noun", "frump") == ("dog",)
+    assert words.synonyms("adj", "abounding") == ("galore",)
+    assert "licence" not in words.index["noun"]
+    assert words.irregular_verbs == {"tell", "run"}
+
+
+def test_it_is_found_in_nltk_data_first(wordnet):
+    assert find_wordnet() == wordnet
+
+
+def test_a_folder_that_lacks_a_file_is_passed_over(wordnet, monkeypatch, tmp_path):
+    (wordnet / "data.adv").unlink()
+    monkeypatch.setattr(room, "DEBIAN", build_wordnet(tmp_path / "debian"))
+    assert find_wordnet() == tmp_path / "debian"
+
+
+def test_nltk_s_usual_place_in_the_home_folder(monkeypatch, tmp_path):
+    monkeypatch.delenv("NLTK_DATA", raising=False)
+    monkeypatch.setattr(room, "DEBIAN", tmp_path / "nothing")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    folder = build_wordnet(tmp_path / "nltk_data/corpora/wordnet")
+    assert find_wordnet() == folder
+
+
+def test_what_is_missing_is_said(monkeypatch, tmp_path):
+    monkeypatch.setattr(room, "_candidates", lambda: iter([tmp_path]))
+    with pytest.raises(MissingPart, match="wordnet-base") as error:
+        find_wordnet()
+    assert "index.noun" in str(error.value)
+    assert "NLTK_DATA" in str(error.value)
+
+
+def test_the_hash_follows_the_files(wordnet):
+    before = WordNet(wordnet).sha256
+    with (wordnet / "index.adv").open("a") as file:
+        file.write("swiftly r 1 0 1 0 00000050  \n")
+    assert WordNet(wordnet).sha256 != before
+
+
+@pytest.mark.skipif(not DEBIAN.is_dir(), reason="Debian's wordnet-base is not installed")
+def test_the_real_wordnet():
+    words = WordNet(DEBIAN)
+    assert words.synonyms("noun", "dog") == ("domestic dog", "Canis familiaris")
+    assert "auto" in words.synonyms("noun", "car")
+    assert len(words.index["noun"]) > 100_000
+    every = [(part, word) for part, known in words.index.items() for word in list(known)[::500]]
+    assert all(word not in words.synonyms(part, word) for part, word in every)

@@ -409,7 +409,7 @@ def test_a_byte_order_mark_and_crlf(recipe):
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0./"), min_size=1, max_size=20)
 PLAIN_TEXTS = TEXTS.filter(lambda text: "${" not in text)
 LIKE_YAML = st.sampled_from(
-    ["5e-5", "null", "~", "true", "on", "1", "2021-01-01", "a: b", "- a", "#", "é\u2028", " a ", "1e999"]
+    ["5e-5", "null", "~", "true", "on", "1", "2021-01-01", "a: b", "- a", "#", "é\u2028", "\x85é\n", " a ", "1e999"]
 )
 NAMES = PLAIN_TEXTS | LIKE_YAML
 SHARES = st.floats(0.01, 1)

@@ -235,5 +235,6 @@ def test_layers_that_are_not_there_and_projections_are_refused(encoder):
 
 
 def test_training_brings_c_to_its_guide(encoder):
-    losses = optimise(self_guided(encoder), [texts_batch()] * 15, rate=3e-3)
+    encoder.backbone.dropout = 0.0
+    losses = optimise(self_guided(encoder, regularizer=0), [texts_batch()] * 15, rate=3e-3)
     assert losses[-1] < losses[0]

@@ -94,6 +94,14 @@ class Dumper(yaml.SafeDumper):
         """Write everything out."""
         return True
 
+    def represent_str(self, data: str) -> yaml.ScalarNode:
+        """Line breaks of every kind are escaped: yaml loses some of them in its other styles."""
+        style = None if data.isprintable() else '"'
+        return self.represent_scalar("tag:yaml.org,2002:str", data, style)
+
+
+Dumper.add_representer(str, Dumper.represent_str)
+
 
 # YAML 1.2: `on` and `no` are text, 5e-5 is a number, a date is text.
 for _kind, _form, _starts in (
@@ -102,7 +110,7 @@ for _kind, _form, _starts in (
     ("int", r"[-+]?[0-9]+", list("-+0123456789")),
     ("float", r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", list("-+.0123456789")),
 ):
-    for _class in (_Loader,):
+    for _class in (_Loader, Dumper):
         _class.add_implicit_resolver(f"tag:yaml.org,2002:{_kind}", re.compile(f"^(?:{_form})$"), _starts)
 
 

@@ -1,0 +1,112 @@
+"""Small methods and data for the training engine: a BERT of three blocks, sentences by hand, no hub."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from accelerate import Accelerator
+
+from sentloom.data.batches import Batch
+from sentloom.data.dataset import Dataset
+from sentloom.data.shapes import Shape
+from sentloom.encoder import Encoder
+from sentloom.methods import METHODS, Method, TokenMethod
+from sentloom.training import Outcome, Settings, train
+from tests.data.conftest import build_dataset
+from tests.encoder.small_models import SENTENCES
+
+# Every method, and every objective of those that have several.
+CASES = {
+    "simcse": {},
+    "self-guided": {"head_width": 16, "temperature": 0.1},
+    "self-guided opt2": {"objective": "opt2", "head_width": 16, "temperature": 0.1},
+    "self-guided opt1": {"objective": "opt1", "head_width": 16, "temperature": 0.1},
+    "self-guided sg": {"objective": "sg", "head_width": 16, "temperature": 0.1},
+    "bootstrapped": {"predictor_width": 2, "momentum": 0.9},
+    "bootstrapped nt-xent": {"objective": "nt-xent"},
+    "contrastive-bt": {"head_width": 16, "temperature": 0.1},
+    "mlm": {},
+}
+FIVE = ("simcse", "self-guided", "bootstrapped", "contrastive-bt", "mlm")
+
+
+def build(case: str, folder: Path, dropout: float | None = None, seed: int = 7, **options) -> Method:
+    """A method over the small model, in training mode."""
+    kind = METHODS[case.split()[0]]
+    encoder = Encoder.load(folder, pooling="mean", max_length=12)
+    if dropout is not None:
+        encoder.backbone.dropout = dropout
+    torch.manual_seed(seed)
+    return kind(encoder, kind.Options(**(CASES[case] | options))).train()
+
+
+def nudge(method: Method) -> Method:
+    """Away from the start, where a distance from it has no gradient."""
+    torch.manual_seed(3)
+    with torch.no_grad():
+        for parameter in method.encoder.parameters():
+            parameter.add_(0.02 * torch.randn(parameter.shape))
+    return method
+
+
+def pairs(rows: int = 32) -> Dataset:
+    """Pairs of unlike texts, two of them with a text in common."""
+    firsts = [f"{SENTENCES[i % 8][:-1]} {i // 8}" for i in range(rows)]
+    seconds = [f"{SENTENCES[(3 * i) % 8]} and {i}" for i in range(rows)]
+    seconds[1] = firsts[5].upper()
+    return build_dataset(Shape.PAIRS, list(zip(firsts, seconds, strict=True)))
+
+
+def texts(rows: int = 32) -> Dataset:
+    return build_dataset(Shape.TEXTS, [(text,) for text in pairs(rows).column("anchor").to_pylist()])
+
+
+def data_for(case: str, rows: int = 32) -> Dataset:
+    """What a method likes best."""
+    return pairs(rows) if case.split()[0] in ("bootstrapped", "contrastive-bt") else texts(rows)
+
+
+def settings(**values) -> Settings:
+    common = {"batch": 8, "steps": 8, "learning_rate": 1e-3, "log_every": 3, "checkpoint_seconds": 1e9}
+    return Settings(**(common | values))
+
+
+def run(case: str, model: Path, folder: Path, score: Callable | None = None, **values) -> tuple[Method, Outcome]:
+    """Train a case in a folder, as a second call of the same command would."""
+    from sentloom.training import Selection
+
+    method = build(case, model)
+    selection = Selection(score, every=2) if score else None
+    accelerator = Accelerator(cpu=True)
+    outcome = train(
+        method, data_for(case), settings(**values), seed=5, folder=folder, accelerator=accelerator, selection=selection
+    )
+    return method, outcome
+
+
+def whole_loss(method: Method, batch: Batch) -> torch.Tensor:
+    """The loss with all graphs kept: what every cut of the batch must equal."""
+    if isinstance(method, TokenMethod):
+        return method.summed_loss(batch) / method.weight(batch)
+    return method.loss(method.embed(batch), batch)
+
+
+def gradients(method: Method) -> torch.Tensor:
+    """All gradients in one vector; zeros where a parameter got none."""
+    learning = [p for p in method.parameters() if p.requires_grad]
+    return torch.cat([torch.zeros(p.numel()) if p.grad is None else p.grad.flatten() for p in learning])
+
+
+def far(found: torch.Tensor, expected: torch.Tensor) -> float:
+    """The relative distance of two gradients."""
+    return float((found - expected).norm() / expected.norm())
+
+
+def state(method: Method) -> dict[str, torch.Tensor]:
+    return {name: tensor.detach().clone() for name, tensor in method.state_dict().items()}
+
+
+def unequal(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> list[str]:
+    """The names of tensors that are not bit for bit the same."""
+    assert one.keys() == other.keys()
+    return [name for name in one if not torch.equal(one[name], other[name])]

@@ -1,0 +1,109 @@
+"""The gradient cache: whatever the chunk, the gradient is that of the whole batch with all graphs kept."""
+
+import numpy as np
+import pytest
+import torch
+
+from sentloom.data.batches import Batches
+from sentloom.errors import InputError
+from sentloom.methods import TokenMethod
+from sentloom.training.gradients import add_gradients, own_share
+from tests.training.small_runs import CASES, build, data_for, far, gradients, nudge, pairs, whole_loss
+
+
+def batch_of(case, number=0):
+    return Batches(data_for(case), 8, seed=5).batch(number)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_without_dropout_any_chunk_gives_the_gradient_of_the_whole(case, bert, accelerator):
+    method, batch = nudge(build(case, bert, dropout=0.0)), batch_of(case)
+    loss = whole_loss(method, batch)
+    loss.backward()
+    expected = gradients(method)
+    assert expected.norm() > 0
+    for chunk in (None, 100, 8, 4, 3, 1):  # 3 leaves a rest of 2
+        method.zero_grad()
+        found = add_gradients(method, batch, accelerator, chunk)
+        assert found == pytest.approx(loss.item(), rel=1e-5)
+        assert far(gradients(method), expected) < 1e-5, chunk
+
+
+@pytest.mark.parametrize("chunk", [None, 4, 3])
+@pytest.mark.parametrize("case", CASES)
+def test_with_dropout_chunks_are_replayed_under_the_same_masks(case, chunk, bert, accelerator):
+    """The same chunks, seeded alike, embedded once with their graphs kept until the loss."""
+    method, batch = nudge(build(case, bert, dropout=0.3)), batch_of(case)
+    size = chunk or len(batch)
+    parts = []
+    for number, start in enumerate(range(0, len(batch), size)):
+        state = np.random.SeedSequence([*batch.key, 1, number]).generate_state(1, np.uint64)
+        torch.manual_seed(int(state[0]))
+        one = batch.part(start, start + size)
+        parts.append(method.summed_loss(one) if isinstance(method, TokenMethod) else method.embed(one))
+    if isinstance(method, TokenMethod):
+        loss = torch.stack(parts).sum() / method.weight(batch)
+    else:
+        loss = method.loss({name: torch.cat([part[name] for part in parts]) for name in parts[0]}, batch)
+    loss.backward()
+    expected = gradients(method)
+    method.zero_grad()
+    torch.manual_seed(0)  # whatever was drawn before does not matter
+    assert add_gradients(method, batch, accelerator, chunk) == pytest.approx(loss.item(), rel=1e-5)
+    assert far(gradients(method), expected) < 1e-5
+
+
+def test_dropout_is_on_and_differs_between_steps_and_chunks(bert, accelerator):
+    method, found = build("simcse", bert, dropout=0.3), []
+    for number, chunk in [(0, None), (0, None), (0, 4), (1, None)]:
+        method.zero_grad()
+        add_gradients(method, batch_of("simcse", number), accelerator, chunk)
+        found.append(gradients(method))
+    assert torch.equal(found[0], found[1])
+    assert far(found[2], found[0]) > 1e-2
+    assert far(found[3], found[0]) > 1e-2
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_batch_norm_sees_the_whole_batch_once(depth, bert, accelerator):
+    def statistics(work):
+        method = build("bootstrapped", bert, dropout=0.0, predictor_depth=depth)
+        work(method, batch_of("bootstrapped"))
+        return {name: buffer.clone() for name, buffer in method.predictor.named_buffers()}
+
+    whole = statistics(lambda method, batch: whole_loss(method, batch).backward())
+    assert whole["1.num_batches_tracked"] == 2  # once for either view
+    for chunk in (3, 1):
+        cached = statistics(lambda method, batch, chunk=chunk: add_gradients(method, batch, accelerator, chunk))
+        for name, value in whole.items():
+            torch.testing.assert_close(cached[name], value, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("case", ["self-guided", "bootstrapped", "mlm"])
+def test_accumulated_batches_are_averaged(case, bert, accelerator):
+    method, each = nudge(build(case, bert, dropout=0.0)), []
+    batches = [batch_of(case, number) for number in (0, 1)]
+    for batch in batches:
+        method.zero_grad()
+        whole_loss(method, batch).backward()
+        each.append(gradients(method))
+    method.zero_grad()
+    for batch in batches:
+        add_gradients(method, batch, accelerator, 3, factor=1 / 2)
+    assert far(gradients(method), (each[0] + each[1]) / 2) < 1e-5
+
+
+def test_frozen_vectors_get_no_gradient(bert, accelerator):
+    method = build("self-guided", bert, head_width=None)  # h then comes from the guide alone
+    add_gradients(method, batch_of("self-guided"), accelerator, 3)
+    assert all(p.grad is None for p in method.guide.parameters())
+    assert gradients(method).norm() > 0
+
+
+def test_shares_are_the_batch_in_order():
+    batch = Batches(pairs(), 8, seed=1).batch(0)
+    shares = [own_share(batch, process, 4) for process in range(4)]
+    assert [list(share.places) for share in shares] == [[0, 1], [2, 3], [4, 5], [6, 7]]
+    assert [text for share in shares for text in share.second] == batch.second
+    with pytest.raises(InputError, match="a batch of 8 rows; wanted a multiple of the 3 processes"):
+        own_share(batch, 0, 3)

@@ -1,6 +1,7 @@
 """Small methods and data for the training engine: a BERT of three blocks, sentences by hand, no hub."""
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import torch
@@ -30,10 +31,15 @@ CASES = {
 FIVE = ("simcse", "self-guided", "bootstrapped", "contrastive-bt", "mlm")
 
 
+@cache
+def loaded(folder: Path) -> Encoder:
+    return Encoder.load(folder, pooling="mean", max_length=12)
+
+
 def build(case: str, folder: Path, dropout: float | None = None, seed: int = 7, **options) -> Method:
     """A method over the small model, in training mode."""
     kind = METHODS[case.split()[0]]
-    encoder = Encoder.load(folder, pooling="mean", max_length=12)
+    encoder = loaded(folder).copy()
     if dropout is not None:
         encoder.backbone.dropout = dropout
     torch.manual_seed(seed)

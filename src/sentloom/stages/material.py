@@ -27,6 +27,7 @@ def fitting(stage: Stage, data: Dataset, cache: Path) -> Dataset:
     """The data as the method takes it: with views, as it is, or as the distinct sentences of all its columns."""
     shapes = METHODS[stage.method].SHAPES
     if stage.views is not None:
+        refuse_useless_views(stage)
         return make_pairs(data, stage.views, cache=cache)
     if data.shape in shapes and data.shape is not Shape.TEXTS:
         return data
@@ -38,6 +39,13 @@ def fitting(stage: Stage, data: Dataset, cache: Path) -> Dataset:
         f"{stage.method} learns from {' or '.join(shapes)}",
         "give such a file, or let `views` make pairs",
     )
+
+
+def refuse_useless_views(stage: Stage) -> None:
+    """A method of single sentences would train on the originals and never look at their views."""
+    if Shape.PAIRS not in METHODS[stage.method].SHAPES:
+        found, wanted = f"views for {stage.method}", "none: it learns from single sentences"
+        raise InputError(f"stage {stage.name}", found, wanted, "leave out views, or choose a method of pairs")
 
 
 def texts_of(data: Dataset) -> Dataset:

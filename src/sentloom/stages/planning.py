@@ -8,11 +8,11 @@ from statistics import median
 from accelerate import Accelerator
 
 from sentloom.data.batches import Batches
-from sentloom.data.dataset import Dataset
-from sentloom.data.shapes import Shape
+from sentloom.data.dataset import FILE, LINE, Dataset
+from sentloom.data.shapes import COLUMNS, Shape
 from sentloom.recipe import Plan, Stage
 from sentloom.stages.judges import judge
-from sentloom.stages.material import fitting, read_data, refuse_leaks, texts_of
+from sentloom.stages.material import fitting, read_data, refuse_leaks, refuse_useless_views, texts_of
 from sentloom.stages.running import build_method
 from sentloom.training.gradients import add_gradients
 from sentloom.training.optimizers import build_optimizer
@@ -43,15 +43,23 @@ def forecast(plan: Plan, folder: Path, accelerator: Accelerator) -> list[Forecas
     found = []
     for stage in plan.stages:
         data = read_data(stage)
-        # Making views may take an hour: the sentences themselves stand for them.
-        like = texts_of(data) if stage.views else fitting(stage, data, folder)
+        like = _standing_for_views(stage, data) if stage.views else fitting(stage, data, folder)
         leaked = refuse_leaks(stage, like, judges)
         found.append(_stage(plan, stage, like, leaked, accelerator))
     return found
 
 
+def _standing_for_views(stage: Stage, data: Dataset) -> Dataset:
+    """Making views may take an hour: each sentence stands for its own."""
+    refuse_useless_views(stage)
+    texts = texts_of(data)
+    names = [*COLUMNS[Shape.PAIRS], FILE, LINE]
+    table = texts.table.select(["text", "text", FILE, LINE]).rename_columns(names)
+    return texts.derive(table, "beside itself", Shape.PAIRS)
+
+
 def _stage(plan: Plan, stage: Stage, data: Dataset, leaked: int, accelerator: Accelerator) -> Forecast:
-    method = build_method(stage, data, plan.base, plan.seeds[0]).train()
+    method = build_method(stage, data, plan.base, plan.seeds[0]).to(accelerator.device).train()
     optimizer = build_optimizer(method, stage.settings)
     batches = Batches(data, stage.settings.batch, plan.seeds[0])
     took = []
@@ -67,7 +75,7 @@ def _stage(plan: Plan, stage: Stage, data: Dataset, leaked: int, accelerator: Ac
         stage=stage.name,
         method=stage.method,
         rows=len(data),
-        shape=Shape.PAIRS if stage.views else data.shape,
+        shape=data.shape,
         views=len(data) if stage.views else 0,
         batch=stage.settings.batch * stage.settings.accumulate,
         steps=steps,

@@ -20,6 +20,7 @@ from typing import Any
 
 import torch
 from accelerate import Accelerator
+from accelerate.tracking import get_available_trackers
 
 from sentloom.data.dataset import Dataset
 from sentloom.data.shapes import Shape
@@ -32,6 +33,7 @@ from sentloom.stages.judges import Judge, judge
 from sentloom.stages.keys import content_key, stage_key
 from sentloom.stages.material import fitting, read_data, refuse_leaks
 from sentloom.training import Selection, train
+from sentloom.training.optimizers import learning
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ class Runner:
 
     def _base(self) -> Encoder:
         first = self.plan.stages[0] if self.plan.stages else self.plan
-        return Encoder.load(self.plan.base, pooling=first.pooling, max_length=first.max_length)
+        return load_encoder(self.plan.base, first.pooling, first.max_length)
 
     def _stage(
         self, stage: Stage, data: Dataset, leaked: int, source: str, fingerprint: str, seed: int
@@ -116,7 +118,8 @@ class Runner:
         place = self.folder / "stages" / f"{stage.name}-{key}"
         result = place / "result.json"
         if result.is_file() and (place / "model").is_dir():
-            return json.loads(result.read_text("utf-8")), place
+            self.tell(f"{stage.name}, seed {seed}: done before, kept in {place}")
+            return {**json.loads(result.read_text("utf-8")), "leaked": leaked}, place  # of today's sets
         record = self._train(stage, data, source, seed, place)
         if self.accelerator.is_main_process:
             about = {"stage": stage.name, "method": stage.method, "seed": seed, "key": key, "input": fingerprint}
@@ -125,6 +128,7 @@ class Runner:
             with new_file(result) as part:
                 part.write_text(json.dumps(record, indent=1), "utf-8")
             shutil.rmtree(place / "checkpoints", ignore_errors=True)
+            self.tell(f"{stage.name}, seed {seed}: {in_words(record['outcome'])}")
         self.accelerator.wait_for_everyone()
         return json.loads(result.read_text("utf-8")), place
 
@@ -149,6 +153,7 @@ class Runner:
             title=f"{self.plan.name} {stage.name} seed {seed}",
             tell=lambda text: self.tell(f"{stage.name}, seed {seed}: {text}"),
         )
+        self._end_trackers()
         encoder = method.finished().to("cpu")
         if self.accelerator.is_main_process:
             encoder.save(place / "model")
@@ -176,11 +181,32 @@ class Runner:
             plain = {name: value if isinstance(value, int | float) else str(value) for name, value in config.items()}
             self.accelerator.init_trackers(place.name, config=plain)
 
+    def _end_trackers(self) -> None:
+        """A stage is a run of its own: what the next one logs belongs to another."""
+        for tracker in self.accelerator.trackers:
+            tracker.finish()
+        self.accelerator.trackers = []
+
+
+def in_words(outcome: dict[str, Any]) -> str:
+    """How a stage's training went, in one line."""
+    parts = [f"{outcome['steps']:,} of {outcome['planned']:,} steps in {outcome['seconds'] / 60:.1f} min"]
+    if outcome["resumed_at"]:
+        parts.append(f"went on from step {outcome['resumed_at']:,}")
+    if outcome["best_step"] is not None:
+        start, best = outcome["start_score"], outcome["best_score"]
+        parts.append(f"score {start:.2f} at the start, {best:.2f} at its best, step {outcome['best_step']:,}")
+    if outcome["masked"]:
+        parts.append(f"{outcome['masked']:,} pairs of rows with an equal text masked as negatives")
+    if outcome["alarms"]:
+        parts.append(f"{len(outcome['alarms'])} collapse alarms")
+    return "; ".join(parts)
+
 
 def build_method(stage: Stage, data: Dataset, source: str, seed: int) -> Method:
     """The method over its input encoder, with what it starts from at random drawn from the seed."""
     kind = METHODS[stage.method]
-    encoder = Encoder.load(source, pooling=stage.pooling, max_length=stage.max_length)
+    encoder = load_encoder(source, stage.pooling, stage.max_length)
     if stage.settings.dropout is not None:
         encoder.backbone.dropout = stage.settings.dropout
     by_dropout = kind.NEEDS_DROPOUT or (kind.SHAPES[0] is Shape.PAIRS and data.shape is Shape.TEXTS)
@@ -194,7 +220,17 @@ def build_method(stage: Stage, data: Dataset, source: str, seed: int) -> Method:
     if stage.settings.freeze_layers is not None:
         encoder.backbone.freeze(stage.settings.freeze_layers)
     torch.manual_seed(seed)
-    return kind(encoder, stage.options)
+    method = kind(encoder, stage.options)
+    if not learning(method):
+        found, wanted = f"freeze_layers: {stage.settings.freeze_layers}", "some layer that learns"
+        raise InputError(f"stage {stage.name}", found, wanted, "freeze fewer")
+    return method
+
+
+def load_encoder(source: str, pooling: str | None, max_length: int | None) -> Encoder:
+    """An encoder, the same each time: weights that a folder lacks (RoBERTa's has no pooler) are drawn at random."""
+    torch.manual_seed(0)
+    return Encoder.load(source, pooling=pooling, max_length=max_length)
 
 
 def copy_model(model: Path, target: Path) -> None:
@@ -207,8 +243,7 @@ def copy_model(model: Path, target: Path) -> None:
 
 def start_accelerator(trackers: tuple[str, ...], folder: Path) -> Accelerator:
     """Processes, devices and precision as `accelerate launch` or torchrun set them; trackers as the recipe says."""
-    try:
-        return Accelerator(log_with=list(trackers) or None, project_dir=str(folder))
-    except (ImportError, ValueError) as error:
-        packages = " ".join(trackers)
-        raise MissingPart("trackers", str(error), f"the packages {packages}", f"pip install {packages}") from error
+    missing = " ".join(name for name in trackers if name not in get_available_trackers())  # accelerate leaves them out
+    if missing:
+        raise MissingPart("trackers", f"no package {missing}", "it, to log to", f"pip install {missing}")
+    return Accelerator(log_with=list(trackers) or None, project_dir=str(folder))

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
-from torch import Tensor
+from torch import Tensor, nn
 
 from sentloom.files import new_file, new_folder, sha256
 from sentloom.methods import Method
@@ -38,11 +38,15 @@ class Checkpoint:
     facts: dict[str, Any]
 
 
+def tensors_of(module: nn.Module) -> dict[str, Tensor]:
+    """Parameters and buffers by name, each once: the file format takes no tied tensor twice."""
+    return {name: tensor.detach() for name, tensor in [*module.named_parameters(), *module.named_buffers()]}
+
+
 def changing_state(method: Method) -> dict[str, Tensor]:
-    """Parameters and buffers by name, each once, without the frozen parts."""
+    """The tensors of a method without its frozen parts."""
     frozen = tuple(f"{part}." for part in method.FROZEN)
-    named = [*method.named_parameters(), *method.named_buffers()]
-    return {name: tensor.detach() for name, tensor in named if not name.startswith(frozen)}
+    return {name: tensor for name, tensor in tensors_of(method).items() if not name.startswith(frozen)}
 
 
 def frozen_hash(method: Method) -> str:
@@ -56,8 +60,12 @@ def frozen_hash(method: Method) -> str:
 
 
 def load_changing_state(method: Method, state: Mapping[str, Tensor]) -> None:
-    """Put back what `changing_state` gave, in place: shared and tied tensors stay so."""
-    here = changing_state(method)
+    """Put back what `changing_state` gave."""
+    put_back(changing_state(method), state)
+
+
+def put_back(here: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> None:
+    """Give the tensors that are here the values of a kept state, in place: shared and tied tensors stay so."""
     assert here.keys() == state.keys(), sorted(here.keys() ^ state.keys())
     for name, tensor in here.items():
         tensor.copy_(state[name])
@@ -72,7 +80,7 @@ def write_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
         hashes = {name: sha256(part / name) for name in (STATE, OPTIMIZER)}
         facts = json.dumps({**checkpoint.facts, "sha256": hashes}, indent=1)
         (part / FACTS).write_text(facts, "utf-8")
-    _tidy(folder)
+    _tidy(folder, step)
 
 
 def write_best(folder: Path, step: int, state: Mapping[str, Tensor]) -> dict[str, str]:
@@ -120,14 +128,18 @@ def _save(tensors: Mapping[str, Tensor], path: Path) -> None:
     save_file({name: tensor.contiguous().cpu() for name, tensor in tensors.items()}, path)
 
 
-def _tidy(folder: Path) -> None:
-    """Remove all but the newest checkpoints, bests that none of them names, and what a kill left half-written."""
+def _tidy(folder: Path, step: int) -> None:
+    """Remove all but the newest checkpoints, bests that none of them names, and what a kill left half-written.
+
+    A checkpoint ahead of this step is one that the run could not go on from.
+    """
     places = sorted(folder.glob("step-*"), reverse=True)
+    kept = [place for place in places if place <= _place(folder, step)][:KEPT]
     named = set()
-    for place in places[:KEPT]:
+    for place in kept:
         best = json.loads((place / FACTS).read_text("utf-8")).get("best")
         named |= {best["kept"]["file"]} if best else set()
-    for path in [*places[KEPT:], *folder.glob(".step-*")]:
+    for path in [*(place for place in places if place not in kept), *folder.glob(".step-*")]:
         shutil.rmtree(path, ignore_errors=True)
     for path in [*folder.glob("best-*"), *folder.glob(".best-*")]:
         if path.name not in named:

@@ -59,10 +59,10 @@ def average_gradients(method: Method, accelerator: Accelerator) -> None:
     """The mean over the processes, in one exchange."""
     if accelerator.num_processes == 1:
         return
-    parameters = list(learning(method).values())
-    grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
-    flat = accelerator.reduce(torch.cat([grad.flatten() for grad in grads]), reduction="mean")
-    for parameter, grad in zip(parameters, flat.split([p.numel() for p in parameters]), strict=True):
+    # A parameter that no loss reaches has no gradient in any process, and must get none: it would be decayed.
+    found = {p: p.grad for p in learning(method).values() if p.grad is not None}
+    flat = accelerator.reduce(torch.cat([grad.flatten() for grad in found.values()]), reduction="mean")
+    for parameter, grad in zip(found, flat.split([p.numel() for p in found]), strict=True):
         parameter.grad = grad.view_as(parameter)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 import torch
@@ -32,7 +32,9 @@ from sentloom.training.checkpoints import (
     frozen_hash,
     load_changing_state,
     newest_checkpoint,
+    put_back,
     read_best,
+    tensors_of,
     write_best,
     write_checkpoint,
 )
@@ -119,7 +121,7 @@ def train(
         while run.now.step < run.total and not run.has_enough():
             loss = run.step()
             advance(rows, run.note(loss))
-            if stop():
+            if run.agreed(stop()):
                 run.checkpoint()
                 raise KeyboardInterrupt
             run.checkpoint_if_due()
@@ -151,8 +153,9 @@ class _Run:
         self.now = Progress()
         self.clock = self.saved = time.monotonic()
         self._resume()
-        self.journal = Journal(self.folder, self.accelerator, self.now.step)
-        if self.now.start is None:
+        fresh = self.now.start is None
+        self.journal = Journal(self.folder, self.accelerator, -1 if fresh else self.now.step)
+        if fresh:
             self.now.start = self._gauges().to_dict()
             self.journal.write(0, **self.now.start)
             if self.selection:
@@ -201,12 +204,17 @@ class _Run:
         drops = sum(after < before for before, after in pairwise(scores))
         return (patience is not None and since_best >= patience) or (endurance is not None and drops >= endurance)
 
+    def agreed(self, asked: bool) -> bool:
+        """Whether any process was asked: a signal need not reach all of them, nor all in the same step."""
+        if self.accelerator.num_processes == 1:
+            return asked
+        one = torch.tensor([float(asked)], device=self.accelerator.device)
+        return bool(self.accelerator.reduce(one, reduction="sum") > 0)
+
     def checkpoint_if_due(self) -> None:
-        """Save now and then; the main process's clock decides for all."""
-        due = [time.monotonic() - self.saved >= self.settings.checkpoint_seconds]
-        if self.accelerator.num_processes > 1:
-            broadcast_object_list(due)
-        if due[0] and self.now.step < self.total:
+        """Save now and then, when the clock of any process says so."""
+        due = time.monotonic() - self.saved >= self.settings.checkpoint_seconds
+        if self.agreed(due) and self.now.step < self.total:
             self.checkpoint()
 
     def checkpoint(self) -> None:
@@ -223,7 +231,7 @@ class _Run:
         """Bring the best encoder back and say how it went."""
         best = self.now.best
         if best and self.selection and self.selection.keep == "best":
-            self.method.encoder.load_state_dict(read_best(self._checkpoints, best["kept"]))
+            put_back(tensors_of(self.method.encoder), read_best(self._checkpoints, best["kept"]))
         self._tick()
         self.method.eval()
         return Outcome(
@@ -289,10 +297,13 @@ class _Run:
             self.journal.write(now.step, alarm=alarm)
 
     def _gauges(self) -> Gauges:
-        """Gauges of the encoder as it is, on the same sentences all along."""
+        """Gauges of the encoder as it is, on the same sentences all along; it stops where they are no numbers."""
         rows = np.random.default_rng(self.seed).permutation(len(self.data))[: 2 * SAMPLE]
         texts = self.data.take(np.sort(rows))[text_columns(self.data.shape)[0]]
-        return gauge(self.method.encoder.encode(list(dict.fromkeys(texts))[:SAMPLE]))
+        vectors = self.method.encoder.encode(list(dict.fromkeys(texts))[:SAMPLE])
+        if not np.isfinite(vectors).all():
+            self._stop(f"step {self.now.step}", "vectors that are no numbers")
+        return gauge(vectors)
 
     def _score(self) -> None:
         """Score the encoder; a new best is kept. The untrained one is scored for comparison only."""
@@ -301,31 +312,39 @@ class _Run:
         score = [self.selection.score(self.method.encoder) if self.accelerator.is_main_process else 0.0]
         if self.accelerator.num_processes > 1:
             broadcast_object_list(score)
+        if math.isnan(score[0]):
+            self._stop(f"step {now.step}", "a score that is no number")
         now.scores.append((now.step, score[0]))
         self.journal.write(now.step, score=score[0])
         if now.step and (now.best is None or score[0] > now.best["score"]):
             kept = {}
             if self.accelerator.is_main_process:
-                kept = write_best(self._checkpoints, now.step, dict(self.method.encoder.state_dict()))
+                kept = write_best(self._checkpoints, now.step, tensors_of(self.method.encoder))
             now.best = {"step": now.step, "score": score[0], "kept": kept}
             self.accelerator.wait_for_everyone()
 
-    def _refuse(self, loss: float, norm: float) -> None:
+    def _refuse(self, loss: float, norm: float) -> NoReturn:
         """Stop before the optimiser spoils the weights, and leave the rows for the user to look at."""
         first = self.now.step * self.settings.accumulate
         rows = np.concatenate([self.batches.rows(first + part) for part in range(self.settings.accumulate)])
         places = [self.data.place(int(row)) for row in rows]
+        self._stop(
+            f"step {self.now.step + 1}, rows {', '.join(places[:3])} ...",
+            f"loss {loss} with a gradient of norm {norm}",
+            loss=str(loss),
+            gradient_norm=str(norm),
+            places=places,
+            **self.data.take(rows),
+        )
+
+    def _stop(self, where: str, found: str, **facts: Any) -> NoReturn:
+        """End the run, its checkpoints as they are."""
         path = self.folder / "stopped.json"
         if self.accelerator.is_main_process:
             with new_file(path) as part:
-                facts = {"step": self.now.step, "loss": str(loss), "gradient_norm": str(norm)}
-                part.write_text(json.dumps({**facts, "places": places, **self.data.take(rows)}, indent=1), "utf-8")
-        raise TrainingStopped(
-            f"step {self.now.step + 1}, rows {', '.join(places[:3])} ...",
-            f"loss {loss} with a gradient of norm {norm}",
-            "finite numbers",
-            f"see the rows in {path}; lower the learning rate, or set clip; the last checkpoint is untouched",
-        )
+                part.write_text(json.dumps({"step": self.now.step, "found": found, **facts}, indent=1), "utf-8")
+        next_step = f"see {path}; lower the learning rate, or set clip; the last checkpoint is untouched"
+        raise TrainingStopped(where, found, "finite numbers", next_step)
 
 
 def _machine() -> dict[str, Any]:

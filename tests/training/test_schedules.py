@@ -1,0 +1,46 @@
+"""The learning rate of every step, against values worked out by hand."""
+
+import math
+
+import pytest
+
+from sentloom.training.schedules import rate
+from tests.training.small_runs import settings
+
+# 10 steps, of which 4 warm up.
+HAND = {
+    "linear": [0, 1 / 4, 2 / 4, 3 / 4, 1, 5 / 6, 4 / 6, 3 / 6, 2 / 6, 1 / 6],
+    "constant-then-linear": [1, 1, 1, 1, 1, 5 / 6, 4 / 6, 3 / 6, 2 / 6, 1 / 6],
+    "constant": [0, 1 / 4, 2 / 4, 3 / 4, 1, 1, 1, 1, 1, 1],
+    # (1 + cos 0, 30, 60, 90, 120, 150 degrees) / 2
+    "cosine": [0, 0.25, 0.5, 0.75, 1, (2 + 3**0.5) / 4, 0.75, 0.5, 0.25, (2 - 3**0.5) / 4],
+}
+
+
+@pytest.mark.parametrize("schedule", HAND)
+def test_rates_by_hand(schedule):
+    found = [rate(schedule, step, 10, 0.4) for step in range(10)]
+    assert found == pytest.approx(HAND[schedule])
+
+
+@pytest.mark.parametrize("schedule", HAND)
+def test_without_warmup_the_first_step_has_the_whole_rate(schedule):
+    assert rate(schedule, 0, 5, 0.0) == 1
+    assert rate(schedule, 0, 1, 0.0) == 1
+
+
+@pytest.mark.parametrize("schedule", HAND)
+def test_all_warmup_and_one_step_are_finite(schedule):
+    for total in (1, 2, 7):
+        for step in range(total):
+            assert 0 <= rate(schedule, step, total, 1.0) <= 1
+    assert math.isfinite(rate(schedule, 7, 7, 1.0))
+
+
+def test_how_many_steps():
+    assert settings(steps=7, epochs=2).total_steps(100) == 7
+    assert settings(steps=None, epochs=2.5).total_steps(10) == 25
+    assert settings(steps=None, epochs=1, accumulate=3).total_steps(10) == 3
+    assert settings(steps=None, epochs=0.01).total_steps(10) == 1
+    with pytest.raises(ValueError, match="neither epochs nor steps"):
+        settings(steps=None)

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sentloom.losses import cosines, guided_opt1, guided_opt3, info_nce, negative_cosine, nt_xent
+from sentloom.losses import contrastive, cosines, guided_opt1, guided_opt3, info_nce, negative_cosine, nt_xent
 
 
 def cos(u, v):
@@ -298,3 +298,63 @@ def test_opt3_of_one_layer_is_opt2():
     c, h = vectors(1, 5, 4), vectors(2, 5, 4)
     expected = info_nce(c, h, temperature=0.05).item()
     assert guided_opt3(c, h[:, None], temperature=0.05).item() == pytest.approx(expected, rel=1e-12)
+
+
+# ---- Pairs and triplets
+
+
+def oracle_contrastive(a, p, n, tau, *, margin=0.0, own_weight=0.0, skip=frozenset(), barred=frozenset(), both=False):
+    """Sentence-T5 eq. 2 with SimCSE's weight: all positives and all hard negatives of the batch; t5x's second way."""
+    b, total = len(a), 0.0
+    for i in range(b):
+        others = [cos(a[i], p[j]) / tau for j in range(b) if j != i and (i, j) not in skip]
+        hard = [(j, k) for j in range(b) for k in range(len(n[j]) if n else 0) if (i, j, k) not in barred]
+        others += [cos(a[i], n[j][k]) / tau + (own_weight if i == j else 0.0) for j, k in hard]
+        total += minus_log_share((cos(a[i], p[i]) - margin) / tau, others)
+        if both:
+            back = [cos(p[i], a[j]) / tau for j in range(b) if j != i and (j, i) not in skip]
+            total += minus_log_share((cos(p[i], a[i]) - margin) / tau, back)
+    return total / b
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_contrastive_equals_the_loops(data):
+    b, m = data.draw(st.integers(1, 5)), data.draw(st.integers(0, 3))
+    torch.manual_seed(data.draw(st.integers(0, 1000)))
+    a, p, n = (torch.randn(*shape, 4, dtype=torch.float64) for shape in ((b,), (b,), (b, m)))
+    tau = data.draw(st.sampled_from([0.01, 0.05, 1.0]))
+    margin, own_weight = data.draw(st.sampled_from([0.0, 0.3])), data.draw(st.sampled_from([0.0, 1.5]))
+    both = data.draw(st.booleans())
+    same = torch.rand(b, b) < data.draw(st.sampled_from([0.0, 0.4]))
+    barred = torch.rand(b, b * m) < data.draw(st.sampled_from([0.0, 0.4]))
+    skip = {(i, j) for i in range(b) for j in range(b) if same[i, j]}
+    out = {(i, j, k) for i in range(b) for j in range(b) for k in range(m) if barred[i, j * m + k]}
+    expected = oracle_contrastive(
+        *(x.tolist() for x in (a, p, n)), tau, margin=margin, own_weight=own_weight, skip=skip, barred=out, both=both
+    )
+    found = contrastive(
+        a, p, n if m else None, temperature=tau, margin=margin, own_weight=own_weight, same=same,
+        barred=barred if m else None, both_ways=both,
+    )  # fmt: skip
+    assert found.item() == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+def test_contrastive_gradients():
+    torch.manual_seed(0)
+    a, p, n = (torch.randn(*shape, 3, dtype=torch.float64, requires_grad=True) for shape in ((3,), (3,), (3, 2)))
+    tau = torch.tensor(0.5, dtype=torch.float64, requires_grad=True)
+    barred = torch.zeros(3, 6, dtype=torch.bool)
+    barred[0, 2] = True
+    assert torch.autograd.gradcheck(
+        lambda a, p, n, tau: contrastive(
+            a, p, n, temperature=tau, margin=0.1, own_weight=0.7, barred=barred, both_ways=True
+        ),
+        (a, p, n, tau),
+    )
+
+
+def test_without_extras_contrastive_is_info_nce():
+    torch.manual_seed(0)
+    a, p = torch.randn(2, 5, 3)
+    assert torch.equal(contrastive(a, p, temperature=0.1), info_nce(a, p, temperature=0.1))

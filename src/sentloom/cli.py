@@ -333,7 +333,8 @@ def train(
     read = read_recipe(recipe, changes or ())
     names: list[str | None] = [*(variant or read.variants)]
     plans = [read.resolve(name) for name in names or [None]]
-    accelerator = stages.start_accelerator(plans[0].trackers, output)
+    trackers = dict.fromkeys(name for plan in plans for name in plan.trackers)
+    accelerator = stages.start_accelerator(tuple(trackers), output)
     tell = show if accelerator.is_main_process else lambda *parts: None
     if dry_run:
         for plan in plans:

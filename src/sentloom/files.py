@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sentloom.errors import InputError
@@ -58,13 +58,19 @@ def put(part: Path, target: Path) -> None:
 def alone_in(folder: Path) -> Iterator[None]:
     """Hold a folder for this process; another one that wants it is told. A process that is killed lets go of it."""
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w") as handle:
+    lock = folder / ".lock"
+    with lock.open("w") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             found = "another run at work in it"
             raise InputError(str(folder), found, "a folder of its own", "wait for it, or choose another") from None
-        yield
+        try:
+            yield
+        finally:
+            lock.unlink(missing_ok=True)
+            with suppress(OSError):  # nothing came of it: no empty folder is left behind
+                folder.rmdir()
 
 
 @contextmanager

@@ -29,6 +29,37 @@ def info_nce(
     return F.cross_entropy(_without(logits, same, right), right)
 
 
+def contrastive(
+    anchor: Tensor,  # (b, d)
+    positive: Tensor,  # (b, d)
+    negatives: Tensor | None = None,  # (b, m, d), the hard negatives of each anchor; every anchor sees all of them
+    *,
+    temperature: float | Tensor,
+    margin: float = 0.0,
+    own_weight: float = 0.0,
+    same: Tensor | None = None,  # (b, b)
+    barred: Tensor | None = None,  # (b, b * m), hard negatives that are none, or not there
+    both_ways: bool = False,
+) -> Tensor:
+    """InfoNCE with hard negatives, in Sentence-T5's and SimCSE's forms.
+
+    `margin` is taken from the positives' cosines; `own_weight` is added to the logits of an anchor's own hard
+    negatives; `both_ways` adds the loss from positives to anchors, which has no hard negatives (a sum, as in t5x).
+    """
+    right = torch.arange(len(anchor), device=anchor.device)
+    own = torch.eye(len(anchor), dtype=anchor.dtype, device=anchor.device)
+    scores = (cosines(anchor, positive) - margin * own) / temperature
+    logits = _without(scores, same, right)
+    if negatives is not None:
+        hard = cosines(anchor, negatives.flatten(0, 1)) / temperature
+        hard = hard + own_weight * own.repeat_interleave(negatives.shape[1], dim=1)
+        logits = torch.cat([logits, hard if barred is None else hard.masked_fill(barred, -torch.inf)], dim=1)
+    loss = F.cross_entropy(logits, right)
+    if both_ways:
+        loss = loss + F.cross_entropy(_without(scores.T, None if same is None else same.T, right), right)
+    return loss
+
+
 def nt_xent(x: Tensor, y: Tensor, *, temperature: float, same: Tensor | None = None) -> Tensor:
     """InfoNCE over the 2b vectors x and y: each against its partner and 2(b - 1) others. `same` is (b, b)."""
     z = torch.cat([x, y])  # (2b, d)

@@ -45,8 +45,11 @@ def test_chosen_places_are_words_and_at_least_one_a_sentence(mlm_folder, family)
             assert [read[i] for i in untouched] == [sentence[i] for i in untouched]
 
 
-def test_the_shares_in_the_long_run(method):
-    """Of many chosen tokens 80% are masked; of the rest half are other tokens, drawn from all, and half stay."""
+@pytest.mark.parametrize(("mask", "replace"), [(0.8, 0.1), (0.5, 0.4)])
+def test_the_shares_in_the_long_run(mlm_folder, mask, replace):
+    """Of many chosen tokens some are masked, some are others, drawn from all tokens, and the rest stay."""
+    options = MlmOptions() if mask == 0.8 else MlmOptions(masked=mask, replaced=replace)  # 80/10/10 is the default
+    method = Mlm(Encoder.load(mlm_folder("bert")), options)
     tokenizer = method.encoder.tokens.tokenizer
     ids = method.encoder.tokenize(SENTENCES)
     masked = stayed = total = 0
@@ -64,8 +67,8 @@ def test_the_shares_in_the_long_run(method):
                 others.add(read[place])
     assert total > 15_000
     # a random token is by chance the mask, or the token itself, once in a vocabulary
-    by_chance = 0.1 / len(tokenizer)
-    for count, share in ((masked, 0.8 + by_chance), (stayed, 0.1 + by_chance)):
+    by_chance = replace / len(tokenizer)
+    for count, share in ((masked, mask + by_chance), (stayed, 1 - mask - replace + by_chance)):
         assert abs(count / total - share) < 5 * (share * (1 - share) / total) ** 0.5
     assert others == set(range(len(tokenizer)))
     # and every word is as likely to be chosen
@@ -73,6 +76,14 @@ def test_the_shares_in_the_long_run(method):
     share = max(1, round(0.15 * len(words))) / len(words)
     assert where[0] == where[-1] == 0
     assert abs(words - steps * share).max() < 5 * (steps * share * (1 - share)) ** 0.5
+
+
+def test_a_sentence_of_one_to_three_words_has_one_place(method):
+    sentences = ["a", "a a", "a a a"]
+    ids = method.encoder.tokenize(sentences)
+    assert [len(one) for one in ids] == [3, 4, 5]  # with [CLS] and [SEP]
+    _, places = method.chosen(texts_batch(sentences), ids)
+    assert [len(at) for at in places] == [1, 1, 1]
 
 
 def test_the_choice_does_not_depend_on_how_the_batch_is_cut(method):

@@ -14,9 +14,10 @@ CASES = [(name, preset) for name, method in METHODS.items() for preset in method
 def test_names():
     assert {"simcse", "self-guided", "bootstrapped", "mlm", "contrastive-bt"} <= set(METHODS)
     for name, method in METHODS.items():
-        assert method.NAME == name
+        assert name == method.NAME
         assert "default" in method.PRESETS
-        assert set(method.PRESETS) <= {"default", "paper", "official-code"}
+        assert {"default", "paper", "official-code"} <= set(method.PRESETS)
+    assert set(METHODS["contrastive"].PRESETS) == {"default", "paper", "official-code", "simcse"}
 
 
 @pytest.mark.parametrize(("name", "preset"), CASES)

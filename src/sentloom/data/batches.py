@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,10 +20,11 @@ Rows = npt.NDArray[np.int64]
 class Batch:
     """Some rows of a data set, or a part of them: `places` are the rows' positions in the whole batch."""
 
-    texts: Mapping[str, Sequence[str]]  # column -> n texts
+    texts: Mapping[str, Sequence[Any]]  # column -> n texts; of the column negatives, n lists of them
     rows: Rows  # (n,) in the data set
     places: Rows  # (n,)
     key: tuple[int, int]  # (seed, step): what random choices depend on
+    labels: Sequence[str] = ()  # where rows have one
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -30,7 +32,7 @@ class Batch:
     def part(self, start: int, stop: int) -> "Batch":
         """The rows from `start` up to `stop`."""
         texts = {name: column[start:stop] for name, column in self.texts.items()}
-        return Batch(texts, self.rows[start:stop], self.places[start:stop], self.key)
+        return Batch(texts, self.rows[start:stop], self.places[start:stop], self.key, self.labels[start:stop])
 
     def random(self, place: int) -> np.random.Generator:
         """A generator for the row at a place of the whole batch: its draws do not depend on how the batch is cut."""
@@ -47,9 +49,12 @@ class Batch:
         return list(self.texts.values())[1] if len(self.texts) > 1 else self.first
 
     def equal(self) -> npt.NDArray[np.bool_]:
-        """(n, n): whether rows i and j share a text, so that neither is a negative of the other; false for i = j."""
+        """(n, n): whether the first or second texts of rows i and j are equal, crosswise too; false for i = j.
+
+        Then neither row is a negative of the other.
+        """
         found = np.zeros((len(self), len(self)), bool)
-        columns = [np.array([_hash(text) for text in column], np.uint64) for column in self.texts.values()]
+        columns = [text_keys(self.first), text_keys(self.second)]
         for left in columns:
             for right in columns:
                 found |= left[:, None] == right[None, :]
@@ -57,10 +62,11 @@ class Batch:
         return found
 
 
-def _hash(text: str) -> int:
-    """Of a text without case and spacing."""
-    bare = " ".join(text.casefold().split())
-    return int.from_bytes(blake2b(bare.encode(), digest_size=8).digest(), "little")
+def text_keys(texts: Sequence[str]) -> npt.NDArray[np.uint64]:
+    """A number for each text, the same for texts that differ in case and spacing alone."""
+    bare = (" ".join(text.casefold().split()) for text in texts)
+    digests = (blake2b(text.encode(), digest_size=8).digest() for text in bare)
+    return np.array([int.from_bytes(digest, "little") for digest in digests], np.uint64)
 
 
 @dataclass(frozen=True)
@@ -92,7 +98,7 @@ class Batches:
         rows = self.rows(step)
         cells = self.data.take(rows)
         texts = {name: cells[name] for name in text_columns(self.data.shape)}
-        return Batch(texts, rows, np.arange(len(rows)), (self.seed, step))
+        return Batch(texts, rows, np.arange(len(rows)), (self.seed, step), cells.get("label", ()))
 
 
 @lru_cache(maxsize=2)

@@ -6,6 +6,7 @@ from pathlib import Path
 from sentloom.data.dataset import Dataset
 from sentloom.data.joining import join
 from sentloom.data.leaks import find_leaks
+from sentloom.data.nli import triplets_from_nli
 from sentloom.data.opening import open_data
 from sentloom.data.shapes import Shape
 from sentloom.errors import InputError
@@ -31,6 +32,8 @@ def fitting(stage: Stage, data: Dataset, cache: Path) -> Dataset:
         return make_pairs(data, stage.views, cache=cache)
     if data.shape in shapes and data.shape is not Shape.TEXTS:
         return data
+    if data.shape is Shape.NLI and Shape.TRIPLETS in shapes:
+        return triplets_from_nli(data)
     if Shape.TEXTS in shapes:
         return texts_of(data)
     raise InputError(

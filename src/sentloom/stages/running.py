@@ -134,7 +134,6 @@ class Runner:
 
     def _train(self, stage: Stage, data: Dataset, source: str, seed: int, place: Path) -> dict[str, Any]:
         """Train one stage and save its encoder."""
-        place.mkdir(parents=True, exist_ok=True)
         method = build_method(stage, data, source, seed)
         select = self.plan.select
         selection = None
@@ -221,7 +220,7 @@ def build_method(stage: Stage, data: Dataset, source: str, seed: int) -> Method:
         encoder.backbone.freeze(stage.settings.freeze_layers)
     torch.manual_seed(seed)
     method = kind(encoder, stage.options)
-    if not learning(method):
+    if all("pooler" in name for name in learning(method)):  # which no vector comes from
         found, wanted = f"freeze_layers: {stage.settings.freeze_layers}", "some layer that learns"
         raise InputError(f"stage {stage.name}", found, wanted, "freeze fewer")
     return method
@@ -243,7 +242,8 @@ def copy_model(model: Path, target: Path) -> None:
 
 def start_accelerator(trackers: tuple[str, ...], folder: Path) -> Accelerator:
     """Processes, devices and precision as `accelerate launch` or torchrun set them; trackers as the recipe says."""
-    missing = " ".join(name for name in trackers if name not in get_available_trackers())  # accelerate leaves them out
+    there = set(map(str, get_available_trackers()))
+    missing = " ".join(name for name in trackers if name not in there)  # accelerate would silently leave them out
     if missing:
         raise MissingPart("trackers", f"no package {missing}", "it, to log to", f"pip install {missing}")
     return Accelerator(log_with=list(trackers) or None, project_dir=str(folder))

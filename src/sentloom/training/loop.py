@@ -309,19 +309,22 @@ class _Run:
         """Score the encoder; a new best is kept. The untrained one is scored for comparison only."""
         assert self.selection
         now = self.now
-        score = [self.selection.score(self.method.encoder) if self.accelerator.is_main_process else 0.0]
-        if self.accelerator.num_processes > 1:
-            broadcast_object_list(score)
-        if math.isnan(score[0]):
+        main = self.accelerator.is_main_process
+        score = self._from_main(self.selection.score(self.method.encoder) if main else None)
+        if math.isnan(score):
             self._stop(f"step {now.step}", "a score that is no number")
-        now.scores.append((now.step, score[0]))
-        self.journal.write(now.step, score=score[0])
-        if now.step and (now.best is None or score[0] > now.best["score"]):
-            kept = {}
-            if self.accelerator.is_main_process:
-                kept = write_best(self._checkpoints, now.step, tensors_of(self.method.encoder))
-            now.best = {"step": now.step, "score": score[0], "kept": kept}
-            self.accelerator.wait_for_everyone()
+        now.scores.append((now.step, score))
+        self.journal.write(now.step, score=score)
+        if now.step and (now.best is None or score > now.best["score"]):
+            kept = write_best(self._checkpoints, now.step, tensors_of(self.method.encoder)) if main else None
+            now.best = {"step": now.step, "score": score, "kept": self._from_main(kept)}
+
+    def _from_main(self, value: Any) -> Any:
+        """What the main process has, in all of them."""
+        values = [value]
+        if self.accelerator.num_processes > 1:
+            broadcast_object_list(values)
+        return values[0]
 
     def _refuse(self, loss: float, norm: float) -> NoReturn:
         """Stop before the optimiser spoils the weights, and leave the rows for the user to look at."""

@@ -1,0 +1,123 @@
+"""Contrastive learning from pairs and triplets, and SBERT's classification."""
+
+import numpy as np
+import pytest
+import torch
+
+from sentloom.data.batches import Batch
+from sentloom.encoder import Encoder
+from sentloom.methods.contrastive import Contrastive, ContrastiveOptions
+from sentloom.methods.nli_classification import NliClassification, NliClassificationOptions
+from tests.encoder.small_models import SENTENCES
+from tests.methods.conftest import OTHERS, optimise, pairs_batch
+from tests.test_losses import oracle_contrastive
+
+NEGATIVES = [["No.", "It is dark."], ["A cat."], [], ["Nothing", "left", "here"], ["x"], ["y"], ["No.", "z"], ["w"]]
+
+
+def triplets_batch(negatives=NEGATIVES, key=(0, 0)):
+    n = len(negatives)
+    texts = {"anchor": SENTENCES[:n], "positive": OTHERS[:n], "negatives": negatives}
+    return Batch(texts, np.arange(n), np.arange(n), key)
+
+
+def build(encoder, **options):
+    torch.manual_seed(0)
+    return Contrastive(encoder, ContrastiveOptions(**options)).double().eval()
+
+
+def plain(vectors):
+    return vectors.detach().tolist()
+
+
+def test_pairs_equal_the_formula(encoder):
+    method, batch = build(encoder, temperature=0.07, directions="both", margin=0.2), pairs_batch()
+    found = method.embed(batch)
+    expected = oracle_contrastive(plain(found["anchor"]), plain(found["positive"]), [], 0.07, margin=0.2, both=True)
+    assert method.loss(found, batch).item() == pytest.approx(expected, rel=1e-9)
+    alone = encoder(encoder.tokenize([SENTENCES[3]]), raw=True)
+    torch.testing.assert_close(found["anchor"][3:4], alone)
+
+
+@pytest.mark.parametrize("used", [1, 2, 4])
+def test_triplets_equal_the_formula_whatever_number_of_negatives_a_row_has(encoder, used):
+    method, batch = build(encoder, negatives=used, hard_negative_weight=0.5, mask_duplicates=False), triplets_batch()
+    found = method.embed(batch)
+    assert found["negatives"].shape == (8, used, encoder.dimension)
+    absent = {(i, j, k) for i in range(8) for j in range(8) for k in range(len(NEGATIVES[j]), used)}
+    vectors = [plain(found[name]) for name in ("anchor", "positive", "negatives")]
+    expected = oracle_contrastive(*vectors, 0.05, own_weight=0.5, barred=absent)
+    assert method.loss(found, batch).item() == pytest.approx(expected, rel=1e-9)
+
+
+def test_of_many_negatives_some_are_drawn_anew_each_step_whatever_the_chunks(encoder):
+    method = build(encoder, negatives=2)
+    many = [[f"negative {number}" for number in range(9)]] * 8
+    whole = triplets_batch(many, key=(1, 5))
+    drawn = method.drawn(whole)
+    assert all(len(set(row)) == 2 and set(row) <= set(many[0]) for row in drawn)
+    assert len({tuple(row) for row in drawn}) > 3  # rows draw by themselves
+    assert method.drawn(whole.part(3, 6)) == drawn[3:6]
+    assert method.drawn(triplets_batch(many, key=(1, 6))) != drawn
+
+
+def test_a_hard_negative_that_says_what_another_rows_pair_says_is_none_there(encoder):
+    method, plain_method = build(encoder), build(encoder, mask_duplicates=False)
+    negatives = [[OTHERS[1].upper()], ["b"], [f" {SENTENCES[0]}"], ["d"]]
+    batch = triplets_batch(negatives)
+    barred = method.barred(batch)
+    expected = np.zeros((4, 4), bool)
+    expected[1, 0] = True  # the positive of row 1 is the negative of row 0
+    expected[0, 2] = True  # the anchor of row 0 is the negative of row 2
+    assert (barred == expected).all()
+    assert not plain_method.barred(batch).any()
+    found = method.embed(batch)
+    out = {(1, 0, 0), (0, 2, 0)}
+    vectors = [plain(found[name]) for name in ("anchor", "positive", "negatives")]
+    assert method.loss(found, batch).item() == pytest.approx(oracle_contrastive(*vectors, 0.05, barred=out), rel=1e-9)
+
+
+def test_a_learned_temperature_starts_as_given_moves_and_is_bounded(encoder):
+    method, batch = build(encoder, temperature=0.2, learn_temperature=True), pairs_batch()
+    assert method.temperature.item() == pytest.approx(0.2)
+    optimise(method, [batch] * 5)
+    assert method.temperature.item() != pytest.approx(0.2, abs=1e-4)
+    with torch.no_grad():
+        method.log_scale.fill_(50.0)
+    assert method.temperature.item() == pytest.approx(0.01)
+
+
+def test_the_projection_has_no_bias_gives_unit_vectors_and_is_kept(encoder, tmp_path):
+    encoder.unit_length = False
+    method = build(encoder, projection=12)
+    method.float()
+    assert encoder.dimension == 12
+    assert encoder.heads[0].linear.bias is None
+    method.finished().save(tmp_path / "model")
+    again = Encoder.load(tmp_path / "model")
+    vectors = again.encode(SENTENCES)
+    np.testing.assert_allclose(vectors, encoder.encode(SENTENCES), atol=1e-6)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+
+
+def test_pairs_alone_need_no_negatives_and_none_may_be_asked_for(encoder):
+    assert set(build(encoder).embed(pairs_batch())) == {"anchor", "positive"}
+    assert set(build(encoder, negatives=0).embed(triplets_batch())) == {"anchor", "positive"}
+
+
+def test_nli_classification_equals_the_formula_and_learns(encoder):
+    torch.manual_seed(0)
+    method = NliClassification(encoder, NliClassificationOptions()).double().eval()
+    labels = ["entailment", "neutral", "contradiction", "not_entailment"] * 2
+    texts = {"premise": SENTENCES, "hypothesis": OTHERS}
+    batch = Batch(texts, np.arange(8), np.arange(8), (0, 0), labels)
+    found = method.embed(batch)
+    u, v = (found[name].detach().numpy() for name in "uv")
+    logits = np.concatenate([u, v, abs(u - v)], axis=1) @ method.W.weight.detach().numpy().T
+    shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    right = [0, 1, 2, 1] * 2
+    expected = -np.log(shares[np.arange(8), right]).mean()
+    assert method.loss(found, batch).item() == pytest.approx(expected, rel=1e-9)
+    losses = optimise(method, [batch] * 20)
+    assert losses[-1] < losses[0]
+    assert batch.part(2, 4).labels == labels[2:4]

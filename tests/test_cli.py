@@ -59,11 +59,11 @@ def faq(tmp_path):
 def test_help_is_quick_to_import_and_names_every_verb():
     script = "import sys; sys.argv = ['sentloom', '--help']\nfrom sentloom.cli import main\ntry: main()\nfinally: print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=ENVIRONMENT)
-    assert all(verb in done.stdout for verb in ("check", "clean", "encode", "search", "evaluate", "demo"))
+    assert all(verb in done.stdout for verb in ("check", "clean", "views", "encode", "search", "evaluate", "mine", "train", "demo"))
     assert done.stdout.splitlines()[-1] == "False"  # torch was not imported
 
 
-@pytest.mark.parametrize("verb", ["check", "clean", "encode", "search", "evaluate", "demo"])
+@pytest.mark.parametrize("verb", ["check", "clean", "views", "encode", "search", "evaluate", "mine", "train", "demo"])
 def test_every_verb_has_help(sentloom, verb):
     done = sentloom(verb, "--help")
     assert done.returncode == 0
@@ -224,3 +224,12 @@ def test_views_that_are_stopped_say_how_to_go_on(sentloom, tmp_path, monkeypatch
     done = sentloom("views", tmp_path / "texts.txt", "-o", tmp_path / "views.tsv")
     assert done.returncode != 0
     assert "the same command again goes on" in done.stdout
+
+
+def test_mine_finds_hard_negatives_and_says_what_was_passed_over(sentloom, faq, tmp_path):
+    done = sentloom("mine", faq, "-o", tmp_path / "triplets.tsv", "--margin", "-1")
+    assert done.returncode == 0, done.stderr
+    assert "3 pairs, 3 with hard negatives" in done.stdout
+    lines = (tmp_path / "triplets.tsv").read_text().splitlines()
+    assert lines[0] == "anchor\tpositive\tnegative"
+    assert lines[2] == "Where is the canteen?\tOn the ground floor.\tOpen the settings and choose a new one."

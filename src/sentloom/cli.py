@@ -310,6 +310,39 @@ def evaluate(
 
 
 @app.command()
+def mine(
+    data: Data,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file of triplets: csv, tsv, jsonl, parquet.")],
+    model: ModelOption = "embedded",
+    corpus: Annotated[
+        str | None, typer.Option(help="Where to look: a file of texts; by default the positives of the pairs.")
+    ] = None,
+    negatives: Annotated[int, typer.Option(min=1, help="How many a pair.")] = 1,
+    margin: Annotated[
+        float, typer.Option(help="How much less near than its positive a negative must be; nearer ones may be right.")
+    ] = 0.05,
+    skip: Annotated[int, typer.Option(min=0, help="Nearest candidates to pass over.")] = 0,
+    depth: Annotated[int, typer.Option(min=1, help="Candidates to look at.")] = 50,
+    pooling: PoolingOption = None,
+    shape: ShapeOption = None,
+    columns: ColumnsOption = None,
+) -> None:
+    """Find hard negatives for pairs: texts that the model holds for near and that are not known to be right."""
+    from sentloom.data.writers import write
+    from sentloom.mining import MineSettings
+    from sentloom.mining import mine as run
+    from sentloom.report import tables
+    from sentloom.views.sentences import distinct_sentences
+
+    settings = MineSettings(negatives, margin, skip, depth)
+    pairs = _read(data, shape, columns)
+    where = distinct_sentences(_read(corpus, None, None)).column("text") if corpus else pairs.column("positive")
+    triplets, report = run(_load(model, pooling), pairs, list(dict.fromkeys(where.to_pylist())), settings)
+    write(triplets, output)
+    show(tables.mining(report), f"written: {output}")
+
+
+@app.command()
 def train(
     recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="A YAML file: base, stages, settings, variants.")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="The folder for models and results.")],

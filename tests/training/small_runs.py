@@ -27,6 +27,8 @@ CASES = {
     "bootstrapped nt-xent": {"objective": "nt-xent"},
     "contrastive-bt": {"head_width": 16, "temperature": 0.1},
     "mlm": {},
+    "contrastive": {"negatives": 2, "learn_temperature": True, "directions": "both", "projection": 8},
+    "nli-classification": {},
 }
 FIVE = ("simcse", "self-guided", "bootstrapped", "contrastive-bt", "mlm")
 
@@ -69,6 +71,13 @@ def texts(rows: int = 32) -> Dataset:
 
 def data_for(case: str, rows: int = 32) -> Dataset:
     """What a method likes best."""
+    both = zip(pairs(rows).column("anchor").to_pylist(), pairs(rows).column("positive").to_pylist(), strict=True)
+    if case == "contrastive":  # three hard negatives or one, of which two are drawn
+        others = [[f"{SENTENCES[(i + k) % 8]} not {i}" for k in range(3 if i % 2 else 1)] for i in range(rows)]
+        return build_dataset(Shape.TRIPLETS, [(*pair, other) for pair, other in zip(both, others, strict=True)])
+    if case == "nli-classification":
+        labels = ("entailment", "neutral", "contradiction")
+        return build_dataset(Shape.NLI, [(*pair, labels[i % 3]) for i, pair in enumerate(both)])
     return pairs(rows) if case.split()[0] in ("bootstrapped", "contrastive-bt") else texts(rows)
 
 
@@ -116,3 +125,21 @@ def unequal(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> lis
     """The names of tensors that are not bit for bit the same."""
     assert one.keys() == other.keys()
     return [name for name in one if not torch.equal(one[name], other[name])]
+
+
+def similarity(encoder: Encoder) -> float:
+    """A score that any change of weights changes."""
+    x, y = encoder.encode(SENTENCES[:2])
+    return float(x @ y) * 100
+
+
+def journal(folder: Path) -> list[dict]:
+    """The records of a run without its times."""
+    from sentloom.training.journal import read_journal
+
+    return [{name: value for name, value in line.items() if name != "seconds"} for line in read_journal(folder)]
+
+
+def plain(outcome: Outcome) -> dict:
+    """An outcome without what depends on time and interruptions."""
+    return {name: value for name, value in vars(outcome).items() if name not in ("seconds", "resumed_at")}

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 import torch
+from accelerate import Accelerator
+from accelerate.state import AcceleratorState
 
 from sentloom.data.batches import Batches
 from sentloom.errors import InputError
@@ -107,3 +109,23 @@ def test_shares_are_the_batch_in_order():
     assert [text for share in shares for text in share.second] == batch.second
     with pytest.raises(InputError, match="a batch of 8 rows; wanted a multiple of the 3 processes"):
         own_share(batch, 0, 3)
+
+
+@pytest.fixture
+def in_bf16():
+    AcceleratorState._reset_state(reset_partial_state=True)
+    yield Accelerator(cpu=True, mixed_precision="bf16")
+    AcceleratorState._reset_state(reset_partial_state=True)
+
+
+@pytest.mark.parametrize("case", ["self-guided", "bootstrapped", "mlm"])
+def test_mixed_precision_is_near_the_full_one(case, bert, in_bf16):
+    """Eight bits of mantissa in the encoder; the loss and the weights stay in full precision."""
+    method, batch = nudge(build(case, bert, dropout=0.0)), batch_of(case)
+    whole_loss(method, batch).backward()
+    expected = gradients(method)
+    for chunk in (None, 3):
+        method.zero_grad()
+        add_gradients(method, batch, in_bf16, chunk)
+        assert 1e-4 < far(gradients(method), expected) < 0.1
+        assert all(p.dtype == torch.float32 for p in method.parameters())

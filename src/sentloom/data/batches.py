@@ -91,7 +91,7 @@ class Batches:
     def rows(self, step: int) -> Rows:
         """The rows of the batch of a step, counted from 0 over all epochs."""
         epoch, place = divmod(step, self.an_epoch)
-        return _order(len(self.data), self.seed, epoch)[place * self.size : (place + 1) * self.size]
+        return epoch_order(len(self.data), self.seed, epoch)[place * self.size : (place + 1) * self.size]
 
     def batch(self, step: int) -> Batch:
         """The batch of a step."""
@@ -101,9 +101,9 @@ class Batches:
         return Batch(texts, rows, np.arange(len(rows)), (self.seed, step), cells.get("label", ()))
 
 
-@lru_cache(maxsize=2)
-def _order(rows: int, seed: int, epoch: int) -> Rows:
-    """The permutation of an epoch, read-only since it is kept."""
-    order = np.random.default_rng([seed, epoch]).permutation(rows)
+@lru_cache(maxsize=8)
+def epoch_order(rows: int, seed: int, epoch: int, stream: int = 0) -> Rows:
+    """The permutation of an epoch, read-only since it is kept; streams of one seed are independent of each other."""
+    order = np.random.default_rng([seed, epoch, 0, stream]).permutation(rows)
     order.flags.writeable = False
     return order

@@ -28,6 +28,7 @@ class Dataset:
     used: Mapping[str, str] = field(default_factory=dict)  # canonical column -> the source's own name for it
     ignored: tuple[str, ...] = ()  # the source's other columns
     skipped: Mapping[str, int] = field(default_factory=dict)  # what was passed over, counted: "blank lines" ...
+    sources: tuple[int, ...] = ()  # for each file, which of the joined data sets it belongs to; empty: all one
 
     def __len__(self) -> int:
         return int(self.table.num_rows)

@@ -40,4 +40,5 @@ def join(datasets: Sequence[Dataset]) -> Dataset:
         used=first.used,
         ignored=tuple(dict.fromkeys(name for one in datasets for name in one.ignored)),
         skipped=skipped,
+        sources=tuple(number for number, one in enumerate(datasets) for _ in one.files),
     )

@@ -17,6 +17,7 @@ from sentloom.evaluation.retrieval import RetrievalResult
 from sentloom.evaluation.sts import Aggregation, StsResult
 
 if TYPE_CHECKING:
+    from sentloom.mining import MineReport
     from sentloom.stages import Forecast, Row
 
 ANSWER_WIDTH = 160  # characters of a found text
@@ -39,6 +40,14 @@ def data_summary(name: str, data: Dataset) -> RenderableType:
         lines.append(f"  columns not used: {', '.join(data.ignored)}")
     lines += [f"  skipped: {count:,} {what}" for what, count in data.skipped.items()]
     return Text.assemble(f"{name}: ", (str(data.shape), "bold"), ", ", "\n".join(lines))
+
+
+def mining(report: "MineReport") -> RenderableType:
+    """What mining found, and why candidates were passed over."""
+    return Text(
+        f"{report.rows:,} pairs, {report.kept:,} with hard negatives ({report.negatives:,} in all); candidates passed "
+        f"over: {report.known_right:,} known to be right, {report.too_near:,} within the margin"
+    )
 
 
 def forecasts(name: str, found: Sequence["Forecast"]) -> RenderableType:

@@ -1,4 +1,8 @@
-"""A stage's key: a hash of all that its result depends on. What has the same key is the same work."""
+"""A stage's key: a hash of all that its result depends on. What has the same key is the same work.
+
+Options and settings at their defaults are left out, so that a new option leaves old keys valid; who changes a default
+raises the method's REVISION, or ENGINE.
+"""
 
 import hashlib
 import json
@@ -21,8 +25,8 @@ def stage_key(
         engine=ENGINE,
         method=stage.method,
         revision=METHODS[stage.method].REVISION,
-        options=stage.options.model_dump(mode="json"),
-        settings=stage.settings.model_dump(mode="json", exclude=IDLE),
+        options=stage.options.model_dump(mode="json", exclude_defaults=True),
+        settings=stage.settings.model_dump(mode="json", exclude=IDLE, exclude_defaults=True),
         pooling=stage.pooling,
         max_length=stage.max_length,
         data=[data.sha256, str(data.shape), dict(data.used)],

@@ -15,6 +15,16 @@ from sentloom.recipe import Stage
 from sentloom.stages.judges import Judge
 from sentloom.views.pairs import make_pairs
 from sentloom.views.sentences import distinct_sentences
+from sentloom.views.settings import Entailment
+
+
+def material(stage: Stage, judges: Sequence[Judge], cache: Path) -> tuple[Dataset, int]:
+    """What a stage trains on, and how many sentences of the judges stand in it, or in what its views are made of."""
+    raw = read_data(stage)
+    made = stage.views is not None and not isinstance(stage.views, Entailment)
+    leaked = refuse_leaks(stage, raw, judges) if made else 0  # first: views may take an hour, and hide their originals
+    data = fitting(stage, raw, cache)
+    return data, max(leaked, refuse_leaks(stage, data, judges))
 
 
 def read_data(stage: Stage) -> Dataset:

@@ -7,8 +7,8 @@ from statistics import median
 
 from accelerate import Accelerator
 
-from sentloom.data.batches import Batches
 from sentloom.data.dataset import FILE, LINE, Dataset
+from sentloom.data.mixing import make_batches
 from sentloom.data.shapes import COLUMNS, Shape
 from sentloom.recipe import Plan, Stage
 from sentloom.stages.judges import judge
@@ -61,7 +61,7 @@ def _standing_for_views(stage: Stage, data: Dataset) -> Dataset:
 def _stage(plan: Plan, stage: Stage, data: Dataset, leaked: int, accelerator: Accelerator) -> Forecast:
     method = build_method(stage, data, plan.base, plan.seeds[0]).to(accelerator.device).train()
     optimizer = build_optimizer(method, stage.settings)
-    batches = Batches(data, stage.settings.batch, plan.seeds[0])
+    batches = make_batches(data, stage.settings.batch, plan.seeds[0], stage.settings.mix)
     took = []
     for step in range(TIMED):
         start = time.perf_counter()

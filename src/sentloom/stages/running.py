@@ -31,7 +31,7 @@ from sentloom.methods import METHODS, Method
 from sentloom.recipe import Plan, Stage
 from sentloom.stages.judges import Judge, judge
 from sentloom.stages.keys import content_key, stage_key
-from sentloom.stages.material import fitting, read_data, refuse_leaks
+from sentloom.stages.material import material
 from sentloom.training import Selection, train
 from sentloom.training.optimizers import learning
 
@@ -84,11 +84,7 @@ class Runner:
     def materials(self) -> list[tuple[Dataset, int]]:
         """The data of every stage, and how many sentences of the judges stand in it."""
         every = [*self.judges, *([self.selecting] if self.selecting else [])]
-        found = []
-        for stage in self.plan.stages:
-            data = fitting(stage, read_data(stage), self.folder / "views")
-            found.append((data, refuse_leaks(stage, data, every)))
-        return found
+        return [material(stage, every, self.folder / "views") for stage in self.plan.stages]
 
     @cached_property
     def base_fingerprint(self) -> str:

@@ -18,8 +18,9 @@ import torch
 from accelerate import Accelerator
 from accelerate.utils import broadcast_object_list
 
-from sentloom.data.batches import Batch, Batches
+from sentloom.data.batches import Batch
 from sentloom.data.dataset import Dataset
+from sentloom.data.mixing import make_batches
 from sentloom.data.shapes import text_columns
 from sentloom.encoder import Encoder
 from sentloom.errors import InputError, TrainingStopped
@@ -145,7 +146,7 @@ class _Run:
             found = f"mixed precision {self.accelerator.mixed_precision}"
             raise InputError("training", found, "bf16 or none", "bf16 needs no loss scaling and is as fast")
         self.method.to(self.accelerator.device)
-        self.batches = Batches(self.data, self.settings.batch, self.seed)
+        self.batches = make_batches(self.data, self.settings.batch, self.seed, self.settings.mix)
         self.total = self.settings.total_steps(self.batches.an_epoch)
         self.parameters = learning(self.method)
         self.optimizer = build_optimizer(self.method, self.settings)

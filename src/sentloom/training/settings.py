@@ -5,6 +5,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Share = Annotated[float, Field(ge=0, le=1)]
+Positive = Annotated[float, Field(gt=0)]
+Weight = Annotated[float, Field(ge=0)]
 
 
 class Settings(BaseModel):
@@ -14,6 +16,8 @@ class Settings(BaseModel):
 
     batch: int = Field(64, ge=2)  # rows of a step, over all processes
     chunk: int | None = Field(None, ge=1)  # rows that are run at a time: the gradient cache; None runs all at once
+    # Several data: every batch from one of them, at shares of n^(1/T) for a temperature T, or at given weights.
+    mix: Positive | tuple[Weight, ...] | None = None
     accumulate: int = Field(1, ge=1)  # batches whose gradients are averaged before the optimiser moves
     epochs: float | None = Field(None, gt=0)
     steps: int | None = Field(None, ge=1)  # of the optimiser; goes before epochs

@@ -1,0 +1,83 @@
+"""Batches of one source at a time, where several data sets are mixed: in-batch negatives then come from one domain."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from sentloom.data.batches import Batches, Rows, epoch_order
+from sentloom.data.dataset import FILE, Dataset
+from sentloom.errors import InputError
+
+Mix = float | tuple[float, ...]  # a temperature, or a weight for each source
+
+
+def make_batches(data: Dataset, size: int, seed: int, mix: Mix | None) -> Batches:
+    """Batches of one source each, or, where nothing is said, of all rows together."""
+    return Batches(data, size, seed) if mix is None else MixedBatches(data, size, seed, mix)
+
+
+@dataclass(frozen=True)
+class MixedBatches(Batches):
+    """As many batches an epoch as plain ones, shared out by `mix`.
+
+    A temperature T gives a source of n rows a share of n^(1/T): 1 is proportional, the greater the more even. A source
+    that runs out begins anew in another order, whatever the others do.
+    """
+
+    mix: Mix
+
+    def __post_init__(self) -> None:
+        short = [str(number + 1) for number, rows in enumerate(self._rows) if len(rows) < self.size]
+        if short:
+            found = f"a source with fewer rows than a batch of {self.size}: number {', '.join(short)}"
+            raise InputError(self.data.files[0], found, "a batch from each source", "leave it out, or shrink the batch")
+        if isinstance(self.mix, tuple) and len(self.mix) != len(self._rows):
+            found = f"{len(self.mix)} weights for {len(self._rows)} sources"
+            raise InputError("mix", found, "one weight a source", "give as many weights as data")
+
+    @cached_property
+    def _rows(self) -> list[Rows]:
+        """The rows of each source."""
+        files = self.data.column(FILE).to_numpy()
+        source = np.array(self.data.sources or [0] * len(self.data.files))[files]
+        return [np.flatnonzero(source == number) for number in range(source.max() + 1)]
+
+    @cached_property
+    def counts(self) -> npt.NDArray[np.int64]:
+        """Batches of each source in an epoch: their shares of the whole, rounded, at least one each."""
+        sizes = np.array([len(rows) for rows in self._rows], float)
+        weights = np.array(self.mix) if isinstance(self.mix, tuple) else sizes ** (1 / self.mix)
+        total = int(sum(len(rows) // self.size for rows in self._rows))
+        exact = total * weights / weights.sum()
+        counts = np.floor(exact).astype(np.int64)
+        rest = np.argsort(counts - exact, kind="stable")[: total - counts.sum()]  # the largest remainders
+        counts[rest] += 1
+        return np.maximum(counts, 1)
+
+    @property
+    def an_epoch(self) -> int:
+        """Batches of an epoch."""
+        return int(self.counts.sum())
+
+    def source(self, step: int) -> int:
+        """Which source the batch of a step is from."""
+        epoch, place = divmod(step, self.an_epoch)
+        return int(self._sequence(epoch)[place])
+
+    def rows(self, step: int) -> Rows:
+        """The rows of the batch of a step, counted from 0 over all epochs."""
+        epoch, place = divmod(step, self.an_epoch)
+        sequence = self._sequence(epoch)
+        source = int(sequence[place])
+        rows = self._rows[source]
+        before = epoch * int(self.counts[source]) + int((sequence[:place] == source).sum())  # of this source
+        own_epoch, own_place = divmod(before, len(rows) // self.size)
+        order = epoch_order(len(rows), self.seed, own_epoch, source + 1)
+        return rows[order[own_place * self.size : (own_place + 1) * self.size]]
+
+    def _sequence(self, epoch: int) -> Rows:
+        """The sources of an epoch's batches, in order."""
+        each = np.repeat(np.arange(len(self.counts)), self.counts)
+        return each[epoch_order(len(each), self.seed, epoch, len(self.counts) + 1)]

@@ -1,0 +1,176 @@
+"""`sentloom train RECIPE -o DIR`: models, results and resolved recipes; again, nothing is done twice."""
+
+import json
+import subprocess
+import sys
+import time
+from statistics import mean, stdev
+
+import pytest
+
+from sentloom.cli import main
+from sentloom.encoder import Encoder
+from sentloom.files import alone_in
+from sentloom.recipe import read_recipe
+from tests.encoder.small_models import SENTENCES
+
+
+@pytest.fixture
+def sentloom(monkeypatch, capsys):
+    """The command in this process."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["sentloom", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        output = capsys.readouterr()
+        return subprocess.CompletedProcess(arguments, ended.value.code or 0, output.out, output.err)
+
+    return run
+
+
+def files_of(folder):
+    return {str(path.relative_to(folder)): path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_recipe_alone(kitchen, sentloom):
+    recipe, out = kitchen.recipe({"method": "simcse"}, title="A test"), kitchen.folder / "out"
+    done = sentloom("train", recipe, "-o", out)
+    assert done.returncode == 0, done.stderr
+    assert f"written: {out / 'model'}" in done.stdout
+    assert "A test" in done.stdout
+    results = json.loads((out / "results.json").read_text())
+    run, row = results["runs"][0], results["rows"][0]
+    scored = str(kitchen.folder / "scored.tsv")
+    assert run["after"][scored] == row["after"][scored]
+    assert row["deviation"] == {scored: None}
+    assert (out / run["model"] / "model.safetensors").is_file()
+    assert Encoder.load(out / "model").fingerprint() == run["stages"][0]["fingerprint"]
+    assert Encoder.load(out / "model").encode(SENTENCES).shape == (8, 32)
+    change = run["after"][scored] - run["before"][scored]
+    assert f"{run['after'][scored]:.2f} ({change:+.2f})" in (out / "results.md").read_text()
+    assert read_recipe(out / "recipe.yaml").resolve() == read_recipe(recipe).resolve()
+
+    before, text = files_of(out / "stages") | files_of(out / "scores"), (out / "results.json").read_text()
+    start = time.process_time()
+    again = sentloom("train", recipe, "-o", out)
+    assert again.returncode == 0
+    assert time.process_time() - start < 5
+    assert files_of(out / "stages") | files_of(out / "scores") == before
+    assert (out / "results.json").read_text() == text
+
+
+def test_the_resolved_recipe_is_the_same_work(kitchen, sentloom):
+    out = kitchen.folder / "out"
+    assert sentloom("train", kitchen.recipe({"method": "self-guided", "head_width": 8}), "-o", out).returncode == 0
+    before = files_of(out / "stages")
+    assert sentloom("train", out / "recipe.yaml", "-o", out).returncode == 0
+    assert files_of(out / "stages") == before
+
+
+def test_variants_seeds_and_overrides(kitchen, sentloom):
+    variants = {"base": {"stages": []}, "hot, 0.5": {"simcse.temperature": 0.5}, "plain": {}}
+    recipe = kitchen.recipe({"method": "simcse"}, variants=variants)
+    out = kitchen.folder / "out"
+    done = sentloom("train", recipe, "-o", out, "--set", "seeds=[1, 2]", "--set", "simcse.steps=3")
+    assert done.returncode == 0, done.stderr
+    results = json.loads((out / "results.json").read_text())
+    assert [(row["name"], row["seeds"]) for row in results["rows"]] == [("base", 1), ("hot, 0.5", 2), ("plain", 2)]
+    assert [(one["plan"], one["seed"]) for one in results["runs"]] == [
+        ("base", 1),
+        ("hot, 0.5", 1),
+        ("hot, 0.5", 2),
+        ("plain", 1),
+        ("plain", 2),
+    ]
+    scored = str(kitchen.folder / "scored.tsv")
+    after = [one["after"][scored] for one in results["runs"] if one["plan"] == "plain"]
+    assert results["rows"][2]["after"][scored] == pytest.approx(mean(after))
+    assert results["rows"][2]["deviation"][scored] == pytest.approx(stdev(after))
+    assert all(one["stages"][0]["outcome"]["steps"] == 3 for one in results["runs"][1:])
+    assert sorted(str(path.relative_to(out / "models")) for path in (out / "models").glob("*/*")) == [
+        "hot--0.5/seed-1",
+        "hot--0.5/seed-2",
+        "plain/seed-1",
+        "plain/seed-2",
+    ]
+    for name, file in [("hot, 0.5", "hot--0.5"), ("plain", "plain"), ("base", "base")]:
+        expected = read_recipe(recipe, ["seeds=[1, 2]", "simcse.steps=3"]).resolve(name)
+        assert read_recipe(out / f"recipes/{file}.yaml").resolve() == expected
+    made = files_of(out / "stages")
+    done = sentloom("train", recipe, "-o", out, "--variant", "plain", "--set", "seeds=[2]", "--set", "simcse.steps=3")
+    assert done.returncode == 0
+    assert files_of(out / "stages") == made  # seed 2 of plain was done
+    results = json.loads((out / "results.json").read_text())
+    assert [row["name"] for row in results["rows"]] == ["plain"]
+    assert Encoder.load(out / "model").fingerprint() == results["runs"][0]["stages"][0]["fingerprint"]
+
+
+def test_a_dry_run_writes_nothing(kitchen, sentloom):
+    recipe, out = kitchen.recipe({"method": "mlm"}, {"method": "simcse", "accumulate": 2}), kitchen.folder / "out"
+    done = sentloom("train", recipe, "-o", out, "--dry-run")
+    assert done.returncode == 0, done.stderr
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert ["mlm", "mlm", "texts", "24", "4", "4"] in [line[:6] for line in lines]
+    assert ["simcse", "simcse", "texts", "24", "8", "4"] in [line[:6] for line in lines]
+    assert not out.exists()
+
+
+def test_two_runs_in_one_folder(kitchen, sentloom):
+    recipe, out = kitchen.recipe({"method": "simcse"}), kitchen.folder / "out"
+    with alone_in(out):
+        done = sentloom("train", recipe, "-o", out)
+        assert [path.name for path in out.iterdir()] == [".lock"]
+    assert done.returncode == 2
+    assert "another run at work in it" in done.stderr
+    assert sentloom("train", recipe, "-o", out).returncode == 0
+
+
+BAD = {
+    "a key": ({"method": "simcse", "temprature": 1}, {}, "temprature"),
+    "a method": ({"method": "simsce"}, {}, "simsce"),
+    "a data file": ({"method": "simcse", "data": "none.txt"}, {}, "none.txt"),
+    "a base": ({"method": "simcse"}, {"base": "./none"}, "none"),
+    "a set": ({"method": "simcse"}, {"evaluate": {"sets": ["none.tsv"]}}, "none.tsv"),
+    "a batch beyond the data": ({"method": "simcse", "batch": 512}, {}, "at least one batch of 512"),
+    "a shape": ({"method": "contrastive-bt"}, {}, "contrastive-bt learns from pairs"),
+    "layers": ({"method": "self-guided", "layers": [9]}, {}, "layers from 0 to 3"),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_bad_input_ends_with_2_and_writes_nothing(what, kitchen, sentloom):
+    stage, keys, said = BAD[what]
+    out = kitchen.folder / "out"
+    done = sentloom("train", kitchen.recipe(stage, **keys), "-o", out)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Next:" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not out.exists()
+    missing = sentloom("train", kitchen.folder / "none.yaml", "-o", kitchen.folder / "other")
+    assert missing.returncode == 2
+    assert not (kitchen.folder / "other").exists()
+
+
+def test_an_unknown_variant(kitchen, sentloom):
+    recipe = kitchen.recipe({"method": "simcse"}, variants={"plain": {}})
+    done = sentloom("train", recipe, "-o", kitchen.folder / "out", "--variant", "plan")
+    assert done.returncode == 2
+    assert "plain" in done.stderr
+    assert not (kitchen.folder / "out").exists()
+
+
+def test_ctrl_c_says_how_to_go_on(kitchen, sentloom, monkeypatch):
+    from sentloom.stages import running
+
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(running, "train", interrupted)
+    recipe, out = kitchen.recipe({"method": "simcse"}), kitchen.folder / "out"
+    done = sentloom("train", recipe, "-o", out)
+    assert done.returncode == 130
+    assert "the same command again goes on from here" in done.stdout
+    monkeypatch.undo()
+    assert sentloom("train", recipe, "-o", out).returncode == 0

@@ -1,0 +1,167 @@
+"""Two processes with half a batch each have the gradient of one process with the whole batch."""
+
+import os
+import signal
+import socket
+import time
+import traceback
+
+import pytest
+import torch
+from accelerate import Accelerator
+from accelerate.state import AcceleratorState, GradientState, PartialState
+
+from sentloom.data.batches import Batches
+from sentloom.training import Selection, train
+from sentloom.training.gradients import add_gradients, average_gradients
+from tests.training.small_runs import (
+    CASES,
+    FIVE,
+    build,
+    data_for,
+    far,
+    gradients,
+    journal,
+    nudge,
+    settings,
+    similarity,
+    state,
+    whole_loss,
+)
+
+LONGEST = 300  # seconds
+CHUNKS = (None, 3)  # 3 of 4 rows leave a rest of 1
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def wait_for(children):
+    """Their exit codes; those that wait for each other forever are killed."""
+    codes, until = {}, time.monotonic() + LONGEST
+    while len(codes) < len(children):
+        for child in set(children) - codes.keys():
+            if time.monotonic() > until:
+                os.kill(child, signal.SIGKILL)
+            ended, code = os.waitpid(child, os.WNOHANG)
+            if ended:
+                codes[child] = code
+        time.sleep(0.01)
+    return [codes[child] for child in children]
+
+
+def in_two_processes(work, folder):
+    """Fork twice from this warm process; each joins the group and leaves what `work` returns in a file."""
+    port, children = str(free_port()), []
+    for rank in range(2):
+        child = os.fork()
+        if child:
+            children.append(child)
+            continue
+        try:
+            os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
+            os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+            for one in (AcceleratorState, PartialState, GradientState):
+                one._reset_state()
+            accelerator = Accelerator(cpu=True)
+            assert (accelerator.num_processes, accelerator.process_index) == (2, rank)
+            torch.save(work(accelerator), folder / f"{rank}.pt")
+            accelerator.end_training()
+        except BaseException:
+            (folder / f"{rank}.txt").write_text(traceback.format_exc())
+            os._exit(1)
+        os._exit(0)
+    codes = wait_for(children)
+    faults = [path.read_text() for path in folder.glob("*.txt")]
+    assert codes == [0, 0], "\n".join(faults)
+    return [torch.load(folder / f"{rank}.pt") for rank in range(2)]
+
+
+@pytest.fixture(scope="module")
+def of_two(bert, tmp_path_factory):
+    """Gradients, losses, buffers and trained weights of every case, computed by one pair of processes."""
+    folder = tmp_path_factory.mktemp("two")
+
+    def work(accelerator):
+        torch.set_num_threads(1)
+        found = {}
+        for case in CASES:
+            for chunk in CHUNKS:
+                method = nudge(build(case, bert, dropout=0.0))
+                batch = Batches(data_for(case), 8, seed=5).batch(0)
+                loss = add_gradients(method, batch, accelerator, chunk)
+                average_gradients(method, accelerator)
+                none = [name for name, p in method.named_parameters() if p.grad is None]
+                buffers = {name: buffer.clone() for name, buffer in method.named_buffers()}
+                found[case, chunk] = (loss, gradients(method), buffers, none)
+        for case in FIVE:
+            method = build(case, bert, dropout=0.0)
+            selection = Selection(similarity, every=2)
+            where = folder / case
+            made = settings(checkpoint_seconds=0, weight_decay=0.1)
+            outcome = train(
+                method, data_for(case), made, seed=5, folder=where, accelerator=accelerator, selection=selection
+            )
+            found[case] = (state(method), outcome.best_step)
+        return found
+
+    return folder, in_two_processes(work, folder)
+
+
+@pytest.mark.parametrize("chunk", CHUNKS)
+@pytest.mark.parametrize("case", CASES)
+def test_the_gradient_is_that_of_the_joint_batch(case, chunk, of_two, bert):
+    method = nudge(build(case, bert, dropout=0.0))
+    batch = Batches(data_for(case), 8, seed=5).batch(0)
+    loss = whole_loss(method, batch)
+    loss.backward()
+    for found, gradient, buffers, none in (one[case, chunk] for one in of_two[1]):
+        assert found == pytest.approx(loss.item(), rel=1e-5)
+        assert far(gradient, gradients(method)) < 1e-5
+        assert none == [name for name, p in method.named_parameters() if p.grad is None]
+        for name, buffer in method.named_buffers():  # BatchNorm saw the rows of both
+            torch.testing.assert_close(buffers[name], buffer, rtol=1e-5, atol=1e-6)
+    one, other = (one[case, chunk][1] for one in of_two[1])
+    assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize("case", FIVE)
+def test_a_whole_run_of_two_is_that_of_one(case, of_two, bert, tmp_path):
+    folder, (one, other) = of_two
+    assert all(torch.equal(one[case][0][name], other[case][0][name]) for name in one[case][0])
+    method = build(case, bert, dropout=0.0)
+    selection = Selection(similarity, every=2)
+    made = settings(weight_decay=0.1)
+    train(method, data_for(case), made, seed=5, folder=tmp_path, selection=selection)
+    lines, expected = journal(folder / case), journal(tmp_path)
+    assert [set(line) for line in lines] == [set(line) for line in expected]  # written once
+    for line, wanted in zip(lines, expected, strict=True):
+        for name in line.keys() & {"step", "loss", "gradient_norm", "masked", "mean_cosine"}:
+            assert line[name] == pytest.approx(wanted[name], rel=0.02, abs=1e-3), name
+    assert sorted(path.name for path in (folder / case / "checkpoints").glob("step-*")) == [
+        "step-00000006",
+        "step-00000007",
+    ]
+
+
+def test_a_signal_to_one_of_them_stops_both_at_the_same_step(bert, tmp_path):
+    def work(accelerator):
+        count = 0
+
+        def press():
+            nonlocal count
+            count += 1
+            if count == 3 and accelerator.process_index == 1:
+                signal.raise_signal(signal.SIGINT)
+
+        method = build("simcse", bert)
+        method.after_step = press
+        with pytest.raises(KeyboardInterrupt):
+            train(method, data_for("simcse"), settings(), seed=5, folder=tmp_path / "run", accelerator=accelerator)
+        return count
+
+    assert in_two_processes(work, tmp_path) == [3, 3]
+    assert [path.name for path in (tmp_path / "run/checkpoints").iterdir()] == ["step-00000003"]

@@ -59,7 +59,10 @@ def faq(tmp_path):
 def test_help_is_quick_to_import_and_names_every_verb():
     script = "import sys; sys.argv = ['sentloom', '--help']\nfrom sentloom.cli import main\ntry: main()\nfinally: print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=ENVIRONMENT)
-    assert all(verb in done.stdout for verb in ("check", "clean", "views", "encode", "search", "evaluate", "mine", "train", "demo"))
+    assert all(
+        verb in done.stdout
+        for verb in ("check", "clean", "views", "encode", "search", "evaluate", "mine", "train", "demo")
+    )
     assert done.stdout.splitlines()[-1] == "False"  # torch was not imported
 
 

@@ -373,16 +373,16 @@ def train(
         for plan in plans:
             tell(tables.forecasts(plan.name, stages.forecast(plan, output, accelerator)))
         return
-    rows, results = [], []
+    files = stages.file_names(list(read.variants))
+    rows: list[stages.Row] = []
     try:
         with alone_in(output) if accelerator.is_main_process else nullcontext():
-            for plan in plans:
-                found = stages.run(plan, output, accelerator, tell)
-                rows.append(stages.summarise(plan, found))
-                results += found
+            for runner in stages.prepare(plans, output, accelerator, tell):
+                found, plan = runner.run(), runner.plan
                 if accelerator.is_main_process:
-                    placed = stages.place_models(plan, found, output, alone=len(plans) == 1)
-                    stages.write_results(rows, results, plans, output)
+                    name = files[plan.name] if read.variants else None
+                    placed = stages.place_models(found, output, name)
+                    rows = stages.write_results(stages.summarise(plan, found), found, plan, output, name)
                     tell(*(f"written: {place}" for place in placed))
     except KeyboardInterrupt:
         tell("stopped; the same command again goes on from here")

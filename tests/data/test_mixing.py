@@ -48,7 +48,8 @@ def test_shares_are_proportional_even_or_given():
     assert mixture([80, 20], 2, mix=1e9).counts.tolist() == [25, 25]
     assert mixture([80, 20], 2, mix=2.0).counts.tolist() == [33, 17]  # sqrt: 8.94 to 4.47, of 50
     assert mixture([80, 20], 2, mix=(1.0, 3.0)).counts.tolist() == [13, 37]  # 12.5 and 37.5: the first remainder wins
-    assert mixture([80, 20, 4], 2, mix=(1.0, 1.0, 0.0)).counts.tolist() == [26, 26, 1]  # at least one
+    assert mixture([80, 20, 4], 2, mix=(1.0, 1.0, 0.001)).counts.tolist() == [26, 26, 1]  # at least one
+    assert mixture([80, 20, 4], 2, mix=(1.0, 1.0, 0.0)).counts.tolist() == [26, 26, 0]
 
 
 def test_a_step_gives_the_same_rows_in_any_order_of_asking():
@@ -64,3 +65,5 @@ def test_too_small_a_source_and_a_wrong_number_of_weights_are_told():
         mixture([5, 2], 3)
     with pytest.raises(InputError, match="3 weights for 2 sources"):
         mixture([5, 5], 2, mix=(1.0, 1.0, 1.0))
+    with pytest.raises(InputError, match="not all 0"):
+        mixture([5, 5], 2, mix=(0.0, 0.0))

@@ -121,3 +121,12 @@ def test_nli_classification_equals_the_formula_and_learns(encoder):
     losses = optimise(method, [batch] * 20)
     assert losses[-1] < losses[0]
     assert batch.part(2, 4).labels == labels[2:4]
+
+
+def test_a_second_stage_goes_on_with_the_first_ones_head(encoder):
+    build(encoder, projection=12)
+    first = encoder.heads[0]
+    build(encoder, projection=12)
+    assert list(encoder.heads) == [first]
+    build(encoder, projection=7)
+    assert encoder.dimension == 7

@@ -9,7 +9,7 @@ import yaml
 from accelerate import Accelerator
 
 from sentloom.recipe import Plan, read_recipe
-from sentloom.stages import run
+from sentloom.stages import prepare
 from tests.encoder.small_models import SENTENCES, build_model_folder
 
 COMMON = {"batch": 4, "steps": 4, "learning_rate": 1e-3, "log_every": 2}
@@ -60,7 +60,8 @@ class Kitchen:
 
     def run(self, *stages: dict, out: str = "out", **keys: object):
         plan = self.plan(*stages, **keys)
-        return run(plan, self.folder / out, Accelerator(cpu=True), self.told.append)
+        (runner,) = prepare([plan], self.folder / out, Accelerator(cpu=True), self.told.append)
+        return runner.run()
 
     def stages(self, out: str = "out") -> dict[str, int]:
         """The stages that were made, and when."""

@@ -242,8 +242,10 @@ def test_views_in_a_forecast_need_no_dropout(kitchen, modernbert):
 
 
 def test_nothing_that_learns_is_refused(kitchen):
-    with pytest.raises(InputError, match="freeze_layers: 3; wanted some layer that learns"):
-        build_method_of(kitchen, SIMCSE | {"freeze_layers": 3, "head": False})
+    guided = {"method": "self-guided", "head_width": 8}
+    for stage in (SIMCSE | {"head": False}, SIMCSE, guided, {"method": "bootstrapped"}, {"method": "mlm"}):
+        with pytest.raises(InputError, match="freeze_layers: 3; wanted some layer that learns"):
+            build_method_of(kitchen, stage | {"freeze_layers": 3})
     assert build_method_of(kitchen, SIMCSE | {"freeze_layers": 2, "head": False})
 
 

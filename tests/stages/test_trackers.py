@@ -5,7 +5,7 @@ import builtins
 import pytest
 
 from sentloom.errors import MissingPart
-from sentloom.stages import run, running, start_accelerator
+from sentloom.stages import prepare, running, start_accelerator
 from sentloom.training.journal import read_journal
 
 
@@ -16,7 +16,8 @@ def test_losses_go_to_tensorboard(kitchen):
     stages = [{"method": "mlm"}, {"method": "simcse"}]
     plan = kitchen.plan(*stages, trackers=["tensorboard"])
     out = kitchen.folder / "out"
-    result = run(plan, out, start_accelerator(plan.trackers, out), lambda text: None)[0]
+    (runner,) = prepare([plan], out, start_accelerator(plan.trackers, out), lambda text: None)
+    result = runner.run()[0]
     for stage in result.stages:
         name = f"{stage['stage']}-{stage['key']}"
         events = EventAccumulator(str(out / name))

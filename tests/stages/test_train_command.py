@@ -89,12 +89,12 @@ def test_variants_seeds_and_overrides(kitchen, sentloom):
     assert results["rows"][2]["deviation"][scored] == pytest.approx(stdev(after))
     assert all(one["stages"][0]["outcome"]["steps"] == 3 for one in results["runs"][1:])
     assert sorted(str(path.relative_to(out / "models")) for path in (out / "models").glob("*/*")) == [
-        "hot--0.5/seed-1",
-        "hot--0.5/seed-2",
+        "hot-0.5/seed-1",
+        "hot-0.5/seed-2",
         "plain/seed-1",
         "plain/seed-2",
     ]
-    for name, file in [("hot, 0.5", "hot--0.5"), ("plain", "plain"), ("base", "base")]:
+    for name, file in [("hot, 0.5", "hot-0.5"), ("plain", "plain"), ("base", "base")]:
         expected = read_recipe(recipe, ["seeds=[1, 2]", "simcse.steps=3"]).resolve(name)
         assert read_recipe(out / f"recipes/{file}.yaml").resolve() == expected
     made = files_of(out / "stages")
@@ -102,8 +102,42 @@ def test_variants_seeds_and_overrides(kitchen, sentloom):
     assert done.returncode == 0
     assert files_of(out / "stages") == made  # seed 2 of plain was done
     results = json.loads((out / "results.json").read_text())
-    assert [row["name"] for row in results["rows"]] == ["plain"]
-    assert Encoder.load(out / "model").fingerprint() == results["runs"][0]["stages"][0]["fingerprint"]
+    assert [(row["name"], row["seeds"]) for row in results["rows"]] == [("base", 1), ("hot, 0.5", 2), ("plain", 1)]
+    assert "hot, 0.5" in done.stdout  # the table is that of the folder
+    assert not (out / "model").exists()
+    mine = results["runs"][-1]
+    assert Encoder.load(out / "models/plain/seed-2").fingerprint() == mine["stages"][0]["fingerprint"]
+
+
+def test_variants_whose_names_make_one_file_name_stay_apart(kitchen, sentloom):
+    recipe = kitchen.recipe({"method": "simcse"}, variants={"x/y": {"simcse.steps": 1}, "x y": {"simcse.steps": 2}})
+    done = sentloom("train", recipe, "-o", kitchen.folder / "out")
+    assert done.returncode == 0, done.stderr
+    assert len(list((kitchen.folder / "out/models").iterdir())) == 2
+    assert len(list((kitchen.folder / "out/recipes").iterdir())) == 2
+
+
+def test_a_fault_in_the_last_variant_shows_before_the_first_trains(kitchen, sentloom):
+    variants = {"good": {}, "bad": {"simcse.data": "missing.txt"}}
+    out = kitchen.folder / "out"
+    done = sentloom("train", kitchen.recipe({"method": "simcse"}, variants=variants), "-o", out)
+    assert done.returncode == 2
+    assert "missing.txt" in done.stderr
+    assert not (out / "stages").exists()
+    too_large = {"good": {}, "bad": {"simcse.batch": 5000}}
+    done = sentloom("train", kitchen.recipe({"method": "simcse"}, variants=too_large), "-o", out)
+    assert done.returncode == 2
+    assert not (out / "stages").exists()
+
+
+def test_a_dry_run_finds_what_only_the_second_stage_shows(kitchen, sentloom):
+    stages = [{"method": "contrastive", "data": "pairs.tsv", "projection": 16}, {"method": "self-guided"}]
+    done = sentloom("train", kitchen.recipe(*stages), "-o", kitchen.folder / "out", "--dry-run")
+    assert done.returncode == 2
+    assert "projection" in done.stderr
+    entailment = {"method": "bootstrapped", "views": {"kind": "entailment"}}
+    done = sentloom("train", kitchen.recipe(entailment), "-o", kitchen.folder / "out", "--dry-run")
+    assert done.returncode == 2
 
 
 def test_a_dry_run_writes_nothing(kitchen, sentloom):

@@ -199,6 +199,28 @@ def test_facts_are_plain_json(bert, tmp_path):
     facts = json.loads((tmp_path / "checkpoints/step-00000007/checkpoint.json").read_text())
     assert facts["step"] == 7
     assert facts["optimizer"]["0.step"] == 7
-    assert set(facts["sha256"]) == {"state.safetensors", "optimizer.safetensors"}
-    assert facts["machine"] == {"torch": torch.__version__, "threads": 1}
+    assert set(facts["sha256"]) == {"state.safetensors", "optimizer.safetensors", "checkpoint.json"}
+    here = {"torch": torch.__version__, "threads": 1, "device": "cpu", "processes": 1, "precision": "no"}
+    assert facts["machine"] == here
     assert [step for step, _ in facts["scores"]] == [0, 2, 4, 6]
+
+
+@pytest.mark.parametrize("content", ["[]", "null", '{"step": 9}', '{"sha256": 3}'])
+def test_facts_of_another_form_or_changed_are_damage(content, tmp_path):
+    for step in (3, 6):
+        write_checkpoint(tmp_path, Checkpoint({"a": torch.ones(2)}, {}, {"step": step}))
+    (tmp_path / "step-00000006/checkpoint.json").write_text(content)
+    told = []
+    assert newest_checkpoint(tmp_path, told.append).facts["step"] == 3
+    assert "step-00000006 is damaged" in told[0]
+    write_checkpoint(tmp_path, Checkpoint({"a": torch.ones(2)}, {}, {"step": 9}))
+    assert names(tmp_path) == ["step-00000003", "step-00000009"]  # the damaged one is no longer in the way
+
+
+def test_a_changed_number_in_the_facts_is_found(tmp_path):
+    write_checkpoint(tmp_path, Checkpoint({"a": torch.ones(2)}, {}, {"step": 200}))
+    path = tmp_path / "step-00000200/checkpoint.json"
+    path.write_text(path.read_text().replace("200", "900"))
+    told = []
+    assert newest_checkpoint(tmp_path, told.append) is None
+    assert "checkpoint.json is not what was written" in told[0]

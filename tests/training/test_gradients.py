@@ -24,14 +24,14 @@ def test_without_dropout_any_chunk_gives_the_gradient_of_the_whole(case, bert, a
     loss.backward()
     expected = gradients(method)
     assert expected.norm() > 0
-    for chunk in (None, 100, 8, 4, 3, 1):  # 3 leaves a rest of 2
+    for chunk in (None, 100, 3, 1):  # 3 leaves a rest of 2
         method.zero_grad()
         found = add_gradients(method, batch, accelerator, chunk)
         assert found == pytest.approx(loss.item(), rel=1e-5)
         assert far(gradients(method), expected) < 1e-5, chunk
 
 
-@pytest.mark.parametrize("chunk", [None, 4, 3])
+@pytest.mark.parametrize("chunk", [None, 3])
 @pytest.mark.parametrize("case", CASES)
 def test_with_dropout_chunks_are_replayed_under_the_same_masks(case, chunk, bert, accelerator):
     """The same chunks, seeded alike, embedded once with their graphs kept until the loss."""

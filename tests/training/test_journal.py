@@ -31,7 +31,8 @@ def test_what_a_line_says(bert, tmp_path):
     """Learning rates as the schedule says, the mean loss since the last line, masked pairs, gauges of the vectors."""
     made = settings(steps=8, log_every=3, schedule="linear", warmup=0.5, learning_rate=1e-3)
     method, data = build("contrastive-bt", bert), pairs()
-    start = gauge(method.encoder.encode(list(data.column("anchor").to_pylist())))
+    texts = [*data.column("anchor").to_pylist(), *data.column("positive").to_pylist()]
+    start = gauge(method.encoder.encode(list(dict.fromkeys(texts))))
     train(method, data, made, seed=2, folder=tmp_path)
     lines = read_journal(tmp_path)
     assert [line["step"] for line in lines] == [0, 3, 6, 8]
@@ -42,7 +43,7 @@ def test_what_a_line_says(bert, tmp_path):
     masked = np.cumsum([int({1, 5} <= set(batches.rows(step).tolist())) for step in range(8)])  # rows with equal texts
     assert masked[-1] > 0
     assert [line["masked"] for line in lines[1:]] == [masked[2], masked[5], masked[7]]
-    end = gauge(method.encoder.encode(list(data.column("anchor").to_pylist())))
+    end = gauge(method.encoder.encode(list(dict.fromkeys(texts))))
     assert lines[-1]["effective_rank"] == pytest.approx(end.effective_rank, rel=1e-4)
     seconds = [line["seconds"] for line in lines[1:]]
     assert seconds == sorted(seconds)

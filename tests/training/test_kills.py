@@ -7,7 +7,7 @@ import pytest
 from tests.training.killing import assert_as_if_never_killed, finish, kill_until_done
 from tests.training.small_runs import FIVE
 
-STEPS = 16
+STEPS = 10
 
 
 @pytest.mark.parametrize("case", FIVE)

@@ -20,6 +20,9 @@ from tests.training.small_runs import (
     unequal,
 )
 
+# The objectives of a method share their state: the one that draws layers stands for the others.
+STATES = [case for case in CASES if case not in ("self-guided opt1", "self-guided sg", "bootstrapped nt-xent")]
+
 
 class Died(Exception):
     pass
@@ -45,7 +48,7 @@ def assert_same(one, other, folders):
     assert journal(folders[0]) == journal(folders[1])
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", STATES)
 def test_a_run_that_died_twice_ends_with_the_same_bits(case, bert, tmp_path):
     whole = run(case, bert, tmp_path / "whole", similarity, chunk=3)
     assert whole[1].resumed_at == 0

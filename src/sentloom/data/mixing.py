@@ -20,7 +20,7 @@ def make_batches(data: Dataset, size: int, seed: int, mix: Mix | None) -> Batche
 
 @dataclass(frozen=True)
 class MixedBatches(Batches):
-    """As many batches an epoch as plain ones, shared out by `mix`.
+    """Batches of one source each, shared out by `mix`; an epoch has as many as the sources have whole ones.
 
     A temperature T gives a source of n rows a share of n^(1/T): 1 is proportional, the greater the more even. A source
     that runs out begins anew in another order, whatever the others do.
@@ -33,9 +33,9 @@ class MixedBatches(Batches):
         if short:
             found = f"a source with fewer rows than a batch of {self.size}: number {', '.join(short)}"
             raise InputError(self.data.files[0], found, "a batch from each source", "leave it out, or shrink the batch")
-        if isinstance(self.mix, tuple) and len(self.mix) != len(self._rows):
-            found = f"{len(self.mix)} weights for {len(self._rows)} sources"
-            raise InputError("mix", found, "one weight a source", "give as many weights as data")
+        if isinstance(self.mix, tuple) and (len(self.mix) != len(self._rows) or not any(self.mix)):
+            found = f"{len(self.mix)} weights for {len(self._rows)} sources, {sum(self.mix):g} together"
+            raise InputError("mix", found, "one weight a source, not all 0", "give as many weights as data")
 
     @cached_property
     def _rows(self) -> list[Rows]:
@@ -46,7 +46,7 @@ class MixedBatches(Batches):
 
     @cached_property
     def counts(self) -> npt.NDArray[np.int64]:
-        """Batches of each source in an epoch: their shares of the whole, rounded, at least one each."""
+        """Batches of each source in an epoch: their shares of the whole, rounded, at least one unless it weighs 0."""
         sizes = np.array([len(rows) for rows in self._rows], float)
         weights = np.array(self.mix) if isinstance(self.mix, tuple) else sizes ** (1 / self.mix)
         total = int(sum(len(rows) // self.size for rows in self._rows))
@@ -54,7 +54,7 @@ class MixedBatches(Batches):
         counts = np.floor(exact).astype(np.int64)
         rest = np.argsort(counts - exact, kind="stable")[: total - counts.sum()]  # the largest remainders
         counts[rest] += 1
-        return np.maximum(counts, 1)
+        return np.where(weights > 0, np.maximum(counts, 1), counts)
 
     @property
     def an_epoch(self) -> int:

@@ -8,7 +8,7 @@ LEVELS = 1 << 16  # a mask takes 16 random bits an element, four elements a draw
 
 def dropout_mask(shape: torch.Size, p: float) -> Tensor:
     """0 with probability p (to 1/65,536), else what keeps the mean: drawn from torch's own generator."""
-    dropped = round(p * LEVELS)
+    dropped = min(round(p * LEVELS), LEVELS - 1)
     draws = torch.empty((shape.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), 2**63 - 1)
     bits = draws.view(torch.int16)[: shape.numel()].view(shape)
     return (bits >= dropped - LEVELS // 2).float() * (LEVELS / (LEVELS - dropped))

@@ -13,7 +13,7 @@ from sentloom.data.batches import Batch
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 from sentloom.losses import negative_cosine, nt_xent
-from sentloom.methods.method import Embeddings, Method, Options, Positive, Share, known_equal
+from sentloom.methods.method import Embeddings, Method, Options, Positive, Share, count_equal, known_equal
 
 
 class BootstrappedOptions(Options):
@@ -106,6 +106,10 @@ class Bootstrapped(Method):
         with torch.no_grad():
             target1, target2 = self.target(ids, raw=True).chunk(2)
         return {"online1": online1, "online2": online2, "target1": target1, "target2": target2}
+
+    def masked(self, batch: Batch) -> int:
+        """Rows with an equal text: of nt-xent, since the bootstrap has no negatives."""
+        return count_equal(batch, self.options.objective == "nt-xent" and self.options.mask_duplicates)
 
     def loss(self, embeddings: Embeddings, batch: Batch) -> Tensor:
         """Each view predicts the other's target; the predictor sees one view at a time, over the whole batch."""

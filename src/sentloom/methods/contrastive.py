@@ -18,7 +18,7 @@ from sentloom.encoder import Encoder
 from sentloom.encoder.heads import Projection
 from sentloom.encoder.prompts import Role
 from sentloom.losses import contrastive
-from sentloom.methods.method import Embeddings, Method, Options, Positive, known_equal
+from sentloom.methods.method import Embeddings, Method, Options, Positive, count_equal, known_equal
 
 GREATEST_SCALE = 100.0  # of a learned 1 / tau
 
@@ -89,13 +89,13 @@ class Contrastive(Method):
 
     def __init__(self, encoder: Encoder, options: ContrastiveOptions) -> None:
         super().__init__(encoder, options)
-        if options.head:
+        if options.head and not _has_head(encoder, encoder.dimension, bias=True, activation="tanh"):
             encoder.heads.append(Projection(encoder.dimension, encoder.dimension, activation="tanh"))
-        if options.projection:
+        if options.projection and not _has_head(encoder, options.projection, bias=False, activation="identity"):
             projection = Projection(encoder.dimension, options.projection, bias=False)
             nn.init.trunc_normal_(projection.linear.weight, std=encoder.dimension**-0.5)
             encoder.heads.append(projection)
-            encoder.unit_length = True
+        encoder.unit_length |= options.projection is not None
         if options.learn_temperature:
             self.log_scale = nn.Parameter(torch.tensor(-math.log(options.temperature)))
 
@@ -131,6 +131,10 @@ class Contrastive(Method):
             for given, place in zip(batch.texts["negatives"], batch.places, strict=True)
         ]
 
+    def masked(self, batch: Batch) -> int:
+        """Rows with an equal text."""
+        return count_equal(batch, self.options.mask_duplicates)
+
     def loss(self, embeddings: Embeddings, batch: Batch) -> Tensor:
         """InfoNCE; a hard negative that says what the anchor or its positive says is none."""
         anchor, options = embeddings["anchor"], self.options
@@ -158,6 +162,17 @@ class Contrastive(Method):
             for column in (batch.first, batch.second):
                 found |= text_keys(column)[:, None] == keys[None, :]
         return found
+
+
+def _has_head(encoder: Encoder, width: int, bias: bool, activation: str) -> bool:
+    """Whether an earlier stage has put the head there: the papers' later stages go on with it."""
+    last = encoder.heads[-1] if len(encoder.heads) else None
+    return (
+        isinstance(last, Projection)
+        and last.linear.out_features == width
+        and (last.linear.bias is not None) == bias
+        and last.activation_name == activation
+    )
 
 
 def _draw(given: Sequence[str], wanted: int, random: np.random.Generator) -> list[str]:

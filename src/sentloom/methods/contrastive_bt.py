@@ -9,7 +9,7 @@ from sentloom.data.batches import Batch
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 from sentloom.losses import nt_xent
-from sentloom.methods.method import Embeddings, Method, Options, Positive, known_equal
+from sentloom.methods.method import Embeddings, Method, Options, Positive, count_equal, known_equal
 from sentloom.methods.self_guided import TRAINING, distance, projection_head
 
 
@@ -33,7 +33,7 @@ class ContrastiveBt(Method):
     PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
         "default": TRAINING,
         "paper": TRAINING | {"mask_duplicates": False},
-        "official-code": TRAINING | {"mask_duplicates": False, "weight_decay": 0.01},
+        "official-code": TRAINING | {"mask_duplicates": False, "weight_decay": 0.01, "eps": 1e-6},
     }
 
     def __init__(self, encoder: Encoder, options: ContrastiveBtOptions) -> None:
@@ -46,6 +46,10 @@ class ContrastiveBt(Method):
         ids = [*self.encoder.tokenize(batch.first), *self.encoder.tokenize(batch.second)]
         x, y = self.f(self.encoder(ids, raw=True)).chunk(2)
         return {"x": x, "y": y}
+
+    def masked(self, batch: Batch) -> int:
+        """Rows with an equal text."""
+        return count_equal(batch, self.options.mask_duplicates)
 
     def loss(self, embeddings: Embeddings, batch: Batch) -> Tensor:
         """NT-Xent, and the distance from the start."""

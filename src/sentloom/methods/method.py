@@ -35,6 +35,7 @@ class Method(nn.Module):
     SHAPES: ClassVar[tuple[Shape, ...]] = (Shape.TEXTS,)  # what a row may be; the first is the natural one
     NEEDS_DROPOUT: ClassVar[bool] = False  # the two views of a sentence come from dropout
     Options: ClassVar[type[Options]]
+    notes: tuple[str, ...] = ()  # what a user should know of how this one was built
     FROZEN: ClassVar[tuple[str, ...]] = ()  # parts that never change: checkpoints keep their hash alone
 
     def __init__(self, encoder: Encoder, options: Any) -> None:
@@ -49,6 +50,10 @@ class Method(nn.Module):
     def loss(self, embeddings: Embeddings, batch: Batch) -> Tensor:
         """The loss of a whole batch."""
         raise NotImplementedError
+
+    def masked(self, batch: Batch) -> int:
+        """How many pairs of a batch's rows are not used as negatives, since they share a text."""
+        return 0
 
     def after_step(self) -> None:
         """What follows the optimiser: a moving average, a queue."""
@@ -68,6 +73,11 @@ class TokenMethod(Method):
     def summed_loss(self, batch: Batch) -> Tensor:
         """The sum over the tokens of these rows."""
         raise NotImplementedError
+
+
+def count_equal(batch: Batch, mask: bool) -> int:
+    """How many pairs of rows `known_equal` masks."""
+    return int(batch.equal().sum()) // 2 if mask else 0
 
 
 def known_equal(batch: Batch, like: Tensor, mask: bool) -> Tensor | None:

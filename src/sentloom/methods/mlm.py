@@ -84,6 +84,8 @@ class Mlm(TokenMethod):
             found = f"a {model.config.model_type} model without a mask token"
             raise InputError("mlm", found, "a masked language model such as BERT", "choose another base or method")
         self.head, self.fresh_head = masked_language_head(encoder)
+        if self.fresh_head:
+            self.notes = ("the base has no masked-language head: a new one starts from random weights",)
 
     def chosen(self, batch: Batch, ids: Sequence[Sequence[int]]) -> tuple[list[list[int]], list[np.ndarray]]:
         """What the model reads instead of the ids, and the places to predict; drawn for each row by itself."""

@@ -15,7 +15,7 @@ from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 from sentloom.errors import InputError
 from sentloom.losses import guided_opt1, guided_opt3, info_nce, nt_xent
-from sentloom.methods.method import Embeddings, Method, Options, Positive, known_equal
+from sentloom.methods.method import Embeddings, Method, Options, Positive, count_equal, known_equal
 
 
 class SelfGuidedOptions(Options):
@@ -73,7 +73,7 @@ class SelfGuided(Method):
         "default": TRAINING,
         "paper": TRAINING | {"mask_duplicates": False},
         "official-code": TRAINING
-        | {"mask_duplicates": False, "layer_pooling": "mean", "guide_dropout": True, "weight_decay": 0.01},
+        | {"mask_duplicates": False, "layer_pooling": "mean", "guide_dropout": True, "weight_decay": 0.01, "eps": 1e-6},
     }
 
     def __init__(self, encoder: Encoder, options: SelfGuidedOptions) -> None:
@@ -107,6 +107,10 @@ class SelfGuided(Method):
     def sampled(self, batch: Batch) -> Tensor:
         """The uniform sampler, (n,): for each sentence, at each step, which of the chosen layers guides it."""
         return torch.tensor([int(batch.random(place).integers(len(self.layers))) for place in batch.places])
+
+    def masked(self, batch: Batch) -> int:
+        """Rows with an equal text."""
+        return count_equal(batch, self.options.mask_duplicates)
 
     def loss(self, embeddings: Embeddings, batch: Batch) -> Tensor:
         """The objective, and the distance from the start."""

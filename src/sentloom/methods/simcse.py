@@ -8,7 +8,7 @@ from sentloom.data.batches import Batch
 from sentloom.encoder import Encoder
 from sentloom.encoder.heads import Projection
 from sentloom.losses import info_nce
-from sentloom.methods.method import Embeddings, Method, Options, Positive, known_equal
+from sentloom.methods.method import Embeddings, Method, Options, Positive, count_equal, known_equal
 
 
 class SimcseOptions(Options):
@@ -58,6 +58,10 @@ class Simcse(Method):
         both = both if self.head is None else self.head(both)
         z, z_prime = both.chunk(2)
         return {"z": z, "z'": z_prime}
+
+    def masked(self, batch: Batch) -> int:
+        """Rows with an equal text."""
+        return count_equal(batch, self.options.mask_duplicates)
 
     def loss(self, embeddings: Embeddings, batch: Batch) -> Tensor:
         """InfoNCE from the first pass to the second."""

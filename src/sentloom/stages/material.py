@@ -30,8 +30,9 @@ def material(stage: Stage, judges: Sequence[Judge], cache: Path) -> tuple[Datase
 def read_data(stage: Stage) -> Dataset:
     """A stage's files as one data set, before any view is made."""
     parts = [open_data(name, shape=stage.shape, columns=stage.columns) for name in stage.data]
-    shapes = {part.shape for part in parts}
-    return join(parts if len(shapes) == 1 else [texts_of(part) for part in parts])
+    unequal = len({part.shape for part in parts}) > 1
+    flat = unequal and (stage.views is not None or Shape.TEXTS in METHODS[stage.method].SHAPES)
+    return join([texts_of(part) for part in parts] if flat else parts)
 
 
 def fitting(stage: Stage, data: Dataset, cache: Path) -> Dataset:

@@ -4,18 +4,22 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 
 from accelerate import Accelerator
 
 from sentloom.data.dataset import FILE, LINE, Dataset
 from sentloom.data.mixing import make_batches
 from sentloom.data.shapes import COLUMNS, Shape
+from sentloom.methods import Method
 from sentloom.recipe import Plan, Stage
 from sentloom.stages.judges import judge
 from sentloom.stages.material import fitting, read_data, refuse_leaks, refuse_useless_views, texts_of
-from sentloom.stages.running import build_method
+from sentloom.stages.running import build_method, load_encoder
 from sentloom.training.gradients import add_gradients
 from sentloom.training.optimizers import build_optimizer
+from sentloom.views.pairs import makers_for
+from sentloom.views.settings import BackTranslation, MaskFill, Synonyms
 
 TIMED = 3  # steps that are run to know the rate
 
@@ -41,25 +45,35 @@ def forecast(plan: Plan, folder: Path, accelerator: Accelerator) -> list[Forecas
     names += [(plan.select.on, plan.select.data)] if plan.select else []
     judges = [judge(*name) for name in names]
     found = []
-    for stage in plan.stages:
-        data = read_data(stage)
-        like = _standing_for_views(stage, data) if stage.views else fitting(stage, data, folder)
-        leaked = refuse_leaks(stage, like, judges)
-        found.append(_stage(plan, stage, like, leaked, accelerator))
+    load_encoder(plan.base, plan.pooling, plan.max_length)
+    with TemporaryDirectory() as scratch:
+        source = plan.base
+        for number, stage in enumerate(plan.stages):
+            data = read_data(stage)
+            dear = isinstance(stage.views, BackTranslation | Synonyms | MaskFill)
+            like = _standing_for_views(stage, data) if dear else fitting(stage, data, folder)
+            leaked = refuse_leaks(stage, like, judges)
+            method = build_method(stage, like, source, plan.seeds[0])
+            found.append(_stage(plan, stage, method, like, leaked, accelerator))
+            source = str(Path(scratch) / str(number))  # the next stage starts from what this one leaves
+            method.finished().to("cpu").save(source)
     return found
 
 
 def _standing_for_views(stage: Stage, data: Dataset) -> Dataset:
-    """Making views may take an hour: each sentence stands for its own."""
+    """Making views may take an hour: each sentence stands for its own. Their makers are looked for all the same."""
     refuse_useless_views(stage)
+    assert isinstance(stage.views, BackTranslation | Synonyms | MaskFill)
+    makers_for(stage.views)
     texts = texts_of(data)
     names = [*COLUMNS[Shape.PAIRS], FILE, LINE]
     table = texts.table.select(["text", "text", FILE, LINE]).rename_columns(names)
     return texts.derive(table, "beside itself", Shape.PAIRS)
 
 
-def _stage(plan: Plan, stage: Stage, data: Dataset, leaked: int, accelerator: Accelerator) -> Forecast:
-    method = build_method(stage, data, plan.base, plan.seeds[0]).to(accelerator.device).train()
+def _stage(plan: Plan, stage: Stage, method: Method, data: Dataset, leaked: int, accelerator: Accelerator) -> Forecast:
+    """Time some steps; the moved weights are of no use but to start the next stage from."""
+    method.to(accelerator.device).train()
     optimizer = build_optimizer(method, stage.settings)
     batches = make_batches(data, stage.settings.batch, plan.seeds[0], stage.settings.mix)
     took = []

@@ -1,8 +1,11 @@
 """The results of a recipe: its models where the user looks for them, and its scores as JSON and Markdown."""
 
 import json
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -23,6 +26,7 @@ class Row:
     deviation: Mapping[str, float | None]
     published: Mapping[str, float]
     seconds: float  # of training, a seed
+    trained: bool  # else the base itself
     transductive: bool
 
 
@@ -38,45 +42,58 @@ def summarise(plan: Plan, results: Sequence[Result]) -> Row:
         deviation={name: stdev(values) if len(values) > 1 else None for name, values in scores.items()},
         published=plan.published,
         seconds=mean(seconds),
+        trained=bool(plan.stages),
         transductive=any(result.transductive for result in results),
     )
 
 
-def place_models(plan: Plan, results: Sequence[Result], folder: Path, alone: bool) -> list[Path]:
+def place_models(results: Sequence[Result], folder: Path, name: str | None) -> list[Path]:
     """Copy the models out: `model` where there is one alone, else `models/NAME/seed-N`."""
     placed = []
     for result in results:
         if result.model is None:
             continue
-        single = alone and len(results) == 1
-        target = folder / "model" if single else folder / "models" / _file_name(plan.name) / f"seed-{result.seed}"
+        several = folder / "models" / (name or "") / f"seed-{result.seed}"
+        target = folder / "model" if name is None and len(results) == 1 else several
         copy_model(result.model, target)
         placed.append(target)
     return placed
 
 
-def write_results(rows: Sequence[Row], results: Sequence[Result], plans: Sequence[Plan], folder: Path) -> None:
-    """`results.json` with every number, `results.md` with the table, and the resolved recipes."""
-    everything = {"rows": [_plain(row) for row in rows], "runs": [_run(result, folder) for result in results]}
-    with new_file(folder / "results.json") as part:
-        part.write_text(json.dumps(everything, indent=1), "utf-8")
+def write_results(row: Row, results: Sequence[Result], plan: Plan, folder: Path, name: str | None) -> list[Row]:
+    """Add a plan's row to `results.json` (every number) and `results.md` (the table); write its resolved recipe.
+
+    Returns all rows: those of other plans that an earlier command left in the folder stay.
+    """
+    path = folder / "results.json"
+    before = json.loads(path.read_text("utf-8")) if path.is_file() else {"rows": [], "runs": []}
+    rows = {one["name"]: Row(**one) for one in before["rows"]} | {row.name: row}
+    runs = [one for one in before["runs"] if one["plan"] != plan.name] + [_run(result, folder) for result in results]
+    with new_file(path) as part:
+        part.write_text(json.dumps({"rows": [_plain(one) for one in rows.values()], "runs": runs}, indent=1), "utf-8")
     with new_file(folder / "results.md") as part:
-        part.write_text(markdown(rows), "utf-8")
-    for plan in plans:
-        name = "recipe.yaml" if len(plans) == 1 else f"recipes/{_file_name(plan.name)}.yaml"
-        with new_file(folder / name) as part:
-            part.write_text(to_yaml(plan), "utf-8")
+        part.write_text(markdown(list(rows.values())), "utf-8")
+    with new_file(folder / (f"recipes/{name}.yaml" if name else "recipe.yaml")) as part:
+        part.write_text(to_yaml(plan), "utf-8")
+    return list(rows.values())
 
 
 def markdown(rows: Sequence[Row]) -> str:
     """The table of a recipe: scores with deviation over seeds, and the distance from the base."""
     sets = list(dict.fromkeys(name for row in rows for name in row.after))
-    lines = [f"| | {' | '.join(sets)} | seeds | minutes |", f"|---|{'---:|' * (len(sets) + 2)}"]
+    titles = [*sets, *(["published"] if any(row.published for row in rows) else []), "seeds", "minutes"]
+    lines = [f"| | {' | '.join(titles)} |", f"|---|{'---:|' * len(titles)}"]
     for row in rows:
         cells = [cell(row, name) for name in sets]
+        cells += [published(row)] if "published" in titles else []
         mark = " (transductive)" if row.transductive else ""
         lines.append(f"| {row.name}{mark} | {' | '.join(cells)} | {row.seeds} | {row.seconds / 60:.1f} |")
     return "\n".join(lines) + "\n"
+
+
+def published(row: Row) -> str:
+    """The scores that a paper prints for a row."""
+    return ", ".join(f"{name} {score:.2f}" for name, score in row.published.items())
 
 
 def cell(row: Row, name: str) -> str:
@@ -86,7 +103,7 @@ def cell(row: Row, name: str) -> str:
     deviation = row.deviation[name]
     spread = "" if deviation is None else f" ± {deviation:.2f}"
     change = row.after[name] - row.before[name]
-    return f"{row.after[name]:.2f}{spread}" + (f" ({change:+.2f})" if row.seconds else "")
+    return f"{row.after[name]:.2f}{spread}" + (f" ({change:+.2f})" if row.trained else "")
 
 
 def _plain(row: Row) -> dict[str, Any]:
@@ -98,7 +115,11 @@ def _run(result: Result, folder: Path) -> dict[str, Any]:
     return {**vars(result), "model": model, "stages": list(result.stages)}
 
 
-def _file_name(name: str) -> str:
-    """A variant's name as the name of a file."""
-    kept = "".join(letter if letter.isalnum() or letter in "-_+." else "-" for letter in name)
-    return kept.strip(".-") or "variant"
+def file_names(names: Sequence[str]) -> dict[str, str]:
+    """Names of variants as names of files; where two would be the same, a hash tells them apart."""
+    plain = {name: re.sub(r"[^\w+.-]+", "-", name).strip(".-") or "variant" for name in names}
+    folded = Counter(one.casefold() for one in plain.values())
+    return {
+        name: f"{one}-{sha256(name.encode()).hexdigest()[:6]}" if folded[one.casefold()] > 1 else one
+        for name, one in plain.items()
+    }

@@ -12,7 +12,7 @@ A stage's folder carries a hash of all that went into it. Whatever is complete i
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,8 +21,10 @@ from typing import Any
 import torch
 from accelerate import Accelerator
 from accelerate.tracking import get_available_trackers
+from accelerate.utils import broadcast_object_list
 
 from sentloom.data.dataset import Dataset
+from sentloom.data.mixing import make_batches
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 from sentloom.errors import InputError, MissingPart, ModelError
@@ -33,7 +35,10 @@ from sentloom.stages.judges import Judge, judge
 from sentloom.stages.keys import content_key, stage_key
 from sentloom.stages.material import material
 from sentloom.training import Selection, train
+from sentloom.training.gradients import own_share
 from sentloom.training.optimizers import learning
+
+SCORES = 1  # raised when a metric changes: kept scores are then computed anew
 
 
 @dataclass(frozen=True)
@@ -53,10 +58,14 @@ class Result:
         return any(stage["leaked"] for stage in self.stages)
 
 
-def run(plan: Plan, folder: Path, accelerator: Accelerator, tell: Callable[[str], None]) -> list[Result]:
-    """Run a plan for all its seeds; a seed that has no stage to differ in is run once."""
-    runner = Runner(plan, folder, accelerator, tell)
-    return [runner.run(seed) for seed in (plan.seeds if plan.stages else plan.seeds[:1])]
+def prepare(
+    plans: Sequence[Plan], folder: Path, accelerator: Accelerator, tell: Callable[[str], None]
+) -> "list[Runner]":
+    """Read the data of all plans and make their views, so that a fault in the last shows before the first trains."""
+    runners = [Runner(plan, folder, accelerator, tell) for plan in plans]
+    for runner in runners:
+        assert len(runner.materials) == len(runner.plan.stages)
+    return runners
 
 
 @dataclass
@@ -84,14 +93,23 @@ class Runner:
     def materials(self) -> list[tuple[Dataset, int]]:
         """The data of every stage, and how many sentences of the judges stand in it."""
         every = [*self.judges, *([self.selecting] if self.selecting else [])]
-        return [material(stage, every, self.folder / "views") for stage in self.plan.stages]
+        with self.accelerator.main_process_first():  # views are made once, and found by the others
+            found = [material(stage, every, self.folder / "views") for stage in self.plan.stages]
+        for stage, (data, _) in zip(self.plan.stages, found, strict=True):  # all faults before the first step
+            batches = make_batches(data, stage.settings.batch, self.plan.seeds[0], stage.settings.mix)
+            own_share(batches.batch(0), 0, self.accelerator.num_processes)
+        return found
 
     @cached_property
     def base_fingerprint(self) -> str:
         """Of the encoder that the first stage gets; the base as it is where there is no stage."""
         return self._base().fingerprint()
 
-    def run(self, seed: int) -> Result:
+    def run(self) -> list[Result]:
+        """Under every seed; under one alone where there is no stage to differ in."""
+        return [self.run_seed(seed) for seed in (self.plan.seeds if self.plan.stages else self.plan.seeds[:1])]
+
+    def run_seed(self, seed: int) -> Result:
         """All stages, then the scores."""
         source, fingerprint, records = self.plan.base, self.base_fingerprint, []
         for stage, (data, leaked) in zip(self.plan.stages, self.materials, strict=True):
@@ -115,6 +133,8 @@ class Runner:
         result = place / "result.json"
         if result.is_file() and (place / "model").is_dir():
             self.tell(f"{stage.name}, seed {seed}: done before, kept in {place}")
+            if self.accelerator.is_main_process:
+                _tidy(place)
             return {**json.loads(result.read_text("utf-8")), "leaked": leaked}, place  # of today's sets
         record = self._train(stage, data, source, seed, place)
         if self.accelerator.is_main_process:
@@ -123,10 +143,9 @@ class Runner:
             record = {**about, **record, "data": facts, "leaked": leaked}
             with new_file(result) as part:
                 part.write_text(json.dumps(record, indent=1), "utf-8")
-            shutil.rmtree(place / "checkpoints", ignore_errors=True)
+            _tidy(place)
             self.tell(f"{stage.name}, seed {seed}: {in_words(record['outcome'])}")
-        self.accelerator.wait_for_everyone()
-        return json.loads(result.read_text("utf-8")), place
+        return self._from_main(record), place
 
     def _train(self, stage: Stage, data: Dataset, source: str, seed: int, place: Path) -> dict[str, Any]:
         """Train one stage and save its encoder."""
@@ -136,6 +155,8 @@ class Runner:
         if select and self.selecting:
             score = self.selecting.score
             selection = Selection(score, select.every, select.patience, select.endurance, select.keep)
+        for note in method.notes:
+            self.tell(f"{stage.name}, seed {seed}: {note}")
         self._start_trackers(stage, place)
         outcome = train(
             method,
@@ -152,23 +173,31 @@ class Runner:
         encoder = method.finished().to("cpu")
         if self.accelerator.is_main_process:
             encoder.save(place / "model")
-        return {"outcome": asdict(outcome), "fingerprint": encoder.fingerprint()}
+        plain: dict[str, Any] = json.loads(json.dumps(asdict(outcome)))  # as a later run will read it
+        return {"outcome": plain, "fingerprint": encoder.fingerprint()}
 
     def _scores(self, fingerprint: str, load: Callable[[], Encoder]) -> dict[str, float]:
         """Scores by set; what was scored before is not scored again."""
         scores: dict[str, float] = {}
         encoder: Encoder | None = None
         for one in self.judges:
-            key = content_key(model=fingerprint, set=one.data.sha256, metric=one.metric)
+            key = content_key(revision=SCORES, model=fingerprint, set=one.data.sha256, metric=one.metric)
             path = self.folder / "scores" / f"{key}.json"
             if not path.is_file() and self.accelerator.is_main_process:
                 encoder = encoder or load()
                 with new_file(path) as part:
                     facts = {"set": one.name, "metric": one.metric, "model": fingerprint}
                     part.write_text(json.dumps({**facts, "score": one.score(encoder)}), "utf-8")
-            self.accelerator.wait_for_everyone()
-            scores[one.name] = json.loads(path.read_text("utf-8"))["score"]
+            main = self.accelerator.is_main_process
+            scores[one.name] = self._from_main(json.loads(path.read_text("utf-8"))["score"] if main else None)
         return scores
+
+    def _from_main(self, value: Any) -> Any:
+        """What the main process has, in all of them."""
+        values = [value]
+        if self.accelerator.num_processes > 1:
+            broadcast_object_list(values)
+        return values[0]
 
     def _start_trackers(self, stage: Stage, place: Path) -> None:
         if self.plan.trackers:
@@ -181,6 +210,12 @@ class Runner:
         for tracker in self.accelerator.trackers:
             tracker.finish()
         self.accelerator.trackers = []
+
+
+def _tidy(place: Path) -> None:
+    """Remove what a finished stage no longer needs, and what a kill left half-written."""
+    for path in [place / "checkpoints", *place.glob(".model.*")]:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def in_words(outcome: dict[str, Any]) -> str:
@@ -216,7 +251,7 @@ def build_method(stage: Stage, data: Dataset, source: str, seed: int) -> Method:
         encoder.backbone.freeze(stage.settings.freeze_layers)
     torch.manual_seed(seed)
     method = kind(encoder, stage.options)
-    if all("pooler" in name for name in learning(method)):  # which no vector comes from
+    if all("pooler" in name for name in learning(method.encoder)):  # which no vector comes from
         found, wanted = f"freeze_layers: {stage.settings.freeze_layers}", "some layer that learns"
         raise InputError(f"stage {stage.name}", found, wanted, "freeze fewer")
     return method

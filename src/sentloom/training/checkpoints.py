@@ -77,9 +77,8 @@ def write_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
     with new_folder(_place(folder, step)) as part:
         _save(checkpoint.state, part / STATE)
         _save(checkpoint.optimizer, part / OPTIMIZER)
-        hashes = {name: sha256(part / name) for name in (STATE, OPTIMIZER)}
-        facts = json.dumps({**checkpoint.facts, "sha256": hashes}, indent=1)
-        (part / FACTS).write_text(facts, "utf-8")
+        hashes = {name: sha256(part / name) for name in (STATE, OPTIMIZER)} | {FACTS: _digest(checkpoint.facts)}
+        (part / FACTS).write_text(json.dumps({**checkpoint.facts, "sha256": hashes}, indent=1), "utf-8")
     _tidy(folder, step)
 
 
@@ -98,25 +97,35 @@ def read_best(folder: Path, best: Mapping[str, str]) -> dict[str, Tensor]:
 
 
 def newest_checkpoint(folder: Path, tell: Callable[[str], None]) -> Checkpoint | None:
-    """The newest that verifies; of a damaged one the user is told."""
+    """The newest that verifies. Of a damaged one the user is told; it is removed, so that it does not count as kept."""
     for place in sorted(folder.glob("step-*"), reverse=True):
         try:
             return _read(folder, place)
-        except (OSError, ValueError, KeyError, SafetensorError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
             tell(f"{place.name} is damaged ({error}): going back to the checkpoint before it")
+            if not isinstance(error, PermissionError):
+                shutil.rmtree(place, ignore_errors=True)
     return None
 
 
 def _read(folder: Path, place: Path) -> Checkpoint:
     facts = json.loads((place / FACTS).read_text("utf-8"))
+    hashes = facts.pop("sha256")
+    if hashes.pop(FACTS) != _digest(facts):
+        raise ValueError(f"{FACTS} is not what was written")
     best = facts.get("best")
-    files = {place / name: digest for name, digest in facts["sha256"].items()}
+    files = {place / name: digest for name, digest in hashes.items()}
     if best:
         files[folder / best["kept"]["file"]] = best["kept"]["sha256"]
     for path, digest in files.items():
         if sha256(path) != digest:
             raise ValueError(f"{path.name} is not what was written")
     return Checkpoint(load_file(place / STATE), load_file(place / OPTIMIZER), facts)
+
+
+def _digest(facts: Mapping[str, Any]) -> str:
+    """Of plain values, whatever their layout in a file."""
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
 def _place(folder: Path, step: int) -> Path:

@@ -6,6 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 MOST_COSINE = 0.99  # above, sentences can no longer be told apart
+MOST_UNIFORMITY = -0.04  # what a mean cosine of 0.99 comes to
+LEAST_DEVIATION = 0.1  # likewise
 LEAST_RANK = 2.0
 LOST_RANK = 0.1  # of the rank at the start
 
@@ -25,7 +27,9 @@ class Gauges:
 
 
 def gauge(vectors: npt.NDArray[np.float32]) -> Gauges:
-    """The gauges of (n, d) vectors, n at least 2."""
+    """The gauges of (n, d) vectors; a single one is as collapsed as can be."""
+    if len(vectors) < 2:
+        return Gauges(mean_cosine=1.0, effective_rank=1.0, deviation=0.0, uniformity=0.0)
     x = vectors.astype(np.float64)
     x /= np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12)
     cosines = (x @ x.T)[np.triu_indices(len(x), 1)]
@@ -45,6 +49,10 @@ def alarms(now: Gauges, start: Gauges) -> list[str]:
     found = []
     if now.mean_cosine > MOST_COSINE >= start.mean_cosine:
         found.append(f"mean cosine of distinct sentences {now.mean_cosine:.4f} (at the start {start.mean_cosine:.4f})")
+    if now.uniformity > MOST_UNIFORMITY >= start.uniformity:
+        found.append(f"uniformity {now.uniformity:.3f} (at the start {start.uniformity:.3f})")
+    if now.deviation < LEAST_DEVIATION <= start.deviation:
+        found.append(f"deviation per dimension {now.deviation:.3f} (at the start {start.deviation:.3f})")
     least = max(LEAST_RANK, LOST_RANK * start.effective_rank)
     if now.effective_rank < least <= start.effective_rank:
         found.append(f"effective rank {now.effective_rank:.1f} (at the start {start.effective_rank:.1f})")

@@ -18,7 +18,6 @@ import torch
 from accelerate import Accelerator
 from accelerate.utils import broadcast_object_list
 
-from sentloom.data.batches import Batch
 from sentloom.data.dataset import Dataset
 from sentloom.data.mixing import make_batches
 from sentloom.data.shapes import text_columns
@@ -117,7 +116,10 @@ def train(
     run = _Run(method, data, settings, seed, folder, accelerator or Accelerator(), selection, tell)
     resumed_at = run.prepare()
     rows = settings.batch * settings.accumulate * len(text_columns(data.shape))
-    with progress(title, run.total * rows, "sentences") as advance, stop_asked() as stop:
+    with (
+        progress(title, run.total * rows, "sentences", run.accelerator.is_main_process) as advance,
+        stop_asked() as stop,
+    ):
         advance(run.now.step * rows)
         while run.now.step < run.total and not run.has_enough():
             loss = run.step()
@@ -154,6 +156,9 @@ class _Run:
         self.now = Progress()
         self.clock = self.saved = time.monotonic()
         self._resume()
+        if self._from_main(self.now.step) != self.now.step:
+            found = f"a checkpoint of step {self.now.step} in this process and another in the first"
+            raise InputError(str(self.folder), found, "one folder that all processes see", "use a shared disk")
         fresh = self.now.start is None
         self.journal = Journal(self.folder, self.accelerator, -1 if fresh else self.now.step)
         if fresh:
@@ -172,7 +177,7 @@ class _Run:
         for part in range(settings.accumulate):
             batch = self.batches.batch(now.step * settings.accumulate + part)
             loss += add_gradients(self.method, batch, self.accelerator, settings.chunk, 1 / settings.accumulate)
-            now.masked += self._masked(batch)
+            now.masked += self.method.masked(batch)
         loss /= settings.accumulate
         average_gradients(self.method, self.accelerator)
         norm = gradient_norm(self.parameters.values(), settings.clip)
@@ -223,7 +228,12 @@ class _Run:
         if self.accelerator.is_main_process:
             self._tick()
             tensors, values = optimizer_state(self.optimizer)
-            facts = {**vars(self.now), "optimizer": values, "machine": _machine(), "frozen": self.frozen}
+            facts = {
+                **vars(self.now),
+                "optimizer": values,
+                "machine": _machine(self.accelerator),
+                "frozen": self.frozen,
+            }
             write_checkpoint(self._checkpoints, Checkpoint(changing_state(self.method), tensors, facts))
         self.accelerator.wait_for_everyone()
         self.saved = time.monotonic()
@@ -234,6 +244,8 @@ class _Run:
         if best and self.selection and self.selection.keep == "best":
             put_back(tensors_of(self.method.encoder), read_best(self._checkpoints, best["kept"]))
         self._tick()
+        if self.accelerator.is_main_process:
+            (self.folder / "stopped.json").unlink(missing_ok=True)  # of an earlier try
         self.method.eval()
         return Outcome(
             steps=self.now.step,
@@ -259,8 +271,8 @@ class _Run:
         if facts["frozen"] != self.frozen:
             found = "checkpoints of a run whose frozen parts were others"
             raise InputError(str(self._checkpoints), found, "those of this run", "choose another folder")
-        if facts["machine"] != _machine():
-            self.tell(f"the checkpoint was made with {facts['machine']}, now {_machine()}: the end may differ in bits")
+        if facts["machine"] != (here := _machine(self.accelerator)):
+            self.tell(f"the checkpoint was made with {facts['machine']}, now {here}: the end may differ in bits")
         load_changing_state(self.method, checkpoint.state)
         load_optimizer_state(self.optimizer, checkpoint.optimizer, facts["optimizer"])
         self.now = Progress(**{name: facts[name] for name in vars(Progress())})
@@ -271,10 +283,6 @@ class _Run:
         now = time.monotonic()
         self.now.seconds += now - self.clock
         self.clock = now
-
-    def _masked(self, batch: Batch) -> int:
-        masks = getattr(self.method.options, "mask_duplicates", False)
-        return int(batch.equal().sum()) // 2 if masks else 0
 
     def _log(self, learning_rate: float, norm: float) -> None:
         """A line of the journal, with gauges; alarms are told once."""
@@ -300,7 +308,8 @@ class _Run:
     def _gauges(self) -> Gauges:
         """Gauges of the encoder as it is, on the same sentences all along; it stops where they are no numbers."""
         rows = np.random.default_rng(self.seed).permutation(len(self.data))[: 2 * SAMPLE]
-        texts = self.data.take(np.sort(rows))[text_columns(self.data.shape)[0]]
+        cells = self.data.take(np.sort(rows))
+        texts = [text for name in text_columns(self.data.shape) for text in cells[name] if isinstance(text, str)]
         vectors = self.method.encoder.encode(list(dict.fromkeys(texts))[:SAMPLE])
         if not np.isfinite(vectors).all():
             self._stop(f"step {self.now.step}", "vectors that are no numbers")
@@ -351,6 +360,12 @@ class _Run:
         raise TrainingStopped(where, found, "finite numbers", next_step)
 
 
-def _machine() -> dict[str, Any]:
+def _machine(accelerator: Accelerator) -> dict[str, Any]:
     """What bit-equality depends on."""
-    return {"torch": torch.__version__, "threads": torch.get_num_threads()}
+    return {
+        "torch": torch.__version__,
+        "threads": torch.get_num_threads(),
+        "device": accelerator.device.type,
+        "processes": accelerator.num_processes,
+        "precision": accelerator.mixed_precision,
+    }

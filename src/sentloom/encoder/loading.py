@@ -78,9 +78,11 @@ def _load_model(folder: Path, decoder: bool) -> PreTrainedModel:
             raise ModelError(str(folder), found, "T5, mT5 or UMT5, or an encoder", "choose another model")
         encoder_only = config.model_type in ENCODER_DECODERS and not decoder
         kind = AutoModelForTextEncoding if encoder_only else AutoModel
-        model, report = kind.from_pretrained(
-            folder, use_safetensors=True, trust_remote_code=False, dtype=torch.float32, output_loading_info=True
-        )
+        with torch.random.fork_rng(devices=[]):  # a pooler that the folder lacks is drawn: the same one each time
+            torch.manual_seed(0)
+            model, report = kind.from_pretrained(
+                folder, use_safetensors=True, trust_remote_code=False, dtype=torch.float32, output_loading_info=True
+            )
     except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise ModelError(

@@ -11,11 +11,12 @@ from accelerate import Accelerator
 from sentloom.data.dataset import FILE, LINE, Dataset
 from sentloom.data.mixing import make_batches
 from sentloom.data.shapes import COLUMNS, Shape
+from sentloom.encoder import Encoder
 from sentloom.methods import Method
 from sentloom.recipe import Plan, Stage
 from sentloom.stages.judges import judge
 from sentloom.stages.material import fitting, read_data, refuse_leaks, refuse_useless_views, texts_of
-from sentloom.stages.running import build_method, load_encoder
+from sentloom.stages.running import build_method
 from sentloom.training.gradients import add_gradients
 from sentloom.training.optimizers import build_optimizer
 from sentloom.views.pairs import makers_for
@@ -45,7 +46,7 @@ def forecast(plan: Plan, folder: Path, accelerator: Accelerator) -> list[Forecas
     names += [(plan.select.on, plan.select.data)] if plan.select else []
     judges = [judge(*name) for name in names]
     found = []
-    load_encoder(plan.base, plan.pooling, plan.max_length)
+    Encoder.load(plan.base, pooling=plan.pooling, max_length=plan.max_length)
     with TemporaryDirectory() as scratch:
         source = plan.base
         for number, stage in enumerate(plan.stages):

@@ -122,7 +122,7 @@ class Runner:
 
     def _base(self) -> Encoder:
         first = self.plan.stages[0] if self.plan.stages else self.plan
-        return load_encoder(self.plan.base, first.pooling, first.max_length)
+        return Encoder.load(self.plan.base, pooling=first.pooling, max_length=first.max_length)
 
     def _stage(
         self, stage: Stage, data: Dataset, leaked: int, source: str, fingerprint: str, seed: int
@@ -236,7 +236,7 @@ def in_words(outcome: dict[str, Any]) -> str:
 def build_method(stage: Stage, data: Dataset, source: str, seed: int) -> Method:
     """The method over its input encoder, with what it starts from at random drawn from the seed."""
     kind = METHODS[stage.method]
-    encoder = load_encoder(source, stage.pooling, stage.max_length)
+    encoder = Encoder.load(source, pooling=stage.pooling, max_length=stage.max_length)
     if stage.settings.dropout is not None:
         encoder.backbone.dropout = stage.settings.dropout
     by_dropout = kind.NEEDS_DROPOUT or (kind.SHAPES[0] is Shape.PAIRS and data.shape is Shape.TEXTS)
@@ -255,12 +255,6 @@ def build_method(stage: Stage, data: Dataset, source: str, seed: int) -> Method:
         found, wanted = f"freeze_layers: {stage.settings.freeze_layers}", "some layer that learns"
         raise InputError(f"stage {stage.name}", found, wanted, "freeze fewer")
     return method
-
-
-def load_encoder(source: str, pooling: str | None, max_length: int | None) -> Encoder:
-    """An encoder, the same each time: weights that a folder lacks (RoBERTa's has no pooler) are drawn at random."""
-    torch.manual_seed(0)
-    return Encoder.load(source, pooling=pooling, max_length=max_length)
 
 
 def copy_model(model: Path, target: Path) -> None:

@@ -420,6 +420,7 @@ COMMON_STAGE = {
     | st.fixed_dictionaries({"kind": st.just("synonyms"), "share": SHARES})
     | st.fixed_dictionaries({"kind": st.just("mask-fill"), "model": NAMES}),
     "transductive": st.booleans(),
+    "drop_leaks": st.booleans(),
     "pooling": st.sampled_from([None, "cls", "mean", "mean@0,-1", "last-two"]),
     "max_length": st.none() | st.integers(1, 512),
     "preset": st.sampled_from([None, "default", "paper", "official-code"]),

@@ -141,6 +141,18 @@ def test_leaks_that_views_bring_are_found(kitchen):
     assert kitchen.run(stage | {"transductive": True})[0].stages[0]["leaked"] == 1
 
 
+def test_rows_that_leak_are_left_out_when_asked(kitchen):
+    texts = (kitchen.folder / "texts.txt").read_text().splitlines()
+    (kitchen.folder / "new.tsv").write_text(
+        f"sentence1\tsentence2\tscore\n{texts[0].upper()}\tother\t1\nsome\tmore\t2\n"
+    )
+    result = kitchen.run(SIMCSE | {"drop_leaks": True}, evaluate={"sets": ["new.tsv"]})[0]
+    (stage,) = result.stages
+    assert (stage["data"]["rows"], stage["leaked"]) == (len(set(texts)) - 1, 0)
+    assert stage["data"]["skipped"]["rows with sentences that are scored on"] == 1
+    assert not result.transductive
+
+
 def test_a_kept_stage_knows_the_leaks_of_todays_sets(kitchen):
     stage = SIMCSE | {"transductive": True}
     assert not kitchen.run(stage)[0].transductive

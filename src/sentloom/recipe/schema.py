@@ -106,6 +106,7 @@ class StageKeys(_Strict):
     columns: Annotated[dict[str, Column], AfterValidator(_roles)] | None = None
     shape: Shape | None = None
     transductive: bool = False
+    drop_leaks: bool = False
     pooling: PoolingName | None = None
     max_length: Length | None = None
 

@@ -1,7 +1,10 @@
 """The data of a stage: read, joined, given views, and brought to a shape that the method takes."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+
+import numpy as np
 
 from sentloom.data.dataset import Dataset
 from sentloom.data.joining import join
@@ -20,11 +23,22 @@ from sentloom.views.settings import Entailment
 
 def material(stage: Stage, judges: Sequence[Judge], cache: Path) -> tuple[Dataset, int]:
     """What a stage trains on, and how many sentences of the judges stand in it, or in what its views are made of."""
-    raw = read_data(stage)
+    raw = without_leaks(read_data(stage), judges) if stage.drop_leaks else read_data(stage)
     made = stage.views is not None and not isinstance(stage.views, Entailment)
     leaked = refuse_leaks(stage, raw, judges) if made else 0  # first: views may take an hour, and hide their originals
     data = fitting(stage, raw, cache)
     return data, max(leaked, refuse_leaks(stage, data, judges))
+
+
+def without_leaks(data: Dataset, judges: Sequence[Judge]) -> Dataset:
+    """The rows without any sentence that is scored on, those left out counted."""
+    keep = np.ones(len(data), bool)
+    if judges:
+        keep[find_leaks(data, [judge.data for judge in judges]).training_rows] = False
+    if keep.all():
+        return data
+    kept = data.select(keep)
+    return replace(kept, skipped={**kept.skipped, "rows with sentences that are scored on": int((~keep).sum())})
 
 
 def read_data(stage: Stage) -> Dataset:
@@ -78,6 +92,6 @@ def refuse_leaks(stage: Stage, data: Dataset, judges: Sequence[Judge]) -> int:
             f"stage {stage.name}, {one.training}",
             f"{one.text!r} of {one.evaluation}, and {leaks.leaked_sentences - 1:,} more sentences that are scored on",
             "training data without them",
-            "take them out (sentloom check --against shows them), or say transductive: true; reports then tell it",
+            "say drop_leaks: true to leave those rows out, or transductive: true to train on them; reports tell it",
         )
     return leaks.leaked_sentences

@@ -15,7 +15,7 @@ from sentloom.encoder import Encoder
 from sentloom.methods import Method
 from sentloom.recipe import Plan, Stage
 from sentloom.stages.judges import judge
-from sentloom.stages.material import fitting, read_data, refuse_leaks, refuse_useless_views, texts_of
+from sentloom.stages.material import fitting, read_data, refuse_leaks, refuse_useless_views, texts_of, without_leaks
 from sentloom.stages.running import build_method
 from sentloom.training.gradients import add_gradients
 from sentloom.training.optimizers import build_optimizer
@@ -50,7 +50,7 @@ def forecast(plan: Plan, folder: Path, accelerator: Accelerator) -> list[Forecas
     with TemporaryDirectory() as scratch:
         source = plan.base
         for number, stage in enumerate(plan.stages):
-            data = read_data(stage)
+            data = without_leaks(read_data(stage), judges) if stage.drop_leaks else read_data(stage)
             dear = isinstance(stage.views, BackTranslation | Synonyms | MaskFill)
             like = _standing_for_views(stage, data) if dear else fitting(stage, data, folder)
             leaked = refuse_leaks(stage, like, judges)

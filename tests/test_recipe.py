@@ -195,6 +195,8 @@ title: ${SOME_PLACE}
     assert (plan.base, plan.stages[0].data, plan.title) == ("nowhere/model", ("x/nowhere/a.txt",), "${SOME_PLACE}")
     assert (plan.select.data, plan.evaluate.data) == ("nowhere", "nowhere")
     monkeypatch.delenv("SOME_PLACE")
+    plan = recipe("base: ${SOME_PLACE:-some/where}/model\nstages: []\n").resolve()
+    assert plan.base == "some/where/model"
     found = faults(text + "sed: 1\n")  # also beside another fault
     assert [line.split(":")[0] for line in found] == [
         "recipe.yaml, line 2, base",

@@ -344,7 +344,9 @@ def mine(
 
 @app.command()
 def train(
-    recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="A YAML file: base, stages, settings, variants.")],
+    recipe: Annotated[
+        str, typer.Argument(metavar="RECIPE", help="A YAML file, or the name of a shipped recipe (sentloom recipes).")
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="The folder for models and results.")],
     variant: Annotated[
         list[str] | None, typer.Option("--variant", help="Only this variant; repeatable. Without it, all of them.")
@@ -360,10 +362,10 @@ def train(
     """Train what a recipe says. Stopped or killed, the same command goes on; what is done is not done again."""
     from sentloom import stages
     from sentloom.files import alone_in
-    from sentloom.recipe import read_recipe
+    from sentloom.recipe import find_recipe, read_recipe
     from sentloom.report import tables
 
-    read = read_recipe(recipe, changes or ())
+    read = read_recipe(find_recipe(recipe), changes or ())
     names: list[str | None] = [*(variant or read.variants)]
     plans = [read.resolve(name) for name in names or [None]]
     trackers = dict.fromkeys(name for plan in plans for name in plan.trackers)
@@ -389,7 +391,20 @@ def train(
         raise
     finally:
         accelerator.end_training()
-    tell(tables.training_results(plans[0].title or recipe.stem, rows), f"written: {output / 'results.json'}")
+    tell(tables.training_results(plans[0].title or read.path.stem, rows), f"written: {output / 'results.json'}")
+
+
+@app.command()
+def recipes(
+    name: Annotated[str | None, typer.Argument(help="Of one recipe, all variants.")] = None,
+) -> None:
+    """List the recipes that come with sentloom: what they train, on what, and the scores that papers print."""
+    from sentloom.recipe import find_recipe, read_recipe, shipped
+    from sentloom.report import tables
+
+    found = {name: find_recipe(name)} if name else shipped()
+    for one, path in found.items():
+        show(tables.recipe(one, read_recipe(path), whole=name is not None))
 
 
 @app.command()

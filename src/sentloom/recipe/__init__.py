@@ -13,8 +13,20 @@ from sentloom.recipe.overrides import with_names, with_overrides, with_variants,
 from sentloom.recipe.places import Faults, read_file, show
 from sentloom.recipe.plans import Plan, Recipe, Stage, Variant, to_yaml
 from sentloom.recipe.schema import Evaluate, Select
+from sentloom.recipe.shipped import find_recipe, shipped
 
-__all__ = ["Evaluate", "Plan", "Recipe", "Select", "Stage", "Variant", "read_recipe", "to_yaml"]
+__all__ = [
+    "Evaluate",
+    "Plan",
+    "Recipe",
+    "Select",
+    "Stage",
+    "Variant",
+    "find_recipe",
+    "read_recipe",
+    "shipped",
+    "to_yaml",
+]
 
 
 def read_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:

@@ -18,7 +18,7 @@ from sentloom.training.settings import Settings
 from sentloom.views.settings import KINDS, BackTranslation, MaskFill, ReadyPairs, ViewSettings
 
 PATH_KEYS = ("base", "data", "on", "sets", "file", "model", "forward", "backward")
-VARIABLE = re.compile(r"\$\{(\w+)\}")
+VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")  # ${NAME}, or ${NAME:-what stands for it when it is not set}
 
 
 @dataclass
@@ -133,8 +133,8 @@ class Check:
             for key, part in value.items() if isinstance(value, dict) else enumerate(value):
                 self._variables(part, (*keys, key), key if isinstance(key, str) else named)
         elif isinstance(value, str) and named in PATH_KEYS:
-            for name in VARIABLE.findall(value):
-                if not os.environ.get(name):
+            for name, default in VARIABLE.findall(value):
+                if not os.environ.get(name) and not default:
                     self._add(keys, f"${{{name}}}, which is not set", f"a value in the environment variable {name}")
 
     def _placed(self, part: Model, *names: str) -> Model:
@@ -149,7 +149,7 @@ class Check:
 
     def _located(self, name: str) -> str:
         """A path in the recipe's folder, else in the working folder, if it is there; other names as they are."""
-        full = VARIABLE.sub(lambda match: os.environ.get(match[1], ""), name)
+        full = VARIABLE.sub(lambda match: os.environ.get(match[1]) or match[2] or "", name)
         if full == "embedded":
             return full
         places = (folder.absolute() / full for folder in (self.folder, Path()))

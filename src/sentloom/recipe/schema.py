@@ -75,10 +75,11 @@ class Select(_Strict):
 
 
 class Evaluate(_Strict):
-    """What the result is scored on: names of sets, or files."""
+    """What the result is scored on: names of sets, or files; `mean` adds the plain mean over them."""
 
     sets: Annotated[tuple[Text, ...], AfterValidator(_some)]
     data: Text | None = None
+    mean: bool = False
 
 
 class Top(_Strict):

@@ -18,6 +18,7 @@ from sentloom.evaluation.sts import Aggregation, StsResult
 
 if TYPE_CHECKING:
     from sentloom.mining import MineReport
+    from sentloom.recipe import Recipe
     from sentloom.stages import Forecast, Row
 
 ANSWER_WIDTH = 160  # characters of a found text
@@ -48,6 +49,29 @@ def mining(report: "MineReport") -> RenderableType:
         f"{report.rows:,} pairs, {report.kept:,} with hard negatives ({report.negatives:,} in all); candidates passed "
         f"over: {report.known_right:,} known to be right, {report.too_near:,} within the margin"
     )
+
+
+def recipe(name: str, read: "Recipe", whole: bool) -> RenderableType:
+    """A shipped recipe: its title, and of its variants what each trains on what, with the published mean or scores."""
+    plans = [read.resolve(variant) for variant in read.variants] or [read.resolve()]
+    head = f"{name}: {plans[0].title}" if plans[0].title else name
+    if not whole:
+        methods = sorted({stage.method for plan in plans for stage in plan.stages})
+        return Group(
+            Text(head, style="bold"), Text(f"  {_count(len(plans), 'variant')}; {', '.join(methods) or 'none'}")
+        )
+    table = _table(head, "variant", "base", "stages", "data", "published")
+    for plan in plans:
+        stages = " -> ".join(stage.method for stage in plan.stages) or "none"
+        data = ", ".join(dict.fromkeys(file for stage in plan.stages for file in stage.data))
+        scores = {"mean": plan.published["mean"]} if "mean" in plan.published else plan.published
+        printed = ", ".join(f"{one} {score:.2f}" for one, score in scores.items())
+        table.add_row(*map(Text, (plan.name, plan.base, stages, data, printed)))
+    return table
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def forecasts(name: str, found: Sequence["Forecast"]) -> RenderableType:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import torch
@@ -190,6 +191,8 @@ class Runner:
                     part.write_text(json.dumps({**facts, "score": one.score(encoder)}), "utf-8")
             main = self.accelerator.is_main_process
             scores[one.name] = self._from_main(json.loads(path.read_text("utf-8"))["score"] if main else None)
+        if self.plan.evaluate and self.plan.evaluate.mean:
+            scores["mean"] = mean(scores.values())
         return scores
 
     def _from_main(self, value: Any) -> Any:

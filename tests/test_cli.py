@@ -61,12 +61,12 @@ def test_help_is_quick_to_import_and_names_every_verb():
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=ENVIRONMENT)
     assert all(
         verb in done.stdout
-        for verb in ("check", "clean", "views", "encode", "search", "evaluate", "mine", "train", "demo")
+        for verb in ("check", "clean", "views", "encode", "search", "evaluate", "mine", "train", "recipes", "demo")
     )
     assert done.stdout.splitlines()[-1] == "False"  # torch was not imported
 
 
-@pytest.mark.parametrize("verb", ["check", "clean", "views", "encode", "search", "evaluate", "mine", "train", "demo"])
+@pytest.mark.parametrize("verb", ["check", "clean", "views", "encode", "search", "evaluate", "mine", "train", "recipes", "demo"])
 def test_every_verb_has_help(sentloom, verb):
     done = sentloom(verb, "--help")
     assert done.returncode == 0

@@ -61,12 +61,26 @@ def test_help_is_quick_to_import_and_names_every_verb():
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=ENVIRONMENT)
     assert all(
         verb in done.stdout
-        for verb in ("check", "clean", "views", "encode", "search", "evaluate", "mine", "train", "recipes", "demo")
+        for verb in (
+            "check",
+            "clean",
+            "views",
+            "encode",
+            "search",
+            "evaluate",
+            "mine",
+            "train",
+            "new",
+            "recipes",
+            "demo",
+        )
     )
     assert done.stdout.splitlines()[-1] == "False"  # torch was not imported
 
 
-@pytest.mark.parametrize("verb", ["check", "clean", "views", "encode", "search", "evaluate", "mine", "train", "recipes", "demo"])
+@pytest.mark.parametrize(
+    "verb", ["check", "clean", "views", "encode", "search", "evaluate", "mine", "train", "new", "recipes", "demo"]
+)
 def test_every_verb_has_help(sentloom, verb):
     done = sentloom(verb, "--help")
     assert done.returncode == 0
@@ -236,3 +250,25 @@ def test_mine_finds_hard_negatives_and_says_what_was_passed_over(sentloom, faq, 
     lines = (tmp_path / "triplets.tsv").read_text().splitlines()
     assert lines[0] == "anchor\tpositive\tnegative"
     assert lines[2] == "Where is the canteen?\tOn the ground floor.\tOpen the settings and choose a new one."
+
+
+def test_new_makes_a_model_that_encodes(sentloom, faq, tmp_path):
+    done = sentloom(
+        "new", faq, "-o", tmp_path / "tiny", "--family", "t5", "--vocabulary", "60", "--layers", "1", "--width", "32"
+    )
+    assert done.returncode == 0, done.stderr
+    done = sentloom(
+        "encode",
+        faq,
+        "-o",
+        tmp_path / "v.npy",
+        "--column",
+        "anchor",
+        "--model",
+        tmp_path / "tiny",
+        "--pooling",
+        "decoder-first",
+    )
+    assert done.returncode == 0, done.stderr
+    assert np.load(tmp_path / "v.npy").shape == (3, 32)
+    assert sentloom("new", faq, "-o", tmp_path / "other", "--family", "gpt").returncode == 2

@@ -395,6 +395,29 @@ def train(
 
 
 @app.command()
+def new(
+    data: Data,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="The model folder to write.")],
+    family: Annotated[str, typer.Option(help="bert, t5 or mt5.")] = "bert",
+    vocabulary: Annotated[int, typer.Option(min=50, help="Pieces of the tokenizer, trained on the data.")] = 8000,
+    layers: Annotated[int, typer.Option(min=1, help="Of T5, as many again in the decoder.")] = 4,
+    width: Annotated[int, typer.Option(min=32, help="Of a token's state: a multiple of 32.")] = 256,
+    max_length: Annotated[int, typer.Option(min=8, help="Tokens of a sentence.")] = 128,
+    seed: Annotated[int, typer.Option(help="Of the random weights.")] = 0,
+    shape: ShapeOption = None,
+    columns: ColumnsOption = None,
+) -> None:
+    """Make a small model of random weights, with a tokenizer trained on your text: a start without any hub."""
+    from sentloom.encoder.building import build_model
+
+    texts = (text for _, _, text in _read(data, shape, columns).sentences())
+    build_model(
+        output, family, texts, vocabulary=vocabulary, layers=layers, width=width, max_length=max_length, seed=seed
+    )
+    show(f"written: {output}")
+
+
+@app.command()
 def recipes(
     name: Annotated[str | None, typer.Argument(help="Of one recipe, all variants.")] = None,
 ) -> None:

@@ -1,0 +1,103 @@
+"""A model of random weights from a few numbers, with a tokenizer trained on given text: a start without any hub."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from transformers import AutoConfig, AutoModel
+
+from sentloom.encoder.loading import quiet
+from sentloom.errors import InputError
+from sentloom.files import new_folder
+
+BERT_SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+T5_SPECIALS = ["<pad>", "</s>", "<unk>"]
+FAMILIES = ("bert", "t5", "mt5")
+
+
+def build_model(
+    folder: Path,
+    family: str,
+    texts: Iterable[str],
+    *,
+    vocabulary: int = 8000,
+    layers: int = 4,
+    width: int = 256,
+    max_length: int = 128,
+    seed: int = 0,
+) -> None:
+    """Write a transformers folder: BERT with WordPiece; T5, or mT5 with its gated layers, with a unigram tokenizer."""
+    if family not in FAMILIES:
+        raise InputError("family", repr(family), f"one of {', '.join(FAMILIES)}", "name one of these")
+    if width % 32 or layers < 1:
+        raise InputError("size", f"width {width}, layers {layers}", "a multiple of 32, and layers", "correct them")
+    if folder.exists() and any(folder.iterdir()):
+        raise InputError(str(folder), "a folder with something in it", "a new name", "choose another folder")
+    tokenizer, facts = (_wordpiece if family == "bert" else _unigram)(texts, vocabulary)
+    size = tokenizer.get_vocab_size()
+    torch.manual_seed(seed)
+    model = AutoModel.from_config(_config(family, size, layers, width, max_length))
+    with new_folder(folder) as part, quiet():
+        model.save_pretrained(part)
+        tokenizer.save(str(part / "tokenizer.json"))
+        facts |= {"model_max_length": max_length}
+        (part / "tokenizer_config.json").write_text(json.dumps(facts, indent=1), "utf-8")
+
+
+def _config(family: str, vocabulary: int, layers: int, width: int, max_length: int) -> Any:
+    if family == "bert":
+        return AutoConfig.for_model(
+            "bert",
+            vocab_size=vocabulary,
+            hidden_size=width,
+            num_hidden_layers=layers,
+            num_attention_heads=width // 32,
+            intermediate_size=4 * width,
+            max_position_embeddings=max_length,
+            pad_token_id=0,
+        )
+    gated = {"feed_forward_proj": "gated-gelu", "d_ff": 2 * width} if family == "mt5" else {"d_ff": 4 * width}
+    return AutoConfig.for_model(
+        family,
+        vocab_size=vocabulary,
+        d_model=width,
+        d_kv=32,
+        num_heads=width // 32,
+        num_layers=layers,
+        num_decoder_layers=layers,
+        pad_token_id=0,
+        eos_token_id=1,
+        decoder_start_token_id=0,
+        **gated,
+    )
+
+
+def _wordpiece(texts: Iterable[str], vocabulary: int) -> tuple[Tokenizer, dict[str, Any]]:
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece()
+    tokenizer.train_from_iterator(texts, trainers.WordPieceTrainer(vocab_size=vocabulary, special_tokens=BERT_SPECIALS))
+    frame = [(name, tokenizer.token_to_id(name)) for name in ("[CLS]", "[SEP]")]
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B [SEP]", special_tokens=frame
+    )
+    roles = dict(zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), BERT_SPECIALS, strict=True))
+    return tokenizer, {"tokenizer_class": "BertTokenizer", **roles}
+
+
+def _unigram(texts: Iterable[str], vocabulary: int) -> tuple[Tokenizer, dict[str, Any]]:
+    tokenizer = Tokenizer(models.Unigram())
+    tokenizer.normalizer = normalizers.NFKC()
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Metaspace()
+    trainer = trainers.UnigramTrainer(vocab_size=vocabulary, special_tokens=T5_SPECIALS, unk_token="<unk>")
+    tokenizer.train_from_iterator(texts, trainer)
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="$A </s>", pair="$A </s> $B </s>", special_tokens=[("</s>", tokenizer.token_to_id("</s>"))]
+    )
+    roles = {"pad_token": "<pad>", "unk_token": "<unk>", "eos_token": "</s>", "extra_ids": 0}
+    return tokenizer, {"tokenizer_class": "T5Tokenizer", **roles}

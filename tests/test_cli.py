@@ -272,3 +272,10 @@ def test_new_makes_a_model_that_encodes(sentloom, faq, tmp_path):
     assert done.returncode == 0, done.stderr
     assert np.load(tmp_path / "v.npy").shape == (3, 32)
     assert sentloom("new", faq, "-o", tmp_path / "other", "--family", "gpt").returncode == 2
+
+
+def test_mine_wants_pairs(sentloom, tmp_path):
+    (tmp_path / "texts.txt").write_text("One line.\nAnother line.\n")
+    done = sentloom("mine", tmp_path / "texts.txt", "-o", tmp_path / "t.tsv")
+    assert done.returncode == 2
+    assert "wanted pairs" in done.stderr

@@ -336,8 +336,8 @@ def mine(
 
     settings = MineSettings(negatives, margin, skip, depth)
     pairs = _read(data, shape, columns)
-    where = distinct_sentences(_read(corpus, None, None)).column("text") if corpus else pairs.column("positive")
-    triplets, report = run(_load(model, pooling), pairs, list(dict.fromkeys(where.to_pylist())), settings)
+    where = distinct_sentences(_read(corpus, None, None)).column("text").to_pylist() if corpus else None
+    triplets, report = run(_load(model, pooling), pairs, where, settings)
     write(triplets, output)
     show(tables.mining(report), f"written: {output}")
 
@@ -371,19 +371,24 @@ def train(
     trackers = dict.fromkeys(name for plan in plans for name in plan.trackers)
     accelerator = stages.start_accelerator(tuple(trackers), output)
     tell = show if accelerator.is_main_process else lambda *parts: None
+    if accelerator.num_processes > 1:
+        tell(f"{accelerator.num_processes} processes train together on {accelerator.device.type}")
+    named = stages.file_names(list(read.variants))
+    files = {plan.name: named[plan.name] if read.variants else None for plan in plans}
+    for plan in plans:
+        stages.refuse_foreign(plan, output, files[plan.name])
     if dry_run:
         for plan in plans:
             tell(tables.forecasts(plan.name, stages.forecast(plan, output, accelerator)))
         return
-    files = stages.file_names(list(read.variants))
     rows: list[stages.Row] = []
     try:
         with alone_in(output) if accelerator.is_main_process else nullcontext():
             for runner in stages.prepare(plans, output, accelerator, tell):
                 found, plan = runner.run(), runner.plan
                 if accelerator.is_main_process:
-                    name = files[plan.name] if read.variants else None
-                    placed = stages.place_models(found, output, name)
+                    name = files[plan.name]
+                    placed = stages.place_models(plan, found, output, name)
                     rows = stages.write_results(stages.summarise(plan, found), found, plan, output, name)
                     tell(*(f"written: {place}" for place in placed))
     except KeyboardInterrupt:

@@ -47,15 +47,21 @@ class MineReport:
 
 
 def mine(
-    encoder: Encoder, pairs: Dataset, corpus: Sequence[str], settings: MineSettings, show_progress: bool = True
+    encoder: Encoder,
+    pairs: Dataset,
+    corpus: Sequence[str] | None,
+    settings: MineSettings,
+    show_progress: bool = True,
 ) -> tuple[Dataset, MineReport]:
-    """Triplets: each pair with its hardest negatives among the texts of a corpus. Rows without any are left out.
+    """Triplets: each pair with its hardest negatives among the texts of a corpus (None: the pairs' own positives).
 
-    Every positive that an anchor has in any row is known to be right. The search is exact.
+    Rows without any are left out. Every positive that an anchor has in any row is known to be right; the search is
+    exact.
     """
     if pairs.shape is not Shape.PAIRS:
         raise InputError(pairs.files[0], f"the shape {pairs.shape}", "pairs", "give anchors and positives")
     anchors, positives = pairs.column("anchor").to_pylist(), pairs.column("positive").to_pylist()
+    corpus = list(dict.fromkeys(positives if corpus is None else corpus))
     documents = encoder.encode(corpus, role="document", show_progress=show_progress)
     queries = encoder.encode(anchors, role="query", show_progress=show_progress)
     own = np.einsum("nd,nd->n", _unit(queries), _unit(encoder.encode(positives, role="document")))

@@ -82,7 +82,8 @@ def test_seeds_differ_and_a_base_alone_has_none(kitchen):
     alone = kitchen.run(seeds=[1, 2])
     assert len(alone) == 1
     assert alone[0].model is None
-    assert alone[0].after == alone[0].before == results[0].before
+    assert alone[0].after == alone[0].at_start == results[0].at_start
+    assert alone[0].before == results[0].before
 
 
 def unit(encoder, data, column):
@@ -195,7 +196,7 @@ def test_data_are_brought_to_the_methods_shape(kitchen):
     assert texts.column("text").to_pylist() == expected
     assert texts.place(3).endswith("pairs.tsv, line 3")
     assert shape_of(kitchen, {"method": "bootstrapped"}).shape is Shape.TEXTS
-    with pytest.raises(InputError, match="contrastive-bt learns from pairs"):
+    with pytest.raises(InputError, match="pairs, which contrastive-bt learns from"):
         shape_of(kitchen, {"method": "contrastive-bt"})
 
 

@@ -12,6 +12,7 @@ from sentloom.cli import main
 from sentloom.encoder import Encoder
 from sentloom.files import alone_in
 from sentloom.recipe import read_recipe
+from sentloom.stages.judges import judge
 from tests.encoder.small_models import SENTENCES
 
 
@@ -109,6 +110,39 @@ def test_variants_seeds_and_overrides(kitchen, sentloom):
     assert Encoder.load(out / "models/plain/seed-2").fingerprint() == mine["stages"][0]["fingerprint"]
 
 
+def test_the_distance_is_from_the_base_as_it_is_which_is_shown(kitchen, sentloom):
+    recipe, out = kitchen.recipe({"method": "simcse"}, pooling="max"), kitchen.folder / "out"
+    done = sentloom("train", recipe, "-o", out)
+    assert done.returncode == 0, done.stderr
+    scored = str(kitchen.folder / "scored.tsv")
+    as_it_is = judge(scored, None).score(Encoder.load(kitchen.base))
+    with_max = judge(scored, None).score(Encoder.load(kitchen.base, pooling="max"))
+    (row,) = json.loads((out / "results.json").read_text())["rows"]
+    assert row["before"][scored] == pytest.approx(as_it_is)
+    assert row["at_start"][scored] == pytest.approx(with_max)
+    table = (out / "results.md").read_text()
+    assert f"mean, untouched | {as_it_is:.2f} |" in table
+    assert f"max, untouched | {with_max:.2f} |" in table
+    assert f"({row['after'][scored] - as_it_is:+.2f})" in table
+    assert Encoder.load(out / "model").tokens.max_length == Encoder.load(kitchen.base).tokens.max_length
+
+
+def test_what_is_not_ours_is_found_before_anything_is_trained(kitchen, sentloom):
+    recipe, out = kitchen.recipe({"method": "simcse"}), kitchen.folder / "out"
+    (out / "model").mkdir(parents=True)
+    (out / "model/mine.txt").write_text("mine")
+    for more in (["--dry-run"], []):
+        done = sentloom("train", recipe, "-o", out, *more)
+        assert done.returncode == 2
+        assert "something that is no model" in done.stderr
+    assert not (out / "stages").exists()
+    (out / "model/mine.txt").unlink()
+    (out / "model").rmdir()
+    (out / "results.md").write_text("my notes")
+    assert sentloom("train", recipe, "-o", out).returncode == 2
+    assert (out / "results.md").read_text() == "my notes"
+
+
 def test_variants_whose_names_make_one_file_name_stay_apart(kitchen, sentloom):
     recipe = kitchen.recipe({"method": "simcse"}, variants={"x/y": {"simcse.steps": 1}, "x y": {"simcse.steps": 2}})
     done = sentloom("train", recipe, "-o", kitchen.folder / "out")
@@ -167,7 +201,7 @@ BAD = {
     "a base": ({"method": "simcse"}, {"base": "./none"}, "none"),
     "a set": ({"method": "simcse"}, {"evaluate": {"sets": ["none.tsv"]}}, "none.tsv"),
     "a batch beyond the data": ({"method": "simcse", "batch": 512}, {}, "at least one batch of 512"),
-    "a shape": ({"method": "contrastive-bt"}, {}, "contrastive-bt learns from pairs"),
+    "a shape": ({"method": "contrastive-bt"}, {}, "pairs, which contrastive-bt learns from"),
     "layers": ({"method": "self-guided", "layers": [9]}, {}, "layers from 0 to 3"),
 }
 

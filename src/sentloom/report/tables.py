@@ -90,12 +90,15 @@ def forecasts(name: str, found: Sequence["Forecast"]) -> RenderableType:
 
 
 def training_results(title: str, rows: Sequence["Row"]) -> RenderableType:
-    """Scores of every variant, with the deviation over seeds and the distance from its base; the best in bold."""
-    from sentloom.stages.results import cell
+    """Untouched bases, then every variant with the deviation over seeds and the distance from its base as it is."""
+    from sentloom.stages.results import cell, untouched
 
     sets = list(dict.fromkeys(name for row in rows for name in row.after))
     table = _table(title, "", *sets, "seeds", "time a seed", numbers=len(sets) + 2)
     best = {name: max(row.after[name] for row in rows if name in row.after) for name in sets}
+    for label, scores in untouched(rows).items():
+        cells = [Text(f"{scores[name]:.2f}" if name in scores else "") for name in sets]
+        table.add_row(Text(f"{label}, untouched"), *cells, "", "")
     for row in rows:
         cells = [Text(cell(row, name), style="bold" if row.after.get(name) == best[name] else "") for name in sets]
         name = f"{row.name} (transductive)" if row.transductive else row.name

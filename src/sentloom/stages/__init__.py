@@ -1,7 +1,7 @@
 """From a recipe to models: stages are run one after another, and what is done is kept and not done again."""
 
 from sentloom.stages.planning import Forecast, forecast
-from sentloom.stages.results import Row, file_names, place_models, summarise, write_results
+from sentloom.stages.results import Row, file_names, place_models, refuse_foreign, summarise, write_results
 from sentloom.stages.running import Result, prepare, start_accelerator
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "forecast",
     "place_models",
     "prepare",
+    "refuse_foreign",
     "start_accelerator",
     "summarise",
     "write_results",

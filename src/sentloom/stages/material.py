@@ -64,8 +64,8 @@ def fitting(stage: Stage, data: Dataset, cache: Path) -> Dataset:
     raise InputError(
         f"stage {stage.name}",
         f"data of the shape {data.shape}",
-        f"{stage.method} learns from {' or '.join(shapes)}",
-        "give such a file, or let `views` make pairs",
+        f"{' or '.join(shapes)}, which {stage.method} learns from",
+        "give such a file" + (", or let `views` make pairs" if Shape.PAIRS in shapes else ""),
     )
 
 
@@ -90,7 +90,7 @@ def refuse_leaks(stage: Stage, data: Dataset, judges: Sequence[Judge]) -> int:
         one = leaks.kept[0]
         raise InputError(
             f"stage {stage.name}, {one.training}",
-            f"{one.text!r} of {one.evaluation}, and {leaks.leaked_sentences - 1:,} more sentences that are scored on",
+            f"{leaks.leaked_sentences:,} sentences that are scored on, such as {one.text!r} of {one.evaluation}",
             "training data without them",
             "say drop_leaks: true to leave those rows out, or transductive: true to train on them; reports tell it",
         )

@@ -10,18 +10,22 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
+from sentloom.errors import InputError
 from sentloom.files import new_file
 from sentloom.recipe import Plan, to_yaml
-from sentloom.stages.running import Result, copy_model
+from sentloom.stages.running import Result, copy_model, refuse_no_model
 
 
 @dataclass(frozen=True)
 class Row:
-    """One plan over its seeds: for each set the mean before, the mean after and its deviation (None for one seed)."""
+    """One plan over its seeds: for each set the score of the base, the mean after and its deviation (None for one)."""
 
     name: str
     seeds: int
+    base: str  # the base as it is: its name and pooling
     before: Mapping[str, float]
+    start: str  # what the first stage got: the same, or with another pooling
+    at_start: Mapping[str, float]
     after: Mapping[str, float]
     deviation: Mapping[str, float | None]
     published: Mapping[str, float]
@@ -37,7 +41,10 @@ def summarise(plan: Plan, results: Sequence[Result]) -> Row:
     return Row(
         name=plan.name,
         seeds=len(results),
+        base=results[0].base,
         before=results[0].before,
+        start=results[0].start,
+        at_start=results[0].at_start,
         after={name: mean(values) for name, values in scores.items()},
         deviation={name: stdev(values) if len(values) > 1 else None for name, values in scores.items()},
         published=plan.published,
@@ -47,17 +54,29 @@ def summarise(plan: Plan, results: Sequence[Result]) -> Row:
     )
 
 
-def place_models(results: Sequence[Result], folder: Path, name: str | None) -> list[Path]:
-    """Copy the models out: `model` where there is one alone, else `models/NAME/seed-N`."""
-    placed = []
-    for result in results:
-        if result.model is None:
-            continue
-        several = folder / "models" / (name or "") / f"seed-{result.seed}"
-        target = folder / "model" if name is None and len(results) == 1 else several
-        copy_model(result.model, target)
-        placed.append(target)
-    return placed
+def model_places(plan: Plan, folder: Path, name: str | None) -> dict[int, Path]:
+    """Where each seed's model goes: `model` where there is one alone, else `models/NAME/seed-N`."""
+    if name is None and len(plan.seeds) == 1:
+        return {plan.seeds[0]: folder / "model"}
+    return {seed: folder / "models" / (name or "") / f"seed-{seed}" for seed in plan.seeds}
+
+
+def refuse_foreign(plan: Plan, folder: Path, name: str | None) -> None:
+    """Say before anything is trained that something which is not ours stands where a result will go."""
+    for place in model_places(plan, folder, name).values() if plan.stages else ():
+        refuse_no_model(place)
+    if (folder / "results.md").exists() and not (folder / "results.json").exists():
+        found = "a file of another's making"
+        raise InputError(str(folder / "results.md"), found, "a folder of its own", "choose another folder")
+
+
+def place_models(plan: Plan, results: Sequence[Result], folder: Path, name: str | None) -> list[Path]:
+    """Copy the models to where the user looks for them."""
+    places = model_places(plan, folder, name)
+    trained = [(result.model, places[result.seed]) for result in results if result.model is not None]
+    for model, place in trained:
+        copy_model(model, place)
+    return [place for _, place in trained]
 
 
 def write_results(row: Row, results: Sequence[Result], plan: Plan, folder: Path, name: str | None) -> list[Row]:
@@ -70,7 +89,9 @@ def write_results(row: Row, results: Sequence[Result], plan: Plan, folder: Path,
     rows = {one["name"]: Row(**one) for one in before["rows"]} | {row.name: row}
     runs = [one for one in before["runs"] if one["plan"] != plan.name] + [_run(result, folder) for result in results]
     with new_file(path) as part:
-        part.write_text(json.dumps({"rows": [_plain(one) for one in rows.values()], "runs": runs}, indent=1), "utf-8")
+        part.write_text(
+            json.dumps({"rows": [_plain(one) for one in rows.values()], "runs": runs}, indent=1) + "\n", "utf-8"
+        )
     with new_file(folder / "results.md") as part:
         part.write_text(markdown(list(rows.values())), "utf-8")
     with new_file(folder / (f"recipes/{name}.yaml" if name else "recipe.yaml")) as part:
@@ -79,10 +100,13 @@ def write_results(row: Row, results: Sequence[Result], plan: Plan, folder: Path,
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """The table of a recipe: scores with deviation over seeds, and the distance from the base."""
+    """The table of a recipe: scores with deviation over seeds, and the distance from the base as it is."""
     sets = list(dict.fromkeys(name for row in rows for name in row.after))
     titles = [*sets, *(["published"] if any(row.published for row in rows) else []), "seeds", "minutes"]
     lines = [f"| | {' | '.join(titles)} |", f"|---|{'---:|' * len(titles)}"]
+    for label, scores in untouched(rows).items():
+        cells = [f"{scores[name]:.2f}" if name in scores else "" for name in sets]
+        lines.append(f"| {label}, untouched | {' | '.join([*cells, *[''] * (len(titles) - len(sets))])} |")
     for row in rows:
         cells = [cell(row, name) for name in sets]
         cells += [published(row)] if "published" in titles else []
@@ -91,13 +115,22 @@ def markdown(rows: Sequence[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def untouched(rows: Sequence[Row]) -> dict[str, Mapping[str, float]]:
+    """The bases of the trained rows as they are, and as training got them: by name and pooling, their scores."""
+    found: dict[str, Mapping[str, float]] = {}
+    for row in rows:
+        if row.trained:
+            found |= {row.base: row.before, row.start: row.at_start}
+    return found
+
+
 def published(row: Row) -> str:
     """The scores that a paper prints for a row."""
     return ", ".join(f"{name} {score:.2f}" for name, score in row.published.items())
 
 
 def cell(row: Row, name: str) -> str:
-    """A score: "85.84 ± 0.12 (+6.11)", the distance being from the base as it went in."""
+    """A score: "85.84 ± 0.12 (+6.11)", the distance being from the base as it is."""
     if name not in row.after:
         return ""
     deviation = row.deviation[name]

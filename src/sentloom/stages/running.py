@@ -44,12 +44,15 @@ SCORES = 1  # raised when a metric changes: kept scores are then computed anew
 
 @dataclass(frozen=True)
 class Result:
-    """One plan under one seed: the model's folder (None: the base itself), scores before and after by set."""
+    """One plan under one seed: the model's folder (None: nothing was trained), and scores by set."""
 
     plan: str
     seed: int
     model: Path | None
-    before: dict[str, float]
+    base: str  # the base as it is: its name and pooling
+    before: dict[str, float]  # its scores
+    start: str  # what the first stage got: the same, or with another pooling
+    at_start: dict[str, float]
     after: dict[str, float]
     stages: tuple[dict[str, Any], ...]
 
@@ -99,7 +102,14 @@ class Runner:
         for stage, (data, _) in zip(self.plan.stages, found, strict=True):  # all faults before the first step
             batches = make_batches(data, stage.settings.batch, self.plan.seeds[0], stage.settings.mix)
             own_share(batches.batch(0), 0, self.accelerator.num_processes)
+            left_out = ", ".join(f"{count:,} {what}" for what, count in data.skipped.items() if count)
+            if left_out:
+                self.say(f"{stage.name}: {left_out}")
         return found
+
+    def say(self, text: str) -> None:
+        """Tell the user something of this plan."""
+        self.tell(f"{self.plan.name}: {text}")
 
     @cached_property
     def base_fingerprint(self) -> str:
@@ -117,9 +127,21 @@ class Runner:
             record, place = self._stage(stage, data, leaked, source, fingerprint, seed)
             source, fingerprint = str(place / "model"), record["fingerprint"]
             records.append(record)
-        before = self._scores(self.base_fingerprint, self._base)
-        after = self._scores(fingerprint, lambda: Encoder.load(source)) if records else before
-        return Result(self.plan.name, seed, Path(source) if records else None, before, after, tuple(records))
+        base, before = self._untouched
+        start, at_start = f"{self.plan.base}, {self._start_pooling}", self._scores(self.base_fingerprint, self._base)
+        after = self._scores(fingerprint, lambda: Encoder.load(source)) if records else at_start
+        model = Path(source) if records else None
+        return Result(self.plan.name, seed, model, base, before, start, at_start, after, tuple(records))
+
+    @cached_property
+    def _untouched(self) -> tuple[str, dict[str, float]]:
+        """The base as it is: what it is called, and its scores."""
+        encoder = Encoder.load(self.plan.base)
+        return f"{self.plan.base}, {encoder.pooling}", self._scores(encoder.fingerprint(), lambda: encoder)
+
+    @cached_property
+    def _start_pooling(self) -> str:
+        return str(self._base().pooling)
 
     def _base(self) -> Encoder:
         first = self.plan.stages[0] if self.plan.stages else self.plan
@@ -133,7 +155,7 @@ class Runner:
         place = self.folder / "stages" / f"{stage.name}-{key}"
         result = place / "result.json"
         if result.is_file() and (place / "model").is_dir():
-            self.tell(f"{stage.name}, seed {seed}: done before, kept in {place}")
+            self.say(f"{stage.name}, seed {seed}: done before, kept in {place}")
             if self.accelerator.is_main_process:
                 _tidy(place)
             return {**json.loads(result.read_text("utf-8")), "leaked": leaked}, place  # of today's sets
@@ -145,7 +167,7 @@ class Runner:
             with new_file(result) as part:
                 part.write_text(json.dumps(record, indent=1), "utf-8")
             _tidy(place)
-            self.tell(f"{stage.name}, seed {seed}: {in_words(record['outcome'])}")
+            self.say(f"{stage.name}, seed {seed}: {in_words(record['outcome'])}")
         return self._from_main(record), place
 
     def _train(self, stage: Stage, data: Dataset, source: str, seed: int, place: Path) -> dict[str, Any]:
@@ -157,7 +179,7 @@ class Runner:
             score = self.selecting.score
             selection = Selection(score, select.every, select.patience, select.endurance, select.keep)
         for note in method.notes:
-            self.tell(f"{stage.name}, seed {seed}: {note}")
+            self.say(f"{stage.name}, seed {seed}: {note}")
         self._start_trackers(stage, place)
         outcome = train(
             method,
@@ -167,11 +189,12 @@ class Runner:
             folder=place,
             accelerator=self.accelerator,
             selection=selection,
-            title=f"{self.plan.name} {stage.name} seed {seed}",
-            tell=lambda text: self.tell(f"{stage.name}, seed {seed}: {text}"),
+            title=f"{stage.name} seed {seed}",
+            tell=lambda text: self.say(f"{stage.name}, seed {seed}: {text}"),
         )
         self._end_trackers()
         encoder = method.finished().to("cpu")
+        encoder.tokens.max_length = Encoder.load(source).tokens.max_length  # sentences were cut for training alone
         if self.accelerator.is_main_process:
             encoder.save(place / "model")
         plain: dict[str, Any] = json.loads(json.dumps(asdict(outcome)))  # as a later run will read it
@@ -260,10 +283,15 @@ def build_method(stage: Stage, data: Dataset, source: str, seed: int) -> Method:
     return method
 
 
-def copy_model(model: Path, target: Path) -> None:
-    """Put a stage's model where the user looks for it; nothing but a model is replaced."""
+def refuse_no_model(target: Path) -> None:
+    """Nothing but a model is replaced."""
     if target.exists() and not (target / "config.json").is_file():
         raise ModelError(str(target), "something that is no model", "a free name", "move it, or choose another folder")
+
+
+def copy_model(model: Path, target: Path) -> None:
+    """Put a stage's model where the user looks for it."""
+    refuse_no_model(target)
     with new_folder(target) as part:
         shutil.copytree(model, part, dirs_exist_ok=True)
 
@@ -274,4 +302,5 @@ def start_accelerator(trackers: tuple[str, ...], folder: Path) -> Accelerator:
     missing = " ".join(name for name in trackers if name not in there)  # accelerate would silently leave them out
     if missing:
         raise MissingPart("trackers", f"no package {missing}", "it, to log to", f"pip install {missing}")
-    return Accelerator(log_with=list(trackers) or None, project_dir=str(folder))
+    cpu = not torch.accelerator.is_available()  # said aloud, or accelerate does not join the processes of torchrun
+    return Accelerator(cpu=cpu, log_with=list(trackers) or None, project_dir=str(folder))

@@ -17,6 +17,7 @@ def bert(tmp_path_factory):
     return build_model_folder("bert", tmp_path_factory.mktemp("models") / "bert")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", FIVE)
 def test_twenty_kills(case, bert, tmp_path, monkeypatch):
     monkeypatch.setenv("SENTLOOM_SCRATCH", str(tmp_path / "scratch"))

@@ -119,7 +119,7 @@ def untouched(rows: Sequence[Row]) -> dict[str, Mapping[str, float]]:
     """The bases of the trained rows as they are, and as training got them: by name and pooling, their scores."""
     found: dict[str, Mapping[str, float]] = {}
     for row in rows:
-        if row.trained:
+        if row.trained and row.before:
             found |= {row.base: row.before, row.start: row.at_start}
     return found
 

@@ -12,7 +12,7 @@ help:
 	@echo "make test    install, then run the tests"
 	@echo "make check   format, lint, types, import arrows"
 	@echo "make faults  the long tests: kills, full disks, ten thousand damaged files"
-	@echo "make bench   speed and memory against sentence-transformers (about 10 minutes)"
+	@echo "make bench   speed and memory against sentence-transformers (about 15 minutes)"
 	@echo "make format  put the code in form"
 	@echo "make clean   remove the environment and what was built"
 

@@ -38,6 +38,20 @@ class ContrastiveOptions(Options):
     mask_duplicates: bool = True
 
 
+# The second stage; the first has batch 2,048.
+SENTENCE_T5: dict[str, Any] = {
+    "mask_duplicates": False,
+    "temperature": 0.01,
+    "projection": 768,
+    "batch": 512,
+    "epochs": 1,
+    "optimizer": "adafactor",
+    "scale_parameter": True,
+    "learning_rate": 1e-3,
+    "warmup": 0.1,
+}
+
+
 class Contrastive(Method):
     """-log exp(cos(a_i, p_i)/tau) / sum_j (exp(cos(a_i, p_j)/tau) + sum_k exp(cos(a_i, n_jk)/tau)), mean over i."""
 
@@ -47,33 +61,8 @@ class Contrastive(Method):
     SHAPES = (Shape.TRIPLETS, Shape.PAIRS)
     PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
         "default": {"batch": 64, "epochs": 1, "learning_rate": 2e-5, "schedule": "linear", "warmup": 0.1, "clip": 1.0},
-        # Sentence-T5: its second stage; the first has batch 2,048.
-        "paper": {
-            "mask_duplicates": False,
-            "temperature": 0.01,
-            "projection": 768,
-            "batch": 512,
-            "epochs": 1,
-            "optimizer": "adafactor",
-            "scale_parameter": True,
-            "learning_rate": 1e-3,
-            "schedule": "constant-then-linear",
-            "warmup": 0.1,
-        },
-        "official-code": {
-            "mask_duplicates": False,
-            "temperature": 0.01,
-            "directions": "both",
-            "projection": 768,
-            "batch": 512,
-            "epochs": 1,
-            "optimizer": "adafactor",
-            "scale_parameter": True,
-            "learning_rate": 1e-3,
-            "schedule": "linear",
-            "warmup": 0.1,
-            "dropout": 0.0,
-        },
+        "paper": SENTENCE_T5 | {"schedule": "constant-then-linear"},
+        "official-code": SENTENCE_T5 | {"schedule": "linear", "directions": "both", "dropout": 0.0},
         "simcse": {
             "mask_duplicates": False,
             "temperature": 0.05,

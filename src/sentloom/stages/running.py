@@ -22,7 +22,6 @@ from typing import Any
 import torch
 from accelerate import Accelerator
 from accelerate.tracking import get_available_trackers
-from accelerate.utils import broadcast_object_list
 
 from sentloom.data.dataset import Dataset
 from sentloom.data.mixing import make_batches
@@ -38,6 +37,7 @@ from sentloom.stages.material import material
 from sentloom.training import Selection, train
 from sentloom.training.gradients import own_share
 from sentloom.training.optimizers import learning
+from sentloom.training.processes import from_main
 
 SCORES = 1  # raised when a metric changes: kept scores are then computed anew
 
@@ -168,7 +168,7 @@ class Runner:
                 part.write_text(json.dumps(record, indent=1), "utf-8")
             _tidy(place)
             self.say(f"{stage.name}, seed {seed}: {in_words(record['outcome'])}")
-        return self._from_main(record), place
+        return from_main(self.accelerator, record), place
 
     def _train(self, stage: Stage, data: Dataset, source: str, seed: int, place: Path) -> dict[str, Any]:
         """Train one stage and save its encoder."""
@@ -213,17 +213,12 @@ class Runner:
                     facts = {"set": one.name, "metric": one.metric, "model": fingerprint}
                     part.write_text(json.dumps({**facts, "score": one.score(encoder)}), "utf-8")
             main = self.accelerator.is_main_process
-            scores[one.name] = self._from_main(json.loads(path.read_text("utf-8"))["score"] if main else None)
+            scores[one.name] = from_main(
+                self.accelerator, json.loads(path.read_text("utf-8"))["score"] if main else None
+            )
         if self.plan.evaluate and self.plan.evaluate.mean:
             scores["mean"] = mean(scores.values())
         return scores
-
-    def _from_main(self, value: Any) -> Any:
-        """What the main process has, in all of them."""
-        values = [value]
-        if self.accelerator.num_processes > 1:
-            broadcast_object_list(values)
-        return values[0]
 
     def _start_trackers(self, stage: Stage, place: Path) -> None:
         if self.plan.trackers:

@@ -16,7 +16,6 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 import torch
 from accelerate import Accelerator
-from accelerate.utils import broadcast_object_list
 
 from sentloom.data.dataset import Dataset
 from sentloom.data.mixing import make_batches
@@ -50,6 +49,7 @@ from sentloom.training.optimizers import (
     optimizer_state,
     set_rate,
 )
+from sentloom.training.processes import from_main
 from sentloom.training.schedules import rate
 from sentloom.training.settings import Settings
 
@@ -156,7 +156,7 @@ class _Run:
         self.now = Progress()
         self.clock = self.saved = time.monotonic()
         self._resume()
-        if self._from_main(self.now.step) != self.now.step:
+        if from_main(self.accelerator, self.now.step) != self.now.step:
             found = f"a checkpoint of step {self.now.step} in this process and another in the first"
             raise InputError(str(self.folder), found, "one folder that all processes see", "use a shared disk")
         fresh = self.now.start is None
@@ -320,21 +320,14 @@ class _Run:
         assert self.selection
         now = self.now
         main = self.accelerator.is_main_process
-        score = self._from_main(self.selection.score(self.method.encoder) if main else None)
+        score = from_main(self.accelerator, self.selection.score(self.method.encoder) if main else None)
         if math.isnan(score):
             self._stop(f"step {now.step}", "a score that is no number")
         now.scores.append((now.step, score))
         self.journal.write(now.step, score=score)
         if now.step and (now.best is None or score > now.best["score"]):
             kept = write_best(self._checkpoints, now.step, tensors_of(self.method.encoder)) if main else None
-            now.best = {"step": now.step, "score": score, "kept": self._from_main(kept)}
-
-    def _from_main(self, value: Any) -> Any:
-        """What the main process has, in all of them."""
-        values = [value]
-        if self.accelerator.num_processes > 1:
-            broadcast_object_list(values)
-        return values[0]
+            now.best = {"step": now.step, "score": score, "kept": from_main(self.accelerator, kept)}
 
     def _refuse(self, loss: float, norm: float) -> NoReturn:
         """Stop before the optimiser spoils the weights, and leave the rows for the user to look at."""

@@ -1,0 +1,14 @@
+"""What processes that train together tell each other, besides tensors."""
+
+from typing import Any
+
+from accelerate import Accelerator
+from accelerate.utils import broadcast_object_list
+
+
+def from_main(accelerator: Accelerator, value: Any) -> Any:
+    """What the main process has, in all of them."""
+    values = [value]
+    if accelerator.num_processes > 1:
+        broadcast_object_list(values)
+    return values[0]

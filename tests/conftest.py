@@ -1,7 +1,28 @@
-"""Profiles of the property tests: quick by default, long for `make faults`."""
+"""Profiles of the property tests, quick by default and long for `make faults`; and the command in this process."""
 
+import subprocess
+import sys
+
+import pytest
 from hypothesis import settings
+
+from sentloom.cli import main
 
 settings.register_profile("quick", deadline=None)  # the machine may be busy: no test is timed
 settings.register_profile("long", deadline=None, max_examples=2500)
 settings.load_profile("quick")
+
+
+@pytest.fixture
+def sentloom(monkeypatch, capsys):
+    """The command's entry point in this process, since importing torch anew takes seconds."""
+    monkeypatch.setenv("COLUMNS", "500")
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["sentloom", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        output = capsys.readouterr()
+        return subprocess.CompletedProcess(arguments, ended.value.code or 0, output.out, output.err)
+
+    return run

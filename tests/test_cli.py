@@ -8,7 +8,6 @@ import sys
 import numpy as np
 import pytest
 
-from sentloom.cli import main
 from sentloom.encoder.locate import embedded_folder
 from sentloom.errors import MissingPart
 
@@ -19,21 +18,6 @@ def process(*arguments, cwd=None):
     """A run in a process of its own."""
     command = [sys.executable, "-c", "from sentloom.cli import main; main()", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=ENVIRONMENT)
-
-
-@pytest.fixture
-def sentloom(monkeypatch, capsys):
-    """The same entry point in this process, since importing torch anew takes seconds."""
-    monkeypatch.setenv("COLUMNS", "500")
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["sentloom", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        output = capsys.readouterr()
-        return subprocess.CompletedProcess(arguments, ended.value.code or 0, output.out, output.err)
-
-    return run
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -373,24 +373,17 @@ def train(
     tell = show if accelerator.is_main_process else lambda *parts: None
     if accelerator.num_processes > 1:
         tell(f"{accelerator.num_processes} processes train together on {accelerator.device.type}")
-    named = stages.file_names(list(read.variants))
-    files = {plan.name: named[plan.name] if read.variants else None for plan in plans}
-    for plan in plans:
-        stages.refuse_foreign(plan, output, files[plan.name])
+    known = stages.file_names(list(read.variants))
+    files = [known[name] if name else None for name in names or [None]]
+    for plan, file in zip(plans, files, strict=True):
+        stages.refuse_foreign(plan, output, file)
     if dry_run:
         for plan in plans:
             tell(tables.forecasts(plan.name, stages.forecast(plan, output, accelerator)))
         return
-    rows: list[stages.Row] = []
     try:
         with alone_in(output) if accelerator.is_main_process else nullcontext():
-            for runner in stages.prepare(plans, output, accelerator, tell):
-                found, plan = runner.run(), runner.plan
-                if accelerator.is_main_process:
-                    name = files[plan.name]
-                    placed = stages.place_models(plan, found, output, name)
-                    rows = stages.write_results(stages.summarise(plan, found), found, plan, output, name)
-                    tell(*(f"written: {place}" for place in placed))
+            rows = stages.run_plans(plans, files, output, accelerator, tell)
     except KeyboardInterrupt:
         tell("stopped; the same command again goes on from here")
         raise

@@ -1,33 +1,16 @@
 """`sentloom train RECIPE -o DIR`: models, results and resolved recipes; again, nothing is done twice."""
 
 import json
-import subprocess
-import sys
 import time
 from statistics import mean, stdev
 
 import pytest
 
-from sentloom.cli import main
 from sentloom.encoder import Encoder
 from sentloom.files import alone_in
 from sentloom.recipe import read_recipe
 from sentloom.stages.judges import judge
 from tests.encoder.small_models import SENTENCES
-
-
-@pytest.fixture
-def sentloom(monkeypatch, capsys):
-    """The command in this process."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["sentloom", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        output = capsys.readouterr()
-        return subprocess.CompletedProcess(arguments, ended.value.code or 0, output.out, output.err)
-
-    return run
 
 
 def files_of(folder):

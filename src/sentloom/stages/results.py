@@ -3,17 +3,19 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
+from accelerate import Accelerator
+
 from sentloom.errors import InputError
 from sentloom.files import new_file
 from sentloom.recipe import Plan, to_yaml
-from sentloom.stages.running import Result, copy_model, refuse_no_model
+from sentloom.stages.running import Result, copy_model, prepare, refuse_no_model
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,25 @@ def summarise(plan: Plan, results: Sequence[Result]) -> Row:
         trained=bool(plan.stages),
         transductive=any(result.transductive for result in results),
     )
+
+
+def run_plans(
+    plans: Sequence[Plan],
+    files: Sequence[str | None],  # for each plan the name of its files; None: it is the only one
+    folder: Path,
+    accelerator: Accelerator,
+    tell: Callable[[str], None],
+) -> list[Row]:
+    """Run plans one after another and put down what each gave as soon as it is there; returns the folder's rows."""
+    rows: list[Row] = []
+    for runner, file in zip(prepare(plans, folder, accelerator, tell), files, strict=True):
+        found = runner.run()
+        if accelerator.is_main_process:
+            placed = place_models(runner.plan, found, folder, file)
+            rows = write_results(summarise(runner.plan, found), found, runner.plan, folder, file)
+            for place in placed:
+                tell(f"written: {place}")
+    return rows
 
 
 def model_places(plan: Plan, folder: Path, name: str | None) -> dict[int, Path]:

@@ -1,0 +1,80 @@
+"""The command: one thin function a verb, which parses, calls and prints."""
+
+import sys
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from sentloom import __version__
+from sentloom.cli import data, scoring, training, vectors
+from sentloom.cli.common import ModelOption, show
+from sentloom.errors import SentloomError
+
+app = typer.Typer(
+    help="Turns the text a team has into the sentence encoder it needs, and proves that it got better.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"sentloom {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+VERBS = (
+    *(data.check, data.clean, data.views),
+    *(vectors.encode, vectors.search),
+    *(scoring.evaluate, vectors.mine),
+    *(training.train, training.new, training.recipes),
+)
+for verb in VERBS:
+    app.command()(verb)
+
+
+@app.command()
+def demo(
+    model: ModelOption = "embedded",
+    packages: Annotated[
+        str | None, typer.Option(help="package,...: whose docstrings; by default all we know of.")
+    ] = None,
+    held_out: Annotated[
+        str | None, typer.Option(help="package,...: which of them to score on; by default scipy.")
+    ] = None,
+    queries: Annotated[int, typer.Option(min=1, help="How many names to look up for the score.")] = 2000,
+) -> None:
+    """Run the main job on the embedded defaults: harvest, encode, score, search. No hub, no data needed."""
+    from sentloom.data.docstrings import harvest
+    from sentloom.demo import run
+
+    chosen, apart = (names.split(",") if names else None for names in (packages, held_out))
+    show("Reading the docstrings of the installed packages ...")
+    run(model, harvest(chosen, apart, show_progress=True), queries, show)
+
+
+def main() -> None:
+    """Run the command. Errors of the user end in a message and exit code 2, never in a traceback."""
+    try:
+        app()
+    except SentloomError as error:
+        Console(stderr=True).print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(error.exit_code)
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        text = (
+            f"error: {place}{error.strerror or error}\nNext: check the path, its permissions and the space on the disk"
+        )
+        Console(stderr=True).print(text, style="red", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(SentloomError.exit_code)

@@ -1,0 +1,79 @@
+"""What the commands share: options, printing, and opening what a user names."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console, RenderableType
+
+from sentloom.data.shapes import Shape, parse_columns
+from sentloom.errors import InputError, MissingPart
+
+if TYPE_CHECKING:
+    from sentloom.data import Dataset
+    from sentloom.encoder import Encoder
+
+Data = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="A file, a folder, a saved dataset, a hub name, or embedded, as in embedded/pairs:numpy,pandas.",
+    ),
+]
+ShapeOption = Annotated[Shape | None, typer.Option("--shape", help="What a row is, where the columns do not say it.")]
+ColumnsOption = Annotated[
+    str | None, typer.Option("--columns", help="role=column,...: anchor=title,positive=body; numbers if no header.")
+]
+ModelOption = Annotated[str, typer.Option("--model", "-m", help="embedded, a model folder, or a hub name.")]
+PoolingOption = Annotated[
+    str | None, typer.Option("--pooling", help="mean, first, max, first-last, decoder-first, mean@0,-1 ...")
+]
+ColumnOption = Annotated[str | None, typer.Option("--column", help="Which text column, where there are several.")]
+
+
+def show(*parts: RenderableType) -> None:
+    """Print to standard output."""
+    console = Console()
+    for part in parts:
+        console.print(part, highlight=False, markup=False)
+
+
+def read(name: str, shape: Shape | None, columns: str | None) -> "Dataset":
+    """Read data for a command and say what it was taken for."""
+    from sentloom.data.opening import open_data
+    from sentloom.report import tables
+
+    data = open_data(name, shape=shape, columns=parse_columns(columns) if columns else None)
+    show(tables.data_summary(name, data))
+    return data
+
+
+def load(model: str, pooling: str | None) -> "Encoder":
+    """An encoder by name."""
+    from sentloom.encoder import Encoder
+
+    return Encoder.load(model, pooling=pooling)
+
+
+def token_counter(model: str) -> tuple[Callable[[list[str]], list[int]] | None, int | None]:
+    """How a model counts a text's tokens and how many it reads; without the embedded part, lengths are in words."""
+    try:
+        tokens = load(model, None).tokens
+    except MissingPart as error:
+        show(f"lengths are in words: {error}")
+        return None, None
+    specials = len(tokens.specials.before) + len(tokens.specials.behind)
+    return lambda texts: [len(ids) + specials for ids in tokens.bare(texts)], tokens.max_length
+
+
+def text_column(data: "Dataset", asked: str | None) -> str:
+    """The one text column, or the one that was asked for."""
+    from sentloom.data.shapes import text_columns
+
+    names = [name for name in text_columns(data.shape) if name != "negatives"]
+    if asked is None and len(names) == 1:
+        return names[0]
+    if asked not in names:
+        found = f"--column {asked}" if asked else f"{data.shape}, with the text columns {', '.join(names)}"
+        raise InputError("column", found, f"one of {', '.join(names)}", f"say --column {names[0]}")
+    return asked

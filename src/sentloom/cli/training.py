@@ -1,0 +1,92 @@
+"""The commands about training: train, new, recipes."""
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sentloom.cli.common import ColumnsOption, Data, ShapeOption, read, show
+
+
+def train(
+    recipe: Annotated[
+        str, typer.Argument(metavar="RECIPE", help="A YAML file, or the name of a shipped recipe (sentloom recipes).")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="The folder for models and results.")],
+    variant: Annotated[
+        list[str] | None, typer.Option("--variant", help="Only this variant; repeatable. Without it, all of them.")
+    ] = None,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Over the recipe: seeds=[1], STAGE.batch=32; repeatable."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only check recipe and data, and say what would be done and how long.")
+    ] = False,
+) -> None:
+    """Train what a recipe says. Stopped or killed, the same command goes on; what is done is not done again."""
+    from sentloom import stages
+    from sentloom.files import alone_in
+    from sentloom.recipe import find_recipe, read_recipe
+    from sentloom.report import tables
+
+    read = read_recipe(find_recipe(recipe), changes or ())
+    names: list[str | None] = [*(variant or read.variants)]
+    plans = [read.resolve(name) for name in names or [None]]
+    trackers = dict.fromkeys(name for plan in plans for name in plan.trackers)
+    accelerator = stages.start_accelerator(tuple(trackers), output)
+    tell = show if accelerator.is_main_process else lambda *parts: None
+    if accelerator.num_processes > 1:
+        tell(f"{accelerator.num_processes} processes train together on {accelerator.device.type}")
+    known = stages.file_names(list(read.variants))
+    files = [known[name] if name else None for name in names or [None]]
+    for plan, file in zip(plans, files, strict=True):
+        stages.refuse_foreign(plan, output, file)
+    if dry_run:
+        for plan in plans:
+            tell(tables.forecasts(plan.name, stages.forecast(plan, output, accelerator)))
+        return
+    try:
+        with alone_in(output) if accelerator.is_main_process else nullcontext():
+            rows = stages.run_plans(plans, files, output, accelerator, tell)
+    except KeyboardInterrupt:
+        tell("stopped; the same command again goes on from here")
+        raise
+    finally:
+        accelerator.end_training()
+    tell(tables.training_results(plans[0].title or read.path.stem, rows), f"written: {output / 'results.json'}")
+
+
+def new(
+    data: Data,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="The model folder to write.")],
+    family: Annotated[str, typer.Option(help="bert, t5 or mt5.")] = "bert",
+    vocabulary: Annotated[int, typer.Option(min=50, help="Pieces of the tokenizer, trained on the data.")] = 8000,
+    layers: Annotated[int, typer.Option(min=1, help="Of T5, as many again in the decoder.")] = 4,
+    width: Annotated[int, typer.Option(min=32, help="Of a token's state: a multiple of 32.")] = 256,
+    max_length: Annotated[int, typer.Option(min=8, help="Tokens of a sentence.")] = 128,
+    seed: Annotated[int, typer.Option(help="Of the random weights.")] = 0,
+    shape: ShapeOption = None,
+    columns: ColumnsOption = None,
+) -> None:
+    """Make a small model of random weights, with a tokenizer trained on your text: a start without any hub."""
+    from sentloom.encoder.building import build_model
+
+    texts = (text for _, _, text in read(data, shape, columns).sentences())
+    build_model(
+        output, family, texts, vocabulary=vocabulary, layers=layers, width=width, max_length=max_length, seed=seed
+    )
+    show(f"written: {output}")
+
+
+def recipes(
+    name: Annotated[str | None, typer.Argument(help="Of one recipe, all variants.")] = None,
+) -> None:
+    """List the recipes that come with sentloom: what they train, on what, and the scores that papers print."""
+    from sentloom.recipe import find_recipe, read_recipe, shipped
+    from sentloom.report import tables
+
+    found = {name: find_recipe(name)} if name else shipped()
+    for one, path in found.items():
+        show(tables.recipe(one, read_recipe(path), whole=name is not None))

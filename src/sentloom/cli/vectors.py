@@ -1,0 +1,116 @@
+"""The commands about vectors: encode, search, mine."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from sentloom.cli.common import (
+    ColumnOption,
+    ColumnsOption,
+    Data,
+    ModelOption,
+    PoolingOption,
+    ShapeOption,
+    load,
+    read,
+    show,
+    text_column,
+)
+
+
+def encode(
+    data: Data,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The file to write: .npy, or .parquet with the texts.")
+    ],
+    model: ModelOption = "embedded",
+    pooling: PoolingOption = None,
+    role: Annotated[
+        Literal["symmetric", "query", "document"], typer.Option(help="Whose prompts to use.")
+    ] = "symmetric",
+    column: ColumnOption = None,
+    shape: ShapeOption = None,
+    columns: ColumnsOption = None,
+) -> None:
+    """Turn every sentence of a file into a vector. Stopped or killed, the same command goes on where it was."""
+    from sentloom.encoder.vector_files import encode_to_file
+
+    dataset = read(data, shape, columns)
+    encoder = load(model, pooling)
+    name = text_column(dataset, column)
+    texts = dataset.column(name)
+    try:
+        before = encode_to_file(encoder, texts, output, source=f"{dataset.sha256} {dataset.used} {name}", role=role)
+    except KeyboardInterrupt:
+        show("stopped; the same command again goes on from here")
+        raise
+    if before:
+        show(f"went on behind {before:,} distinct sentences that an earlier run had done")
+    show(f"written: {output} ({len(texts):,} vectors of {encoder.dimension})")
+
+
+def search(
+    data: Data,
+    queries: Annotated[list[str], typer.Argument(metavar="QUERY...", help="What to look for.")],
+    model: ModelOption = "embedded",
+    k: Annotated[int, typer.Option("-k", min=1, help="How many answers.")] = 5,
+    pooling: PoolingOption = None,
+    column: ColumnOption = None,
+    vectors: Annotated[
+        Path | None,
+        typer.Option("--vectors", help="What `sentloom encode --role document` wrote for the same file and model."),
+    ] = None,
+    shape: ShapeOption = None,
+    columns: ColumnsOption = None,
+) -> None:
+    """Find the sentences of a file that are nearest in meaning to a query."""
+    from sentloom.encoder.vector_files import open_vectors
+    from sentloom.evaluation import top_k
+    from sentloom.report import tables
+
+    dataset = read(data, shape, columns)
+    texts = dataset.column(text_column(dataset, column))
+    encoder = load(model, pooling)
+    documents = (
+        open_vectors(vectors, (len(texts), encoder.dimension))
+        if vectors
+        else encoder.encode(texts, role="document", show_progress=True)
+    )
+    numbers, cosines = top_k(encoder.encode(queries, role="query"), documents, k)
+    for query, rows, values in zip(queries, numbers, cosines, strict=True):
+        places = [dataset.place(row).removeprefix(f"{data}, ") for row in rows]
+        answers = [texts[int(row)].as_py() for row in rows]
+        show("", tables.answers(query, list(zip(values, places, answers, strict=True))))
+
+
+def mine(
+    data: Data,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file of triplets: csv, tsv, jsonl, parquet.")],
+    model: ModelOption = "embedded",
+    corpus: Annotated[
+        str | None, typer.Option(help="Where to look: a file of texts; by default the positives of the pairs.")
+    ] = None,
+    negatives: Annotated[int, typer.Option(min=1, help="How many a pair.")] = 1,
+    margin: Annotated[
+        float, typer.Option(help="How much less near than its positive a negative must be; nearer ones may be right.")
+    ] = 0.05,
+    skip: Annotated[int, typer.Option(min=0, help="Nearest candidates to pass over.")] = 0,
+    depth: Annotated[int, typer.Option(min=1, help="Candidates to look at.")] = 50,
+    pooling: PoolingOption = None,
+    shape: ShapeOption = None,
+    columns: ColumnsOption = None,
+) -> None:
+    """Find hard negatives for pairs: texts that the model holds for near and that are not known to be right."""
+    from sentloom.data.writers import write
+    from sentloom.mining import MineSettings
+    from sentloom.mining import mine as run
+    from sentloom.report import tables
+    from sentloom.views.sentences import distinct_sentences
+
+    settings = MineSettings(negatives, margin, skip, depth)
+    pairs = read(data, shape, columns)
+    where = distinct_sentences(read(corpus, None, None)).column("text").to_pylist() if corpus else None
+    triplets, report = run(load(model, pooling), pairs, where, settings)
+    write(triplets, output)
+    show(tables.mining(report), f"written: {output}")

@@ -81,3 +81,12 @@ def test_what_cannot_be_mined_is_told(encoder, pairs):
         mine(encoder, build_dataset(Shape.TEXTS, [("a",)]), SENTENCES, MineSettings(), False)
     with pytest.raises(InputError, match="depth"):
         MineSettings(skip=5, depth=5)
+
+
+def test_faiss_finds_the_same_negatives(encoder, pairs):
+    pytest.importorskip("faiss")
+    exact, faiss = (
+        mine(encoder, pairs, SENTENCES, MineSettings(2, -1.0, search=search), show_progress=False)[0]
+        for search in ("exact", "faiss")
+    )
+    assert faiss.column("negatives").to_pylist() == exact.column("negatives").to_pylist()

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,7 @@ from sentloom.data.scratch import BATCH_ROWS, scratch_table, take_rows
 from sentloom.data.shapes import COLUMNS, Shape, arrow_type
 from sentloom.encoder import Encoder
 from sentloom.errors import InputError
+from sentloom.evaluation.faiss_search import faiss_top_k
 from sentloom.evaluation.nearest import top_k
 
 TRIPLETS = pa.schema(
@@ -28,8 +30,11 @@ class MineSettings:
     margin: float = 0.05
     skip: int = 0  # nearest candidates that are passed over
     depth: int = 50  # candidates looked at
+    search: Literal["exact", "faiss"] = "exact"
 
     def __post_init__(self) -> None:
+        if self.search not in ("exact", "faiss"):
+            raise InputError("search", repr(self.search), "exact or faiss", "correct it")
         if self.negatives < 1 or self.depth <= self.skip or self.skip < 0:
             found = f"negatives {self.negatives}, skip {self.skip}, depth {self.depth}"
             raise InputError("mine", found, "at least one negative, and a depth beyond skip", "correct them")
@@ -55,8 +60,7 @@ def mine(
 ) -> tuple[Dataset, MineReport]:
     """Triplets: each pair with its hardest negatives among the texts of a corpus (None: the pairs' own positives).
 
-    Rows without any are left out. Every positive that an anchor has in any row is known to be right; the search is
-    exact.
+    Rows without any are left out. Every positive that an anchor has in any row is known to be right.
     """
     if pairs.shape is not Shape.PAIRS:
         raise InputError(pairs.files[0], f"the shape {pairs.shape}", "pairs", "give anchors and positives")
@@ -65,11 +69,13 @@ def mine(
     documents = encoder.encode(corpus, role="document", show_progress=show_progress)
     queries = encoder.encode(anchors, role="query", show_progress=show_progress)
     own = np.einsum("nd,nd->n", _unit(queries), _unit(encoder.encode(positives, role="document")))
-    numbers, cosines = top_k(queries, documents, settings.depth)
+    look = faiss_top_k if settings.search == "faiss" else top_k
+    numbers, cosines = look(queries, documents, settings.depth)
     right = _known_right(anchors, positives, corpus)
     known, near, found = 0, 0, []
     for row, (places, values) in enumerate(zip(numbers, cosines, strict=True)):
         candidates = list(zip(places[settings.skip :].tolist(), values[settings.skip :].tolist(), strict=True))
+        candidates = [(place, value) for place, value in candidates if place >= 0]  # faiss fills up with -1
         others = [(place, value) for place, value in candidates if place not in right[row]]
         below = [place for place, value in others if value <= own[row] - settings.margin]
         known, near = known + len(candidates) - len(others), near + len(others) - len(below)

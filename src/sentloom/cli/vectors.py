@@ -97,6 +97,9 @@ def mine(
     ] = 0.05,
     skip: Annotated[int, typer.Option(min=0, help="Nearest candidates to pass over.")] = 0,
     depth: Annotated[int, typer.Option(min=1, help="Candidates to look at.")] = 50,
+    search: Annotated[
+        Literal["exact", "faiss"], typer.Option(help="faiss: for corpora of many hundred thousand texts.")
+    ] = "exact",
     pooling: PoolingOption = None,
     shape: ShapeOption = None,
     columns: ColumnsOption = None,
@@ -108,7 +111,7 @@ def mine(
     from sentloom.report import tables
     from sentloom.views.sentences import distinct_sentences
 
-    settings = MineSettings(negatives, margin, skip, depth)
+    settings = MineSettings(negatives, margin, skip, depth, search)
     pairs = read(data, shape, columns)
     where = distinct_sentences(read(corpus, None, None)).column("text").to_pylist() if corpus else None
     triplets, report = run(load(model, pooling), pairs, where, settings)

@@ -5,10 +5,11 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format faults bench clean
+.PHONY: help demo demo-portuguese test check format faults bench clean
 
 help:
 	@echo "make demo    install, then run the main job on the embedded defaults (no hub, no data needed)"
+	@echo "make demo-portuguese   teach the embedded encoder Portuguese, with translations made here"
 	@echo "make test    install, then run the tests"
 	@echo "make check   format, lint, types, import arrows"
 	@echo "make faults  the long tests: kills, full disks, ten thousand damaged files"
@@ -31,6 +32,10 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 demo: $(VENV)/.installed
 	@echo "== sentloom demo"
 	@HF_HUB_OFFLINE=1 $(BIN)/sentloom demo
+
+demo-portuguese: $(VENV)/.installed
+	@echo "== sentloom demo --portuguese"
+	@HF_HUB_OFFLINE=1 $(BIN)/sentloom demo --portuguese -o out/demo-portuguese
 
 test: $(VENV)/.installed-dev
 	@echo "== tests"

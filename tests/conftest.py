@@ -13,6 +13,12 @@ settings.register_profile("long", deadline=None, max_examples=2500)
 settings.load_profile("quick")
 
 
+@pytest.fixture(autouse=True)
+def _cache_of_its_own(monkeypatch, tmp_path_factory):
+    """Vectors and scores of tests are kept from the user's, and from each other."""
+    monkeypatch.setenv("SENTLOOM_CACHE", str(tmp_path_factory.mktemp("cache")))
+
+
 @pytest.fixture
 def sentloom(monkeypatch, capsys):
     """The command's entry point in this process, since importing torch anew takes seconds."""

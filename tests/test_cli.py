@@ -49,12 +49,15 @@ def test_help_is_quick_to_import_and_names_every_verb():
             "check",
             "clean",
             "views",
+            "translate",
             "encode",
             "search",
             "evaluate",
+            "geometry",
             "mine",
             "train",
             "new",
+            "vocabulary",
             "recipes",
             "demo",
         )
@@ -63,7 +66,7 @@ def test_help_is_quick_to_import_and_names_every_verb():
 
 
 @pytest.mark.parametrize(
-    "verb", ["check", "clean", "views", "encode", "search", "evaluate", "mine", "train", "new", "recipes", "demo"]
+    "verb", "check clean views translate encode search evaluate geometry mine train new vocabulary recipes demo".split()
 )
 def test_every_verb_has_help(sentloom, verb):
     done = sentloom(verb, "--help")
@@ -147,17 +150,27 @@ def test_mistakes_end_in_a_message_and_exit_code_2(sentloom, tmp_path, monkeypat
     assert [path.name for path in tmp_path.iterdir() if path.name != "scratch"] == ["texts.txt"]
 
 
-def test_evaluate_prints_a_table_writes_json_and_names_what_is_missing(sentloom, tmp_path):
+def test_evaluate_prints_a_table_writes_files_and_names_what_is_missing(sentloom, tmp_path):
     (tmp_path / "sts").mkdir()
     rows = ["5\tA dog runs.\tA dog is running.\tx", "3\tA dog runs.\tA cat runs.\tx", "0\tA dog runs.\tStocks fell.\tx"]
     (tmp_path / "sts/STSB.test.tsv").write_text("\n".join(["score\tsentence1\tsentence2\tsubset", *rows]) + "\n")
-    done = sentloom("evaluate", "embedded", "--suite", "sts", "--data", tmp_path, "-o", tmp_path / "scores.json")
+    refused = sentloom("evaluate", "embedded", "--data", tmp_path, "-o", tmp_path / "scores.json")
+    assert refused.returncode == 2
+    assert "--unchecked" in refused.stderr  # 3 pairs are not the published STS-B
+    files = [tmp_path / f"scores.{ending}" for ending in ("json", "md", "csv")]
+    outputs = [word for file in files for word in ("-o", file)]
+    done = sentloom("evaluate", "embedded", "same=embedded,embedded", "--unchecked", "--data", tmp_path, *outputs)
     assert done.returncode == 0, done.stderr
-    assert "mean of 1 of 7 sets" in done.stdout
-    scores = json.loads((tmp_path / "scores.json").read_text())
-    assert scores["sets"][0]["scores"]["all"]["spearman"] == pytest.approx(100)  # the three cosines are in gold order
-    assert set(scores["missing"]) == {"STS12", "STS13", "STS14", "STS15", "STS16", "SICK-R"}
-    assert "1,379" in done.stdout or "1379" in done.stdout  # the loud note: 3 pairs where 1379 are known
+    assert "mean of the seven sets: 1 of 7" in done.stdout
+    assert "3 rows where 1,379 rows are published" in done.stdout
+    (suite,) = json.loads(files[0].read_text())["suites"]
+    cells = suite["sets"][0]["cells"]
+    assert cells["embedded"]["spearman"]["value"] == pytest.approx(100)  # the three cosines are in gold order
+    assert cells["same"]["spearman"]["deviation"] == 0
+    assert set(suite["missing"]) == {"STS12", "STS13", "STS14", "STS15", "STS16", "SICK-R"}
+    before = files[0].read_bytes()
+    sentloom("evaluate", "embedded", "same=embedded,embedded", "--unchecked", "--data", tmp_path, "-o", files[0])
+    assert files[0].read_bytes() == before
 
 
 def test_demo_runs_the_main_job_on_few_packages(sentloom):
@@ -263,3 +276,55 @@ def test_mine_wants_pairs(sentloom, tmp_path):
     done = sentloom("mine", tmp_path / "texts.txt", "-o", tmp_path / "t.tsv")
     assert done.returncode == 2
     assert "wanted pairs" in done.stderr
+
+
+@pytest.fixture
+def twins(tmp_path):
+    for language, lines in {
+        "en": ["The doctor recommends early screening.", "Short", "", "Two", "The dog sleeps in the garden.", "same"],
+        "de": ["Der Arzt empfiehlt die Vorsorgeuntersuchung.", "Ein sehr langer Satz", "Leer", "два", *["x"] * 2],
+    }.items():
+        (tmp_path / f"c.{language}").write_text("\n".join(lines * 3) + "\n")
+    return f"{tmp_path}/c.en+{tmp_path}/c.de"
+
+
+def test_twin_files_are_checked_cleaned_and_teach_a_vocabulary(sentloom, twins, tmp_path):
+    done = sentloom("check", twins)
+    assert done.returncode == 0, done.stderr
+    assert "15 rows (source, target)" in done.stdout
+    assert "3 lines that are blank on one side" in done.stdout
+    assert "pieces a word" in done.stdout
+    assert "sentloom vocabulary" in done.stdout
+    options = ["--length-ratio", "3", "--scripts", "Latin,Latin", "--distinct", "target"]
+    done = sentloom("clean", twins, "-o", tmp_path / "clean.tsv", *options)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "clean.tsv").read_text().splitlines() == [
+        "source\ttarget",
+        "The doctor recommends early screening.\tDer Arzt empfiehlt die Vorsorgeuntersuchung.",
+        "same\tx",
+    ]
+    done = sentloom("vocabulary", "embedded", twins, "-o", tmp_path / "student", "--size", "100")
+    assert done.returncode == 2
+    assert "no piece" in done.stderr  # three times is too rare to be learned
+    (tmp_path / "more.txt").write_text("Der Arzt empfiehlt die Vorsorgeuntersuchung.\n" * 9)
+    done = sentloom("vocabulary", "embedded", tmp_path / "more.txt", "-o", tmp_path / "student", "--size", "100")
+    assert done.returncode == 0, done.stderr
+    assert "before, 1.00 pieces a word after; 0.0% of the sentences keep their tokens" in done.stdout
+    assert sentloom("check", twins, "--model", tmp_path / "student").returncode == 0
+
+
+def test_geometry_prints_numbers_and_draws(sentloom, tmp_path):
+    rows = [f"{5 - i % 6}\tA dog runs {i}.\tA {'dog' if i % 6 < 3 else 'stock'} is running {i % 7}." for i in range(30)]
+    (tmp_path / "pairs.tsv").write_text("\n".join(["score\tsentence1\tsentence2", *rows]) + "\n")
+    out = tmp_path / "out"
+    done = sentloom(
+        "geometry", "embedded", "--pairs", tmp_path / "pairs.tsv", "--sweep", "--trajectory", "--tsne", "-o", out
+    )
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in out.iterdir()) == sorted(
+        ["align-uniform.png", "geometry.json", "layers-1.png", "trajectory.png", "tsne-1.png"]
+    )
+    numbers = json.loads((out / "geometry.json").read_text())["embedded"]
+    assert numbers["positives"] == 5  # the rows with a score of 5: strictly above 4
+    assert len(numbers["layers"]) == 7
+    assert f"{numbers['alignment']:.3f}" in done.stdout

@@ -175,6 +175,21 @@ def test_gradients(name, mask):
     assert torch.autograd.gradcheck(lambda u, v, w: LOSSES[name](u, v, w, same), inputs)
 
 
+@pytest.mark.parametrize("m", [0, 1, 7])
+def test_gradients_with_a_queue_of_any_size_its_mask_and_a_learnt_temperature(m):
+    """As cross-lingual calls it: the queue's entries and the frozen sources are constants."""
+    t, s, queue = vectors(1, 4, 3).requires_grad_(), vectors(2, 4, 3), vectors(3, m, 3)
+    theta = torch.tensor(0.7, dtype=torch.float64, requires_grad=True)
+    same, skip = some_pairs(5, 4, 4 + m)
+
+    def loss(t, theta):
+        return info_nce(t, s, temperature=torch.exp(-theta), negatives=queue, same=same)
+
+    assert torch.autograd.gradcheck(loss, (t, theta))
+    expected = oracle_info_nce(t.tolist(), s.tolist(), math.exp(-0.7), queue.tolist(), skip)
+    close(loss(t, theta), expected, math.exp(-0.7))
+
+
 def test_negative_cosine_gradient_reaches_the_prediction_alone():
     p, z = vectors(1, 4, 3).requires_grad_(), vectors(2, 4, 3).requires_grad_()
     assert torch.autograd.gradcheck(lambda u: negative_cosine(u, z), p)

@@ -7,10 +7,10 @@ if TYPE_CHECKING:
     from sentloom.data import Dataset, read
     from sentloom.encoder import Encoder, Prompt
     from sentloom.errors import SentloomError
-    from sentloom.evaluation import evaluate_sts
+    from sentloom.evaluation.evaluate import evaluate
 
 __version__ = metadata.version("sentloom")
-__all__ = ["Dataset", "Encoder", "Prompt", "SentloomError", "evaluate_sts", "read"]
+__all__ = ["Dataset", "Encoder", "Prompt", "SentloomError", "evaluate", "read"]
 
 # Where each name lives. Loaded when first used: torch and transformers take seconds, and `--help` needs neither.
 _HOMES = {
@@ -18,7 +18,7 @@ _HOMES = {
     "Encoder": "sentloom.encoder",
     "Prompt": "sentloom.encoder",
     "SentloomError": "sentloom.errors",
-    "evaluate_sts": "sentloom.evaluation",
+    "evaluate": "sentloom.evaluation.evaluate",
     "read": "sentloom.data",
 }
 

@@ -185,3 +185,45 @@ def test_memory_stays_far_below_the_text(build) -> None:
         pa.set_memory_pool(usual)
     assert len(cleaned) == 40_000
     assert pool.max_memory() < 20_000_000
+
+
+def test_parallel_sides_of_very_different_length_are_dropped(build) -> None:
+    rows = [("a b c", "x"), ("a b", "x"), ("a", "x y z u"), ("one", "一二三"), ("one", "一二")]
+    cleaned, report = clean(build(Shape.PARALLEL, rows), replace(OFF, length_ratio=2))
+    assert cleaned.column("_line").to_pylist() == [3, 6]
+    assert counts(report)["length ratio"] == ("dropped", 3, "data.tsv, line 2")
+
+
+def test_sides_in_another_script_are_dropped(build) -> None:
+    rows = [("dog", "狗"), ("dog", "dog 狗 cat"), ("犬", "狗"), ("1999", "1999"), ("dog", "ねこ")]
+    cleaned, report = clean(build(Shape.PARALLEL, rows), replace(OFF, scripts=("Latin", "Han")))
+    assert cleaned.column("_line").to_pylist() == [2, 5]
+    found = [(rule.why, rule.rows, rule.example) for rule in report.rules if rule.rule == "script"]
+    assert found == [
+        ("source mostly not in Latin", 1, "data.tsv, line 4"),
+        ("target mostly not in Han", 2, "data.tsv, line 3"),
+    ]
+    cleaned, _ = clean(build(Shape.PARALLEL, rows), replace(OFF, scripts=("Latin", "Kana+Han")))
+    assert cleaned.column("_line").to_pylist() == [2, 5, 6]
+
+
+def test_one_side_can_be_made_distinct(build) -> None:
+    rows = [("a", "x"), ("a", "y"), ("b", "x"), ("a", "x")]
+    cleaned, report = clean(build(Shape.PARALLEL, rows), replace(OFF, distinct="target"))
+    assert cleaned.column("_line").to_pylist() == [2, 3]
+    assert counts(report)["repeated side"] == ("dropped", 2, "data.tsv, line 4")
+
+
+@pytest.mark.parametrize(
+    ("settings", "shape", "said"),
+    [
+        ({"length_ratio": 0.5}, Shape.PARALLEL, "1 or more"),
+        ({"length_ratio": 2}, Shape.TEXTS, "pairs or parallel"),
+        ({"scripts": ("Latin",)}, Shape.PARALLEL, "one for each of source, target"),
+        ({"scripts": ("Latin", "Chinese")}, Shape.PARALLEL, "'Chinese'"),
+        ({"distinct": "text"}, Shape.PARALLEL, "one of source, target"),
+    ],
+)
+def test_rules_that_do_not_fit_are_refused(build, settings, shape, said) -> None:
+    with pytest.raises(InputError, match=said):
+        clean(build(shape, [("a", "b")[: len(text_columns(shape))]]), CleanSettings(**settings))

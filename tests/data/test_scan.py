@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sentloom.data import scan
@@ -251,6 +251,7 @@ def test_one_record_against_a_slow_oracle(text: str) -> None:
 
 
 @given(st.text(alphabet='a",\n\r', max_size=30), st.lists(st.integers(1, 3), min_size=1, max_size=3))
+@example('""\na\r', [1])
 def test_block_borders_change_nothing(text: str, sizes: list[int]) -> None:
     results = []
     for cut in ([1000], list(sizes)):

@@ -1,136 +1,194 @@
-"""STS aggregation against plain loops on small sets made by hand."""
+"""The STS sets: finding, reading and counting them, and their three aggregations against plain loops."""
 
+import gzip
 import json
 import math
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from sentloom.evaluation.sts import Aggregation, evaluate_sts, score_set
-from sentloom.evaluation.sts_sets import StsSet, StsSuite
+from sentloom.data.inputs import HUB_NAME
+from sentloom.encoder import Encoder
+from sentloom.errors import DataError, InputError, MissingPart
+from sentloom.evaluation import sts
+from sentloom.evaluation.bench import score_tasks
+from sentloom.evaluation.origin import Origin
+from sentloom.evaluation.sts import SETS, STS_PARTS, load
 
-
-def random_set(name, sizes, seed, words=40):
-    """A set with sub-sets of the given sizes over a small vocabulary, so that sentences come again."""
-    rng = np.random.default_rng(seed)
-    pairs = sum(sizes.values())
-    left, right = ([f"sentence {number}" for number in rng.integers(0, words, pairs)] for _ in range(2))
-    subsets = [subset for subset, size in sizes.items() for _ in range(size)]
-    return StsSet(name, left, right, rng.integers(0, 26, pairs) / 5, subsets)
-
-
-def encode(sentences):
-    return np.stack([np.random.default_rng(sum(text.encode())).normal(size=16) for text in sentences]).astype(
-        np.float32
-    )
-
-
+REAL = Path(__file__).parents[3] / "shared" / "data"
+HEAD = "score\tsentence1\tsentence2\tsubset\n"
 SIZES = {"news": 30, "forum": 7, "images": 13}
 
 
-def _slow_cosines(one):
-    pairs = zip(encode(one.sentences1).tolist(), encode(one.sentences2).tolist(), strict=True)
-    return [round(_dot(a, b) / math.sqrt(_dot(a, a) * _dot(b, b)), 10) for a, b in pairs]
+class Random:
+    """An encoder whose vectors depend on the sentence alone."""
+
+    def encode(self, texts, role="symmetric", show_progress=False):
+        return np.stack([np.random.default_rng(sum(text.encode())).normal(size=16) for text in texts]).astype(
+            np.float32
+        )
+
+    def fingerprint(self):
+        return "random"
 
 
-def _dot(a, b):
-    return math.fsum(x * y for x, y in zip(a, b, strict=True))
+def write(folder, name, pairs, head=HEAD):
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = "".join(f"{row % 6}\tleft {row}\tright {row}\t{'ab'[row % 2]}\n" for row in range(pairs))
+    (folder / name).write_text(head + rows, encoding="utf-8")
 
 
-def _slow_scores(one, correlate):
-    cosines = _slow_cosines(one)
+def random_rows(seed, words=40):
+    """Pairs over few sentences, so that they come again, in sub-sets of the given sizes."""
+    rng = np.random.default_rng(seed)
+    pairs = sum(SIZES.values())
+    left, right = ([f"sentence {number}" for number in rng.integers(0, words, pairs)] for _ in range(2))
+    subsets = [subset for subset, size in SIZES.items() for _ in range(size)]
+    return list(zip((rng.integers(0, 26, pairs) / 5).tolist(), left, right, subsets, strict=True))
+
+
+def loaded(tmp_path, rows, name="STS12"):
+    folder = tmp_path / "sts"
+    folder.mkdir()
+    (folder / f"{name}.tsv").write_text(HEAD + "".join("\t".join(map(str, row)) + "\n" for row in rows))
+    return load(name, Origin(tmp_path, checked=False))
+
+
+def slow_scores(rows, correlate):
+    cosines = []
+    for _, left, right, _ in rows:
+        a, b = (vector.astype(float).tolist() for vector in Random().encode([left, right]))
+        dot = [math.fsum(x * y for x, y in zip(*pair, strict=True)) for pair in ((a, b), (a, a), (b, b))]
+        cosines.append(round(dot[0] / math.sqrt(dot[1] * dot[2]), 10))
+    gold = [row[0] for row in rows]
     parts = []
     for subset, size in SIZES.items():
-        rows = [row for row, name in enumerate(one.subsets) if name == subset]
-        parts.append((100 * correlate([cosines[r] for r in rows], [one.gold[r] for r in rows]).statistic, size))
-    return {
-        "all": 100 * correlate(cosines, one.gold).statistic,
-        "mean": sum(score for score, _ in parts) / 3,
-        "wmean": sum(score * size for score, size in parts) / 50,
-    }
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_three_aggregations_equal_plain_loops(seed):
-    one = random_set("STS12", SIZES, seed)
-    score = evaluate_sts(encode, StsSuite((one,))).sets[0]
-    for measure, correlate in (("spearman", stats.spearmanr), ("pearson", stats.pearsonr)):
-        got = {name: getattr(correlation, measure) for name, correlation in score.scores.items()}
-        assert got == pytest.approx(_slow_scores(one, correlate), abs=1e-6)
-    assert {name: part.pairs for name, part in score.subsets.items()} == SIZES
-    assert score.pairs == 50
-
-
-def test_aggregations_by_hand():
-    # Sub-set a is in perfect order, b in reverse: mean (100 - 100) / 2, wmean (3 * 100 - 2 * 100) / 5.
-    # Joined, ranks (1 2 3 4 5) against gold ranks (1 2 3 5 4): 1 - 6 * 2 / (5 * 24) = 0.9.
-    one = StsSet("x", [""] * 5, [""] * 5, np.array([1.0, 2.0, 3.0, 5.0, 4.0]), ["a", "a", "a", "b", "b"])
-    scores = score_set(one, np.array([0.1, 0.2, 0.3, 0.4, 0.5])).scores
-    assert {name: correlation.spearman for name, correlation in scores.items()} == pytest.approx(
-        {"all": 90.0, "mean": 0.0, "wmean": 20.0}
+        at = [place for place, row in enumerate(rows) if row[3] == subset]
+        parts.append((100 * correlate([cosines[p] for p in at], [gold[p] for p in at]).statistic, size))
+    return (
+        100 * correlate(cosines, gold).statistic,
+        sum(score for score, _ in parts) / 3,
+        sum(score * size for score, size in parts) / 50,
     )
 
 
-def test_every_distinct_sentence_of_the_suite_is_encoded_once():
-    seen = []
-
-    def counting(sentences):
-        seen.extend(sentences)
-        return encode(sentences)
-
-    suite = StsSuite((random_set("STS12", SIZES, 0), random_set("STS-B", {"STS-B": 20}, 1)))
-    evaluate_sts(counting, suite)
-    everything = {text for one in suite.sets for side in (one.sentences1, one.sentences2) for text in side}
-    assert len(seen) == len(set(seen))
-    assert set(seen) == everything
+@pytest.mark.parametrize("seed", range(3))
+def test_three_aggregations_equal_plain_loops(tmp_path, seed):
+    rows = random_rows(seed)
+    (scores,) = score_tasks(Random(), [loaded(tmp_path, rows)])
+    for metric, correlate in (("spearman", stats.spearmanr), ("pearson", stats.pearsonr)):
+        got = [scores[name].value for name in (metric, f"{metric}-mean", f"{metric}-wmean")]
+        assert got == pytest.approx(slow_scores(rows, correlate), abs=1e-6)
 
 
-def test_average_is_the_plain_mean_of_unrounded_scores():
-    suite = StsSuite((random_set("STS12", SIZES, 0), random_set("STS13", SIZES, 1)))
-    result = evaluate_sts(encode, suite)
-    for aggregation in Aggregation:
-        average = result.average(aggregation)
-        both = [one.scores[aggregation].spearman for one in result.sets]
-        assert average.correlation.spearman == pytest.approx(sum(both) / 2, abs=1e-12)
-        assert average.label == "mean of 2 sets"
+def test_without_subsets_there_is_no_mean_of_them(tmp_path):
+    (tmp_path / "sts").mkdir()
+    (tmp_path / "sts/STS13.tsv").write_text("score\tsentence1\tsentence2\n1\ta\tb\n2\tc\td\n")
+    (scores,) = score_tasks(Random(), [load("STS13", Origin(tmp_path, checked=False))])
+    assert set(scores) == {"spearman", "pearson"}
 
 
-def test_missing_sets_are_named_and_the_average_says_so():
-    suite = StsSuite((random_set("STS12", SIZES, 0),), ("STS16", "SICK-R"))
-    result = evaluate_sts(encode, suite)
-    assert result.average().label == "mean of 1 of 3 sets"
-    assert result.notes == ("STS16: missing, left out of the average", "SICK-R: missing, left out of the average")
+def test_a_set_scored_whole_has_three_equal_aggregations(tmp_path):
+    write(tmp_path / "sts", "STSB.test.tsv", 40)
+    (scores,) = score_tasks(Random(), [load("STS-B", Origin(tmp_path, checked=False))])
+    assert scores["spearman-mean"].value == scores["spearman-wmean"].value == scores["spearman"].value
 
 
-def test_unknown_subsets_leave_mean_and_wmean_absent():
-    known, unknown = random_set("STS12", SIZES, 0), random_set("STS13", SIZES, 1)
-    unknown = StsSet(unknown.name, unknown.sentences1, unknown.sentences2, unknown.gold, None)
-    result = evaluate_sts(encode, StsSuite((known, unknown)))
-    assert set(result.sets[1].scores) == {Aggregation.ALL}
-    assert result.average(Aggregation.ALL).label == "mean of 2 sets"
-    assert result.average(Aggregation.MEAN).label == "mean of 1 of 2 sets"
-    assert any("STS13: sub-sets unknown" in note for note in result.notes)
-    alone = evaluate_sts(encode, StsSuite((unknown,)))
-    assert alone.average(Aggregation.WMEAN) is None
-    assert alone.to_dict()["average"]["wmean"] is None
+def test_a_set_is_read_and_its_published_count_gives_no_note(tmp_path):
+    write(tmp_path / "sts", "STS12.tsv", 3108)
+    task = load("STS12", Origin(tmp_path))
+    assert (task.name, task.main, task.notes, len(task.sha256)) == ("STS12", "spearman", (), 64)
+    assert task.source.endswith("STS12.tsv")
 
 
-def test_a_set_scored_whole_has_three_equal_aggregations():
-    scores = evaluate_sts(encode, StsSuite((random_set("STS-B", {"STS-B": 40}, 3),))).sets[0].scores
-    assert [scores[name].spearman for name in Aggregation] == pytest.approx([scores["all"].spearman] * 3)
+def test_another_count_is_refused_or_noted(tmp_path):
+    write(tmp_path / "sts", "STS13.tsv", 10)
+    with pytest.raises(InputError, match="1,500 rows, as published"):
+        load("STS13", Origin(tmp_path))
+    (note,) = load("STS13", Origin(tmp_path, checked=False)).notes
+    assert note.startswith("10 rows where 1,500 rows are published")
 
 
-def test_a_constant_encoder_scores_zero_with_a_note():
-    result = evaluate_sts(lambda texts: np.ones((len(texts), 4)), StsSuite((random_set("STS12", SIZES, 0),)))
-    assert all(score.spearman == score.pearson == 0.0 for score in result.sets[0].scores.values())
-    assert result.notes == ("STS12: all cosines are equal, which scores 0",)
+@pytest.mark.parametrize("name", ["SICKR.test.tsv", "SICK-R.test.tsv", "SICK.test.tsv", "SICKR.tsv", "SICK-R.tsv"])
+def test_sick_is_found_under_any_usual_name(tmp_path, name):
+    write(tmp_path / "sts", name, 4927)
+    assert load("SICK-R", Origin(tmp_path)).notes == ()
 
 
-def test_json_keeps_every_digit():
-    result = evaluate_sts(encode, StsSuite((random_set("STS12", SIZES, 0),), ("STS16",)))
-    plain = json.loads(json.dumps(result.to_dict()))
-    assert plain["sets"][0]["scores"]["wmean"]["pearson"] == result.sets[0].scores["wmean"].pearson
-    assert plain["sets"][0]["subsets"]["forum"]["pairs"] == 7
-    assert plain["average"]["all"]["label"] == "mean of 1 of 2 sets"
-    assert plain["missing"] == ["STS16"]
+def test_gzipped_and_without_the_inner_folder(tmp_path):
+    write(tmp_path, "STS16.tsv", 1186)
+    (tmp_path / "STS16.tsv.gz").write_bytes(gzip.compress((tmp_path / "STS16.tsv").read_bytes()))
+    (tmp_path / "STS16.tsv").unlink()
+    assert load("STS16", Origin(tmp_path)).notes == ()
+
+
+def test_a_swapped_column_is_refused(tmp_path):
+    (tmp_path / "sts").mkdir()
+    (tmp_path / "sts/STS13.tsv").write_text(HEAD + "left\t3.0\tright\ta\n", encoding="utf-8")
+    with pytest.raises(DataError, match="line 2"):
+        load("STS13", Origin(tmp_path, checked=False))
+
+
+@pytest.mark.parametrize("name", STS_PARTS)
+def test_hub_names_are_pinned(name):
+    repository, _, revision, split = HUB_NAME.fullmatch(STS_PARTS[name].hub).groups()
+    assert repository.startswith("mteb/")
+    assert len(revision) == 40
+    assert split in ("test", "validation")
+
+
+def test_the_suite_is_the_seven_sets_of_the_papers():
+    assert [STS_PARTS[name].rows for name in SETS] == [3108, 1500, 3750, 3000, 1186, 1379, 4927]
+
+
+def test_the_hub_copy_of_sick_says_what_it_is(tmp_path, monkeypatch):
+    file = tmp_path / "copy.jsonl"
+    rows = ({"sentence1": f"left {row}", "sentence2": f"right {row}", "score": row % 5} for row in range(9927))
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    monkeypatch.setitem(sts.STS_PARTS, "SICK-R", replace(STS_PARTS["SICK-R"], hub=str(file)))
+    (note,) = load("SICK-R", Origin(None)).notes
+    assert "9,927 pairs where 4,927 are published (the hub's copy joins" in note
+
+
+def test_a_set_is_found_in_sentevals_own_folder(tmp_path):
+    folder = tmp_path / "downstream/STS/STS13-en-test"
+    folder.mkdir(parents=True)
+    (tmp_path / "downstream/STS/STSBenchmark").mkdir()  # a sign by which the folder is known
+    for subset in ("FNWN", "headlines", "OnWN"):
+        (folder / f"STS.input.{subset}.txt").write_text("a cat\ta dog\na bird\ta fish\nno gold\tfor this\n")
+        (folder / f"STS.gs.{subset}.txt").write_text("3.5\n1\n\n")
+    (scores,) = score_tasks(Random(), [load("STS13", Origin(tmp_path, checked=False))])
+    assert Counter(scores["spearman-mean"].groups.tolist()) == {0: 2, 1: 2, 2: 2}
+
+
+def test_what_is_not_there_is_a_missing_part(tmp_path):
+    with pytest.raises(MissingPart, match=r"sts/STS12\.tsv"):
+        load("STS12", Origin(tmp_path))
+
+
+SUBSETS = {
+    "STS12": {"MSRpar": 750, "MSRvid": 750, "SMTeuroparl": 459, "OnWN": 750, "SMTnews": 399},
+    "STS13": {"FNWN": 189, "headlines": 750, "OnWN": 561},
+    "STS14": {"deft-forum": 450, "deft-news": 300, "headlines": 750, "images": 750, "OnWN": 750, "tweet-news": 750},
+    "STS15": {"answers-forums": 375, "answers-students": 750, "belief": 375, "headlines": 750, "images": 750},
+}
+
+
+@pytest.mark.skipif(not (REAL / "sts/STS12.tsv").is_file(), reason="the STS sets are not beside the repository")
+@pytest.mark.parametrize("name", SUBSETS)
+def test_real_files_have_the_published_counts(name):
+    (scores,) = score_tasks(Random(), [load(name, Origin(REAL))])
+    assert sorted(Counter(scores["spearman-mean"].groups.tolist()).values()) == sorted(SUBSETS[name].values())
+
+
+@pytest.mark.skipif(not (REAL / "sts/STSB.test.tsv").is_file(), reason="the STS sets are not beside the repository")
+@pytest.mark.parametrize(("name", "published"), [("STS-B", 82.03), ("STS13", 80.60)])
+def test_the_embedded_encoder_has_its_published_score(name, published):
+    task = load(name, Origin(REAL))
+    assert task.notes == ()
+    (scores,) = score_tasks(Encoder.load("embedded"), [task])
+    assert scores["spearman"].value == pytest.approx(published, abs=0.05)

@@ -7,7 +7,7 @@ import torch
 
 from tests.encoder.small_models import build_model_folder
 from tests.training.killing import assert_as_if_never_killed, finish, kill_until_done
-from tests.training.small_runs import FIVE
+from tests.training.small_runs import WHOLE
 
 KILLS, STEPS = 20, 150
 
@@ -18,7 +18,7 @@ def bert(tmp_path_factory):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("case", FIVE)
+@pytest.mark.parametrize("case", WHOLE)
 def test_twenty_kills(case, bert, tmp_path, monkeypatch):
     monkeypatch.setenv("SENTLOOM_SCRATCH", str(tmp_path / "scratch"))
     torch.set_num_threads(1)

@@ -10,39 +10,40 @@ from sentloom.methods.queue import Queue
 
 @given(size=st.integers(1, 12), batches=st.lists(st.integers(1, 30), max_size=8))
 def test_it_holds_the_newest_whatever_the_batches(size, batches):
-    queue, newest, number = Queue(size, 2), [], 0
+    queue, newest, number = Queue(size, 2, keys=2), [], 0
     for batch in batches:
         ids = torch.arange(number, number + batch)
         number += batch
-        queue.enqueue(torch.stack([ids.float(), -ids.float()], dim=1), ids)
+        queue.enqueue(torch.stack([ids.float(), -ids.float()], dim=1), torch.stack([ids, 7 * ids], dim=1))
         newest = (newest + ids.tolist())[-size:]
         vectors, held = queue.entries()
-        assert sorted(held.tolist()) == newest
-        assert vectors[:, 0].tolist() == [float(one) for one in held]  # each vector beside its own id
-        assert vectors[:, 1].tolist() == [-float(one) for one in held]
+        assert sorted(held[:, 0].tolist()) == newest
+        assert held[:, 1].tolist() == (7 * held[:, 0]).tolist()
+        assert vectors[:, 0].tolist() == held[:, 0].tolist()  # each vector beside its own keys
+        assert vectors[:, 1].tolist() == (-held[:, 0]).tolist()
 
 
 def test_wrap_around_replaces_the_oldest_first():
-    queue = Queue(10, 1)
+    queue = Queue(10, 1, keys=1)
     for start in range(0, 12, 4):  # 4 + 4 + 4 into 10: the third batch goes round the end
-        queue.enqueue(torch.arange(start, start + 4.0)[:, None], torch.arange(start, start + 4))
+        queue.enqueue(torch.arange(start, start + 4.0)[:, None], torch.arange(start, start + 4)[:, None])
     assert queue.vectors[:, 0].tolist() == [10, 11, 2, 3, 4, 5, 6, 7, 8, 9]
 
 
 def test_an_empty_queue_gives_no_negatives_and_its_state_comes_back():
     torch.manual_seed(0)
     a, p = torch.randn(2, 3, 4)
-    queue = Queue(5, 4)
+    queue = Queue(5, 4, keys=1)
     negatives, _ = queue.entries()
     assert torch.equal(info_nce(a, p, temperature=0.1, negatives=negatives), info_nce(a, p, temperature=0.1))
-    queue.enqueue(p, torch.arange(3))
-    other = Queue(5, 4)
+    queue.enqueue(p, torch.arange(3)[:, None])
+    other = Queue(5, 4, keys=1)
     other.load_state_dict(queue.state_dict())
     assert [one.tolist() for one in other.entries()] == [one.tolist() for one in queue.entries()]
     assert len(other) == 3
 
 
 def test_a_queue_of_no_size_stays_empty():
-    queue = Queue(0, 4)
-    queue.enqueue(torch.ones(3, 4), torch.arange(3))
+    queue = Queue(0, 4, keys=1)
+    queue.enqueue(torch.ones(3, 4), torch.arange(3)[:, None])
     assert len(queue.entries()[0]) == 0

@@ -4,7 +4,6 @@ from rich.console import Console
 
 from sentloom.data import read
 from sentloom.data.inspection import inspect
-from sentloom.evaluation.sts import Aggregation, Correlation, SetScore, StsResult
 from sentloom.report import tables
 
 
@@ -25,22 +24,6 @@ def test_long_answers_are_cut():
     text = printed(tables.answers("q", [(0.5, "f.txt, line 1", "x" * 400)]))
     assert "x" * 157 + "..." in text
     assert "x" * 158 not in text
-
-
-def test_sts_scores_average_and_what_is_missing():
-    scores = {Aggregation.ALL: Correlation(80.126, 70.0)}
-    both = {Aggregation.ALL: Correlation(60.0, 50.0), Aggregation.MEAN: Correlation(40.0, 30.0)}
-    sets = (SetScore("STS12", 3108, scores, {}, "", "", ()), SetScore("STS13", 1500, both, {}, "", "", ("odd",)))
-    result = StsResult(sets, ("STS14",))
-    every = printed(tables.sts("m", result, Aggregation.ALL))
-    assert "80.13" in every
-    assert "mean of 2 of 3 sets" in every
-    assert "70.06" in every  # (80.126 + 60) / 2
-    assert "STS13: odd" in every
-    assert "STS14: missing" in every
-    mean = printed(tables.sts("m", result, Aggregation.MEAN))
-    assert "mean of 1 of 3 sets" in mean
-    assert "80.13" not in mean
 
 
 def test_an_inspection_shows_lengths_labels_and_warnings(tmp_path):

@@ -109,7 +109,7 @@ def test_scores_are_those_of_the_models(kitchen):
 
 
 def test_a_judge_of_another_shape_is_refused(kitchen):
-    with pytest.raises(InputError, match="the shape texts; wanted scored pairs or pairs"):
+    with pytest.raises(InputError, match="the shape texts; wanted scored-pairs or pairs"):
         judge(str(kitchen.folder / "texts.txt"), None)
 
 

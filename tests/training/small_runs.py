@@ -29,8 +29,13 @@ CASES = {
     "mlm": {},
     "contrastive": {"negatives": 2, "learn_temperature": True, "directions": "both", "projection": 8},
     "nli-classification": {},
+    "cross-lingual": {"queue": 21, "temperature": 0.3, "head": "linear-tanh"},
+    "cross-lingual dual": {"source_trained": True, "queue": 0, "temperature_form": "tau"},
+    "cross-lingual shared": {"shared": True, "queue": 0},
+    "mse-distillation": {"head": "linear", "keep_head": False},
 }
-FIVE = ("simcse", "self-guided", "bootstrapped", "contrastive-bt", "mlm")
+# Those whose whole runs are compared, killed, and divided among processes.
+WHOLE = ("simcse", "self-guided", "bootstrapped", "contrastive-bt", "mlm", "cross-lingual")
 
 
 @cache
@@ -72,6 +77,8 @@ def texts(rows: int = 32) -> Dataset:
 def data_for(case: str, rows: int = 32) -> Dataset:
     """What a method likes best."""
     both = zip(pairs(rows).column("anchor").to_pylist(), pairs(rows).column("positive").to_pylist(), strict=True)
+    if case.split()[0] in ("cross-lingual", "mse-distillation"):
+        return build_dataset(Shape.PARALLEL, list(both))
     if case == "contrastive":  # three hard negatives or one, of which two are drawn
         others = [[f"{SENTENCES[(i + k) % 8]} not {i}" for k in range(3 if i % 2 else 1)] for i in range(rows)]
         return build_dataset(Shape.TRIPLETS, [(*pair, other) for pair, other in zip(both, others, strict=True)])

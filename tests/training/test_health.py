@@ -12,7 +12,7 @@ from sentloom.errors import TrainingStopped
 from sentloom.methods.simcse import Simcse
 from sentloom.training import Selection, train
 from sentloom.training.health import Gauges, alarms, gauge
-from tests.training.small_runs import FIVE, build, data_for, journal, settings, similarity, state, unequal
+from tests.training.small_runs import WHOLE, build, data_for, journal, settings, similarity, state, unequal
 
 
 def slow_gauges(vectors):
@@ -111,7 +111,7 @@ def test_a_collapse_is_told_once_and_written_down(bert, tmp_path):
     assert [f"step {line['step']}: {line['alarm']}" for line in lines] == list(outcome.alarms)
 
 
-@pytest.mark.parametrize("case", FIVE)
+@pytest.mark.parametrize("case", WHOLE)
 def test_healthy_runs_have_no_alarm(case, bert, tmp_path):
     made = settings(steps=12, log_every=2)
     outcome = train(build(case, bert), data_for(case), made, seed=1, folder=tmp_path, tell=pytest.fail)

@@ -5,12 +5,12 @@ import time
 import pytest
 
 from tests.training.killing import assert_as_if_never_killed, finish, kill_until_done
-from tests.training.small_runs import FIVE
+from tests.training.small_runs import WHOLE
 
 STEPS = 10
 
 
-@pytest.mark.parametrize("case", FIVE)
+@pytest.mark.parametrize("case", WHOLE)
 def test_a_killed_run_ends_with_the_same_bits(case, bert, tmp_path):
     begun = time.monotonic()
     finish(case, bert, tmp_path / "whole", STEPS)

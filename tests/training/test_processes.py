@@ -16,7 +16,7 @@ from sentloom.training import Selection, train
 from sentloom.training.gradients import add_gradients, average_gradients
 from tests.training.small_runs import (
     CASES,
-    FIVE,
+    WHOLE,
     build,
     data_for,
     far,
@@ -97,7 +97,7 @@ def of_two(bert, tmp_path_factory):
                 none = [name for name, p in method.named_parameters() if p.grad is None]
                 buffers = {name: buffer.clone() for name, buffer in method.named_buffers()}
                 found[case, chunk] = (loss, gradients(method), buffers, none)
-        for case in FIVE:
+        for case in WHOLE:
             method = build(case, bert, dropout=0.0)
             selection = Selection(similarity, every=2)
             where = folder / case
@@ -128,7 +128,7 @@ def test_the_gradient_is_that_of_the_joint_batch(case, chunk, of_two, bert):
     assert torch.equal(one, other)
 
 
-@pytest.mark.parametrize("case", FIVE)
+@pytest.mark.parametrize("case", WHOLE)
 def test_a_whole_run_of_two_is_that_of_one(case, of_two, bert, tmp_path):
     folder, (one, other) = of_two
     assert all(torch.equal(one[case][0][name], other[case][0][name]) for name in one[case][0])
@@ -146,6 +146,16 @@ def test_a_whole_run_of_two_is_that_of_one(case, of_two, bert, tmp_path):
         "step-00000006",
         "step-00000007",
     ]
+
+
+def test_the_queue_of_two_is_that_of_one(of_two, bert, tmp_path):
+    method = build("cross-lingual", bert, dropout=0.0)
+    train(method, data_for("cross-lingual"), settings(weight_decay=0.1), seed=5, folder=tmp_path)
+    assert method.queue.count == 8 * 8  # rows of as many steps, round a queue of 21
+    for states, _ in (one["cross-lingual"] for one in of_two[1]):
+        assert torch.equal(states["queue.keys"], method.queue.keys)
+        assert torch.equal(states["queue.count"], method.queue.count)
+        torch.testing.assert_close(states["queue.vectors"], method.queue.vectors, rtol=1e-4, atol=1e-5)
 
 
 def test_a_signal_to_one_of_them_stops_both_at_the_same_step(bert, tmp_path):

@@ -1,6 +1,7 @@
 """The command: one thin function a verb, which parses, calls and prints."""
 
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -35,10 +36,10 @@ def _root(
 
 
 VERBS = (
-    *(data.check, data.clean, data.views),
+    *(data.check, data.clean, data.views, data.translate),
     *(vectors.encode, vectors.search),
-    *(scoring.evaluate, vectors.mine),
-    *(training.train, training.new, training.recipes),
+    *(scoring.evaluate, scoring.geometry, vectors.mine),
+    *(training.train, training.new, training.vocabulary, training.recipes),
 )
 for verb in VERBS:
     app.command()(verb)
@@ -54,8 +55,20 @@ def demo(
         str | None, typer.Option(help="package,...: which of them to score on; by default scipy.")
     ] = None,
     queries: Annotated[int, typer.Option(min=1, help="How many names to look up for the score.")] = 2000,
+    portuguese: Annotated[
+        bool, typer.Option("--portuguese", help="Instead: teach the encoder Portuguese by translations made here.")
+    ] = False,
+    sentences: Annotated[int, typer.Option(min=1600, help="With --portuguese: how many to translate.")] = 3000,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="DIR", help="With --portuguese: the folder for what it makes.")
+    ] = Path("demo-portuguese"),
 ) -> None:
     """Run the main job on the embedded defaults: harvest, encode, score, search. No hub, no data needed."""
+    if portuguese:
+        from sentloom import demo_portuguese
+
+        demo_portuguese.run(output, sentences, show)
+        return
     from sentloom.data.docstrings import harvest
     from sentloom.demo import run
 

@@ -1,13 +1,12 @@
 """What the commands share: options, printing, and opening what a user names."""
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console, RenderableType
 
 from sentloom.data.shapes import Shape, parse_columns
-from sentloom.errors import InputError, MissingPart
+from sentloom.errors import InputError
 
 if TYPE_CHECKING:
     from sentloom.data import Dataset
@@ -17,7 +16,7 @@ Data = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="A file, a folder, a saved dataset, a hub name, or embedded, as in embedded/pairs:numpy,pandas.",
+        help="A file, corpus.en+corpus.de, a folder, a hub name, or embedded, as in embedded/pairs:numpy,pandas.",
     ),
 ]
 ShapeOption = Annotated[Shape | None, typer.Option("--shape", help="What a row is, where the columns do not say it.")]
@@ -53,17 +52,6 @@ def load(model: str, pooling: str | None) -> "Encoder":
     from sentloom.encoder import Encoder
 
     return Encoder.load(model, pooling=pooling)
-
-
-def token_counter(model: str) -> tuple[Callable[[list[str]], list[int]] | None, int | None]:
-    """How a model counts a text's tokens and how many it reads; without the embedded part, lengths are in words."""
-    try:
-        tokens = load(model, None).tokens
-    except MissingPart as error:
-        show(f"lengths are in words: {error}")
-        return None, None
-    specials = len(tokens.specials.before) + len(tokens.specials.behind)
-    return lambda texts: [len(ids) + specials for ids in tokens.bare(texts)], tokens.max_length
 
 
 def text_column(data: "Dataset", asked: str | None) -> str:

@@ -1,15 +1,31 @@
-"""The commands about data: check, clean, views."""
+"""The commands about data: check, clean, views, translate."""
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sentloom.cli.common import ColumnsOption, Data, ModelOption, ShapeOption, read, show, token_counter
+from sentloom.cli.common import (
+    ColumnOption,
+    ColumnsOption,
+    Data,
+    ModelOption,
+    ShapeOption,
+    load,
+    read,
+    show,
+    text_column,
+)
+from sentloom.errors import MissingPart
+
+if TYPE_CHECKING:
+    from sentloom.encoder.tokens import Tokens
 
 FOUND_LEAKS = 1  # exit code of `check --against` when there are leaks
+SHOWN = 5  # translations
 
 
 def check(
@@ -28,25 +44,45 @@ def check(
     """
     from sentloom.data.inspection import inspect
     from sentloom.data.leaks import find_leaks
+    from sentloom.data.pieces import count_pieces
     from sentloom.files import new_file
     from sentloom.report import tables
 
     dataset = read(data, shape, columns)
     evaluation = [read(name, None, None) for name in against or ()]
-    found = inspect(dataset, *token_counter(model))
+    tokens = _tokens(model)
+    found = inspect(dataset, _lengths(tokens), tokens.max_length) if tokens else inspect(dataset)
     show(tables.inspection(found))
+    pieces = count_pieces(dataset, tokens.bare, tokens.tokenizer.unk_token_id) if tokens else []
+    show(*(f"{model}: {one}" for one in pieces))
+    if tokens and any(one.many for one in pieces):
+        show(f"! {model} breaks this text to pieces; it may learn more from it with a vocabulary: sentloom vocabulary")
     leaks = find_leaks(dataset, evaluation) if evaluation else None
     if leaks:
         show(tables.leaks(leaks))
     if output:
         with new_file(output) as part:
-            report = {"file": data, "sha256": dataset.sha256, **asdict(found)}
+            report = {"file": data, "sha256": dataset.sha256, **asdict(found), "pieces": [*map(asdict, pieces)]}
             if leaks:
                 counts = {str(kind): count for kind, count in leaks.counts.items()}
                 report["leaks"] = {**counts, "training rows": len(leaks.training_rows)}
             part.write_text(json.dumps(report, indent=2), "utf-8")
     if leaks and leaks.kept:
         raise typer.Exit(FOUND_LEAKS)
+
+
+def _tokens(model: str) -> "Tokens | None":
+    """A model's tokenizer; without the embedded part none, and lengths are in words."""
+    try:
+        return load(model, None).tokens
+    except MissingPart as error:
+        show(f"lengths are in words: {error}")
+        return None
+
+
+def _lengths(tokens: "Tokens") -> Callable[[list[str]], list[int]]:
+    specials = len(tokens.specials.before) + len(tokens.specials.behind)
+    return lambda texts: [len(ids) + specials for ids in tokens.bare(texts)]
 
 
 def clean(
@@ -56,6 +92,15 @@ def clean(
     columns: ColumnsOption = None,
     min_words: Annotated[int | None, typer.Option(help="Drop rows with a shorter sentence.")] = None,
     max_words: Annotated[int | None, typer.Option(help="Drop rows with a longer sentence.")] = None,
+    length_ratio: Annotated[
+        float | None, typer.Option(help="Two sides: drop rows where one has so many times the words of the other.")
+    ] = None,
+    scripts: Annotated[
+        str | None, typer.Option(help="One a text column: Latin,Kana+Han: drop rows mostly in other letters.")
+    ] = None,
+    distinct: Annotated[
+        str | None, typer.Option(help="A text column: drop rows whose sentence there came before.")
+    ] = None,
     near_duplicates: Annotated[
         float | None, typer.Option(help="Drop rows this close to an earlier one, such as 0.8.")
     ] = None,
@@ -66,7 +111,14 @@ def clean(
     from sentloom.data.writers import write
     from sentloom.report import tables
 
-    settings = CleanSettings(min_words=min_words, max_words=max_words, near_duplicates=near_duplicates)
+    settings = CleanSettings(
+        min_words=min_words,
+        max_words=max_words,
+        length_ratio=length_ratio,
+        scripts=tuple(scripts.split(",")) if scripts else (),
+        distinct=distinct,
+        near_duplicates=near_duplicates,
+    )
     cleaned, report = run(read(data, shape, columns), settings)
     write(cleaned, output)
     show(tables.cleaning(report), f"written: {output}")
@@ -115,3 +167,43 @@ def views(
         raise
     write(pairs, output)
     show(tables.views(pairs), f"written: {output} ({len(pairs):,} pairs)")
+
+
+def translate(
+    data: Data,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Sources and targets: csv, tsv, jsonl, parquet.")],
+    into: Annotated[
+        str | None, typer.Option(help="With the embedded translator: pt (from English) or en (from Portuguese).")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", "-m", help="A translation model instead, Marian or T5: folder or hub name.")
+    ] = None,
+    beams: Annotated[int | None, typer.Option(min=1, help="Of the model's search; by default 5.")] = None,
+    prefix: Annotated[
+        str, typer.Option(help="Put before each text, as T5 wants: 'translate English to German: '.")
+    ] = "",
+    column: ColumnOption = None,
+    cache: Annotated[
+        Path | None, typer.Option(help="Where translations are kept; by default .sentloom/views beside the output.")
+    ] = None,
+    shape: ShapeOption = None,
+    columns: ColumnsOption = None,
+) -> None:
+    """Translate every distinct sentence, and write parallel data. Stopped or killed, the same command goes on."""
+    from sentloom.data.columns import only_column
+    from sentloom.data.writers import write
+    from sentloom.views.translation import translate as run
+
+    dataset = read(data, shape, columns)
+    texts = only_column(dataset, text_column(dataset, column))
+    kept = cache or output.parent / ".sentloom/views"
+    try:
+        pairs = run(texts, into=into, model=model, beams=beams, prefix=prefix, cache=kept)
+    except KeyboardInterrupt:
+        show("stopped; the same command again goes on from here")
+        raise
+    write(pairs, output)
+    first = pairs.take(range(min(SHOWN, len(pairs))))
+    show(*(f"{source}  ->  {target}" for source, target in zip(first["source"], first["target"], strict=True)))
+    show(*(f"{count:,} {what}" for what, count in pairs.skipped.items()))
+    show(f"written: {output} ({len(pairs):,} pairs)")

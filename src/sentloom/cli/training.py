@@ -1,4 +1,4 @@
-"""The commands about training: train, new, recipes."""
+"""The commands about training: train, new, vocabulary, recipes."""
 
 from contextlib import nullcontext
 from pathlib import Path
@@ -6,7 +6,10 @@ from typing import Annotated
 
 import typer
 
-from sentloom.cli.common import ColumnsOption, Data, ShapeOption, read, show
+from sentloom.cli.common import ColumnsOption, Data, ShapeOption, load, read, show, text_column
+
+LEARNED_ROWS = 1_000_000  # of each column: enough to learn pieces on, and it fits in memory
+COMPARED_ROWS = 2_000
 
 
 def train(
@@ -78,6 +81,42 @@ def new(
         output, family, texts, vocabulary=vocabulary, layers=layers, width=width, max_length=max_length, seed=seed
     )
     show(f"written: {output}")
+
+
+def vocabulary(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="embedded, a model folder, or a hub name.")],
+    data: Data,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="The model folder to write.")],
+    size: Annotated[int, typer.Option(min=50, help="Pieces to learn on the text.")] = 8000,
+    column: Annotated[
+        list[str] | None, typer.Option(help="Which text columns to learn on; repeatable. Of translations: target.")
+    ] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Instead of the old pieces: for a model that reads this text alone.")
+    ] = False,
+    shape: ShapeOption = None,
+    columns: ColumnsOption = None,
+) -> None:
+    """Teach a model's tokenizer the words of your text; their embeddings start from those it has."""
+    from sentloom.data.columns import sampled_texts
+    from sentloom.data.pieces import count_pieces
+    from sentloom.data.shapes import Shape
+    from sentloom.encoder.vocabulary import new_vocabulary, same_tokens
+
+    encoder, dataset = load(model, None), read(data, shape, columns)
+    asked: list[str | None] = [*column] if column else ["target" if dataset.shape is Shape.PARALLEL else None]
+    names = [text_column(dataset, name) for name in asked]
+    texts = [text for name in names for text in sampled_texts(dataset, name, LEARNED_ROWS)]
+    student = new_vocabulary(encoder, texts, size, keep_old=not replace)
+    student.save(output)
+    before, after = (
+        count_pieces(dataset, one.tokens.bare, one.tokens.tokenizer.unk_token_id) for one in (encoder, student)
+    )
+    for old, new in zip(before, after, strict=True):
+        same = same_tokens(encoder, student, sampled_texts(dataset, old.column, COMPARED_ROWS))
+        show(f"{old.column}: {old.share} before, {new.share} after; {same:.1%} of the sentences keep their tokens")
+    known, has = len(encoder.tokens.tokenizer), len(student.tokens.tokenizer)
+    show(f"{known:,} pieces before, {has:,} after", f"written: {output}")
 
 
 def recipes(

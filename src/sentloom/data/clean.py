@@ -12,13 +12,14 @@ from sentloom.data.columns import Seen, Texts, any_sentence, flat, hashes, ident
 from sentloom.data.dataset import Dataset
 from sentloom.data.near_duplicates import check_threshold, first_of_group
 from sentloom.data.scratch import scratch_table
-from sentloom.data.scripts import word_counts
+from sentloom.data.scripts import SCRIPTS, dominant_scripts, word_counts
 from sentloom.data.shapes import COLUMNS, Shape, text_columns
 from sentloom.errors import InputError
 
 WHITE_SPACE = r"[\s\p{Z}\p{Cc}]+"
 UNTIDY = r"[\p{Cc}\p{Zl}\p{Zp}]|[^\P{Z} ]|  |^ | $"  # any white space but one plain space between two words
 CHANGED, DROPPED = "changed", "dropped"
+TWO_SIDED = (Shape.PAIRS, Shape.PARALLEL)
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,9 @@ class CleanSettings:
     max_characters: int | None = None
     identical_sides: bool = True  # pairs and parallel: drop rows whose two sides are the same
     duplicates: bool = True  # drop rows that repeat an earlier one in all columns of the shape
+    length_ratio: float | None = None  # drop rows with a side that has more than so many times the words of the other
+    scripts: tuple[str, ...] = ()  # one a text column, such as ("Latin", "Kana+Han"): drop rows written otherwise
+    distinct: str | None = None  # a text column: drop rows whose sentence there came before
     near_duplicates: float | None = None  # drop rows at least so close (Jaccard) to an earlier one; 0.8 is usual
     seed: int = 0  # of the search for near duplicates
 
@@ -44,6 +48,10 @@ class CleanSettings:
         _check_limits("characters", self.min_characters, self.max_characters)
         if self.near_duplicates is not None:
             check_threshold(self.near_duplicates)
+        if self.length_ratio is not None and not self.length_ratio >= 1:
+            raise InputError("cleaning, length ratio", f"{self.length_ratio:g}", "1 or more", "try 3")
+        for name in {name for side in self.scripts for name in side.split("+")} - {*SCRIPTS[1:-1]}:
+            raise InputError("cleaning, scripts", repr(name), f"names among {', '.join(SCRIPTS[1:-1])}", "correct it")
 
 
 def _check_limits(unit: str, low: int | None, high: int | None) -> None:
@@ -103,6 +111,7 @@ class _Rule:
 
 def clean(dataset: Dataset, settings: CleanSettings) -> tuple[Dataset, CleanReport]:
     """The data set without what the rules drop, in its old order, and the account of each rule."""
+    _check_fit(dataset.shape, settings)
     rules = [*_changes(dataset.shape, settings), *_drops(dataset.shape, settings)]
     cleaned = dataset.derive(scratch_table(dataset.table.schema, _cleaned(dataset, rules)), repr(settings))
     counts = [RuleCount(rule.name, rule.effect, rule.why, rule.rows, rule.example) for rule in rules]
@@ -110,6 +119,17 @@ def clean(dataset: Dataset, settings: CleanSettings) -> tuple[Dataset, CleanRepo
         cleaned, count = _without_near_duplicates(cleaned, settings.near_duplicates, settings.seed)
         counts.append(count)
     return cleaned, CleanReport(len(dataset), len(cleaned), tuple(counts))
+
+
+def _check_fit(shape: Shape, settings: CleanSettings) -> None:
+    columns = text_columns(shape)
+    if settings.length_ratio is not None and shape not in TWO_SIDED:
+        raise InputError("cleaning, length ratio", f"the shape {shape}", "pairs or parallel", "leave it out")
+    if settings.scripts and len(settings.scripts) != len(columns):
+        wanted = f"one for each of {', '.join(columns)}"
+        raise InputError("cleaning, scripts", f"{', '.join(settings.scripts)}", wanted, "name as many")
+    if settings.distinct and settings.distinct not in (names := [one for one in columns if one != "negatives"]):
+        raise InputError("cleaning, distinct", repr(settings.distinct), f"one of {', '.join(names)}", "name one")
 
 
 def _cleaned(dataset: Dataset, rules: list[_Rule]) -> Iterator[pa.RecordBatch]:
@@ -148,10 +168,18 @@ def _drops(shape: Shape, settings: CleanSettings) -> Iterator[_Rule]:
             yield _drop("short", f"a sentence of fewer than {low} {unit}", _outside(columns, length, low=low))
         if high := getattr(settings, f"max_{unit}"):
             yield _drop("long", f"a sentence of more than {high} {unit}", _outside(columns, length, high=high))
-    if settings.identical_sides and shape in (Shape.PAIRS, Shape.PARALLEL):
+    if settings.identical_sides and shape in TWO_SIDED:
         yield _drop("identical sides", "both sides are the same text", partial(identical, columns=columns))
+    if (ratio := settings.length_ratio) is not None:
+        yield _drop(
+            "length ratio", f"a side of more than {ratio:g} times the words of the other", _uneven(columns, ratio)
+        )
+    for column, script in zip(columns, settings.scripts, strict=False):
+        yield _drop("script", f"{column} mostly not in {script}", _in_other_script(column, script))
     if settings.duplicates:
         yield _drop("duplicate", "the same row came before", _repeated(COLUMNS[shape]))
+    if settings.distinct:
+        yield _drop("repeated side", f"the same {settings.distinct} came before", _repeated((settings.distinct,)))
 
 
 def tidy(texts: Texts) -> Texts:
@@ -189,6 +217,24 @@ def _outside(columns: tuple[str, ...], length: Callable[[Texts], pa.Array], low:
         return (lengths < low) | (lengths > high)
 
     return partial(any_sentence, columns=columns, test=outside)
+
+
+def _uneven(columns: tuple[str, ...], ratio: float) -> Test:
+    def uneven(batch: pa.RecordBatch) -> np.ndarray:
+        left, right = (np.maximum(word_counts(batch.column(name)), 1) for name in columns)
+        return np.asarray(np.maximum(left, right) > ratio * np.minimum(left, right))
+
+    return uneven
+
+
+def _in_other_script(column: str, script: str) -> Test:
+    """A text without any letter is in no other script."""
+    wanted = [0, *(SCRIPTS.index(name) for name in script.split("+"))]
+
+    def in_other_script(texts: Texts) -> np.ndarray:
+        return ~np.isin(dominant_scripts(texts), wanted)
+
+    return partial(any_sentence, columns=(column,), test=in_other_script)
 
 
 def _repeated(columns: tuple[str, ...]) -> Test:

@@ -1,6 +1,7 @@
 """Text columns of a data set: walked batch by batch, list columns flattened and put back, rows joined and hashed."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from hashlib import blake2b
 from typing import TypeAlias
 
@@ -8,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sentloom.data.dataset import Dataset
-from sentloom.data.scratch import BATCH_ROWS
+from sentloom.data.dataset import FILE, LINE, Dataset
+from sentloom.data.scratch import BATCH_ROWS, take_rows
+from sentloom.data.shapes import Shape
 
 Texts: TypeAlias = pa.LargeStringArray
 SEPARATOR = pa.scalar("\0", pa.large_string())  # readers refuse NUL, so joined cells stay distinct
@@ -23,6 +25,19 @@ def walk(dataset: Dataset, columns: tuple[str, ...] | None = None) -> Iterator[t
         if batch.num_rows:
             yield start, batch
         start += batch.num_rows
+
+
+def only_column(dataset: Dataset, name: str) -> Dataset:
+    """One text column as a data set of texts; rows keep their places."""
+    table = dataset.table.select([name, FILE, LINE]).rename_columns(["text", FILE, LINE])
+    return replace(dataset.derive(table, f"column {name}", Shape.TEXTS), used={"text": dataset.used.get(name, name)})
+
+
+def sampled_texts(dataset: Dataset, name: str, rows: int) -> list[str]:
+    """The sentences of a text column, of at most so many rows that lie evenly over the data."""
+    at = np.unique(np.linspace(0, len(dataset) - 1, min(len(dataset), rows)).astype(np.int64))
+    column = take_rows(dataset.table.select([name]), at).column(0).combine_chunks()
+    return [str(text) for text in flat(column)[0].to_pylist()]
 
 
 def is_list(column: pa.Array) -> bool:

@@ -8,13 +8,18 @@ from typing import NamedTuple
 from sentloom.errors import InputError, MissingPart
 
 LINE_KINDS = ("txt", "csv", "tsv", "jsonl")  # these also with .gz
-WANTED = "a file of the kind txt, csv, tsv, jsonl (each also .gz) or parquet, or a folder of such files"
+TWINS = "twins"  # two files of lines, each line of the second the translation of that line of the first
+BETWEEN_TWINS = "+"
+WANTED = (
+    "a file of the kind txt, csv, tsv, jsonl (each also .gz) or parquet, a folder of such files, "
+    "or two files of lines, as in corpus.en+corpus.de"
+)
 HUB_FORM = "owner/name[/configuration][@revision][:split]"
 HUB_NAME = re.compile(r"(\w[\w.-]*/\w[\w.-]*)(?:/([\w.-]+))?(?:@([\w.-]+))?(?::([\w.-]+))?", re.ASCII)
 
 
 class Input(NamedTuple):
-    """One thing to read: its name for people, its kind, and the files it is in (several only for `arrow`)."""
+    """One thing to read: its name for people, its kind, and the files it is in (one, but for `arrow` and twins)."""
 
     name: str
     kind: str
@@ -23,7 +28,7 @@ class Input(NamedTuple):
     @property
     def place_name(self) -> str:
         """What its rows are counted by."""
-        return "line" if self.kind in LINE_KINDS else "row"
+        return "line" if self.kind in (*LINE_KINDS, TWINS) else "row"
 
 
 def find_inputs(path: str | Path) -> list[Input]:
@@ -41,10 +46,28 @@ def find_inputs(path: str | Path) -> list[Input]:
         raise InputError(str(path), f"the extension {local.suffix!r}", WANTED, "rename or convert the file")
     if exists and kind:
         return [Input(str(path), kind, (local,))]
+    if BETWEEN_TWINS in str(path):
+        return [_twins(str(path))]
     hub_name = HUB_NAME.fullmatch(str(path))
     if kind or not hub_name:
         raise InputError(str(path), "no such file or folder", WANTED, "check the path")
     return [_hub(hub_name)]
+
+
+def _twins(name: str) -> Input:
+    """Two files by the names on both sides of a plus, which the names themselves may have too."""
+    halves = name.split(BETWEEN_TWINS)
+    cuts = [tuple(map(BETWEEN_TWINS.join, (halves[:at], halves[at:]))) for at in range(1, len(halves))]
+    pairs = [(Path(left), Path(right)) for left, right in cuts if Path(left).is_file() and Path(right).is_file()]
+    if len(pairs) != 1:
+        missing = [half for half in cuts[0] if not Path(half).is_file()]
+        found = f"no file {' and no file '.join(missing)}" if missing and len(cuts) == 1 else "no such file or files"
+        raise InputError(name, found, WANTED, "check the paths")
+    tables = [str(path) for path in pairs[0] if _kind(path) not in ("txt", None)]
+    if tables:
+        found = f"{tables[0]}, which has columns of its own"
+        raise InputError(name, found, "two files of plain lines", "name one file with the columns source and target")
+    return Input(name, TWINS, pairs[0])
 
 
 def _kind(path: Path) -> str | None:

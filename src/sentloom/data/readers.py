@@ -29,7 +29,8 @@ def read(
     """Read data and check all of it; a DataError counts every problem and names the first ten.
 
     `path` is a file (txt, csv, tsv, jsonl, each also .gz, or parquet), a folder of files of one kind and shape, a
-    folder made by `save_to_disk`, or, where there is no such path, a name on the hub:
+    folder made by `save_to_disk`, two files of lines (`corpus.en+corpus.de`, each also .gz) whose second translates
+    the first line by line, or, where there is no such path, a name on the hub:
     `owner/name[/configuration][@revision][:split]`, by default the split `train`.
     The column names tell the shape (see `layout_of`) unless `shape` or `columns` does: `columns` maps every role of a
     shape to a column's name, or to its number from 1 in a file without a header. The columns named in `keep` come

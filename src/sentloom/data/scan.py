@@ -13,6 +13,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, NoReturn
@@ -22,6 +23,7 @@ from sentloom.errors import SHOWN_PROBLEMS, DataError, Problem
 BLOCK = 1 << 18  # small enough that the strings of a block stay in the processor's cache
 LONGEST = 10_000_000  # bytes of one line, or characters of one CSV record
 BLANK_LINES = "blank lines"
+HALF_BLANK = "lines that are blank on one side"
 MEND = "mend the places named above and read the data again"
 BYTE_ORDER_MARKS = {  # the longer ones first: that of UTF-16 begins that of UTF-32
     codecs.BOM_UTF32_LE: "UTF-32",
@@ -59,6 +61,15 @@ class Findings:
         """The problems from here on are in this file."""
         self._files.append(file)
         self._place_name = place_name
+
+    @contextmanager
+    def within(self, file: str) -> Iterator[None]:
+        """Of several files that are read side by side, the one that is meant for now."""
+        together, self._files[-1] = self._files[-1], file
+        try:
+            yield
+        finally:
+            self._files[-1] = together
 
     def problem(self, place: int, found: str, wanted: str) -> None:
         """Note a problem at a line or row from 1; 0 stands for the file as a whole."""
@@ -186,14 +197,63 @@ def _decode_line(number: int, line: bytes, findings: Findings) -> str:
 def text_lines(blocks: Iterable[Block], findings: Findings, spaces: str | None = None) -> Iterator[Records]:
     """Lines that are not blank; `spaces` says which characters make a blank line, by default any white space."""
     for first, text in blocks:
-        unix = text.replace("\r\n", "\n") if "\r" in text else text
-        lines = unix.removesuffix("\n").split("\n")
+        lines = _lines(text)
         numbers: Sequence[int] = range(first, first + len(lines))
         if not all(map(str.strip, lines)):
             numbers = [number for number, line in zip(numbers, lines, strict=True) if line.strip(spaces)]
             findings.skipped[BLANK_LINES] += len(lines) - len(numbers)
             lines = [line for line in lines if line.strip(spaces)]
         yield numbers, lines
+
+
+def _lines(text: str) -> list[str]:
+    """Without their ends; a file may end in a bare carriage return."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n") if text.endswith("\n") else text.replace("\r\n", "\n").removesuffix("\r")
+    return text.removesuffix("\n").split("\n")
+
+
+def twin_lines(paths: Sequence[Path], digests: Sequence[Digest], findings: Findings) -> Iterator[Records]:
+    """The lines of two files, side by side by number; what is blank on one side or both is skipped and counted."""
+    sides = [_side(path, digest, findings) for path, digest in zip(paths, digests, strict=True)]
+    waiting: list[list[str]] = [[], []]
+    number = 1
+    while all(side or _more(side, lines) for side, lines in zip(waiting, sides, strict=True)):
+        paired = min(map(len, waiting))
+        rows = list(zip(*(side[:paired] for side in waiting), strict=True))
+        waiting = [side[paired:] for side in waiting]
+        yield _without_blank(range(number, number + paired), rows, findings)
+        number += paired
+    counts = [number - 1 + len(side) + sum(map(len, lines)) for side, lines in zip(waiting, sides, strict=True)]
+    if counts[0] != counts[1]:
+        found = " and ".join(f"{count:,} lines in {path}" for count, path in zip(counts, paths, strict=True))
+        findings.stop(0, found, "the same number of lines in both", "take both files from one download")
+
+
+def _side(path: Path, digest: Digest, findings: Findings) -> Iterator[list[str]]:
+    blocks = text_blocks(path, digest, findings)
+    while True:
+        with findings.within(str(path)):
+            block = next(blocks, None)
+        if block is None:
+            return
+        yield _lines(block[1])
+
+
+def _more(side: list[str], lines: Iterator[list[str]]) -> bool:
+    side += next(lines, [])
+    return bool(side)
+
+
+def _without_blank(numbers: Sequence[int], rows: list[tuple[str, ...]], findings: Findings) -> Records:
+    full = [all(map(str.strip, row)) for row in rows]
+    if all(full):
+        return numbers, rows
+    empty = sum(not any(map(str.strip, row)) for row in rows)
+    findings.skipped[BLANK_LINES] += empty
+    findings.skipped[HALF_BLANK] += len(full) - sum(full) - empty
+    kept = [at for at, whole in enumerate(full) if whole]
+    return [numbers[at] for at in kept], [rows[at] for at in kept]
 
 
 def tsv_rows(blocks: Iterable[Block], findings: Findings) -> Iterator[Rows]:

@@ -13,8 +13,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sentloom.data.cells import Chunk
-from sentloom.data.inputs import Input
-from sentloom.data.scan import Digest, Findings, Rows, csv_rows, jsonl_records, text_blocks, text_lines, tsv_rows
+from sentloom.data.inputs import TWINS, Input
+from sentloom.data.scan import (
+    Digest,
+    Findings,
+    Rows,
+    csv_rows,
+    jsonl_records,
+    text_blocks,
+    text_lines,
+    tsv_rows,
+    twin_lines,
+)
 from sentloom.data.scratch import BATCH_ROWS
 from sentloom.data.shapes import Layout, Request
 from sentloom.errors import InputError
@@ -45,6 +55,7 @@ def open_source(entry: Input, request: Request, findings: Findings) -> Source:
         )
     openers: dict[str, Callable[[Input, Request, Findings], Source]] = {
         "txt": _open_txt,
+        TWINS: _open_twins,
         "csv": partial(_open_table, csv_rows),
         "tsv": partial(_open_table, tsv_rows),
         "jsonl": _open_jsonl,
@@ -88,6 +99,25 @@ def _open_txt(entry: Input, request: Request, findings: Findings) -> Source:
         chunks=lambda layout: (Chunk(numbers, {0: texts}) for numbers, texts in chain([(places, lines)], records)),
         sha256=digest.hexdigest,
         size=lambda: digest.size,
+    )
+
+
+def _open_twins(entry: Input, request: Request, findings: Findings) -> Source:
+    """Two files of lines, the second one the translations of the first."""
+    digests = [Digest() for _ in entry.paths]
+    records = twin_lines(entry.paths, digests, findings)
+    places, rows = _begin(records, 1, findings)
+    return Source(
+        names=("source", "target"),
+        peek=lambda at: rows[0][at],
+        chunks=lambda layout: (
+            Chunk(numbers, {at: [row[at] for row in more] for at in layout.positions})
+            for numbers, more in chain([(places, rows)], records)
+        ),
+        sha256=lambda: joined_hash(
+            [(path.name, digest.hexdigest()) for path, digest in zip(entry.paths, digests, strict=True)]
+        ),
+        size=lambda: sum(digest.size for digest in digests),
     )
 
 

@@ -2,20 +2,6 @@
 
 from sentloom.evaluation.nearest import top_k
 from sentloom.evaluation.retrieval import RetrievalResult, retrieval
-from sentloom.evaluation.sts import Aggregation, StsResult, evaluate_sts
-from sentloom.evaluation.sts_sets import StsSet, StsSuite, load_set, load_suite
 from sentloom.evaluation.vectors import Encode
 
-__all__ = [
-    "Aggregation",
-    "Encode",
-    "RetrievalResult",
-    "StsResult",
-    "StsSet",
-    "StsSuite",
-    "evaluate_sts",
-    "load_set",
-    "load_suite",
-    "retrieval",
-    "top_k",
-]
+__all__ = ["Encode", "RetrievalResult", "retrieval", "top_k"]

@@ -23,14 +23,16 @@ def faiss_top_k(
     except ImportError:
         raise MissingPart("--search faiss", "no package faiss", "it installed", "pip install sentloom[faiss]") from None
     unit, width = normalised(documents), documents.shape[1]
-    if len(unit) <= exact:
-        index = faiss.IndexFlatIP(width)
-    else:
+    index = faiss.IndexFlatIP(width)
+    if len(unit) > exact:
         cells = int(CELLS * np.sqrt(len(unit)))
-        index = faiss.IndexIVFFlat(faiss.IndexFlatIP(width), width, cells, faiss.METRIC_INNER_PRODUCT)
-        index.cp.seed = 0
-        index.nprobe = max(1, cells // SEARCHED)
-        index.train(unit[:: max(1, len(unit) // (LEARNED_FROM * cells))])
+        by_cells = faiss.IndexIVFFlat(index, width, cells, faiss.METRIC_INNER_PRODUCT)
+        by_cells.cp.seed = 0
+        by_cells.nprobe = max(1, cells // SEARCHED)
+        by_cells.train(unit[:: max(1, len(unit) // (LEARNED_FROM * cells))])
+        by_cells.add(unit)
+        cosines, numbers = by_cells.search(normalised(queries), min(k, len(unit)))
+        return numbers, cosines
     index.add(unit)
     cosines, numbers = index.search(normalised(queries), min(k, len(unit)))
     return numbers, cosines

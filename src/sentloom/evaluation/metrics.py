@@ -1,6 +1,6 @@
 """Scores as pure functions of numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -50,3 +50,44 @@ def mrr_at(k: int, ranks: Ranks) -> float:
 def recall_at(k: int, ranks: Ranks) -> float:
     """Mean over queries of the share of relevant documents with rank k or better."""
     return float(np.mean([np.mean(found <= k) for found in ranks]))
+
+
+def accuracy(predicted: npt.NDArray[Any], gold: npt.NDArray[Any]) -> float:
+    """The share of right answers."""
+    return float(np.mean(predicted == gold))
+
+
+def f1(predicted: npt.NDArray[Any], gold: npt.NDArray[Any]) -> float:
+    """Of the class 1: the harmonic mean of precision and recall; 0.0 where neither side has any."""
+    both = int(((predicted == 1) & (gold == 1)).sum())
+    either = int((predicted == 1).sum() + (gold == 1).sum())
+    return 2 * both / either if either else 0.0
+
+
+def matthews(predicted: npt.NDArray[Any], gold: npt.NDArray[Any]) -> float:
+    """Matthews' correlation of two classes, 0 and 1: the linear correlation of predicted and gold."""
+    return pearson(predicted, gold)
+
+
+def average_precision(scores: npt.NDArray[Any], labels: npt.NDArray[Any]) -> float:
+    """Area under precision over recall when pairs are ordered by score; equal scores share one threshold."""
+    if not labels.any():
+        return 0.0
+    order = np.argsort(-scores, kind="stable")
+    last_of_tie = np.append(np.flatnonzero(np.diff(scores[order])), len(scores) - 1)
+    found = np.cumsum(labels[order])[last_of_tie]
+    precision, recall = found / (last_of_tie + 1), found / labels.sum()
+    return float(np.sum(np.diff(recall, prepend=0.0) * precision))
+
+
+# What a Score is computed with. The columns of its items (n, c): prediction or score first, gold or label second;
+# `mean` takes one column, a finished value an item (a query's reciprocal rank, whether an answer is right).
+METRICS: Mapping[str, Callable[[Numbers], float]] = {
+    "spearman": lambda items: spearman(items[:, 0], items[:, 1]),
+    "pearson": lambda items: pearson(items[:, 0], items[:, 1]),
+    "accuracy": lambda items: accuracy(items[:, 0], items[:, 1]),
+    "f1": lambda items: f1(items[:, 0], items[:, 1]),
+    "matthews": lambda items: matthews(items[:, 0], items[:, 1]),
+    "average-precision": lambda items: average_precision(items[:, 0], items[:, 1]),
+    "mean": lambda items: float(items[:, 0].mean()),
+}

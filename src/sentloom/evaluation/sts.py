@@ -1,145 +1,53 @@
 """Semantic textual similarity: the correlation of cosines with people's scores, under three aggregations.
 
-`all` joins the sub-sets of a set and takes one correlation (SBERT, SimCSE, Sentence-T5, GenSE); `mean` and `wmean` take
-one a sub-set and average them, plainly or weighted by pairs (SentEval; BERT-flow and BERT-whitening report `wmean`).
-STS-B and SICK-R are scored whole, by cosine alone: one sub-set, so that the three agree. Scores are times 100.
+`spearman` joins the sub-sets of a set and takes one correlation: "all" (SBERT, SimCSE, Sentence-T5, GenSE).
+`spearman-mean` and `spearman-wmean` take one a sub-set and average them, plainly or weighted by pairs (SentEval;
+BERT-flow and BERT-whitening report the latter). STS-B and SICK-R are scored whole, by cosine alone: the three agree.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from enum import StrEnum
-from itertools import chain
-from typing import Any
+from sentloom.data.shapes import Shape
+from sentloom.errors import MissingPart
+from sentloom.evaluation import senteval_folder
+from sentloom.evaluation.origin import Origin, Part, check, read_rows
+from sentloom.evaluation.pairs import correlation_task
+from sentloom.evaluation.task import Average, Suite, Task
 
-import numpy as np
-
-from sentloom.evaluation.metrics import Numbers, cosine_of_pairs, is_constant, pearson, spearman
-from sentloom.evaluation.sts_sets import StsSet, StsSuite
-from sentloom.evaluation.vectors import Encode, encode_distinct
-
-
-class Aggregation(StrEnum):
-    """How the correlations of a set's sub-sets become one."""
-
-    ALL = "all"
-    MEAN = "mean"
-    WMEAN = "wmean"
-
-
-@dataclass(frozen=True)
-class Correlation:
-    """Spearman's and Pearson's, times 100."""
-
-    spearman: float
-    pearson: float
-
-
-@dataclass(frozen=True)
-class SubsetScore:
-    """The correlation within one sub-set."""
-
-    pairs: int
-    correlation: Correlation
+STS_B = "mteb/stsbenchmark-sts@b0fddb56ed78048fa8b90373c8a3cfc37b684831"
+STS_PARTS = {
+    part.name: part
+    for part in (
+        Part("STS12", 3108, ("sts/STS12", "STS12"), "mteb/sts12-sts@a0d554a64d88156834ff5ae9920b964011b16384:test"),
+        Part("STS13", 1500, ("sts/STS13", "STS13"), "mteb/sts13-sts@7e90230a92c190f1bf69ae9002b8cea547a64cca:test"),
+        Part("STS14", 3750, ("sts/STS14", "STS14"), "mteb/sts14-sts@6031580fec1f6af667f0bd2da0a551cf4f0b2375:test"),
+        Part("STS15", 3000, ("sts/STS15", "STS15"), "mteb/sts15-sts@ae752c7c21bf194d8b67fd573edf7ae58183cbe3:test"),
+        Part("STS16", 1186, ("sts/STS16", "STS16"), "mteb/sts16-sts@4d8694f8f0e0100860b497b999b3dbed754a0513:test"),
+        Part("STS-B", 1379, ("sts/STSB.test", "sts/STS-B.test", "STSB.test"), f"{STS_B}:test"),
+        Part("STS-B/dev", 1500, ("sts/STSB.dev", "sts/STS-B.dev", "STSB.dev"), f"{STS_B}:validation"),
+        Part(
+            "SICK-R",
+            4927,
+            ("sts/SICKR.test", "sts/SICK-R.test", "sts/SICK.test", "sts/SICKR", "sts/SICK-R", "SICKR.test"),
+            "mteb/sickr-sts@20a6d6f312dd54037fe07a32d58e5e168867909d:test",
+            also={9927: "9,927 pairs where 4,927 are published (the hub's copy joins train, trial and test)"},
+        ),
+    )
+}
+WHOLE = ("STS-B", "STS-B/dev", "SICK-R")  # scored whole by all papers, whatever genres their rows name
+SETS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
 
 
-@dataclass(frozen=True)
-class SetScore:
-    """The scores of one set. `mean` and `wmean` are absent where its sub-sets are not known."""
-
-    name: str
-    pairs: int
-    scores: Mapping[Aggregation, Correlation]
-    subsets: Mapping[str, SubsetScore]
-    source: str
-    sha256: str
-    notes: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Average:
-    """The plain mean over the sets that have a score; `label` says how many those are."""
-
-    correlation: Correlation
-    sets: int
-    of: int
-
-    @property
-    def label(self) -> str:
-        """For a table's head: "mean of 7 sets", "mean of 5 of 7 sets"."""
-        return f"mean of {self.sets} sets" if self.sets == self.of else f"mean of {self.sets} of {self.of} sets"
+def load(name: str, origin: Origin) -> Task:
+    """The task of a set. Copies without a column `subset`, such as the hub's, have no `mean` and `wmean`."""
+    part = STS_PARTS[name]
+    try:
+        rows = read_rows(part, origin, Shape.SCORED_PAIRS, keep=("subset",))
+    except MissingPart:
+        if (found := senteval_folder.rows_of(part, origin)) is None:
+            raise
+        rows = found
+    rows = check(rows, part, origin)
+    subsets = [name] * len(rows) if name in WHOLE else rows.columns.get("subset")
+    return correlation_task(name, rows, subsets)
 
 
-@dataclass(frozen=True)
-class StsResult:
-    """What a suite gave."""
-
-    sets: tuple[SetScore, ...]
-    missing: tuple[str, ...]
-
-    def average(self, aggregation: Aggregation = Aggregation.ALL) -> Average | None:
-        """The mean over the sets that have this aggregation; None if none has."""
-        found = [one.scores[aggregation] for one in self.sets if aggregation in one.scores]
-        return Average(_mean(found), len(found), len(self.sets) + len(self.missing)) if found else None
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Everything that a reader of the scores must know."""
-        absent = tuple(f"{name}: missing, left out of the average" for name in self.missing)
-        return tuple(f"{one.name}: {note}" for one in self.sets for note in one.notes) + absent
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON, scores unrounded."""
-        averages = {aggregation: self.average(aggregation) for aggregation in Aggregation}
-        return {
-            "sets": [asdict(one) for one in self.sets],
-            "missing": list(self.missing),
-            "average": {
-                name: {**asdict(average.correlation), "label": average.label} if average else None
-                for name, average in averages.items()
-            },
-            "notes": list(self.notes),
-        }
-
-
-def evaluate_sts(encode: Encode, suite: StsSuite) -> StsResult:
-    """Score an encoder on the sets of a suite; each distinct sentence of the whole suite is encoded once."""
-    sides = [side for one in suite.sets for side in (one.sentences1, one.sentences2)]
-    vectors = encode_distinct(encode, chain.from_iterable(sides))
-    scored = []
-    for one in suite.sets:
-        left, right = (np.stack([vectors[text] for text in side]) for side in (one.sentences1, one.sentences2))
-        scored.append(score_set(one, cosine_of_pairs(left, right)))
-    return StsResult(tuple(scored), suite.missing)
-
-
-def score_set(one: StsSet, cosines: Numbers) -> SetScore:
-    """The scores of one set, given the cosine of each of its pairs."""
-    scores = {Aggregation.ALL: _correlation(cosines, one.gold)}
-    subsets, notes = {}, list(one.notes)
-    if one.subsets is None:
-        notes.append("sub-sets unknown, so mean and wmean are absent")
-    else:
-        subsets = _score_subsets(one, cosines)
-        parts, pairs = [part.correlation for part in subsets.values()], [part.pairs for part in subsets.values()]
-        scores |= {Aggregation.MEAN: _mean(parts), Aggregation.WMEAN: _mean(parts, pairs)}
-    if is_constant(cosines):
-        notes.append("all cosines are equal, which scores 0")
-    return SetScore(one.name, len(one.gold), scores, subsets, one.source, one.sha256, tuple(notes))
-
-
-def _score_subsets(one: StsSet, cosines: Numbers) -> dict[str, SubsetScore]:
-    """Each sub-set by itself, in the order of their first pairs."""
-    names = np.array(one.subsets)
-    masks = {name: names == name for name in dict.fromkeys(one.subsets or ())}
-    return {
-        name: SubsetScore(int(mask.sum()), _correlation(cosines[mask], one.gold[mask])) for name, mask in masks.items()
-    }
-
-
-def _correlation(cosines: Numbers, gold: Numbers) -> Correlation:
-    return Correlation(100 * spearman(cosines, gold), 100 * pearson(cosines, gold))
-
-
-def _mean(parts: Sequence[Correlation], weights: Sequence[int] | None = None) -> Correlation:
-    values = np.average([(part.spearman, part.pearson) for part in parts], axis=0, weights=weights)
-    return Correlation(float(values[0]), float(values[1]))
+STS = Suite("sts", SETS, load, (Average("mean of the seven sets", SETS),))

@@ -62,7 +62,8 @@ class Bootstrapped(Method):
     NAME = "bootstrapped"
     Options = BootstrappedOptions
     options: BootstrappedOptions
-    SHAPES = (Shape.PAIRS, Shape.TEXTS)  # texts: both views are the sentence itself, told apart by dropout
+    # Texts: both views are the sentence itself, told apart by dropout. Parallel: the two languages are the views.
+    SHAPES = (Shape.PAIRS, Shape.TEXTS, Shape.PARALLEL)
     PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
         "default": TRAINING,
         "paper": TRAINING | {"mask_duplicates": False, "weight_decay": 0.01},

@@ -1,6 +1,7 @@
 """What a method is: the contract between a paper and the training loop."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import torch
@@ -8,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 
 from sentloom.data.batches import Batch
+from sentloom.data.dataset import Dataset
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 
@@ -18,6 +20,8 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 class Options(BaseModel):
     """What a method leaves open. Defaults are the paper, its faults corrected."""
+
+    MODELS: ClassVar[tuple[str, ...]] = ()  # options that name a model: what counts is the model, not its name
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -36,12 +40,15 @@ class Method(nn.Module):
     NEEDS_DROPOUT: ClassVar[bool] = False  # the two views of a sentence come from dropout
     Options: ClassVar[type[Options]]
     notes: tuple[str, ...] = ()  # what a user should know of how this one was built
-    FROZEN: ClassVar[tuple[str, ...]] = ()  # parts that never change: checkpoints keep their hash alone
+    FROZEN: tuple[str, ...] = ()  # parts that never change: checkpoints keep their hash alone
 
     def __init__(self, encoder: Encoder, options: Any) -> None:
         super().__init__()
         self.encoder = encoder
         self.options = options  # of the method's own type
+
+    def prepare(self, data: Dataset, folder: Path) -> None:
+        """What can be computed once from the data and kept in a folder, for all runs; without it, training does it."""
 
     def embed(self, batch: Batch) -> Embeddings:
         """Vectors of a batch's rows, each row by itself."""

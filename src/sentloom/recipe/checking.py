@@ -17,7 +17,7 @@ from sentloom.recipe.schema import FOR_ALL_STAGES, Model, StageKeys, Top, valida
 from sentloom.training.settings import Settings
 from sentloom.views.settings import KINDS, BackTranslation, MaskFill, ReadyPairs, ViewSettings
 
-PATH_KEYS = ("base", "data", "on", "sets", "file", "model", "forward", "backward")
+PATH_KEYS = ("base", "data", "on", "sets", "file", "model", "forward", "backward", "source")
 VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")  # ${NAME}, or ${NAME:-what stands for it when it is not set}
 
 
@@ -83,7 +83,8 @@ class Check:
         views = self._views(own.get("views"), (*keys, "views"))
         if not (method and named and options and settings):
             return None
-        return Stage(**dict(self._placed(named, "data")), views=views, options=options, settings=settings)
+        placed = self._placed(options, *options.MODELS)
+        return Stage(**dict(self._placed(named, "data")), views=views, options=placed, settings=settings)
 
     def _known_keys(self, own: Mapping[str, Any], keys: Keys, options: type[Options]) -> None:
         known = [*StageKeys.model_fields, "views", *options.model_fields, *Settings.model_fields]

@@ -29,6 +29,7 @@ class Stage:
     views: ViewSettings | None
     transductive: bool  # sentences that are scored on may stand in the data
     drop_leaks: bool  # rows with such sentences are left out
+    vocabulary: int | None  # pieces that the encoder's tokenizer learns from the data first
     pooling: str | None
     max_length: int | None
     options: Options
@@ -98,7 +99,7 @@ def _stage_values(stage: Stage) -> dict[str, Any]:
         "columns": stage.columns and dict(stage.columns),
         "shape": stage.shape and str(stage.shape),
         "views": stage.views and stage.views.model_dump(mode="json"),
-        **{key: getattr(stage, key) for key in ("transductive", "drop_leaks", "pooling", "max_length")},
+        **{key: getattr(stage, key) for key in ("transductive", "drop_leaks", "vocabulary", "pooling", "max_length")},
         **stage.options.model_dump(mode="json"),
         **stage.settings.model_dump(mode="json"),
     }

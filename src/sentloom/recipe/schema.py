@@ -108,6 +108,7 @@ class StageKeys(_Strict):
     shape: Shape | None = None
     transductive: bool = False
     drop_leaks: bool = False
+    vocabulary: Annotated[int, Field(ge=100)] | None = None
     pooling: PoolingName | None = None
     max_length: Length | None = None
 

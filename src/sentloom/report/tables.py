@@ -14,7 +14,6 @@ from sentloom.data.docstrings import Corpus
 from sentloom.data.inspection import Distribution, Inspection
 from sentloom.data.leaks import Leaks
 from sentloom.evaluation.retrieval import RetrievalResult
-from sentloom.evaluation.sts import Aggregation, StsResult
 
 if TYPE_CHECKING:
     from sentloom.mining import MineReport
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
 ANSWER_WIDTH = 160  # characters of a found text
 
 
-def _table(title: str, *columns: str, numbers: int = 0) -> Table:
-    """A table whose last `numbers` columns hold numbers."""
+def plain_table(title: str, *columns: str, numbers: int = 0) -> Table:
+    """A table without lines between rows; its last `numbers` columns hold numbers."""
     table = Table(title=Text(title), title_justify="left", title_style="bold", box=SIMPLE_HEAD)
     for place, column in enumerate(columns):
         right = place >= len(columns) - numbers
@@ -60,7 +59,7 @@ def recipe(name: str, read: "Recipe", whole: bool) -> RenderableType:
         return Group(
             Text(head, style="bold"), Text(f"  {_count(len(plans), 'variant')}; {', '.join(methods) or 'none'}")
         )
-    table = _table(head, "variant", "base", "stages", "data", "published")
+    table = plain_table(head, "variant", "base", "stages", "data", "published")
     for plan in plans:
         stages = " -> ".join(stage.method for stage in plan.stages) or "none"
         data = ", ".join(dict.fromkeys(file for stage in plan.stages for file in stage.data))
@@ -76,7 +75,9 @@ def _count(number: int, what: str) -> str:
 
 def forecasts(name: str, found: Sequence["Forecast"]) -> RenderableType:
     """What a plan would do, stage by stage."""
-    table = _table(f"{name}: a seed takes", "stage", "method", "shape", "rows", "batch", "steps", "time", numbers=4)
+    table = plain_table(
+        f"{name}: a seed takes", "stage", "method", "shape", "rows", "batch", "steps", "time", numbers=4
+    )
     for one in found:
         row = (f"{one.rows:,}", f"{one.batch:,}", f"{one.steps:,}", _duration(one.seconds))
         table.add_row(one.stage, one.method, str(one.shape), *row)
@@ -94,7 +95,7 @@ def training_results(title: str, rows: Sequence["Row"]) -> RenderableType:
     from sentloom.stages.results import cell, untouched
 
     sets = list(dict.fromkeys(name for row in rows for name in row.after))
-    table = _table(title, "", *sets, "seeds", "time a seed", numbers=len(sets) + 2)
+    table = plain_table(title, "", *sets, "seeds", "time a seed", numbers=len(sets) + 2)
     best = {name: max(row.after[name] for row in rows if name in row.after) for name in sets}
     for label, scores in untouched(rows).items():
         cells = [Text(f"{scores[name]:.2f}" if name in scores else "") for name in sets]
@@ -115,7 +116,7 @@ def _duration(seconds: float) -> str:
 
 def inspection(found: Inspection) -> RenderableType:
     """Lengths, duplicates, scripts, labels or scores, and what is worth a warning."""
-    lengths = _table("Lengths", "column", "unit", "least", "25%", "median", "75%", "95%", "most", numbers=6)
+    lengths = plain_table("Lengths", "column", "unit", "least", "25%", "median", "75%", "95%", "most", numbers=6)
     for one in found.lengths:
         lengths.add_row(one.column, one.unit, *_spread(one.distribution))
     near = found.near_duplicates
@@ -155,7 +156,7 @@ def leaks(found: Leaks, shown: int = 10) -> RenderableType:
         f"Leaks: {found.leaked_sentences:,} of {found.sentences:,} evaluation sentences and "
         f"{found.leaked_pairs:,} of {found.pairs:,} pairs stand in {len(found.training_rows):,} training rows"
     )
-    table = _table(head, "kind", "evaluation", "training", "text")
+    table = plain_table(head, "kind", "evaluation", "training", "text")
     for leak in found.kept[:shown]:
         table.add_row(leak.kind, *map(Text, (leak.evaluation, leak.training, leak.text[:80])))
     counts = ", ".join(f"{kind} {count:,}" for kind, count in found.counts.items())
@@ -164,7 +165,7 @@ def leaks(found: Leaks, shown: int = 10) -> RenderableType:
 
 def cleaning(report: CleanReport) -> RenderableType:
     """What each rule changed or dropped."""
-    table = _table(
+    table = plain_table(
         f"Cleaning: {report.rows_before:,} rows, {report.rows_after:,} kept", "rule", "effect", "rows", "why", "first"
     )
     for row in report.table():
@@ -175,30 +176,18 @@ def cleaning(report: CleanReport) -> RenderableType:
 def views(pairs: Dataset, shown: int = 10) -> RenderableType:
     """The first originals and views side by side, and what was passed over or counted."""
     left, right = pairs.used["anchor"], pairs.used["positive"]
-    table = _table(f"Views: {len(pairs):,} pairs", left, right)
+    table = plain_table(f"Views: {len(pairs):,} pairs", left, right)
     first = pairs.take(range(min(shown, len(pairs))))
     for anchor, positive in zip(first["anchor"], first["positive"], strict=True):
         table.add_row(*(Text(_shortened(text)) for text in (anchor, positive)))
     return Group(table, *(Text(f"{count:,} {what}") for what, count in pairs.skipped.items()))
 
 
-def sts(model: str, result: StsResult, aggregation: Aggregation) -> RenderableType:
-    """Spearman and Pearson of each set and their mean, under one aggregation."""
-    table = _table(f"STS: {model}, aggregation {aggregation}", "set", "pairs", "Spearman", "Pearson", numbers=3)
-    for one in result.sets:
-        score = one.scores.get(aggregation)
-        table.add_row(
-            one.name, f"{one.pairs:,}", *([f"{score.spearman:.2f}", f"{score.pearson:.2f}"] if score else ["-", "-"])
-        )
-    if average := result.average(aggregation):
-        table.add_section()
-        table.add_row(average.label, "", f"{average.correlation.spearman:.2f}", f"{average.correlation.pearson:.2f}")
-    return Group(table, *(Text(f"note: {note}", style="yellow") for note in result.notes))
-
-
 def corpus(found: Corpus) -> RenderableType:
     """What each package of the embedded corpus gave."""
-    table = _table("Docstrings of the installed packages", "package", "part", "files", "sentences", "pairs", numbers=3)
+    table = plain_table(
+        "Docstrings of the installed packages", "package", "part", "files", "sentences", "pairs", numbers=3
+    )
     for one in found.packages:
         table.add_row(one.package, one.split, f"{one.files:,}", f"{one.sentences:,}", f"{one.pairs:,}")
     table.add_section()
@@ -211,7 +200,7 @@ def corpus(found: Corpus) -> RenderableType:
 
 def retrieval(title: str, results: Mapping[str, RetrievalResult]) -> RenderableType:
     """Retrieval scores, one encoder a row."""
-    table = _table(title, "encoder", "queries", "documents", "MRR@10", "recall@1", "recall@10", numbers=5)
+    table = plain_table(title, "encoder", "queries", "documents", "MRR@10", "recall@1", "recall@10", numbers=5)
     for name, one in results.items():
         scores = (one.mrr, one.recall_at_1, one.recall_at_k)
         table.add_row(name, f"{one.queries:,}", f"{one.documents:,}", *(f"{score:.3f}" for score in scores))

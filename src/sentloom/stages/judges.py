@@ -1,22 +1,23 @@
-"""What models are scored on, by name: an STS set, or a file of scored pairs or of pairs."""
+"""What models are scored on while they are made, by name: a set of a suite, or a file."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from sentloom.data.dataset import Dataset
-from sentloom.data.opening import open_data
-from sentloom.data.readers import read
+import pyarrow as pa
+
+from sentloom.data.dataset import FILE, LINE, Dataset
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
-from sentloom.errors import InputError
-from sentloom.evaluation import evaluate_sts, retrieval
-from sentloom.evaluation.sts_sets import StsSet, StsSuite, load_set
+from sentloom.evaluation.bench import distinct, score_tasks
+from sentloom.evaluation.origin import Origin
+from sentloom.evaluation.suites import find_task
+from sentloom.evaluation.task import Task
 
 
 @dataclass(frozen=True)
 class Judge:
-    """A set with a score from 0 to 100, higher is better; `metric` says which."""
+    """A set with a score, times 100, higher is better; `metric` says which, `data` has its sentences."""
 
     name: str
     metric: str
@@ -25,49 +26,15 @@ class Judge:
 
 
 def judge(name: str, folder: str | None) -> Judge:
-    """Find a set by name: `sts-b/dev` and its like in a data folder or on the hub, else a file."""
-    if Path(name).exists() or name.startswith("embedded"):
-        return _of_file(name, open_data(name))
-    known = load_set(name, folder)
-    data = read(known.source, shape=Shape.SCORED_PAIRS)
-    return Judge(name, "Spearman x 100", data, _correlation(known))
+    """Find a set by name (`sts-b/dev`, `MR`) in a data folder or on the hub, or a file."""
+    task = find_task(name, Origin(Path(folder) if folder else None, checked=False))
+    metric = f"{task.main} of {dict(task.settings)}" if task.settings else task.main
+    return Judge(name, metric, _sentences(task), lambda encoder: score_tasks(encoder, [task])[0][task.main].value)
 
 
-def _of_file(name: str, data: Dataset) -> Judge:
-    if data.shape is Shape.SCORED_PAIRS:
-        first, second = (data.column(column).to_pylist() for column in ("sentence1", "sentence2"))
-        one = StsSet(name, first, second, data.column("score").to_numpy(), [name] * len(data))
-        return Judge(name, "Spearman x 100", data, _correlation(one))
-    if data.shape is Shape.PAIRS:
-        return Judge(name, "MRR@10 x 100", data, _search(data))
-    raise InputError(name, f"the shape {data.shape}", "scored pairs or pairs", "name a set such as sts-b/dev")
-
-
-def _correlation(one: StsSet) -> Callable[[Encoder], float]:
-    def score(encoder: Encoder) -> float:
-        average = evaluate_sts(encoder.encode, StsSuite((one,))).average()
-        assert average
-        return average.correlation.spearman
-
-    return score
-
-
-def _search(data: Dataset) -> Callable[[Encoder], float]:
-    """Each anchor looks for its positive among the distinct positives."""
-    anchors, positives = data.column("anchor").to_pylist(), data.column("positive").to_pylist()
-    place = {text: number for number, text in enumerate(dict.fromkeys(positives))}
-    right: dict[str, set[int]] = {}
-    for anchor, positive in zip(anchors, positives, strict=True):
-        right.setdefault(anchor, set()).add(place[positive])
-
-    def score(encoder: Encoder) -> float:
-        found = retrieval(
-            lambda texts: encoder.encode(texts, role="query"),
-            list(right),
-            list(place),
-            list(right.values()),
-            encode_documents=lambda texts: encoder.encode(texts, role="document"),
-        )
-        return 100 * found.mrr
-
-    return score
+def _sentences(task: Task) -> Dataset:
+    """The sentences of a task as a data set, so that leaks can be looked for."""
+    texts = distinct(task.texts)
+    origin = {FILE: pa.array([0] * len(texts), pa.int32()), LINE: pa.array(range(1, len(texts) + 1), pa.int64())}
+    table = pa.table({"text": pa.array(texts, pa.large_string()), **origin})
+    return Dataset(Shape.TEXTS, table, (f"{task.name} ({task.source})",), "sentence", task.sha256)

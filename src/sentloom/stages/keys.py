@@ -1,7 +1,7 @@
 """A stage's key: a hash of all that its result depends on. What has the same key is the same work.
 
 Options and settings at their defaults are left out, so that a new option leaves old keys valid; who changes a default
-raises the method's REVISION, or ENGINE.
+raises the method's REVISION, or ENGINE. An option that names a model counts as what the model is, wherever it lies.
 """
 
 import hashlib
@@ -9,7 +9,8 @@ import json
 from typing import Any
 
 from sentloom.data.dataset import Dataset
-from sentloom.methods import METHODS
+from sentloom.encoder import Encoder
+from sentloom.methods import METHODS, Options
 from sentloom.recipe import Select, Stage
 from sentloom.stages.judges import Judge
 
@@ -25,10 +26,11 @@ def stage_key(
         engine=ENGINE,
         method=stage.method,
         revision=METHODS[stage.method].REVISION,
-        options=stage.options.model_dump(mode="json", exclude_defaults=True),
+        options=stage.options.model_dump(mode="json", exclude_defaults=True) | model_prints(stage.options),
         settings=stage.settings.model_dump(mode="json", exclude=IDLE, exclude_defaults=True),
         pooling=stage.pooling,
         max_length=stage.max_length,
+        **({"vocabulary": stage.vocabulary} if stage.vocabulary else {}),
         data=[data.sha256, str(data.shape), dict(data.used)],
         encoder=encoder,
         seed=seed,
@@ -36,6 +38,12 @@ def stage_key(
         judge=judge and judge.data.sha256,
         machine=machine,
     )
+
+
+def model_prints(options: Options) -> dict[str, str]:
+    """The fingerprints of the models that options name."""
+    named = {name: getattr(options, name) for name in options.MODELS}
+    return {name: Encoder.load(model).fingerprint() for name, model in named.items() if model is not None}
 
 
 def content_key(**parts: Any) -> str:

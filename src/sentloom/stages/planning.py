@@ -16,7 +16,7 @@ from sentloom.methods import Method
 from sentloom.recipe import Plan, Stage
 from sentloom.stages.judges import judge
 from sentloom.stages.material import fitting, read_data, refuse_leaks, refuse_useless_views, texts_of, without_leaks
-from sentloom.stages.running import build_method
+from sentloom.stages.running import build_method, taught
 from sentloom.training.gradients import add_gradients
 from sentloom.training.optimizers import build_optimizer
 from sentloom.views.pairs import makers_for
@@ -54,7 +54,8 @@ def forecast(plan: Plan, folder: Path, accelerator: Accelerator) -> list[Forecas
             dear = isinstance(stage.views, BackTranslation | Synonyms | MaskFill)
             like = _standing_for_views(stage, data) if dear else fitting(stage, data, folder)
             leaked = refuse_leaks(stage, like, judges)
-            method = build_method(stage, like, source, plan.seeds[0])
+            start = taught(stage, like, source, Path(scratch) / f"{number}-start")
+            method = build_method(stage, like, start, plan.seeds[0])
             found.append(_stage(plan, stage, method, like, leaked, accelerator))
             source = str(Path(scratch) / str(number))  # the next stage starts from what this one leaves
             method.finished().to("cpu").save(source)

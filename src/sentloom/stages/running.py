@@ -6,6 +6,7 @@
                          /checkpoints/   only while it runs
     DIR/scores/                          scores by the model's fingerprint and the set's hash
     DIR/views/                           views by maker and text
+    DIR/vectors/                         a frozen encoder's vectors of the data, by both
 
 A stage's folder carries a hash of all that went into it. Whatever is complete is used as it is.
 """
@@ -27,6 +28,7 @@ from sentloom.data.dataset import Dataset
 from sentloom.data.mixing import make_batches
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
+from sentloom.encoder.vocabulary import new_vocabulary
 from sentloom.errors import InputError, MissingPart, ModelError
 from sentloom.files import new_file, new_folder
 from sentloom.methods import METHODS, Method
@@ -172,7 +174,11 @@ class Runner:
 
     def _train(self, stage: Stage, data: Dataset, source: str, seed: int, place: Path) -> dict[str, Any]:
         """Train one stage and save its encoder."""
+        with self.accelerator.main_process_first():
+            source = taught(stage, data, source, place / "start")
         method = build_method(stage, data, source, seed)
+        with self.accelerator.main_process_first():  # vectors are made once, and found by the others
+            method.prepare(data, self.folder / "vectors")
         select = self.plan.select
         selection = None
         if select and self.selecting:
@@ -235,7 +241,7 @@ class Runner:
 
 def _tidy(place: Path) -> None:
     """Remove what a finished stage no longer needs, and what a kill left half-written."""
-    for path in [place / "checkpoints", *place.glob(".model.*")]:
+    for path in [place / "checkpoints", place / "start", *place.glob(".model.*")]:
         shutil.rmtree(path, ignore_errors=True)
 
 
@@ -252,6 +258,17 @@ def in_words(outcome: dict[str, Any]) -> str:
     if outcome["alarms"]:
         parts.append(f"{len(outcome['alarms'])} collapse alarms")
     return "; ".join(parts)
+
+
+def taught(stage: Stage, data: Dataset, source: str, place: Path) -> str:
+    """Where the stage's input encoder lies: with pieces learned from the data, if the stage wants them."""
+    if stage.vocabulary is None:
+        return source
+    if not place.is_dir():
+        column = "target" if data.shape is Shape.PARALLEL else None
+        texts = (text for _, name, text in data.sentences() if column in (None, name))
+        new_vocabulary(Encoder.load(source), texts, stage.vocabulary).save(place)
+    return str(place)
 
 
 def build_method(stage: Stage, data: Dataset, source: str, seed: int) -> Method:

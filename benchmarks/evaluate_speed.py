@@ -1,0 +1,128 @@
+"""The suites `sts` and `transfer` against a plain script that does the same work.
+
+    python benchmarks/evaluate_speed.py DATA [--sets STS-B,MR]
+
+The plain script encodes with sentence-transformers (batch 32) and solves SentEval's protocol with scikit-learn's
+LogisticRegression: the same folds, the same grid of four L2 values, its default solver. Both take every set that is in
+the data folder, one set after the other and by turns; nothing is kept between sets. About a quarter of an hour.
+"""
+
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from sentloom import Encoder
+from sentloom.errors import MissingPart
+from sentloom.evaluation.bench import score_tasks
+from sentloom.evaluation.origin import Origin
+from sentloom.evaluation.suites import SUITES
+
+GRID = (1e-5, 1e-4, 1e-3, 1e-2)
+FOLDS, SEED = 10, 1111
+
+
+def solve(features, labels, l2):
+    from sklearn.linear_model import LogisticRegression
+
+    # SentEval's objective: the mean loss of a softmax of two outputs, all weights decayed
+    return LogisticRegression(C=2 / (len(labels) * l2), fit_intercept=False, max_iter=500).fit(features, labels)
+
+
+def folds(features, labels):
+    from sklearn.model_selection import StratifiedKFold
+
+    return StratifiedKFold(FOLDS, shuffle=True, random_state=SEED).split(features, labels)
+
+
+def best_l2(features, labels):
+    scores = np.zeros(len(GRID))
+    for train, test in folds(features, labels):
+        scores += [solve(features[train], labels[train], l2).score(features[test], labels[test]) for l2 in GRID]
+    return GRID[int(np.argmax(scores))]
+
+
+def plain(model, name, rows):
+    """A set's score: rows are its parts, each with texts, or two sentences, and gold."""
+    from scipy.stats import spearmanr
+
+    if "score" in rows[0]:
+        left, right = (model.encode(rows[0][side], batch_size=32) for side in ("sentence1", "sentence2"))
+        return 100 * spearmanr((left * right).sum(1), rows[0]["score"]).statistic
+    features, labels = zip(*[(with_ones(encoded(model, part)), np.array(part["label"])) for part in rows], strict=True)
+    if len(rows) == 1:
+        right = 0
+        for train, test in folds(features[0], labels[0]):
+            x, y = features[0][train], labels[0][train]
+            right += solve(x, y, best_l2(x, y)).score(features[0][test], labels[0][test]) * len(test)
+        return 100 * right / len(labels[0])
+    if len(rows) == 3:
+        tried = [solve(features[0], labels[0], l2) for l2 in GRID]
+        return 100 * max(tried, key=lambda one: one.score(features[1], labels[1])).score(features[2], labels[2])
+    return 100 * solve(features[0], labels[0], best_l2(features[0], labels[0])).score(features[1], labels[1])
+
+
+def encoded(model, part):
+    if "text" in part:
+        return model.encode(part["text"], batch_size=32)
+    u, v = (model.encode(part[side], batch_size=32) for side in ("sentence1", "sentence2"))
+    return np.hstack([np.abs(u - v), u * v])
+
+
+def with_ones(features):
+    return np.hstack([features, np.ones((len(features), 1), np.float32)])
+
+
+def read_tsv(path):
+    head, *lines = path.read_text("utf-8").splitlines()
+    columns = dict(zip(head.split("\t"), zip(*(line.split("\t") for line in lines), strict=True), strict=True))
+    return {
+        name: [float(cell) for cell in cells] if name == "score" else list(cells) for name, cells in columns.items()
+    }
+
+
+def parts_of(folder, name):
+    files = {
+        **{f"STS{year}": [f"sts/STS{year}"] for year in range(12, 17)},
+        "STS-B": ["sts/STSB.test"],
+        "SICK-R": ["sts/SICKR.test"],
+        **{name: [f"senteval/{name}"] for name in ("MR", "CR", "SUBJ", "MPQA")},
+        "SST-2": ["senteval/SST2.train", "senteval/SST2.dev", "senteval/SST2.test"],
+        **{name: [f"senteval/{name}.train", f"senteval/{name}.test"] for name in ("TREC", "MRPC")},
+    }
+    return [read_tsv(folder / f"{file}.tsv") for file in files[name]]
+
+
+def main():
+    from sentence_transformers import SentenceTransformer
+
+    from sentloom.encoder.locate import locate
+
+    folder = Path(sys.argv[1])
+    chosen = sys.argv[3].split(",") if len(sys.argv) > 3 else [*SUITES["sts"].sets, *SUITES["transfer"].sets]
+    encoder, model = Encoder.load("embedded"), SentenceTransformer(str(locate("embedded", None)), device="cpu")
+    ours, theirs = 0.0, 0.0
+    for name in chosen:
+        suite = SUITES["sts" if name in SUITES["sts"].sets else "transfer"]
+        try:
+            start = time.perf_counter()
+            task = suite.load(name, Origin(folder))
+        except MissingPart:
+            print(f"{name}: missing")
+            continue
+        (scores,) = score_tasks(encoder, [task])
+        middle = time.perf_counter()
+        score = plain(model, name, parts_of(folder, name))
+        end = time.perf_counter()
+        ours, theirs = ours + middle - start, theirs + end - middle
+        print(
+            f"{name}: ours {middle - start:.1f} s ({scores[task.main].value:.2f}), plain {end - middle:.1f} s "
+            f"({score:.2f}), {(end - middle) / (middle - start):.1f}x",
+            flush=True,
+        )
+    print(f"all: ours {ours:.0f} s, plain {theirs:.0f} s, {theirs / ours:.2f}x")
+
+
+if __name__ == "__main__":
+    main()

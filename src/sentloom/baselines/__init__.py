@@ -1,0 +1,59 @@
+"""Encoders without training of ours, to be scored beside those with: word vectors, TF-IDF, whitening, SBERT-WK."""
+
+import re
+
+from sentloom.baselines.baseline import Baseline
+from sentloom.baselines.tf_idf import FittedTfIdf, TfIdf
+from sentloom.baselines.whitening import Whitened, WhitenedEncoder, whiten
+from sentloom.baselines.wk_pooling import WkEncoder, wk_pooling
+from sentloom.baselines.word_vectors import WordVectors
+from sentloom.data.opening import open_data
+from sentloom.encoder import Encoder
+from sentloom.errors import InputError
+
+__all__ = [
+    "Baseline",
+    "FittedTfIdf",
+    "TfIdf",
+    "Whitened",
+    "WhitenedEncoder",
+    "WkEncoder",
+    "WordVectors",
+    "open_baseline",
+    "whiten",
+    "wk_pooling",
+]
+
+FORMS = "tf-idf, words:FILE, whitening:MODEL, whitening:MODEL:TEXTS, whitening-256:MODEL, wk:MODEL"
+NAME = re.compile(r"(?P<kind>tf-idf|words|wk|whitening)(-(?P<dimension>\d+))?(:(?P<rest>.*))?", re.DOTALL)
+
+
+def open_baseline(name: str, *, pooling: str | None = None) -> Baseline | None:
+    """A baseline by name (see FORMS), or None where the name is not one's. `pooling` overrides the model's own."""
+    form = NAME.fullmatch(name)
+    if form is None or (form["rest"] is None and form["kind"] != "tf-idf"):
+        return None
+    kind, dimension, rest = form["kind"], form["dimension"], form["rest"]
+    if (
+        (kind == "tf-idf") != (rest is None)
+        or rest == ""
+        or (dimension and (kind != "whitening" or not int(dimension)))
+    ):
+        raise InputError("baseline", repr(name), f"one of {FORMS}", "correct the name")
+    if kind == "tf-idf":
+        return TfIdf()
+    if kind == "words":
+        return WordVectors.load(rest)
+    if kind == "wk":
+        return wk_pooling(Encoder.load(rest, pooling=pooling), name=name)
+    return _whitening(name, rest, int(dimension) if dimension else None, pooling)
+
+
+def _whitening(name: str, rest: str, dimension: int | None, pooling: str | None) -> Baseline:
+    """On target text, or on the sentences of a data set."""
+    model, _, texts = rest.partition(":")
+    base = Encoder.load(model, pooling=pooling)
+    if not texts:
+        return Whitened(base, dimension, name=name)
+    sentences = [text for _, _, text in open_data(texts).sentences()]
+    return whiten(base, sentences, dimension, name=name, show_progress=True)

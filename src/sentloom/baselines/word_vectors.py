@@ -1,0 +1,176 @@
+"""The mean of static word vectors: files of GloVe, word2vec or fastText in their text form."""
+
+import gzip
+import hashlib
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+
+from sentloom.baselines.baseline import of_distinct, refuse_to_save
+from sentloom.encoder.encoder import Vectors
+from sentloom.encoder.prompts import Role
+from sentloom.errors import DataError, InputError, Problem
+from sentloom.progress import progress
+
+HEADER = re.compile(rb"(\d+) (\d+)\s*")  # word2vec's first line: how many words, how many numbers each
+WORD_OR_MARK = re.compile(r"\w+|[^\w\s]")
+FIRST_ROOM = 1 << 16  # words; doubled whenever it is full
+LINES_A_STEP = 4096  # of the progress bar
+
+
+class WordVectors:
+    """Words and their vectors. A word that is not known is looked up in lower case, then skipped."""
+
+    def __init__(
+        self, rows: Mapping[str, int], vectors: Vectors, *, as_tokens: bool = False, name: str = "words"
+    ) -> None:
+        """`as_tokens`: texts are tokens already, with spaces between them; else marks are cut from words."""
+        self.rows, self.vectors, self.as_tokens, self.name = rows, vectors, as_tokens, name
+
+    @classmethod
+    def load(
+        cls, path: str | Path, *, vocabulary: Iterable[str] | None = None, as_tokens: bool = False
+    ) -> "WordVectors":
+        """Read a text file (also .gz), with or without a header; of `vocabulary`, texts, only the words are kept."""
+        wanted = None
+        if vocabulary is not None:
+            words = {word for text in vocabulary for word in split(text, as_tokens)}
+            wanted = words | {word.lower() for word in words}
+        rows, vectors = _read(Path(path), wanted)
+        return cls(rows, vectors, as_tokens=as_tokens, name=f"words:{path}")
+
+    @property
+    def dimension(self) -> int:
+        """The width of a vector."""
+        return int(self.vectors.shape[1])
+
+    def fingerprint(self) -> str:
+        """A hash of words, vectors and the way texts are split."""
+        words = "\n".join(sorted(self.rows, key=self.rows.__getitem__))
+        digest = hashlib.sha256(f"{self.as_tokens} {self.vectors.shape} {words}".encode())
+        digest.update(np.ascontiguousarray(self.vectors).data)
+        return digest.hexdigest()
+
+    def encode(self, texts: Sequence[str], *, role: Role = "symmetric", show_progress: bool = False) -> Vectors:
+        """The mean vector (n, dimension) of each text's known words, zeros where it has none. Roles are all one."""
+
+        def means(some: list[str]) -> Vectors:
+            out = np.zeros((len(some), self.dimension), np.float32)
+            with progress("averaging", len(some), "texts", show_progress) as advance:
+                for place, text in enumerate(some):
+                    if known := self._known(text):
+                        out[place] = self.vectors[known].mean(axis=0)
+                    advance(1)
+            return out
+
+        return of_distinct(texts, means)
+
+    def save(self, folder: str | Path) -> None:
+        """Refused: sentence-transformers has an unknown word where we skip it."""
+        refuse_to_save(self.name, folder, "whose vectors are in their own file")
+
+    def _known(self, text: str) -> list[int]:
+        found = (self.rows.get(word, self.rows.get(word.lower())) for word in split(text, self.as_tokens))
+        return [row for row in found if row is not None]
+
+
+def split(text: str, as_tokens: bool = False) -> list[str]:
+    """The words and marks of a text, or its tokens where spaces are between them already."""
+    return text.split() if as_tokens else WORD_OR_MARK.findall(text)
+
+
+class _Table:
+    """Vectors that grow in place: no second array stands beside them. Of a word that comes twice, the first counts."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, int] = {}
+        self.vectors: Vectors = np.empty((0, 0), np.float32)
+
+    def add(self, word: str, vector: Vectors) -> None:
+        if word in self.rows:
+            return
+        if len(self.rows) == len(self.vectors):
+            self.vectors.resize((max(FIRST_ROOM, 2 * len(self.rows)), len(vector)), refcheck=False)
+        self.vectors[len(self.rows)] = vector
+        self.rows[word] = len(self.rows)
+
+    def fitting(self, width: int) -> Vectors:
+        self.vectors.resize((len(self.rows), width), refcheck=False)
+        return self.vectors
+
+
+def _read(path: Path, wanted: set[str] | None) -> tuple[dict[str, int], Vectors]:
+    """Each word's row, and the vectors."""
+    table, width, promised, count, number = _Table(), 0, 0, 0, 0
+    for number, line in _lines(path):
+        if number == 1 and (header := HEADER.fullmatch(line)):
+            promised, width = map(int, header.groups())
+            continue
+        width = width or len(line.split()) - 1
+        word, fields = _cut(path, number, line, width)
+        count += 1
+        if wanted is None or word in wanted:
+            table.add(word, _numbers(path, number, fields))
+    if not count or count < promised:
+        _refuse(path, number, f"an end after {count} words", f"{promised or 'some'} words")
+    return table.rows, table.fitting(width)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """The lines that are not blank, by number, with a bar over the bytes read from disk."""
+    number = done = 0
+    try:
+        with path.open("rb") as raw, progress(f"reading {path.name}", path.stat().st_size, "bytes") as advance:
+            for number, line in enumerate(gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else raw, 1):
+                if number % LINES_A_STEP == 0:
+                    advance(raw.tell() - done)
+                    done = raw.tell()
+                if line := line.rstrip():
+                    yield number, line
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        _refuse(path, number + 1, f"damage ({error})", "a sound .gz file")
+    except OSError as error:
+        found = f"no file that can be read ({error.strerror})"
+        raise InputError(str(path), found, "word vectors as text", "check the path") from None
+
+
+def _cut(path: Path, number: int, line: bytes, width: int) -> tuple[str, list[bytes]]:
+    """A word, which may have spaces in it, and so many numbers."""
+    wanted = f"a word and {width} numbers" if width > 0 else "a word and numbers"
+    word, *fields = line.rsplit(None, max(width, 0))
+    if width < 1 or len(fields) != width:
+        _refuse(path, number, f"{len(line.split())} fields", wanted)
+    if len(pieces := word.split()) > 1 and _is_number(pieces[-1]):
+        _refuse(path, number, f"more than {width} numbers", wanted)
+    try:
+        return word.decode(), fields
+    except UnicodeDecodeError as error:
+        _refuse(path, number, f"a word that is not UTF-8 ({error.reason})", wanted)
+
+
+def _numbers(path: Path, number: int, fields: list[bytes]) -> Vectors:
+    try:
+        with np.errstate(over="ignore"):
+            vector: Vectors = np.array(list(map(float, fields)), np.float32)
+    except ValueError as error:
+        _refuse(path, number, str(error), "numbers behind the word")
+    if not np.isfinite(vector).all():
+        _refuse(path, number, "NaN or infinity", "finite numbers")
+    return vector
+
+
+def _is_number(field: bytes) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
+
+
+def _refuse(path: Path, number: int, found: str, wanted: str) -> NoReturn:
+    next_step = "fetch the file anew, or take the line out"
+    raise DataError([Problem(str(path), f"line {number}", found, wanted)], 1, next_step) from None

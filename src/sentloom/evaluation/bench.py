@@ -1,0 +1,91 @@
+"""A model on many tasks: each distinct sentence is encoded once over all of them, and what is scored is kept."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from sentloom.encoder.prompts import Role
+from sentloom.evaluation.kept_scores import keep, kept, place_of
+from sentloom.evaluation.task import Lookup, Scores, Task
+from sentloom.evaluation.vector_cache import VectorCache
+from sentloom.evaluation.vectors import Vectors, encode_checked
+from sentloom.progress import progress
+
+
+class Model(Protocol):
+    """What can be scored: an Encoder, or a baseline. One with `fit(texts)` is fitted on the sentences of each task."""
+
+    def encode(self, texts: Sequence[str], *, role: Role = ..., show_progress: bool = ...) -> Vectors:
+        """One vector a text."""
+
+    def fingerprint(self) -> str:
+        """A hash of all that a vector depends on."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What is kept on disk between runs."""
+
+    vectors: VectorCache
+    scores: Path
+
+
+def score_tasks(
+    model: Model, tasks: Sequence[Task], memory: Memory | None = None, *, show_progress: bool = False
+) -> list[Scores]:
+    """The scores of each task, in order. With a memory each is kept as soon as it is there."""
+    fingerprint = model.fingerprint() if memory else ""
+    places = [place_of(memory.scores, fingerprint, task) if memory else None for task in tasks]
+    known = [kept(place) if place else None for place in places]
+    lookup = _Lookup(model, fingerprint)
+    lookup.prepare([task for task, scores in zip(tasks, known, strict=True) if scores is None], memory, show_progress)
+    found = []
+    with progress("scoring", len(tasks), "sets", show_progress) as advance:
+        for task, place, scores in zip(tasks, places, known, strict=True):
+            advance(0, task.name)
+            if scores is None:
+                scores = task.score(lookup.of(task))
+                if place:
+                    keep(place, scores)
+            found.append(scores)
+            advance(1, task.name)
+    return found
+
+
+class _Lookup:
+    """The vectors of all sentences that some tasks need."""
+
+    def __init__(self, model: Model, fingerprint: str) -> None:
+        self.model, self.fingerprint = model, fingerprint
+        self.fit: Callable[[Sequence[str]], Model] | None = getattr(model, "fit", None)
+        self.rows: dict[Role, dict[str, int]] = {}
+        self.vectors: dict[Role, Vectors] = {}
+
+    def of(self, task: Task) -> Lookup:
+        """Where a task finds its vectors. What is fitted on target text is fitted on the task's own."""
+        if self.fit is None:
+            return lambda texts, role="symmetric": self.vectors[role][[self.rows[role][text] for text in texts]]
+        fitted = self.fit(distinct(task.texts))
+        return lambda texts, role="symmetric": encode_checked(lambda some: fitted.encode(some, role=role), texts)
+
+    def prepare(self, tasks: Sequence[Task], memory: Memory | None, show_progress: bool) -> None:
+        """Encode what these tasks need, each distinct sentence once a role."""
+        for role in dict.fromkeys(role for task in tasks for role in task.texts) if self.fit is None else ():
+            texts = list(dict.fromkeys(text for task in tasks for text in task.texts.get(role, ())))
+            self.rows[role] = {text: row for row, text in enumerate(texts)}
+            self.vectors[role] = self._vectors(texts, role, memory, show_progress)
+
+    def _vectors(self, texts: Sequence[str], role: Role, memory: Memory | None, show_progress: bool) -> Vectors:
+        def encode(some: Sequence[str]) -> Vectors:
+            return encode_checked(lambda part: self.model.encode(part, role=role, show_progress=own_bar), some)
+
+        own_bar = show_progress and memory is None  # the memory has one for all of its blocks
+        if memory is None:
+            return encode(texts)
+        return memory.vectors.vectors(f"{self.fingerprint}-{role}", texts, encode, show_progress=show_progress)
+
+
+def distinct(texts: Mapping[Role, Sequence[str]]) -> list[str]:
+    """The distinct sentences of a task, over all roles."""
+    return list(dict.fromkeys(text for some in texts.values() for text in some))

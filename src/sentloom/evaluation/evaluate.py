@@ -1,0 +1,131 @@
+"""Models on suites, side by side: the whole of `sentloom evaluate`, and its Python form."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from sentloom.baselines import open_baseline
+from sentloom.encoder import Encoder
+from sentloom.errors import InputError
+from sentloom.evaluation.bench import Memory, Model, score_tasks
+from sentloom.evaluation.origin import Origin
+from sentloom.evaluation.results import Member, SuiteResult, suite_result
+from sentloom.evaluation.suites import LoadedSuite, load_suites
+from sentloom.evaluation.task import Task
+from sentloom.evaluation.vector_cache import VectorCache, default_folder
+
+AGGREGATIONS = ("all", "mean", "wmean")
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What `evaluate` found: the facts of each model, and the table of each suite."""
+
+    models: Mapping[str, Mapping[str, Any]]
+    suites: tuple[SuiteResult, ...]
+
+
+def evaluate(
+    models: str | Sequence[str] | Mapping[str, Sequence[str | Model]],
+    suites: Sequence[str] = ("sts",),
+    *,
+    data: str | Path | None = None,
+    pooling: str | None = None,
+    aggregation: str = "all",
+    fast: bool = False,
+    hidden: int = 0,
+    checked: bool = True,
+    memory: Memory | None = None,
+    tell: Callable[[str], None] = lambda line: None,
+    show_progress: bool = False,
+) -> Evaluation:
+    """Score models on suites (see `suites.py` for their names) from a data folder, or from the hub without one.
+
+    `models` are names, or labels with the names or encoders of several seeds each. With `memory` (see `open_memory`)
+    vectors and scores are kept: a run that died goes on.
+    """
+    if aggregation not in AGGREGATIONS:
+        raise InputError("aggregation", repr(aggregation), f"one of {', '.join(AGGREGATIONS)}", "correct it")
+    probe = {"preset": "fast" if fast else "paper", "hidden": hidden}
+    loaded = load_suites(suites, Origin(Path(data) if data else None, checked, probe))
+    members: dict[str, list[list[Member]]] = {}  # label -> seed -> suite -> the scores of each task
+    facts: dict[str, dict[str, Any]] = {}
+    for label, seeds in _labelled(models).items():
+        opened = [open_model(one, pooling) if isinstance(one, str) else one for one in seeds]
+        members[label] = [_score(model, loaded, memory, tell, show_progress) for model in opened]
+        facts[label] = {"models": [_facts(given, model) for given, model in zip(seeds, opened, strict=True)]}
+    results = []
+    for place, one in enumerate(loaded):
+        chosen = {label: [suites[place] for suites in some] for label, some in members.items()}
+        results.append(suite_result(*_aggregated(one, chosen, aggregation)))
+    return Evaluation(facts, tuple(results))
+
+
+def open_memory(folder: Path | None = None, limit: int = 2_000_000_000) -> Memory:
+    """Where vectors (up to so many bytes) and scores are kept: a folder, by default the user's cache."""
+    place = folder or default_folder().parent
+    return Memory(VectorCache(place / "vectors", limit), place / "scores")
+
+
+def open_model(name: str, pooling: str | None = None) -> Model:
+    """An encoder or a baseline by name."""
+    return open_baseline(name, pooling=pooling) or Encoder.load(name, pooling=pooling)
+
+
+def parse_models(given: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """The command's `[LABEL=]MODEL[,MODEL...]`: what stands behind a label, or between commas, are seeds of one."""
+    found: dict[str, tuple[str, ...]] = {}
+    for one in given:
+        label, equals, names = one.partition("=")
+        label, names = (label, names) if equals else (one, one)
+        if label in found or not all(names.split(",")):
+            raise InputError("models", repr(one), "LABEL=MODEL,MODEL..., each label once", "correct it")
+        found[label] = tuple(names.split(","))
+    return found
+
+
+def _labelled(models: str | Sequence[str] | Mapping[str, Sequence[str | Model]]) -> Mapping[str, Sequence[str | Model]]:
+    if isinstance(models, Mapping):
+        return models
+    return {name: (name,) for name in ([models] if isinstance(models, str) else models)}
+
+
+def _facts(given: str | Model, model: Model) -> dict[str, Any]:
+    """What a reader must know to score the same model again."""
+    facts = {"model": given if isinstance(given, str) else type(model).__name__, "sha256": model.fingerprint()}
+    return {**facts, "pooling": str(model.pooling)} if isinstance(model, Encoder) else facts
+
+
+def _score(
+    model: Model,
+    loaded: Sequence[LoadedSuite],
+    memory: Memory | None,
+    tell: Callable[[str], None],
+    show_progress: bool,
+) -> list[Member]:
+    """The scores of each suite: all their tasks in one call, so that a sentence in several is encoded once."""
+    tasks = [task for one in loaded for task in one.tasks]
+    found = iter(score_tasks(model, tasks, memory, show_progress=show_progress))
+    if memory and memory.vectors.note:
+        tell(memory.vectors.note)
+    return [[next(found) for _ in one.tasks] for one in loaded]
+
+
+def _aggregated(
+    loaded: LoadedSuite, models: Mapping[str, Sequence[Member]], aggregation: str
+) -> tuple[LoadedSuite, Mapping[str, Sequence[Member]]]:
+    """With another main score; a set of the suite whose sub-sets are not known drops out."""
+    if aggregation == "all" or loaded.name != "sts":
+        return loaded, models
+    some = next(iter(models.values()))[0]
+    wanted = f"spearman-{aggregation}"
+    known = [place for place, scores in enumerate(some) if wanted in scores]
+    tasks = tuple(replace(loaded.tasks[place], main=wanted) for place in known)
+    unknown = {task.name: "its sub-sets are not known" for task in _others(loaded.tasks, known)}
+    chosen = {label: [[member[place] for place in known] for member in seeds] for label, seeds in models.items()}
+    return replace(loaded, tasks=tasks, missing={**loaded.missing, **unknown}), chosen
+
+
+def _others(tasks: Sequence[Task], known: Sequence[int]) -> list[Task]:
+    return [task for place, task in enumerate(tasks) if place not in known]

@@ -1,0 +1,173 @@
+"""How vectors lie in their space: alignment and uniformity in three readings, isotropy, effective rank.
+
+All of it is about unit vectors, in float64, block by block: memory does not grow with the square of the vectors.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import chain
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from sentloom.errors import InputError
+from sentloom.evaluation.metrics import Numbers
+from sentloom.evaluation.vectors import Encode, encode_distinct
+
+BLOCK = 1024  # vectors of a block
+POSITIVE = 4.0  # pairs with a greater score are positives, as in Sentence-T5 and GenSE
+
+
+class Variant(StrEnum):
+    """Which reading of alignment and uniformity.
+
+    `reference` is that of Wang and Isola: squared distances, no vector paired with itself. `sentence-t5` is what that
+    paper's code computes: vectors are also paired with themselves. `printed` is what Sentence-T5 and GenSE print:
+    distances are not squared, and alignment has a minus sign.
+    """
+
+    REFERENCE = "reference"
+    SENTENCE_T5 = "sentence-t5"
+    PRINTED = "printed"
+
+
+@dataclass(frozen=True)
+class ScoredPairs:
+    """Pairs of sentences with people's scores, from 0 to 5."""
+
+    left: Sequence[str]
+    right: Sequence[str]
+    gold: Numbers  # (n,)
+
+
+class Columns(Protocol):
+    """Rows of scored pairs, as readers give them."""
+
+    def __getitem__(self, column: str, /) -> Sequence[Any]:
+        """A column by its name."""
+
+
+def scored_pairs(rows: Columns) -> ScoredPairs:
+    """Pairs from the columns sentence1, sentence2 and score."""
+    return ScoredPairs(rows["sentence1"], rows["sentence2"], np.asarray(rows["score"], np.float64))
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """What was measured, and on how many positive pairs and sentences."""
+
+    alignment: float
+    uniformity: float
+    isotropy: float
+    mean_cosine: float
+    effective_rank: float
+    dimension: int
+    positives: int
+    sentences: int
+    variant: Variant
+
+
+def geometry(
+    encode: Encode, pairs: ScoredPairs, variant: Variant = Variant.REFERENCE, *, distinct: bool = True
+) -> Geometry:
+    """Alignment over pairs that score above 4, the rest over the distinct sentences, or over all of them."""
+    positive = np.flatnonzero(pairs.gold > POSITIVE)
+    if not len(positive):
+        found = f"none of {len(pairs.gold):,} pairs with a score above {POSITIVE:g}"
+        raise InputError("pairs", found, "positives, on a scale from 0 to 5", "scale the scores, or take another file")
+    sentences = list(chain(pairs.left, pairs.right))
+    of = encode_distinct(encode, sentences)
+    left, right = (np.stack([of[side[row]] for row in positive.tolist()]) for side in (pairs.left, pairs.right))
+    vectors = np.stack([of[text] for text in (of if distinct else sentences)])
+    return Geometry(
+        alignment(left, right, variant),
+        uniformity(vectors, variant),
+        isotropy(vectors),
+        mean_cosine(vectors),
+        effective_rank(vectors),
+        vectors.shape[1],
+        len(positive),
+        len(vectors),
+        variant,
+    )
+
+
+def alignment(
+    left: npt.NDArray[np.floating], right: npt.NDArray[np.floating], variant: Variant = Variant.REFERENCE
+) -> float:
+    """The mean squared distance of the two sides of positive pairs; as printed, minus the mean distance."""
+    squares = np.concatenate(
+        [((a - b) ** 2).sum(axis=1) for a, b in zip(_unit_blocks(left), _unit_blocks(right), strict=True)]
+    )
+    return float(-np.sqrt(squares).mean() if variant == Variant.PRINTED else squares.mean())
+
+
+def uniformity(vectors: npt.NDArray[np.floating], variant: Variant = Variant.REFERENCE) -> float:
+    """The logarithm of the mean of exp(-2 d²) over all pairs of vectors; as printed, of exp(-2 d)."""
+    n = len(vectors)
+    if n < 2:
+        raise InputError("uniformity", f"{n} vectors", "2 or more", "take more sentences")
+    total = sum(_potential(a, b, same, variant) for a, b, same in _block_pairs(vectors))
+    if variant == Variant.SENTENCE_T5:  # each pair counts in both orders, and each vector with itself at distance 0
+        return float(np.log((2 * total + n) / n**2))
+    return float(np.log(total / (n * (n - 1) / 2)))
+
+
+def isotropy(vectors: npt.NDArray[np.floating]) -> float:
+    """The least over the greatest of Z(c) = sum of exp(c·v), c over the eigenvectors of VᵀV in both directions.
+
+    Mu and Viswanath's measure, on unit vectors: 1 when no direction is special. An eigenvector has no sign of its own,
+    so both are taken.
+    """
+    _, directions = np.linalg.eigh(_gram(vectors))
+    both = np.concatenate([directions, -directions], axis=1)  # (d, 2d)
+    sums = sum(np.exp(block @ both).sum(axis=0) for block in _unit_blocks(vectors))
+    return float(np.min(sums) / np.max(sums))
+
+
+def mean_cosine(vectors: npt.NDArray[np.floating]) -> float:
+    """The mean cosine of two different vectors: exact, since the square of their sum holds every pair."""
+    total = sum((block.sum(axis=0) for block in _unit_blocks(vectors)), np.zeros(vectors.shape[1]))
+    own = sum(float((block**2).sum()) for block in _unit_blocks(vectors))
+    n = len(vectors)
+    return float((total @ total - own) / (n * (n - 1)))
+
+
+def effective_rank(vectors: npt.NDArray[np.floating]) -> float:
+    """The exponential of the entropy of the singular values, as shares of their sum: Roy and Vetterli, not centred."""
+    squares = np.linalg.eigvalsh(_gram(vectors))
+    real = squares[squares > squares[-1] * len(squares) * np.finfo(np.float64).eps]  # the rest is rounding
+    shares = np.sqrt(real) / np.sqrt(real).sum()
+    return float(np.exp(-(shares * np.log(shares)).sum()))
+
+
+def _gram(vectors: npt.NDArray[np.floating]) -> Numbers:
+    """VᵀV of the unit vectors, (d, d)."""
+    d = vectors.shape[1]
+    return sum((block.T @ block for block in _unit_blocks(vectors)), np.zeros((d, d)))
+
+
+def _unit_blocks(vectors: npt.NDArray[np.floating]) -> Iterator[Numbers]:
+    """Rows of length one, some at a time; a row of zeros stays as it is."""
+    for start in range(0, len(vectors), BLOCK):
+        block = vectors[start : start + BLOCK].astype(np.float64)
+        length = np.linalg.norm(block, axis=1, keepdims=True)
+        yield block / np.where(length > 0, length, 1.0)
+
+
+def _block_pairs(vectors: npt.NDArray[np.floating]) -> Iterator[tuple[Numbers, Numbers, bool]]:
+    """Each block with itself and with each later one."""
+    for place, block in enumerate(_unit_blocks(vectors)):
+        yield block, block, True
+        for later in _unit_blocks(vectors[(place + 1) * BLOCK :]):
+            yield block, later, False
+
+
+def _potential(a: Numbers, b: Numbers, same: bool, variant: Variant) -> float:
+    """The sum of exp(-2 d²) over the pairs of two blocks, or over i < j of one."""
+    squares = ((a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1) - 2 * a @ b.T).clip(min=0)
+    if same:
+        squares = squares[np.triu_indices(len(a), 1)]
+    return float(np.exp(-2 * (np.sqrt(squares) if variant == Variant.PRINTED else squares)).sum())

@@ -1,0 +1,88 @@
+"""Which layer and which pooling serve best: Spearman's correlation of every one, from one pass over the sentences."""
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from sentloom.encoder.encoder import TOKENS_A_PACK, TOKENS_A_PACK_ELSEWHERE, Encoder
+from sentloom.encoder.packing import pack, plan
+from sentloom.encoder.pooling import POOLERS, pool
+from sentloom.encoder.workers import pack_workers
+from sentloom.evaluation.geometry import ScoredPairs
+from sentloom.evaluation.metrics import Numbers, cosine_of_pairs, spearman
+from sentloom.progress import progress
+
+Rows = NDArray[np.int64]
+Vectors = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Spearman's correlations, times 100. Layer 0 is the embedding output; heads are left out."""
+
+    layers: tuple[int, ...]
+    poolings: tuple[str, ...]
+    spearman: Numbers  # (layers, poolings)
+
+    @property
+    def best(self) -> tuple[int, str, float]:
+        """The layer, the pooling and the score of the greatest one."""
+        layer, pooling = np.unravel_index(self.spearman.argmax(), self.spearman.shape)
+        return self.layers[layer], self.poolings[pooling], float(self.spearman[layer, pooling])
+
+
+def sweep(encoder: Encoder, pairs: ScoredPairs, poolings: Sequence[str] = tuple(POOLERS)) -> Sweep:
+    """Score every layer under every pooling; of an encoder-decoder model such as T5, the encoder's layers.
+
+    Each distinct sentence runs once. Its vectors, one a layer and pooling, wait in a scratch file and not in memory.
+    """
+    texts = list(dict.fromkeys(chain(pairs.left, pairs.right)))
+    place = {text: number for number, text in enumerate(texts)}
+    left, right = (np.array([place[text] for text in side]) for side in (pairs.left, pairs.right))
+    layers = tuple(range(encoder.backbone.num_layers + 1))
+    shape = (len(layers), len(poolings), len(texts), encoder.backbone.width)
+    with tempfile.TemporaryFile() as file:
+        vectors = np.memmap(file, np.float32, "w+", shape=shape)
+        for rows, pooled in _run(encoder, encoder.tokenize(texts), layers, poolings):
+            vectors[:, :, rows] = pooled
+        scores = [[_score(vectors[layer, how], left, right, pairs.gold) for how in range(shape[1])] for layer in layers]
+    return Sweep(layers, tuple(poolings), np.array(scores))
+
+
+def _score(vectors: Vectors, left: Rows, right: Rows, gold: Numbers) -> float:
+    return 100 * spearman(cosine_of_pairs(vectors[left], vectors[right]), gold)
+
+
+def _run(
+    encoder: Encoder, ids: Sequence[Sequence[int]], layers: Sequence[int], poolings: Sequence[str]
+) -> Iterator[tuple[Rows, Vectors]]:
+    """Pack by pack: which sentences, and their vectors (layers, poolings, n, d)."""
+    budget = TOKENS_A_PACK if encoder.device.type == "cpu" else TOKENS_A_PACK_ELSEWHERE
+    packs = plan(np.array([len(sentence) for sentence in ids]), budget, encoder.backbone.shortest)
+    was_training = encoder.training
+    encoder.eval()
+    try:
+        with progress("layers", len(ids), "sentences") as advance, pack_workers(encoder.device) as executor:
+            for rows, pooled in executor.map(_pooler(encoder, ids, layers, poolings), packs):
+                yield rows, pooled
+                advance(len(rows))
+    finally:
+        encoder.train(was_training)
+
+
+def _pooler(
+    encoder: Encoder, ids: Sequence[Sequence[int]], layers: Sequence[int], poolings: Sequence[str]
+) -> Callable[[Rows], tuple[Rows, Vectors]]:
+    def run(rows: Rows) -> tuple[Rows, Vectors]:
+        with torch.inference_mode():
+            one = pack(ids, rows, encoder.device)
+            states = encoder.backbone.states(one, layers)
+            pooled = [torch.stack([pool(how, layer, one.runs) for how in poolings]) for layer in states]
+            return rows, torch.stack(pooled).float().cpu().numpy()
+
+    return run

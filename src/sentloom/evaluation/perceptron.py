@@ -1,0 +1,194 @@
+"""SentEval's classifier with a hidden layer, many models at once: each step is a batch of small matrix products.
+
+Linear, sigmoid, linear; Adam or RMSprop on batches of its own rows, in SentEval's own random order and from its own
+initial weights (seed 1111); after every few epochs the accuracy on held-out rows is taken, and the best weights stay.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from sentloom.progress import progress
+
+SEED = 1111
+LAST_EPOCH = 200
+HELD_OUT = 0.05  # of the training rows, where a model is given none to stop on
+TOGETHER = 50_000_000  # weights that train at once; they are kept five times
+
+Rows = npt.NDArray[np.int64]
+Weights = list[Tensor]  # (models, f, hidden), (models, 1, hidden), (models, hidden, classes), (models, 1, classes)
+
+
+@dataclass(frozen=True)
+class Training:
+    """How a model is trained. Tenacity: how often the accuracy may fail to rise, all in all, before the last time."""
+
+    optimizer: str
+    batch: int
+    epochs: int  # from one look at the accuracy to the next
+    tenacity: int
+
+
+@dataclass
+class _Job:
+    """One model: rows to train on, rows to stop on, and its own random numbers."""
+
+    place: tuple[int, int]
+    train: Rows
+    held: Rows
+    l2: float
+    random: np.random.RandomState
+
+    @classmethod
+    def of(cls, place: tuple[int, int], train: Rows, held: Rows | None, l2: float) -> "_Job":
+        random = np.random.RandomState(SEED)
+        if held is None:
+            order = random.permutation(len(train))
+            size = max(1, int(HELD_OUT * len(train)))
+            train, held = train[order[size:]], train[order[:size]]
+        return cls(place, train, held, l2, random)
+
+
+def predict(
+    features: Tensor,
+    classes: Tensor,
+    splits: Sequence[tuple[Rows, Rows | None]],
+    penalties: Sequence[float],
+    hidden: int,
+    training: Training,
+) -> Rows:
+    """The class (penalties, splits, n) that each model says of every row.
+
+    A split has the rows to train on and those to stop on, which are taken from the former where it has none.
+    """
+    jobs = [
+        _Job.of((place, number), *split, l2)
+        for place, l2 in enumerate(penalties)
+        for number, split in enumerate(splits)
+    ]
+    answers = np.empty((len(penalties), len(splits), len(features)), np.int64)
+    targets = torch.eye(int(classes.max()) + 1)[classes]
+    start = _initial(features.shape[1], hidden, targets.shape[1])
+    with progress("training perceptrons", len(jobs), "models") as advance:
+        for group in _groups(jobs, training.batch, sum(each.numel() for each in start)):
+            weights = _train(features, targets, group, [each.repeat(len(group), 1, 1) for each in start], training)
+            for number, job in enumerate(group):
+                answers[job.place] = _logits(features, [each[number] for each in weights]).argmax(dim=1).numpy()
+            advance(len(group))
+    return answers
+
+
+def _initial(features: int, hidden: int, classes: int) -> Weights:
+    """What torch's layers begin with, from the seed, in SentEval's order; the caller's random state is left alone."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(SEED)
+        layers = [nn.Linear(features, hidden), nn.Linear(hidden, classes)]
+    return [each.detach() for layer in layers for each in (layer.weight.T[None], layer.bias[None, None])]
+
+
+def _groups(jobs: Sequence[_Job], batch: int, weights: int) -> Iterator[list[_Job]]:
+    """Models with equally many batches, so that they take the same number of steps."""
+    size = max(1, TOGETHER // weights)
+    ordered = sorted(jobs, key=lambda job: _batches(job, batch))
+    for _, same in groupby(ordered, key=lambda job: _batches(job, batch)):
+        group = list(same)
+        yield from (group[at : at + size] for at in range(0, len(group), size))
+
+
+def _batches(job: _Job, batch: int) -> int:
+    return -(-len(job.train) // batch)
+
+
+def _train(features: Tensor, targets: Tensor, jobs: list[_Job], weights: Weights, training: Training) -> Weights:
+    """The best weights of each model, by accuracy on its held-out rows."""
+    best = [each.clone() for each in weights]
+    places = torch.arange(len(jobs))
+    highest, failures = torch.full((len(jobs),), -1.0), torch.zeros(len(jobs))
+    moments = [[torch.zeros_like(each) for each in weights] for _ in range(2)]
+    steps, epoch = 0, 0
+    while jobs and epoch <= LAST_EPOCH:
+        for _ in range(training.epochs):
+            steps = _epoch(features, targets, jobs, weights, moments, steps, training)
+        epoch += training.epochs
+        accuracy = _accuracies(features, targets, jobs, weights)
+        better = accuracy > highest
+        for kept, each in zip(best, weights, strict=True):
+            kept[places[better]] = each[better]
+        going = better | (failures < training.tenacity)
+        highest, failures = torch.maximum(highest, accuracy)[going], (failures + ~better)[going]
+        places, jobs = places[going], [job for job, goes in zip(jobs, going.tolist(), strict=True) if goes]
+        weights, *moments = ([each[going] for each in part] for part in (weights, *moments))
+    return best
+
+
+def _epoch(
+    features: Tensor,
+    targets: Tensor,
+    jobs: list[_Job],
+    weights: Weights,
+    moments: list[Weights],
+    steps: int,
+    training: Training,
+) -> int:
+    """Every model once through its rows; returns the number of steps so far."""
+    rows, real = _padded([job.train[job.random.permutation(len(job.train))] for job in jobs])
+    l2 = torch.tensor([job.l2 for job in jobs])[:, None, None]
+    step = _adam if training.optimizer == "adam" else _rmsprop
+    for some, there in zip(rows.split(training.batch, dim=1), real.split(training.batch, dim=1), strict=True):
+        gradients = _gradients(features[some], targets[some], there / there.sum(dim=1, keepdim=True), weights)
+        steps += 1
+        for each, gradient, first, second in zip(weights, gradients, *moments, strict=True):
+            step(each, gradient.addcmul_(each, l2), first, second, steps)
+    return steps
+
+
+def _gradients(features: Tensor, targets: Tensor, shares: Tensor, weights: Weights) -> Weights:
+    """Of the mean cross-entropy; features and targets are (models, batch, ...), shares (models, batch)."""
+    inner, inner_bias, outer, outer_bias = weights
+    hidden = torch.baddbmm(inner_bias, features, inner).sigmoid_()
+    error = (torch.baddbmm(outer_bias, hidden, outer).softmax(dim=2) - targets) * shares[:, :, None]
+    below = (error @ outer.mT) * hidden * (1 - hidden)
+    return [features.mT @ below, below.sum(1, keepdim=True), hidden.mT @ error, error.sum(1, keepdim=True)]
+
+
+def _adam(weights: Tensor, gradient: Tensor, first: Tensor, second: Tensor, steps: int) -> None:
+    """With torch's defaults, in place."""
+    first.lerp_(gradient, 0.1)
+    second.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
+    size = second.sqrt().div_((1 - 0.999**steps) ** 0.5).add_(1e-8)
+    weights.addcdiv_(first, size, value=-0.001 / (1 - 0.9**steps))
+
+
+def _rmsprop(weights: Tensor, gradient: Tensor, first: Tensor, second: Tensor, steps: int) -> None:
+    """With torch's defaults, in place; it has one moment only."""
+    second.mul_(0.99).addcmul_(gradient, gradient, value=0.01)
+    weights.addcdiv_(gradient, second.sqrt().add_(1e-8), value=-0.01)
+
+
+def _accuracies(features: Tensor, targets: Tensor, jobs: list[_Job], weights: Weights) -> Tensor:
+    """(models,): each on the rows that it stops on."""
+    answers = [
+        _logits(features[job.held], [each[number] for each in weights]).argmax(dim=1) for number, job in enumerate(jobs)
+    ]
+    right = [(answer == targets[job.held].argmax(dim=1)).float() for answer, job in zip(answers, jobs, strict=True)]
+    return torch.stack([each.mean() for each in right])
+
+
+def _logits(features: Tensor, weights: Weights) -> Tensor:
+    """(n, classes), of one model."""
+    inner, inner_bias, outer, outer_bias = weights
+    return (features @ inner + inner_bias).sigmoid() @ outer + outer_bias
+
+
+def _padded(rows: Sequence[Rows]) -> tuple[Tensor, Tensor]:
+    """Rows of all models (models, longest), 0 where a model has no more; and which are real."""
+    table = np.zeros((len(rows), max(map(len, rows))), np.int64)
+    real = np.zeros(table.shape, np.float32)
+    for number, own in enumerate(rows):
+        table[number, : len(own)], real[number, : len(own)] = own, 1
+    return torch.from_numpy(table), torch.from_numpy(real)

@@ -1,0 +1,109 @@
+"""Scores that papers print, to stand beside one's own, with what is known to be wrong with them."""
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, model_validator
+
+Aggregation = Literal["all", "wmean", "unknown"]  # how the sub-sets of STS12 to STS16 became one score
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class PublishedRow(_Strict):
+    """A model's row in a table of a paper. A row without scores has its average alone."""
+
+    paper: str
+    table: str
+    suite: str
+    model: str  # as printed
+    setting: str  # what is printed beside the name: data, pooling
+    quoted: str  # whom the paper has the row from; "" for its own
+    metrics: Mapping[str, str]  # a set's name -> the name of its score, or "unknown"
+    aggregation: Aggregation | None
+    scores: Mapping[str, float]  # a set's name -> times 100
+    average: float | None  # as printed
+    faults: tuple[str, ...]  # wrong, or not comparable with other rows
+
+    @property
+    def source(self) -> str:
+        """Where it is printed: "GenSE, Table 2"."""
+        return f"{self.paper}, {self.table}"
+
+    @property
+    def label(self) -> str:
+        """Model and setting, which together are unique in a table."""
+        return f"{self.model} ({self.setting})" if self.setting else self.model
+
+
+class _Row(_Strict):
+    model: str
+    setting: str = ""
+    quoted: str = ""
+    aggregation: Aggregation | None = None
+    scores: tuple[float | None, ...]
+    average: float | None = None
+    faults: tuple[str, ...] = ()
+
+
+class _Table(_Strict):
+    """As it is written: faults and aggregation hold for all rows, an aggregation of a row goes before."""
+
+    table: str
+    suite: str
+    sets: tuple[str, ...]
+    metric: str | tuple[str, ...]  # one for all sets, or one each
+    aggregation: Aggregation | None = None
+    faults: tuple[str, ...] = ()
+    rows: tuple[_Row, ...]
+
+    @model_validator(mode="after")
+    def _as_many_as_sets(self) -> "_Table":
+        wrong = [row.model for row in self.rows if row.scores and len(row.scores) != len(self.sets)]
+        if wrong or not (isinstance(self.metric, str) or len(self.metric) == len(self.sets)):
+            raise ValueError(f"{self.table}: not as many scores or metrics as sets: {wrong}")
+        return self
+
+    def published(self, paper: str) -> list[PublishedRow]:
+        """Its rows, each complete in itself."""
+        metrics = [self.metric] * len(self.sets) if isinstance(self.metric, str) else self.metric
+        return [
+            PublishedRow(
+                paper=paper,
+                table=self.table,
+                suite=self.suite,
+                model=row.model,
+                setting=row.setting,
+                quoted=row.quoted,
+                metrics=dict(zip(self.sets, metrics, strict=True)),
+                aggregation=row.aggregation or self.aggregation,
+                scores={name: score for name, score in zip(self.sets, row.scores, strict=False) if score is not None},
+                average=row.average,
+                faults=(*self.faults, *row.faults),
+            )
+            for row in self.rows
+        ]
+
+
+class _Paper(_Strict):
+    paper: str
+    citation: str
+    tables: tuple[_Table, ...]
+
+
+def published(suite: str) -> list[PublishedRow]:
+    """The rows that papers print for a suite: sts, transfer, sentglue, multilingual, domain or afs."""
+    return [row for row in _all_rows() if row.suite == suite]
+
+
+@cache
+def _all_rows() -> tuple[PublishedRow, ...]:
+    folder = Path(str(files("sentloom"))) / "published"
+    papers = [_Paper.model_validate(yaml.safe_load(path.read_text("utf-8"))) for path in sorted(folder.glob("*.yaml"))]
+    return tuple(row for paper in papers for table in paper.tables for row in table.published(paper.paper))

@@ -1,0 +1,154 @@
+"""From scores to what is reported: values with intervals, deviations over seeds, differences and whether they count."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from sentloom.evaluation.significance import average_interval, compare_averages, mean_and_deviation
+from sentloom.evaluation.suites import LoadedSuite
+from sentloom.evaluation.task import Average, Score, Scores
+
+SIGNIFICANT = 0.05
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A score of one model: with an interval, or, of several seeds, their mean with its deviation."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    deviation: float | None = None
+    difference: float | None = None  # from the first model
+    p: float | None = None  # that the difference is none, paired over the items; None of several seeds
+
+    @property
+    def significant(self) -> bool:
+        """Whether it differs from the first model; true for what was not tested."""
+        return self.p is None or self.p < SIGNIFICANT
+
+
+@dataclass(frozen=True)
+class SetResult:
+    """A set: for each model the cell of each of its scores."""
+
+    name: str
+    main: str
+    items: int
+    cells: Mapping[str, Mapping[str, Cell]]  # model -> score -> cell
+    source: str
+    sha256: str
+    settings: Mapping[str, Any]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class AverageResult:
+    """A named mean of main scores over the sets that are there."""
+
+    label: str
+    cells: Mapping[str, Cell]
+
+
+@dataclass(frozen=True)
+class SuiteResult:
+    """A suite over all models."""
+
+    name: str
+    sets: tuple[SetResult, ...]
+    averages: tuple[AverageResult, ...]
+    missing: Mapping[str, str]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """All that a reader of the scores must know."""
+        absent = tuple(f"{name}: missing, left out ({why})" for name, why in self.missing.items())
+        return tuple(f"{one.name}: {note}" for one in self.sets for note in one.notes) + absent
+
+
+Member = Sequence[Scores]  # of one model: the scores of each task of a suite
+Seeds = Sequence[Sequence[Score]]  # of each seed: the scores that are averaged, one of a set alone
+
+
+def suite_result(loaded: LoadedSuite, models: Mapping[str, Sequence[Member]]) -> SuiteResult:
+    """The table of a suite. Each model is one member, or several that differ by their seed."""
+    sets = []
+    for place, task in enumerate(loaded.tasks):
+        scores = {model: [member[place] for member in members] for model, members in models.items()}
+        first = next(iter(scores.values()))
+        sets.append(
+            SetResult(
+                task.name,
+                task.main,
+                len(first[0][task.main].items),
+                {model: _cells(some, None if some is first else first) for model, some in scores.items()},
+                task.source,
+                task.sha256,
+                task.settings,
+                (*task.notes, *_constant(task.main, scores)),
+            )
+        )
+    averages = [_average(average, loaded, models) for average in loaded.averages]
+    return SuiteResult(loaded.name, tuple(sets), tuple(one for one in averages if one), loaded.missing)
+
+
+def _cells(members: Sequence[Scores], first: Sequence[Scores] | None) -> dict[str, Cell]:
+    def seeds(name: str, some: Sequence[Scores]) -> Seeds:
+        return [[scores[name]] for scores in some]
+
+    return {name: _cell(seeds(name, members), seeds(name, first) if first else None) for name in members[0]}
+
+
+def _cell(members: Seeds, first: Seeds | None, weights: Sequence[float] | None = None) -> Cell:
+    """A weighted mean of scores, against that of the first model."""
+    values = [_mean(scores, weights) for scores in members]
+    difference = None if first is None else fmean(values) - fmean(_mean(scores, weights) for scores in first)
+    if len(values) > 1:
+        value, deviation = mean_and_deviation(values)
+        return Cell(value, deviation=deviation, difference=difference)
+    low, high = average_interval(members[0], weights)
+    p = compare_averages(members[0], first[0], weights).p if first and len(first) == 1 else None
+    return Cell(values[0], low, high, difference=difference, p=p)
+
+
+def _mean(scores: Sequence[Score], weights: Sequence[float] | None) -> float:
+    return float(np.average([score.value for score in scores], weights=weights))
+
+
+def _constant(main: str, models: Mapping[str, Sequence[Scores]]) -> list[str]:
+    """A note for each model whose cosines are all equal: it scores 0, and for a reason."""
+
+    def is_constant(score: Score) -> bool:
+        return score.metric in ("spearman", "pearson") and np.ptp(score.items[:, 0]) == 0
+
+    constant = [model for model, members in models.items() if any(is_constant(one[main]) for one in members)]
+    return [f"all cosines of {model} are equal, which scores 0" for model in constant]
+
+
+def _average(average: Average, loaded: LoadedSuite, models: Mapping[str, Sequence[Member]]) -> AverageResult | None:
+    """The mean over the parts that are there. One whose sets are not all there says how many it has."""
+    places = {task.name: (place, task.main) for place, task in enumerate(loaded.tasks)}
+    weights = _weights(average, places)
+    if not weights:
+        return None
+    wanted = {name for part in average.parts for name in ((part,) if isinstance(part, str) else part)}
+    label = average.label if len(weights) == len(wanted) else f"{average.label}: {len(weights)} of {len(wanted)}"
+    chosen = {
+        model: [[member[place][main] for place, main in map(places.__getitem__, weights)] for member in members]
+        for model, members in models.items()
+    }
+    first = next(iter(chosen.values()))
+    shares = list(weights.values())
+    return AverageResult(
+        label, {model: _cell(some, None if some is first else first, shares) for model, some in chosen.items()}
+    )
+
+
+def _weights(average: Average, at_hand: Collection[str]) -> dict[str, float]:
+    """The share of each set in a mean; a part of several sets counts once."""
+    parts = [(part,) if isinstance(part, str) else part for part in average.parts]
+    present = [part for part in ([name for name in part if name in at_hand] for part in parts) if part]
+    return {name: 1 / (len(present) * len(part)) for part in present for name in part}

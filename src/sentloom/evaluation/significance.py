@@ -1,0 +1,256 @@
+"""How sure a score is: bootstrap intervals, paired comparisons, Williams' test, deviations over seeds.
+
+A resample draws as many items as there are, with replacement, within each group where there are groups. It is kept as
+counts, how often each item was drawn, and each metric is computed from counts for many resamples at once.
+Shapes: n items, r resamples of a block, u distinct values.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+
+import numpy as np
+import numpy.typing as npt
+
+from sentloom.errors import InputError
+from sentloom.evaluation.metrics import METRICS, Numbers
+from sentloom.evaluation.task import Score
+
+RESAMPLES = 1000
+BLOCK = 1 << 19  # counts that are held at once
+CORRELATIONS = ("spearman", "pearson")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How much better the first is than the second, times 100, with an interval and a two-sided p."""
+
+    difference: float
+    low: float
+    high: float
+    p: float
+
+
+def interval(score: Score, level: float = 0.95, resamples: int = RESAMPLES, seed: int = 0) -> tuple[float, float]:
+    """A percentile bootstrap interval, times 100."""
+    return average_interval([score], None, level, resamples, seed)
+
+
+def average_interval(
+    scores: Sequence[Score],
+    weights: Sequence[float] | None = None,
+    level: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> tuple[float, float]:
+    """An interval for a mean of scores on different items: each is resampled apart.
+
+    A mean of means is a weighted mean, such as 1/2, 1/4, 1/4 for one set and a pair of sets.
+    """
+    low, high = _percentiles(_replicates(scores, weights, resamples, seed), level)
+    return 100 * low, 100 * high
+
+
+def compare(a: Score, b: Score, level: float = 0.95, resamples: int = RESAMPLES, seed: int = 0) -> Comparison:
+    """A paired bootstrap: both are computed on the same draws of the same items."""
+    return compare_averages([a], [b], None, level, resamples, seed)
+
+
+def compare_averages(
+    a: Sequence[Score],
+    b: Sequence[Score],
+    weights: Sequence[float] | None = None,
+    level: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Comparison:
+    """The same for two means over the same sets. p cannot be less than 2 / (resamples + 1)."""
+    for one, other in zip(a, b, strict=True):
+        _check_pair(one, other)
+    differences = _replicates(a, weights, resamples, seed) - _replicates(b, weights, resamples, seed)
+    low, high = _percentiles(differences, level)
+    tail = min(np.count_nonzero(differences <= 0), np.count_nonzero(differences >= 0))
+    p = min(1.0, 2 * (int(tail) + 1) / (resamples + 1))
+    values = [one.value - other.value for one, other in zip(a, b, strict=True)]
+    return Comparison(float(np.average(values, weights=weights)), 100 * low, 100 * high, p)
+
+
+def williams(a: Score, b: Score) -> float:
+    """Two-sided p that two correlations with the same gold are equal; for Spearman's, of the ranks."""
+    from scipy.stats import rankdata
+
+    _check_pair(a, b)
+    if a.metric != b.metric or a.metric not in CORRELATIONS or a.groups is not None:
+        found = f"{a.metric} and {b.metric}" + (" within groups" if a.groups is not None else "")
+        raise InputError("Williams' test", found, "two correlations of one kind over all items", "compare by bootstrap")
+    columns = np.stack([a.items[:, 0], b.items[:, 0], a.items[:, 1]])
+    pearson = METRICS["pearson"]
+    x, y, gold = rankdata(columns, axis=1) if a.metric == "spearman" else columns
+    r12, r13, r23 = (pearson(np.stack(pair, axis=1)) for pair in ((x, gold), (y, gold), (x, y)))
+    return williams_p(r12, r13, r23, len(gold))
+
+
+def williams_p(r12: float, r13: float, r23: float, n: int) -> float:
+    """Williams' t with n - 3 degrees of freedom, in the form that Steiger (1980) recommends: two-sided p."""
+    from scipy.stats import t as students_t
+
+    if n < 4:
+        raise InputError("Williams' test", f"{n} items", "4 or more", "take a larger set")
+    determinant = 1 - r12**2 - r13**2 - r23**2 + 2 * r12 * r13 * r23
+    spread = 2 * (n - 1) / (n - 3) * max(determinant, 0.0) + ((r12 + r13) / 2) ** 2 * (1 - r23) ** 3
+    if r12 == r13:
+        return 1.0
+    t = np.inf if spread <= 0 else abs(r12 - r13) * np.sqrt((n - 1) * (1 + r23) / spread)
+    return float(2 * students_t.sf(t, n - 3))
+
+
+def mean_and_deviation(values: Sequence[float]) -> tuple[float, float | None]:
+    """The mean over seeds, and the sample deviation (n - 1); a single seed has none."""
+    return fmean(values), stdev(values) if len(values) > 1 else None
+
+
+def _check_pair(a: Score, b: Score) -> None:
+    """Refuse what cannot be paired: other items, other groups or another gold."""
+    if len(a.items) != len(b.items):
+        found = f"{len(a.items):,} items and {len(b.items):,}"
+    elif not np.array_equal(_groups(a), _groups(b)):
+        found = "items in other groups"
+    elif a.items.shape[1] == b.items.shape[1] == 2 and not np.array_equal(a.items[:, 1], b.items[:, 1]):
+        found = "another gold for the same items"
+    else:
+        return
+    raise InputError("comparison", found, "two scores on the same items", "score both models on the same set")
+
+
+def _percentiles(replicates: Numbers, level: float) -> tuple[float, float]:
+    if not 0 < level < 1:
+        raise InputError("level", str(level), "a share between 0 and 1", "say 0.95")
+    low, high = np.quantile(replicates, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def _replicates(scores: Sequence[Score], weights: Sequence[float] | None, resamples: int, seed: int) -> Numbers:
+    """The weighted mean of the scores on each resample (resamples,), not times 100.
+
+    What is drawn depends on the seed, the place in the list, and the sizes of the groups alone: two models that are
+    scored on the same items get the same draws.
+    """
+    values = [_of_score(score, resamples, np.random.default_rng([seed, place])) for place, score in enumerate(scores)]
+    mean: Numbers = np.average(values, axis=0, weights=weights)
+    return mean
+
+
+def _of_score(score: Score, resamples: int, rng: np.random.Generator) -> Numbers:
+    groups = _groups(score)
+    names, sizes = np.unique(groups, return_counts=True)
+    values = [_of_items(score.metric, score.items[groups == name], resamples, rng) for name in names]
+    mean: Numbers = np.average(values, axis=0, weights=sizes if score.weighted else None)
+    return mean
+
+
+def _groups(score: Score) -> npt.NDArray[np.int64]:
+    return np.zeros(len(score.items), np.int64) if score.groups is None else score.groups
+
+
+def _of_items(metric: str, items: Numbers, resamples: int, rng: np.random.Generator) -> Numbers:
+    statistic = STATISTICS.get(metric, _plain(METRICS[metric]))
+    return np.concatenate([statistic(items, counts) for counts in _counts(len(items), resamples, rng)])
+
+
+def _counts(n: int, resamples: int, rng: np.random.Generator) -> Iterator[Numbers]:
+    """How often each item is drawn (n, r), block by block."""
+    size = max(1, BLOCK // n)
+    for start in range(0, resamples, size):
+        r = min(size, resamples - start)
+        drawn = rng.integers(0, n, (r, n))
+        places = drawn * r + np.arange(r)[:, None]
+        yield np.bincount(places.ravel(), minlength=n * r).reshape(n, r).astype(np.float64)
+
+
+Statistic = Callable[[Numbers, Numbers], Numbers]  # items (n, c), counts (n, r) -> (r,)
+
+
+def _plain(metric: Callable[[Numbers], float]) -> Statistic:
+    """Any metric, resample by resample."""
+
+    def loop(items: Numbers, counts: Numbers) -> Numbers:
+        return np.array([metric(np.repeat(items, column.astype(np.int64), axis=0)) for column in counts.T])
+
+    return loop
+
+
+def _mean(items: Numbers, counts: Numbers) -> Numbers:
+    return items[:, 0] @ counts / len(items)
+
+
+def _accuracy(items: Numbers, counts: Numbers) -> Numbers:
+    return (items[:, 0] == items[:, 1]) @ counts / len(items)
+
+
+def _f1(items: Numbers, counts: Numbers) -> Numbers:
+    hits = items == 1
+    return _ratio(2 * (hits.all(axis=1) @ counts), hits.sum(axis=1) @ counts)
+
+
+def _pearson(items: Numbers, counts: Numbers) -> Numbers:
+    x, y = items.T - items.mean(axis=0)[:, None]  # centred beforehand, so that the differences below lose no digits
+    n = len(items)
+    means = x @ counts / n, y @ counts / n
+    covariance = (x * y) @ counts / n - means[0] * means[1]
+    variances = (x * x) @ counts / n - means[0] ** 2, (y * y) @ counts / n - means[1] ** 2
+    varied = ~(_is_constant(x, counts) | _is_constant(y, counts))
+    return _ratio(covariance * varied, np.sqrt(np.prod(variances, axis=0) * varied))
+
+
+def _is_constant(values: Numbers, counts: Numbers) -> npt.NDArray[np.bool_]:
+    """Of each resample, whether the least value that was drawn is also the greatest: exact, as a variance is not."""
+    order = np.argsort(values)
+    drawn = counts[order] > 0
+    rising = values[order]
+    constant: npt.NDArray[np.bool_] = (
+        rising[drawn.argmax(axis=0)] == rising[len(values) - 1 - drawn[::-1].argmax(axis=0)]
+    )
+    return constant
+
+
+def _spearman(items: Numbers, counts: Numbers) -> Numbers:
+    (x, variance_x), (y, variance_y) = (_centred_ranks(column, counts) for column in items.T)
+    return _ratio(np.einsum("nr,nr,nr->r", counts, x, y), np.sqrt(variance_x * variance_y))
+
+
+def _centred_ranks(values: Numbers, counts: Numbers) -> tuple[Numbers, Numbers]:
+    """The mean rank of each item in each resample less the mean of all ranks (n, r), and their sum of squares (r,)."""
+    order = np.argsort(values, kind="stable")
+    starts = np.flatnonzero(np.append(True, np.diff(values[order]) != 0))
+    tied = np.add.reduceat(counts[order], starts, axis=0)  # (u, r)
+    ranks = np.cumsum(tied, axis=0) - (tied - 1) / 2 - (len(values) + 1) / 2
+    place = np.empty(len(values), np.int64)
+    place[order] = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(values))))
+    return ranks[place], np.einsum("ur,ur,ur->r", tied, ranks, ranks)
+
+
+def _average_precision(items: Numbers, counts: Numbers) -> Numbers:
+    order = np.argsort(-items[:, 0], kind="stable")
+    scores, labels = items[order].T
+    last_of_tie = np.append(np.flatnonzero(np.diff(scores)), len(scores) - 1)
+    seen = np.cumsum(counts[order], axis=0)[last_of_tie]  # (u, r)
+    found = np.cumsum(counts[order] * labels[:, None], axis=0)[last_of_tie]
+    gained = np.diff(found, axis=0, prepend=0.0)
+    return _ratio((gained * _ratio(found, seen)).sum(axis=0), found[-1])
+
+
+def _ratio(above: Numbers, below: Numbers) -> Numbers:
+    """0 where nothing stands below, as the metrics have it."""
+    ratio: Numbers = np.divide(above, below, out=np.zeros(np.shape(below)), where=below > 0)
+    return ratio
+
+
+STATISTICS: Mapping[str, Statistic] = {
+    "mean": _mean,
+    "accuracy": _accuracy,
+    "f1": _f1,
+    "pearson": _pearson,
+    "matthews": _pearson,
+    "spearman": _spearman,
+    "average-precision": _average_precision,
+}

@@ -1,0 +1,51 @@
+"""Tables of how vectors lie in their space and of what each layer gives."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from sentloom.evaluation.geometry import Geometry, Variant
+from sentloom.evaluation.layers import Sweep
+from sentloom.files import new_file
+from sentloom.report.tables import plain_table
+
+NOTES = {
+    Variant.SENTENCE_T5: "variant sentence-t5: vectors are also paired with themselves, as that paper's code does",
+    Variant.PRINTED: "variant printed: distances not squared, alignment with a minus sign, as the papers print them",
+}
+
+
+def geometry(found: Mapping[str, Geometry]) -> RenderableType:
+    """One model a row: the mean cosine, and the effective rank with the dimension."""
+    one = next(iter(found.values()))
+    columns = ("alignment", "uniformity", "cosine", "isotropy", "rank")
+    head = f"Geometry: {one.positives:,} positive pairs, {one.sentences:,} sentences"
+    table = plain_table(head, "model", *columns, numbers=len(columns))
+    for name, its in found.items():
+        numbers = (its.alignment, its.uniformity, its.mean_cosine, its.isotropy)
+        table.add_row(Text(name), *(f"{x:.3f}" for x in numbers), f"{its.effective_rank:.1f} of {its.dimension}")
+    return Group(table, Text(NOTES[one.variant])) if one.variant in NOTES else table
+
+
+def sweep(model: str, found: Sweep) -> RenderableType:
+    """One layer a row; the best score of all stands out."""
+    table = plain_table(f"Layers of {model}: Spearman", "layer", *found.poolings, numbers=len(found.poolings))
+    best = found.spearman.max()
+    for layer, scores in zip(found.layers, found.spearman, strict=True):
+        table.add_row(str(layer), *(Text(f"{x:.2f}", style="bold" if x == best else "") for x in scores))
+    layer, pooling, score = found.best
+    return Group(table, Text(f"best: {pooling} of layer {layer}, {score:.2f}"))
+
+
+def write_numbers(path: Path, found: Mapping[str, Geometry], layers: Mapping[str, Sweep]) -> None:
+    """Every number as JSON; the scores of layers (layer, pooling) where there are any."""
+    numbers = {
+        model: {**asdict(one), "layers": layers[model].spearman.tolist() if model in layers else None}
+        for model, one in found.items()
+    }
+    with new_file(path) as part:
+        part.write_text(json.dumps(numbers, indent=2) + "\n", "utf-8")

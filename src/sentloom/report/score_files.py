@@ -1,0 +1,90 @@
+"""Scores as files: JSON with every digit, CSV for spreadsheets, Markdown for people."""
+
+import csv
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from sentloom import __version__
+from sentloom.errors import InputError
+from sentloom.evaluation.results import Cell, SuiteResult
+from sentloom.files import new_file
+
+Facts = Mapping[str, Mapping[str, Any]]  # model -> its name, hash, pooling ...
+
+
+def write_scores(path: Path, models: Facts, results: Sequence[SuiteResult]) -> None:
+    """Write scores in the form that the ending names. The same scores give the same bytes: no time, no path of ours."""
+    with new_file(path) as part:
+        part.write_text(_form(path)(models, results), "utf-8")
+
+
+def check_ending(path: Path) -> None:
+    """Say before anything is scored that a file cannot be written in the form that its ending names."""
+    _form(path)
+    if path.is_dir():
+        raise InputError(str(path), "a folder", "a file to write", "choose another name")
+
+
+def _form(path: Path) -> Callable[[Facts, Sequence[SuiteResult]], str]:
+    forms = {".json": as_json, ".csv": as_csv, ".md": as_markdown}
+    if path.suffix not in forms:
+        found = f"the ending {path.suffix!r}"
+        raise InputError(str(path), found, f"one of {', '.join(forms)}", "choose another ending")
+    return forms[path.suffix]
+
+
+def as_json(models: Facts, results: Sequence[SuiteResult]) -> str:
+    """Everything."""
+    suites = [{**asdict(one), "notes": list(one.notes)} for one in results]
+    return (
+        json.dumps({"sentloom": __version__, "models": models, "suites": suites}, indent=1, ensure_ascii=False) + "\n"
+    )
+
+
+def as_csv(models: Facts, results: Sequence[SuiteResult]) -> str:
+    """One row a model, set and score."""
+    from io import StringIO
+
+    head = ["suite", "set", "items", "model", "score", *Cell.__dataclass_fields__]
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(head)
+    for suite in results:
+        for one in suite.sets:
+            for model, cells in one.cells.items():
+                for score, cell in cells.items():
+                    writer.writerow([suite.name, one.name, one.items, model, score, *asdict(cell).values()])
+        for average in suite.averages:
+            for model, cell in average.cells.items():
+                writer.writerow([suite.name, average.label, "", model, "average", *asdict(cell).values()])
+    return text.getvalue()
+
+
+def as_markdown(models: Facts, results: Sequence[SuiteResult]) -> str:
+    """A table a suite: sets down, models across; main scores."""
+    return "\n".join(_markdown_table(list(models), one) for one in results)
+
+
+def _markdown_table(models: Sequence[str], suite: SuiteResult) -> str:
+    lines = [f"### {suite.name}", "", f"| set | score | items | {' | '.join(models)} |"]
+    lines.append(f"|---|---|---:|{'---:|' * len(models)}")
+    for one in suite.sets:
+        cells = [cell_text(one.cells[model][one.main]) for model in models]
+        lines.append(f"| {one.name} | {one.main} | {one.items:,} | {' | '.join(cells)} |")
+    for average in suite.averages:
+        cells = [f"**{cell_text(average.cells[model])}**" for model in models]
+        lines.append(f"| {average.label} | | | {' | '.join(cells)} |")
+    notes = [f"- {note}" for note in suite.notes]
+    return "\n".join([*lines, "", *notes, ""] if notes else [*lines, ""])
+
+
+def cell_text(cell: Cell) -> str:
+    """As in "82.03 (80.1 to 83.8)" or "82.03 ± 0.12"; "≈" before what does not differ from the first model's."""
+    mark = "" if cell.significant else "≈ "
+    if cell.deviation is not None:
+        return f"{cell.value:.2f} ± {cell.deviation:.2f}"
+    spread = f" ({cell.low:.1f} to {cell.high:.1f})" if cell.low is not None else ""
+    return f"{mark}{cell.value:.2f}{spread}"

@@ -1,0 +1,57 @@
+"""Baselines by name."""
+
+import numpy as np
+import pytest
+
+from sentloom.baselines import TfIdf, Whitened, WhitenedEncoder, WkEncoder, WordVectors, open_baseline
+from sentloom.encoder import Encoder
+from sentloom.errors import InputError
+
+
+@pytest.mark.parametrize(
+    "name", ["embedded", "bert-base", "owner/wk", "wk", "words", "whitening", "whitening-8", "x:y"]
+)
+def test_other_names_are_no_baselines(name):
+    assert open_baseline(name) is None
+
+
+@pytest.mark.parametrize("name", ["tf-idf:x", "tf-idf-8", "wk:", "words-3:file", "wk-3:model", "whitening-0:model"])
+def test_names_that_are_half_right_are_refused(name):
+    with pytest.raises(InputError, match="whitening:MODEL"):
+        open_baseline(name)
+
+
+def test_every_form(small_folder, texts, tmp_path):
+    words, data = tmp_path / "words.txt", tmp_path / "texts.txt"
+    words.write_text("the 1 2\n")
+    data.write_text("\n".join(texts))
+    forms = {
+        "tf-idf": TfIdf,
+        f"words:{words}": WordVectors,
+        f"wk:{small_folder}": WkEncoder,
+        f"whitening:{small_folder}": Whitened,
+        f"whitening-8:{small_folder}": Whitened,
+        f"whitening-8:{small_folder}:{data}": WhitenedEncoder,
+    }
+    for name, kind in forms.items():
+        model = open_baseline(name)
+        assert type(model) is kind
+        assert model.name == name
+        assert hasattr(model, "fit") == (kind in (TfIdf, Whitened))
+        vectors = model.encode(texts, role="query", show_progress=False)
+        assert (len(vectors), vectors.dtype) == (len(texts), np.float32)
+        assert vectors.shape[1] <= model.dimension
+        assert len(model.fingerprint()) == 64
+
+
+def test_on_a_file_it_is_as_on_the_same_target_text(small_folder, texts, tmp_path):
+    data = tmp_path / "texts.txt"
+    data.write_text("\n".join(texts))
+    on_file, on_target = (open_baseline(f"whitening-8:{small_folder}{end}") for end in (f":{data}", ""))
+    assert np.array_equal(on_file.encode(texts), on_target.fit(texts).encode(texts))
+
+
+def test_a_pooling_overrides_the_models_own(small_folder, texts):
+    base = Encoder.load(small_folder, pooling="first-last")
+    expected = Whitened(base).encode(texts)
+    assert np.array_equal(open_baseline(f"whitening:{small_folder}", pooling="first-last").encode(texts), expected)

@@ -1,0 +1,56 @@
+"""TF-IDF against its formula."""
+
+from math import log
+
+import numpy as np
+import pytest
+
+from sentloom.baselines import TfIdf
+from sentloom.errors import InputError, ModelError
+
+TEXTS = ["a cat and a dog", "A cat!", "birds"]
+
+
+def expected(text, words, texts):
+    """tf * (ln((1 + n) / (1 + df)) + 1), unit length, in float64."""
+    tokens = text.lower().replace("!", "").split()
+    df = [sum(word in other.lower().replace("!", "").split() for other in texts) for word in words]
+    vector = np.array([tokens.count(w) * (log((1 + len(texts)) / (1 + f)) + 1) for w, f in zip(words, df, strict=True)])
+    length = np.linalg.norm(vector)
+    return vector / length if length else vector
+
+
+def test_vectors_follow_the_formula():
+    fitted = TfIdf().fit(TEXTS)
+    words = ["a", "and", "birds", "cat", "dog"]
+    asked = [*TEXTS, "a zebra", "zebra", ""]
+    vectors = fitted.encode(asked)
+    assert (vectors.dtype, vectors.shape, fitted.dimension) == (np.float32, (6, 5), 5)
+    assert vectors == pytest.approx(np.array([expected(text, words, TEXTS) for text in asked]), abs=1e-6)
+
+
+def test_only_the_most_frequent_words_count():
+    fitted = TfIdf(words=2).fit(TEXTS)
+    assert sorted(fitted.vectorizer.vocabulary_) == ["a", "cat"]
+    assert fitted.encode(["birds"]).tolist() == [[0, 0]]
+
+
+def test_unfitted_it_is_fitted_on_what_it_encodes():
+    assert np.array_equal(TfIdf().encode(TEXTS), TfIdf().fit(TEXTS).encode(TEXTS))
+
+
+def test_fingerprints_tell_fits_apart():
+    one, other = TfIdf().fit(TEXTS), TfIdf().fit(TEXTS[:2])
+    assert one.fingerprint() == TfIdf().fit(TEXTS).fingerprint()
+    assert len({one.fingerprint(), other.fingerprint(), TfIdf().fingerprint(), TfIdf(9).fingerprint()}) == 4
+
+
+def test_what_it_refuses(tmp_path):
+    with pytest.raises(InputError, match="without a word"):
+        TfIdf().fit(["", "!"])
+    with pytest.raises(InputError, match="item 0"):
+        TfIdf().fit(TEXTS).encode([None])
+    for model in (TfIdf(), TfIdf().fit(TEXTS)):
+        with pytest.raises(ModelError, match="fitted on the texts"):
+            model.save(tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,98 @@
+"""Whitening: mean 0 and covariance 1, the plain formula in float64, and a folder that loads without us."""
+
+import numpy as np
+import pytest
+
+from sentloom.baselines import Whitened, whiten
+from sentloom.baselines import whitening as module
+from sentloom.encoder import Encoder
+from sentloom.encoder.heads import Projection
+from sentloom.errors import InputError, ModelError
+
+RANK = 31  # of 32: a last layer norm without gains makes a state's numbers sum to 0, and so their mean
+
+
+def unit(vectors):
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def raw_vectors(encoder, texts):
+    plain = encoder.copy()
+    plain.unit_length = False
+    return plain.encode(texts).astype(np.float64)
+
+
+def slow_whitening(vectors, asked, dimension):
+    """As the method is written down: x -> (x - mu) U diag(s^-1/2), cut, unit length."""
+    u, s, _ = np.linalg.svd(np.cov(vectors.T))
+    return unit((asked - vectors.mean(axis=0)) @ (u @ np.diag(s**-0.5))[:, :dimension])
+
+
+@pytest.mark.parametrize("unit_length", [True, False])
+@pytest.mark.parametrize("dimension", [None, 5])
+def test_it_is_the_formula(small, texts, unit_length, dimension):
+    base = small.copy()
+    base.unit_length = unit_length  # whitened before that, whatever the base does
+    given = texts + texts[:40]  # a text counts as often as it stands there
+    fitted = whiten(base, given, dimension)
+    vectors = raw_vectors(small, given)
+    assert fitted.dimension == (dimension or RANK)
+    assert fitted.encode(texts) == pytest.approx(slow_whitening(vectors, vectors[:150], fitted.dimension), abs=2e-4)
+
+
+def test_before_unit_length_mean_and_covariance_are_as_they_should_be(small, texts, monkeypatch):
+    monkeypatch.setattr(module, "BLOCK", 37)
+    fitted = whiten(small, texts)
+    vectors = raw_vectors(fitted, texts)
+    assert vectors.mean(axis=0) == pytest.approx(np.zeros(RANK), abs=1e-4)
+    assert np.cov(vectors.T) == pytest.approx(np.eye(RANK), abs=1e-4)
+
+
+def test_the_folder_loads_without_us_and_with_us(small, texts, tmp_path):
+    from sentence_transformers import SentenceTransformer
+
+    base = small.copy()
+    base.heads.append(Projection(32, 24, activation="tanh"))
+    fitted = whiten(base, texts, 16)
+    fitted.save(tmp_path / "model")
+    assert [len(base.heads), len(fitted.heads)] == [1, 2]
+    theirs = SentenceTransformer(str(tmp_path / "model"), device="cpu").encode(texts)
+    assert theirs == pytest.approx(fitted.encode(texts), abs=1e-5)
+    again = Encoder.load(tmp_path / "model")
+    assert again.fingerprint() == fitted.fingerprint()
+
+
+def test_the_base_stays_as_it_was(small, texts):
+    before = small.fingerprint()
+    whiten(small, texts)
+    assert small.fingerprint() == before
+
+
+def test_too_few_texts_are_refused(small, texts):
+    """33 texts in 32 dimensions would all become equally far apart."""
+    distinct = list(dict.fromkeys(texts))
+    with pytest.raises(InputError, match="33 different texts; wanted at least 34 for 32 dimensions"):
+        whiten(small, distinct[:33] * 3)
+    assert whiten(small, distinct[:33], 8).dimension == 8
+
+
+def test_directions_without_variance_are_left_out(small, texts):
+    base = small.copy()
+    head = Projection(32, 12, bias=False)
+    head.linear.weight.data[6:] = head.linear.weight.data[:6]  # twelve numbers, six directions
+    base.heads.append(head)
+    fitted = whiten(base, texts)
+    assert fitted.dimension == 6
+    assert np.isfinite(fitted.encode(texts)).all()
+    with pytest.raises(InputError, match="differ in 6 directions; wanted 7"):
+        whiten(base, texts, 7)
+
+
+def test_fitted_on_target_text(small, texts, tmp_path):
+    model = Whitened(small, 8)
+    assert model.dimension == 8
+    assert np.array_equal(model.encode(texts), whiten(small, texts, 8).encode(texts))
+    assert model.fingerprint() != Whitened(small).fingerprint()
+    assert model.fit(texts).fingerprint() != model.fit(texts[:100]).fingerprint()
+    with pytest.raises(ModelError, match="yet to be fitted"):
+        model.save(tmp_path / "model")

@@ -1,0 +1,101 @@
+"""SBERT-WK against its formulas, token by token and layer by layer in float64."""
+
+import numpy as np
+import pytest
+import torch
+
+from sentloom.baselines import wk_pooling
+from sentloom.baselines.wk_pooling import layer_weights, sentences_of, words_of
+from sentloom.encoder import Encoder
+from sentloom.encoder.building import build_model
+from sentloom.encoder.packing import pack
+from sentloom.errors import InputError, ModelError
+from tests.encoder.small_models import SENTENCES
+
+
+def cosine(x, y):
+    return x @ y / np.linalg.norm(x) / np.linalg.norm(y)
+
+
+def slow_word(states):
+    """One token, states (K, d)."""
+    count = len(states)
+    away, novelty = np.zeros(count), np.zeros(count)
+    for i in range(count):
+        near = [states[j] for j in range(max(0, i - 2), min(count, i + 3)) if j != i]
+        away[i] = 1 / np.mean([cosine(states[i], other) for other in near])
+        r = np.linalg.qr(np.stack([*near, states[i]], axis=1), mode="r")[:, -1]
+        novelty[i] = abs(r[-1]) / np.linalg.norm(r)
+    weights = 0.5 * away / away.sum() + 0.5 * novelty / novelty.sum()
+    return weights @ states, np.var([cosine(states[i], states[i + 1]) for i in range(count - 1)])
+
+
+def slow_sentence(states):
+    """One sentence, states (L, K, d); its last token is left out."""
+    words, variances = zip(*[slow_word(token) for token in states[:-1]], strict=True)
+    return np.array(variances) @ np.array(words) / sum(variances)
+
+
+def like_layers(length, count, seed):
+    """States that change gradually from layer to layer."""
+    rng = np.random.default_rng(seed)
+    steps = rng.normal(size=(length, count, 16)) * 0.5
+    return rng.normal(size=(length, 1, 16)) + np.cumsum(steps, axis=1)
+
+
+@pytest.mark.parametrize("count", [3, 4, 9])
+def test_a_sentence_is_as_the_formulas_say(count):
+    for seed in range(5):
+        states = like_layers(7, count, seed)
+        words, salience = words_of(torch.from_numpy(states))
+        found = sentences_of(words[None], salience[None])[0].numpy()
+        assert found == pytest.approx(slow_sentence(states), rel=1e-6)
+
+
+def test_the_encoder_reads_its_layers(tmp_path):
+    build_model(tmp_path / "deep", "bert", SENTENCES * 3, vocabulary=120, layers=7, width=32)
+    base = Encoder.load(tmp_path / "deep")
+    for block in base.backbone.blocks:  # random blocks of small weights change a state too little to tell layers apart
+        block.output.dense.weight.data *= 20
+    model = wk_pooling(base)
+    assert str(model.pooling) == "wk@4,5,6,7"
+    for sentence, vector in zip(SENTENCES, model.encode(SENTENCES), strict=True):
+        one = pack(base.tokenize([sentence]), np.array([0]))
+        with torch.inference_mode():
+            states = torch.stack(base.backbone.states(one, (4, 5, 6, 7)), dim=1).double().numpy()
+        assert vector == pytest.approx(slow_sentence(states), rel=1e-3, abs=1e-4)
+
+
+@pytest.mark.parametrize(("first", "layers"), [(None, "wk@1,2,3"), (2, "wk@2,3"), (0, "wk@0,1,2,3")])
+def test_shallow_models_and_a_stated_start(small, first, layers):
+    model = wk_pooling(small, first)
+    assert str(model.pooling) == layers
+    vectors = model.encode([*SENTENCES, "", SENTENCES[0]])
+    assert np.isfinite(vectors).all()
+    assert np.array_equal(vectors[0], vectors[-1])
+
+
+@pytest.mark.parametrize("first", [3, -1])
+def test_a_start_without_layers_is_refused(small, first):
+    with pytest.raises(InputError, match="0 to 2"):
+        wk_pooling(small, first)
+
+
+def test_layers_that_are_equal_zero_or_opposite_have_finite_weights():
+    equal = torch.ones(1, 4, 4, dtype=torch.float64)
+    assert layer_weights(equal).sum().item() == pytest.approx(1)
+    assert layer_weights(torch.zeros(1, 4, 4, dtype=torch.float64)).tolist() == [[0.25] * 4]
+    opposite = torch.tensor([[[1.0, -1, 1], [-1, 1, -1], [1, -1, 1]]], dtype=torch.float64)
+    weights = layer_weights(opposite)
+    assert torch.isfinite(weights).all()
+    assert (weights >= 0).all()
+    words, salience = words_of(torch.ones(2, 3, 5, dtype=torch.float64))
+    assert sentences_of(words[None], salience[None]).tolist() == [pytest.approx([1.0] * 5)]
+
+
+def test_fingerprint_heads_and_save(small, tmp_path):
+    prints = {small.fingerprint(), wk_pooling(small).fingerprint(), wk_pooling(small, 0).fingerprint()}
+    assert len(prints) == 3
+    with pytest.raises(ModelError, match="no module"):
+        wk_pooling(small).save(tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []

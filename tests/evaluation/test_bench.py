@@ -1,0 +1,136 @@
+"""The bench: every sentence is encoded once, what was scored is not scored again, and what is fitted is fitted apart."""
+
+import numpy as np
+import pytest
+
+from sentloom.errors import ModelError
+from sentloom.evaluation.bench import Memory, score_tasks
+from sentloom.evaluation.kept_scores import keep, kept, place_of
+from sentloom.evaluation.task import Score, Task
+from sentloom.evaluation.vector_cache import VectorCache
+
+
+class Counting:
+    """Vectors that depend on text and role; it remembers what it was asked."""
+
+    def __init__(self, name="counting"):
+        self.name, self.asked = name, []
+
+    def encode(self, texts, role="symmetric", show_progress=False):
+        self.asked += [(role, text) for text in texts]
+        return np.array([[len(text), len(role), sum(text.encode()) % 97] for text in texts], np.float32)
+
+    def fingerprint(self):
+        return self.name
+
+
+def task(name, texts, settings=None):
+    """Scores the mean of the first components, so that a wrong row would show."""
+
+    def score(lookup):
+        parts = [lookup(some, role) for role, some in texts.items()]
+        return {"first": Score("mean", np.concatenate(parts)[:, :1].astype(np.float64))}
+
+    return Task(name, "first", texts, score, sha256=name, settings=settings or {})
+
+
+def memory(folder):
+    return Memory(VectorCache(folder / "vectors"), folder / "scores")
+
+
+TASKS = [
+    task("a", {"symmetric": ["one", "three", "one"]}),
+    task("b", {"symmetric": ["three", "seven"], "query": ["one"]}),
+]
+
+
+def test_each_sentence_is_encoded_once_a_role_over_all_tasks():
+    model = Counting()
+    a, b = score_tasks(model, TASKS)
+    assert sorted(model.asked) == [
+        ("query", "one"),
+        ("symmetric", "one"),
+        ("symmetric", "seven"),
+        ("symmetric", "three"),
+    ]
+    assert a["first"].value == pytest.approx(100 * (3 + 5 + 3) / 3)
+    assert b["first"].value == pytest.approx(100 * (5 + 5 + 3) / 3)
+
+
+def test_what_was_scored_is_not_scored_again(tmp_path):
+    before = score_tasks(Counting(), TASKS, memory(tmp_path))
+    model = Counting()
+    after = score_tasks(model, TASKS, memory(tmp_path))
+    assert model.asked == []
+    assert [one["first"].value for one in after] == [one["first"].value for one in before]
+
+
+def test_a_suite_that_died_goes_on(tmp_path):
+    def dies(lookup):
+        raise KeyboardInterrupt
+
+    broken = Task("c", "first", {"symmetric": ["eleven"]}, dies, sha256="c")
+    with pytest.raises(KeyboardInterrupt):
+        score_tasks(Counting(), [TASKS[0], broken, TASKS[1]], memory(tmp_path))
+    model = Counting()
+    mended = task("c", {"symmetric": ["eleven"]})
+    _, c, _ = score_tasks(model, [TASKS[0], mended, TASKS[1]], memory(tmp_path))
+    assert model.asked == []  # all vectors were kept when it died
+    assert c["first"].value == 600
+
+
+@pytest.mark.parametrize("changed", ["model", "settings", "data"])
+def test_scores_are_kept_for_one_model_one_content_and_one_protocol(tmp_path, changed):
+    score_tasks(Counting(), TASKS[:1], memory(tmp_path))
+    model = Counting("other" if changed == "model" else "counting")
+    other = task("z" if changed == "data" else "a", TASKS[0].texts, {"folds": 5} if changed == "settings" else None)
+    calls = []
+    score_tasks(
+        model, [Task(**{**vars(other), "score": lambda look: calls.append(1) or other.score(look)})], memory(tmp_path)
+    )
+    assert calls == [1]
+
+
+def test_what_needs_target_text_is_fitted_on_each_task_alone():
+    class Fitted(Counting):
+        seen = []  # noqa: RUF012
+
+        def fit(self, texts):
+            self.seen.append(texts)
+            return Counting()
+
+    score_tasks(Fitted(), TASKS)
+    assert Fitted.seen == [["one", "three"], ["three", "seven", "one"]]
+
+
+def test_broken_vectors_are_refused():
+    class Broken(Counting):
+        def encode(self, texts, role="symmetric", show_progress=False):
+            return np.full((len(texts), 3), np.nan, np.float32)
+
+    with pytest.raises(ModelError, match="NaN"):
+        score_tasks(Broken(), TASKS)
+
+
+def test_kept_scores_come_back_whole(tmp_path):
+    scores = {
+        "spearman-wmean": Score(
+            "spearman", np.random.default_rng(0).normal(size=(9, 2)), np.arange(9) % 2, weighted=True
+        ),
+        "accuracy": Score("accuracy", np.array([[0.0, 1.0], [1.0, 1.0]])),
+    }
+    path = place_of(tmp_path, "model", TASKS[0])
+    keep(path, scores)
+    back = kept(path)
+    assert {name: one.value for name, one in back.items()} == {name: one.value for name, one in scores.items()}
+    assert back["spearman-wmean"].weighted
+    assert back["accuracy"].groups is None
+
+
+@pytest.mark.parametrize("cut", [0, 5, 60])
+def test_a_damaged_file_of_scores_is_as_good_as_none(tmp_path, cut):
+    path = tmp_path / "scores.safetensors"
+    keep(path, {"accuracy": Score("accuracy", np.array([[0.0, 1.0]]))})
+    path.write_bytes(path.read_bytes()[:cut])
+    assert kept(path) is None
+    assert kept(tmp_path / "none") is None

@@ -1,0 +1,83 @@
+"""`evaluate` as Python calls it: labels, seeds, aggregations and what is kept."""
+
+import numpy as np
+import pytest
+
+import sentloom
+from sentloom.errors import InputError
+from sentloom.evaluation.evaluate import evaluate, open_memory, parse_models
+
+HEAD = "score\tsentence1\tsentence2\tsubset\n"
+
+
+class Letters:
+    """Vectors of letter counts."""
+
+    def __init__(self, weight=1.0):
+        self.weight = weight
+
+    def encode(self, texts, role="symmetric", show_progress=False):
+        counts = [[text.count(letter) + (letter == "a") * self.weight for letter in "abcd"] for text in texts]
+        return np.array(counts, np.float32)
+
+    def fingerprint(self):
+        return f"letters {self.weight}"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "sts").mkdir()
+    rng = np.random.default_rng(0)
+    words = ["".join(rng.choice(list("abcd"), 6)) for _ in range(60)]
+    rows = [f"{i % 5}\t{words[i]}\t{words[i + 30]}\t{'xy'[i % 2]}\n" for i in range(30)]
+    (tmp_path / "sts/STS12.tsv").write_text(HEAD + "".join(rows))
+    (tmp_path / "sts/STS13.tsv").write_text("score\tsentence1\tsentence2\n" + "1\ta\tb\n2\tab\tabc\n3\td\td\n")
+    return tmp_path
+
+
+def test_models_are_labelled_and_seeds_joined(folder):
+    models = {"one": [Letters()], "three": [Letters(weight) for weight in (1.0, 2.0, 3.0)]}
+    found = evaluate(models, data=folder, checked=False)
+    cells = found.suites[0].sets[0].cells
+    alone = [evaluate({"m": [one]}, data=folder, checked=False) for one in models["three"]]
+    values = [one.suites[0].sets[0].cells["m"]["spearman"].value for one in alone]
+    assert cells["three"]["spearman"].value == pytest.approx(np.mean(values))
+    assert cells["three"]["spearman"].deviation == pytest.approx(np.std(values, ddof=1))
+    assert cells["one"]["spearman"].value == pytest.approx(values[0])
+    assert [one["sha256"] for one in found.models["three"]["models"]] == ["letters 1.0", "letters 2.0", "letters 3.0"]
+
+
+def test_another_aggregation_leaves_out_sets_whose_subsets_are_not_known(folder):
+    found = evaluate({"m": [Letters()]}, data=folder, checked=False, aggregation="wmean").suites[0]
+    assert [one.main for one in found.sets] == ["spearman-wmean"]
+    assert "its sub-sets are not known" in found.missing["STS13"]
+    assert found.averages[0].cells["m"].value == pytest.approx(found.sets[0].cells["m"]["spearman-wmean"].value)
+
+
+def test_an_unknown_aggregation_is_refused(folder):
+    with pytest.raises(InputError, match="all, mean, wmean"):
+        evaluate({"m": [Letters()]}, data=folder, checked=False, aggregation="median")
+
+
+def test_with_a_memory_the_scores_are_the_same(folder, tmp_path):
+    memory = open_memory(tmp_path / "kept")
+    plain, first, second = (
+        evaluate({"m": [Letters()]}, data=folder, checked=False, memory=kept) for kept in (None, memory, memory)
+    )
+    assert plain == first == second
+
+
+def test_models_of_the_command():
+    assert parse_models(["embedded", "a=x", "b=y,z", "runs/1,runs/2"]) == {
+        "embedded": ("embedded",),
+        "a": ("x",),
+        "b": ("y", "z"),
+        "runs/1,runs/2": ("runs/1", "runs/2"),
+    }
+    for wrong in (["a", "a"], ["a=x,"], ["a="]):
+        with pytest.raises(InputError):
+            parse_models(wrong)
+
+
+def test_it_is_part_of_the_public_surface():
+    assert sentloom.evaluate is evaluate

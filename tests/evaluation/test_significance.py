@@ -1,0 +1,269 @@
+"""Bootstrap from counts against plain loops on the same draws, tests against simulation and published values."""
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from sentloom.errors import InputError
+from sentloom.evaluation import significance
+from sentloom.evaluation.metrics import METRICS
+from sentloom.evaluation.significance import (
+    STATISTICS,
+    average_interval,
+    compare,
+    compare_averages,
+    interval,
+    mean_and_deviation,
+    williams,
+    williams_p,
+)
+from sentloom.evaluation.task import Score
+
+
+def random_items(metric, n, seed, ties=True):
+    rng = np.random.default_rng(seed)
+    gold = rng.integers(0, 2, n) if metric in ("f1", "matthews", "accuracy", "average-precision") else None
+    if metric in ("f1", "matthews", "accuracy"):
+        return np.stack([np.where(rng.random(n) < 0.7, gold, 1 - gold), gold], axis=1).astype(float)
+    x = rng.normal(size=n)
+    x = x.round(1) if ties else x
+    if metric == "mean":
+        return x[:, None]
+    second = gold if gold is not None else (x + rng.normal(size=n)).round(0 if ties else 12)
+    return np.stack([x, second], axis=1).astype(float)
+
+
+def plain_replicates(score, resamples, seed, place=0):
+    """A plain loop over the same draws: rows of each group in turn, all resamples of a group at a time."""
+    rng = np.random.default_rng([seed, place])
+    groups = np.zeros(len(score.items), int) if score.groups is None else score.groups
+    drawn = []
+    for name in np.unique(groups):
+        members = np.flatnonzero(groups == name)
+        drawn.append(members[rng.integers(0, len(members), (resamples, len(members)))])
+    return np.array([score.of(rows) for rows in np.concatenate(drawn, axis=1)])
+
+
+def plain_interval(replicates, level=0.95):
+    return tuple(100 * np.quantile(replicates, [(1 - level) / 2, (1 + level) / 2]))
+
+
+@pytest.mark.parametrize("ties", [True, False])
+@pytest.mark.parametrize("n", [1, 2, 3, 40])
+@pytest.mark.parametrize("metric", METRICS)
+def test_every_replicate_equals_the_plain_loop(metric, n, ties):
+    score = Score(metric, random_items(metric, n, seed=n, ties=ties))
+    got = significance._replicates([score], None, 200, 7)
+    assert got == pytest.approx(plain_replicates(score, 200, 7), abs=1e-9)
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("metric", METRICS)
+def test_groups_are_resampled_within(metric, weighted):
+    groups = np.random.default_rng(0).permutation(np.repeat([3, 1, 2], [30, 7, 12]))
+    score = Score(metric, random_items(metric, 49, seed=1), groups, weighted)
+    assert interval(score, resamples=150, seed=3) == pytest.approx(
+        plain_interval(plain_replicates(score, 150, 3)), abs=1e-9
+    )
+
+
+@given(
+    values=st.lists(st.tuples(st.sampled_from([-3.0, 0.0, 0.1, 2.5]), st.integers(0, 1)), min_size=1, max_size=12),
+    metric=st.sampled_from(sorted(METRICS)),
+)
+def test_few_distinct_values(values, metric):
+    score = Score(metric, np.array(values, float))
+    got = significance._replicates([score], None, 20, 0)
+    assert got == pytest.approx(plain_replicates(score, 20, 0), abs=1e-9)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_blocks_change_nothing(metric, monkeypatch):
+    score = Score(metric, random_items(metric, 30, seed=2))
+    whole = interval(score, resamples=100)
+    monkeypatch.setattr(significance, "BLOCK", 30 * 7)
+    assert interval(score, resamples=100) == pytest.approx(whole, abs=1e-9)
+
+
+def test_a_metric_without_a_fast_way_is_looped(monkeypatch):
+    score = Score("spearman", random_items("spearman", 30, seed=2))
+    fast = interval(score, resamples=50)
+    monkeypatch.setattr(significance, "STATISTICS", {})
+    assert interval(score, resamples=50) == pytest.approx(fast, abs=1e-9)
+    assert set(STATISTICS) == set(METRICS)
+
+
+def test_it_is_deterministic_and_the_seed_counts():
+    score = Score("spearman", random_items("spearman", 100, seed=0))
+    assert interval(score) == interval(score)
+    assert interval(score) != interval(score, seed=1)
+
+
+def test_interval_of_a_mean_is_the_textbook_one():
+    # Normal theory: mean ± 1.96 s / sqrt(n), which the bootstrap meets for n = 2,000.
+    values = np.random.default_rng(0).normal(0.5, 0.1, 2000)
+    low, high = interval(Score("mean", values[:, None]), resamples=4000)
+    half = 196 * values.std() / np.sqrt(2000)
+    assert (low, high) == pytest.approx((100 * values.mean() - half, 100 * values.mean() + half), abs=0.03)
+
+
+def test_a_lower_level_is_narrower():
+    score = Score("accuracy", random_items("accuracy", 200, seed=0))
+    low, high = interval(score)
+    inner_low, inner_high = interval(score, level=0.5)
+    assert low < inner_low < score.value < inner_high < high
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, 95.0])
+def test_a_level_that_is_no_share_is_refused(level):
+    with pytest.raises(InputError, match="level"):
+        interval(Score("mean", np.ones((3, 1))), level=level)
+
+
+def test_spearman_of_a_large_set_is_fast():
+    score = Score("spearman", random_items("spearman", 3750, seed=0, ties=False))
+    start = time.process_time()
+    interval(score)
+    assert time.process_time() - start < 4  # about half a second on an idle core
+
+
+def test_average_is_over_tasks_resampled_apart():
+    scores = [Score("spearman", random_items("spearman", 40, seed)) for seed in range(3)]
+    weights = [0.5, 0.25, 0.25]
+    parts = [plain_replicates(score, 200, 5, place) for place, score in enumerate(scores)]
+    by_hand = 0.5 * parts[0] + 0.25 * parts[1] + 0.25 * parts[2]
+    assert average_interval(scores, weights, resamples=200, seed=5) == pytest.approx(plain_interval(by_hand), abs=1e-9)
+    plain = plain_interval(sum(parts) / 3)
+    assert average_interval(scores, resamples=200, seed=5) == pytest.approx(plain, abs=1e-9)
+
+
+def test_an_average_of_many_sets_is_surer_than_each():
+    scores = [Score("mean", np.random.default_rng(seed).normal(size=(50, 1))) for seed in range(9)]
+    low, high = average_interval(scores)
+    widths = [np.ptp(interval(score)) for score in scores]
+    assert high - low == pytest.approx(np.sqrt(np.square(widths).sum()) / 9, rel=0.1)  # variances add up
+
+
+def two_models(n, seed, better=0.0, noise=1.0):
+    rng = np.random.default_rng(seed)
+    gold = rng.normal(size=n)
+    shared = rng.normal(size=n)
+    a = gold * (1 + better) + shared + noise * rng.normal(size=n)
+    b = gold + shared + noise * rng.normal(size=n)
+    return [Score("spearman", np.stack([x, gold], axis=1)) for x in (a, b)]
+
+
+def test_compare_equals_the_plain_loop():
+    a, b = two_models(60, 5, better=0.3)
+    found = compare(a, b, resamples=300, seed=2)
+    differences = plain_replicates(a, 300, 2) - plain_replicates(b, 300, 2)
+    assert found.difference == pytest.approx(a.value - b.value)
+    assert (found.low, found.high) == pytest.approx(plain_interval(differences), abs=1e-9)
+    tail = min((differences <= 0).sum(), (differences >= 0).sum())
+    assert found.p == pytest.approx(2 * (tail + 1) / 301)
+    other = compare(b, a, resamples=300, seed=2)
+    assert (other.difference, other.p) == pytest.approx((-found.difference, found.p))
+
+
+def test_a_model_compared_with_itself_is_the_same():
+    a, _ = two_models(60, 0)
+    found = compare(a, a)
+    assert (found.difference, found.low, found.high, found.p) == (0, 0, 0, 1)
+    assert williams(a, a) == 1
+
+
+def test_a_far_better_model_is_significant():
+    a, b = two_models(400, 1, better=2.0)
+    assert compare(a, b).p == pytest.approx(2 / 1001)
+    assert compare(a, b).low > 0
+    assert williams(a, b) < 1e-6
+
+
+def test_paired_bootstrap_rejects_a_true_null_about_one_time_in_twenty():
+    rejected = sum(compare(*two_models(80, seed), resamples=200).p < 0.05 for seed in range(300))
+    assert 4 <= rejected <= 30  # 15 are due
+
+
+def test_comparison_of_averages():
+    first, second = zip(*(two_models(60, seed, better=0.3) for seed in range(3)), strict=True)
+    weights = [0.5, 0.25, 0.25]
+    found = compare_averages(first, second, weights, resamples=200)
+    parts = [
+        plain_replicates(a, 200, 0, place) - plain_replicates(b, 200, 0, place)
+        for place, (a, b) in enumerate(zip(first, second, strict=True))
+    ]
+    by_hand = plain_interval(np.average(parts, axis=0, weights=weights))
+    assert (found.low, found.high) == pytest.approx(by_hand, abs=1e-9)
+    values = [a.value - b.value for a, b in zip(first, second, strict=True)]
+    assert found.difference == pytest.approx(values[0] / 2 + values[1] / 4 + values[2] / 4)
+
+
+def test_what_cannot_be_paired_is_refused():
+    a, b = two_models(60, 0)
+    shorter = Score("spearman", b.items[:-1])
+    regrouped = Score("spearman", b.items, np.arange(60) % 2)
+    other_gold = Score("spearman", np.stack([b.items[:, 0], b.items[::-1, 1]], axis=1))
+    for wrong, message in ((shorter, "60 items and 59"), (regrouped, "groups"), (other_gold, "another gold")):
+        for test in (compare, williams):
+            with pytest.raises(InputError, match=message):
+                test(a, wrong)
+
+
+def test_williams_is_for_correlations_over_all_items():
+    a, b = two_models(60, 0)
+    groups = np.arange(60) % 2
+    for left, right in (
+        (Score("f1", a.items), Score("f1", b.items)),
+        (Score("pearson", a.items), Score("spearman", b.items)),
+        (Score("spearman", a.items, groups), Score("spearman", b.items, groups)),
+    ):
+        with pytest.raises(InputError, match="two correlations"):
+            williams(left, right)
+    with pytest.raises(InputError, match="3 items"):
+        williams_p(0.5, 0.4, 0.1, 3)
+
+
+def test_williams_by_hand():
+    # |R| = 1 - .25 - .16 - .01 + .04 = .62; 2 (102 / 100) .62 + .45² .9³ = 1.2648 + .1476225 = 1.4124225
+    # t = .1 sqrt(102 * 1.1 / 1.4124225) = .89128, 100 degrees of freedom
+    assert williams_p(0.5, 0.4, 0.1, 103) == pytest.approx(2 * stats.t.sf(0.89128, 100), abs=1e-6)
+
+
+def test_williams_is_the_published_one():
+    # cor_diff(r1 = .20, r2 = .45, n = 100, rcov = .80) of the R package bruceR prints t(97) = -4.56, p = 1e-05.
+    p = williams_p(0.20, 0.45, 0.80, 100)
+    assert stats.t.isf(p / 2, 97) == pytest.approx(4.56, abs=0.005)
+
+
+def test_williams_p_is_uniform_under_the_null():
+    rng = np.random.default_rng(0)
+    found = []
+    for _ in range(800):
+        gold, shared, x, y = rng.normal(size=(4, 40))
+        a, b = (Score("pearson", np.stack([gold + shared + one, gold], axis=1)) for one in (x, y))
+        found.append(williams(a, b))
+    assert stats.kstest(found, "uniform").pvalue > 0.001
+    assert np.mean(np.array(found) < 0.05) == pytest.approx(0.05, abs=0.03)
+
+
+def test_williams_of_spearman_is_that_of_the_ranks():
+    a, b = two_models(50, 3, better=0.4)
+    ranked = [Score("pearson", stats.rankdata(one.items, axis=0)) for one in (a, b)]
+    assert williams(a, b) == pytest.approx(williams(*ranked))
+    bent = [Score("spearman", np.stack([np.exp(one.items[:, 0]), one.items[:, 1]], axis=1)) for one in (a, b)]
+    assert williams(*bent) == pytest.approx(williams(a, b))
+
+
+def test_bootstrap_and_williams_agree_roughly():
+    a, b = two_models(300, 11, better=0.25)
+    assert compare(a, b, resamples=4000).p == pytest.approx(williams(a, b), abs=0.05)
+
+
+def test_mean_and_deviation_by_hand():
+    # Squares of distances from 4: 4 + 0 + 4 = 8; 8 / 2 = 4.
+    assert mean_and_deviation([2.0, 4.0, 6.0]) == (4.0, 2.0)
+    assert mean_and_deviation([3.5]) == (3.5, None)

@@ -1,0 +1,304 @@
+"""Cross-lingual: the loss with queue and masks by loops, the queue along steps, the source that never changes."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from sentloom.data.batches import Batch
+from sentloom.data.shapes import Shape
+from sentloom.encoder import Encoder
+from sentloom.encoder.heads import Projection
+from sentloom.errors import InputError
+from sentloom.methods.cross_lingual import CrossLingual, CrossLingualOptions
+from tests.data.conftest import build_dataset
+from tests.encoder.small_models import SENTENCES
+from tests.methods import oracles
+from tests.methods.conftest import OTHERS, changed, optimise, states_of
+
+
+@pytest.fixture(scope="module")
+def wide(model_folder, tmp_path_factory):
+    """A model of another width than the small BERT."""
+    encoder, folder = Encoder.load(model_folder("bert"), pooling="mean"), tmp_path_factory.mktemp("wide") / "model"
+    encoder.heads.append(Projection(encoder.dimension, 48))
+    encoder.save(folder)
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def lasting(model_folder):
+    return Encoder.load(model_folder("bert"), pooling="mean")
+
+
+def build(encoder, **options):
+    torch.manual_seed(0)
+    return CrossLingual(encoder, CrossLingualOptions(**({"queue": 5, "temperature": 0.2} | options)))
+
+
+def move(encoder, size=0.05):
+    """Away from the source, which starts as a copy."""
+    generator = torch.Generator().manual_seed(9)
+    with torch.no_grad():
+        for parameter in encoder.parameters():
+            parameter.add_(size * torch.randn(parameter.shape, generator=generator, dtype=parameter.dtype))
+
+
+def parallel(rows, step=0, sources=SENTENCES):
+    texts = {"source": [sources[row] for row in rows], "target": [OTHERS[row] for row in rows]}
+    return Batch(texts, np.array(rows), np.arange(len(rows)), (0, step))
+
+
+def data():
+    return build_dataset(Shape.PARALLEL, list(zip(SENTENCES, OTHERS, strict=True)))
+
+
+def says_the_same(one, other):
+    """Whether two (source, target) have a text in common, whatever its case and spaces."""
+    return bool({" ".join(text.lower().split()) for text in one} & {" ".join(text.lower().split()) for text in other})
+
+
+def oracle(t, s, texts, held, tau):
+    """The formula: row i against the sources of the batch and of the queue, `held` being (vector, texts)."""
+    losses = []
+    for i in range(len(t)):
+        others = [s[j] for j in range(len(s)) if j != i and not says_the_same(texts[i], texts[j])]
+        others += [vector for vector, its in held if not says_the_same(texts[i], its)]
+        logits = [oracles.cos(t[i], other) / tau for other in others]
+        losses.append(oracles.minus_log_share(oracles.cos(t[i], s[i]) / tau, logits))
+    return np.mean(losses)
+
+
+def pairs_of(batch):
+    return list(zip(batch.first, batch.second, strict=True))
+
+
+TWINS = [*SENTENCES[:6], f" {SENTENCES[0].upper()} ", OTHERS[1]]  # row 6 is row 0 again; row 7 the target of row 1
+
+
+def test_the_loss_equals_the_formula_with_queue_and_masks_over_many_steps(encoder):
+    method = build(encoder, queue=5, learn_temperature=False).double().train()
+    move(encoder)
+    encoder.backbone.dropout = 0.0
+    held, masked = [], 0
+    for step, rows in enumerate([[0, 1, 2], [3, 6, 4], [5, 7], [0, 2, 1], [4, 3, 5, 7], [6, 1]]):  # with any batches
+        batch = parallel(rows, step, sources=TWINS)
+        with torch.no_grad():
+            t = np.stack([encoder([ids], raw=True)[0] for ids in encoder.tokenize(batch.second)])
+            s = np.stack([method.source.encoder([ids])[0] for ids in method.source.encoder.tokenize(batch.first)])
+            found = method.loss(method.embed(batch), batch).item()
+        texts = pairs_of(batch)
+        assert found == pytest.approx(oracle(t, s, texts, held, 0.2), rel=1e-9), step
+        alike = sum(says_the_same(one, its) for one in texts for _, its in held)
+        within = sum(says_the_same(texts[i], texts[j]) for i in range(len(rows)) for j in range(i))
+        assert method.masked(batch) == alike + within
+        masked += alike
+        method.after_step()
+        held = (held + list(zip(s, texts, strict=True)))[-5:]
+        assert len(method.queue) == len(held)
+    assert masked > 3  # the rows of an earlier epoch, and texts that came twice
+
+
+@settings(max_examples=25)
+@given(size=st.integers(0, 9), batches=st.lists(st.integers(1, 8), min_size=1, max_size=6), parts=st.integers(1, 3))
+def test_the_queue_holds_the_newest_sources_for_any_size_and_any_batches(lasting, size, batches, parts):
+    """`parts`: batches of which one step is made."""
+    method, newest = build(lasting, queue=size), []
+    method.train()
+    for step, rows in enumerate(batches):
+        for part in range(parts):
+            batch = parallel(list(range(rows)), step)
+            source = torch.full((rows, lasting.dimension), float(step * parts + part + 1))
+            before = method.queue.vectors.clone()
+            method.loss({"target": torch.randn(rows, lasting.dimension), "source": source}, batch)
+            assert torch.equal(method.queue.vectors, before)  # not before the step is done
+            newest = (newest + [step * parts + part + 1.0] * rows)[-size:] if size else []
+        method.after_step()
+        assert sorted(method.queue.entries()[0][:, 0].tolist()) == newest
+
+
+def test_outside_training_nothing_waits_for_the_queue(encoder):
+    method = build(encoder).eval()
+    method.loss(method.embed(parallel([0, 1])), parallel([0, 1]))
+    method.after_step()
+    assert len(method.queue) == 0
+
+
+@pytest.mark.parametrize("form", ["tau", "log-scale"])
+def test_the_gradient_of_vectors_and_of_the_temperature(encoder, form):
+    method = build(encoder, temperature=0.4, temperature_form=form).double().train()
+    d = encoder.dimension
+    earlier = parallel([3, 4, 5])
+    method.loss({"target": torch.randn(3, d).double(), "source": torch.randn(3, d).double()}, earlier)
+    method.after_step()
+    batch = parallel([0, 1, 2, 3])  # the source of row 3 is in the queue
+    s, t = torch.randn(2, 4, d, dtype=torch.float64)
+
+    def loss(t):
+        return method.loss({"target": t, "source": s}, batch)
+
+    method.eval()
+    assert torch.autograd.gradcheck(loss, t.requires_grad_())
+    loss(t).backward()
+    around = []
+    for change in (1e-6, -2e-6):
+        with torch.no_grad():
+            method.theta += change
+        around.append(loss(t).item())
+    assert method.theta.grad.item() == pytest.approx((around[0] - around[1]) / 2e-6, rel=1e-6)
+
+
+def test_a_learnt_temperature_starts_as_given_moves_and_stays_in_its_bounds(encoder):
+    for form, start in (("tau", 0.5), ("log-scale", -math.log(0.5))):
+        method = build(encoder.copy(), temperature=0.5, temperature_form=form, greatest_scale=20.0)
+        assert method.theta.item() == pytest.approx(start)
+        assert method.temperature.item() == pytest.approx(0.5)
+        optimise(method, [parallel([0, 1, 2])] * 3)
+        assert method.temperature.item() < 0.499  # right answers want it sharper
+        with torch.no_grad():
+            method.theta.fill_(1e-9 if form == "tau" else 50.0)
+        method.after_step()
+        assert method.temperature.item() == pytest.approx(1 / 20)
+        method.loss(method.embed(parallel([0, 1])), parallel([0, 1])).backward()
+        assert method.theta.grad.abs() > 0  # it can leave the bound again
+    fixed = build(encoder, temperature=0.5, learn_temperature=False)
+    assert fixed.temperature == 0.5
+    assert not hasattr(fixed, "theta")
+    assert build(encoder).options.greatest_scale == 100
+    assert CrossLingualOptions().temperature == 1.0
+
+
+def test_the_source_is_frozen_in_evaluation_mode_and_no_part_of_checkpoints(encoder):
+    from sentloom.training.checkpoints import changing_state
+
+    method = build(encoder)
+    before = states_of(method.source)
+    optimise(method, [parallel([0, 1, 2, 3], step) for step in range(3)])
+    assert method.training
+    assert not any(module.training for module in method.source.modules())
+    assert not changed(method.source, before)
+    assert changed(method.encoder, states_of(method.source.encoder))
+    names = set(changing_state(method))
+    assert {"queue.vectors", "queue.keys", "queue.count", "theta"} <= names
+    assert not any(name.startswith("source.") for name in names)
+    batch = parallel([0, 1])
+    assert torch.equal(method.embed(batch)["source"], method.embed(batch)["source"])  # no dropout
+    assert not method.embed(batch)["source"].requires_grad
+
+
+def test_a_trained_source_and_a_shared_encoder_have_gradients_on_both_sides(encoder):
+    from sentloom.training.checkpoints import changing_state
+
+    for options in ({"source_trained": True}, {"shared": True}):
+        method = build(encoder.copy(), queue=0, **options)
+        before = states_of(method)
+        batch = parallel([0, 1, 2, 3])
+        vectors = {name: x.detach().requires_grad_() for name, x in method.train().embed(batch).items()}
+        method.loss(vectors, batch).backward()
+        assert all(x.grad.abs().max() > 0 for x in vectors.values())
+        optimise(method, [batch] * 2)
+        moved = changed(method, before)
+        assert any(name.startswith("encoder.") for name in moved)
+        assert any(name.startswith("source.") for name in moved) == ("source_trained" in options)
+        assert moved <= set(changing_state(method)) | {name for name in before if "position_ids" in name}
+        assert len(method.queue) == 0
+
+
+def test_a_shared_encoder_sees_both_sides_as_one_would_alone(encoder):
+    method, batch = build(encoder, queue=0, shared=True).eval(), parallel([0, 1, 2])
+    found = method.embed(batch)
+    torch.testing.assert_close(found["source"], encoder(encoder.tokenize(batch.first), raw=True))
+    torch.testing.assert_close(found["target"], encoder(encoder.tokenize(batch.second), raw=True))
+
+
+def test_a_head_joins_the_widths_and_is_dropped_or_kept(model_folder, wide, tmp_path):
+    for keep in (False, True):
+        encoder = Encoder.load(model_folder("bert"), pooling="mean")
+        method = build(encoder, source=wide, head="linear-tanh", keep_head=keep)
+        assert method.embed(parallel([0, 1]))["target"].shape == (2, 48)
+        optimise(method, [parallel([0, 1, 2, 3])] * 2, rate=1e-3)
+        method.eval()
+        finished = method.finished()
+        assert finished.dimension == (48 if keep else 32)
+        with torch.no_grad():
+            seen = method.translated(SENTENCES).numpy()  # what training compares
+            bare = encoder(encoder.tokenize(SENTENCES), raw=True).numpy()
+        finished.save(tmp_path / str(keep))
+        vectors = Encoder.load(tmp_path / str(keep)).encode(SENTENCES)
+        np.testing.assert_allclose(vectors, seen if keep else bare, atol=1e-5)
+        assert seen.shape[1] == 48
+    with pytest.raises(InputError, match="set head: linear"):
+        build(Encoder.load(model_folder("bert")), source=wide)
+
+
+def test_poolings_of_training_inference_and_source_are_chosen_apart(model_folder):
+    encoder = Encoder.load(model_folder("bert"), pooling="first")
+    like = {how: Encoder.load(model_folder("bert"), pooling=how) for how in ("first", "mean", "max")}
+    method, batch = build(encoder, inference_pooling="mean", source_pooling="max").eval(), parallel([0, 1, 2])
+    found = method.embed(batch)
+    first, largest = like["first"], like["max"]
+    torch.testing.assert_close(found["target"], first(first.tokenize(batch.second), raw=True))
+    torch.testing.assert_close(found["source"], largest(largest.tokenize(batch.first)))
+    np.testing.assert_allclose(method.finished().encode(SENTENCES), like["mean"].encode(SENTENCES), atol=1e-6)
+    assert str(method.finished().pooling) == "mean"
+
+
+def test_vectors_of_the_source_are_kept_and_give_the_same_loss(encoder, tmp_path):
+    batch = parallel([6, 1, 3])
+    fly, kept = build(encoder.copy()).eval(), build(encoder.copy()).eval()
+    kept.prepare(data(), tmp_path)
+    (file,) = tmp_path.iterdir()
+    np.testing.assert_allclose(np.load(file), kept.source.encoder.encode(SENTENCES), atol=1e-6)
+    assert set(kept.embed(batch)) == {"target"}
+    expected = fly.loss(fly.embed(batch), batch).item()
+    assert kept.loss(kept.embed(batch), batch).item() == pytest.approx(expected, rel=1e-5)
+    made = file.stat().st_mtime_ns
+    again = build(encoder.copy())
+    again.prepare(data(), tmp_path)
+    assert [path.stat().st_mtime_ns for path in tmp_path.iterdir()] == [made]  # found, not made anew
+    build(encoder.copy(), source_pooling="mean").prepare(data(), tmp_path)
+    again.prepare(replace(data(), sha256="other"), tmp_path)
+    assert len(list(tmp_path.iterdir())) == 3  # another source, other data
+    build(encoder.copy(), queue=0, shared=True).prepare(data(), tmp_path)
+    build(encoder.copy(), queue=0, source_trained=True).prepare(data(), tmp_path)
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ({"shared": True}, "queue: 0"),
+        ({"source_trained": True}, "queue: 0"),
+        ({"shared": True, "queue": 0, "source": "embedded"}, "no source"),
+        ({"shared": True, "queue": 0, "source_trained": True}, "no source"),
+        ({"temperature": 0.005}, "greatest_scale"),
+        ({"queue": -1}, "greater"),
+        ({"head": "mlp"}, "linear"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(wrong, why):
+    with pytest.raises(ValidationError, match=why):
+        CrossLingualOptions(**wrong)
+    assert CrossLingualOptions(temperature=0.005, learn_temperature=False).temperature == 0.005
+
+
+def test_an_unknown_pooling_is_told(encoder):
+    with pytest.raises(InputError, match="median"):
+        build(encoder, inference_pooling="median")
+
+
+def test_it_brings_translations_together(lasting):
+    encoder = lasting.copy()
+    encoder.backbone.dropout = 0.0
+    method = build(encoder, temperature=0.02, learn_temperature=False, queue=4)
+    draws = [np.random.default_rng(number).permutation(8)[:4] for number in range(100)]
+    optimise(method, [parallel(rows.tolist(), step) for step, rows in enumerate(draws)], rate=3e-3)
+    found = (encoder.eval().encode(OTHERS) @ method.source.encoder.encode(SENTENCES).T).argmax(axis=1)
+    before = (lasting.encode(OTHERS) @ lasting.encode(SENTENCES).T).argmax(axis=1)
+    assert (before == np.arange(8)).sum() < 4
+    assert (found == np.arange(8)).all()

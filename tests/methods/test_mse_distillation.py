@@ -1,0 +1,96 @@
+"""MSE distillation: the loss by loops; the teacher is frozen and its vectors are kept."""
+
+import numpy as np
+import pytest
+import torch
+
+from sentloom.data.shapes import Shape
+from sentloom.encoder import Encoder
+from sentloom.encoder.heads import Projection
+from sentloom.errors import InputError
+from sentloom.methods.mse_distillation import MseDistillation, MseDistillationOptions
+from tests.data.conftest import build_dataset
+from tests.encoder.small_models import SENTENCES
+from tests.methods.conftest import OTHERS, changed, optimise, pairs_batch, states_of
+
+
+@pytest.fixture
+def teacher(model_folder, tmp_path):
+    """A model of another width and other vectors, of any length or of length one."""
+
+    def build(unit_length):
+        torch.manual_seed(4)
+        encoder = Encoder.load(model_folder("bert"), pooling="mean")
+        encoder.heads.append(Projection(encoder.dimension, 12))
+        encoder.unit_length = unit_length
+        encoder.save(tmp_path / f"teacher-{unit_length}")
+        return str(tmp_path / f"teacher-{unit_length}")
+
+    return build
+
+
+def build(encoder, **options):
+    torch.manual_seed(0)
+    return MseDistillation(encoder, MseDistillationOptions(**options))
+
+
+@pytest.mark.parametrize("unit_length", [True, False])
+def test_the_loss_equals_the_formula(encoder, teacher, unit_length):
+    name = teacher(unit_length)
+    method, batch = build(encoder, source=name, head="linear").double().eval(), pairs_batch()
+    model = Encoder.load(name).double()
+    total = 0.0
+    with torch.no_grad():
+        for s, t in zip(SENTENCES, OTHERS, strict=True):
+            wanted = model([model.tokenize([s])[0]])[0].numpy()
+            for text in (s, t):
+                vector = encoder([encoder.tokenize([text])[0]], raw=True)[0].numpy()
+                vector = vector / np.sqrt(vector @ vector) if unit_length else vector
+                total += sum((a - b) ** 2 for a, b in zip(vector, wanted, strict=True))
+    expected = total / 2 / len(SENTENCES) / 12
+    assert method.loss(method.embed(batch), batch).item() == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_gradient_reaches_the_student_alone(encoder, teacher):
+    method, batch = build(encoder, source=teacher(True), head="linear").double().train(), pairs_batch()
+    found = {name: x.detach().requires_grad_() for name, x in method.embed(batch).items()}
+    names = ("of source", "of target")
+    assert torch.autograd.gradcheck(
+        lambda *vectors: method.loss({**found, **dict(zip(names, vectors, strict=True))}, batch),
+        [found[name] for name in names],
+    )
+    found["source"].grad = None
+    method.loss(found, batch).backward()
+    assert found["source"].grad is None
+    assert found["of target"].grad.abs().max() > 0
+
+
+def test_it_learns_and_the_teacher_does_not(encoder, teacher, tmp_path):
+    name = teacher(True)
+    method, batch = build(encoder, source=name, head="linear"), pairs_batch()
+    before = states_of(method.source)
+    method.prepare(build_dataset(Shape.PAIRS, list(zip(SENTENCES, OTHERS, strict=True))), tmp_path / "vectors")
+    assert set(method.embed(batch)) == {"of source", "of target"}
+    losses = optimise(method, [batch] * 30, rate=5e-3)
+    assert losses[-1] < losses[0] / 4
+    assert not changed(method.source, before)
+    assert not any(module.training for module in method.source.modules())
+    method.finished().save(tmp_path / "student")
+    student, model = Encoder.load(tmp_path / "student"), Encoder.load(name)
+    assert student.dimension == model.dimension == 12
+    near = (student.encode(OTHERS) * model.encode(SENTENCES)).sum(axis=1)  # cosines of translations
+    assert near.mean() > 0.9
+
+
+def test_the_start_is_its_own_teacher_and_widths_must_agree(encoder, teacher):
+    method = build(encoder).eval()
+    found = method.embed(pairs_batch(SENTENCES, SENTENCES))
+    assert method.loss(found, pairs_batch(SENTENCES, SENTENCES)).item() == pytest.approx(0, abs=1e-12)
+    with pytest.raises(InputError, match="set head: linear"):
+        build(encoder, source=teacher(True))
+
+
+def test_a_dropped_head_leaves_the_students_width(encoder, teacher):
+    method = build(encoder, source=teacher(True), head="linear-tanh", keep_head=False)
+    assert method.embed(pairs_batch())["of target"].shape == (8, 12)
+    assert method.finished().dimension == encoder.backbone.width

@@ -1,0 +1,58 @@
+"""Score tables: the scores, their marks, and the papers' rows stand in them."""
+
+from rich.console import Console
+
+from sentloom.evaluation.published import published
+from sentloom.evaluation.results import AverageResult, Cell, SetResult, SuiteResult
+from sentloom.report import score_tables
+
+
+def printed(part, width=300):
+    console = Console(width=width, record=True, quiet=False, file=open("/dev/null", "w"))  # noqa: SIM115, PTH123
+    console.print(part)
+    console.file.close()
+    return console.export_text()
+
+
+def result(models):
+    cells = {
+        name: {"spearman": Cell(80.0 + place, 79.0, 82.0, p=0.3 if place else None)}
+        for place, name in enumerate(models)
+    }
+    one = SetResult("STS-B", "spearman", 1379, cells, "", "", {}, ())
+    average = AverageResult("mean of the seven sets: 1 of 7", {name: some["spearman"] for name, some in cells.items()})
+    return SuiteResult("sts", (one,), (average,), {"STS12": "no file"})
+
+
+def test_one_model_has_its_interval_beside_the_score():
+    text = printed(score_tables.suite(result(["a"]), ["a"]), 80)
+    assert "80.00 (79.0 to 82.0)" in text
+    assert "note: STS12: missing, left out (no file)" in text
+    assert "≈" not in text
+
+
+def test_what_is_not_significant_is_marked_and_the_mark_explained():
+    text = printed(score_tables.suite(result("ab"), ["a", "b"]), 80)
+    assert "≈ 81.00" in text
+    assert "≈: no significant difference" in text
+
+
+def test_many_models_go_below_each_other():
+    text = printed(score_tables.suite(result("abcd"), list("abcd")), 80)
+    assert [line.split()[0] for line in text.splitlines() if line.strip()[:1] in "abcd" and "8" in line] == list("abcd")
+
+
+def test_published_rows_stand_beneath_with_source_and_faults():
+    rows = published("sts")
+    text = printed(score_tables.with_published(result(["a"]), ["a"]))
+    assert all(f"({number}) {row.label}" in text for number, row in enumerate(rows, start=1))
+    assert sum(line.startswith("fault of") for line in text.splitlines()) == len(
+        {f for row in rows for f in row.faults}
+    )
+    head = next(line for line in text.splitlines() if "STS12" in line)
+    assert head.split() == ["model", "STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R", "mean"]
+
+
+def test_a_single_set_has_no_published_rows():
+    one = result(["a"])
+    assert "no published rows" in printed(score_tables.with_published(SuiteResult("STS-B", one.sets, (), {}), ["a"]))

@@ -137,6 +137,9 @@ def test_bad_data_is_named_by_file_and_line_with_exit_code_2(tmp_path):
         ["search", "texts.txt", "a query", "--model", "nowhere"],
         ["encode", "texts.txt", "-o", "v.npy", "--pooling", "average"],
         ["evaluate", "embedded", "--suite", "unknown"],
+        ["evaluate", "embedded", "--suite", "unknown", "--cache-size", "inf"],
+        ["evaluate", "embedded", "--mteb", "STSBenchmark", "-o", "scores.json"],
+        ["evaluate", "embedded", "--mteb", "STSBenchmark", "-o", "here", "-o", "there"],
         ["check", "texts.txt", "--columns", "text"],
     ],
 )
@@ -161,7 +164,7 @@ def test_evaluate_prints_a_table_writes_files_and_names_what_is_missing(sentloom
     outputs = [word for file in files for word in ("-o", file)]
     done = sentloom("evaluate", "embedded", "same=embedded,embedded", "--unchecked", "--data", tmp_path, *outputs)
     assert done.returncode == 0, done.stderr
-    assert "mean of the seven sets: 1 of 7" in done.stdout
+    assert "mean of the seven sets: 1 of 7 sets" in done.stdout
     assert "3 rows where 1,379 rows are published" in done.stdout
     (suite,) = json.loads(files[0].read_text())["suites"]
     cells = suite["sets"][0]["cells"]
@@ -311,6 +314,15 @@ def test_twin_files_are_checked_cleaned_and_teach_a_vocabulary(sentloom, twins, 
     assert done.returncode == 0, done.stderr
     assert "before, 1.00 pieces a word after; 0.0% of the sentences keep their tokens" in done.stdout
     assert sentloom("check", twins, "--model", tmp_path / "student").returncode == 0
+
+
+@pytest.mark.parametrize("verb", ["translate", "views"])
+def test_a_wrong_ending_is_told_before_the_work(verb, sentloom, tmp_path):
+    (tmp_path / "texts.txt").write_text("A dog runs.\n")
+    done = sentloom(verb, tmp_path / "texts.txt", "-o", tmp_path / "pairs.txt")
+    assert done.returncode == 2
+    assert "an ending .csv" in done.stderr
+    assert [path.name for path in tmp_path.glob("*") if path.name != "scratch"] == ["texts.txt"]  # no view was made
 
 
 def test_geometry_prints_numbers_and_draws(sentloom, tmp_path):

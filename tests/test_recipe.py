@@ -182,6 +182,16 @@ evaluate: {sets: [sts-b, here.txt], data: sets}
     assert plan.evaluate == Evaluate(sets=("sts-b", found[1]), data=str(tmp_path / "sets"))
 
 
+def test_twin_files_are_found_as_files_are(recipe, tmp_path):
+    for name in ("a+b.en", "a.de", "work/c.en", "work/c.de"):
+        (tmp_path / name).touch()
+    plan = recipe(
+        "base: embedded\nstages: [{method: cross-lingual, data: [a+b.en+a.de, c.en+c.de, a+b.en+c.de]}]"
+    ).resolve()
+    here, there = (f"{tmp_path}/a+b.en+{tmp_path}/a.de", f"{tmp_path}/work/c.en+{tmp_path}/work/c.de")
+    assert plan.stages[0].data == (here, there, "a+b.en+c.de")  # both files in one folder, or as it is written
+
+
 def test_environment_variables(recipe, faults, monkeypatch):
     text = """
 base: ${SOME_PLACE}/model

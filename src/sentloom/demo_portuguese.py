@@ -1,5 +1,6 @@
 """The embedded encoder learns Portuguese, without hub and data: docstrings, translated here, teach it."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -32,7 +33,8 @@ def run(folder: Path, sentences: int, show: Callable[[RenderableType], None]) ->
     apart = np.arange(len(pairs)) % (len(pairs) // HELD_OUT) == 0
     for name, rows in (("train", ~apart), ("test", apart)):
         write(pairs.select(rows), folder / f"{name}.tsv")
-    changes = [f"portuguese.data={folder / 'train.tsv'}", f"evaluate.sets=[{folder / 'test.tsv'}]"]
+    train, test = (json.dumps(str(folder / f"{name}.tsv"), ensure_ascii=False) for name in ("train", "test"))
+    changes = [f"portuguese.data={train}", f"evaluate.sets=[{test}]"]
     plan = read_recipe(find_recipe("portuguese"), changes).resolve()
     output = folder / "run"
     with alone_in(output):

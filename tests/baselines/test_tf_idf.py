@@ -29,10 +29,14 @@ def test_vectors_follow_the_formula():
     assert vectors == pytest.approx(np.array([expected(text, words, TEXTS) for text in asked]), abs=1e-6)
 
 
-def test_only_the_most_frequent_words_count():
-    fitted = TfIdf(words=2).fit(TEXTS)
-    assert sorted(fitted.vectorizer.vocabulary_) == ["a", "cat"]
-    assert fitted.encode(["birds"]).tolist() == [[0, 0]]
+def test_many_words_are_turned_to_few_directions_that_keep_the_cosines():
+    texts = [f"word{i} word{i + 1} both{i % 3}" for i in range(60)]
+    fitted, whole = TfIdf(width=50).fit(texts), TfIdf(width=1000).fit(texts)
+    assert (fitted.dimension, whole.dimension) == (50, 64)
+    few, all_words = (one.encode(texts).astype(float) for one in (fitted, whole))
+    assert few.shape == (60, 50)
+    assert (few @ few.T) == pytest.approx(all_words @ all_words.T, abs=0.15)
+    assert np.array_equal(few, TfIdf(width=50).fit(texts).encode(texts))
 
 
 def test_unfitted_it_is_fitted_on_what_it_encodes():

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from sentloom.errors import ModelError
+from sentloom.encoder.prompts import Prompt
+from sentloom.errors import InputError, ModelError
 from sentloom.evaluation.bench import Memory, score_tasks
 from sentloom.evaluation.kept_scores import keep, kept, place_of
 from sentloom.evaluation.task import Score, Task
@@ -134,3 +135,31 @@ def test_a_damaged_file_of_scores_is_as_good_as_none(tmp_path, cut):
     path.write_bytes(path.read_bytes()[:cut])
     assert kept(path) is None
     assert kept(tmp_path / "none") is None
+
+
+def test_a_folder_that_cannot_be_written_costs_a_note_and_no_score(tmp_path):
+    (tmp_path / "file").write_text("")
+    nowhere = memory(tmp_path / "file")
+    found = score_tasks(Counting(), TASKS, nowhere)
+    assert [one["first"].value for one in found] == [one["first"].value for one in score_tasks(Counting(), TASKS)]
+    assert "scores are not kept" in nowhere.note
+
+
+def test_roles_with_the_same_prompt_share_their_vectors(tmp_path):
+    model = Counting()
+    model.prompts = {"query": Prompt("query: ")}
+    tasks = [*TASKS, task("c", {"document": ["one", "nine"]})]
+    c = score_tasks(model, tasks, memory(tmp_path))[2]
+    assert sorted(model.asked) == [
+        ("query", "one"),
+        *(("symmetric", text) for text in ("nine", "one", "seven", "three")),
+    ]
+    assert c["first"].value == pytest.approx(100 * (3 + 4) / 2)
+
+
+def test_what_cannot_be_scored_is_said_with_the_name_of_its_set():
+    def refuses(lookup):
+        raise InputError("rows to divide", "9", "10", "give more rows")
+
+    with pytest.raises(InputError, match=r"^c, rows to divide: found 9"):
+        score_tasks(Counting(), [Task("c", "first", {"symmetric": ["one"]}, refuses)])

@@ -54,6 +54,13 @@ def test_another_aggregation_leaves_out_sets_whose_subsets_are_not_known(folder)
     assert found.averages[0].cells["m"].value == pytest.approx(found.sets[0].cells["m"]["spearman-wmean"].value)
 
 
+def test_another_aggregation_holds_for_a_set_alone_and_for_no_other_suite(folder):
+    (folder / "own.tsv").write_text("score\tsentence1\tsentence2\n1\ta\tb\n2\tab\tabc\n3\td\td\n")
+    names = ["STS12", f"pairs:{folder / 'own.tsv'}"]
+    alone, own = evaluate({"m": [Letters()]}, names, data=folder, checked=False, aggregation="mean").suites
+    assert [one.main for one in (*alone.sets, *own.sets)] == ["spearman-mean", "spearman"]
+
+
 def test_an_unknown_aggregation_is_refused(folder):
     with pytest.raises(InputError, match="all, mean, wmean"):
         evaluate({"m": [Letters()]}, data=folder, checked=False, aggregation="median")

@@ -50,7 +50,7 @@ def test_a_nested_part_counts_once_and_missing_sets_are_told():
     found = suite_result(loaded, {"m": [[right(0.9), right(0.3), right(0.6)]]})
     columns, tasks = found.averages
     assert (columns.label, columns.cells["m"].value) == ("five columns", pytest.approx(60))
-    assert tasks.label == "four tasks: 3 of 4"
+    assert tasks.label == "four tasks: 3 of 4 sets"
     assert tasks.cells["m"].value == pytest.approx((90 + 45) / 2)
     assert found.notes == ("gone: missing, left out (no file)",)
 

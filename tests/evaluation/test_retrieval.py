@@ -1,6 +1,7 @@
 """Ranks and retrieval scores against hand-made cases and plain loops."""
 
 import json
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from sentloom.errors import InputError
 from sentloom.evaluation import nearest
-from sentloom.evaluation.retrieval import ranks_of, retrieval
+from sentloom.evaluation.retrieval import TIE, _ranks, ranks_of, retrieval
 
 PLANE = {"east": [1.0, 0.0], "north": [0.0, 1.0], "north-east": [1.0, 1.0], "west": [-1.0, 0.0], "nowhere": [0.0, 0.0]}
 
@@ -82,3 +83,21 @@ def test_ranks_equal_a_full_sort_for_any_blocks(search, query_block, document_bl
 def test_relevant_documents_must_exist_for_each_query(relevant):
     with pytest.raises(InputError):
         retrieval(encode, ["east"], ["east", "north"], relevant)
+
+
+def test_no_rank_is_above_the_first_at_the_edge_of_a_tie():
+    # The second right document is counted as near the first by one way of computing its cosine and not by the other.
+    cosines = np.array([0.9, np.float32(0.9) - np.float32(TIE)], np.float32)
+    assert _ranks(cosines, np.array([1, 2])).tolist() == [1, 2]
+
+
+def test_a_query_with_very_many_right_documents_needs_little_memory():
+    rng = np.random.default_rng(0)
+    documents = rng.normal(size=(12_000, 4)).astype(np.float32)
+    tracemalloc.start()
+    ranks = ranks_of(documents[:1], documents, [range(6_000)])[0]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 60e6  # every right document with every other at once would be 288 MB
+    assert ranks[0] == 1
+    assert (np.diff(ranks) > 0).all()

@@ -94,3 +94,14 @@ def test_a_dropped_head_leaves_the_students_width(encoder, teacher):
     method = build(encoder, source=teacher(True), head="linear-tanh", keep_head=False)
     assert method.embed(pairs_batch())["of target"].shape == (8, 12)
     assert method.finished().dimension == encoder.backbone.width
+
+
+@pytest.mark.parametrize("unit_length", [True, False])
+def test_a_saved_student_has_the_teachers_length(encoder, teacher, unit_length, tmp_path):
+    encoder.unit_length = not unit_length
+    method = build(encoder, source=teacher(unit_length), head="linear").eval()
+    batch = pairs_batch()
+    with torch.no_grad():
+        compared = method.embed(batch)["of target"].numpy()
+    method.finished().save(tmp_path / "student")
+    np.testing.assert_allclose(Encoder.load(tmp_path / "student").encode(batch.second), compared, atol=1e-5)

@@ -30,7 +30,7 @@ def test_json_has_every_digit_and_what_the_scores_depend_on(tmp_path):
 
 
 def test_the_same_scores_give_the_same_bytes(tmp_path):
-    for ending in ("json", "csv", "md"):
+    for ending in ("json", "csv", "md", "png"):
         files = [tmp_path / f"{number}.{ending}" for number in range(2)]
         for file in files:
             write_scores(file, MODELS, [RESULT])

@@ -36,8 +36,9 @@ def test_a_kept_stage_is_not_run_again_and_an_edited_one_leaves_those_before_it(
     assert len(after) == 3
     assert {name: when for name, when in after.items() if name in made} == made
     # what changes no number changes no key
-    kitchen.run(MLM | {"log_every": 1}, SIMCSE | {"checkpoint_seconds": 0})
+    kitchen.run(MLM | {"log_every": 1}, SIMCSE | {"checkpoint_seconds": 0, "snapshots": 2})
     assert kitchen.stages() == after
+    assert "simcse, seed 1: trained without snapshots" in kitchen.told[-1]
     # the first one changed: the second gets another encoder
     kitchen.run(MLM | {"steps": 3}, SIMCSE)
     assert len(kitchen.stages()) == 5
@@ -56,6 +57,15 @@ def test_a_stage_takes_what_the_one_before_gave(kitchen):
     assert result.model == models[second["key"]]
     assert not list(kitchen.folder.glob("out/stages/*/checkpoints"))
     assert first["input"] == Encoder.load(kitchen.base, pooling="first", max_length=32).fingerprint()
+
+
+def test_snapshots_stay_with_the_stage_but_for_what_a_kill_left_half_written(kitchen):
+    kitchen.run(SIMCSE | {"snapshots": 2})
+    (place,) = kitchen.folder.glob("out/stages/*/snapshots")
+    (place / ".step-00000002.x").mkdir()
+    kitchen.run(SIMCSE | {"snapshots": 2})
+    assert sorted(path.name for path in place.iterdir()) == [f"step-{step:08d}" for step in (0, 2, 4)]
+    assert not any("without snapshots" in text for text in kitchen.told)
 
 
 def test_edited_data_make_a_new_stage(kitchen):

@@ -46,8 +46,10 @@ class Whitened:
         return self.wanted or self.base.dimension
 
     def fit(self, texts: Sequence[str]) -> WhitenedEncoder:
-        """The base whitened on these texts."""
-        return whiten(self.base, texts, self.wanted, name=self.name)
+        """The base whitened on these texts; of few it keeps a quarter as many directions, if not told how many."""
+        different = len(set(texts))
+        few = max(1, different // 4) if different < self.base.dimension + 2 else None
+        return whiten(self.base, texts, self.wanted or few, name=self.name)
 
     def fingerprint(self) -> str:
         """A hash of the base and the dimension."""

@@ -150,7 +150,8 @@ def views(
     columns: ColumnsOption = None,
 ) -> None:
     """Give every sentence a second form, and write the pairs. Stopped or killed, the same command goes on."""
-    from sentloom.data.writers import write
+    from sentloom.data.shapes import Shape
+    from sentloom.data.writers import check_ending, write
     from sentloom.report import tables
     from sentloom.views import make_pairs, view_settings
     from sentloom.views.settings import parse_pivot
@@ -159,6 +160,7 @@ def views(
     given = {"pivots": pivots, "decoding": decoding, "beams": beams, "top_k": top_k, "top_p": top_p, "model": model}
     given |= {"share": share, "file": file, "missing": missing, "seed": seed}
     settings = view_settings({"kind": kind, **{name: value for name, value in given.items() if value is not None}})
+    check_ending(output, Shape.PAIRS)  # before the work, which may take hours
     dataset = read(data, shape, columns)
     try:
         pairs = make_pairs(dataset, settings, cache=cache or output.parent / ".sentloom/views")
@@ -191,9 +193,11 @@ def translate(
 ) -> None:
     """Translate every distinct sentence, and write parallel data. Stopped or killed, the same command goes on."""
     from sentloom.data.columns import only_column
-    from sentloom.data.writers import write
+    from sentloom.data.shapes import Shape
+    from sentloom.data.writers import check_ending, write
     from sentloom.views.translation import translate as run
 
+    check_ending(output, Shape.PARALLEL)  # before the work, which may take hours
     dataset = read(data, shape, columns)
     texts = only_column(dataset, text_column(dataset, column))
     kept = cache or output.parent / ".sentloom/views"

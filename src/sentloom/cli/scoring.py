@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from sentloom.cli.common import PoolingOption, load, read, show
+from sentloom.errors import InputError
 
 MODELS = "[LABEL=]MODEL[,MODEL...]"
 
@@ -32,7 +33,9 @@ def evaluate(
         typer.Option(help="A data folder (sts/STS12.tsv, senteval/MR.tsv ...), or SentEval's; without it, the hub."),
     ] = None,
     aggregation: Annotated[str, typer.Option(help="How sub-sets are joined: all, mean or wmean.")] = "all",
-    fast: Annotated[bool, typer.Option("--fast", help="Five folds, not ten; at most 10,000 training rows.")] = False,
+    fast: Annotated[
+        bool, typer.Option("--fast", help="Five folds, not ten; at most 10,000 rows of training parts.")
+    ] = False,
     hidden: Annotated[int, typer.Option(help="Of the classifiers of transfer: 0, logistic regression, or 50.")] = 0,
     unchecked: Annotated[
         bool, typer.Option("--unchecked", help="Score sets whose counts are not the published ones, and say so.")
@@ -51,7 +54,7 @@ def evaluate(
     cache_size: Annotated[float, typer.Option(min=0, help="GB of vectors at most; 0: keep nothing.")] = 2.0,
     output: Annotated[
         list[Path] | None,
-        typer.Option("--output", "-o", help="Where the scores go: .json, .csv or .md; repeatable."),
+        typer.Option("--output", "-o", help="Where the scores go: .json, .csv, .md, .png; repeatable."),
     ] = None,
 ) -> None:
     """Score models on suites, side by side, with intervals. Stopped or killed, the same command goes on."""
@@ -77,7 +80,7 @@ def evaluate(
             fast=fast,
             hidden=hidden,
             checked=not unchecked,
-            memory=open_memory(cache, int(cache_size * 1e9)) if cache_size else None,
+            memory=open_memory(cache, cache_size * 1e9) if cache_size else None,
             tell=show,
             show_progress=True,
         )
@@ -101,6 +104,9 @@ def _run_mteb(
     from sentloom.report import score_tables
 
     folder = output[0] if output else Path("mteb-results")
+    if output and (len(output) > 1 or folder.suffix in (".json", ".csv", ".md")):
+        found = " and ".join(map(str, output))
+        raise InputError("--output", found, "one folder, for mteb's own files", "say -o mteb-results")
     scores = {
         name: run_mteb(load(name, pooling), tasks, folder, model=name, show_progress=True)
         for names in models.values()

@@ -55,19 +55,26 @@ def find_inputs(path: str | Path) -> list[Input]:
 
 
 def _twins(name: str) -> Input:
-    """Two files by the names on both sides of a plus, which the names themselves may have too."""
-    halves = name.split(BETWEEN_TWINS)
-    cuts = [tuple(map(BETWEEN_TWINS.join, (halves[:at], halves[at:]))) for at in range(1, len(halves))]
-    pairs = [(Path(left), Path(right)) for left, right in cuts if Path(left).is_file() and Path(right).is_file()]
-    if len(pairs) != 1:
-        missing = [half for half in cuts[0] if not Path(half).is_file()]
-        found = f"no file {' and no file '.join(missing)}" if missing and len(cuts) == 1 else "no such file or files"
+    pair = twin_files(name)
+    if pair is None:
+        left, _, right = name.partition(BETWEEN_TWINS)
+        missing = [half for half in (left, right) if not Path(half).is_file()]
+        told = missing and BETWEEN_TWINS not in right
+        found = f"no file {' and no file '.join(missing)}" if told else "no such file or files"
         raise InputError(name, found, WANTED, "check the paths")
-    tables = [str(path) for path in pairs[0] if _kind(path) not in ("txt", None)]
+    tables = [str(path) for path in pair if _kind(path) not in ("txt", None)]
     if tables:
         found = f"{tables[0]}, which has columns of its own"
         raise InputError(name, found, "two files of plain lines", "name one file with the columns source and target")
-    return Input(name, TWINS, pairs[0])
+    return Input(name, TWINS, pair)
+
+
+def twin_files(name: str, folder: Path = Path()) -> tuple[Path, Path] | None:
+    """Two files in a folder by the names on both sides of a plus, which the names themselves may have too."""
+    halves = name.split(BETWEEN_TWINS)
+    cuts = [[folder / BETWEEN_TWINS.join(part) for part in (halves[:at], halves[at:])] for at in range(1, len(halves))]
+    pairs = [(left, right) for left, right in cuts if left.is_file() and right.is_file()]
+    return pairs[0] if len(pairs) == 1 else None
 
 
 def _kind(path: Path) -> str | None:

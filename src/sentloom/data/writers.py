@@ -11,25 +11,35 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sentloom.data.dataset import FILE, LINE, Dataset
+from sentloom.data.shapes import Shape
 from sentloom.errors import InputError
 from sentloom.files import new_file
 
 ROWS = 4096  # written at a time
+PARQUET = "parquet"
 
 
 def write(data: Dataset, path: Path) -> None:
     """Write txt (texts only), csv, tsv, jsonl, each also .gz, or parquet. Nothing is left half-written."""
     table = data.table.drop_columns([FILE, LINE])
-    form = path.name.lower().removesuffix(".gz").rpartition(".")[2]
-    if path.suffix.lower() == ".parquet":
+    form = check_ending(path, data.shape, table.column_names)
+    if form == PARQUET:
         with new_file(path) as part:
             pq.write_table(table, part)
         return
-    if form not in LINES or (form == "txt" and table.column_names != ["text"]):
-        wanted = "an ending .csv, .tsv, .jsonl (each also .gz) or .parquet; .txt for texts alone"
-        raise InputError(str(path), f"ending {form!r} for {data.shape}", wanted, "choose another ending")
     with new_file(path) as part, _open(part, path) as file:
         LINES[form](file, _flat_names(table), _rows(table))
+
+
+def check_ending(path: Path, shape: Shape, names: Sequence[str] = ()) -> str:
+    """The form that the ending of a path tells, if columns of these names can be written in it."""
+    form = path.name.lower().removesuffix(".gz").rpartition(".")[2]
+    if path.suffix.lower() == f".{PARQUET}":
+        return PARQUET
+    if form not in LINES or (form == "txt" and [*names] != ["text"]):
+        wanted = "an ending .csv, .tsv, .jsonl (each also .gz) or .parquet; .txt for texts alone"
+        raise InputError(str(path), f"ending {form!r} for {shape}", wanted, "choose another ending")
+    return form
 
 
 def _open(part: Path, path: Path) -> TextIO:

@@ -5,7 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from sentloom.encoder.prompts import Role
+from safetensors import SafetensorError
+
+from sentloom.encoder.prompts import ROLES, Prompt, Prompts, Role, prompt_for
+from sentloom.errors import InputError
 from sentloom.evaluation.kept_scores import keep, kept, place_of
 from sentloom.evaluation.task import Lookup, Scores, Task
 from sentloom.evaluation.vector_cache import VectorCache
@@ -23,12 +26,20 @@ class Model(Protocol):
         """A hash of all that a vector depends on."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Memory:
-    """What is kept on disk between runs."""
+    """What is kept on disk between runs. `note` says why scores are not, where the disk does not take them."""
 
     vectors: VectorCache
     scores: Path
+    note: str = ""
+
+    def keep(self, place: Path, scores: Scores) -> None:
+        """Write scores; a disk that is full or not ours to write to costs a note and nothing else."""
+        try:
+            keep(place, scores)
+        except (OSError, SafetensorError) as error:
+            self.note = f"scores are not kept in {self.scores}: {error}"
 
 
 def score_tasks(
@@ -45,36 +56,54 @@ def score_tasks(
         for task, place, scores in zip(tasks, places, known, strict=True):
             advance(0, task.name)
             if scores is None:
-                scores = task.score(lookup.of(task))
-                if place:
-                    keep(place, scores)
+                scores = _scored(task, lookup)
+                if memory and place:
+                    memory.keep(place, scores)
             found.append(scores)
             advance(1, task.name)
     return found
 
 
+def _scored(task: Task, lookup: "_Lookup") -> Scores:
+    """What cannot be scored is said with the name of the set: there may be forty of them."""
+    try:
+        return task.score(lookup.of(task))
+    except InputError as error:
+        raise InputError(f"{task.name}, {error.where}", error.found, error.wanted, error.next_step) from error
+
+
 class _Lookup:
-    """The vectors of all sentences that some tasks need."""
+    """The vectors of all sentences that some tasks need. Roles with the same prompt share them."""
 
     def __init__(self, model: Model, fingerprint: str) -> None:
         self.model, self.fingerprint = model, fingerprint
         self.fit: Callable[[Sequence[str]], Model] | None = getattr(model, "fit", None)
+        self.same = _same_roles(model)
         self.rows: dict[Role, dict[str, int]] = {}
         self.vectors: dict[Role, Vectors] = {}
 
     def of(self, task: Task) -> Lookup:
         """Where a task finds its vectors. What is fitted on target text is fitted on the task's own."""
         if self.fit is None:
-            return lambda texts, role="symmetric": self.vectors[role][[self.rows[role][text] for text in texts]]
+            return self._rows_of
         fitted = self.fit(distinct(task.texts))
         return lambda texts, role="symmetric": encode_checked(lambda some: fitted.encode(some, role=role), texts)
 
+    def _rows_of(self, texts: Sequence[str], role: Role = "symmetric") -> Vectors:
+        one = self.same[role]
+        return self.vectors[one][[self.rows[one][text] for text in texts]]
+
     def prepare(self, tasks: Sequence[Task], memory: Memory | None, show_progress: bool) -> None:
-        """Encode what these tasks need, each distinct sentence once a role."""
-        for role in dict.fromkeys(role for task in tasks for role in task.texts) if self.fit is None else ():
-            texts = list(dict.fromkeys(text for task in tasks for text in task.texts.get(role, ())))
-            self.rows[role] = {text: row for row, text in enumerate(texts)}
-            self.vectors[role] = self._vectors(texts, role, memory, show_progress)
+        """Encode what these tasks need, each distinct sentence once a prompt."""
+        if self.fit is not None:
+            return
+        for task in tasks:
+            for role, texts in task.texts.items():
+                rows = self.rows.setdefault(self.same[role], {})
+                for text in texts:
+                    rows.setdefault(text, len(rows))
+        for role, rows in self.rows.items():
+            self.vectors[role] = self._vectors(list(rows), role, memory, show_progress)
 
     def _vectors(self, texts: Sequence[str], role: Role, memory: Memory | None, show_progress: bool) -> Vectors:
         def encode(some: Sequence[str]) -> Vectors:
@@ -84,6 +113,13 @@ class _Lookup:
         if memory is None:
             return encode(texts)
         return memory.vectors.vectors(f"{self.fingerprint}-{role}", texts, encode, show_progress=show_progress)
+
+
+def _same_roles(model: Model) -> dict[Role, Role]:
+    """For each role the first one that has its prompt; of a model that tells no prompts, each is its own."""
+    prompts: Prompts | None = getattr(model, "prompts", None)
+    first: dict[Prompt, Role] = {}
+    return {role: role if prompts is None else first.setdefault(prompt_for(prompts, role), role) for role in ROLES}
 
 
 def distinct(texts: Mapping[Role, Sequence[str]]) -> list[str]:

@@ -11,6 +11,7 @@ from sentloom.errors import InputError
 from sentloom.evaluation.bench import Memory, Model, score_tasks
 from sentloom.evaluation.origin import Origin
 from sentloom.evaluation.results import Member, SuiteResult, suite_result
+from sentloom.evaluation.sts import STS_PARTS
 from sentloom.evaluation.suites import LoadedSuite, load_suites
 from sentloom.evaluation.task import Task
 from sentloom.evaluation.vector_cache import VectorCache, default_folder
@@ -62,7 +63,7 @@ def evaluate(
     return Evaluation(facts, tuple(results))
 
 
-def open_memory(folder: Path | None = None, limit: int = 2_000_000_000) -> Memory:
+def open_memory(folder: Path | None = None, limit: float = 2e9) -> Memory:
     """Where vectors (up to so many bytes) and scores are kept: a folder, by default the user's cache."""
     place = folder or default_folder().parent
     return Memory(VectorCache(place / "vectors", limit), place / "scores")
@@ -107,24 +108,37 @@ def _score(
     """The scores of each suite: all their tasks in one call, so that a sentence in several is encoded once."""
     tasks = [task for one in loaded for task in one.tasks]
     found = iter(score_tasks(model, tasks, memory, show_progress=show_progress))
-    if memory and memory.vectors.note:
-        tell(memory.vectors.note)
+    for note in dict.fromkeys(note for note in ((memory.vectors.note, memory.note) if memory else ()) if note):
+        tell(note)
     return [[next(found) for _ in one.tasks] for one in loaded]
 
 
 def _aggregated(
     loaded: LoadedSuite, models: Mapping[str, Sequence[Member]], aggregation: str
 ) -> tuple[LoadedSuite, Mapping[str, Sequence[Member]]]:
-    """With another main score; a set of the suite whose sub-sets are not known drops out."""
-    if aggregation == "all" or loaded.name != "sts":
+    """With another main score; an STS set whose sub-sets are not known drops out, what is no such set stays."""
+    if aggregation == "all":
         return loaded, models
     some = next(iter(models.values()))[0]
     wanted = f"spearman-{aggregation}"
-    known = [place for place, scores in enumerate(some) if wanted in scores]
-    tasks = tuple(replace(loaded.tasks[place], main=wanted) for place in known)
+    known = [
+        place
+        for place, (task, scores) in enumerate(zip(loaded.tasks, some, strict=True))
+        if wanted in scores or not _is_sts(task)
+    ]
+    tasks = tuple(_with_main(loaded.tasks[place], wanted) for place in known)
     unknown = {task.name: "its sub-sets are not known" for task in _others(loaded.tasks, known)}
     chosen = {label: [[member[place] for place in known] for member in seeds] for label, seeds in models.items()}
     return replace(loaded, tasks=tasks, missing={**loaded.missing, **unknown}), chosen
+
+
+def _is_sts(task: Task) -> bool:
+    """A set of the suite sts, alone or not; SentGLUE's STS-B, which has a classifier, is none."""
+    return task.name in STS_PARTS and task.main == "spearman" and task.settings.get("task") == "correlation"
+
+
+def _with_main(task: Task, main: str) -> Task:
+    return replace(task, main=main) if _is_sts(task) else task
 
 
 def _others(tasks: Sequence[Task], known: Sequence[int]) -> list[Task]:

@@ -135,7 +135,7 @@ def _average(average: Average, loaded: LoadedSuite, models: Mapping[str, Sequenc
     if not weights:
         return None
     wanted = {name for part in average.parts for name in ((part,) if isinstance(part, str) else part)}
-    label = average.label if len(weights) == len(wanted) else f"{average.label}: {len(weights)} of {len(wanted)}"
+    label = average.label if len(weights) == len(wanted) else f"{average.label}: {len(weights)} of {len(wanted)} sets"
     chosen = {
         model: [[member[place][main] for place, main in map(places.__getitem__, weights)] for member in members]
         for model, members in models.items()

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from sentloom.errors import InputError
 from sentloom.evaluation.metrics import mrr_at, recall_at
-from sentloom.evaluation.nearest import cosine_blocks
+from sentloom.evaluation.nearest import QUERY_BLOCK, cosine_blocks
 from sentloom.evaluation.vectors import Encode, encode_checked, normalised
 
 TIE = 1e-6  # cosines this near are equal: float32 does not tell them apart, whatever block they were computed in
@@ -74,15 +74,21 @@ def ranks_of(
     cosines = np.einsum("nd,nd->n", normalised(queries)[owner], normalised(documents[np.concatenate(right)]))
     as_near = np.zeros(len(owner), np.int64)  # documents at least as near as this one, itself included
     for query, _, block in cosine_blocks(queries, documents):
-        inside = slice(*np.searchsorted(owner, [query, query + len(block)]))
-        as_near[inside] += (block[owner[inside] - query] >= cosines[inside, None] - TIE).sum(axis=1)
+        first, end = np.searchsorted(owner, [query, query + len(block)])
+        for start in range(first, end, QUERY_BLOCK):  # a query with many right documents takes no more room than many
+            some = slice(start, min(start + QUERY_BLOCK, end))
+            as_near[some] += (block[owner[some] - query] >= cosines[some, None] - TIE).sum(axis=1)
     ends = np.cumsum(sizes)[:-1]
     return [_ranks(*pair) for pair in zip(np.split(cosines, ends), np.split(as_near, ends), strict=True)]
 
 
 def _ranks(cosines: npt.NDArray[np.float32], as_near: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The j-th best right document has before it j - 1 right ones, and the wrong ones at least as near."""
+    """The j-th best right document has before it j - 1 right ones, and the wrong ones at least as near.
+
+    A right one at the edge of a tie may count in one of the two sums alone: no rank is better than j for that.
+    """
     order = np.argsort(-cosines, kind="stable")
-    right_as_near = (cosines[None, :] >= cosines[order, None] - TIE).sum(axis=1)
-    ranks: npt.NDArray[np.int64] = as_near[order] - right_as_near + np.arange(1, len(order) + 1)
+    falling, best = cosines[order], np.arange(1, len(order) + 1)
+    right_as_near = len(order) - np.searchsorted(falling[::-1], falling - TIE)
+    ranks: npt.NDArray[np.int64] = np.maximum(as_near[order] - right_as_near + best, best)
     return ranks

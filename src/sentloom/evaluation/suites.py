@@ -43,12 +43,12 @@ def find_task(name: str, origin: Origin) -> Task:
     """One task by its name: `STS-B/dev`, `transfer/MR`, `MR`, or the user's own file, also as `retrieval:FILE`."""
     if own := OWN.fullmatch(name):
         return own_task(own["kind"], own["file"], origin.probe)
-    if Path(name).exists() or name.startswith("embedded"):
-        return own_task(None, name, origin.probe)
     known = {f"{suite.name}/{one}": (suite, one) for suite in SUITES.values() for one in _sets(suite)}
     for long, (suite, one) in known.items():
         if name.casefold().removesuffix("/test") in (long.casefold(), one.casefold()):
             return suite.load(one, origin)
+    if Path(name).exists() or name.startswith("embedded"):
+        return own_task(None, name, origin.probe)
     near = get_close_matches(name, [*SUITES, *known, *(one for _, one in known.values())], n=1, cutoff=0.5)
     wanted = (
         f"a suite ({', '.join(SUITES)}), one of its sets, or a file: retrieval:FILE, pairs:FILE, classification:FILE"

@@ -43,7 +43,7 @@ def default_folder() -> Path:
 class VectorCache:
     """A folder of vectors. `note` says why nothing is kept, where the disk does not take it; else it is empty."""
 
-    def __init__(self, folder: Path, limit: int = LIMIT) -> None:
+    def __init__(self, folder: Path, limit: float = LIMIT) -> None:
         """`limit` is in bytes: above it, the shards that were used least recently go."""
         self.folder, self.limit, self.note = folder, limit, ""
 

@@ -62,6 +62,8 @@ class MseDistillation(Method):
         self.head = None if options.keep_head else head
         if head is not None and options.keep_head:
             encoder.heads.append(head)
+        if self.head is None:  # what is saved then mimics the teacher's vectors, and so their length
+            encoder.unit_length = self.source.encoder.unit_length
 
     def prepare(self, data: Dataset, folder: Path) -> None:
         """The teacher's vectors, once and for all."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from sentloom.data.inputs import BETWEEN_TWINS, twin_files
 from sentloom.methods import METHODS, Options
 from sentloom.recipe.overrides import without
 from sentloom.recipe.places import Faults, Keys, Tree, one_of, show
@@ -153,8 +154,8 @@ class Check:
         full = VARIABLE.sub(lambda match: os.environ.get(match[1]) or match[2] or "", name)
         if full == "embedded":
             return full
-        places = (folder.absolute() / full for folder in (self.folder, Path()))
-        return next((str(place) for place in places if _exists(place)), full)
+        places = (_there(folder.absolute(), full) for folder in (self.folder, Path()))
+        return next((place for place in places if place), full)
 
     def _add(self, keys: Keys, found: str, wanted: str) -> None:
         self.faults.add(self.tree.spot(keys), found, wanted)
@@ -164,8 +165,12 @@ def _among(values: Mapping[str, Any], model: type[BaseModel]) -> dict[str, Any]:
     return {key: values[key] for key in model.model_fields if key in values}
 
 
-def _exists(path: Path) -> bool:
+def _there(folder: Path, name: str) -> str | None:
+    """A file or folder of that name in a folder, or two files with a plus between their names."""
     try:
-        return path.exists()
+        if (folder / name).exists():
+            return str(folder / name)
+        twins = twin_files(name, folder)
+        return twins and BETWEEN_TWINS.join(map(str, twins))
     except (OSError, ValueError):  # a name that no file can have
-        return False
+        return None

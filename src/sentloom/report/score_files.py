@@ -1,4 +1,4 @@
-"""Scores as files: JSON with every digit, CSV for spreadsheets, Markdown for people."""
+"""Scores as files: JSON with every digit, CSV for spreadsheets, Markdown for people, a picture of bars."""
 
 import csv
 import json
@@ -11,19 +11,25 @@ from sentloom import __version__
 from sentloom.errors import InputError
 from sentloom.evaluation.results import Cell, SuiteResult
 from sentloom.files import new_file
+from sentloom.report import plots
 
+PICTURE = ".png"
 Facts = Mapping[str, Mapping[str, Any]]  # model -> its name, hash, pooling ...
 
 
 def write_scores(path: Path, models: Facts, results: Sequence[SuiteResult]) -> None:
     """Write scores in the form that the ending names. The same scores give the same bytes: no time, no path of ours."""
+    if path.suffix == PICTURE:
+        plots.write(plots.score_bars(", ".join(one.name for one in results), _bars(results)), path)
+        return
     with new_file(path) as part:
         part.write_text(_form(path)(models, results), "utf-8")
 
 
 def check_ending(path: Path) -> None:
     """Say before anything is scored that a file cannot be written in the form that its ending names."""
-    _form(path)
+    if path.suffix != PICTURE:
+        _form(path)
     if path.is_dir():
         raise InputError(str(path), "a folder", "a file to write", "choose another name")
 
@@ -32,7 +38,7 @@ def _form(path: Path) -> Callable[[Facts, Sequence[SuiteResult]], str]:
     forms = {".json": as_json, ".csv": as_csv, ".md": as_markdown}
     if path.suffix not in forms:
         found = f"the ending {path.suffix!r}"
-        raise InputError(str(path), found, f"one of {', '.join(forms)}", "choose another ending")
+        raise InputError(str(path), found, f"one of {', '.join([*forms, PICTURE])}", "choose another ending")
     return forms[path.suffix]
 
 
@@ -79,6 +85,22 @@ def _markdown_table(models: Sequence[str], suite: SuiteResult) -> str:
         lines.append(f"| {average.label} | | | {' | '.join(cells)} |")
     notes = [f"- {note}" for note in suite.notes]
     return "\n".join([*lines, "", *notes, ""] if notes else [*lines, ""])
+
+
+def _bars(results: Sequence[SuiteResult]) -> dict[str, dict[str, plots.Bar]]:
+    """The main scores of all sets, model by model; over seeds the deviation to both sides."""
+    return {
+        one.name: {model: _bar(cells[one.main]) for model, cells in one.cells.items()}
+        for suite in results
+        for one in suite.sets
+    }
+
+
+def _bar(cell: Cell) -> plots.Bar:
+    spread = cell.deviation or 0.0
+    low = cell.value - spread if cell.low is None else cell.low
+    high = cell.value + spread if cell.high is None else cell.high
+    return plots.Bar(cell.value, low, high)
 
 
 def cell_text(cell: Cell) -> str:

@@ -1,9 +1,12 @@
 """Scores in the terminal: models side by side, and what papers print beneath them."""
 
-from collections.abc import Mapping, Sequence
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType
+from rich.table import Table
 from rich.text import Text
 
 from sentloom.evaluation.published import PublishedRow, published
@@ -13,12 +16,16 @@ from sentloom.report.score_files import cell_text
 from sentloom.report.tables import plain_table
 
 ACROSS = 3  # models beside each other; more go below each other, without intervals
+LABEL = 30  # columns of a terminal for a row's label at least
+HEAD = 12  # columns of a terminal for the name of a mean
+BETWEEN = 3  # columns of a terminal from a cell to the next
 
 
 def suite(one: SuiteResult, models: Sequence[str]) -> RenderableType:
     """The main scores of a suite, with intervals, and notes."""
-    body = _sets_down(one, models) if len(models) <= ACROSS else _sets_across(one, models, ())
-    return Group(body, *_legend(one), *_notes(one))
+    down = len(models) <= ACROSS
+    body = _sets_down(one, models) if down else _sets_across(one, models, ())
+    return Group(body, *_legend(one, intervals=down), *_notes(one))
 
 
 def with_published(one: SuiteResult, models: Sequence[str]) -> RenderableType:
@@ -61,39 +68,93 @@ def _cell(cell: Cell, models: int) -> str:
 
 
 def _sets_across(one: SuiteResult, models: Sequence[str], rows: Sequence[PublishedRow]) -> RenderableType:
+    """One row a model, then one a printed row, whose mean is of the kind that the suite's first mean is."""
     own = {row.name: row for row in one.sets}
     suite_order = SUITES[one.name].sets if one.name in SUITES else ()
     printed = {*own, *(name for row in rows for name in row.scores)}
     names = [name for name in dict.fromkeys([*suite_order, *own, *sorted(printed)]) if name in printed]
-    table = plain_table(one.name, "model", *names, "mean", numbers=len(names) + 1)
-    for model in models:
-        values = {name: row.cells[model][row.main].value for name, row in own.items()}
-        table.add_row(model, *_numbers(values, names), *(_numbers({0: _mean(one, model)}, [0])))
-    if rows:
-        table.add_section()
-    for number, row in enumerate(rows, start=1):
-        joined = f", {row.aggregation}" if row.aggregation not in (None, "all") else ""
-        table.add_row(
-            f"({number}) {row.label}, {row.source}{joined}",
-            *_numbers(row.scores, names),
-            *_numbers({0: row.average}, [0]),
+    ours = [
+        (
+            model,
+            [_short(own[name].cells[model][own[name].main]) if name in own else "" for name in names]
+            + [_short(average.cells[model]) for average in one.averages],
         )
-    return table
+        for model in models
+    ]
+    theirs = [
+        (_printed_label(number, row), [*_numbers(row.scores, names), *_numbers({0: row.average}, [0])])
+        for number, row in enumerate(rows, start=1)
+    ]
+    heads = [name.replace(" ", "\n") for name in names] + (_mean_heads(one) or ["mean"] * bool(rows))
+    return _Wide(one.name, heads, [ours, theirs])
 
 
-def _mean(one: SuiteResult, model: str) -> float | None:
-    return one.averages[0].cells[model].value if one.averages else None
+@dataclass(frozen=True)
+class _Wide:
+    """A table whose columns go on in a further one where the terminal is too narrow: no number is ever cut."""
+
+    title: str
+    columns: Sequence[str]
+    sections: Sequence[Sequence[tuple[str, Sequence[str]]]]  # of rows: a label, and cells, which may be too few
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table]:
+        rows = [row for section in self.sections for row in section]
+        room = options.max_width - min(LABEL, max(len(label) for label, _ in rows)) - 2 * BETWEEN
+        block: list[int] = []
+        for place in range(len(self.columns)):
+            if block and sum(map(self._width, [*block, place])) > room:
+                yield self._table(block)
+                block = []
+            block.append(place)
+        yield self._table(block)
+
+    def _width(self, place: int) -> int:
+        cells = [cells[place] for section in self.sections for _, cells in section if place < len(cells)]
+        return max(map(len, [*self.columns[place].splitlines(), *cells])) + BETWEEN
+
+    def _table(self, block: Sequence[int]) -> Table:
+        heads = [self.columns[place] for place in block]
+        table = plain_table(self.title, "model", *heads, numbers=len(block))
+        for section in self.sections:
+            for label, cells in section:
+                table.add_row(Text(label), *(cells[place] if place < len(cells) else "" for place in block))
+            table.add_section()
+        return table
+
+
+def _mean_heads(one: SuiteResult) -> list[str]:
+    """A suite's only mean is "mean", with how many sets it has where some are missing; of several, each is named."""
+    labels = [average.label for average in one.averages]
+    if len(labels) == 1:
+        return ["mean" + labels[0].partition(":")[2].replace(" ", "\n", 1)]
+    return [textwrap.fill(label, HEAD) for label in labels]
+
+
+def _printed_label(number: int, row: PublishedRow) -> str:
+    joined = f", {row.aggregation}" if row.aggregation not in (None, "all") else ""
+    return f"({number}) {row.label}, {row.source}{joined}"
+
+
+def _short(cell: Cell) -> str:
+    """Without the interval."""
+    return cell_text(cell).partition(" (")[0]
 
 
 def _numbers(values: Mapping[Any, float | None], names: Sequence[Any]) -> list[str]:
     return ["" if (value := values.get(name)) is None else f"{value:.2f}" for name in names]
 
 
-def _legend(one: SuiteResult) -> list[Text]:
+def _legend(one: SuiteResult, intervals: bool) -> list[Text]:
     """What the signs mean, where they stand."""
-    cells = [cell for row in one.sets for scores in row.cells.values() for cell in [scores[row.main]]]
-    lines = ["in brackets: 95% bootstrap interval over items"] if any(cell.low is not None for cell in cells) else []
-    lines += ["±: deviation over seeds"] if any(cell.deviation is not None for cell in cells) else []
+    cells = [scores[row.main] for row in one.sets for scores in row.cells.values()]
+    cells += [cell for average in one.averages for cell in average.cells.values()]
+    several = any(cell.deviation is not None for cell in cells)
+    lines = (
+        ["in brackets: 95% bootstrap interval over items"]
+        if intervals and any(c.low is not None for c in cells)
+        else []
+    )
+    lines += ["±: deviation over seeds, whose differences are not tested"] if several else []
     if not all(cell.significant for cell in cells):
         lines.append("≈: no significant difference from the first model (paired bootstrap, p >= 0.05)")
     return [Text("; ".join(lines), style="dim")] if lines else []

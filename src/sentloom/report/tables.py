@@ -1,6 +1,7 @@
 """Tables for the terminal, from numbers that others computed."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
@@ -17,7 +18,7 @@ from sentloom.evaluation.retrieval import RetrievalResult
 
 if TYPE_CHECKING:
     from sentloom.mining import MineReport
-    from sentloom.recipe import Recipe
+    from sentloom.recipe import Plan, Recipe
     from sentloom.stages import Forecast, Row
 
 ANSWER_WIDTH = 160  # characters of a found text
@@ -55,10 +56,7 @@ def recipe(name: str, read: "Recipe", whole: bool) -> RenderableType:
     plans = [read.resolve(variant) for variant in read.variants] or [read.resolve()]
     head = f"{name}: {plans[0].title}" if plans[0].title else name
     if not whole:
-        methods = sorted({stage.method for plan in plans for stage in plan.stages})
-        return Group(
-            Text(head, style="bold"), Text(f"  {_count(len(plans), 'variant')}; {', '.join(methods) or 'none'}")
-        )
+        return Group(Text(head, style="bold"), *(Text(f"  {line}") for line in _in_short(plans)))
     table = plain_table(head, "variant", "base", "stages", "data", "published")
     for plan in plans:
         stages = " -> ".join(stage.method for stage in plan.stages) or "none"
@@ -67,6 +65,19 @@ def recipe(name: str, read: "Recipe", whole: bool) -> RenderableType:
         printed = ", ".join(f"{one} {score:.2f}" for one, score in scores.items())
         table.add_row(*map(Text, (plan.name, plan.base, stages, data, printed)))
     return table
+
+
+def _in_short(plans: Sequence["Plan"]) -> list[str]:
+    """What the variants of a recipe train, from what, on what, and the span of the means that are published for them."""
+    methods = sorted({stage.method for plan in plans for stage in plan.stages})
+    data = dict.fromkeys(Path(file).name for plan in plans for stage in plan.stages for file in stage.data)
+    means = [plan.published["mean"] for plan in plans if "mean" in plan.published]
+    lines = [
+        f"{_count(len(plans), 'variant')}; {', '.join(methods) or 'none'}",
+        f"base {', '.join(dict.fromkeys(plan.base for plan in plans))}",
+        f"data {', '.join(data) or 'none'}",
+    ]
+    return [*lines, f"published means {min(means):.2f} to {max(means):.2f}"] if means else lines
 
 
 def _count(number: int, what: str) -> str:

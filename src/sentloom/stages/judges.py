@@ -25,9 +25,10 @@ class Judge:
     score: Callable[[Encoder], float]
 
 
-def judge(name: str, folder: str | None) -> Judge:
-    """Find a set by name (`sts-b/dev`, `MR`) in a data folder or on the hub, or a file."""
-    task = find_task(name, Origin(Path(folder) if folder else None, checked=False))
+def judge(name: str, folder: str | None, *, fast: bool = False) -> Judge:
+    """Find a set by name (`sts-b/dev`, `MR`) in a data folder or on the hub, or a file. `fast` is for classifiers."""
+    probe = {"preset": "fast" if fast else "paper"}
+    task = find_task(name, Origin(Path(folder) if folder else None, checked=False, probe=probe))
     metric = f"{task.main} of {dict(task.settings)}" if task.settings else task.main
     return Judge(name, metric, _sentences(task), lambda encoder: score_tasks(encoder, [task])[0][task.main].value)
 

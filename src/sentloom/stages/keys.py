@@ -15,7 +15,7 @@ from sentloom.recipe import Select, Stage
 from sentloom.stages.judges import Judge
 
 ENGINE = 1  # raised when the loop's numbers change
-IDLE = {"log_every", "checkpoint_seconds"}  # settings that change no number
+IDLE = {"log_every", "checkpoint_seconds", "snapshots"}  # settings that change no number
 
 
 def stage_key(

@@ -3,6 +3,7 @@
     DIR/stages/sg-1f0c.../model/         what a stage gave: a sentence-transformers folder
                          /log.jsonl      its journal
                          /result.json    what went in, how it went
+                         /snapshots/     the encoder on the way, if the recipe wants that
                          /checkpoints/   only while it runs
     DIR/scores/                          scores by the model's fingerprint and the set's hash
     DIR/views/                           views by maker and text
@@ -38,6 +39,7 @@ from sentloom.stages.keys import content_key, stage_key
 from sentloom.stages.material import material
 from sentloom.training import Selection, train
 from sentloom.training.gradients import own_share
+from sentloom.training.loop import SNAPSHOTS
 from sentloom.training.optimizers import learning
 from sentloom.training.processes import from_main
 
@@ -93,7 +95,7 @@ class Runner:
     def selecting(self) -> Judge | None:
         """The set that the best step is chosen on."""
         select = self.plan.select
-        return judge(select.on, select.data) if select else None
+        return judge(select.on, select.data, fast=True) if select else None
 
     @cached_property
     def materials(self) -> list[tuple[Dataset, int]]:
@@ -130,7 +132,7 @@ class Runner:
             source, fingerprint = str(place / "model"), record["fingerprint"]
             records.append(record)
         base, before = self._untouched
-        start, at_start = f"{self.plan.base}, {self._start_pooling}", self._scores(self.base_fingerprint, self._base)
+        start, at_start = self._start, self._scores(self.base_fingerprint, self._base)
         after = self._scores(fingerprint, lambda: Encoder.load(source)) if records else at_start
         model = Path(source) if records else None
         return Result(self.plan.name, seed, model, base, before, start, at_start, after, tuple(records))
@@ -142,8 +144,11 @@ class Runner:
         return f"{self.plan.base}, {encoder.pooling}", self._scores(encoder.fingerprint(), lambda: encoder)
 
     @cached_property
-    def _start_pooling(self) -> str:
-        return str(self._base().pooling)
+    def _start(self) -> str:
+        """What the first stage gets: the base, perhaps under another pooling, or with sentences cut shorter."""
+        whole, start = Encoder.load(self.plan.base), self._base()
+        cut = f", {start.tokens.max_length} tokens" if start.tokens.max_length != whole.tokens.max_length else ""
+        return f"{self.plan.base}, {start.pooling}{cut}"
 
     def _base(self) -> Encoder:
         first = self.plan.stages[0] if self.plan.stages else self.plan
@@ -158,6 +163,8 @@ class Runner:
         result = place / "result.json"
         if result.is_file() and (place / "model").is_dir():
             self.say(f"{stage.name}, seed {seed}: done before, kept in {place}")
+            if stage.settings.snapshots and not (place / SNAPSHOTS).is_dir():
+                self.say(f"{stage.name}, seed {seed}: trained without snapshots; train in another folder to have them")
             if self.accelerator.is_main_process:
                 _tidy(place)
             return {**json.loads(result.read_text("utf-8")), "leaked": leaked}, place  # of today's sets
@@ -241,7 +248,8 @@ class Runner:
 
 def _tidy(place: Path) -> None:
     """Remove what a finished stage no longer needs, and what a kill left half-written."""
-    for path in [place / "checkpoints", place / "start", *place.glob(".model.*")]:
+    half = [*place.glob(".model.*"), *(place / SNAPSHOTS).glob(".*")]
+    for path in [place / "checkpoints", place / "start", *half]:
         shutil.rmtree(path, ignore_errors=True)
 
 

@@ -53,6 +53,7 @@ from sentloom.training.processes import from_main
 from sentloom.training.schedules import rate
 from sentloom.training.settings import Settings
 
+SNAPSHOTS = "snapshots"  # their folder
 SAMPLE = 128  # distinct sentences on which the gauges are taken
 
 
@@ -110,8 +111,8 @@ def train(
 ) -> Outcome:
     """Train a method on data; its encoder is then the best that was seen, or the last where nothing selects.
 
-    `folder` takes checkpoints and the journal. Called again with the same arguments, it goes on from the newest
-    checkpoint. `tell` gets what the user should know: alarms, damaged checkpoints.
+    `folder` takes checkpoints, the journal, and snapshots of the encoder if they are wanted. Called again with the same
+    arguments, it goes on from the newest checkpoint. `tell` gets what the user should know: alarms, bad checkpoints.
     """
     run = _Run(method, data, settings, seed, folder, accelerator or Accelerator(), selection, tell)
     resumed_at = run.prepare()
@@ -166,6 +167,7 @@ class _Run:
             self.journal.write(0, **self.now.start)
             if self.selection:
                 self._score()
+        self._snapshot()
         return self.now.step
 
     def step(self) -> float:
@@ -193,6 +195,7 @@ class _Run:
             self._log(learning_rate, norm)
         if self.selection and (now.step % self.selection.every == 0 or now.step == self.total):
             self._score()
+        self._snapshot()
         return loss
 
     def note(self, loss: float) -> str:
@@ -328,6 +331,12 @@ class _Run:
         if now.step and (now.best is None or score > now.best["score"]):
             kept = write_best(self._checkpoints, now.step, tensors_of(self.method.encoder)) if main else None
             now.best = {"step": now.step, "score": score, "kept": from_main(self.accelerator, kept)}
+
+    def _snapshot(self) -> None:
+        """Keep the encoder as it is now, every so many steps where that is wanted: the way that a run took."""
+        every, step = self.settings.snapshots, self.now.step
+        if every and self.accelerator.is_main_process and (step % every == 0 or step == self.total):
+            self.method.finished().save(self.folder / SNAPSHOTS / f"step-{step:08d}")
 
     def _refuse(self, loss: float, norm: float) -> NoReturn:
         """Stop before the optimiser spoils the weights, and leave the rows for the user to look at."""

@@ -34,6 +34,7 @@ class Settings(BaseModel):
     dropout: Share | None = None  # for backbones that come with none
     log_every: int = Field(50, ge=1)
     checkpoint_seconds: float = Field(120.0, ge=0)
+    snapshots: int | None = Field(None, ge=1)  # keep the encoder every so many steps, as a model folder
 
     @model_validator(mode="after")
     def _some_end(self) -> "Settings":

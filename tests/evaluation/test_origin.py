@@ -102,8 +102,10 @@ def test_text_in_place_of_labels_is_always_refused(checked):
     assert len(str(caught.value)) < 250
 
 
-def test_other_content_is_noted():
+def test_other_content_is_noted(tmp_path):
     rows = toy(["1", "0", "1", "1"])
     part = replace(PART, sha256=(rows.sha256,))
-    assert check(rows, part, Origin()).notes == ()
-    assert "other content" in check(toy(["0", "1", "1", "1"]), part, Origin()).notes[0]
+    other = toy(["0", "1", "1", "1"])
+    assert check(rows, part, Origin(tmp_path)).notes == ()
+    assert "other content" in check(other, part, Origin(tmp_path)).notes[0]
+    assert check(other, part, Origin()).notes == ()  # the hub's copy has a revision

@@ -98,10 +98,12 @@ def test_a_set_scored_whole_has_three_equal_aggregations(tmp_path):
     assert scores["spearman-mean"].value == scores["spearman-wmean"].value == scores["spearman"].value
 
 
-def test_a_set_is_read_and_its_published_count_gives_no_note(tmp_path):
+def test_a_set_of_the_published_count_but_other_content_is_noted(tmp_path):
     write(tmp_path / "sts", "STS12.tsv", 3108)
     task = load("STS12", Origin(tmp_path))
-    assert (task.name, task.main, task.notes, len(task.sha256)) == ("STS12", "spearman", (), 64)
+    assert (task.name, task.main, len(task.sha256)) == ("STS12", "spearman", 64)
+    (note,) = task.notes
+    assert "other content" in note
     assert task.source.endswith("STS12.tsv")
 
 

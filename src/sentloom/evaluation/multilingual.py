@@ -5,6 +5,7 @@ machine translations of its test part, CNSD STS-B the Chinese one. Tatoeba asks 
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -42,6 +43,24 @@ LANGUAGES = {  # of Tatoeba, with their names on the hub
     "tr": "tur",
     "cs": "ces",
 }
+# Of the contents that were compared with the published ones.
+CHECKED = {
+    "STS17 ar-ar": "00593dee10ea1d43aee4c6ad6b62662a5ace2aa637ab453266e8dc01279bd142",
+    "STS17 es-es": "3e8e894e0b688610108f47cf20596c656a99a99340ba1b12ce9768186ff4c37e",
+    "STS17 en-en": "42f1cf7c9421d11c6d18b1089b3ef0eec6b254bf02ccca5bc72156a4f9cd08ea",
+    "STS17 ar-en": "5c9d3a77513819e365cdaad9834a5562d5c30fdb340dd4a0dd7046081f5f4af1",
+    "STS17 es-en-wmt": "569ffac4492dc952766d9ee39f344660db828f04f16ab079b14caca2a9df59f8",
+    "STS-B de": "b85db26e68f0f046348e7327ec1638f173556afb0e763c6e4e5cec59b5212d5e",
+    "STS-B es": "617c3d2b16ff5e5a35baaa1b138613916d27973e2b602132eedc06848d1453d4",
+    "STS-B fr": "1ae79403a9ee4395779aa1cd8a5e64d9aa585b9590d1c75775ede7a291728727",
+    "STS-B pt": "3c6132d2fb8bd48b5085c50a52288fa6b7ab9ad715b6cdf1f988283d20b967e2",
+    "STS-B zh": "5bc369336ca13e59e9fdc0d4f69fd151b037f42eb658ac0d7fc58976fa9bb8b4",
+    "CNSD STS-B": "c95220a628b01702a4ac02ed7ea6dc57a5eb4e277df230dd7a5660fa222984c3",
+    "Tatoeba en-de": "c06acc829c8146dfba6c851576653d8b278081be8d1507aed5845d6759523e79",
+    "Tatoeba en-es": "6bf37efb5fc86f73da495a5e7563c05ccd3bbab06e23729ab5809ca8154e53c1",
+    "Tatoeba en-fr": "aa082ee5bffb3191132a34471e34a7dba2cac7b2ec92897b998abf89e1fd26b2",
+    "Tatoeba en-zh": "27273af0f742d35f39ae076daa341ccba12cf67f598948aad54bbd8182a72b76",
+}
 TATOEBA_HUB_NOTE = "the hub's copy is the Tatoeba set of LASER, 1,000 pairs"
 
 
@@ -51,7 +70,7 @@ def _sts17(track: str) -> Part:
 
 
 PARTS = {
-    part.name: part
+    part.name: replace(part, sha256=(CHECKED[part.name],)) if part.name in CHECKED else part
     for part in (
         *map(_sts17, TRACKS),
         Part("STS14 es", 804, ("sts_multi/STS14.es",)),

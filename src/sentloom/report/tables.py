@@ -68,7 +68,7 @@ def recipe(name: str, read: "Recipe", whole: bool) -> RenderableType:
 
 
 def _in_short(plans: Sequence["Plan"]) -> list[str]:
-    """What the variants of a recipe train, from what, on what, and the span of the means that are published for them."""
+    """What the variants of a recipe train, from what, on what, and the span of the means published for them."""
     methods = sorted({stage.method for plan in plans for stage in plan.stages})
     data = dict.fromkeys(Path(file).name for plan in plans for stage in plan.stages for file in stage.data)
     means = [plan.published["mean"] for plan in plans if "mean" in plan.published]

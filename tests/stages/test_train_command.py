@@ -105,7 +105,7 @@ def test_the_distance_is_from_the_base_as_it_is_which_is_shown(kitchen, sentloom
     assert row["at_start"][scored] == pytest.approx(with_max)
     table = (out / "results.md").read_text()
     assert f"mean, untouched | {as_it_is:.2f} |" in table
-    assert f"max, untouched | {with_max:.2f} |" in table
+    assert f"max, 32 tokens, untouched | {with_max:.2f} |" in table
     assert f"({row['after'][scored] - as_it_is:+.2f})" in table
     assert Encoder.load(out / "model").tokens.max_length == Encoder.load(kitchen.base).tokens.max_length
 

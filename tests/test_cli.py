@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import zipfile
 
 import numpy as np
 import pytest
@@ -316,6 +317,16 @@ def test_twin_files_are_checked_cleaned_and_teach_a_vocabulary(sentloom, twins, 
     assert sentloom("check", twins, "--model", tmp_path / "student").returncode == 0
 
 
+def test_a_zip_file_of_twins_is_checked_and_it_says_which_is_the_source(sentloom, twins, tmp_path):
+    with zipfile.ZipFile(tmp_path / "opus.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.write(tmp_path / "c.de", "c.en-de.de")
+        archive.write(tmp_path / "c.en", "c.en-de.en")
+        archive.writestr("README", "Twins")
+    done = sentloom("check", tmp_path / "opus.zip")
+    assert done.returncode == 0, done.stderr
+    assert "opus.zip/c.en-de.en+c.en-de.de: parallel, 15 rows (source, target)" in done.stdout
+
+
 @pytest.mark.parametrize("verb", ["translate", "views"])
 def test_a_wrong_ending_is_told_before_the_work(verb, sentloom, tmp_path):
     (tmp_path / "texts.txt").write_text("A dog runs.\n")
@@ -340,3 +351,21 @@ def test_geometry_prints_numbers_and_draws(sentloom, tmp_path):
     assert numbers["positives"] == 5  # the rows with a score of 5: strictly above 4
     assert len(numbers["layers"]) == 7
     assert f"{numbers['alignment']:.3f}" in done.stdout
+
+
+def test_geometry_takes_all_translations_for_positives(sentloom, tmp_path):
+    rows = [f"The dog number {i}.\tO cão número {i}." for i in range(9)]
+    (tmp_path / "parallel.tsv").write_text("\n".join(["source\ttarget", *rows]) + "\n")
+    geometry = ["geometry", "embedded", "--pairs", tmp_path / "parallel.tsv", "-o", tmp_path / "out"]
+    done = sentloom(*geometry)
+    assert done.returncode == 0, done.stderr
+    numbers = json.loads((tmp_path / "out/geometry.json").read_text())["embedded"]
+    assert (numbers["positives"], numbers["sentences"]) == (9, 18)
+    for option in ("--sweep", "--tsne"):
+        done = sentloom(*geometry, option)
+        assert done.returncode == 2
+        assert "pairs without scores" in done.stderr
+    (tmp_path / "parallel.tsv").write_text("text\nA dog.\n")
+    done = sentloom(*geometry)
+    assert done.returncode == 2
+    assert "scored-pairs, pairs or parallel" in done.stderr

@@ -13,7 +13,8 @@ from sentloom.data.shapes import Shape
 from sentloom.errors import InputError, RecipeError
 from sentloom.methods import METHODS
 from sentloom.recipe import Evaluate, Recipe, Select, read_recipe, to_yaml
-from sentloom.recipe.schema import StageKeys, Top
+from sentloom.recipe.makers import MAKERS
+from sentloom.recipe.schema import MakingKeys, StageKeys, Top
 from sentloom.training.settings import Settings
 from sentloom.views.settings import BackTranslation, MaskFill, Pivot, ReadyPairs, Synonyms
 
@@ -527,6 +528,7 @@ WORDS = [
     "stages",
     "variants",
     *StageKeys.model_fields,
+    *MakingKeys.model_fields,
     "views",
     "kind",
     "share",
@@ -540,7 +542,20 @@ VALUES = st.recursive(
     | st.integers()
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(max_size=10)
-    | st.sampled_from([*WORDS, *METHODS, "paper", "synonyms", "mask-fill", "${NOT_SET_ANYWHERE}", "mean", "\ud800"]),
+    | st.sampled_from(
+        [
+            *WORDS,
+            *METHODS,
+            *MAKERS,
+            "stage:name",
+            "paper",
+            "synonyms",
+            "mask-fill",
+            "${NOT_SET_ANYWHERE}",
+            "mean",
+            "\ud800",
+        ]
+    ),
     lambda inner: (
         st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(WORDS) | st.text(max_size=5), inner, max_size=5)
     ),

@@ -1,5 +1,7 @@
 """Vectors on disk: the same as in memory, whole or not at all."""
 
+from contextlib import suppress
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -50,6 +52,21 @@ def test_vectors_of_another_file_are_refused(bert, tmp_path):
         open_vectors(tmp_path / "v.npy", (10, bert.dimension))
 
 
+def test_any_damage_to_a_file_of_vectors_is_told(tmp_path):
+    path, vectors = tmp_path / "v.npy", np.ones((3, 4), np.float32)
+    np.save(path, vectors)
+    whole = path.read_bytes()
+    broken = [whole[:end] for end in range(len(whole))] + [whole + b"0", b"PK\x03\x04" + whole]
+    broken += [whole[:at] + bytes([whole[at] ^ bit]) + whole[at + 1 :] for at in range(70) for bit in (1, 2, 4, 8, 64)]
+    for content in broken:
+        path.write_bytes(content)
+        with suppress(InputError):
+            assert np.array_equal(open_vectors(path, (3, 4)), vectors)  # a space of the header, for another
+    np.save(path, vectors.astype(np.float64))
+    with pytest.raises(InputError, match="float64"):
+        open_vectors(path, (3, 4))
+
+
 class Stop(Exception):
     """The end of a run, as by Ctrl-C."""
 
@@ -97,6 +114,15 @@ def test_another_job_in_between_is_not_taken_for_this_one(bert, tmp_path, monkey
     interrupt(bert, target, "another", monkeypatch, windows=1)  # it dies before it has done anything
     assert encode_to_file(bert, TEXTS, target, source="one") == 0
     assert np.array_equal(np.load(target), bert.encode(TEXTS))
+
+
+def test_vectors_that_were_cut_short_are_not_taken_for_done(bert, tmp_path, monkeypatch):
+    monkeypatch.setattr(encoder_module, "WINDOW", 3)
+    interrupt(bert, tmp_path / "v.npy", "s", monkeypatch, windows=3)
+    part = tmp_path / ".v.npy.vectors.part"
+    part.write_bytes(part.read_bytes()[:300])
+    assert encode_to_file(bert, TEXTS, tmp_path / "v.npy", source="s") == 0
+    assert np.array_equal(np.load(tmp_path / "v.npy"), bert.encode(TEXTS))
 
 
 @pytest.mark.parametrize("damage", [b"", b"[]", b'{"job": 1}'])

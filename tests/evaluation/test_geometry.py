@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import pdist
 
+from sentloom.data.shapes import Shape
 from sentloom.errors import InputError, ModelError
 from sentloom.evaluation import geometry as module
 from sentloom.evaluation.geometry import (
@@ -16,9 +17,11 @@ from sentloom.evaluation.geometry import (
     geometry,
     isotropy,
     mean_cosine,
+    pairs_of,
     scored_pairs,
     uniformity,
 )
+from tests.data.conftest import build_dataset
 
 CROSS = np.array([[3.0, 0.0], [0.0, 0.5], [-2.0, 0.0], [0.0, -1.0]])  # four directions at right angles, any length
 
@@ -171,6 +174,21 @@ def test_each_distinct_sentence_is_encoded_once():
 def test_pairs_come_from_columns():
     found = scored_pairs({"sentence1": ["a"], "sentence2": ["b"], "score": [4], "subset": ["x"]})
     assert (found.left, found.right, found.gold.tolist(), found.gold.dtype) == (["a"], ["b"], [4.0], np.float64)
+
+
+@pytest.mark.parametrize("shape", [Shape.PAIRS, Shape.PARALLEL])
+def test_pairs_without_scores_are_all_positives(shape):
+    found = geometry(encode, pairs_of(build_dataset(shape, [("a", "b"), ("c", "a"), ("d", "d")])))
+    assert found.positives == 3
+    assert found.alignment == pytest.approx((2 + 4 + 0) / 3)  # squared: of neighbours 2, of opposites 4
+    assert found.sentences == 4
+
+
+def test_pairs_of_a_data_set_with_scores_and_of_one_without_pairs():
+    scored = pairs_of(build_dataset(Shape.SCORED_PAIRS, [("a", "b", 4.2), ("a", "c", 0.0)]))
+    assert (scored.left, scored.right, scored.gold.tolist()) == (["a", "a"], ["b", "c"], [4.2, 0.0])
+    with pytest.raises(InputError, match="data of the shape texts"):
+        pairs_of(build_dataset(Shape.TEXTS, [("a",)]))
 
 
 def test_scores_without_positives_are_refused():

@@ -17,7 +17,7 @@ def test_names():
         assert name == method.NAME
         assert "default" in method.PRESETS
         assert {"default", "paper", "official-code"} <= set(method.PRESETS)
-    assert set(METHODS["contrastive"].PRESETS) == {"default", "paper", "official-code", "simcse"}
+    assert set(METHODS["contrastive"].PRESETS) == {"default", "paper", "official-code", "simcse", "gense"}
 
 
 @pytest.mark.parametrize(("name", "preset"), CASES)

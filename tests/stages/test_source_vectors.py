@@ -67,3 +67,14 @@ def test_the_bootstrap_takes_the_two_languages_as_views(kitchen):
     data = fitting(stage, read_data(stage), kitchen.folder)
     assert str(data.shape) == "parallel"
     kitchen.run({"method": "bootstrapped", "data": "pairs.tsv", "shape": "parallel", "predictor_width": 2})
+
+
+@pytest.mark.parametrize("damage", [lambda whole: b"", lambda whole: whole[:-100], lambda whole: whole + b"more"])
+def test_a_damaged_file_of_vectors_is_made_again(kitchen, source, damage):
+    kitchen.run(LEARN | {"source": source})
+    (path,) = kitchen.folder.glob("out/vectors/*")
+    whole = path.read_bytes()
+    path.write_bytes(damage(whole))
+    kitchen.run(LEARN | {"source": source, "steps": 2})
+    assert path.read_bytes() == whole
+    assert len(vectors(kitchen)) == 1

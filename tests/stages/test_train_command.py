@@ -147,6 +147,28 @@ def test_a_fault_in_the_last_variant_shows_before_the_first_trains(kitchen, sent
     assert not (out / "stages").exists()
 
 
+LEARN = {"name": "learn", "method": "cross-lingual", "data": "pairs.tsv", "shape": "parallel", "queue": 0}
+
+
+@pytest.mark.parametrize("change", [{"learn.source": "owner/nowhere"}, {"base": "owner/nowhere"}])
+@pytest.mark.parametrize("method", ["cross-lingual", "mse-distillation"])
+def test_a_model_that_is_not_there_is_found_before_the_first_variant_trains(kitchen, sentloom, change, method):
+    stage = {name: value for name, value in LEARN.items() if name != "queue"} | {"method": method}
+    recipe, out = kitchen.recipe(stage, variants={"good": {}, "bad": change}), kitchen.folder / "out"
+    done = sentloom("train", recipe, "-o", out)
+    assert done.returncode == 2
+    assert "owner/nowhere" in done.stderr
+    assert not (out / "stages").exists()
+
+
+def test_a_variant_may_learn_from_a_model_that_the_one_before_leaves(kitchen, sentloom):
+    out = kitchen.folder / "out"
+    variants = {"first": {}, "second": {"learn.source": str(out / "models/first/seed-1")}}
+    done = sentloom("train", kitchen.recipe(LEARN, variants=variants), "-o", out)
+    assert done.returncode == 0, done.stderr
+    assert len(kitchen.stages()) == 2
+
+
 def test_a_dry_run_finds_what_only_the_second_stage_shows(kitchen, sentloom):
     stages = [{"method": "contrastive", "data": "pairs.tsv", "projection": 16}, {"method": "self-guided"}]
     done = sentloom("train", kitchen.recipe(*stages), "-o", kitchen.folder / "out", "--dry-run")

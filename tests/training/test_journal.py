@@ -1,6 +1,7 @@
 """The journal: a line a record, cut short by a kill, and what a line says against what was done."""
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -63,6 +64,27 @@ def test_the_loss_of_a_line_is_the_mean_of_its_steps(bert, tmp_path):
     each = losses(1, "each")
     assert len(each) == 8
     assert losses(3, "three") == pytest.approx([np.mean(each[:3]), np.mean(each[3:6]), np.mean(each[6:])])
+
+
+@pytest.mark.parametrize(
+    ("case", "start", "tau"),
+    [
+        ("contrastive", 0.05, lambda method: math.exp(-method.log_scale.item())),
+        ("cross-lingual", 0.3, lambda method: math.exp(-method.theta.item())),
+        ("cross-lingual dual", 1.0, lambda method: method.theta.item()),
+    ],
+)
+def test_a_learnt_temperature_is_told_and_a_fixed_one_is_not(case, start, tau, bert, tmp_path):
+    method = build(case, bert)
+    train(method, data_for(case), settings(log_every=3), seed=1, folder=tmp_path / "learnt")
+    told = [line["temperature"] for line in read_journal(tmp_path / "learnt")]
+    assert len(told) == 4
+    assert told[0] == pytest.approx(start)
+    assert told[-1] == pytest.approx(tau(method))
+    assert len(set(told)) == 4  # it moves
+    fixed = build(case, bert, learn_temperature=False)
+    train(fixed, data_for(case), settings(steps=1), seed=1, folder=tmp_path / "fixed")
+    assert not any("temperature" in line for line in read_journal(tmp_path / "fixed"))
 
 
 def test_the_rate_of_a_step_moves_the_weights(bert, tmp_path):

@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from sentloom import __version__
-from sentloom.cli import data, scoring, training, vectors
+from sentloom.cli import data, scoring, synthesis, training, vectors
 from sentloom.cli.common import ModelOption, show
 from sentloom.errors import SentloomError
 
@@ -39,7 +39,7 @@ VERBS = (
     *(data.check, data.clean, data.views, data.translate),
     *(vectors.encode, vectors.search),
     *(scoring.evaluate, scoring.geometry, vectors.mine),
-    *(training.train, training.new, training.vocabulary, training.recipes),
+    *(training.train, training.new, training.vocabulary, training.recipes, synthesis.synthesize),
 )
 for verb in VERBS:
     app.command()(verb)
@@ -64,17 +64,19 @@ def demo(
     ] = Path("demo-portuguese"),
 ) -> None:
     """Run the main job on the embedded defaults: harvest, encode, score, search. No hub, no data needed."""
-    if portuguese:
-        from sentloom import demo_portuguese
-
-        demo_portuguese.run(output, sentences, show)
-        return
     from sentloom.data.docstrings import harvest
-    from sentloom.demo import run
 
     chosen, apart = (names.split(",") if names else None for names in (packages, held_out))
     show("Reading the docstrings of the installed packages ...")
-    run(model, harvest(chosen, apart, show_progress=True), queries, show)
+    corpus = harvest(chosen, apart, show_progress=True)
+    if portuguese:
+        from sentloom import demo_portuguese
+
+        demo_portuguese.run(output, corpus, sentences, show)
+        return
+    from sentloom.demo import run
+
+    run(model, corpus, queries, show)
 
 
 def main() -> None:

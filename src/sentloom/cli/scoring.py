@@ -119,7 +119,10 @@ def geometry(
     models: Annotated[list[str], typer.Argument(metavar="MODEL...", help="embedded, model folders or hub names.")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Where the numbers and pictures go.")],
     data: Annotated[Path | None, typer.Option(help="A data folder (sts/STSB.test.tsv); without it, the hub.")] = None,
-    pairs: Annotated[str | None, typer.Option(help="Instead: a file of scored pairs, from 0 to 5.")] = None,
+    pairs: Annotated[
+        str | None,
+        typer.Option(help="Instead: a file of pairs scored from 0 to 5; or of pairs or translations, all positives."),
+    ] = None,
     sweep: Annotated[bool, typer.Option("--sweep", help="Also score every layer under every pooling.")] = False,
     tsne: Annotated[bool, typer.Option("--tsne", help="Also draw high and low pairs on a plane.")] = False,
     trajectory: Annotated[
@@ -136,12 +139,18 @@ def geometry(
     from sentloom.data.shapes import Shape
     from sentloom.evaluation import geometry as space
     from sentloom.evaluation.layers import sweep as run_sweep
+    from sentloom.evaluation.metrics import is_constant
     from sentloom.evaluation.origin import Origin, read_part
     from sentloom.evaluation.sts import STS_PARTS
     from sentloom.report import geometry_tables, plots
 
-    own = read(pairs, Shape.SCORED_PAIRS, None).table.to_pydict() if pairs else None
-    scored = space.scored_pairs(own or read_part(STS_PARTS["STS-B"], Origin(data), Shape.SCORED_PAIRS))
+    if pairs:
+        scored = space.pairs_of(read(pairs, None, None))
+    else:
+        scored = space.scored_pairs(read_part(STS_PARTS["STS-B"], Origin(data), Shape.SCORED_PAIRS))
+    if (sweep or tsne) and is_constant(scored.gold):
+        option = "--sweep" if sweep else "--tsne"
+        raise InputError(option, "pairs without scores, or all alike", "scored pairs, high and low", "leave it out")
     reading = space.Variant(variant)
     found, layers = {}, {}
     for number, model in enumerate(models, start=1):

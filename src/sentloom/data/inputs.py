@@ -2,9 +2,11 @@
 
 import json
 import re
+import zipfile
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
+from sentloom.data.zipped import twins_in_zip
 from sentloom.errors import InputError, MissingPart
 
 LINE_KINDS = ("txt", "csv", "tsv", "jsonl")  # these also with .gz
@@ -12,10 +14,12 @@ TWINS = "twins"  # two files of lines, each line of the second the translation o
 BETWEEN_TWINS = "+"
 WANTED = (
     "a file of the kind txt, csv, tsv, jsonl (each also .gz) or parquet, a folder of such files, "
-    "or two files of lines, as in corpus.en+corpus.de"
+    "two files of lines, as in corpus.en+corpus.de, or a zip file of two such files"
 )
 HUB_FORM = "owner/name[/configuration][@revision][:split]"
 HUB_NAME = re.compile(r"(\w[\w.-]*/\w[\w.-]*)(?:/([\w.-]+))?(?:@([\w.-]+))?(?::([\w.-]+))?", re.ASCII)
+
+File: TypeAlias = Path | zipfile.Path
 
 
 class Input(NamedTuple):
@@ -24,6 +28,12 @@ class Input(NamedTuple):
     name: str
     kind: str
     paths: tuple[Path, ...]
+    members: tuple[str, ...] = ()  # of a zip file
+
+    @property
+    def files(self) -> tuple[File, ...]:
+        """What is opened: the paths, or the members of the zip file there."""
+        return tuple(zipfile.Path(self.paths[0], member) for member in self.members) or self.paths
 
     @property
     def place_name(self) -> str:
@@ -41,7 +51,9 @@ def find_inputs(path: str | Path) -> list[Input]:
     except OSError as error:
         found = f"a path that cannot be read ({error.strerror})"
         raise InputError(str(path), found, WANTED, "check the path and its permissions") from error
-    kind = _kind(local)
+    kind, is_zip = _kind(local), local.suffix.lower() == ".zip"
+    if exists and is_zip:
+        return [_zipped(str(path))]
     if exists and not kind:
         raise InputError(str(path), f"the extension {local.suffix!r}", WANTED, "rename or convert the file")
     if exists and kind:
@@ -49,9 +61,14 @@ def find_inputs(path: str | Path) -> list[Input]:
     if BETWEEN_TWINS in str(path):
         return [_twins(str(path))]
     hub_name = HUB_NAME.fullmatch(str(path))
-    if kind or not hub_name:
+    if kind or is_zip or not hub_name:
         raise InputError(str(path), "no such file or folder", WANTED, "check the path")
     return [_hub(hub_name)]
+
+
+def _zipped(name: str) -> Input:
+    members = twins_in_zip(Path(name))
+    return Input(f"{name}/{BETWEEN_TWINS.join(members)}", TWINS, (Path(name),), members)
 
 
 def _twins(name: str) -> Input:

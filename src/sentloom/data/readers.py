@@ -1,5 +1,6 @@
 """Reading data: whatever is under a path or a hub name becomes one checked, memory-mapped Dataset."""
 
+import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -8,7 +9,7 @@ import pyarrow as pa
 
 from sentloom.data.cells import make_batch
 from sentloom.data.dataset import Dataset
-from sentloom.data.inputs import Input, find_inputs
+from sentloom.data.inputs import File, Input, find_inputs
 from sentloom.data.nli import is_nli_word
 from sentloom.data.scan import Findings
 from sentloom.data.scratch import scratch_table
@@ -30,7 +31,7 @@ def read(
 
     `path` is a file (txt, csv, tsv, jsonl, each also .gz, or parquet), a folder of files of one kind and shape, a
     folder made by `save_to_disk`, two files of lines (`corpus.en+corpus.de`, each also .gz) whose second translates
-    the first line by line, or, where there is no such path, a name on the hub:
+    the first line by line, a zip file of two such files, or, where there is no such path, a name on the hub:
     `owner/name[/configuration][@revision][:split]`, by default the split `train`.
     The column names tell the shape (see `layout_of`) unless `shape` or `columns` does: `columns` maps every role of a
     shape to a column's name, or to its number from 1 in a file without a header. The columns named in `keep` come
@@ -56,7 +57,11 @@ def read(
 
 
 def _kilobytes(entry: Input) -> int:
-    return sum(path.stat().st_size for path in entry.paths if path.exists()) // 1000
+    return sum(_size(file) for file in entry.files if file.exists()) // 1000
+
+
+def _size(file: File) -> int:
+    return file.root.getinfo(file.at).file_size if isinstance(file, zipfile.Path) else file.stat().st_size
 
 
 class _Reading:

@@ -10,14 +10,15 @@ import hashlib
 import io
 import json
 import re
+import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
-from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, NoReturn
+from typing import IO, Any, NamedTuple, NoReturn
 
+from sentloom.data.inputs import File
 from sentloom.errors import SHOWN_PROBLEMS, DataError, Problem
 
 BLOCK = 1 << 18  # small enough that the strings of a block stay in the processor's cache
@@ -107,7 +108,7 @@ class Digest:
 class _Hashed(io.RawIOBase):
     """A file that adds to a hash whatever is read from it."""
 
-    def __init__(self, file: BinaryIO, digest: Digest) -> None:
+    def __init__(self, file: IO[bytes], digest: Digest) -> None:
         self._file, self._digest = file, digest
 
     def readable(self) -> bool:
@@ -120,7 +121,7 @@ class _Hashed(io.RawIOBase):
         return len(block)
 
 
-def text_blocks(path: Path, digest: Digest, findings: Findings) -> Iterator[Block]:
+def text_blocks(path: File, digest: Digest, findings: Findings) -> Iterator[Block]:
     """The file as text, in blocks of whole lines. What cannot be decoded is noted and stands as U+FFFD."""
     for first, raw in _whole_lines(_bytes(path, digest, findings), findings):
         block = _without_mark(raw, path, findings) if first == 1 else raw
@@ -135,15 +136,18 @@ def text_blocks(path: Path, digest: Digest, findings: Findings) -> Iterator[Bloc
         yield first, text
 
 
-def _bytes(path: Path, digest: Digest, findings: Findings) -> Iterator[bytes]:
+def _bytes(path: File, digest: Digest, findings: Findings) -> Iterator[bytes]:
     try:
         with path.open("rb") as raw:
             hashed = _Hashed(raw, digest)
             file = gzip.GzipFile(fileobj=hashed) if path.suffix.lower() == ".gz" else hashed
             while block := file.read(BLOCK):
                 yield block
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        findings.stop(0, f"gzip data that are cut short or damaged ({error})", "a whole gzip file", "fetch it anew")
+    except (EOFError, gzip.BadGzipFile, zipfile.BadZipFile, zlib.error) as error:
+        kind = "gzip" if path.suffix.lower() == ".gz" else "zip"
+        findings.stop(
+            0, f"{kind} data that are cut short or damaged ({error})", f"a whole {kind} file", "fetch it anew"
+        )
     except OSError as error:
         next_step = "check its permissions and the disk"
         findings.stop(0, f"a file that cannot be read ({error.strerror})", "a readable file", next_step)
@@ -174,7 +178,7 @@ def _note_overlong(line: int, findings: Findings) -> None:
     findings.problem(line, f"a line of more than {LONGEST:,} bytes", "shorter lines")
 
 
-def _without_mark(block: bytes, path: Path, findings: Findings) -> bytes:
+def _without_mark(block: bytes, path: File, findings: Findings) -> bytes:
     for mark, name in BYTE_ORDER_MARKS.items():
         if block.startswith(mark):
             next_step = f"convert it: iconv -f {name} -t UTF-8 {path} > NEW_FILE"
@@ -213,7 +217,7 @@ def _lines(text: str) -> list[str]:
     return text.removesuffix("\n").split("\n")
 
 
-def twin_lines(paths: Sequence[Path], digests: Sequence[Digest], findings: Findings) -> Iterator[Records]:
+def twin_lines(paths: Sequence[File], digests: Sequence[Digest], findings: Findings) -> Iterator[Records]:
     """The lines of two files, side by side by number; what is blank on one side or both is skipped and counted."""
     sides = [_side(path, digest, findings) for path, digest in zip(paths, digests, strict=True)]
     waiting: list[list[str]] = [[], []]
@@ -230,7 +234,7 @@ def twin_lines(paths: Sequence[Path], digests: Sequence[Digest], findings: Findi
         findings.stop(0, found, "the same number of lines in both", "take both files from one download")
 
 
-def _side(path: Path, digest: Digest, findings: Findings) -> Iterator[list[str]]:
+def _side(path: File, digest: Digest, findings: Findings) -> Iterator[list[str]]:
     blocks = text_blocks(path, digest, findings)
     while True:
         with findings.within(str(path)):

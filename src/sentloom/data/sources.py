@@ -104,8 +104,9 @@ def _open_txt(entry: Input, request: Request, findings: Findings) -> Source:
 
 def _open_twins(entry: Input, request: Request, findings: Findings) -> Source:
     """Two files of lines, the second one the translations of the first."""
-    digests = [Digest() for _ in entry.paths]
-    records = twin_lines(entry.paths, digests, findings)
+    files = entry.files
+    digests = [Digest() for _ in files]
+    records = twin_lines(files, digests, findings)
     places, rows = _begin(records, 1, findings)
     return Source(
         names=("source", "target"),
@@ -115,7 +116,7 @@ def _open_twins(entry: Input, request: Request, findings: Findings) -> Source:
             for numbers, more in chain([(places, rows)], records)
         ),
         sha256=lambda: joined_hash(
-            [(path.name, digest.hexdigest()) for path, digest in zip(entry.paths, digests, strict=True)]
+            [(file.name, digest.hexdigest()) for file, digest in zip(files, digests, strict=True)]
         ),
         size=lambda: sum(digest.size for digest in digests),
     )

@@ -6,7 +6,7 @@ from typing import Any
 from torch import Tensor, nn
 from transformers import AttentionInterface, PreTrainedModel
 
-from sentloom.encoder.dropout import with_cheap_masks
+from sentloom.encoder.dropout import dropout_of, set_dropout, with_cheap_masks
 from sentloom.encoder.packing import ATTENTION, Pack, packed_attention, pad
 from sentloom.encoder.pooling import DECODER_FIRST, Pooling
 from sentloom.errors import InputError
@@ -17,7 +17,6 @@ PACKED = {"albert", "bert", "camembert", "distilbert", "electra", "modernbert", 
 SHORTEST_WHEN_PADDED = 0.8
 EMBEDDING = "embed"  # in the name of what is laid over the looked-up vectors: positions, norms, projections
 POSITION_BIAS = "relative_attention_bias"  # one for all blocks, so the first too: T5 has it in that, MPNet beside them
-RATES = ("dropout", "attention_dropout")
 
 AttentionInterface.register(ATTENTION, packed_attention)
 
@@ -75,22 +74,11 @@ class Backbone(nn.Module):
     @property
     def dropout(self) -> float:
         """The greatest dropout rate anywhere in the model."""
-        rates = [module.p for module in self.model.modules() if isinstance(module, nn.Dropout)]
-        rates += [float(getattr(module, name)) for module, name in self._functional_dropout()]
-        return max(rates, default=0.0)
+        return dropout_of(self.model)
 
     @dropout.setter
     def dropout(self, rate: float) -> None:
-        for module in self.model.modules():
-            if isinstance(module, nn.Dropout):
-                module.p = rate
-        for module, name in self._functional_dropout():
-            setattr(module, name, rate)
-
-    def _functional_dropout(self) -> list[tuple[nn.Module, str]]:
-        """Modules that keep a rate as a plain number, as T5's and ModernBERT's attention do."""
-        modules = list(self.model.modules())
-        return [(m, name) for m in modules for name in RATES if isinstance(vars(m).get(name), int | float)]
+        set_dropout(self.model, rate)
 
     def check(self, pooling: Pooling) -> None:
         """Refuse a pooling that this model cannot give."""

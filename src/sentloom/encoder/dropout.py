@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor, nn
 
+RATES = ("dropout", "attention_dropout")
 LEVELS = 1 << 16  # a mask takes 16 random bits an element, four elements a draw
 
 
@@ -29,4 +30,25 @@ def with_cheap_masks(model: nn.Module) -> None:
     for parent in list(model.modules()):
         for name, child in list(parent.named_children()):
             if type(child) is nn.Dropout:
-                setattr(parent, name, Dropout(child.p))
+                setattr(parent, name, Dropout(child.p).train(child.training))
+
+
+def dropout_of(model: nn.Module) -> float:
+    """The greatest dropout rate anywhere in a model."""
+    rates = [module.p for module in model.modules() if isinstance(module, nn.Dropout)]
+    rates += [float(getattr(module, name)) for module, name in _plain_rates(model)]
+    return max(rates, default=0.0)
+
+
+def set_dropout(model: nn.Module, rate: float) -> None:
+    """Give every dropout of a model this rate."""
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = rate
+    for module, name in _plain_rates(model):
+        setattr(module, name, rate)
+
+
+def _plain_rates(model: nn.Module) -> list[tuple[nn.Module, str]]:
+    """Modules that keep a rate as a plain number, as T5's and ModernBERT's attention do."""
+    return [(m, name) for m in model.modules() for name in RATES if isinstance(vars(m).get(name), int | float)]

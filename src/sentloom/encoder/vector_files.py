@@ -60,10 +60,10 @@ def _resume(
     """How many texts an interrupted run of the same job had done, and its vectors; of anything else, a fresh start."""
     try:
         found = json.loads(journal.read_text(encoding="utf-8"))
-        out = np.lib.format.open_memmap(part, mode="r+")
-        if found["job"] == job and out.shape == shape:
-            return int(found["done"]), out
-    except (OSError, ValueError, TypeError, KeyError):
+        if found["job"] == job:
+            open_vectors(part, shape)  # it refuses a file that was cut short; numpy would fill it up with zeros
+            return int(found["done"]), np.lib.format.open_memmap(part, mode="r+")
+    except (OSError, ValueError, TypeError, KeyError, InputError):
         pass
     journal.unlink(missing_ok=True)  # first, or another job's journal would vouch for these vectors
     out = np.lib.format.open_memmap(part, mode="w+", dtype=np.float32, shape=shape)
@@ -96,18 +96,15 @@ def _write_parquet(path: Path, texts: pa.ChunkedArray, vectors: Vectors) -> None
 
 
 def open_vectors(path: Path, shape: tuple[int, int]) -> Vectors:
-    """The vectors of a .npy file, memory-mapped, if they are of the wanted number and width."""
+    """The vectors of a .npy file, memory-mapped, if it is whole and they are of the wanted number and width."""
     try:
-        vectors: Vectors = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError) as error:
+        vectors = np.lib.format.open_memmap(path, mode="r")
+    except Exception as error:  # a damaged header makes errors of many kinds; all mean the same
         raise InputError(
             str(path), f"no readable vectors ({error})", "a .npy file", "write it: sentloom encode"
         ) from None
-    if vectors.shape != shape:
-        raise InputError(
-            str(path),
-            f"vectors of shape {vectors.shape}",
-            f"{shape}",
-            "give the file and the model they were made with",
-        )
+    whole = path.stat().st_size == vectors.offset + vectors.nbytes
+    if not whole or vectors.shape != shape or vectors.dtype != np.float32:
+        found = f"{vectors.dtype} vectors of shape {vectors.shape}{'' if whole else ' and more'}"
+        raise InputError(str(path), found, f"float32, {shape}", "give the file and the model they were made with")
     return vectors

@@ -12,12 +12,15 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from sentloom.data.dataset import Dataset
+from sentloom.data.shapes import Shape, text_columns
 from sentloom.errors import InputError
 from sentloom.evaluation.metrics import Numbers
 from sentloom.evaluation.vectors import Encode, encode_distinct
 
 BLOCK = 1024  # vectors of a block
 POSITIVE = 4.0  # pairs with a greater score are positives, as in Sentence-T5 and GenSE
+GREATEST = 5.0
 
 
 class Variant(StrEnum):
@@ -52,6 +55,17 @@ class Columns(Protocol):
 def scored_pairs(rows: Columns) -> ScoredPairs:
     """Pairs from the columns sentence1, sentence2 and score."""
     return ScoredPairs(rows["sentence1"], rows["sentence2"], np.asarray(rows["score"], np.float64))
+
+
+def pairs_of(data: Dataset) -> ScoredPairs:
+    """Pairs from a data set. Those without scores, such as translations, are all positives."""
+    if data.shape is Shape.SCORED_PAIRS:
+        return scored_pairs(data.table.to_pydict())
+    if data.shape not in (Shape.PAIRS, Shape.PARALLEL):
+        wanted = f"{Shape.SCORED_PAIRS}, {Shape.PAIRS} or {Shape.PARALLEL}"
+        raise InputError(data.files[0], f"data of the shape {data.shape}", wanted, "give another file")
+    left, right = (data.column(name).to_pylist() for name in text_columns(data.shape))
+    return ScoredPairs(left, right, np.full(len(left), GREATEST))
 
 
 @dataclass(frozen=True)

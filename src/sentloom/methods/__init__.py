@@ -4,7 +4,7 @@ from sentloom.methods.bootstrapped import Bootstrapped
 from sentloom.methods.contrastive import Contrastive
 from sentloom.methods.contrastive_bt import ContrastiveBt
 from sentloom.methods.cross_lingual import CrossLingual
-from sentloom.methods.method import Embeddings, Method, Options, TokenMethod
+from sentloom.methods.method import Embeddings, Learner, Method, Options, TokenMethod
 from sentloom.methods.mlm import Mlm
 from sentloom.methods.mse_distillation import MseDistillation
 from sentloom.methods.nli_classification import NliClassification
@@ -19,4 +19,4 @@ METHODS: dict[str, type[Method]] = {
     )
 }
 
-__all__ = ["METHODS", "Embeddings", "Method", "Options", "TokenMethod"]
+__all__ = ["METHODS", "Embeddings", "Learner", "Method", "Options", "TokenMethod"]

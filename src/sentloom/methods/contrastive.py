@@ -74,6 +74,16 @@ class Contrastive(Method):
             "learning_rate": 5e-5,
             "schedule": "linear",
         },
+        "gense": {
+            "mask_duplicates": False,
+            "temperature": 0.05,
+            "batch": 512,
+            "epochs": 3,
+            "optimizer": "adafactor",
+            "learning_rate": 5e-5,
+            "schedule": "constant-then-linear",
+            "warmup": 0.1,
+        },
     }
 
     def __init__(self, encoder: Encoder, options: ContrastiveOptions) -> None:
@@ -94,6 +104,10 @@ class Contrastive(Method):
         if not self.options.learn_temperature:
             return self.options.temperature
         return 1 / self.log_scale.exp().clamp(max=GREATEST_SCALE)
+
+    def readings(self) -> dict[str, float]:
+        """The temperature, where it is learnt."""
+        return {"temperature": torch.as_tensor(self.temperature).item()} if self.options.learn_temperature else {}
 
     def embed(self, batch: Batch) -> Embeddings:
         """Anchors (n, d), positives (n, d) and hard negatives (n, m, d) in one pass."""

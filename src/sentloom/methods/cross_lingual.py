@@ -120,6 +120,10 @@ class CrossLingual(Method):
             return self.options.temperature
         return self.theta if self.options.temperature_form == "tau" else torch.exp(-self.theta)
 
+    def readings(self) -> dict[str, float]:
+        """The temperature, where it is learnt."""
+        return {"temperature": torch.as_tensor(self.temperature).item()} if self.options.learn_temperature else {}
+
     def prepare(self, data: Dataset, folder: Path) -> None:
         """A frozen source's vectors, once and for all."""
         if isinstance(self.source, FrozenSource):

@@ -33,14 +33,19 @@ class FrozenSource(nn.Module):
         return super().train(False)
 
     def prepare(self, data: Dataset, folder: Path) -> None:
-        """Encode the first column of the data, or find what an earlier run made of it, and go on with what it began."""
+        """Encode the first column of the data, or find what an earlier run made of it, and go on with what it began.
+
+        A file that is damaged is made again.
+        """
         texts = data.column(text_columns(data.shape)[0])
         content = f"{data.sha256} {data.shape} {sorted(data.used.items())}"
         key = hashlib.sha256(f"{self.encoder.fingerprint()} {content}".encode()).hexdigest()[:20]
-        path = folder / f"{key}.npy"
-        if not path.is_file():
+        path, shape = folder / f"{key}.npy", (len(texts), self.encoder.dimension)
+        try:
+            self.kept = open_vectors(path, shape)
+        except InputError:
             encode_to_file(self.encoder, texts, path, source=content)
-        self.kept = open_vectors(path, (len(texts), self.encoder.dimension))
+            self.kept = open_vectors(path, shape)
 
     @torch.no_grad()
     def embed(self, batch: Batch) -> dict[str, Tensor]:

@@ -1,9 +1,11 @@
 """What a method is: the contract between a paper and the training loop."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
@@ -26,26 +28,68 @@ class Options(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Method(nn.Module):
-    """Owns the trained encoder and everything else that changes, so that its state is the whole changing state.
-
-    `embed` is the dear part, row by row, so that the loop may cut it into chunks; `loss` is the cheap part and sees the
-    rows of all chunks and all processes at once: whatever mixes rows belongs there.
-    """
+class Learner(nn.Module):
+    """What the loop trains: its state is the whole changing state of a run."""
 
     NAME: ClassVar[str]
     REVISION: ClassVar[int] = 1  # raised when the numbers of a method change: kept stages are then made anew
     PRESETS: ClassVar[dict[str, dict[str, Any]]]  # "default", "paper", "official-code" -> settings of a stage
     SHAPES: ClassVar[tuple[Shape, ...]] = (Shape.TEXTS,)  # what a row may be; the first is the natural one
-    NEEDS_DROPOUT: ClassVar[bool] = False  # the two views of a sentence come from dropout
     Options: ClassVar[type[Options]]
     notes: tuple[str, ...] = ()  # what a user should know of how this one was built
     FROZEN: tuple[str, ...] = ()  # parts that never change: checkpoints keep their hash alone
+
+    @property
+    def kept(self) -> Any:
+        """The part that is scored on the way, and whose best weights are kept."""
+        raise NotImplementedError
+
+    def save(self, folder: Path) -> None:
+        """Write what is kept at the end."""
+        raise NotImplementedError
+
+    def vectors(self, texts: Sequence[str]) -> npt.NDArray[np.float32] | None:
+        """What the gauges of collapse look at; None where the learner makes no vectors."""
+        return None
+
+    def masked(self, batch: Batch) -> int:
+        """How many pairs of a batch's rows are not used as negatives, since they share a text."""
+        return 0
+
+    def readings(self) -> dict[str, float]:
+        """Numbers of its own for the journal, such as a learnt temperature."""
+        return {}
+
+    def after_step(self) -> None:
+        """What follows the optimiser: a moving average, a queue."""
+
+
+class Method(Learner):
+    """Owns the trained encoder and everything else that changes.
+
+    `embed` is the dear part, row by row, so that the loop may cut it into chunks; `loss` is the cheap part and sees the
+    rows of all chunks and all processes at once: whatever mixes rows belongs there.
+    """
+
+    NEEDS_DROPOUT: ClassVar[bool] = False  # the two views of a sentence come from dropout
 
     def __init__(self, encoder: Encoder, options: Any) -> None:
         super().__init__()
         self.encoder = encoder
         self.options = options  # of the method's own type
+
+    @property
+    def kept(self) -> Encoder:
+        """The encoder."""
+        return self.encoder
+
+    def save(self, folder: Path) -> None:
+        """Write the encoder as it would be kept now."""
+        self.finished().save(folder)
+
+    def vectors(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """The encoder's."""
+        return self.encoder.encode(texts)
 
     def prepare(self, data: Dataset, folder: Path) -> None:
         """What can be computed once from the data and kept in a folder, for all runs; without it, training does it."""
@@ -58,19 +102,12 @@ class Method(nn.Module):
         """The loss of a whole batch."""
         raise NotImplementedError
 
-    def masked(self, batch: Batch) -> int:
-        """How many pairs of a batch's rows are not used as negatives, since they share a text."""
-        return 0
-
-    def after_step(self) -> None:
-        """What follows the optimiser: a moving average, a queue."""
-
     def finished(self) -> Encoder:
         """What is kept at the end."""
         return self.encoder
 
 
-class TokenMethod(Method):
+class TokenMethod(Learner):
     """Token-level training: the loss is a sum over tokens, so chunks are simply added up."""
 
     def weight(self, batch: Batch) -> float:

@@ -16,7 +16,7 @@ from sentloom.data.batches import Batch
 from sentloom.encoder import Encoder
 from sentloom.encoder.loading import quiet
 from sentloom.errors import InputError
-from sentloom.methods.method import Options, Share, TokenMethod
+from sentloom.methods.method import Method, Options, Share, TokenMethod
 
 
 class MlmOptions(Options):
@@ -62,7 +62,7 @@ def masked_language_head(encoder: Encoder) -> tuple[nn.Module, bool]:
     return head, fresh
 
 
-class Mlm(TokenMethod):
+class Mlm(TokenMethod, Method):
     """Cross-entropy of the chosen tokens, the mean over them.
 
     The head is the one that lies beside the base model's weights; where there is none, one starts from random weights

@@ -11,12 +11,13 @@ from pathlib import Path
 from sentloom.recipe.checking import Check
 from sentloom.recipe.overrides import with_names, with_overrides, with_variants, without
 from sentloom.recipe.places import Faults, read_file, show
-from sentloom.recipe.plans import Plan, Recipe, Stage, Variant, to_yaml
+from sentloom.recipe.plans import Making, Plan, Recipe, Stage, Variant, to_yaml
 from sentloom.recipe.schema import Evaluate, Select
 from sentloom.recipe.shipped import find_recipe, shipped
 
 __all__ = [
     "Evaluate",
+    "Making",
     "Plan",
     "Recipe",
     "Select",

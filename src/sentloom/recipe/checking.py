@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,11 +10,14 @@ from typing import Any
 from pydantic import BaseModel
 
 from sentloom.data.inputs import BETWEEN_TWINS, twin_files
+from sentloom.encoder.prompts import Prompt
 from sentloom.methods import METHODS, Options
+from sentloom.recipe.makers import MAKERS, MODEL_MAKERS
 from sentloom.recipe.overrides import without
 from sentloom.recipe.places import Faults, Keys, Tree, one_of, show
-from sentloom.recipe.plans import Plan, Stage
-from sentloom.recipe.schema import FOR_ALL_STAGES, Model, StageKeys, Top, validated
+from sentloom.recipe.plans import Making, Plan, Stage
+from sentloom.recipe.references import data_of, models_for, named_stage, what_is_wrong
+from sentloom.recipe.schema import FOR_ALL_STAGES, MakingKeys, Model, StageKeys, Top, validated
 from sentloom.training.settings import Settings
 from sentloom.views.settings import KINDS, BackTranslation, MaskFill, ReadyPairs, ViewSettings
 
@@ -37,24 +40,29 @@ class Check:
         top = self._model(Top, without(values, "stages"), (), ["stages", "variants"])
         common = {key: getattr(top, key) for key in FOR_ALL_STAGES if top and key in values}
         stages = self._stages(common)
+        if top is not None and top.base is None and not _only_makes(values.get("stages")):
+            self._add((), 'no "base"', "that key")
         if top is None or None in stages:
             return None
         return Plan(
             **{key: getattr(top, key) for key in ("title", "pooling", "max_length", "seeds", "trackers", "published")},
             name=top.name or name,
-            base=self._located(top.base),
-            stages=tuple(stage for stage in stages if stage),
+            base=top.base and self._located(top.base),
+            prompt=Prompt(**dict(top.prompt)) if top.prompt else None,
+            making=tuple(stage for stage in stages if isinstance(stage, Making)),
+            stages=tuple(stage for stage in stages if isinstance(stage, Stage)),
             select=top.select and self._placed(top.select, "on", "data"),
             evaluate=top.evaluate and self._placed(top.evaluate, "sets", "data"),
         )
 
-    def _stages(self, common: Mapping[str, Any]) -> list[Stage | None]:
+    def _stages(self, common: Mapping[str, Any]) -> list[Stage | Making | None]:
         values = self.tree.value.get("stages")
         if not isinstance(values, list):
             found = show(values) if "stages" in self.tree.value else 'no "stages"'
             self._add(("stages",), found, "a list of stages; an empty one leaves the base as it is")
             return [None]
-        stages: list[Stage | None] = []
+        stages: list[Stage | Making | None] = []
+        self._references(values)
         names = {show(key) for key in (*Top.model_fields, "stages", "variants")}
         for at, own in enumerate(values):
             keys: Keys = ("stages", at)
@@ -65,15 +73,46 @@ class Check:
             if name in names:
                 self._add((*keys, "name"), f"the name {name}", "one that no key and no other stage has")
             names.add(name)
-            stages.append(self._stage(own, keys, common))
+            stages.append(self._making(own, keys) if _makes(own) else self._stage(own, keys, common))
         return stages
 
+    def _references(self, values: Sequence[Any]) -> None:
+        """Note every `stage:NAME` that is not an earlier stage, or one that makes something else."""
+        methods = {one["name"]: str(one.get("method")) for one in values if _is_named(one)}
+        earlier: dict[str, str] = {}
+        for at, own in enumerate(values):
+            if not _is_named(own):
+                continue
+            models = models_for(str(own.get("method")), earlier)
+            wanted = {"model": (models, "a folder or a hub name"), "data": (data_of(earlier), "a file")}
+            for key, (known, instead) in wanted.items():
+                for place, value in _texts_at(own.get(key)):
+                    wrong = what_is_wrong(value, known, earlier, set(methods), instead)
+                    if wrong:
+                        self._add(("stages", at, key, *place), *wrong)
+            earlier[own["name"]] = methods[own["name"]]
+
+    def _making(self, own: dict[str, Any], keys: Keys) -> Making | None:
+        maker = MAKERS[own["method"]]
+        trains = own["method"] in MODEL_MAKERS
+        models: list[type[BaseModel]] = [MakingKeys, maker.Options, *([Settings] if trains else [])]
+        self._known_keys(own, keys, *models)
+        values = {**maker.PRESETS[self._choice(own, "preset", keys, maker.PRESETS) or "default"], **own}
+        if isinstance(values.get("data"), str):
+            values["data"] = [values["data"]]
+        named = self._model(MakingKeys, _among(values, MakingKeys), keys)
+        options = self._model(maker.Options, _among(values, maker.Options), keys)
+        settings = self._model(Settings, _among(values, Settings), keys) if trains else None
+        if not (named and options) or (trains and settings is None):
+            return None
+        return Making(**dict(self._placed(named, "data", "model")), options=options, settings=settings)
+
     def _stage(self, own: dict[str, Any], keys: Keys, common: Mapping[str, Any]) -> Stage | None:
-        method = METHODS.get(self._choice(own, "method", keys, METHODS) or "")
+        method = METHODS.get(self._choice(own, "method", keys, [*METHODS, *MAKERS]) or "")
         presets = method.PRESETS if method else {"default": {"epochs": 1}}  # whatever ends: other faults are looked for
         options_class: type[Options] = method.Options if method else Options
         if method:
-            self._known_keys(own, keys, options_class)
+            self._known_keys(own, keys, StageKeys, options_class, Settings, more=["views"])
         preset = self._choice(own, "preset", keys, presets) if method else None
         values = {**presets[preset or "default"], **common, **own}
         if isinstance(values.get("data"), str):
@@ -87,8 +126,10 @@ class Check:
         placed = self._placed(options, *options.MODELS)
         return Stage(**dict(self._placed(named, "data")), views=views, options=placed, settings=settings)
 
-    def _known_keys(self, own: Mapping[str, Any], keys: Keys, options: type[Options]) -> None:
-        known = [*StageKeys.model_fields, "views", *options.model_fields, *Settings.model_fields]
+    def _known_keys(
+        self, own: Mapping[str, Any], keys: Keys, *models: type[BaseModel], more: Sequence[str] = ()
+    ) -> None:
+        known = [*(name for model in models for name in model.model_fields), *more]
         for key in own:
             if key not in known:
                 self._add((*keys, key), f"the key {show(key)}", one_of(key, known))
@@ -151,6 +192,8 @@ class Check:
 
     def _located(self, name: str) -> str:
         """A path in the recipe's folder, else in the working folder, if it is there; other names as they are."""
+        if named_stage(name) is not None:
+            return name
         full = VARIABLE.sub(lambda match: os.environ.get(match[1]) or match[2] or "", name)
         if full == "embedded":
             return full
@@ -163,6 +206,27 @@ class Check:
 
 def _among(values: Mapping[str, Any], model: type[BaseModel]) -> dict[str, Any]:
     return {key: values[key] for key in model.model_fields if key in values}
+
+
+def _makes(stage: Any) -> bool:
+    """Whether a stage makes something other than an encoder."""
+    return isinstance(stage, dict) and isinstance(stage.get("method"), str) and stage["method"] in MAKERS
+
+
+def _only_makes(stages: Any) -> bool:
+    return isinstance(stages, list) and bool(stages) and all(map(_makes, stages))
+
+
+def _is_named(stage: Any) -> bool:
+    return isinstance(stage, dict) and isinstance(stage.get("name"), str)
+
+
+def _texts_at(value: Any) -> Iterator[tuple[Keys, str]]:
+    """A text, or those of a list, each with its place below the key."""
+    if isinstance(value, str):
+        yield (), value
+    elif isinstance(value, list):
+        yield from (((at,), one) for at, one in enumerate(value) if isinstance(one, str))
 
 
 def _there(folder: Path, name: str) -> str | None:

@@ -5,6 +5,7 @@ from typing import Any
 
 from sentloom.errors import RecipeError
 from sentloom.methods import METHODS
+from sentloom.recipe.makers import MAKERS
 from sentloom.recipe.places import Faults, Keys, Spot, Tree, one_of, parse, show
 from sentloom.recipe.schema import TOP
 
@@ -19,7 +20,7 @@ def with_names(tree: Tree) -> Tree:
     for at, stage in enumerate(stages):
         if isinstance(stage, dict) and stage.get("name") is None:
             method = stage.get("method")
-            stem = method if isinstance(method, str) and method in METHODS else f"stage-{at + 1}"
+            stem = method if isinstance(method, str) and method in {**METHODS, **MAKERS} else f"stage-{at + 1}"
             name = next(name for name in _numbered(stem) if name not in taken)
             taken.add(name)
             stage = {**stage, "name": name}

@@ -1,13 +1,14 @@
 """What a recipe comes to: plans of stages, and their way back to YAML."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from sentloom.data.shapes import Shape
+from sentloom.encoder.prompts import Prompt
 from sentloom.errors import InputError
 from sentloom.methods import Options
 from sentloom.recipe.places import Dumper, one_of, show
@@ -26,6 +27,7 @@ class Stage:
     data: tuple[str, ...]
     columns: Mapping[str, str | int] | None
     shape: Shape | None
+    data_share: float  # of the rows, by a hash of their first text: a smaller share is part of a larger one
     views: ViewSettings | None
     transductive: bool  # sentences that are scored on may stand in the data
     drop_leaks: bool  # rows with such sentences are left out
@@ -37,14 +39,35 @@ class Stage:
 
 
 @dataclass(frozen=True)
+class Making:
+    """A stage that makes a text-to-text model or data, once for all seeds, before any encoder learns."""
+
+    name: str
+    method: str
+    preset: str | None
+    model: str  # a folder, a hub name, or `stage:NAME`
+    data: tuple[str, ...]
+    columns: Mapping[str, str | int] | None
+    shape: Shape | None
+    data_share: float
+    transductive: bool
+    drop_leaks: bool
+    seed: int
+    options: Options
+    settings: Settings | None  # None: nothing learns
+
+
+@dataclass(frozen=True)
 class Plan:
     """A recipe, or one of its variants, with everything filled in. Pooling and max_length are for a base as it is."""
 
     title: str | None
     name: str
-    base: str
+    base: str | None  # None: no encoder is trained or scored
+    prompt: Prompt | None  # around every sentence
     pooling: str | None
     max_length: int | None
+    making: tuple[Making, ...]
     stages: tuple[Stage, ...]
     select: Select | None
     evaluate: Evaluate | None
@@ -82,7 +105,8 @@ def to_yaml(plan: Plan) -> str:
     """The plan as a recipe of its own, every default written out: read again, it gives an equal plan."""
     written = {
         **{key: getattr(plan, key) for key in ("title", "name", "base", "pooling", "max_length")},
-        "stages": [_stage_values(stage) for stage in plan.stages],
+        "prompt": plan.prompt and asdict(plan.prompt),
+        "stages": [*map(_making_values, plan.making), *map(_stage_values, plan.stages)],
         "select": plan.select and plan.select.model_dump(mode="json"),
         "evaluate": plan.evaluate and plan.evaluate.model_dump(mode="json"),
         "seeds": list(plan.seeds),
@@ -94,12 +118,28 @@ def to_yaml(plan: Plan) -> str:
 
 def _stage_values(stage: Stage) -> dict[str, Any]:
     return {
+        **_data_values(stage),
+        "views": stage.views and stage.views.model_dump(mode="json"),
+        **{key: getattr(stage, key) for key in ("vocabulary", "pooling", "max_length")},
+        **stage.options.model_dump(mode="json"),
+        **stage.settings.model_dump(mode="json"),
+    }
+
+
+def _making_values(stage: Making) -> dict[str, Any]:
+    return {
+        **_data_values(stage),
+        **{key: getattr(stage, key) for key in ("model", "seed")},
+        **stage.options.model_dump(mode="json"),
+        **(stage.settings.model_dump(mode="json") if stage.settings else {}),
+    }
+
+
+def _data_values(stage: Stage | Making) -> dict[str, Any]:
+    return {
         **{key: getattr(stage, key) for key in ("name", "method", "preset")},
         "data": list(stage.data),
         "columns": stage.columns and dict(stage.columns),
         "shape": stage.shape and str(stage.shape),
-        "views": stage.views and stage.views.model_dump(mode="json"),
-        **{key: getattr(stage, key) for key in ("transductive", "drop_leaks", "vocabulary", "pooling", "max_length")},
-        **stage.options.model_dump(mode="json"),
-        **stage.settings.model_dump(mode="json"),
+        **{key: getattr(stage, key) for key in ("data_share", "transductive", "drop_leaks")},
     }

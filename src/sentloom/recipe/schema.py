@@ -82,12 +82,26 @@ class Evaluate(_Strict):
     mean: bool = False
 
 
+class Around(_Strict):
+    """Words before and behind every sentence, exactly as they are joined to it; they become part of the encoder."""
+
+    prefix: str = ""
+    suffix: str = ""
+
+    @model_validator(mode="after")
+    def _some_words(self) -> "Around":
+        if not (self.prefix or self.suffix):
+            raise ValueError("neither a prefix nor a suffix")
+        return self
+
+
 class Top(_Strict):
     """The keys of a recipe, but for stages and variants."""
 
     title: str | None = None
     name: Text | None = None
-    base: Text
+    base: Text | None = None  # no encoder, no base
+    prompt: Around | None = None
     pooling: PoolingName | None = None
     max_length: Length | None = None
     select: Select | None = None
@@ -97,8 +111,8 @@ class Top(_Strict):
     published: dict[str, float] = Field(default_factory=dict)
 
 
-class StageKeys(_Strict):
-    """The keys that every stage has, but for views, the method's options and the settings of training."""
+class DataKeys(_Strict):
+    """The keys that every stage has, whatever it makes."""
 
     name: Annotated[str, AfterValidator(_stage_name)]
     method: str
@@ -106,17 +120,30 @@ class StageKeys(_Strict):
     data: Annotated[tuple[Text, ...], AfterValidator(_some)]
     columns: Annotated[dict[str, Column], AfterValidator(_roles)] | None = None
     shape: Shape | None = None
+    data_share: Annotated[float, Field(gt=0, le=1)] = 1.0
     transductive: bool = False
     drop_leaks: bool = False
+
+    @model_validator(mode="after")
+    def _one_shape(self) -> "DataKeys":
+        if self.columns and self.shape not in (None, told := shape_of_roles(list(self.columns))):
+            raise ValueError(f"columns of {told} and the shape {self.shape}")
+        return self
+
+
+class StageKeys(DataKeys):
+    """The keys of a stage that trains the encoder, but for views, the method's options and the settings of training."""
+
     vocabulary: Annotated[int, Field(ge=100)] | None = None
     pooling: PoolingName | None = None
     max_length: Length | None = None
 
-    @model_validator(mode="after")
-    def _one_shape(self) -> "StageKeys":
-        if self.columns and self.shape not in (None, told := shape_of_roles(list(self.columns))):
-            raise ValueError(f"columns of {told} and the shape {self.shape}")
-        return self
+
+class MakingKeys(DataKeys):
+    """The keys of a stage that makes a text-to-text model or data, but for options and the settings of training."""
+
+    model: Text
+    seed: Annotated[int, Field(ge=0, lt=2**32)] = 1
 
 
 FOR_ALL_STAGES = ("pooling", "max_length")

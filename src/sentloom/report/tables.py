@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
@@ -18,7 +18,7 @@ from sentloom.evaluation.retrieval import RetrievalResult
 
 if TYPE_CHECKING:
     from sentloom.mining import MineReport
-    from sentloom.recipe import Plan, Recipe
+    from sentloom.recipe import Making, Plan, Recipe, Stage
     from sentloom.stages import Forecast, Row
 
 ANSWER_WIDTH = 160  # characters of a found text
@@ -36,6 +36,8 @@ def plain_table(title: str, *columns: str, numbers: int = 0) -> Table:
 def data_summary(name: str, data: Dataset) -> RenderableType:
     """What was read, and what its columns were taken for."""
     roles = ", ".join(role if own == role else f"{role} = {own!r}" for role, own in data.used.items())
+    if len(data.files) == 1 and data.files[0].startswith(f"{name}/"):
+        name = data.files[0]  # which files of a zip file were taken, and which of them is the source
     lines = [f"{len(data):,} rows ({roles})"]
     if data.ignored:
         lines.append(f"  columns not used: {', '.join(data.ignored)}")
@@ -59,25 +61,54 @@ def recipe(name: str, read: "Recipe", whole: bool) -> RenderableType:
         return Group(Text(head, style="bold"), *(Text(f"  {line}") for line in _in_short(plans)))
     table = plain_table(head, "variant", "base", "stages", "data", "published")
     for plan in plans:
-        stages = " -> ".join(stage.method for stage in plan.stages) or "none"
-        data = ", ".join(dict.fromkeys(file for stage in plan.stages for file in stage.data))
+        stages = " -> ".join(stage.method for stage in _all_stages(plan)) or "none"
+        data = ", ".join(_files(plan))
         scores = {"mean": plan.published["mean"]} if "mean" in plan.published else plan.published
         printed = ", ".join(f"{one} {score:.2f}" for one, score in scores.items())
-        table.add_row(*map(Text, (plan.name, plan.base, stages, data, printed)))
+        table.add_row(*map(Text, (plan.name, plan.base or "none", stages, data, printed)))
     return table
+
+
+def _all_stages(plan: "Plan") -> list["Making | Stage"]:
+    return [*plan.making, *plan.stages]
+
+
+def _files(plan: "Plan") -> list[str]:
+    """The data of a plan, but for what its own stages make."""
+    from sentloom.recipe.references import named_stage
+
+    files = dict.fromkeys(file for stage in _all_stages(plan) for file in stage.data)
+    return [file for file in files if not named_stage(file)]
 
 
 def _in_short(plans: Sequence["Plan"]) -> list[str]:
     """What the variants of a recipe train, from what, on what, and the span of the means published for them."""
-    methods = sorted({stage.method for plan in plans for stage in plan.stages})
-    data = dict.fromkeys(Path(file).name for plan in plans for stage in plan.stages for file in stage.data)
-    means = [plan.published["mean"] for plan in plans if "mean" in plan.published]
+    methods = sorted({stage.method for plan in plans for stage in _all_stages(plan)})
+    data = dict.fromkeys(Path(file).name for plan in plans for file in _files(plan))
+    models = [model for plan in plans for model in _models(plan)]
     lines = [
         f"{_count(len(plans), 'variant')}; {', '.join(methods) or 'none'}",
-        f"base {', '.join(dict.fromkeys(plan.base for plan in plans))}",
+        f"base {', '.join(dict.fromkeys(plan.base or 'none' for plan in plans))}",
+        *([f"text-to-text model {', '.join(dict.fromkeys(models))}"] if models else []),
         f"data {', '.join(data) or 'none'}",
     ]
-    return [*lines, f"published means {min(means):.2f} to {max(means):.2f}"] if means else lines
+    return [*lines, *_published(plans)]
+
+
+def _models(plan: "Plan") -> list[str]:
+    from sentloom.recipe.references import named_stage
+
+    return [stage.model for stage in plan.making if not named_stage(stage.model)]
+
+
+def _published(plans: Sequence["Plan"]) -> list[str]:
+    """The span of the means that papers print for the variants; without means, of the one set that all have."""
+    name = "mean"
+    if not any(name in plan.published for plan in plans):
+        name = next((one for plan in plans for one in plan.published), "")
+    scores = [plan.published[name] for plan in plans if name in plan.published]
+    what = "means" if name == "mean" else name
+    return [f"published {what} {min(scores):.2f} to {max(scores):.2f}"] if scores else []
 
 
 def _count(number: int, what: str) -> str:
@@ -90,9 +121,10 @@ def forecasts(name: str, found: Sequence["Forecast"]) -> RenderableType:
         f"{name}: a seed takes", "stage", "method", "shape", "rows", "batch", "steps", "time", numbers=4
     )
     for one in found:
-        row = (f"{one.rows:,}", f"{one.batch:,}", f"{one.steps:,}", _duration(one.seconds))
-        table.add_row(one.stage, one.method, str(one.shape), *row)
-    notes = [f"{one.stage}: views of {one.views:,} sentences are made first" for one in found if one.views]
+        row = (f"{one.batch:,}", f"{one.steps:,}", _duration(one.seconds)) if one.steps else ("", "", "")
+        table.add_row(one.stage, one.method, str(one.shape), f"{one.rows:,}", *row)
+    notes = [f"{one.stage}: {one.note}" for one in found if one.note]
+    notes += [f"{one.stage}: views of {one.views:,} sentences are made first" for one in found if one.views]
     notes += [
         f"{one.stage}: transductive, {one.leaked:,} sentences that are scored on are trained on"
         for one in found
@@ -102,6 +134,24 @@ def forecasts(name: str, found: Sequence["Forecast"]) -> RenderableType:
 
 
 def training_results(title: str, rows: Sequence["Row"]) -> RenderableType:
+    """What was made, and the scores of all that have an encoder."""
+    from sentloom.stages.results import made_things
+
+    parts = [_made(title, things)] if (things := made_things(rows)) else []
+    scored = [row for row in rows if row.base]
+    return Group(*parts, *([_scores(title, scored)] if scored else []))
+
+
+def _made(title: str, things: Sequence[Mapping[str, Any]]) -> RenderableType:
+    """What the making stages gave."""
+    table = plain_table(f"{title}: made", "stage", "method", "result", "folder", "time", numbers=1)
+    for one in things:
+        cells = (one["stage"], one["method"], one["result"], one["place"])
+        table.add_row(*map(Text, cells), _duration(one["seconds"]))
+    return table
+
+
+def _scores(title: str, rows: Sequence["Row"]) -> RenderableType:
     """Untouched bases, then every variant with the deviation over seeds and the distance from its base as it is."""
     from sentloom.stages.results import cell, untouched
 

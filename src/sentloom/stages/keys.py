@@ -11,7 +11,8 @@ from typing import Any
 from sentloom.data.dataset import Dataset
 from sentloom.encoder import Encoder
 from sentloom.methods import METHODS, Options
-from sentloom.recipe import Select, Stage
+from sentloom.recipe import Making, Select, Stage
+from sentloom.recipe.makers import MAKERS, Synthesize, SynthesizeOptions
 from sentloom.stages.judges import Judge
 
 ENGINE = 1  # raised when the loop's numbers change
@@ -40,10 +41,51 @@ def stage_key(
     )
 
 
+def making_key(stage: Making, data: Dataset, model: str, machine: str) -> str:
+    """Of a stage that trains a text-to-text model: `model` is the hash of what goes in, or the key of its stage."""
+    assert stage.settings is not None
+    return content_key(
+        engine=ENGINE,
+        method=stage.method,
+        revision=MAKERS[stage.method].REVISION,
+        options=stage.options.model_dump(mode="json", exclude_defaults=True),
+        settings=stage.settings.model_dump(mode="json", exclude=IDLE, exclude_defaults=True),
+        model=model,
+        data=[data.sha256, str(data.shape), dict(data.used)],
+        seed=stage.seed,
+        machine=machine,
+    )
+
+
+def ledger_key(options: SynthesizeOptions, data: Dataset, model: str) -> str:
+    """Of all that a ledger's rows depend on. What filters them and how many there are is not in it: it grows."""
+    return content_key(
+        method=Synthesize.NAME,
+        revision=Synthesize.REVISION,
+        sampling=options.sampling.model_dump(mode="json", exclude_defaults=True),
+        backend=options.backend,
+        block=options.block,
+        model=model,
+        data=data.sha256,
+    )
+
+
+def synthetic_key(options: SynthesizeOptions, ledger: str) -> str:
+    """Of the data that filters leave of a ledger."""
+    return content_key(
+        ledger=ledger, rows=options.rows, filtering=options.filtering.model_dump(mode="json", exclude_defaults=True)
+    )
+
+
+def named_models(options: Options) -> dict[str, str]:
+    """The models that options name, by option."""
+    named = {name: getattr(options, name) for name in options.MODELS}
+    return {name: model for name, model in named.items() if model is not None}
+
+
 def model_prints(options: Options) -> dict[str, str]:
     """The fingerprints of the models that options name."""
-    named = {name: getattr(options, name) for name in options.MODELS}
-    return {name: Encoder.load(model).fingerprint() for name, model in named.items() if model is not None}
+    return {name: Encoder.load(model).fingerprint() for name, model in named_models(options).items()}
 
 
 def content_key(**parts: Any) -> str:

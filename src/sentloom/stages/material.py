@@ -1,33 +1,52 @@
 """The data of a stage: read, joined, given views, and brought to a shape that the method takes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from sentloom.data.batches import text_keys
 from sentloom.data.dataset import Dataset
 from sentloom.data.joining import join
 from sentloom.data.leaks import find_leaks
 from sentloom.data.nli import triplets_from_nli
 from sentloom.data.opening import open_data
-from sentloom.data.shapes import Shape
+from sentloom.data.shapes import Shape, text_columns
 from sentloom.errors import InputError
 from sentloom.methods import METHODS
-from sentloom.recipe import Stage
+from sentloom.recipe import Making, Stage
+from sentloom.recipe.makers import MAKERS
+from sentloom.recipe.references import named_stage
 from sentloom.stages.judges import Judge
 from sentloom.views.pairs import make_pairs
 from sentloom.views.sentences import distinct_sentences
 from sentloom.views.settings import Entailment
 
+Opened = Callable[[str], Dataset]  # what `stage:NAME` stands for
+SLICES = 10_000  # rows fall into as many by the hash of their first text
 
-def material(stage: Stage, judges: Sequence[Judge], cache: Path) -> tuple[Dataset, int]:
+
+def material(stage: Stage, judges: Sequence[Judge], cache: Path, opened: Opened | None = None) -> tuple[Dataset, int]:
     """What a stage trains on, and how many sentences of the judges stand in it, or in what its views are made of."""
-    raw = without_leaks(read_data(stage), judges) if stage.drop_leaks else read_data(stage)
+    raw = clean_data(stage, judges, opened)
     made = stage.views is not None and not isinstance(stage.views, Entailment)
     leaked = refuse_leaks(stage, raw, judges) if made else 0  # first: views may take an hour, and hide their originals
     data = fitting(stage, raw, cache)
     return data, max(leaked, refuse_leaks(stage, data, judges))
+
+
+def making_material(stage: Making, judges: Sequence[Judge], opened: Opened | None = None) -> tuple[Dataset, int]:
+    """What a making stage works on, and how many sentences of the judges stand in it."""
+    raw = clean_data(stage, judges, opened)
+    data = texts_of(raw) if Shape.TEXTS in MAKERS[stage.method].SHAPES else raw
+    return data, refuse_leaks(stage, data, judges)
+
+
+def clean_data(stage: Stage | Making, judges: Sequence[Judge], opened: Opened | None = None) -> Dataset:
+    """A stage's files as one data set, without rows that leak if the stage says so."""
+    data = read_data(stage, opened)
+    return without_leaks(data, judges) if stage.drop_leaks else data
 
 
 def without_leaks(data: Dataset, judges: Sequence[Judge]) -> Dataset:
@@ -41,12 +60,29 @@ def without_leaks(data: Dataset, judges: Sequence[Judge]) -> Dataset:
     return replace(kept, skipped={**kept.skipped, "rows with sentences that are scored on": int((~keep).sum())})
 
 
-def read_data(stage: Stage) -> Dataset:
-    """A stage's files as one data set, before any view is made."""
-    parts = [open_data(name, shape=stage.shape, columns=stage.columns) for name in stage.data]
+def read_data(stage: Stage | Making, opened: Opened | None = None) -> Dataset:
+    """A stage's files, or the wanted share of them, as one data set, before any view is made."""
+    parts = [
+        opened(name) if opened and named_stage(name) else open_data(name, shape=stage.shape, columns=stage.columns)
+        for name in stage.data
+    ]
     unequal = len({part.shape for part in parts}) > 1
-    flat = unequal and (stage.views is not None or Shape.TEXTS in METHODS[stage.method].SHAPES)
-    return join([texts_of(part) for part in parts] if flat else parts)
+    views = isinstance(stage, Stage) and stage.views is not None
+    shapes = (METHODS[stage.method] if isinstance(stage, Stage) else MAKERS[stage.method]).SHAPES
+    flat = unequal and (views or Shape.TEXTS in shapes)
+    return share_of(join([texts_of(part) for part in parts] if flat else parts), stage.data_share)
+
+
+def share_of(data: Dataset, share: float) -> Dataset:
+    """A share of the rows, by a hash of their first text: rows of a smaller share are among those of a larger one."""
+    if share == 1:
+        return data
+    first = data.column(text_columns(data.shape)[0])
+    keys = np.concatenate([text_keys(chunk.to_pylist()) for chunk in first.chunks])
+    keep = keys // SLICES % SLICES < round(share * SLICES)  # not the slices that premises are held out by
+    if not keep.any():
+        raise InputError(data.files[0], f"no row in a share of {share}", "some", "give more data or a larger share")
+    return data.select(keep)
 
 
 def fitting(stage: Stage, data: Dataset, cache: Path) -> Dataset:
@@ -81,7 +117,7 @@ def texts_of(data: Dataset) -> Dataset:
     return data.derive(distinct_sentences(data), "distinct sentences", Shape.TEXTS)
 
 
-def refuse_leaks(stage: Stage, data: Dataset, judges: Sequence[Judge]) -> int:
+def refuse_leaks(stage: Stage | Making, data: Dataset, judges: Sequence[Judge]) -> int:
     """How many sentences of the sets to be scored on stand in the training data; none may, unless the stage says so."""
     if not judges:
         return 0

@@ -15,7 +15,9 @@ from accelerate import Accelerator
 from sentloom.errors import InputError
 from sentloom.files import new_file
 from sentloom.recipe import Plan, to_yaml
-from sentloom.stages.running import Result, copy_model, prepare, refuse_no_model
+from sentloom.recipe.makers import MODEL_MAKERS
+from sentloom.stages.making import in_words, seconds_of
+from sentloom.stages.running import Result, Runner, copy_model, prepare, refuse_no_model
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ class Row:
     seconds: float  # of training, a seed
     trained: bool  # else the base itself
     transductive: bool
+    made: Sequence[Mapping[str, Any]] = ()  # by making stages: stage, method, result in words, seconds, place
 
 
 def summarise(plan: Plan, results: Sequence[Result]) -> Row:
@@ -53,6 +56,11 @@ def summarise(plan: Plan, results: Sequence[Result]) -> Row:
         seconds=mean(seconds),
         trained=bool(plan.stages),
         transductive=any(result.transductive for result in results),
+        made=[
+            {"stage": one["stage"], "method": one["method"], "result": in_words(one), "seconds": seconds_of(one)}
+            | {"place": one["place"]}
+            for one in results[0].made
+        ],
     )
 
 
@@ -68,7 +76,7 @@ def run_plans(
     for runner, file in zip(prepare(plans, folder, accelerator, tell), files, strict=True):
         found = runner.run()
         if accelerator.is_main_process:
-            placed = place_models(runner.plan, found, folder, file)
+            placed = [*place_models(runner.plan, found, folder, file), *place_made(runner, folder, file)]
             rows = write_results(summarise(runner.plan, found), found, runner.plan, folder, file)
             for place in placed:
                 tell(f"written: {place}")
@@ -82,9 +90,28 @@ def model_places(plan: Plan, folder: Path, name: str | None) -> dict[int, Path]:
     return {seed: folder / "models" / (name or "") / f"seed-{seed}" for seed in plan.seeds}
 
 
+def made_places(plan: Plan, folder: Path, name: str | None) -> dict[str, Path]:
+    """Where the text-to-text model goes that a plan without encoder stages ends with, by stage."""
+    makers = [stage.name for stage in plan.making if stage.method in MODEL_MAKERS]
+    if plan.stages or not makers:
+        return {}
+    return {makers[-1]: folder / "models" / name / makers[-1] if name else folder / "model"}
+
+
+def place_made(runner: Runner, folder: Path, name: str | None) -> list[Path]:
+    """Copy that model, and name the folders of data that a plan ends with."""
+    places = made_places(runner.plan, folder, name)
+    for stage, place in places.items():
+        copy_model(runner.workshop.made[stage].place / "model", place)
+    last = runner.plan.making[-1:] if not runner.plan.stages else ()
+    data = [runner.workshop.made[stage.name].place for stage in last if stage.method not in MODEL_MAKERS]
+    return [*places.values(), *data]
+
+
 def refuse_foreign(plan: Plan, folder: Path, name: str | None) -> None:
     """Say before anything is trained that something which is not ours stands where a result will go."""
-    for place in model_places(plan, folder, name).values() if plan.stages else ():
+    models = model_places(plan, folder, name).values() if plan.stages else made_places(plan, folder, name).values()
+    for place in models:
         refuse_no_model(place)
     if (folder / "results.md").exists() and not (folder / "results.json").exists():
         found = "a file of another's making"
@@ -121,7 +148,26 @@ def write_results(row: Row, results: Sequence[Result], plan: Plan, folder: Path,
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """The table of a recipe: scores with deviation over seeds, and the distance from the base as it is."""
+    """What was made, and the table of a recipe: scores with deviation over seeds, and the distance from the base."""
+    parts = [_made_table(things)] if (things := made_things(rows)) else []
+    scored = [row for row in rows if row.base]
+    return "\n".join([*parts, *([_score_table(scored)] if scored else [])])
+
+
+def made_things(rows: Sequence[Row]) -> list[Mapping[str, Any]]:
+    """What the making stages of all rows gave, each once."""
+    return list({one["place"]: one for row in rows for one in row.made}.values())
+
+
+def _made_table(things: Sequence[Mapping[str, Any]]) -> str:
+    lines = ["| stage | method | result | minutes | folder |", "|---|---|---|---:|---|"]
+    for one in things:
+        cells = (one["stage"], one["method"], one["result"], f"{one['seconds'] / 60:.1f}", one["place"])
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _score_table(rows: Sequence[Row]) -> str:
     sets = list(dict.fromkeys(name for row in rows for name in row.after))
     titles = [*sets, *(["published"] if any(row.published for row in rows) else []), "seeds", "minutes"]
     lines = [f"| | {' | '.join(titles)} |", f"|---|{'---:|' * len(titles)}"]
@@ -166,7 +212,7 @@ def _plain(row: Row) -> dict[str, Any]:
 
 def _run(result: Result, folder: Path) -> dict[str, Any]:
     model = result.model and str(result.model.relative_to(folder))
-    return {**vars(result), "model": model, "stages": list(result.stages)}
+    return {**vars(result), "model": model, "stages": list(result.stages), "made": list(result.made)}
 
 
 def file_names(names: Sequence[str]) -> dict[str, str]:

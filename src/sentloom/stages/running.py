@@ -5,6 +5,7 @@
                          /result.json    what went in, how it went
                          /snapshots/     the encoder on the way, if the recipe wants that
                          /checkpoints/   only while it runs
+    DIR/stages/                          also what making stages gave: see `making`
     DIR/scores/                          scores by the model's fingerprint and the set's hash
     DIR/views/                           views by maker and text
     DIR/vectors/                         a frozen encoder's vectors of the data, by both
@@ -29,14 +30,17 @@ from sentloom.data.dataset import Dataset
 from sentloom.data.mixing import make_batches
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
+from sentloom.encoder.prompts import Prompts
 from sentloom.encoder.vocabulary import new_vocabulary
 from sentloom.errors import InputError, MissingPart, ModelError
 from sentloom.files import new_file, new_folder
 from sentloom.methods import METHODS, Method
-from sentloom.recipe import Plan, Stage
+from sentloom.recipe import Making, Plan, Stage
+from sentloom.recipe.references import named_stage
 from sentloom.stages.judges import Judge, judge
-from sentloom.stages.keys import content_key, stage_key
-from sentloom.stages.material import material
+from sentloom.stages.keys import content_key, named_models, stage_key
+from sentloom.stages.making import Workshop, learned_rows, text_model
+from sentloom.stages.material import making_material, material
 from sentloom.training import Selection, train
 from sentloom.training.gradients import own_share
 from sentloom.training.loop import SNAPSHOTS
@@ -59,21 +63,40 @@ class Result:
     at_start: dict[str, float]
     after: dict[str, float]
     stages: tuple[dict[str, Any], ...]
+    made: tuple[dict[str, Any], ...] = ()  # by the making stages, the same under every seed
 
     @property
     def transductive(self) -> bool:
         """Whether sentences that are scored on were trained on."""
-        return any(stage["leaked"] for stage in self.stages)
+        return any(stage["leaked"] for stage in (*self.made, *self.stages))
 
 
 def prepare(
     plans: Sequence[Plan], folder: Path, accelerator: Accelerator, tell: Callable[[str], None]
 ) -> "list[Runner]":
-    """Read the data of all plans and make their views, so that a fault in the last shows before the first trains."""
+    """Find the models of all plans, read their data, make views: a fault in the last shows before the first trains."""
+    find_models(plans, folder)
     runners = [Runner(plan, folder, accelerator, tell) for plan in plans]
     for runner in runners:
-        assert len(runner.materials) == len(runner.plan.stages)
+        runner.look()
     return runners
+
+
+def find_models(plans: Sequence[Plan], folder: Path) -> None:
+    """Load every model that a plan names, but for those in the folder itself, where an earlier plan may put them."""
+    bases = [plan.base for plan in plans if plan.base]
+    options = [model for plan in plans for stage in plan.stages for model in named_models(stage.options).values()]
+    for name in dict.fromkeys([*bases, *options]):
+        if not _lies_in(folder, name):
+            Encoder.load(name)
+    making = {(one.model, one.method): one for plan in plans for one in plan.making if not named_stage(one.model)}
+    for one in making.values():
+        if not _lies_in(folder, one.model):
+            text_model(one, one.model)
+
+
+def _lies_in(folder: Path, name: str) -> bool:
+    return Path(name).expanduser().resolve().is_relative_to(folder.resolve())
 
 
 @dataclass
@@ -84,6 +107,10 @@ class Runner:
     folder: Path
     accelerator: Accelerator
     tell: Callable[[str], None]
+
+    def __post_init__(self) -> None:
+        self.workshop = Workshop(self.folder / "stages", self.accelerator, self.say)
+        self._materials: dict[str, tuple[Dataset, int]] = {}  # by stage
 
     @cached_property
     def judges(self) -> list[Judge]:
@@ -97,19 +124,35 @@ class Runner:
         select = self.plan.select
         return judge(select.on, select.data, fast=True) if select else None
 
-    @cached_property
-    def materials(self) -> list[tuple[Dataset, int]]:
-        """The data of every stage, and how many sentences of the judges stand in it."""
-        every = [*self.judges, *([self.selecting] if self.selecting else [])]
-        with self.accelerator.main_process_first():  # views are made once, and found by the others
-            found = [material(stage, every, self.folder / "views") for stage in self.plan.stages]
-        for stage, (data, _) in zip(self.plan.stages, found, strict=True):  # all faults before the first step
-            batches = make_batches(data, stage.settings.batch, self.plan.seeds[0], stage.settings.mix)
+    def look(self) -> None:
+        """Read all data that is there before anything is made."""
+        stages: list[Stage | Making] = [*self.plan.making, *self.plan.stages]
+        for stage in stages:
+            if not any(map(named_stage, stage.data)):
+                self.material(stage)
+
+    def material(self, stage: Stage | Making) -> tuple[Dataset, int]:
+        """The data of a stage, and how many sentences of the judges stand in it."""
+        if stage.name not in self._materials:
+            every = [*self.judges, *([self.selecting] if self.selecting else [])]
+            with self.accelerator.main_process_first():  # views are made once, and found by the others
+                if isinstance(stage, Making):
+                    found = making_material(stage, every, self.workshop.open)
+                else:
+                    found = material(stage, every, self.folder / "views", self.workshop.open)
+            self._check(stage, found[0])
+            self._materials[stage.name] = found
+        return self._materials[stage.name]
+
+    def _check(self, stage: Stage | Making, data: Dataset) -> None:
+        """That there are batches, before the first step; and say what was left out."""
+        rows = learned_rows(stage, data) if isinstance(stage, Making) else data
+        if stage.settings is not None:
+            batches = make_batches(rows, stage.settings.batch, self.plan.seeds[0], stage.settings.mix)
             own_share(batches.batch(0), 0, self.accelerator.num_processes)
-            left_out = ", ".join(f"{count:,} {what}" for what, count in data.skipped.items() if count)
-            if left_out:
-                self.say(f"{stage.name}: {left_out}")
-        return found
+        left_out = ", ".join(f"{count:,} {what}" for what, count in rows.skipped.items() if count)
+        if left_out:
+            self.say(f"{stage.name}: {left_out}")
 
     def say(self, text: str) -> None:
         """Tell the user something of this plan."""
@@ -120,39 +163,66 @@ class Runner:
         """Of the encoder that the first stage gets; the base as it is where there is no stage."""
         return self._base().fingerprint()
 
+    @property
+    def base(self) -> str:
+        """The base's name."""
+        assert self.plan.base is not None, "a plan without an encoder has none"
+        return self.plan.base
+
+    @property
+    def made(self) -> tuple[dict[str, Any], ...]:
+        """What the making stages gave."""
+        return tuple(
+            {**one.record, "place": str(one.place.relative_to(self.folder))} for one in self.workshop.made.values()
+        )
+
+    def make(self) -> None:
+        """Do the making stages."""
+        for stage in self.plan.making:
+            self.workshop.make(stage, *self.material(stage))
+
     def run(self) -> list[Result]:
         """Under every seed; under one alone where there is no stage to differ in."""
+        self.make()
+        for stage in self.plan.stages:
+            self.material(stage)  # what was made may not fit: before the first step
+        if self.plan.base is None:
+            return [Result(self.plan.name, self.plan.seeds[0], None, "", {}, "", {}, {}, (), self.made)]
         return [self.run_seed(seed) for seed in (self.plan.seeds if self.plan.stages else self.plan.seeds[:1])]
 
     def run_seed(self, seed: int) -> Result:
         """All stages, then the scores."""
-        source, fingerprint, records = self.plan.base, self.base_fingerprint, []
-        for stage, (data, leaked) in zip(self.plan.stages, self.materials, strict=True):
-            record, place = self._stage(stage, data, leaked, source, fingerprint, seed)
+        source, fingerprint, records = self.base, self.base_fingerprint, []
+        for stage in self.plan.stages:
+            record, place = self._stage(stage, *self.material(stage), source, fingerprint, seed)
             source, fingerprint = str(place / "model"), record["fingerprint"]
             records.append(record)
         base, before = self._untouched
         start, at_start = self._start, self._scores(self.base_fingerprint, self._base)
         after = self._scores(fingerprint, lambda: Encoder.load(source)) if records else at_start
         model = Path(source) if records else None
-        return Result(self.plan.name, seed, model, base, before, start, at_start, after, tuple(records))
+        return Result(self.plan.name, seed, model, base, before, start, at_start, after, tuple(records), self.made)
 
     @cached_property
     def _untouched(self) -> tuple[str, dict[str, float]]:
         """The base as it is: what it is called, and its scores."""
-        encoder = Encoder.load(self.plan.base)
-        return f"{self.plan.base}, {encoder.pooling}", self._scores(encoder.fingerprint(), lambda: encoder)
+        encoder = Encoder.load(self.base)
+        return f"{self.base}, {encoder.pooling}", self._scores(encoder.fingerprint(), lambda: encoder)
 
     @cached_property
     def _start(self) -> str:
-        """What the first stage gets: the base, perhaps under another pooling, or with sentences cut shorter."""
-        whole, start = Encoder.load(self.plan.base), self._base()
+        """What the first stage gets: the base, perhaps with another pooling or a prompt, or sentences cut shorter."""
+        whole, start = Encoder.load(self.base), self._base()
         cut = f", {start.tokens.max_length} tokens" if start.tokens.max_length != whole.tokens.max_length else ""
-        return f"{self.plan.base}, {start.pooling}{cut}"
+        prompt = self.plan.prompt
+        prompted = f', prompt "{prompt.prefix}{{}}{prompt.suffix}"' if prompt else ""
+        return f"{self.base}, {start.pooling}{cut}{prompted}"
 
     def _base(self) -> Encoder:
         first = self.plan.stages[0] if self.plan.stages else self.plan
-        return Encoder.load(self.plan.base, pooling=first.pooling, max_length=first.max_length)
+        return Encoder.load(
+            self.base, pooling=first.pooling, max_length=first.max_length, prompts=prompts_of(self.plan)
+        )
 
     def _stage(
         self, stage: Stage, data: Dataset, leaked: int, source: str, fingerprint: str, seed: int
@@ -183,7 +253,7 @@ class Runner:
         """Train one stage and save its encoder."""
         with self.accelerator.main_process_first():
             source = taught(stage, data, source, place / "start")
-        method = build_method(stage, data, source, seed)
+        method = build_method(stage, data, source, seed, prompts_of(self.plan))
         with self.accelerator.main_process_first():  # vectors are made once, and found by the others
             method.prepare(data, self.folder / "vectors")
         select = self.plan.select
@@ -279,10 +349,15 @@ def taught(stage: Stage, data: Dataset, source: str, place: Path) -> str:
     return str(place)
 
 
-def build_method(stage: Stage, data: Dataset, source: str, seed: int) -> Method:
+def prompts_of(plan: Plan) -> Prompts | None:
+    """The plan's prompt, as an encoder takes it; None leaves the encoder its own."""
+    return {"symmetric": plan.prompt} if plan.prompt else None
+
+
+def build_method(stage: Stage, data: Dataset, source: str, seed: int, prompts: Prompts | None = None) -> Method:
     """The method over its input encoder, with what it starts from at random drawn from the seed."""
     kind = METHODS[stage.method]
-    encoder = Encoder.load(source, pooling=stage.pooling, max_length=stage.max_length)
+    encoder = Encoder.load(source, pooling=stage.pooling, max_length=stage.max_length, prompts=prompts)
     if stage.settings.dropout is not None:
         encoder.backbone.dropout = stage.settings.dropout
     by_dropout = kind.NEEDS_DROPOUT or (kind.SHAPES[0] is Shape.PAIRS and data.shape is Shape.TEXTS)

@@ -23,7 +23,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from sentloom.files import new_file, new_folder, sha256
-from sentloom.methods import Method
+from sentloom.methods import Learner
 
 STATE, OPTIMIZER, FACTS = "state.safetensors", "optimizer.safetensors", "checkpoint.json"
 KEPT = 2
@@ -43,13 +43,13 @@ def tensors_of(module: nn.Module) -> dict[str, Tensor]:
     return {name: tensor.detach() for name, tensor in [*module.named_parameters(), *module.named_buffers()]}
 
 
-def changing_state(method: Method) -> dict[str, Tensor]:
+def changing_state(method: Learner) -> dict[str, Tensor]:
     """The tensors of a method without its frozen parts."""
     frozen = tuple(f"{part}." for part in method.FROZEN)
     return {name: tensor for name, tensor in tensors_of(method).items() if not name.startswith(frozen)}
 
 
-def frozen_hash(method: Method) -> str:
+def frozen_hash(method: Learner) -> str:
     """A hash of the frozen parts, which no checkpoint holds."""
     digest = hashlib.sha256()
     for part in method.FROZEN:
@@ -59,7 +59,7 @@ def frozen_hash(method: Method) -> str:
     return digest.hexdigest()
 
 
-def load_changing_state(method: Method, state: Mapping[str, Tensor]) -> None:
+def load_changing_state(method: Learner, state: Mapping[str, Tensor]) -> None:
     """Put back what `changing_state` gave."""
     put_back(changing_state(method), state)
 

@@ -15,12 +15,12 @@ from torch import Tensor
 
 from sentloom.data.batches import Batch
 from sentloom.errors import InputError
-from sentloom.methods import Embeddings, Method, TokenMethod
+from sentloom.methods import Embeddings, Learner, Method, TokenMethod
 from sentloom.training.optimizers import learning
 
 
 def add_gradients(
-    method: Method, batch: Batch, accelerator: Accelerator, chunk: int | None = None, factor: float = 1.0
+    method: Learner, batch: Batch, accelerator: Accelerator, chunk: int | None = None, factor: float = 1.0
 ) -> float:
     """Add `factor` times the gradient of a batch's loss to this process's parameters; return the loss."""
     share = own_share(batch, accelerator.process_index, accelerator.num_processes)
@@ -28,6 +28,7 @@ def add_gradients(
     runs = [_seeded(batch, accelerator.process_index, number) for number in range(len(chunks))]
     if isinstance(method, TokenMethod):
         return _add_token_gradients(method, batch, chunks, runs, accelerator, factor)
+    assert isinstance(method, Method)
     cached = len(chunks) > 1
     parts = []
     for one, seed in zip(chunks, runs, strict=True):
@@ -55,7 +56,7 @@ def add_gradients(
     return float(loss.detach())
 
 
-def average_gradients(method: Method, accelerator: Accelerator) -> None:
+def average_gradients(method: Learner, accelerator: Accelerator) -> None:
     """The mean over the processes, in one exchange."""
     if accelerator.num_processes == 1:
         return

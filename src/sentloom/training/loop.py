@@ -20,10 +20,9 @@ from accelerate import Accelerator
 from sentloom.data.dataset import Dataset
 from sentloom.data.mixing import make_batches
 from sentloom.data.shapes import text_columns
-from sentloom.encoder import Encoder
 from sentloom.errors import InputError, TrainingStopped
 from sentloom.files import new_file
-from sentloom.methods import Method
+from sentloom.methods import Learner
 from sentloom.progress import progress
 from sentloom.training.checkpoints import (
     Checkpoint,
@@ -59,9 +58,9 @@ SAMPLE = 128  # distinct sentences on which the gauges are taken
 
 @dataclass(frozen=True)
 class Selection:
-    """Score the encoder every so many steps (higher is better), keep the best, and perhaps stop early."""
+    """Score what is kept every so many steps (higher is better), keep the best, and perhaps stop early."""
 
-    score: Callable[[Encoder], float]
+    score: Callable[[Any], float]
     every: int
     patience: int | None = None  # stop after as many scores in a row without a new best
     endurance: int | None = None  # stop after as many scores below the one before, over the whole run
@@ -98,7 +97,7 @@ class Outcome:
 
 
 def train(
-    method: Method,
+    method: Learner,
     data: Dataset,
     settings: Settings,
     *,
@@ -134,7 +133,7 @@ def train(
 
 @dataclass
 class _Run:
-    method: Method
+    method: Learner
     data: Dataset
     settings: Settings
     seed: int
@@ -163,8 +162,9 @@ class _Run:
         fresh = self.now.start is None
         self.journal = Journal(self.folder, self.accelerator, -1 if fresh else self.now.step)
         if fresh:
-            self.now.start = self._gauges().to_dict()
-            self.journal.write(0, **self.now.start)
+            gauges = self._gauges()
+            self.now.start = gauges.to_dict() if gauges else {}
+            self.journal.write(0, **self.now.start, **self.method.readings())
             if self.selection:
                 self._score()
         self._snapshot()
@@ -245,7 +245,7 @@ class _Run:
         """Bring the best encoder back and say how it went."""
         best = self.now.best
         if best and self.selection and self.selection.keep == "best":
-            put_back(tensors_of(self.method.encoder), read_best(self._checkpoints, best["kept"]))
+            put_back(tensors_of(self.method.kept), read_best(self._checkpoints, best["kept"]))
         self._tick()
         if self.accelerator.is_main_process:
             (self.folder / "stopped.json").unlink(missing_ok=True)  # of an earlier try
@@ -289,8 +289,7 @@ class _Run:
 
     def _log(self, learning_rate: float, norm: float) -> None:
         """A line of the journal, with gauges; alarms are told once."""
-        now, start = self.now, Gauges(**(self.now.start or {}))
-        gauges = self._gauges()
+        now, gauges = self.now, self._gauges()
         self._tick()
         self.journal.write(
             now.step,
@@ -299,21 +298,24 @@ class _Run:
             gradient_norm=norm,
             masked=now.masked,
             seconds=round(now.seconds, 2),
-            **gauges.to_dict(),
+            **(gauges.to_dict() if gauges else {}),
+            **self.method.readings(),
         )
         now.window = []
-        for alarm in alarms(gauges, start):
+        for alarm in alarms(gauges, Gauges(**(now.start or {}))) if gauges else ():
             if not now.alarms:
                 self.tell(f"collapse alarm at step {now.step}: {alarm}")
             now.alarms.append(f"step {now.step}: {alarm}")
             self.journal.write(now.step, alarm=alarm)
 
-    def _gauges(self) -> Gauges:
-        """Gauges of the encoder as it is, on the same sentences all along; it stops where they are no numbers."""
+    def _gauges(self) -> Gauges | None:
+        """Gauges of the vectors as they are, on the same sentences all along; it stops where they are no numbers."""
         rows = np.random.default_rng(self.seed).permutation(len(self.data))[: 2 * SAMPLE]
         cells = self.data.take(np.sort(rows))
         texts = [text for name in text_columns(self.data.shape) for text in cells[name] if isinstance(text, str)]
-        vectors = self.method.encoder.encode(list(dict.fromkeys(texts))[:SAMPLE])
+        vectors = self.method.vectors(list(dict.fromkeys(texts))[:SAMPLE])
+        if vectors is None:
+            return None
         if not np.isfinite(vectors).all():
             self._stop(f"step {self.now.step}", "vectors that are no numbers")
         return gauge(vectors)
@@ -323,20 +325,20 @@ class _Run:
         assert self.selection
         now = self.now
         main = self.accelerator.is_main_process
-        score = from_main(self.accelerator, self.selection.score(self.method.encoder) if main else None)
+        score = from_main(self.accelerator, self.selection.score(self.method.kept) if main else None)
         if math.isnan(score):
             self._stop(f"step {now.step}", "a score that is no number")
         now.scores.append((now.step, score))
         self.journal.write(now.step, score=score)
         if now.step and (now.best is None or score > now.best["score"]):
-            kept = write_best(self._checkpoints, now.step, tensors_of(self.method.encoder)) if main else None
+            kept = write_best(self._checkpoints, now.step, tensors_of(self.method.kept)) if main else None
             now.best = {"step": now.step, "score": score, "kept": from_main(self.accelerator, kept)}
 
     def _snapshot(self) -> None:
         """Keep the encoder as it is now, every so many steps where that is wanted: the way that a run took."""
         every, step = self.settings.snapshots, self.now.step
         if every and self.accelerator.is_main_process and (step % every == 0 or step == self.total):
-            self.method.finished().save(self.folder / SNAPSHOTS / f"step-{step:08d}")
+            self.method.save(self.folder / SNAPSHOTS / f"step-{step:08d}")
 
     def _refuse(self, loss: float, norm: float) -> NoReturn:
         """Stop before the optimiser spoils the weights, and leave the rows for the user to look at."""

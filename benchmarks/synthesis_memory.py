@@ -1,0 +1,78 @@
+"""Memory of a synthesis over the number of sources: 1,000 against 100,000.
+
+    python benchmarks/synthesis_memory.py [ROWS ...]
+
+A small T5 of random weights writes three tokens a text and judges them; each size runs in a process of its own,
+from reading the raw text to drawing the triplets. Printed is the peak of anonymous memory, which no file backs: it has
+to stay flat while the rows grow.
+"""
+
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from read_memory import WORDS, PeakAnonymous, status
+
+SIZES = (1_000, 100_000)
+MEGABYTE = 1e6
+
+
+def write_texts(path: Path, rows: int) -> None:
+    """Sentences of eight words, all distinct by a running number."""
+    with path.open("w", encoding="utf-8") as file:
+        for row in range(rows):
+            words = [WORDS[(row // 7**place + place) % len(WORDS)] for place in range(8)]
+            file.write(f"{' '.join(words)} {row}\n")
+
+
+def measure(model: Path, texts: Path) -> None:
+    """Synthesise and print the figures; meant for a fresh process."""
+    from sentloom.data import read
+    from sentloom.synthesis.filters import Filtering
+    from sentloom.synthesis.sampling import Sampling
+    from sentloom.synthesis.synthesize import synthesize
+
+    before = status("RssAnon")
+    gauge = PeakAnonymous()
+    gauge.start()
+    start = time.perf_counter()
+    filtering = Filtering(threshold=0)  # a model of random weights is sure of one verdict
+    found = synthesize(read(texts), model, texts.with_suffix(".ledger"), Sampling(max_tokens=3), filtering)
+    seconds = time.perf_counter() - start
+    gauge.ended.set()
+    gauge.join()
+    print(f"{found.sources:,} sources, {found.triplets:,} triplets: {seconds:.0f} s, peak", end=" ")
+    print(f"{gauge.peak / MEGABYTE:.0f} MB of anonymous memory, {before / MEGABYTE:.0f} MB of it before")
+    print(gauge.peak)
+
+
+def main() -> None:
+    """Build the model, then measure each size in a fresh process."""
+    if sys.argv[1:2] == ["--measure"]:
+        measure(Path(sys.argv[2]), Path(sys.argv[3]))
+        return
+    from pydoc_data.topics import topics
+
+    from sentloom.encoder.building import build_model
+
+    sizes = [int(size) for size in sys.argv[1:]] or SIZES
+    prose = [line for topic in topics.values() for line in topic.splitlines() if line.strip()]
+    peaks = []
+    with tempfile.TemporaryDirectory() as folder:
+        model = Path(folder) / "t5"
+        build_model(model, "t5", [*prose, *["true", "false"] * 50], vocabulary=1000, layers=1, width=32)
+        for size in sizes:
+            texts = Path(folder) / f"{size}.txt"
+            write_texts(texts, size)
+            command = [sys.executable, __file__, "--measure", str(model), str(texts)]
+            *lines, peak = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
+            print(*lines, sep="\n", flush=True)
+            peaks.append(int(peak))
+    first, last = peaks[0], peaks[-1]
+    print(f"{sizes[-1]:,} against {sizes[0]:,}: ratio {last / first:.2f}, {(last - first) / MEGABYTE:+.0f} MB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""How words are drawn: from which of them, and by a chance that belongs to the text, not to a batch or a worker."""
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from torch import Tensor
+from transformers import LogitsProcessor
+
+GOLDEN = 0x9E3779B97F4A7C15  # the step of SplitMix64
+FIRST_WIDTH, WIDER = 256, 16  # a nucleus is sought among so many likeliest words, then among so many times more
+
+Keys: TypeAlias = NDArray[np.uint64]
+
+
+class Sampling(BaseModel):
+    """How a text is written.
+
+    Words are drawn among the likeliest that hold `top_p` of the chance, and among the `top_k` likeliest unless that is
+    0 (the official code of GenSE has 50); `greedy` takes the likeliest one. A text has at most `max_tokens`, its end
+    among them; of each prompt, `candidates` texts are written.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    top_p: float = Field(default=0.9, gt=0, le=1)
+    top_k: int = Field(default=0, ge=0)
+    temperature: float = Field(default=1.0, gt=0)
+    greedy: bool = False
+    candidates: int = Field(default=1, ge=1)
+    max_tokens: int = Field(default=64, ge=1)
+    seed: int = Field(default=1, ge=0, lt=2**32)
+
+    @model_validator(mode="after")
+    def _one_likeliest(self) -> "Sampling":
+        if self.greedy and self.candidates > 1:
+            raise ValueError(f"greedy writes the same text {self.candidates} times: one candidate is all it has")
+        return self
+
+
+class Draw(LogitsProcessor):
+    """Makes the greatest score a drawn one: logits plus Gumbel noise have their maximum at a draw from the softmax.
+
+    The noise of a word is a hash of the text's key, the position and the word: the same in any batch. What is left of
+    the company are the last digits of the logits, which padding and the size of a batch move; they change a text only
+    where two words are as close as that.
+    """
+
+    def __init__(self, sampling: Sampling, keys: Keys) -> None:
+        """`keys` (n,) are those of the batch's rows."""
+        self._sampling, self._keys = sampling, keys
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        """Scores (n, V) with noise, in float64; minus infinity for words that may not be drawn."""
+        position = input_ids.shape[1] - 1  # the decoder's start symbol is there from the beginning
+        rows, words = (scores >= least_kept(scores, self._sampling)).nonzero(as_tuple=True)
+        of_row = _absorb(self._keys, np.full(len(self._keys), position, np.uint64))
+        noise = gumbel(of_row[rows.cpu().numpy()], words.cpu().numpy().astype(np.uint64))
+        drawn = torch.full_like(scores, -torch.inf, dtype=torch.float64)
+        drawn[rows, words] = scores[rows, words].double() / self._sampling.temperature + torch.from_numpy(noise).to(
+            rows.device
+        )
+        return drawn
+
+
+def least_kept(scores: Tensor, sampling: Sampling, width: int = FIRST_WIDTH) -> Tensor:
+    """The least score (n, 1) of each row that may be drawn: as transformers' temperature, top-k and top-p have it.
+
+    A nucleus is mostly small, so the whole vocabulary is sorted only for rows where it is not.
+    """
+    if not sampling.top_k and sampling.top_p == 1:
+        return scores.new_full((len(scores), 1), -torch.inf)
+    width = min(sampling.top_k or width, scores.shape[1])
+    best = scores.topk(width).values  # (n, width), likeliest first
+    shared_by = best if sampling.top_k else scores
+    total = (shared_by.double() / sampling.temperature).logsumexp(dim=1, keepdim=True)
+    chances = (best.double() / sampling.temperature - total).exp()
+    through = chances.cumsum(dim=1)
+    kept = ((through - chances) < sampling.top_p).sum(dim=1, keepdim=True)  # until likelier words hold top_p
+    least = best.gather(1, kept.clamp(min=1) - 1)
+    short = through[:, -1] < sampling.top_p
+    if not sampling.top_k and width < scores.shape[1] and short.any():
+        least[short] = least_kept(scores[short], sampling, width * WIDER)
+    return least
+
+
+def text_keys(seed: int, names: Sequence[tuple[int, ...]]) -> Keys:
+    """A key (n,) of every text, from the seed and the numbers that name it: its source, kind and candidate."""
+    keys = _absorb(np.zeros(len(names), np.uint64), np.full(len(names), seed, np.uint64))
+    for numbers in zip(*names, strict=True):
+        keys = _absorb(keys, np.array(numbers, np.uint64))
+    return keys
+
+
+def gumbel(keys: Keys, words: Keys) -> NDArray[np.float64]:
+    """Gumbel noise (m,): of each key, the number that SplitMix64 started with it has at the word's place."""
+    bits = _mixed(keys + (words + np.uint64(1)) * np.uint64(GOLDEN)) >> np.uint64(12)
+    uniform = (bits.astype(np.float64) + 0.5) * 2.0**-52  # neither 0 nor 1
+    return -np.log(-np.log(uniform))
+
+
+def _absorb(keys: Keys, numbers: Keys) -> Keys:
+    return _mixed((keys ^ numbers) + np.uint64(GOLDEN))
+
+
+def _mixed(numbers: Keys) -> Keys:
+    """The last part of SplitMix64 (Steele, Lea and Flood, 2014): every bit that goes in moves all that come out."""
+    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return numbers ^ (numbers >> np.uint64(31))

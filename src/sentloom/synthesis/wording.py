@@ -1,0 +1,35 @@
+"""The prompts, as data: other languages and other words are another `Wording`."""
+
+from typing import Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+Kind = Literal["entailment", "contradiction"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+
+class Wording(BaseModel):
+    """What stands around the sentences that the model reads, and what it answers; the defaults are GenSE's Table 1.
+
+    Each piece is tokenised by itself, as the official code does it, and only sentences are ever cut.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    entailment: tuple[str, str] = ('Write two sentences that are entailment. Sentence 1: "', '" Sentence 2:')
+    contradiction: tuple[str, str] = ('Write two sentences that are contradictory. Sentence 1: "', '" Sentence 2:')
+    judge: tuple[str, str, str] = ('if "', '", does this mean that "', '"? true or false')
+    true: str = "true"
+    false: str = "false"
+
+    @model_validator(mode="after")
+    def _told_apart(self) -> "Wording":
+        if self.entailment == self.contradiction:
+            raise ValueError("the prompts for entailment and contradiction are the same")
+        if self.true == self.false:
+            raise ValueError("true and false are the same word")
+        return self
+
+    def around(self, kind: Kind) -> tuple[str, str]:
+        """What stands before and behind the sentence that another is written for."""
+        return self.entailment if kind == "entailment" else self.contradiction

@@ -1,0 +1,122 @@
+"""Twin files in a zip file: the same as the two files unpacked, and never a traceback."""
+
+import tracemalloc
+import zipfile
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sentloom.data import read
+from sentloom.data.shapes import Shape
+from sentloom.errors import DataError, InputError, SentloomError
+
+ENGLISH, GERMAN = b"A dog.\nTwo cats.\n\nThe end.\n", b"Ein Hund.\nZwei Katzen.\n\nDas Ende.\n"
+OPUS = {
+    "README": b"A corpus\n",
+    "LICENSE": b"Free\n",
+    "Books.de-en.en": ENGLISH,
+    "Books.de-en.de": GERMAN,
+    "Books.de-en.xml": b"<cesAlign/>\n",
+}
+
+
+def pack(path: Path, files: dict[str, bytes], how: int = zipfile.ZIP_DEFLATED) -> Path:
+    with zipfile.ZipFile(path, "w", how) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return path
+
+
+def rows(data) -> list[tuple[str, str]]:
+    return list(zip(data.column("source").to_pylist(), data.column("target").to_pylist(), strict=True))
+
+
+def test_a_download_of_opus_is_what_its_files_are(tmp_path) -> None:
+    for name, content in OPUS.items():
+        (tmp_path / name).write_bytes(content)
+    plain = read(f"{tmp_path}/Books.de-en.de+{tmp_path}/Books.de-en.en")
+    data = read(pack(tmp_path / "de-en.txt.zip", OPUS))
+    assert data.shape is Shape.PARALLEL
+    assert (
+        rows(data) == rows(plain) == [("Ein Hund.", "A dog."), ("Zwei Katzen.", "Two cats."), ("Das Ende.", "The end.")]
+    )
+    assert (data.sha256, data.skipped) == (plain.sha256, plain.skipped)
+    assert data.place(2) == f"{tmp_path}/de-en.txt.zip/Books.de-en.de+Books.de-en.en, line 4"
+    turned = read(tmp_path / "de-en.txt.zip", columns={"source": "target", "target": "source"})
+    assert rows(turned) == [(english, german) for german, english in rows(data)]
+
+
+@pytest.mark.parametrize(
+    ("names", "source"),
+    [
+        (("c.en", "c.de"), "c.en"),  # no order in the name: that of the zip file
+        (("c.de", "c.en"), "c.de"),
+        (("d/c.en-pt_br.pt_br", "d/c.en-pt_br.en"), "d/c.en-pt_br.en"),
+        (("__MACOSX/._c.en", "__MACOSX/._c.de", "c.de", "c.en", "README.md", "README.txt"), "c.de"),
+    ],
+)
+@pytest.mark.parametrize("how", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_which_files_are_taken_and_which_is_the_source(tmp_path, names, source, how) -> None:
+    data = read(pack(tmp_path / "c.ZIP", {name: f"{name}\n".encode() for name in names}, how))
+    assert data.column("source").to_pylist() == [source]
+    assert data.column("target").to_pylist()[0] in names
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({}, "an empty zip file"),
+        ({"README": b"", "a.tsv": b"source\ttarget\na\tb\n"}, "the files README, a.tsv"),
+        ({"a.en": b"a", "a.de": b"b", "a.fr": b"c"}, "the files a.en, a.de, a.fr"),
+        ({"a.en": b"a", "a.de": b"b", "b.en": b"a", "b.de": b"b"}, "a.en with a.de and b.en with b.de"),
+    ],
+)
+def test_what_has_no_twins_or_several_is_refused(tmp_path, files, said) -> None:
+    with pytest.raises(InputError, match=said):
+        read(pack(tmp_path / "c.zip", files))
+
+
+def test_faults_name_the_member(tmp_path) -> None:
+    with pytest.raises(DataError, match=r"c\.zip/c\.de, line 2: found the byte 0xFF"):
+        read(pack(tmp_path / "c.zip", {"c.en": b"a\nb\n", "c.de": b"a\n\xff\n"}))
+    with pytest.raises(DataError, match=r"1 lines in .*c\.en and 2 lines in .*c\.de"):
+        read(pack(tmp_path / "c.zip", {"c.en": b"a\n", "c.de": b"a\nb\n"}))
+
+
+def test_what_is_no_zip_file_or_cannot_be_unpacked_is_refused(tmp_path) -> None:
+    path = tmp_path / "c.zip"
+    with pytest.raises(InputError, match="no such file"):
+        read(path)
+    path.write_bytes(b"no zip file")
+    with pytest.raises(InputError, match="no readable zip file"):
+        read(path)
+    with pytest.raises(InputError, match="rare way"):
+        read(pack(path, OPUS, zipfile.ZIP_LZMA))
+    whole = pack(path, OPUS, zipfile.ZIP_STORED).read_bytes()
+    path.write_bytes(whole.replace(b"Zwei", b"Drei"))
+    with pytest.raises(DataError, match="damaged"):
+        read(path)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 255), st.sampled_from([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED]))
+def test_any_changed_byte_is_read_or_refused(tmp_path_factory, place, change, how) -> None:
+    path = pack(tmp_path_factory.mktemp("zip") / "c.zip", OPUS, how)
+    content = bytearray(path.read_bytes())
+    content[place % len(content)] ^= change
+    path.write_bytes(content)
+    with suppress(SentloomError):
+        read(path)
+
+
+def test_memory_does_not_grow_with_the_files(tmp_path) -> None:
+    line = b"One sentence that is no longer than it has to be, again and again and again.\n"
+    pack(tmp_path / "c.zip", {"c.en": line * 100_000, "c.de": line * 100_000})
+    tracemalloc.start()
+    try:
+        assert len(read(tmp_path / "c.zip")) == 100_000
+        assert tracemalloc.get_traced_memory()[1] < 8_000_000  # of 15 million bytes
+    finally:
+        tracemalloc.stop()

@@ -1,0 +1,136 @@
+import json
+import shutil
+import sys
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoConfig, AutoModelForSeq2SeqLM
+
+from sentloom.errors import MissingPart, ModelError
+from sentloom.synthesis import ctranslate
+from sentloom.synthesis.ctranslate import CTranslate2Backend
+from sentloom.synthesis.judging import judge
+from sentloom.synthesis.sampling import Sampling
+from sentloom.synthesis.text_to_text import TextToText
+from sentloom.synthesis.writing import TransformersBackend, open_backend
+from tests.synthesis.conftest import stir
+
+pytest.importorskip("ctranslate2")
+GREEDY = Sampling(greedy=True, max_tokens=10)
+SMALL = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4, "decoder_start_token_id": 0}
+SMALL_BART = {
+    "d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 64, "decoder_ffn_dim": 64,
+    "encoder_attention_heads": 4, "decoder_attention_heads": 4, "max_position_embeddings": 512,
+    "decoder_start_token_id": 1, "init_std": 0.3,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("converted")
+
+
+def with_model(writer_folder, folder, family, settings):
+    """The tokenizer of a small T5 with a model of another family."""
+    shutil.copytree(writer_folder, folder, ignore=shutil.ignore_patterns("*.safetensors", "config.json"))
+    names = folder / "tokenizer_config.json"
+    names.write_text(json.dumps(json.loads(names.read_text()) | {"bos_token": "<pad>"}))  # BART's have one
+    size = len(TextToText.load(writer_folder).tokenizer)
+    torch.manual_seed(0)
+    config = AutoConfig.for_model(family, vocab_size=size, pad_token_id=0, eos_token_id=1, **settings)
+    stir(AutoModelForSeq2SeqLM.from_config(config)).save_pretrained(folder)
+    return TextToText.load(folder)
+
+
+def test_greedy_texts_are_those_of_transformers(writer, cache, asked):
+    texts = CTranslate2Backend(writer, GREEDY, cache).write(asked)
+    assert texts == TransformersBackend(writer, GREEDY).write(asked)
+    assert len(set(texts)) > 5
+
+
+@pytest.mark.parametrize("limit", [{"top_k": 1}, {"top_p": 1e-6}, {"temperature": 1e-4}])
+def test_limits_that_leave_one_word_are_greedy(writer, cache, asked, limit):
+    narrow = CTranslate2Backend(writer, Sampling(max_tokens=10, **limit), cache)
+    assert narrow.write(asked) == TransformersBackend(writer, GREEDY).write(asked)
+
+
+def test_one_text_a_request(writer, cache, asked):
+    backend = CTranslate2Backend(writer, Sampling(max_tokens=4), cache)
+    texts = backend.write(asked * 3)
+    assert len(texts) == 3 * len(asked)
+    assert len(set(texts)) > len(asked)
+    assert backend.write([]) == []
+
+
+@pytest.mark.parametrize(("name", "off"), [("ctranslate2", 1e-4), ("ctranslate2-int8", 0.05)])
+def test_verdicts_are_those_of_transformers(calm_folder, cache, pairs, name, off):
+    """By a model as it comes: where layers are made loud, they are so to the rounding of int8 as well."""
+    model = TextToText.load(calm_folder)
+    backend = open_backend(name, model, GREEDY, cache)
+    assert backend.name == name
+    found = backend.judge(pairs)
+    np.testing.assert_allclose(found, judge(model, pairs), atol=off)
+    np.testing.assert_allclose(backend.judge(pairs[::-1]), found[::-1], atol=off)
+    assert backend.judge([]).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("family", "settings"),
+    [
+        ("mt5", SMALL | {"feed_forward_proj": "gated-gelu"}),
+        ("t5", SMALL | {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}),  # as T5 1.1
+        ("bart", SMALL_BART),
+    ],
+)
+def test_other_families(writer_folder, tmp_path, asked, pairs, family, settings):
+    model = with_model(writer_folder, tmp_path / "model", family, settings)
+    backend = CTranslate2Backend(model, GREEDY, tmp_path)
+    np.testing.assert_allclose(backend.judge(pairs), judge(model, pairs), atol=1e-4)
+    texts = backend.write(asked)
+    assert texts == TransformersBackend(model, GREEDY).write(asked)
+    assert len(set(texts)) > 5
+
+
+def test_a_model_is_converted_once(writer, writer_folder, tmp_path):
+    CTranslate2Backend(writer, GREEDY, tmp_path)
+    (folder,) = tmp_path.iterdir()
+    made = (folder / "model.bin").stat().st_mtime_ns
+    CTranslate2Backend(writer, Sampling(), tmp_path)
+    assert (folder / "model.bin").stat().st_mtime_ns == made
+    other = TextToText.load(writer_folder)
+    with torch.no_grad():
+        other.model.get_input_embeddings().weight[5] += 1
+    CTranslate2Backend(other, GREEDY, tmp_path)
+    CTranslate2Backend(writer, GREEDY, tmp_path, "int8")
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_a_conversion_that_judges_otherwise_is_refused(writer_folder, tmp_path, monkeypatch):
+    """As happens where the converter reads of T5 1.1 that its outputs are scaled."""
+    settings = SMALL | {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}
+    model = with_model(writer_folder, tmp_path / "model", "t5", settings)
+    monkeypatch.setattr(ctranslate, "SCALES", ())
+    with pytest.raises(ModelError, match="judges otherwise"):
+        CTranslate2Backend(model, GREEDY, tmp_path / "cache")
+
+
+def test_a_damaged_conversion_is_told(writer, tmp_path):
+    CTranslate2Backend(writer, GREEDY, tmp_path)
+    (folder,) = tmp_path.iterdir()
+    (folder / "model.bin").write_bytes(b"")
+    with pytest.raises(ModelError, match="delete the folder"):
+        CTranslate2Backend(writer, GREEDY, tmp_path)
+
+
+def test_a_model_that_cannot_be_converted_is_refused_and_leaves_nothing(writer_folder, tmp_path):
+    model = with_model(writer_folder, tmp_path / "model", "longt5", SMALL)
+    with pytest.raises(ModelError, match="a longt5 model, which CTranslate2 does not convert"):
+        CTranslate2Backend(model, GREEDY, tmp_path / "cache")
+    assert not list((tmp_path / "cache").iterdir())
+
+
+def test_without_the_package_the_message_says_what_to_install(writer, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ctranslate2", None)
+    with pytest.raises(MissingPart, match=r"pip install 'sentloom\[ctranslate2\]'"):
+        CTranslate2Backend(writer, GREEDY, tmp_path)

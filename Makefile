@@ -53,6 +53,7 @@ format: $(VENV)/.installed-dev
 
 faults: $(VENV)/.installed-dev
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest --quiet --numprocesses 2 --hypothesis-profile long -m "long or not long" tests/faults
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest --quiet --numprocesses 2 -m long --ignore tests/faults
 
 bench: $(VENV)/.installed-dev
 	@for script in benchmarks/[!_]*.py; do echo "== $$script"; HF_HUB_OFFLINE=1 $(BIN)/python $$script || exit 1; done

@@ -1,6 +1,6 @@
 """The suites `sts` and `transfer` against a plain script that does the same work.
 
-    python benchmarks/evaluate_speed.py DATA [--sets STS-B,MR]
+    python benchmarks/evaluate_speed.py [DATA] [--sets STS-B,MR]
 
 The plain script encodes with sentence-transformers (batch 32) and solves SentEval's protocol with scikit-learn's
 LogisticRegression: the same folds, the same grid of four L2 values, its default solver. Both take every set that is in
@@ -8,7 +8,7 @@ the data folder: the plain script one after the other, ours all together, as `se
 sentence of several sets is encoded once. Nothing is kept from before. About twenty minutes.
 """
 
-import sys
+import argparse
 import time
 import warnings
 from pathlib import Path
@@ -21,6 +21,8 @@ from sentloom.evaluation.bench import score_tasks
 from sentloom.evaluation.origin import Origin
 from sentloom.evaluation.suites import SUITES
 
+DATA = Path(__file__).parents[2] / "shared/data"
+NAMES = [*SUITES["sts"].sets, *SUITES["transfer"].sets]
 GRID = (1e-5, 1e-4, 1e-3, 1e-2)
 FOLDS, SEED = 10, 1111
 
@@ -103,8 +105,10 @@ def main():
 
     from sentloom.encoder.locate import locate
 
-    folder = Path(sys.argv[1])
-    chosen = sys.argv[3].split(",") if len(sys.argv) > 3 else [*SUITES["sts"].sets, *SUITES["transfer"].sets]
+    parser = argparse.ArgumentParser()
+    parser.add_argument("data", nargs="?", type=Path, default=DATA)
+    parser.add_argument("--sets", type=lambda names: names.split(","), default=NAMES)
+    folder, chosen = (arguments := parser.parse_args()).data, arguments.sets
     encoder, model = Encoder.load("embedded"), SentenceTransformer(str(locate("embedded", None)), device="cpu")
     tasks = []
     start = time.perf_counter()

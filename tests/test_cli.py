@@ -59,6 +59,7 @@ def test_help_is_quick_to_import_and_names_every_verb():
             "train",
             "new",
             "vocabulary",
+            "synthesize",
             "recipes",
             "demo",
         )
@@ -67,7 +68,8 @@ def test_help_is_quick_to_import_and_names_every_verb():
 
 
 @pytest.mark.parametrize(
-    "verb", "check clean views translate encode search evaluate geometry mine train new vocabulary recipes demo".split()
+    "verb",
+    "check clean views translate encode search evaluate geometry mine synthesize train new vocabulary recipes demo".split(),
 )
 def test_every_verb_has_help(sentloom, verb):
     done = sentloom(verb, "--help")

@@ -35,6 +35,7 @@ def start(folder, target):
     return subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True)
 
 
+@pytest.mark.long
 def test_a_killed_encode_goes_on_and_ends_with_the_same_bytes(work):
     whole = start(work, "whole.npy")
     assert whole.communicate()[0]

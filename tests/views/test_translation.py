@@ -65,6 +65,7 @@ main()
 TEXTS = 24
 
 
+@pytest.mark.long
 def test_a_killed_translation_goes_on(embedded, tmp_path) -> None:
     (tmp_path / "texts.txt").write_text("".join(f"The box number {number} is red.\n" for number in range(TEXTS)))
 

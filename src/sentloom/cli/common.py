@@ -1,5 +1,7 @@
 """What the commands share: options, printing, and opening what a user names."""
 
+import os
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -29,10 +31,13 @@ PoolingOption = Annotated[
 ]
 ColumnOption = Annotated[str | None, typer.Option("--column", help="Which text column, where there are several.")]
 
+PIPED_WIDTH = 120
+
 
 def show(*parts: RenderableType) -> None:
-    """Print to standard output."""
-    console = Console()
+    """Print to standard output; where that is no terminal, and so has no width, in lines of `PIPED_WIDTH`."""
+    fits = sys.stdout.isatty() or "COLUMNS" in os.environ
+    console = Console(width=None if fits else PIPED_WIDTH)
     for part in parts:
         console.print(part, highlight=False, markup=False)
 

@@ -11,6 +11,7 @@ from sentloom.synthesis.filters import PRESETS, Filtering
 from sentloom.synthesis.sampling import Sampling
 from sentloom.synthesis.synthesize import BLOCK, Engine
 from sentloom.synthesis.synthesizer import Synthesizer
+from sentloom.synthesis.text_learner import TextLearner
 from sentloom.synthesis.writing import BackendName
 
 
@@ -54,7 +55,4 @@ class Synthesize:
 
 
 MODEL_MAKERS = {Denoising.NAME: Denoising, Synthesizer.NAME: Synthesizer}
-MAKERS: dict[str, type[Denoising] | type[Synthesizer] | type[Synthesize]] = {
-    **MODEL_MAKERS,
-    Synthesize.NAME: Synthesize,
-}
+MAKERS: dict[str, type[TextLearner] | type[Synthesize]] = {**MODEL_MAKERS, Synthesize.NAME: Synthesize}

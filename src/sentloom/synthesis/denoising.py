@@ -4,7 +4,6 @@ The infilling of BART (Lewis et al., 2020): spans of tokens become one mask each
 For models of random weights; one that was pretrained needs none of it.
 """
 
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,9 +11,10 @@ from pydantic import Field
 from torch import Tensor
 
 from sentloom.data.batches import Batch
-from sentloom.methods import Options, TokenMethod
+from sentloom.methods import Options
 from sentloom.methods.method import Positive, Share
 from sentloom.synthesis.instances import Instance, losses
+from sentloom.synthesis.text_learner import TextLearner
 from sentloom.synthesis.text_to_text import SOURCE_LENGTH, TARGET_LENGTH, Ids, TextToText
 
 
@@ -27,30 +27,21 @@ class DenoisingOptions(Options):
     target_length: int = Field(TARGET_LENGTH, ge=2)
 
 
-class Denoising(TokenMethod):
+class Denoising(TextLearner):
     """Token cross-entropy of the whole sentence, given what is left of it."""
 
     NAME = "denoising"
     Options = DenoisingOptions
+    options: DenoisingOptions
     PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
         name: {"batch": 128, "epochs": 1, "learning_rate": 1e-3, "schedule": "linear", "warmup": 0.1, "clip": 1.0}
         for name in ("default", "paper", "official-code")
     }
 
     def __init__(self, model: TextToText, options: DenoisingOptions) -> None:
-        super().__init__()
-        self.model, self.options = model, options
+        super().__init__(model, options)
         tokenizer = model.tokenizer
         self.mask = int(tokenizer.unk_token_id if tokenizer.mask_token_id is None else tokenizer.mask_token_id)
-
-    @property
-    def kept(self) -> TextToText:
-        """The model."""
-        return self.model
-
-    def save(self, folder: Path) -> None:
-        """Write the model."""
-        self.model.save(folder)
 
     def weight(self, batch: Batch) -> float:
         """The tokens of the sentences."""

@@ -1,6 +1,5 @@
 """Generator and discriminator in one model, trained together (GenSE, Chen et al., 2022, section 3.1)."""
 
-from pathlib import Path
 from typing import Any, ClassVar
 
 from pydantic import Field
@@ -8,10 +7,11 @@ from torch import Tensor
 
 from sentloom.data.batches import Batch
 from sentloom.data.shapes import Shape
-from sentloom.methods import Options, TokenMethod
+from sentloom.methods import Options
 from sentloom.methods.method import Positive, Share
 from sentloom.synthesis.instances import Instance, instances, losses
-from sentloom.synthesis.text_to_text import SOURCE_LENGTH, TARGET_LENGTH, TextToText
+from sentloom.synthesis.text_learner import TextLearner
+from sentloom.synthesis.text_to_text import SOURCE_LENGTH, TARGET_LENGTH
 from sentloom.synthesis.wording import Wording
 
 # A triplet gives four instances: 64 rows are the official batch of 256.
@@ -37,26 +37,14 @@ class SynthesizerOptions(Options):
     every: int = Field(500, ge=1)  # steps between measurements
 
 
-class Synthesizer(TokenMethod):
+class Synthesizer(TextLearner):
     """Token cross-entropy over sentences to be written and verdicts to be given, the mean over their tokens."""
 
     NAME = "synthesizer"
     Options = SynthesizerOptions
+    options: SynthesizerOptions
     SHAPES = (Shape.TRIPLETS, Shape.NLI)
     PRESETS: ClassVar[dict[str, dict[str, Any]]] = {"default": GENSE, "paper": GENSE, "official-code": GENSE}
-
-    def __init__(self, model: TextToText, options: SynthesizerOptions) -> None:
-        super().__init__()
-        self.model, self.options = model, options
-
-    @property
-    def kept(self) -> TextToText:
-        """The model."""
-        return self.model
-
-    def save(self, folder: Path) -> None:
-        """Write the model."""
-        self.model.save(folder)
 
     def weight(self, batch: Batch) -> float:
         """The tokens to be predicted."""

@@ -158,8 +158,12 @@ def test_a_learnt_temperature_starts_as_given_moves_and_stays_in_its_bounds(enco
         method = build(encoder.copy(), temperature=0.5, temperature_form=form, greatest_scale=20.0)
         assert method.theta.item() == pytest.approx(start)
         assert method.temperature.item() == pytest.approx(0.5)
-        optimise(method, [parallel([0, 1, 2])] * 3)
+        same = torch.eye(3, method.encoder.dimension)
+        optimizer = torch.optim.SGD([method.theta], lr=0.05)
+        method.loss({"target": same, "source": same}, parallel([0, 1, 2])).backward()
+        optimizer.step()
         assert method.temperature.item() < 0.499  # right answers want it sharper
+        method.zero_grad()
         with torch.no_grad():
             method.theta.fill_(1e-9 if form == "tau" else 50.0)
         method.after_step()

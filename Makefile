@@ -31,7 +31,7 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 
 demo: $(VENV)/.installed
 	@echo "== sentloom demo"
-	@HF_HUB_OFFLINE=1 $(BIN)/sentloom demo
+	@HF_HUB_OFFLINE=1 $(BIN)/sentloom demo -o out/demo
 
 demo-portuguese: $(VENV)/.installed
 	@echo "== sentloom demo --portuguese"

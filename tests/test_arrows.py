@@ -8,7 +8,8 @@ import sentloom
 # Each room may import from itself and from those before it.
 ORDER = [
     *("errors", "files", "progress", "data", "encoder", "views", "losses", "methods", "training", "synthesis"),
-    *("recipe", "baselines", "evaluation", "mining", "stages", "report", "demo", "demo_portuguese", "cli", "__main__"),
+    *("recipe", "baselines", "evaluation", "mining", "stages", "report", "arena"),
+    *("demo", "demo_portuguese", "cli", "__main__"),
 ]
 HOUSE = Path(sentloom.__file__).parent
 

@@ -9,8 +9,11 @@ import zipfile
 import numpy as np
 import pytest
 
+from sentloom.encoder import Encoder
 from sentloom.encoder.locate import embedded_folder
 from sentloom.errors import MissingPart
+from sentloom.report.story import Story
+from tests.arena.small_base import build_base
 
 ENVIRONMENT = {**os.environ, "HF_HUB_OFFLINE": "1", "COLUMNS": "500"}
 
@@ -52,6 +55,8 @@ def test_help_is_quick_to_import_and_names_every_verb():
             "views",
             "translate",
             "encode",
+            "fit",
+            "compare",
             "search",
             "evaluate",
             "geometry",
@@ -69,7 +74,10 @@ def test_help_is_quick_to_import_and_names_every_verb():
 
 @pytest.mark.parametrize(
     "verb",
-    "check clean views translate encode search evaluate geometry mine synthesize train new vocabulary recipes demo".split(),
+    (
+        "fit check clean views translate encode search evaluate geometry mine "
+        "synthesize train compare new vocabulary recipes demo"
+    ).split(),
 )
 def test_every_verb_has_help(sentloom, verb):
     done = sentloom(verb, "--help")
@@ -179,13 +187,32 @@ def test_evaluate_prints_a_table_writes_files_and_names_what_is_missing(sentloom
     assert files[0].read_bytes() == before
 
 
-def test_demo_runs_the_main_job_on_few_packages(sentloom):
-    done = sentloom("demo", "--packages", "click,rich", "--held-out", "rich", "--queries", "40")
-    assert done.returncode == 0, done.stderr
-    assert "held-out" in done.stdout
-    assert "embedded, mean pooling" in done.stdout
-    assert "  40  " in done.stdout  # queries
-    assert "rich." in done.stdout[done.stdout.index("MRR@10") :]  # names among the answers
+def test_demo_ends_as_its_fit_does(sentloom, tmp_path):
+    """With a base that knows no English."""
+    base = build_base(tmp_path)
+    packages = ("--packages", "click,jinja2,rich", "--held-out", "rich", "--budget", "10steps")
+    done = sentloom("demo", *packages, "-o", tmp_path / "demo", "--model", base)
+    story = Story.read(tmp_path / "demo" / "model.fit" / "story.json")
+    assert done.returncode == {"written": 0, "refused": 3}[story.verdict], done.stderr
+    assert (tmp_path / "demo" / "model").is_dir() == (story.verdict == "written")
+    assert story.reason[:40] in done.stdout
+    assert [source.name for source in story.sources] == [
+        f"{tmp_path}/demo/{one}.parquet" for one in ("sentences", "pairs")
+    ]
+
+
+@pytest.mark.long
+def test_demo_runs_the_main_job_on_few_packages(sentloom, tmp_path):
+    """Ten steps: time for one route, which is enough for names that the encoder has never seen the like of."""
+    packages = ("--packages", "click,jinja2,rich", "--held-out", "rich", "--budget", "10steps")
+    done = sentloom("demo", *packages, "-o", tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "will try pairs" in done.stdout
+    assert "Written. Better than its base" in done.stdout
+    for label in ("before", "after"):
+        assert f"{label}: rich." in done.stdout  # names among the answers
+    assert (tmp_path / "model.fit" / "report.html").is_file()
+    assert Encoder.load(str(tmp_path / "model")).dimension == 384
 
 
 def test_views_shows_originals_and_views_side_by_side_and_goes_on(sentloom, faq, tmp_path, monkeypatch):

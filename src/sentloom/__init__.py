@@ -4,21 +4,24 @@ from importlib import import_module, metadata
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sentloom.arena.fit import Fit, fit
     from sentloom.data import Dataset, read
     from sentloom.encoder import Encoder, Prompt
     from sentloom.errors import SentloomError
     from sentloom.evaluation.evaluate import evaluate
 
 __version__ = metadata.version("sentloom")
-__all__ = ["Dataset", "Encoder", "Prompt", "SentloomError", "evaluate", "read"]
+__all__ = ["Dataset", "Encoder", "Fit", "Prompt", "SentloomError", "evaluate", "fit", "read"]
 
 # Where each name lives. Loaded when first used: torch and transformers take seconds, and `--help` needs neither.
 _HOMES = {
     "Dataset": "sentloom.data",
     "Encoder": "sentloom.encoder",
+    "Fit": "sentloom.arena.fit",
     "Prompt": "sentloom.encoder",
     "SentloomError": "sentloom.errors",
     "evaluate": "sentloom.evaluation.evaluate",
+    "fit": "sentloom.arena.fit",
     "read": "sentloom.data",
 }
 

@@ -1,56 +1,69 @@
-"""The main job on the embedded defaults: a corpus that every machine has, the embedded encoder, scores and searches."""
+"""The main job on the embedded defaults: an encoder is fitted to docstrings, which every machine has."""
 
 from collections.abc import Callable
-from functools import partial
+from pathlib import Path
 
 from rich.console import RenderableType
 
+from sentloom.arena.fit import Fit, fit
 from sentloom.data.dataset import Dataset
 from sentloom.data.docstrings import Corpus
+from sentloom.data.writers import write
 from sentloom.encoder import Encoder
 from sentloom.errors import InputError
-from sentloom.evaluation import retrieval, top_k
+from sentloom.evaluation import top_k
 from sentloom.report import tables
+from sentloom.report.fit_tables import fit_summary
 
 QUESTIONS = (
     "distance between two probability distributions",
     "find where a function crosses zero",
-    "remove high frequencies from a signal",
-    "group similar points together",
-    "solve many linear equations with mostly zero coefficients",
+    "scipy.optimize.brentq",
+    "scipy.signal.butter",
+    "scipy.sparse.csgraph.shortest_path",
 )
-POOLINGS = ("mean", "first")
+FOUND = 2  # answers to each
 
 
-def run(model: str, corpus: Corpus, num_queries: int, show: Callable[[RenderableType], None]) -> None:
-    """Encode the held-out part of a harvest, score the encoder on it and search in it."""
+def run(folder: Path, model: str, corpus: Corpus, budget: str, show: Callable[[RenderableType], None]) -> Fit:
+    """Fit on the sentences and pairs of some packages, prove it on others, and search there before and after."""
     show(tables.corpus(corpus))
-    pairs = corpus.pairs("held-out")
-    if not len(pairs):
+    apart = corpus.pairs("held-out")
+    if not len(apart):
         raise InputError("demo", "no package that is held out", "one to score on", "name one with --held-out")
-    names, summaries = pairs.column("anchor").to_pylist(), pairs.column("positive").to_pylist()
-    asked = range(0, len(names), max(1, len(names) // num_queries))[:num_queries]
     packages = ", ".join(one.package for one in corpus.packages if one.split == "held-out")
-    show(f"\nEncoding {len(summaries):,} summaries of {packages} and {len(asked):,} names with {model!r} ...")
-    scores = {}
-    for pooling in POOLINGS:
-        encoder = Encoder.load(model, pooling=pooling)
-        scores[f"{model}, {pooling} pooling"] = retrieval(
-            partial(encoder.encode, role="query", show_progress=True),
-            [names[row] for row in asked],
-            summaries,
-            [[row] for row in asked],
-            encode_documents=partial(encoder.encode, role="document", show_progress=True),
-        )
-    show(tables.retrieval(f"Which summary belongs to a name? ({packages}, held out)", scores))
-    _search(Encoder.load(model), pairs, show)
+    files = {"sentences": corpus.texts(), "pairs": corpus.pairs(), "held-out": apart}
+    paths = {name: folder / f"{name}.parquet" for name in files}
+    for name, data in files.items():
+        write(data, paths[name])
+    shown = f"sentloom fit {paths['sentences']} {paths['pairs']} --against {paths['held-out']}"
+    show(f"\nThe pairs of {packages} are held out. What follows is: {shown} -o {folder / 'model'} --budget {budget}\n")
+    done = fit(
+        [paths["sentences"], paths["pairs"]],
+        folder / "model",
+        base=model,
+        budget=budget,
+        against=[str(paths["held-out"])],
+        tell=show,
+    )
+    show("")
+    show(fit_summary(done.story))
+    if done.model:
+        search(Encoder.load(model), Encoder.load(done.model), apart, show)
+        show(f"\nmodel:  {done.model}    try it: sentloom search {done.model}")
+    show(f"report: {done.report}")
+    return done
 
 
-def _search(encoder: Encoder, pairs: Dataset, show: Callable[[RenderableType], None]) -> None:
-    """Answer a few questions from the held-out summaries."""
+def search(before: Encoder, after: Encoder, pairs: Dataset, show: Callable[[RenderableType], None]) -> None:
+    """Answer a few questions from the held-out summaries, with both encoders."""
     names, summaries = pairs.column("anchor").to_pylist(), pairs.column("positive").to_pylist()
-    documents = encoder.encode(summaries, role="document", show_progress=True)
-    numbers, cosines = top_k(encoder.encode(QUESTIONS, role="query"), documents, 3)
-    for question, rows, values in zip(QUESTIONS, numbers, cosines, strict=True):
+    found: list[list[tuple[float, str, str]]] = [[] for _ in QUESTIONS]
+    for label, encoder in (("before", before), ("after", after)):
+        documents = encoder.encode(summaries, role="document")
+        numbers, cosines = top_k(encoder.encode(QUESTIONS, role="query"), documents, FOUND)
+        for answers, rows, values in zip(found, numbers, cosines, strict=True):
+            answers += [(float(v), f"{label}: {names[r]}", summaries[r]) for r, v in zip(rows, values, strict=True)]
+    for question, answers in zip(QUESTIONS, found, strict=True):
         show("")
-        show(tables.answers(question, [(float(v), names[r], summaries[r]) for r, v in zip(rows, values, strict=True)]))
+        show(tables.answers(question, answers))

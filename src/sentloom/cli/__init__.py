@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from sentloom import __version__
-from sentloom.cli import data, scoring, synthesis, training, vectors
+from sentloom.cli import arena, data, fitting, scoring, synthesis, training, vectors
 from sentloom.cli.common import ModelOption, show
 from sentloom.errors import SentloomError
 
@@ -36,10 +36,11 @@ def _root(
 
 
 VERBS = (
+    fitting.fit,
     *(data.check, data.clean, data.views, data.translate),
     *(vectors.encode, vectors.search),
     *(scoring.evaluate, scoring.geometry, vectors.mine),
-    *(training.train, training.new, training.vocabulary, training.recipes, synthesis.synthesize),
+    *(training.train, arena.compare, training.new, training.vocabulary, training.recipes, synthesis.synthesize),
 )
 for verb in VERBS:
     app.command()(verb)
@@ -54,16 +55,17 @@ def demo(
     held_out: Annotated[
         str | None, typer.Option(help="package,...: which of them to score on; by default scipy.")
     ] = None,
-    queries: Annotated[int, typer.Option(min=1, help="How many names to look up for the score.")] = 2000,
+    budget: Annotated[str, typer.Option(help="For all routes together: a time or steps.")] = "2m",
     portuguese: Annotated[
         bool, typer.Option("--portuguese", help="Instead: teach the encoder Portuguese by translations made here.")
     ] = False,
     sentences: Annotated[int, typer.Option(min=1600, help="With --portuguese: how many to translate.")] = 3000,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="With --portuguese: the folder for what it makes.")
-    ] = Path("demo-portuguese"),
+        Path | None,
+        typer.Option("--output", "-o", metavar="DIR", help="The folder for what it makes: demo, or demo-portuguese."),
+    ] = None,
 ) -> None:
-    """Run the main job on the embedded defaults: harvest, encode, score, search. No hub, no data needed."""
+    """Run the main job on the embedded defaults: harvest docstrings, fit, prove, search. No hub, no data needed."""
     from sentloom.data.docstrings import harvest
 
     chosen, apart = (names.split(",") if names else None for names in (packages, held_out))
@@ -72,11 +74,12 @@ def demo(
     if portuguese:
         from sentloom import demo_portuguese
 
-        demo_portuguese.run(output, corpus, sentences, show)
+        demo_portuguese.run(output or Path("demo-portuguese"), corpus, sentences, show)
         return
     from sentloom.demo import run
 
-    run(model, corpus, queries, show)
+    if run(output or Path("demo"), model, corpus, budget, show).model is None:
+        raise typer.Exit(fitting.NOT_BETTER)
 
 
 def main() -> None:

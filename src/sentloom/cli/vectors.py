@@ -51,9 +51,27 @@ def encode(
 
 
 def search(
-    data: Data,
-    queries: Annotated[list[str], typer.Argument(metavar="QUERY...", help="What to look for.")],
-    model: ModelOption = "embedded",
+    first: Annotated[
+        str,
+        typer.Argument(metavar="DATA|MODEL", help="What to look in; or a model folder, which looks in --in."),
+    ],
+    queries: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[QUERY]...", help="What to look for; without any, it asks, or reads lines from a pipe."
+        ),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", "-m", help="embedded (so by default), a model folder, or a hub name.")
+    ] = None,
+    within: Annotated[
+        str | None,
+        typer.Option(
+            "--in",
+            metavar="DATA",
+            help="With MODEL: what to look in; by default what it was fitted on, else docstrings of packages.",
+        ),
+    ] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="How many answers.")] = 5,
     pooling: PoolingOption = None,
     column: ColumnOption = None,
@@ -64,24 +82,27 @@ def search(
     shape: ShapeOption = None,
     columns: ColumnsOption = None,
 ) -> None:
-    """Find the sentences of a file that are nearest in meaning to a query."""
+    """Find the sentences that are nearest in meaning to a query. Vectors are kept: the next search is quick."""
+    from sentloom.cli import searching
     from sentloom.encoder.vector_files import open_vectors
     from sentloom.evaluation import top_k
     from sentloom.report import tables
 
-    dataset = read(data, shape, columns)
-    texts = dataset.column(text_column(dataset, column))
-    encoder = load(model, pooling)
+    wanted = searching.choose(first, model, within)
+    encoder = load(wanted.model, pooling)
+    ground = searching.ground(wanted.data, column, shape, columns)
     documents = (
-        open_vectors(vectors, (len(texts), encoder.dimension))
+        open_vectors(vectors, (len(ground.texts), encoder.dimension))
         if vectors
-        else encoder.encode(texts, role="document", show_progress=True)
+        else searching.kept_vectors(encoder, ground.texts)
     )
-    numbers, cosines = top_k(encoder.encode(queries, role="query"), documents, k)
-    for query, rows, values in zip(queries, numbers, cosines, strict=True):
-        places = [dataset.place(row).removeprefix(f"{data}, ") for row in rows]
-        answers = [texts[int(row)].as_py() for row in rows]
-        show("", tables.answers(query, list(zip(values, places, answers, strict=True))))
+    for query in queries or searching.asked():
+        numbers, cosines = top_k(encoder.encode([query], role="query"), documents, k)
+        found = [
+            (float(value), ground.place(int(row)), str(ground.texts[int(row)]))
+            for row, value in zip(numbers[0], cosines[0], strict=True)
+        ]
+        show("", tables.answers(query, found))
 
 
 def mine(

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sentloom.data.dataset import Dataset
 from sentloom.data.opening import open_data
 from sentloom.data.shapes import COLUMNS, Shape
 from sentloom.encoder.prompts import Role
@@ -24,7 +25,11 @@ QUESTION = "qid"  # the column that tells questions apart, where there is one; e
 
 def own_task(kind: str | None, file: str, probe: Mapping[str, Any]) -> Task:
     """The task of a file, by the kind (`retrieval`, `pairs`, `classification`) or, without one, by its shape."""
-    data = open_data(file, keep=(QUESTION,))
+    return data_task(kind, f"{kind}:{file}" if kind else file, file, open_data(file, keep=(QUESTION,)), probe)
+
+
+def data_task(kind: str | None, name: str, file: str, data: Dataset, probe: Mapping[str, Any]) -> Task:
+    """The same of data that is read already."""
     maker = MAKERS.get((kind, data.shape))
     if maker is None:
         fitting = [str(shape) for asked, shape in MAKERS if asked == kind]
@@ -35,7 +40,7 @@ def own_task(kind: str | None, file: str, probe: Mapping[str, Any]) -> Task:
         for name in (*COLUMNS[data.shape], QUESTION)
         if name in data.table.column_names
     }
-    return maker(f"{kind}:{file}" if kind else file, Rows(columns, file), probe)
+    return maker(name, Rows(columns, file), probe)
 
 
 def search_task(name: str, rows: Rows) -> Task:

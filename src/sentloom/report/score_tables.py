@@ -86,16 +86,17 @@ def _sets_across(one: SuiteResult, models: Sequence[str], rows: Sequence[Publish
         for number, row in enumerate(rows, start=1)
     ]
     heads = [name.replace(" ", "\n") for name in names] + (_mean_heads(one) or ["mean"] * bool(rows))
-    return _Wide(one.name, heads, [ours, theirs])
+    return Wide(one.name, heads, [ours, theirs])
 
 
 @dataclass(frozen=True)
-class _Wide:
+class Wide:
     """A table whose columns go on in a further one where the terminal is too narrow: no number is ever cut."""
 
     title: str
     columns: Sequence[str]
-    sections: Sequence[Sequence[tuple[str, Sequence[str]]]]  # of rows: a label, and cells, which may be too few
+    sections: Sequence[Sequence[tuple[str, Sequence[str | Text]]]]  # of rows: a label, and cells, perhaps too few
+    first: str = "model"  # what the rows are
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table]:
         rows = [row for section in self.sections for row in section]
@@ -114,7 +115,7 @@ class _Wide:
 
     def _table(self, block: Sequence[int]) -> Table:
         heads = [self.columns[place] for place in block]
-        table = plain_table(self.title, "model", *heads, numbers=len(block))
+        table = plain_table(self.title, self.first, *heads, numbers=len(block))
         for section in self.sections:
             for label, cells in section:
                 table.add_row(Text(label), *(cells[place] if place < len(cells) else "" for place in block))

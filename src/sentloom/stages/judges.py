@@ -30,10 +30,10 @@ def judge(name: str, folder: str | None, *, fast: bool = False) -> Judge:
     probe = {"preset": "fast" if fast else "paper"}
     task = find_task(name, Origin(Path(folder) if folder else None, checked=False, probe=probe))
     metric = f"{task.main} of {dict(task.settings)}" if task.settings else task.main
-    return Judge(name, metric, _sentences(task), lambda encoder: score_tasks(encoder, [task])[0][task.main].value)
+    return Judge(name, metric, sentences_of(task), lambda encoder: score_tasks(encoder, [task])[0][task.main].value)
 
 
-def _sentences(task: Task) -> Dataset:
+def sentences_of(task: Task) -> Dataset:
     """The sentences of a task as a data set, so that leaks can be looked for."""
     texts = distinct(task.texts)
     origin = {FILE: pa.array([0] * len(texts), pa.int32()), LINE: pa.array(range(1, len(texts) + 1), pa.int64())}

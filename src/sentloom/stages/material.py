@@ -46,14 +46,14 @@ def making_material(stage: Making, judges: Sequence[Judge], opened: Opened | Non
 def clean_data(stage: Stage | Making, judges: Sequence[Judge], opened: Opened | None = None) -> Dataset:
     """A stage's files as one data set, without rows that leak if the stage says so."""
     data = read_data(stage, opened)
-    return without_leaks(data, judges) if stage.drop_leaks else data
+    return without_leaks(data, [judge.data for judge in judges]) if stage.drop_leaks else data
 
 
-def without_leaks(data: Dataset, judges: Sequence[Judge]) -> Dataset:
+def without_leaks(data: Dataset, scored: Sequence[Dataset]) -> Dataset:
     """The rows without any sentence that is scored on, those left out counted."""
     keep = np.ones(len(data), bool)
-    if judges:
-        keep[find_leaks(data, [judge.data for judge in judges]).training_rows] = False
+    if scored:
+        keep[find_leaks(data, scored).training_rows] = False
     if keep.all():
         return data
     kept = data.select(keep)

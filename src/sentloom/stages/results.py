@@ -113,9 +113,14 @@ def refuse_foreign(plan: Plan, folder: Path, name: str | None) -> None:
     models = model_places(plan, folder, name).values() if plan.stages else made_places(plan, folder, name).values()
     for place in models:
         refuse_no_model(place)
-    if (folder / "results.md").exists() and not (folder / "results.json").exists():
+    refuse_foreign_file(folder / "results.md", folder / "results.json")
+
+
+def refuse_foreign_file(path: Path, ours: Path) -> None:
+    """A file that we would replace is ours only if the one that we write beside it is there too."""
+    if path.exists() and not ours.exists():
         found = "a file of another's making"
-        raise InputError(str(folder / "results.md"), found, "a folder of its own", "choose another folder")
+        raise InputError(str(path), found, "a folder of its own", "choose another folder")
 
 
 def place_models(plan: Plan, results: Sequence[Result], folder: Path, name: str | None) -> list[Path]:
@@ -135,7 +140,8 @@ def write_results(row: Row, results: Sequence[Result], plan: Plan, folder: Path,
     path = folder / "results.json"
     before = json.loads(path.read_text("utf-8")) if path.is_file() else {"rows": [], "runs": []}
     rows = {one["name"]: Row(**one) for one in before["rows"]} | {row.name: row}
-    runs = [one for one in before["runs"] if one["plan"] != plan.name] + [_run(result, folder) for result in results]
+    runs = [one for one in before["runs"] if one["plan"] != plan.name]
+    runs += [run_values(result, folder) for result in results]
     with new_file(path) as part:
         part.write_text(
             json.dumps({"rows": [_plain(one) for one in rows.values()], "runs": runs}, indent=1) + "\n", "utf-8"
@@ -187,7 +193,8 @@ def untouched(rows: Sequence[Row]) -> dict[str, Mapping[str, float]]:
     found: dict[str, Mapping[str, float]] = {}
     for row in rows:
         if row.trained and row.before:
-            found |= {row.base: row.before, row.start: row.at_start}
+            for label, scores in ((row.base, row.before), (row.start, row.at_start)):
+                found[label] = {**found.get(label, {}), **scores}  # other rows may be scored on other sets
     return found
 
 
@@ -197,20 +204,29 @@ def published(row: Row) -> str:
 
 
 def cell(row: Row, name: str) -> str:
-    """A score: "85.84 ± 0.12 (+6.11)", the distance being from the base as it is."""
+    """A row's score on a set, the distance being from the base as it is."""
     if name not in row.after:
         return ""
-    deviation = row.deviation[name]
+    return score_text(row.after[name], row.deviation[name], change(row, name))
+
+
+def change(row: Row, name: str) -> float | None:
+    """How far a trained row is from its base as it is."""
+    return row.after[name] - row.before[name] if row.trained else None
+
+
+def score_text(score: float, deviation: float | None = None, change: float | None = None) -> str:
+    """As in "85.84 ± 0.12 (+6.11)"."""
     spread = "" if deviation is None else f" ± {deviation:.2f}"
-    change = row.after[name] - row.before[name]
-    return f"{row.after[name]:.2f}{spread}" + (f" ({change:+.2f})" if row.trained else "")
+    return f"{score:.2f}{spread}" + ("" if change is None else f" ({change:+.2f})")
 
 
 def _plain(row: Row) -> dict[str, Any]:
     return {name: dict(value) if isinstance(value, Mapping) else value for name, value in vars(row).items()}
 
 
-def _run(result: Result, folder: Path) -> dict[str, Any]:
+def run_values(result: Result, folder: Path) -> dict[str, Any]:
+    """All that is known of one plan under one seed, as JSON takes it; the model's place is told from the folder."""
     model = result.model and str(result.model.relative_to(folder))
     return {**vars(result), "model": model, "stages": list(result.stages), "made": list(result.made)}
 

@@ -1,0 +1,1 @@
+"""Routes against each other under one budget, judged on held-out text."""

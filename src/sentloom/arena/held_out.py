@@ -1,0 +1,97 @@
+"""What is held out, as tasks: the score that decides follows from what a row is."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow.compute as pc
+
+from sentloom.arena.panel import panel, without_some_words
+from sentloom.data.dataset import Dataset
+from sentloom.data.nli import pairs_from_nli, triplets_from_nli
+from sentloom.data.shapes import COLUMNS, Shape
+from sentloom.evaluation.own_files import data_task
+from sentloom.evaluation.task import Task
+
+HIGH = 0.8  # of the way from the least to the greatest score: such pairs mean much the same
+SAMPLED_PAIRS = 300  # for pictures of how related texts lie
+PANEL_TEXTS = 600  # held-out sentences that views are made of
+PANEL_WORDS = {
+    "halves": "the first half of a sentence finds the second",
+    "back-translation": "a back-translation finds its sentence",
+    "words-dropped": "a sentence without a third of its words finds the whole",
+    "synonyms": "a sentence with synonyms finds the original",
+    "changed-word": "a back-translation is nearer than a copy with one other word",
+    "synthetic-triplets": "what follows is nearer than what contradicts, as a synthesizer writes them",
+}
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """One part of an input that is held out: what it is scored by, and pairs in it that belong together."""
+
+    name: str
+    data: Dataset
+    tasks: tuple[Task, ...]
+    related: tuple[tuple[str, str], ...]
+
+    @property
+    def labelled(self) -> bool:
+        """Whether people said what belongs together; raw text is judged by views of itself."""
+        return self.data.shape is not Shape.TEXTS
+
+
+def held_out(name: str, data: Dataset, language: str | None, cache: Path, synthesizer: str | None) -> HeldOut:
+    """The tasks of a part. NLI is asked as triplets; raw text by the panel."""
+    if data.shape is Shape.TEXTS:
+        texts = data.column("text").to_pylist()[:PANEL_TEXTS]
+        tasks = tuple(panel(texts, language, cache, synthesizer=synthesizer))
+        views = tuple((text, view) for text in texts if (view := without_some_words(text)) != text)
+        return HeldOut(name, data, tasks, views[:SAMPLED_PAIRS])
+    asked = triplets_from_nli(data) if data.shape is Shape.NLI else data
+    task = data_task(None, name, name, asked, {"preset": "fast"})
+    return HeldOut(name, data, (task,), tuple(_related(data)[:SAMPLED_PAIRS]))
+
+
+def _related(data: Dataset) -> list[tuple[str, str]]:
+    """Pairs that mean much the same, by the labels; none where labels say nothing of pairs."""
+    if data.shape is Shape.NLI:
+        data = pairs_from_nli(data)
+    if data.shape is Shape.SCORED_PAIRS:
+        data = high_pairs(data)
+    if data.shape is Shape.CLASSIFICATION:
+        return []
+    left, right = (data.column(name).to_pylist() for name in COLUMNS[data.shape][:2])
+    return list(zip(left, right, strict=True))
+
+
+def high_pairs(data: Dataset) -> Dataset:
+    """The pairs that people scored high, as pairs to learn from."""
+    scores = data.column("score")
+    least, greatest = pc.min(scores).as_py(), pc.max(scores).as_py()
+    high = data.select(np.asarray(scores.to_numpy() >= least + HIGH * (greatest - least)))
+    names = {"sentence1": "anchor", "sentence2": "positive"}
+    table = high.table.drop_columns(["score"])
+    renamed = table.rename_columns([names.get(name, name) for name in table.column_names])
+    return high.derive(renamed, "high scores as pairs", Shape.PAIRS)
+
+
+def in_words(task: Task) -> str:
+    """What a task asks, in plain words."""
+    if task.name in PANEL_WORDS:
+        return PANEL_WORDS[task.name]
+    kind = task.settings.get("task")
+    counts = {role: len(texts) for role, texts in task.texts.items()}
+    match kind:
+        case "search":
+            return f"a text finds its partner among {counts['document']:,}"
+        case "triplets":
+            return "the positive is nearer than the negative"
+        case "translation":
+            return f"a sentence finds its translation among {counts['symmetric'] // 2:,}, both ways"
+        case "correlation":
+            return "nearness goes with people's scores"
+        case "classification":
+            return "a plain classifier on the vectors finds the label"
+        case _:
+            return task.main

@@ -1,0 +1,201 @@
+"""Before anything is trained: the data looked at and split, its training rows written, what is held out as tasks."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sentloom.arena.held_out import HeldOut, held_out, high_pairs
+from sentloom.arena.materials import Material, in_words, leaks_between, look, too_little
+from sentloom.arena.routes import LENGTH, Body, Closed, Means, Route, with_rows
+from sentloom.arena.splitting import Split, split_all
+from sentloom.arena.wishes import Wishes
+from sentloom.data.dataset import Dataset
+from sentloom.data.joining import join
+from sentloom.data.shapes import COLUMNS, Shape
+from sentloom.data.writers import write
+from sentloom.encoder import Encoder
+from sentloom.errors import InputError, MissingPart
+from sentloom.evaluation.origin import Origin
+from sentloom.evaluation.suites import load_suites
+from sentloom.evaluation.task import Task
+from sentloom.files import new_file
+from sentloom.mining import MineSettings, mine
+from sentloom.stages.judges import sentences_of
+from sentloom.stages.keys import content_key
+from sentloom.stages.material import texts_of, without_leaks
+from sentloom.views.pairs import makers_for
+from sentloom.views.settings import BackTranslation
+
+MOST_SEARCHED = 200_000  # texts that are laid aside to search in
+TIMED_VIEWS = 24
+TIMED_PAIRS = 128
+FEWEST_NEGATIVES = 100  # pairs with one, for a route of their own
+# What a shape is learnt from as; the others are learnt from as they are.
+LEARNT_AS = {Shape.SCORED_PAIRS: Shape.PAIRS, Shape.CLASSIFICATION: Shape.TEXTS}
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What a fit stands on."""
+
+    materials: tuple[Material, ...]
+    splits: tuple[Split, ...]
+    trained: tuple[Dataset, ...]  # the training rows of each input, as they are learnt from
+    bodies: tuple[Body, ...]
+    choose: tuple[HeldOut, ...]
+    prove: tuple[HeldOut, ...]
+    against: tuple[Task, ...]
+
+    @property
+    def labelled(self) -> bool:
+        """Whether any held-out rows have labels: then they decide, and raw text does not."""
+        return any(part.labelled for part in self.prove)
+
+    def deciding(self, parts: Sequence[HeldOut]) -> list[Task]:
+        """The tasks of parts that decide."""
+        return [task for part in parts if part.labelled or not self.labelled for task in part.tasks]
+
+
+def prepare_ground(wishes: Wishes, base: Encoder, tell: Callable[[str], None]) -> Ground:
+    """Look, split, write the training rows, and make the tasks."""
+    materials = look(list(wishes.data))
+    for material in materials:
+        too_little(material)
+        for line in in_words(material):
+            tell(line)
+    against = tuple(task for one in load_suites(wishes.against, Origin(wishes.general)) for task in one.tasks)
+    for line in leaks_between(materials, [sentences_of(task) for task in against]):
+        tell(line)
+    splits = split_all([material.data for material in materials])
+    trained = []
+    for material, split in zip(materials, splits, strict=True):
+        rows = without_leaks(split.train, [sentences_of(task) for task in against])
+        if leaked := len(split.train) - len(rows):
+            tell(f"{material.name}: {leaked:,} rows with sentences of {', '.join(wishes.against)} are left out")
+        trained.append(learnt_form(rows))
+    bodies = write_bodies(materials, trained, min(LENGTH, base.tokens.max_length), wishes.folder / "data")
+    write_corpus(materials, wishes.folder / "corpus.parquet")
+    choose = _held_out(materials, [split.choose for split in splits], wishes)
+    prove = _held_out(materials, [split.prove for split in splits], wishes)
+    return Ground(tuple(materials), tuple(splits), tuple(trained), bodies, choose, prove, against)
+
+
+def _held_out(materials: Sequence[Material], rows: Sequence[Dataset], wishes: Wishes) -> tuple[HeldOut, ...]:
+    """What is held out of each input. Where some have labels, raw text has no say: its views take time, tell less."""
+    labelled = any(material.data.shape is not Shape.TEXTS for material in materials)
+    return tuple(
+        held_out(material.name, data, material.language, wishes.folder / "views", wishes.synthesizer)
+        for material, data in zip(materials, rows, strict=True)
+        if not labelled or material.data.shape is not Shape.TEXTS
+    )
+
+
+def learnt_form(data: Dataset) -> Dataset:
+    """As methods take it: the high ones of scored pairs as pairs, the sentences of labelled texts as texts."""
+    if data.shape is Shape.SCORED_PAIRS:
+        return high_pairs(data)
+    return texts_of(data) if data.shape in (Shape.CLASSIFICATION, Shape.TEXTS) else data
+
+
+def write_bodies(
+    materials: Sequence[Material], trained: Sequence[Dataset], length: int, folder: Path
+) -> tuple[Body, ...]:
+    """Write the training rows of each input; those of one shape are one body."""
+    found: dict[Shape, Body] = {}
+    for number, (material, data) in enumerate(zip(materials, trained, strict=True), 1):
+        path = folder / f"{number}-{data.shape}.parquet"
+        write(data, path)
+        known = found.get(data.shape, Body(data.shape, 0, (), material.language))
+        language = known.language if known.language == material.language else None
+        files = (*known.files, str(path.resolve()))
+        found[data.shape] = Body(data.shape, known.rows + len(data), files, language, length)
+    return tuple(found.values())
+
+
+def write_corpus(materials: Sequence[Material], path: Path) -> None:
+    """What is searched in with the model: the texts that answer, which are the second ones of pairs."""
+    texts: dict[str, None] = {}
+    for material in materials:
+        shape = material.data.shape
+        column = COLUMNS[shape][1] if shape in (Shape.PAIRS, Shape.TRIPLETS) else COLUMNS[shape][0]
+        texts.update(dict.fromkeys(material.data.column(column).slice(0, MOST_SEARCHED).to_pylist()))
+    with new_file(path) as part:
+        pq.write_table(pa.table({"text": list(texts)[:MOST_SEARCHED]}), part)
+
+
+def find_means(wishes: Wishes, ground: Ground, base: Encoder) -> Means:
+    """What is at hand beside the data."""
+    try:
+        makers_for(BackTranslation())
+        translator = None
+    except MissingPart as error:
+        translator = f"it learns from back-translations, and the translator is missing: {error.found}"
+    pairs = [data.sha256 for data in ground.trained if data.shape is Shape.PAIRS]
+    mined = wishes.folder / "data" / f"mined-{content_key(pairs=pairs, base=base.fingerprint())}.parquet"
+    return Means(
+        pooling=str(base.pooling),
+        dropout=base.backbone.dropout,
+        translator=translator,
+        synthesizer=wishes.synthesizer,
+        mined=str(mined.resolve()),
+    )
+
+
+def with_negatives(
+    routes: Sequence[Route], ground: Ground, base: Encoder, path: Path
+) -> tuple[list[Route], list[Closed]]:
+    """Make the triplets that routes with mined negatives learn from; such routes are closed if few are found."""
+    wanted = max((route.mined for route in routes), default=0)
+    found = mine_negatives(ground, base, wanted, path) if wanted else 0
+    if found >= FEWEST_NEGATIVES:
+        return [with_rows(route, found) if route.mined else route for route in routes], []
+    why = f"hard negatives are found for {found:,} pairs, and {FEWEST_NEGATIVES} are wanted"
+    return [route for route in routes if not route.mined], [Closed(route.name, why) for route in routes if route.mined]
+
+
+def mine_negatives(ground: Ground, base: Encoder, rows: int, path: Path) -> int:
+    """Triplets of so many pairs, evenly from all; how many there are in the end."""
+    pairs = join([data for data in ground.trained if data.shape is Shape.PAIRS])
+    keep = np.zeros(len(pairs), bool)
+    keep[np.linspace(0, len(pairs) - 1, rows).astype(np.int64)] = True
+    try:
+        triplets, _ = mine(base, pairs.select(keep), None, MineSettings())
+    except InputError:  # none at all
+        return 0
+    write(triplets, path)
+    return len(triplets)
+
+
+def pairs_a_second(ground: Ground, base: Encoder) -> float:
+    """How fast both sides of pairs are encoded, which is what the search for negatives costs."""
+    pairs = [data for data in ground.trained if data.shape is Shape.PAIRS]
+    if not pairs:
+        return 1.0
+    some = [text for name in COLUMNS[Shape.PAIRS] for text in pairs[0].column(name).slice(0, TIMED_PAIRS).to_pylist()]
+    start = time.perf_counter()
+    base.encode(some)
+    return len(some) / len(COLUMNS[Shape.PAIRS]) / (time.perf_counter() - start)
+
+
+def views_a_second(ground: Ground, routes: Sequence[Route]) -> float:
+    """How fast back-translations are made, measured on some sentences; 1 where no route wants any."""
+    if not any(route.views for route in routes):
+        return 1.0
+    (maker,) = makers_for(BackTranslation())
+    texts = [data for data in ground.trained if data.shape is Shape.TEXTS]
+    some = texts[0].column("text").slice(0, TIMED_VIEWS).to_pylist()
+    start = time.perf_counter()
+    made = sum(1 for _ in maker.views(some))
+    return made / (time.perf_counter() - start)
+
+
+def refuse_nothing(routes: Sequence[Route], closed: Sequence[Closed]) -> None:
+    """There must be a way."""
+    if not routes:
+        why = "; ".join(f"{one.name}: {one.why}" for one in closed)
+        raise InputError("data", f"no way to learn from it ({why})", "at least one", "add data of another shape")

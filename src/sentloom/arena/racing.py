@@ -1,0 +1,131 @@
+"""The race: rung by rung every route is trained and scored on the rows that choose; the better half goes on."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from accelerate import Accelerator
+
+from sentloom.arena.budget import in_time
+from sentloom.arena.planning import Plan, write_recipe
+from sentloom.arena.routes import Route
+from sentloom.encoder import Encoder
+from sentloom.errors import TrainingStopped
+from sentloom.evaluation.bench import Memory, score_tasks
+from sentloom.evaluation.significance import Comparison, compare_averages
+from sentloom.evaluation.task import Score, Task
+from sentloom.recipe import read_recipe
+from sentloom.report.story import Run
+from sentloom.stages import Result, file_names, prepare
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A route at a rung: its recipe, what came of it, and how it stands against the base on the rows that choose."""
+
+    run: Run
+    recipe: Path
+    result: Result | None  # None: it failed
+    scores: tuple[Score, ...] = ()
+
+    @property
+    def value(self) -> float:
+        """What it is ranked by."""
+        return -1.0 if self.run.score is None else self.run.score
+
+
+@dataclass(frozen=True)
+class Course:
+    """What all runs share."""
+
+    plan: Plan
+    base: str
+    seed: int
+    folder: Path
+    tasks: Sequence[Task]  # that choose
+    before: Sequence[Score]  # of the base on them
+    memory: Memory
+    accelerator: Accelerator
+    tell: Tell
+
+
+def race(course: Course) -> list[Trained]:
+    """All runs in order. The winner is the best of them all: a short run may be better than a long one."""
+    field = [route.name for route in course.plan.routes]
+    trained: list[Trained] = []
+    done: set[tuple[str, tuple[int, ...]]] = set()
+    for number, rung in enumerate(course.plan.rungs, 1):
+        lengths = {(name, rung.steps[name]) for name in field}
+        if not field or lengths <= done:  # the data bear no longer runs
+            break
+        done |= lengths
+        course.tell(f"\nRound {number} of {len(course.plan.rungs)}: {', '.join(field)}")
+        these = [_run(course, name, number, rung.steps[name]) for name in field]
+        ranked = sorted(these, key=lambda one: -one.value)
+        going = {one.run.route for one in ranked[: rung.keep] if one.result}
+        out = "dropped" if rung.keep else "ended"
+        trained += [_with_verdict(one, "goes on" if one.run.route in going else out) for one in these]
+        field = [one.run.route for one in ranked if one.run.route in going]
+    best = winner(trained)
+    return [_with_verdict(one, "won") if one is best else one for one in trained]
+
+
+def winner(trained: Sequence[Trained]) -> Trained | None:
+    """The best of all runs; of equals the shorter one. None if all failed."""
+    done = [one for one in trained if one.result]
+    return max(done, key=lambda one: (one.value, -one.run.steps), default=None)
+
+
+def _with_verdict(one: Trained, verdict: str) -> Trained:
+    return one if one.result is None else replace(one, run=replace(one.run, verdict=verdict))
+
+
+def _run(course: Course, name: str, rung: int, steps: tuple[int, ...]) -> Trained:
+    route = course.plan.route(name)
+    names = file_names([one.name for one in course.plan.routes])
+    recipe = course.folder / "recipes" / f"{names[name]}-{rung}.yaml"
+    write_recipe(route, steps, course.base, course.seed, recipe)
+    run = Run(name, rung, sum(steps), 0.0, None, None, None, None, "", _in_words(route, steps))
+    try:
+        (runner,) = prepare([read_recipe(recipe).resolve()], course.folder, course.accelerator, course.tell)
+        (result,) = runner.run()
+    except TrainingStopped as error:
+        course.tell(f"{name}: {error}")
+        return Trained(replace(run, verdict=f"failed: {error.found}"), recipe, None)
+    scores = score_chosen(Encoder.load(str(result.model)), course.tasks, course.memory)
+    found = compare_averages(scores, course.before)
+    value = sum(score.value for score in scores) / len(scores)
+    seconds = seconds_of(result)
+    run = replace(
+        run, seconds=seconds, score=value, difference=found.difference, low=found.low, high=found.high, verdict="done"
+    )
+    course.tell(f"{name}: {run.steps:,} steps in {in_time(seconds)}; {value:.2f}, {_against(found)}")
+    return Trained(run, recipe, result, tuple(scores))
+
+
+def score_chosen(encoder: Encoder, tasks: Sequence[Task], memory: Memory) -> list[Score]:
+    """The main score of each task."""
+    found = score_tasks(encoder, tasks, memory)
+    return [scores[task.main] for task, scores in zip(tasks, found, strict=True)]
+
+
+def seconds_of(result: Result) -> float:
+    """Of training, and of what was made for it."""
+    made: list[dict[str, Any]] = [*result.made]
+    trained = sum(stage["outcome"]["seconds"] for stage in result.stages)
+    return float(trained + sum(one.get("seconds", 0.0) for one in made))
+
+
+def _in_words(route: Route, steps: Sequence[int]) -> tuple[str, ...]:
+    lengths = iter(steps)
+    return tuple(
+        f"{stage['method']}" if stage["method"] == "synthesize" else f"{stage['method']}, {next(lengths):,} steps"
+        for stage in route.stages
+    )
+
+
+def _against(found: Comparison) -> str:
+    return f"{found.difference:+.2f} against the base ({found.low:+.2f} to {found.high:+.2f})"

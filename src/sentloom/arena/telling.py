@@ -1,0 +1,198 @@
+"""From what was run to what is told: the story that the report and the model card are made of."""
+
+import datetime
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from sentloom.arena.gauges import Gauges, collapsed, gauges
+from sentloom.arena.held_out import HeldOut
+from sentloom.arena.planning import Plan
+from sentloom.arena.preparing import Ground
+from sentloom.arena.proving import Proof
+from sentloom.arena.racing import Trained
+from sentloom.arena.wishes import Wishes
+from sentloom.data.shapes import COLUMNS, Shape
+from sentloom.encoder import Encoder
+from sentloom.evaluation.metrics import cosine_of_pairs
+from sentloom.evaluation.nearest import top_k
+from sentloom.recipe import read_recipe, to_yaml
+from sentloom.report.story import Curve, Histogram, Neighbours, Route, Source, Story, Trail, Verdict
+from sentloom.training.journal import read_journal
+
+BINS = 40
+SAMPLES = 6  # sentences whose neighbours are shown
+NEAREST = 4
+MOST_TEXTS = 2_000  # among which they are looked for
+BASE = "base"
+VERSIONS = ("sentloom", "torch", "transformers", "sentence-transformers", "tokenizers", "numpy")
+
+
+def tell_story(
+    wishes: Wishes,
+    ground: Ground,
+    plan: Plan,
+    runs: Sequence[Trained],
+    best: Trained,
+    proof: Proof,
+    base: Encoder,
+) -> Story:
+    """All of a fit but what it cost in time."""
+    assert best.result is not None
+    after = Encoder.load(str(best.result.model))
+    lies = trails(runs, base, ground.choose)
+    verdict: Verdict = "written" if proof.gate.passed else "forced" if wishes.force else "refused"
+    hashes = {"base": base.fingerprint(), "model": after.fingerprint()}
+    return Story(
+        title=wishes.output.name,
+        verdict=verdict,
+        reason=proof.gate.reason,
+        base=wishes.base,
+        model=None if verdict == "refused" else str(wishes.output),
+        created=datetime.datetime.now(datetime.UTC).date().isoformat(),
+        command=wishes.command,
+        sources=tuple(sources(ground)),
+        routes=tuple(routes(plan)),
+        runs=tuple(one.run for one in runs),
+        measures=proof.measures,
+        total=proof.decided,
+        curves=curves(best, wishes.folder),
+        trails=tuple(trail(route, points) for route, points in lies.items()),
+        histogram=histogram(base, after, ground.prove),
+        neighbours=neighbours(base, after, ground.prove),
+        warnings=(*proof.warnings, *_collapse(lies[best.run.route], best)),
+        recipe=to_yaml(read_recipe(best.recipe).resolve()),
+        budget=wishes.budget,
+        versions={name: metadata.version(name) for name in VERSIONS},
+        hashes=hashes | {one.name: one.data.sha256 for one in ground.materials},
+        cost={"threads": str(torch.get_num_threads())},
+    )
+
+
+def routes(plan: Plan) -> Iterator[Route]:
+    """Those that were tried, and those that were not."""
+    for route in plan.routes:
+        yield Route(route.name, route.why, tried=True)
+    for closed in plan.closed:
+        yield Route(closed.name, closed.why, tried=False)
+
+
+def sources(ground: Ground) -> Iterator[Source]:
+    """What became of every input."""
+    for material, split, trained in zip(ground.materials, ground.splits, ground.trained, strict=True):
+        yield Source(
+            name=material.name,
+            shape=str(material.data.shape),
+            rows=material.inspection.rows,
+            distinct=len(material.data),
+            language=material.language,
+            words=material.words,
+            duplicates=material.inspection.duplicate_rows,
+            held_out=len(split.choose) + len(split.prove),
+            trained=len(trained),
+            sha256=material.data.sha256,
+        )
+
+
+def trails(runs: Sequence[Trained], base: Encoder, parts: Sequence[HeldOut]) -> dict[str, dict[str, Gauges | None]]:
+    """How vectors lie: of the base, and of every run, by route."""
+    start = lie(base, parts)
+    found: dict[str, dict[str, Gauges | None]] = {}
+    for one in runs:
+        if one.result:
+            points = found.setdefault(one.run.route, {BASE: start})
+            points[_round(one)] = lie(Encoder.load(str(one.result.model)), parts)
+    return found
+
+
+def _round(one: Trained) -> str:
+    return f"round {one.run.rung}"
+
+
+def _collapse(points: Mapping[str, Gauges | None], best: Trained) -> Iterator[str]:
+    before, after = points[BASE], points[_round(best)]
+    if before and after and (reason := collapsed(before, after)):
+        yield f"The vectors have collapsed: {reason}."
+
+
+def curves(trained: Trained, folder: Path) -> tuple[Curve, ...]:
+    """The loss along each stage of a run, as its journal has it."""
+    assert trained.result is not None
+    found = []
+    for stage in trained.result.stages:
+        lines = [
+            line for line in read_journal(folder / "stages" / f"{stage['stage']}-{stage['key']}") if "loss" in line
+        ]
+        steps, loss = ([line[name] for line in lines] for name in ("step", "loss"))
+        if steps:
+            found.append(Curve(trained.run.route, stage["stage"], tuple(steps), tuple(loss)))
+    return tuple(found)
+
+
+def lie(encoder: Encoder, parts: Sequence[HeldOut]) -> Gauges | None:
+    """How a model's vectors lie, over pairs that belong together; None where none are known."""
+    pairs = [pair for part in parts for pair in part.related]
+    if not pairs:
+        return None
+    left, right = zip(*pairs, strict=True)
+    return gauges(encoder.encode, left, right, [*left, *right])
+
+
+def trail(route: str, points: Mapping[str, Gauges | None]) -> Trail:
+    """A route's way from the base on."""
+    known = [(label, one.alignment, one.uniformity) for label, one in points.items() if one]
+    return Trail(route, tuple(known))
+
+
+def histogram(before: Encoder, after: Encoder, parts: Sequence[HeldOut]) -> Histogram | None:
+    """The cosines of pairs that belong together, and of the same texts paired anew."""
+    pairs = [pair for part in parts for pair in part.related]
+    if len(pairs) < 2:
+        return None
+    cosines = [_related_and_not(encoder, pairs) for encoder in (before, after)]
+    least = min(-0.2, *(float(some.min()) for both in cosines for some in both))
+    edges = np.linspace(least, 1.0, BINS + 1)
+    counts = [np.histogram(np.clip(some, least, 1.0), edges)[0].tolist() for both in cosines for some in both]
+    return Histogram(tuple(edges.tolist()), *(tuple(one) for one in counts))
+
+
+def _related_and_not(encoder: Encoder, pairs: Sequence[tuple[str, str]]) -> tuple[npt.NDArray[np.float64], ...]:
+    left, right = (encoder.encode(list(side)) for side in zip(*pairs, strict=True))
+    return cosine_of_pairs(left, right), cosine_of_pairs(left, np.roll(right, 1, axis=0))
+
+
+def neighbours(before: Encoder, after: Encoder, parts: Sequence[HeldOut]) -> tuple[Neighbours, ...]:
+    """What some held-out texts find among the others, before and after."""
+    asked, among = _asked(parts)
+    if len(among) <= NEAREST:
+        return ()
+    found = []
+    for encoder in (before, after):
+        documents = encoder.encode(among, role="document")
+        numbers, cosines = top_k(encoder.encode(asked, role="query"), documents, NEAREST + 1)
+        found.append([_others(*row, among) for row in zip(asked, numbers.tolist(), cosines.tolist(), strict=True)])
+    return tuple(Neighbours(*row) for row in zip(asked, *found, strict=True))
+
+
+def _others(
+    asked: str, numbers: Sequence[int], cosines: Sequence[float], among: Sequence[str]
+) -> tuple[tuple[float, str], ...]:
+    """The nearest texts but the one that asks."""
+    near = [(cosine, among[number]) for number, cosine in zip(numbers, cosines, strict=True)]
+    return tuple(one for one in near if one[1] != asked)[:NEAREST]
+
+
+def _asked(parts: Sequence[HeldOut]) -> tuple[list[str], list[str]]:
+    """Texts that look for others, evenly from all held-out rows, and the texts that they look among."""
+    asking, among = [], []
+    for part in parts:
+        names = [name for name in COLUMNS[part.data.shape] if name not in ("negatives", "score", "label")]
+        asking += part.data.column(names[0]).to_pylist()
+        among += part.data.column(names[-1] if part.data.shape is not Shape.SCORED_PAIRS else names[0]).to_pylist()
+    distinct = list(dict.fromkeys(asking))
+    places = np.linspace(0, len(distinct) - 1, min(SAMPLES, len(distinct))).astype(int)
+    return [distinct[place] for place in places], list(dict.fromkeys(among))[:MOST_TEXTS]

@@ -1,0 +1,71 @@
+"""The commands that set methods against each other: compare."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sentloom.cli.common import show
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+
+
+def compare(
+    recipes: Annotated[
+        list[str],
+        typer.Argument(metavar="RECIPE...", help="YAML files, or names of shipped recipes (sentloom recipes)."),
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="The folder for runs and tables.")],
+    seeds: Annotated[int, typer.Option(min=1, help="Every method is trained with the seeds 1 to this.")] = 3,
+    variant: Annotated[
+        list[str] | None, typer.Option("--variant", help="Only this variant; repeatable. Without it, all of them.")
+    ] = None,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Over the recipes, as for train; repeatable."),
+    ] = None,
+    on: Annotated[
+        list[str] | None,
+        typer.Option("--on", metavar="SET", help="Score all on this set or file, not on their own; repeatable."),
+    ] = None,
+    data: Annotated[Path | None, typer.Option(help="The data folder of the sets, over that of the recipes.")] = None,
+) -> None:
+    """Set recipes and their variants against each other: one table of scores over seeds, and cost.
+
+    Stopped or killed, the same command goes on; what is done is not done again.
+    """
+    from sentloom import stages
+    from sentloom.arena import comparing
+    from sentloom.report import comparison_tables
+
+    plans = comparing.read_methods(
+        recipes, seeds=seeds, variants=variant or (), changes=changes or (), on=on or (), data=data
+    )
+    trackers = dict.fromkeys(name for plan in plans for name in plan.trackers)
+    accelerator = stages.start_accelerator(tuple(trackers), output)
+    tell = show if accelerator.is_main_process else lambda *parts: None
+    with working_in(output, accelerator, tell):
+        found = comparing.compare(plans, output, accelerator, tell)
+    tell("", comparison_tables.table("Methods against each other", found.table))
+    for name in (comparing.JSON, comparing.MARKDOWN, comparing.CSV):
+        tell(f"written: {output / name}")
+    for error in found.failed.values():
+        raise error
+
+
+@contextmanager
+def working_in(folder: Path, accelerator: "Accelerator", tell: Callable[[str], None]) -> Iterator[None]:
+    """Hold a folder while something trains in it; who stops that is told how to go on."""
+    from sentloom.files import alone_in
+
+    try:
+        with alone_in(folder) if accelerator.is_main_process else nullcontext():
+            yield
+    except KeyboardInterrupt:
+        tell("stopped; the same command again goes on from here")
+        raise
+    finally:
+        accelerator.end_training()

@@ -1,0 +1,82 @@
+"""The command of the main job: fit."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sentloom.cli.common import show
+
+NOT_BETTER = 3  # the exit code of a fit whose model does not beat its base
+
+
+def fit(
+    data: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DATA...",
+            help="Files of any shape, together: raw text, pairs, triplets, NLI, scored pairs, translations.",
+        ),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="MODEL", help="The model folder to write; MODEL.fit takes the rest."),
+    ],
+    base: Annotated[
+        str, typer.Option(help="What to start from: embedded, a model folder, or a hub name.")
+    ] = "embedded",
+    budget: Annotated[
+        str, typer.Option(help="For all routes together: a time (90s, 10m, 1.5h) or steps (400steps).")
+    ] = "10m",
+    against: Annotated[
+        list[str] | None,
+        typer.Option(metavar="EVAL", help="A set or file that decides, in place of held-out rows; repeatable."),
+    ] = None,
+    general: Annotated[
+        Path | None,
+        typer.Option(
+            "--data", metavar="DIR", help="A data folder with sts/STSB.test.tsv, to watch general ability on."
+        ),
+    ] = None,
+    synthesizer: Annotated[
+        str | None, typer.Option(metavar="DIR", help="A trained synthesizer: opens the route of synthetic triplets.")
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Write the model even if it is not better than its base.")
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Of training.")] = 1,
+) -> None:
+    """Fit an encoder to your data: try the routes that it permits, compare, and write the winner if it beats its base.
+
+    Exit code 3 if it does not. Stopped or killed, the same command goes on; what is done is not done again.
+    """
+    from sentloom.arena.fit import fit as run
+    from sentloom.report.fit_tables import fit_summary
+
+    try:
+        done = run(
+            data,
+            output,
+            base=base,
+            budget=budget,
+            against=against or (),
+            general=general,
+            force=force,
+            synthesizer=synthesizer,
+            seed=seed,
+            tell=show,
+        )
+    except KeyboardInterrupt:
+        show("stopped; the same command again goes on from here")
+        raise
+    show("", fit_summary(done.story), "")
+    if done.model:
+        show(
+            f"written: {done.model}",
+            f'  use it:  SentenceTransformer("{done.model}")',
+            f"  try it:  sentloom search {done.model}",
+        )
+    show(f"report:  {done.report}")
+    if done.model is None:
+        show("No model was written. Give more data or a larger budget, or --force.")
+        raise typer.Exit(NOT_BETTER)

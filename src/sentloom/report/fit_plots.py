@@ -1,0 +1,146 @@
+"""The figures of a fit as PNG files, for places where no page can be shown; what there are no numbers of has none."""
+
+import math
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sentloom.report import plots, wording
+from sentloom.report.plots import COLOURS, FAINT, INK, LINE, PAPER
+from sentloom.report.story import Curve, Histogram, Measure, Run, Story
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+BASE, FITTED = "#a3abb3", COLOURS[0]
+COLUMNS = 2  # of curves beside each other
+LABEL_WIDTH = 30  # letters, before a label is broken
+
+
+def figures(story: Story) -> dict[str, "Figure"]:
+    """By name, in the order of the report."""
+    found: dict[str, Figure] = {}
+    measures = [one for group in wording.groups(story).values() for one in group]
+    curves = [curve for curve in story.curves if sum(map(math.isfinite, curve.loss)) > 1]
+    if measures:
+        found["scores"] = scores(measures)
+    if any(run.difference is not None for run in story.runs):
+        found["routes"] = routes(story)
+    if curves:
+        found["training"] = training(curves)
+    if trail := next((one for one in story.trails if one.points and one.route == wording.winner(story)), None):
+        points = [(uniformity, alignment) for _, alignment, uniformity in trail.points]
+        found["trajectory"] = plots.trajectory(trail.route, points, [label for label, *_ in trail.points])
+    if story.histogram and any((*story.histogram.related_before, *story.histogram.related_after)):
+        found["similarities"] = similarities(story.histogram)
+    return found
+
+
+def scores(measures: Sequence[Measure]) -> "Figure":
+    """Bars before and after with their intervals."""
+    figure, (axes,) = _figure(7.2, 0.9 + 0.62 * len(measures), "Before (grey) and after (blue), with 95% intervals", 1)
+    for row, one in enumerate(measures):
+        _bar(axes, row - 0.19, one.before, one.before_low, one.before_high, BASE)
+        _bar(axes, row + 0.19, one.after, one.after_low, one.after_high, FITTED)
+    axes.set_yticks(range(len(measures)), [textwrap.fill(one.label, LABEL_WIDTH) for one in measures])
+    axes.set_ylim(len(measures) - 0.5, -0.5)
+    axes.margins(x=0.12)
+    axes.grid(axis="y", visible=False)
+    return figure
+
+
+def _bar(axes: "Axes", height: float, value: float, low: float, high: float, colour: str) -> None:
+    axes.barh(height, value, 0.34, color=colour)
+    axes.plot([low, high], [height, height], color=INK, lw=1.3, solid_capstyle="butt")
+    _say(axes, wording.number(value), max(high, 0.0), height)
+
+
+def _say(axes: "Axes", text: str, x: float, y: float) -> None:
+    """Words to the right of a place."""
+    axes.annotate(text, (x, y), (6, 0), textcoords="offset points", va="center", fontsize=8.5, color=INK)
+
+
+def routes(story: Story) -> "Figure":
+    """A row a run, by route and rung: its difference to the base with the interval, and what became of it."""
+    found = [(route, run) for route, runs in wording.routes_run(story).items() for run in runs.values()]
+    shown = [(route, run) for route, run in found if run.difference is not None]
+    figure, (axes,) = _figure(7.2, 0.9 + 0.34 * len(shown), "Routes: difference to the base, with 95% intervals", 1)
+    for row, (_, run) in enumerate(shown):
+        _whisker(axes, row, run)
+    axes.set_yticks(range(len(shown)), [_route_label(route, run) for route, run in shown])
+    axes.set_ylim(len(shown) - 0.5, -0.5)
+    axes.axvline(0, color=FAINT, lw=1, linestyle="--")
+    axes.margins(x=0.2)
+    axes.grid(axis="y", visible=False)
+    return figure
+
+
+def _route_label(route: str, run: Run) -> str:
+    return f"{textwrap.shorten(route, LABEL_WIDTH, placeholder=' …')}, rung {run.rung}"
+
+
+def _whisker(axes: "Axes", row: int, run: Run) -> None:
+    difference = run.difference or 0.0
+    low, high = (difference if end is None else end for end in (run.low, run.high))
+    colour = FITTED if run.verdict == "won" else FAINT
+    axes.plot([low, high], [row, row], color=colour, lw=2)
+    axes.plot(difference, row, "o", color=colour, ms=6, mfc=colour if run.verdict == "won" else PAPER, mew=1.6)
+    _say(axes, f"{wording.signed(difference)}  {run.verdict}", high, row)
+
+
+def training(curves: Sequence[Curve]) -> "Figure":
+    """A small picture a stage, each with a scale of its own: losses of different methods do not compare."""
+    rows = -(-len(curves) // COLUMNS)
+    figure, panels = _figure(7.2, 0.6 + 2.3 * rows, "Training loss", len(curves))
+    for axes, curve in zip(panels, curves, strict=True):
+        axes.plot(curve.steps[: len(curve.loss)], curve.loss[: len(curve.steps)], color=FITTED, lw=1.2)
+        title = textwrap.fill(f"{curve.route}: {curve.stage}", 44)
+        axes.set_title(title, loc="left", fontsize=9, color=INK)
+        axes.set_xlabel("step", color=FAINT, fontsize=9)
+    return figure
+
+
+def similarities(found: Histogram) -> "Figure":
+    """Cosines of related and unrelated pairs, before beside after."""
+    figure, panels = _figure(7.2, 3.0, "Cosines of related and unrelated pairs", 2)
+    sides = (
+        ("before", found.related_before, found.unrelated_before),
+        ("after", found.related_after, found.unrelated_after),
+    )
+    for axes, (name, related, unrelated) in zip(panels, sides, strict=True):
+        for kind, counts, colour in (("unrelated", unrelated, BASE), ("related", related, FITTED)):
+            share = wording.shares(counts)
+            axes.stairs(share, found.edges, fill=True, color=colour, alpha=0.3)
+            axes.stairs(share, found.edges, color=colour, lw=1.6)
+            _name_peak(axes, kind, found.edges, share, FAINT if colour == BASE else colour)
+        axes.set_title(f"{name}: overlap {100 * wording.overlap(related, unrelated):.0f}%", loc="left", fontsize=9)
+        axes.set_xlabel("cosine", color=FAINT, fontsize=9)
+    panels[0].set_ylabel("% of pairs", color=FAINT, fontsize=9)
+    panels[1].sharey(panels[0])
+    panels[0].margins(y=0.12)
+    return figure
+
+
+def _name_peak(axes: "Axes", kind: str, edges: Sequence[float], share: Sequence[float], colour: str) -> None:
+    """The name of a kind of pairs, above where most of them are."""
+    place = max(range(len(share)), key=share.__getitem__)
+    peak = ((edges[place] + edges[place + 1]) / 2, share[place])
+    axes.annotate(kind, peak, (0, 4), textcoords="offset points", ha="center", fontsize=9, color=colour)
+
+
+def _figure(width: float, height: float, title: str, panels: int) -> tuple["Figure", list["Axes"]]:
+    """Plain axes on white, light lines behind, the title at the left."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), facecolor=PAPER, layout="constrained")
+    figure.suptitle(title, x=0.02, ha="left", fontsize=12, fontweight="bold", color=INK)
+    columns = min(COLUMNS, panels)
+    made = [figure.add_subplot(-(-panels // columns), columns, place + 1) for place in range(panels)]
+    for axes in made:
+        axes.set_axisbelow(True)
+        axes.grid(color=LINE, lw=0.8)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.spines[["left", "bottom"]].set_color(LINE)
+        axes.tick_params(colors=FAINT, labelsize=9, length=0, labelcolor=INK)
+    return figure, made

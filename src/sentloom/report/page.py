@@ -1,0 +1,440 @@
+"""The report of a fit as one HTML page that needs nothing but itself: styles and pictures stand in it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import resources
+
+from sentloom.report import drawings, wording
+from sentloom.report.markup import Markup, element, join
+from sentloom.report.story import Histogram, Measure, Neighbours, Run, Source, Story, Trail
+from sentloom.report.wording import interval, number, signed
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # a browser is told to fetch nothing
+SIGNS = {"written": "✓", "refused": "✕", "forced": "!"}
+FINDINGS = {"better": "better", "worse": "worse", "unsure": "no sure difference"}
+OPEN_NEIGHBOURS = 6  # more of them are folded away
+NOTHING = Markup()
+
+
+def page(story: Story) -> str:
+    """The whole page. Parts that a story has nothing for are left out."""
+    sections = [(title, part) for title, part in _sections(story) if part]
+    style = Markup(resources.files("sentloom.report").joinpath("page.css").read_text("utf-8"))
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=POLICY),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("title", story.title),
+        element("style", style),
+    )
+    numbered = [element("section", element("h2", title), part, id=f"part-{k}") for k, (title, part) in _count(sections)]
+    links = [element("a", title, href=f"#part-{k}") for k, (title, _) in _count(sections)]
+    body = element("body", _head(story), element("nav", *_spaced(links)), element("main", *numbered))
+    return f"<!DOCTYPE html>\n{element('html', head, body, lang='en')}\n"
+
+
+def _count(sections: Sequence[tuple[str, Markup]]) -> list[tuple[int, tuple[str, Markup]]]:
+    return list(enumerate(sections, 1))
+
+
+def _spaced(parts: Iterable[Markup]) -> list[str]:
+    return [piece for part in parts for piece in (part, " ")]
+
+
+def _sections(story: Story) -> list[tuple[str, Markup]]:
+    """Titles and what stands below them; nothing where there is nothing to show."""
+    return [
+        ("Before and after", _bars(story)),
+        ("Every measure", _measures(story)),
+        ("Routes", _routes(story)),
+        ("Training", _curves(story)),
+        ("Alignment and uniformity", _trails(story)),
+        ("Similarities", _similarities(story.histogram)),
+        ("Nearest texts", _neighbours(story.neighbours)),
+        ("Data", _data(story.sources)),
+        ("How it was made", _small_print(story)),
+    ]
+
+
+def _head(story: Story) -> Markup:
+    made = f"sentloom fit · {story.created}"
+    return element(
+        "header", element("p", made, class_="eyebrow"), element("h1", story.title), _verdict(story), _warnings(story)
+    )
+
+
+def _verdict(story: Story) -> Markup:
+    sign = element("span", SIGNS[story.verdict], class_="sign", aria_hidden="true")
+    return element(
+        "div",
+        element("h2", sign, wording.HEADLINES[story.verdict]),
+        element("p", story.reason, class_="reason"),
+        _deciding(story.total) if story.total else NOTHING,
+        _facts(story),
+        class_=f"verdict {story.verdict}",
+    )
+
+
+def _deciding(total: Measure) -> Markup:
+    """The number that decided, before and after, its difference, and where that lies against 0."""
+    was = element("span", f"{number(total.before)} → ", class_="was")
+    scale = _scale([total])
+    base = element("span", "base", class_="base", style=f"left:{_share(0.0, scale):.2f}%")
+    return element(
+        "div",
+        _big(total.label, was, number(total.after)),
+        _big(f"95% interval {interval(total.low, total.high)}", signed(total.difference)),
+        element("div", _whisker(total, scale), base, class_="gate", aria_hidden="true"),
+        class_="figures",
+    )
+
+
+def _big(label: str, *figure: str) -> Markup:
+    return element("div", element("span", label, class_="label"), element("span", *figure, class_="big"))
+
+
+def _facts(story: Story) -> Markup:
+    rows = sum(source.rows for source in story.sources)
+    files = f"{len(story.sources)} input{'s' * (len(story.sources) != 1)}"
+    facts = {
+        "Base": story.base,
+        "Model": story.model or "not written",
+        "Data": f"{rows:,} rows of {files}" if story.sources else "",
+        "Budget": story.budget,
+    }
+    shown = [element("div", element("dt", name), element("dd", fact)) for name, fact in facts.items() if fact]
+    return element("dl", *shown, class_="facts")
+
+
+def _warnings(story: Story) -> Markup:
+    if not story.warnings:
+        return NOTHING
+    title = "1 warning" if len(story.warnings) == 1 else f"{len(story.warnings)} warnings"
+    listed = element("ul", *(element("li", warning) for warning in story.warnings))
+    return element("div", element("h2", title), listed, class_="warnings", role="alert")
+
+
+def _lead(text: str) -> Markup:
+    return element("p", text, class_="lead")
+
+
+Scale = tuple[float, float]
+
+
+def _scale(ones: Iterable[Measure | Run]) -> Scale:
+    """From the least end of all intervals to the greatest, with 0 and some room to both sides."""
+    ends = [0.0, *(end for one in ones for end in (one.low, one.high, one.difference) if end is not None)]
+    room = 0.06 * (max(ends) - min(ends)) or 1.0
+    return min(ends) - room, max(ends) + room
+
+
+def _share(value: float, scale: Scale) -> float:
+    """Where a value stands on a scale, in percent."""
+    return min(100.0, max(0.0, 100 * (value - scale[0]) / (scale[1] - scale[0])))
+
+
+def _piece(kind: str, left: float, right: float | None = None) -> Markup:
+    wide = "" if right is None else f";width:{right - left:.2f}%"
+    return element("i", class_=kind, style=f"left:{left:.2f}%{wide}")
+
+
+def _whisker(one: Measure | Run, scale: Scale) -> Markup:
+    """A difference and its interval as a dot on a line; a dashed line stands at 0."""
+    if one.low is None or one.high is None or one.difference is None:
+        return NOTHING
+    low, middle, high = (_share(value, scale) for value in (one.low, one.difference, one.high))
+    pieces = (_piece("zero", _share(0.0, scale)), _piece("span", low, high), _piece("dot", middle))
+    return element("span", *pieces, class_=f"whisker {wording.finding(one)}", aria_hidden="true")
+
+
+def _bars(story: Story) -> Markup:
+    groups = wording.groups(story)
+    ones = [one for group in groups.values() for one in group]
+    if not ones:
+        return NOTHING
+    ends = [0.0, *(end for one in ones for end in (one.before_low, one.before_high, one.after_low, one.after_high))]
+    scale = (min(ends), max(ends) if max(ends) > min(ends) else min(ends) + 1)
+    text = "Scores on held-out rows that chose nothing, with 95% intervals. Grey is the base, blue the fitted model."
+    parts = [
+        part
+        for title, group in groups.items()
+        for part in (element("h3", title), *(_bar_pair(one, scale) for one in group))
+    ]
+    return join([_lead(text), element("div", *parts, class_="bars")])
+
+
+def _bar_pair(one: Measure, scale: Scale) -> Markup:
+    about = element("small", f"{one.metric}, {one.items:,} items", class_="soft")
+    return element(
+        "div",
+        element("div", element("span", one.label), about, class_="name"),
+        _bar("before", one.before, one.before_low, one.before_high, scale),
+        _bar("after", one.after, one.after_low, one.after_high, scale),
+    )
+
+
+def _bar(name: str, value: float, low: float, high: float, scale: Scale) -> Markup:
+    zero, end = _share(0.0, scale), _share(value, scale)
+    fill = _piece("fill", min(zero, end), max(zero, end))
+    error = _piece("error", _share(low, scale), _share(high, scale))
+    return element(
+        "div",
+        element("span", name, class_="soft"),
+        element("span", fill, error, class_="track", aria_hidden="true"),
+        element("span", number(value), class_="value"),
+        class_=f"bar {name}",
+    )
+
+
+def _table(head: Sequence[str], rows: Iterable[Markup], kind: str = "", numbers: Sequence[int] = ()) -> Markup:
+    titles = [
+        element("th", title, scope="col", class_="num" if place in numbers else None)
+        for place, title in enumerate(head)
+    ]
+    return element("table", element("thead", element("tr", *titles)), element("tbody", *rows), class_=kind or None)
+
+
+def _cell(label: str, *content: str, kind: str | None = "num") -> Markup:
+    return element("td", *content, class_=kind, data_label=label)
+
+
+def _measures(story: Story) -> Markup:
+    groups = wording.groups(story)
+    if not groups:
+        return NOTHING
+    scale = _scale(one for group in groups.values() for one in group)
+    rows = []
+    for title, group in groups.items():
+        rows.append(element("tr", element("th", title, colspan=5, scope="rowgroup"), class_="group"))
+        rows += [_measure(one, scale, "total" if one is wording.mean(story) else None) for one in group]
+    text = "A difference is sure when its whole 95% interval lies on one side of 0 (paired bootstrap over the items)."
+    head = ("", "before", "after", "difference", "← worse · better →")
+    return join([_lead(text), _table(head, rows, numbers=(1, 2, 3))])
+
+
+def _measure(one: Measure, scale: Scale, kind: str | None) -> Markup:
+    found = wording.finding(one)
+    said = element("span", FINDINGS[found], class_=f"{found}-word")
+    about = f"{one.name} · {one.metric} · {one.items:,} items · {wording.chance(one.p)}"
+    return element(
+        "tr",
+        element("th", one.label, element("small", about), scope="row"),
+        _cell("before", number(one.before), _small(interval(one.before_low, one.before_high))),
+        _cell("after", number(one.after), _small(interval(one.after_low, one.after_high))),
+        _cell("difference", signed(one.difference), _small(interval(one.low, one.high))),
+        _cell("", _whisker(one, scale), element("small", said), kind="picture"),
+        class_=kind,
+    )
+
+
+def _small(text: str) -> Markup:
+    return join([" ", element("small", text)])
+
+
+def _routes(story: Story) -> Markup:
+    if not story.runs and not story.routes:
+        return NOTHING
+    return join([_ladder(story) if story.runs else NOTHING, _stages(story.runs), _not_run(story)])
+
+
+def _ladder(story: Story) -> Markup:
+    """A row a route, a column a rung: where a row ends, the route was dropped."""
+    rungs, scale = wording.rungs(story), _scale(story.runs)
+    why = {route.name: route.why for route in story.routes}
+    rows = []
+    for route, runs in wording.routes_run(story).items():
+        name = element("th", route, *([element("small", why[route])] if route in why else []), scope="row")
+        cells = [_step(runs[rung], rung, scale) if rung in runs else element("td") for rung in rungs]
+        last = runs[max(runs)].verdict
+        rows.append(element("tr", name, *cells, class_=None if last == "won" else "stopped"))
+    head = ["route", *(f"rung {rung}: {wording.steps_in_words(steps)}" for rung, steps in rungs.items())]
+    text = (
+        "Every run starts from the base anew. The better routes go on to a longer rung, the others are dropped. "
+        "Shown is the difference to the base, with its 95% interval, on held-out rows kept for choosing: "
+        "the verdict above rests on others."
+    )
+    table = element("div", _table(head, rows, "ladder"), style=f"--rungs:{len(rungs)}")
+    return join([_lead(text), table])
+
+
+def _step(run: Run, rung: int, scale: Scale) -> Markup:
+    kind = run.verdict.partition(":")[0].split(" ")[0]  # goes, dropped, won or failed
+    kind = {"goes": "on", "dropped": "out"}.get(kind, kind)
+    words = {"on": "goes on →", "won": "✓ won", "out": "✕ dropped"}.get(kind, run.verdict)
+    line = [element("span", signed(run.difference)), element("span", words, class_="end small")]
+    told = f"{interval(run.low, run.high)} · {run.steps:,} steps, {wording.duration(run.seconds)}"
+    box = element(
+        "div",
+        element("div", *line, class_="line"),
+        _whisker(run, scale),
+        title=f"{number(run.score)} on the rows that choose; {told}",
+        class_=f"step {kind}",
+    )
+    return element("td", box, data_label=f"rung {rung}")
+
+
+def _stages(runs: Sequence[Run]) -> Markup:
+    """What each run did, stage by stage, folded away."""
+    told = [run for run in runs if run.stages]
+    if not told:
+        return NOTHING
+    rows = [
+        element(
+            "tr",
+            element("th", run.route, element("small", "; then ".join(run.stages)), scope="row"),
+            _cell("rung", str(run.rung)),
+            _cell("steps", f"{run.steps:,}"),
+            _cell("time", wording.duration(run.seconds)),
+            _cell("score", number(run.score)),
+            _cell("difference", signed(run.difference), _small(interval(run.low, run.high))),
+        )
+        for run in told
+    ]
+    head = ("run", "rung", "steps", "time", "score", "difference")
+    return _folded("Every run, stage by stage", _table(head, rows, numbers=range(1, 6)))
+
+
+def _not_run(story: Story) -> Markup:
+    routes = wording.routes_not_run(story)
+    if not routes:
+        return NOTHING
+    listed = [element("li", name, element("small", f" {why}", class_="soft")) for name, why in routes]
+    title = element("h3", "Not tried", style="margin:1.75rem 0 0.5rem")
+    return join([title, element("ul", *listed, class_="plain")])
+
+
+def _folded(title: str, *content: str, is_open: bool = False) -> Markup:
+    return element("details", element("summary", title), *content, open="" if is_open else None)
+
+
+def _figure(title: str, about: str, picture: Markup) -> Markup:
+    caption = element("figcaption", title, " ", element("span", about))
+    return element("figure", caption, picture)
+
+
+def _curves(story: Story) -> Markup:
+    drawn = [(curve, drawings.loss_curve(curve)) for curve in story.curves]
+    figures = [_figure(curve.route, curve.stage, picture) for curve, picture in drawn if picture]
+    if not figures:
+        return NOTHING
+    text = (
+        "The loss by step: each value faintly, their running mean on top. Losses of different methods do not compare."
+    )
+    return join([_lead(text), element("div", *figures, class_="grid")])
+
+
+def _trails(story: Story) -> Markup:
+    if not any(trail.points for trail in story.trails):
+        return NOTHING
+    text = (
+        "Alignment: how far related sentences lie from each other. Uniformity: how evenly all sentences spread. "
+        "Less is better on both, so a good way leads to the lower left; the base stands at the start."
+    )
+    winner = wording.winner(story)
+    picture = element("figure", drawings.trails(story.trails, winner))
+    tables = [_trail(trail) for trail in story.trails if trail.route == winner]
+    return join([_lead(text), element("div", picture, *tables, class_="grid")])
+
+
+def _trail(trail: Trail) -> Markup:
+    rows = [
+        element(
+            "tr",
+            element("th", label, scope="row"),
+            _cell("alignment", number(alignment, 3)),
+            _cell("uniformity", number(uniformity, 3)),
+        )
+        for label, alignment, uniformity in trail.points
+    ]
+    return element("div", _table((trail.route, "alignment", "uniformity"), rows, "keep", numbers=(1, 2)))
+
+
+def _similarities(found: Histogram | None) -> Markup:
+    if found is None or not any((*found.related_before, *found.related_after)):
+        return NOTHING
+    before, after = (found.related_before, found.unrelated_before), (found.related_after, found.unrelated_after)
+    top = 1.12 * max(share for counts in (*before, *after) for share in wording.shares(counts))
+    figures = [
+        _figure(name, f"overlap {100 * wording.overlap(*both):.0f}%", drawings.similarities(found.edges, *both, top))
+        for name, both in (("Before", before), ("After", after))
+    ]
+    text = (
+        "Cosines of related and of unrelated held-out pairs. The less the two overlap, the better they are told apart."
+    )
+    return join([_lead(text), element("div", *figures, class_="grid")])
+
+
+def _neighbours(found: Sequence[Neighbours]) -> Markup:
+    if not found:
+        return NOTHING
+    shown = [_neighbour(one) for one in found]
+    more = shown[OPEN_NEIGHBOURS:]
+    folded = _folded(f"{len(more)} more", element("div", *more)) if more else NOTHING
+    text = "What lies nearest to sample sentences, with the cosine. Marked is what left the list and what came into it."
+    return join([_lead(text), *shown[:OPEN_NEIGHBOURS], folded])
+
+
+def _neighbour(one: Neighbours) -> Markup:
+    before, after = wording.marked(one)
+    return element(
+        "article",
+        element("h3", one.sentence, dir="auto"),
+        element("div", _near_list("before", before, "gone"), _near_list("after", after, "new"), class_="lists"),
+        class_="near",
+    )
+
+
+def _near_list(title: str, listed: Sequence[tuple[float, str, bool]], mark: str) -> Markup:
+    items = [
+        element(
+            "li",
+            element("span", number(cosine), class_="cosine"),
+            element("span", text, dir="auto"),
+            element("span", mark if changed else "", class_="tag"),
+            class_=mark if changed else None,
+        )
+        for cosine, text, changed in listed
+    ]
+    return element("div", element("h4", title), element("ol", *items))
+
+
+def _data(sources: Sequence[Source]) -> Markup:
+    if not sources:
+        return NOTHING
+    head = ("", "rows", "distinct", "repeated", "held out", "trained on", "words", "language")
+    text = "What each input holds and what became of its rows; words are the median of a text."
+    return join([_lead(text), _table(head, [_source(one) for one in sources], numbers=range(1, 7))])
+
+
+def _source(one: Source) -> Markup:
+    notes = [element("small", note) for note in (one.shape, *one.notes)]
+    counts = {"rows": one.rows, "distinct": one.distinct, "repeated": one.duplicates, "held out": one.held_out}
+    return element(
+        "tr",
+        element("th", one.name, *notes, scope="row"),
+        *(_cell(name, f"{count:,}") for name, count in {**counts, "trained on": one.trained}.items()),
+        _cell("words", f"{one.words:,.0f}"),
+        _cell("language", one.language or "unknown", kind=None),
+    )
+
+
+def _small_print(story: Story) -> Markup:
+    hashes = {**{source.name: source.sha256 for source in story.sources}, **story.hashes}
+    lists: dict[str, Mapping[str, str]] = {
+        "Cost": {name: wording.duration(cost) for name, cost in story.cost.items()},
+        "Versions": story.versions,
+        "Hashes (SHA-256)": hashes,
+    }
+    parts = [
+        element("p", "To do it again:", class_="lead", style="margin-bottom:0.5rem"),
+        element("pre", element("code", story.command), class_="wrap", style="margin-bottom:1.5rem"),
+        *(_folded(title, _list(facts), is_open=title == "Cost") for title, facts in lists.items() if facts),
+    ]
+    if story.recipe:
+        parts.append(_folded("Recipe of the winner, nothing left out", element("pre", element("code", story.recipe))))
+    return join(parts)
+
+
+def _list(facts: Mapping[str, str]) -> Markup:
+    rows = [row for name, fact in facts.items() for row in (element("dt", name), element("dd", fact))]
+    return element("dl", *rows, class_="list")

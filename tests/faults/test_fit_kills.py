@@ -1,0 +1,84 @@
+"""kill -9 of a fit: called again it goes on with its plan, repeats no finished run, and ends with the same result."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from sentloom.report.story import Story
+from tests.arena import small_base
+
+BUDGET = "150steps"
+
+
+def command(base: Path, data: Path, output: Path) -> list[str]:
+    return [
+        *(sys.executable, "-m", "sentloom", "fit", str(data), "-o", str(output)),
+        *("--base", str(base), "--budget", BUDGET),
+    ]
+
+
+def results(folder: Path) -> dict[str, int]:
+    """The runs that are done, with the time of their writing."""
+    return {path.parent.name: path.stat().st_mtime_ns for path in folder.glob("stages/*/result.json")}
+
+
+def kill_when(process: subprocess.Popen, ready) -> bool:
+    """Kill as soon as something is true; False if the process ended first."""
+    while process.poll() is None:
+        if ready():
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            return True
+        time.sleep(0.02)
+    return False
+
+
+@pytest.mark.parametrize("runs", [pytest.param(0, marks=pytest.mark.long), 1, pytest.param(2, marks=pytest.mark.long)])
+def test_a_fit_that_is_killed_ends_as_if_it_had_not_been(tmp_path, runs, whole_fit):
+    """Killed once the plan is written, before the first run is done, and once one and two of three are."""
+    base, data, whole = whole_fit
+    output, folder = tmp_path / "model", tmp_path / "model.fit"
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen(
+        command(base, data, output),
+        env=environment,
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    assert kill_when(process, lambda: (folder / "plan.json").is_file() and len(results(folder)) >= runs)
+    done, plan = results(folder), (folder / "plan.json").read_bytes()
+    assert not output.exists()
+    again = subprocess.run(command(base, data, output), env=environment, capture_output=True, text=True, check=False)
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert (folder / "plan.json").read_bytes() == plan
+    assert "Going on with the plan" in again.stdout
+    assert {name: results(folder)[name] for name in done} == done  # not repeated
+    assert told(folder) == told(whole.with_name("model.fit"))
+    assert (output / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
+
+
+def told(folder: Path) -> dict[str, object]:
+    """What a fit found, without times and places."""
+    story = Story.read(folder / "story.json")
+    runs = [(run.route, run.rung, run.steps, run.score, run.difference, run.verdict) for run in story.runs]
+    measures = [(one.name, one.before, one.after, one.low, one.high) for one in story.measures]
+    return {"runs": runs, "measures": measures, "model": story.hashes["model"], "neighbours": story.neighbours}
+
+
+@pytest.fixture(scope="module")
+def whole_fit(tmp_path_factory):
+    """A fit that nobody killed."""
+    folder = tmp_path_factory.mktemp("whole")
+    base, data = small_base.build_base(folder), small_base.pairs(folder / "faq.tsv")
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    subprocess.run(command(base, data, folder / "model"), env=environment, check=True, stdout=subprocess.DEVNULL)
+    plan = json.loads((folder / "model.fit" / "plan.json").read_text("utf-8"))
+    assert [rung["runs"] for rung in plan["rungs"]] == [2, 1]
+    return base, data, folder / "model"

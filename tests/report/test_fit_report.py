@@ -1,0 +1,95 @@
+"""The files of a report."""
+
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sentloom.report import fit_markdown, fit_plots
+from sentloom.report.fit_report import write_report
+from sentloom.report.story import Story
+from tests.report.stories import BARE, FULL, STORIES, WORDS
+
+FEW = settings(max_examples=25, deadline=None)
+PICTURES = ["scores", "routes", "training", "trajectory", "similarities"]
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fit")
+    return write_report(FULL, folder)
+
+
+def test_all_files_are_there_and_nothing_else(written):
+    names = sorted(str(path.relative_to(written.parent)) for path in written.parent.rglob("*") if path.is_file())
+    assert names == sorted(["report.html", "report.md", "story.json", *(f"plots/{name}.png" for name in PICTURES)])
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in written.parent.glob("plots/*"))
+    assert Story.read(written.parent / "story.json") == FULL
+
+
+def test_the_same_story_gives_the_same_files(written, tmp_path):
+    again = write_report(FULL, tmp_path).parent
+    for path in written.parent.rglob("*.*"):
+        if path.is_file():
+            assert path.read_bytes() == (again / path.relative_to(written.parent)).read_bytes()
+
+
+def test_markdown_links_to_what_is_there(written):
+    links = re.findall(r"\]\((.+?)\)", (written.parent / "report.md").read_text())
+    assert links == [f"plots/{name}.png" for name in PICTURES]
+
+
+def test_nothing_run_gives_no_plots(tmp_path):
+    folder = write_report(BARE, tmp_path / "words.fit").parent
+    assert sorted(path.name for path in folder.iterdir()) == ["report.html", "report.md", "story.json"]
+    assert "plots/" not in (folder / "report.md").read_text()
+
+
+def test_a_failed_run_alone_has_no_plot():
+    assert fit_plots.figures(replace(BARE, runs=FULL.runs[-1:])) == {}
+
+
+def test_markdown_has_the_storys_numbers():
+    text = fit_markdown.report(FULL, [])
+    assert (
+        "| the label of halves | What decides | MRR@10, 812 items | 58.31 (56.21 to 60.41) | 69.84 (67.74 to 71.94) | +11.53 (10.48 to 12.58) |"
+        in text
+    )
+    assert "73.36 → **79.99**, +6.63 (95% interval 5.73 to 7.53, p < 0.001)" in text
+    assert "> **Warning:** General ability fell by 1.92 points." in text
+    assert "| 0.71 Shut it. (gone) | 0.77 Undo the lid. (new) |" in text
+    assert "overlap by 50% before and by 10% after" in text
+    assert "```yaml\nencoder: embedded\nseed: 1\n```" in text
+
+
+@FEW
+@given(story=STORIES)
+def test_any_story_can_be_markdown_whose_tables_are_whole(story):
+    text = fit_markdown.report(story, [])
+    outside = re.sub(r"(?ms)^(`{3,})\w*\n.*?^\1$", "", text)
+    assert not re.search(r"<(?! 0\.001)", outside)  # but for "p < 0.001"
+    for table in re.findall(r"(?m)(?:^\|.*\n?)+", outside):
+        bars = [len(re.findall(r"(?<!\\)\|", line.replace("\\\\", ""))) for line in table.splitlines()]
+        assert len(set(bars)) == 1
+
+
+@FEW
+@given(text=st.text() | st.lists(st.sampled_from(["`", "``", "````", "a", "\n"])).map("".join) | WORDS)
+def test_no_text_breaks_out_of_its_fence(text):
+    first, *lines = fit_markdown.fenced(text).split("\n")
+    assert set(first) == {"`"}
+    assert lines[-1] == first
+    assert first not in "\n".join(lines[:-1])
+
+
+def test_bars_and_curves_of_the_plots_are_the_storys():
+    figures = fit_plots.figures(FULL)
+    widths = [bar.get_width() for bar in figures["scores"].axes[0].patches]
+    shown = [*FULL.measures[:2], FULL.total, *FULL.measures[2:]]
+    assert widths == [value for one in shown for value in (one.before, one.after)]
+    (line,) = figures["training"].axes[0].lines
+    assert tuple(line.get_ydata()) == FULL.curves[0].loss
+    points = [tuple(map(float, xy)) for one in figures["trajectory"].axes[0].collections for xy in one.get_offsets()]
+    assert points == [(-2.31, 0.412), (-2.62, 0.35), (-2.88, 0.301)]

@@ -1,0 +1,179 @@
+"""The page: whole, closed to the network, escaped, and with the story's own numbers."""
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given, settings
+
+from sentloom.report.page import page
+from sentloom.report.story import Curve, Histogram
+from tests.report.stories import BARE, FULL, STORIES
+
+FEW = settings(max_examples=40, deadline=None)
+TAGS = set(
+    "html head meta title style body header main nav section article div p span h1 h2 h3 h4 a small i ul ol li dl dt dd "
+    "table thead tbody tr th td details summary pre code figure figcaption svg path line circle text".split()
+)
+
+
+class Reader(HTMLParser):
+    """What stands in a page; it fails on a tag that is not closed in its order."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.attributes, self.words, self.titles, self.classes = [], [], [], [], [], []
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+        self.classes += (dict(attrs).get("class") or "").split()
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] != "style":
+            self.words.append(data)
+        if self.open and self.open[-1] == "h2":
+            self.titles.append(data)
+
+
+def read(story):
+    return Reader(page(story))
+
+
+@FEW
+@given(story=STORIES)
+def test_any_text_stays_text(story):
+    found = read(story)
+    assert set(found.tags) <= TAGS
+    names = {name for name, _ in found.attributes}
+    assert not {name for name in names if name.startswith("on")}
+    assert not names & {"src", "srcset", "action", "data"}
+    said = "".join(found.words)
+    for text in (story.title, story.reason, *story.warnings, *(one.sentence for one in story.neighbours)):
+        assert text.replace("\r\n", "\n").replace("\r", "\n") in said.replace("\r\n", "\n").replace("\r", "\n")
+
+
+@pytest.mark.parametrize("story", [FULL, BARE])
+def test_nothing_is_fetched(story):
+    text = page(story)
+    assert not re.search(r"""(?:src|href)\s*=\s*["'](?!#)""", text)
+    assert "url(" not in text
+    assert "@import" not in text
+    assert "http:" not in text
+    assert "https:" not in text
+    assert "default-src 'none'" in dict(read(story).attributes)["content"] or "default-src &#x27;none&#x27;" in text
+    targets = {value for name, value in read(story).attributes if name == "href"}
+    assert targets == {f"#{value}" for name, value in read(story).attributes if name == "id"}
+
+
+def said(value, sign=""):
+    """Two digits behind the point, a true minus: an oracle apart from the wording."""
+    return f"{value:{sign}.2f}".replace("-", "−")
+
+
+def test_numbers_are_the_storys():
+    words = [word.strip() for word in read(FULL).words]
+    for one in (*FULL.measures, FULL.total):
+        assert one.label in words
+        for value in (one.before, one.after):
+            assert said(value) in words
+        assert said(one.difference, "+") in words
+        assert f"{said(one.low)} to {said(one.high)}" in words
+    for one in FULL.runs:
+        assert one.difference is None or said(one.difference, "+") in words
+    for count in ("18,422", "17,960", "462", "812", "16,890"):
+        assert count in words
+    assert "overlap 50%" in words  # 0 5 5 against 5 5 0, in tenths
+    assert "overlap 10%" in words  # 0 1 9 against 9 1 0
+
+
+def test_bars_end_where_their_scores_are():
+    one = replace(
+        FULL.measures[0], before=25.0, before_low=20.0, before_high=30.0, after=75.0, after_low=50.0, after_high=100.0
+    )
+    text = page(replace(FULL, measures=(one,), total=one))
+    fills = re.findall(r'class="fill" style="left:([\d.]+)%;width:([\d.]+)%"', text)
+    errors = re.findall(r'class="error" style="left:([\d.]+)%;width:([\d.]+)%"', text)
+    assert fills == [("0.00", "25.00"), ("0.00", "75.00")]
+    assert errors == [("20.00", "10.00"), ("50.00", "50.00")]
+
+
+def test_all_parts_of_a_full_story_are_there():
+    found = read(FULL)
+    assert found.titles == [
+        "Proven better than its base", "1 warning", "Before and after", "Every measure", "Routes", "Training",
+        "Alignment and uniformity", "Similarities", "Nearest texts", "Data", "How it was made",
+    ]  # fmt: skip
+    assert found.tags.count("svg") == 4
+    assert FULL.recipe in found.words
+    assert FULL.command in found.words
+    for text in (
+        "gone",
+        "new",
+        "✓ won",
+        "✕ dropped",
+        "failed: the loss is no number",
+        "no labels",
+        "4.5 min",
+        "77" * 32,
+        "9f" * 32,
+    ):
+        assert text in " ".join(found.words)
+
+
+def test_a_story_of_nothing_has_no_pictures():
+    found = read(BARE)
+    assert found.titles == ["Refused: no model was written", "How it was made"]
+    assert "svg" not in found.tags
+    assert "whisker" not in found.classes
+    assert "not written" in found.words
+
+
+def test_a_refusal_says_by_how_much():
+    total = replace(FULL.total, after=73.0, difference=-0.36, low=-1.26, high=0.54)
+    found = read(replace(FULL, verdict="refused", model=None, total=total))
+    assert found.titles[0] == "Refused: no model was written"
+    assert "−0.36" in found.words
+    assert "95% interval −1.26 to 0.54" in found.words
+    assert {"verdict", "refused"} <= set(found.classes)
+
+
+def test_force_is_said():
+    assert read(replace(FULL, verdict="forced")).titles[0] == "Written by force, against the gate"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {
+            "curves": (
+                Curve("a", "b", (1, 2, 3), (float("nan"),) * 3),
+                Curve("a", "b", (1,), (0.5,)),
+                Curve("a", "b", (), ()),
+            )
+        },
+        {"histogram": Histogram((), (), (), (), ())},
+        {"histogram": Histogram((0.0, 1.0), (0,), (0,), (0,), (0,))},
+        {"trails": (replace(FULL.trails[0], points=()),)},
+    ],
+)
+def test_what_has_no_points_has_no_picture(change):
+    assert "svg" not in read(replace(BARE, **change)).tags
+
+
+def test_a_flat_curve_can_be_drawn():
+    assert read(replace(BARE, curves=(Curve("a", "b", (5, 5, 5), (0.25,) * 3),))).tags.count("svg") == 1
+
+
+def test_of_many_neighbours_some_are_folded_away():
+    text = page(replace(FULL, neighbours=FULL.neighbours * 9))
+    assert "<summary>3 more</summary>" in text

@@ -1,16 +1,11 @@
 """The commands that set methods against each other: compare."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from sentloom.cli.common import show
-
-if TYPE_CHECKING:
-    from accelerate import Accelerator
+from sentloom.cli.common import show, working_in
 
 
 def compare(
@@ -54,18 +49,3 @@ def compare(
         tell(f"written: {output / name}")
     for error in found.failed.values():
         raise error
-
-
-@contextmanager
-def working_in(folder: Path, accelerator: "Accelerator", tell: Callable[[str], None]) -> Iterator[None]:
-    """Hold a folder while something trains in it; who stops that is told how to go on."""
-    from sentloom.files import alone_in
-
-    try:
-        with alone_in(folder) if accelerator.is_main_process else nullcontext():
-            yield
-    except KeyboardInterrupt:
-        tell("stopped; the same command again goes on from here")
-        raise
-    finally:
-        accelerator.end_training()

@@ -2,6 +2,9 @@
 
 import os
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,6 +14,8 @@ from sentloom.data.shapes import Shape, parse_columns
 from sentloom.errors import InputError
 
 if TYPE_CHECKING:
+    from accelerate import Accelerator
+
     from sentloom.data import Dataset
     from sentloom.encoder import Encoder
 
@@ -70,3 +75,18 @@ def text_column(data: "Dataset", asked: str | None) -> str:
         found = f"--column {asked}" if asked else f"{data.shape}, with the text columns {', '.join(names)}"
         raise InputError("column", found, f"one of {', '.join(names)}", f"say --column {names[0]}")
     return asked
+
+
+@contextmanager
+def working_in(folder: Path, accelerator: "Accelerator", tell: Callable[[str], None]) -> Iterator[None]:
+    """Hold a folder while something trains in it; who stops that is told how to go on."""
+    from sentloom.files import alone_in
+
+    try:
+        with alone_in(folder) if accelerator.is_main_process else nullcontext():
+            yield
+    except KeyboardInterrupt:
+        tell("stopped; the same command again goes on from here")
+        raise
+    finally:
+        accelerator.end_training()

@@ -1,12 +1,11 @@
 """The commands about training: train, new, vocabulary, recipes."""
 
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from sentloom.cli.common import ColumnsOption, Data, ShapeOption, load, read, show, text_column
+from sentloom.cli.common import ColumnsOption, Data, ShapeOption, load, read, show, text_column, working_in
 
 LEARNED_ROWS = 1_000_000  # of each column: enough to learn pieces on, and it fits in memory
 COMPARED_ROWS = 2_000
@@ -30,7 +29,6 @@ def train(
 ) -> None:
     """Train what a recipe says. Stopped or killed, the same command goes on; what is done is not done again."""
     from sentloom import stages
-    from sentloom.files import alone_in
     from sentloom.recipe import find_recipe, read_recipe
     from sentloom.report import tables
 
@@ -50,14 +48,8 @@ def train(
         for plan in plans:
             tell(tables.forecasts(plan.name, stages.forecast(plan, output, accelerator)))
         return
-    try:
-        with alone_in(output) if accelerator.is_main_process else nullcontext():
-            rows = stages.run_plans(plans, files, output, accelerator, tell)
-    except KeyboardInterrupt:
-        tell("stopped; the same command again goes on from here")
-        raise
-    finally:
-        accelerator.end_training()
+    with working_in(output, accelerator, tell):
+        rows = stages.run_plans(plans, files, output, accelerator, tell)
     tell(tables.training_results(plans[0].title or read.path.stem, rows), f"written: {output / 'results.json'}")
 
 

@@ -100,8 +100,9 @@ def hub_name(base: str) -> str | None:
 
 
 def _opening(story: Story, facts: ModelFacts) -> str:
+    base = hub_name(story.base) or story.base
     return (
-        f"A sentence encoder, fitted from {plain(hub_name(story.base) or story.base)}: texts to vectors of {facts.dimension:,} numbers "
+        f"A sentence encoder, fitted from {plain(base)}: texts to vectors of {facts.dimension:,} numbers "
         f"({plain(facts.pooling)} pooling, at most {facts.max_length:,} tokens). Near vectors mean near in sense."
     )
 

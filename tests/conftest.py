@@ -8,7 +8,7 @@ from hypothesis import settings
 
 from sentloom.cli import main
 
-settings.register_profile("quick", deadline=None, max_examples=50)  # the machine may be busy: no test is timed
+settings.register_profile("quick", deadline=None, max_examples=25)  # the machine may be busy: no test is timed
 settings.register_profile("long", deadline=None, max_examples=2500)
 settings.load_profile("quick")
 

@@ -485,7 +485,7 @@ def write(path: Path, values: object) -> Path:
 
 
 @given(values=recipes())
-@settings(max_examples=60)
+@settings(max_examples=25)
 def test_a_plan_written_out_is_read_back_equal(values, tmp_path_factory):
     folder = tmp_path_factory.mktemp("there")
     read = read_recipe(write(folder / "recipe.yaml", values))
@@ -576,7 +576,7 @@ def is_read_or_refused(path: Path, overrides: tuple[str, ...] = ()) -> None:
 
 
 @given(values=VALUES | st.dictionaries(st.sampled_from(WORDS), VALUES), override=st.sampled_from(WORDS), value=VALUES)
-@settings(max_examples=100)
+@settings(max_examples=30)
 def test_any_values(values, override, value, tmp_path_factory):
     path = tmp_path_factory.mktemp("any") / "recipe.yaml"
     is_read_or_refused(
@@ -600,7 +600,7 @@ def changed(value, keys, new):
 
 
 @given(values=recipes(), data=st.data(), new=VALUES, key=st.sampled_from(WORDS))
-@settings(max_examples=100)
+@settings(max_examples=30)
 def test_a_right_recipe_with_one_value_changed_or_added(values, data, new, key, tmp_path_factory):
     at = data.draw(st.sampled_from(list(places(values))))
     path = tmp_path_factory.mktemp("one") / "recipe.yaml"
@@ -610,7 +610,7 @@ def test_a_right_recipe_with_one_value_changed_or_added(values, data, new, key, 
 
 
 @given(text=st.text(), cut=st.integers(0, len(FULL)), length=st.integers(0, 20), override=st.text())
-@settings(max_examples=80)
+@settings(max_examples=25)
 def test_any_text_within_a_right_recipe(text, cut, length, override, tmp_path_factory):
     path = tmp_path_factory.mktemp("text") / "recipe.yaml"
     path.write_bytes((FULL[:cut] + text + FULL[cut + length :]).encode("utf-8", "surrogatepass"))

@@ -149,7 +149,7 @@ def plain(text):
 words = st.text("aB \t", max_size=4)
 
 
-@settings(max_examples=100)
+@settings(max_examples=30)
 @given(st.lists(st.tuples(words, words), min_size=1, max_size=7), st.booleans())
 def test_equal_rows_share_a_text_in_any_column(rows, pairs):
     columns = [list(column) for column in zip(*rows, strict=True)][: 2 if pairs else 1]

@@ -445,7 +445,7 @@ def test_what_is_written_is_read(
         assert lines(dataset) == list(range(first, first + len(dataset)))
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(
     cells=st.lists(st.sampled_from(["fine", "", " ", "a\tb", "\xff", "n\0l", "\r"]), min_size=1, max_size=30),
     block=st.integers(1, 60),

@@ -24,7 +24,7 @@ def cosine(a, b):
     return (a * b).sum(-1) / np.linalg.norm(a, axis=-1) / np.linalg.norm(b, axis=-1)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=25)
 @given(st.lists(st.text(st.characters(codec="utf-8"), max_size=80), min_size=1, max_size=12))
 def test_a_vector_does_not_depend_on_its_company(bert, texts):
     together = bert.encode(texts)

@@ -113,7 +113,7 @@ def gap(model_folders, tmp_path_factory):
     return encoder, new_vocabulary(encoder, ["ab abb ab"] * 10, 50)
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(st.text("abc ", max_size=12))
 def test_what_could_be_spelled_still_can(gap, text) -> None:
     old, student = gap

@@ -11,7 +11,7 @@ from sentloom.report.drawings import Frame, loss_curve, ticks, trails
 from sentloom.report.story import Curve, Trail
 
 
-@settings(max_examples=100)
+@settings(max_examples=30)
 @given(low=st.floats(-1e4, 1e4), wide=st.floats(1e-3, 1e4))
 def test_ticks_are_round_and_inside(low, wide):
     found = ticks(low, low + wide)

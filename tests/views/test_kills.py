@@ -28,6 +28,7 @@ def start(folder, target, cache):
     return subprocess.Popen(command, cwd=folder, env=dict(os.environ), stdout=subprocess.PIPE, text=True)
 
 
+@pytest.mark.long
 def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(tmp_path, wordnet):
     (tmp_path / "texts.txt").write_text("".join(f"the box in the city {number}\n" for number in range(TEXTS)))
     write(make_pairs(read(tmp_path / "texts.txt"), Synonyms()), tmp_path / "whole.tsv")

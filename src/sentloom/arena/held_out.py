@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.compute as pc
 
+from sentloom.arena.general import NAME as GENERAL
 from sentloom.arena.panel import panel, without_some_words
 from sentloom.data.dataset import Dataset
 from sentloom.data.nli import pairs_from_nli, triplets_from_nli
@@ -16,10 +17,13 @@ from sentloom.evaluation.task import Task
 HIGH = 0.8  # of the way from the least to the greatest score: such pairs mean much the same
 SAMPLED_PAIRS = 300  # for pictures of how related texts lie
 PANEL_TEXTS = 600  # held-out sentences that views are made of
-PANEL_WORDS = {
+WORDS = {  # of tasks that go by a name of their own
+    GENERAL: "a paraphrase is nearer than a near miss",
     "halves": "the first half of a sentence finds the second",
     "back-translation": "a back-translation finds its sentence",
     "words-dropped": "a sentence without a third of its words finds the whole",
+    "few-words": "a few words of a sentence find it",
+    "few-words-back": "a few words of a back-translation find its sentence",
     "synonyms": "a sentence with synonyms finds the original",
     "changed-word": "a back-translation is nearer than a copy with one other word",
     "synthetic-triplets": "what follows is nearer than what contradicts, as a synthesizer writes them",
@@ -78,8 +82,8 @@ def high_pairs(data: Dataset) -> Dataset:
 
 def in_words(task: Task) -> str:
     """What a task asks, in plain words."""
-    if task.name in PANEL_WORDS:
-        return PANEL_WORDS[task.name]
+    if task.name in WORDS:
+        return WORDS[task.name]
     kind = task.settings.get("task")
     counts = {role: len(texts) for role, texts in task.texts.items()}
     match kind:

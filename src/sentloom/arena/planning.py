@@ -120,7 +120,9 @@ def pace_of(route: Route, seconds: tuple[float, ...], rates: Rates) -> Pace:
 def write_recipe(route: Route, steps: Sequence[int], base: str, seed: int, path: Path) -> Path:
     """A run as a recipe, which `sentloom train` takes as well."""
     lengths = iter(steps)
-    stages = [dict(stage) if stage["method"] == MAKING else {**stage, "steps": next(lengths)} for stage in route.stages]
+    stages = [
+        dict(stage) if stage["method"] == MAKING else {**stage, **_length(next(lengths))} for stage in route.stages
+    ]
     recipe = {"title": route.name, "base": base, "stages": stages, "seeds": [seed]}
     with new_file(path) as part:
         part.write_text(yaml.dump(recipe, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=120), "utf-8")

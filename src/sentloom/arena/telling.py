@@ -48,7 +48,7 @@ def tell_story(
     verdict: Verdict = "written" if proof.gate.passed else "forced" if wishes.force else "refused"
     hashes = {"base": base.fingerprint(), "model": after.fingerprint()}
     return Story(
-        title=wishes.output.name,
+        title=f"{wishes.output.name}, fitted to {' and '.join(Path(name).name for name in wishes.data)}",
         verdict=verdict,
         reason=proof.gate.reason,
         base=wishes.base,

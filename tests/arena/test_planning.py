@@ -30,29 +30,37 @@ def routes_of(*shapes, rows=10_000):
 
 def test_a_fifth_of_the_time_is_for_what_is_made_first():
     route = routes_of(Shape.TEXTS)["bootstrapped"]
-    shorter, why_not = bearable(route, Budget(200, None), Rates(views=25.0, mined=1.0))
+    shorter, why_not = bearable(route, Budget(200, None), Rates(views=25.0, mined=1.0, written=1.0))
     assert why_not is None
     assert shorter.views == 1000  # 40 s of 200
     assert shorter.stages[0]["data_share"] == 0.1
-    whole, _ = bearable(route, Budget(20_000, None), Rates(views=25.0, mined=1.0))
+    whole, _ = bearable(route, Budget(20_000, None), Rates(views=25.0, mined=1.0, written=1.0))
     assert (whole.views, whole.stages[0]["data_share"]) == (10_000, 1.0)
-    _, why_not = bearable(route, Budget(20, None), Rates(views=25.0, mined=1.0))
+    _, why_not = bearable(route, Budget(20, None), Rates(views=25.0, mined=1.0, written=1.0))
     assert why_not == f"the budget has time for 100 back-translations, and {FEWEST_MADE} are wanted"
 
 
 def test_pairs_that_negatives_are_looked_for():
     routes = [*routes_of(Shape.PAIRS).values()]
-    opened, closed = bearable_routes(routes, Budget(100, None), Rates(views=1.0, mined=200.0))
+    opened, closed = bearable_routes(routes, Budget(100, None), Rates(views=1.0, mined=200.0, written=1.0))
     assert [route.mined for route in opened] == [0, 4000]
     assert closed == []
-    opened, closed = bearable_routes(routes, Budget(100, None), Rates(views=1.0, mined=2.0))
+    opened, closed = bearable_routes(routes, Budget(100, None), Rates(views=1.0, mined=2.0, written=1.0))
     assert [route.name for route in opened] == ["pairs"]
     assert [one.name for one in closed] == ["pairs with mined negatives"]
 
 
+def test_sentences_that_a_synthesizer_writes_for():
+    means = Means(pooling="mean", dropout=0.0, translator="none", synthesizer="writer", mined="")
+    (route,) = find_routes([Body(Shape.TEXTS, 10_000, ("texts.tsv",), "en")], means)[0]
+    shorter, _ = bearable(route, Budget(100, None), Rates(views=1.0, mined=1.0, written=20.0))
+    assert [stage.get("rows") for stage in shorter.stages] == [400, None]
+    assert pace_of(shorter, (0.5,), Rates(1.0, 1.0, 20.0)).once == 20
+
+
 def test_what_a_route_costs():
     route = routes_of(Shape.TEXTS, Shape.PAIRS)["simcse, then pairs"]
-    pace = pace_of(route, (0.5, 0.25), Rates(1.0, 1.0))
+    pace = pace_of(route, (0.5, 0.25), Rates(1.0, 1.0, 1.0))
     assert pace.shares == pytest.approx((1 / 3, 2 / 3))
     assert pace.most == (10_000 // 64, 3 * 10_000 // 64)  # one epoch of raw text, three of pairs
     assert pace.once == 0

@@ -7,6 +7,7 @@ import sys
 import time
 
 import pyarrow as pa
+import pytest
 
 from sentloom.data import read
 from sentloom.data.writers import write

@@ -37,6 +37,7 @@ from sentloom.arena.preparing import (
     refuse_nothing,
     views_a_second,
     with_negatives,
+    written_a_second,
 )
 from sentloom.arena.proving import Court, prove, refuse_no_prose
 from sentloom.arena.racing import Course, Tell, Trained, race, score_chosen, winner
@@ -123,7 +124,7 @@ def _run(wishes: Wishes, tell: Tell) -> Fit:
     clock.lap("planning")
     tasks = ground.deciding(ground.choose)
     before = score_chosen(base, tasks, memory)
-    runs = race(Course(plan, wishes.base, wishes.seed, wishes.folder, tasks, before, memory, accelerator, tell))
+    runs = race(Course(plan, wishes.base_place, wishes.seed, wishes.folder, tasks, before, memory, accelerator, tell))
     best = winner(runs)
     if best is None:
         raise TrainingStopped("fit", "no route that ended well", "at least one", "look at what each run said above")
@@ -176,7 +177,9 @@ def new_plan(
     start = time.perf_counter()
     score_tasks(base, ground.deciding(ground.choose))
     scoring = time.perf_counter() - start
-    rates = Rates(views_a_second(ground, routes), pairs_a_second(ground, base))
+    rates = Rates(
+        views_a_second(ground, routes), pairs_a_second(ground, base), written_a_second(ground, wishes.synthesizer)
+    )
     routes, dear = bearable_routes(routes, wishes.means, rates)
     routes, without = with_negatives(routes, ground, base, Path(means.mined))
     closed = [*closed, *dear, *without]
@@ -184,7 +187,7 @@ def new_plan(
     known: dict[str, float] = {}
     paces = {
         route.name: pace_of(
-            route, seconds_a_step(route, wishes.base, wishes.seed, wishes.folder, accelerator, known), rates
+            route, seconds_a_step(route, wishes.base_place, wishes.seed, wishes.folder, accelerator, known), rates
         )
         for route in routes
     }

@@ -14,6 +14,7 @@ from sentloom.arena.budget import Budget, Pace, Rung, affordable, rungs
 from sentloom.arena.routes import BATCH, EPOCHS, WEIGHTS, Closed, Route
 from sentloom.files import new_file
 from sentloom.recipe import read_recipe
+from sentloom.recipe.makers import Synthesize
 from sentloom.recipe.places import Dumper
 from sentloom.stages import forecast
 
@@ -21,7 +22,6 @@ REVISION = 1  # raised when the same inputs would be planned otherwise
 TIMED_STEPS = 3  # a stage's length while its rate is measured: the forecast runs as many
 MADE_SHARE = 0.2  # of a time budget, that back-translations or the search for negatives may take
 FEWEST_MADE = 256  # with fewer a route is not worth it
-MAKING = "synthesize"  # the method of stages that make data and train nothing
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,7 @@ class Rates:
 
     views: float  # back-translations
     mined: float  # pairs with a hard negative
+    written: float  # sentences that others are written for, and judged
 
 
 @dataclass(frozen=True)
@@ -91,14 +92,26 @@ def bearable_routes(routes: Sequence[Route], budget: Budget, rates: Rates) -> tu
 
 
 def bearable(route: Route, budget: Budget, rates: Rates) -> tuple[Route, str | None]:
-    """As many back-translations and pairs with negatives as the budget has time for; why not, if those are too few."""
+    """With as much made first as the budget has time for; why not, if that is too little."""
     views, mined = _bearable(route.views, budget, rates.views), _bearable(route.mined, budget, rates.mined)
-    for wanted, bearable, what in ((route.views, views, "back-translations"), (route.mined, mined, "hard negatives")):
-        if bearable < min(FEWEST_MADE, wanted):
-            return route, f"the budget has time for {bearable:,} {what}, and {FEWEST_MADE} are wanted"
+    written = _bearable(route.written, budget, rates.written)
+    for wanted, most, what in (
+        (route.views, views, "back-translations"),
+        (route.mined, mined, "hard negatives"),
+        (route.written, written, "sentences to write for"),
+    ):
+        if most < min(FEWEST_MADE, wanted):
+            return route, f"the budget has time for {most:,} {what}, and {FEWEST_MADE} are wanted"
     share = round(views / route.views, 4) if route.views else 1.0
-    stages = tuple({**stage, "data_share": share} if "views" in stage else stage for stage in route.stages)
-    return replace(route, stages=stages, views=views, mined=mined), None
+    stages = tuple(
+        {**stage, "data_share": share}
+        if "views" in stage
+        else {**stage, "rows": written}
+        if is_making(stage)
+        else stage
+        for stage in route.stages
+    )
+    return replace(route, stages=stages, views=views, mined=mined, written=written), None
 
 
 def _bearable(wanted: int, budget: Budget, rate: float) -> int:
@@ -108,7 +121,7 @@ def _bearable(wanted: int, budget: Budget, rate: float) -> int:
 
 def pace_of(route: Route, seconds: tuple[float, ...], rates: Rates) -> Pace:
     """What a route costs, its time shared among its stages by what they learn from."""
-    once = route.views / rates.views + route.mined / rates.mined
+    once = route.views / rates.views + route.mined / rates.mined + route.written / rates.written
     weights = [WEIGHTS[shape] for shape in route.shapes]
     most = [
         max(1, EPOCHS[shape] * rows // stage["batch"])
@@ -120,9 +133,7 @@ def pace_of(route: Route, seconds: tuple[float, ...], rates: Rates) -> Pace:
 def write_recipe(route: Route, steps: Sequence[int], base: str, seed: int, path: Path) -> Path:
     """A run as a recipe, which `sentloom train` takes as well."""
     lengths = iter(steps)
-    stages = [
-        dict(stage) if stage["method"] == MAKING else {**stage, **_length(next(lengths))} for stage in route.stages
-    ]
+    stages = [dict(stage) if is_making(stage) else {**stage, **_length(next(lengths))} for stage in route.stages]
     recipe = {"title": route.name, "base": base, "stages": stages, "seeds": [seed]}
     with new_file(path) as part:
         part.write_text(yaml.dump(recipe, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=120), "utf-8")
@@ -138,7 +149,7 @@ def seconds_a_step(
     route: Route, base: str, seed: int, folder: Path, accelerator: Accelerator, known: dict[str, float]
 ) -> tuple[float, ...]:
     """Of each stage that learns, measured on a few steps here and now; a stage that several routes have, once."""
-    making = [stage for stage in route.stages if stage["method"] == MAKING]
+    making = [stage for stage in route.stages if is_making(stage)]
     found = []
     for stage, shape, rows in zip(learning_stages(route), route.shapes, route.rows, strict=True):
         key = json.dumps(stage, sort_keys=True)
@@ -160,4 +171,9 @@ def _timed(route: Route, base: str, seed: int, folder: Path, accelerator: Accele
 
 def learning_stages(route: Route) -> list[Mapping[str, Any]]:
     """The stages that train the encoder."""
-    return [stage for stage in route.stages if stage["method"] != MAKING]
+    return [stage for stage in route.stages if not is_making(stage)]
+
+
+def is_making(stage: Mapping[str, Any]) -> bool:
+    """Whether a stage makes data and trains nothing."""
+    return bool(stage["method"] == Synthesize.NAME)

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pyarrow as pa
@@ -28,12 +29,15 @@ from sentloom.mining import MineSettings, mine
 from sentloom.stages.judges import sentences_of
 from sentloom.stages.keys import content_key
 from sentloom.stages.material import texts_of, without_leaks
+from sentloom.synthesis.synthesize import synthesize
+from sentloom.synthesis.text_to_text import TextToText
 from sentloom.views.pairs import makers_for
 from sentloom.views.settings import BackTranslation
 
 MOST_SEARCHED = 200_000  # texts that are laid aside to search in
 TIMED_VIEWS = 24
 TIMED_PAIRS = 128
+TIMED_TEXTS = 32
 FEWEST_NEGATIVES = 100  # pairs with one, for a route of their own
 # What a shape is learnt from as; the others are learnt from as they are.
 LEARNT_AS = {Shape.SCORED_PAIRS: Shape.PAIRS, Shape.CLASSIFICATION: Shape.TEXTS}
@@ -141,7 +145,7 @@ def find_means(wishes: Wishes, ground: Ground, base: Encoder) -> Means:
         pooling=str(base.pooling),
         dropout=base.backbone.dropout,
         translator=translator,
-        synthesizer=wishes.synthesizer,
+        synthesizer=wishes.synthesizer_place,
         mined=str(mined.resolve()),
     )
 
@@ -192,6 +196,18 @@ def views_a_second(ground: Ground, routes: Sequence[Route]) -> float:
     start = time.perf_counter()
     made = sum(1 for _ in maker.views(some))
     return made / (time.perf_counter() - start)
+
+
+def written_a_second(ground: Ground, synthesizer: str | None) -> float:
+    """For how many sentences others are written and judged; 1 where there is no synthesizer."""
+    texts = [data for data in ground.trained if data.shape is Shape.TEXTS]
+    if synthesizer is None or not texts:
+        return 1.0
+    model = TextToText.load(synthesizer).eval()  # its loading is not counted
+    with TemporaryDirectory() as scratch:
+        start = time.perf_counter()
+        synthesize(texts[0], lambda: model, Path(scratch), rows=TIMED_TEXTS, show_progress=False)
+        return TIMED_TEXTS / (time.perf_counter() - start)
 
 
 def refuse_nothing(routes: Sequence[Route], closed: Sequence[Closed]) -> None:

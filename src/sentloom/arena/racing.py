@@ -8,10 +8,10 @@ from typing import Any
 from accelerate import Accelerator
 
 from sentloom.arena.budget import in_time
-from sentloom.arena.planning import Plan, write_recipe
+from sentloom.arena.planning import Plan, is_making, write_recipe
 from sentloom.arena.routes import Route
 from sentloom.encoder import Encoder
-from sentloom.errors import TrainingStopped
+from sentloom.errors import InputError, TrainingStopped
 from sentloom.evaluation.bench import Memory, score_tasks
 from sentloom.evaluation.significance import Comparison, compare_averages
 from sentloom.evaluation.task import Score, Task
@@ -92,7 +92,7 @@ def _run(course: Course, name: str, rung: int, steps: tuple[int, ...]) -> Traine
     try:
         (runner,) = prepare([read_recipe(recipe).resolve()], course.folder, course.accelerator, course.tell)
         (result,) = runner.run()
-    except TrainingStopped as error:
+    except (InputError, TrainingStopped) as error:  # such as a synthesizer that nothing is kept of
         course.tell(f"{name}: {error}")
         return Trained(replace(run, verdict=f"failed: {error.found}"), recipe, None)
     scores = score_chosen(Encoder.load(str(result.model)), course.tasks, course.memory)
@@ -122,7 +122,9 @@ def seconds_of(result: Result) -> float:
 def _in_words(route: Route, steps: Sequence[int]) -> tuple[str, ...]:
     lengths = iter(steps)
     return tuple(
-        f"{stage['method']}" if stage["method"] == "synthesize" else f"{stage['method']}, {next(lengths):,} steps"
+        f"{stage['method']}, {stage['rows']:,} sentences"
+        if is_making(stage)
+        else f"{stage['method']}, {next(lengths):,} steps"
         for stage in route.stages
     )
 

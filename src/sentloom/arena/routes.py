@@ -53,6 +53,7 @@ class Route:
     rows: tuple[int, ...]
     views: int = 0  # sentences that are back-translated first
     mined: int = 0  # pairs that negatives are looked for first
+    written: int = 0  # sentences that a synthesizer writes others for first
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ def _synthetic(raw: Body, synthesizer: str) -> Route:
     why = "a synthesizer writes what follows from a sentence and what contradicts it, and judges what it wrote"
     written = {"name": "written", "method": "synthesize", "model": synthesizer, "data": list(raw.files)}
     learnt = _stage("synthetic", raw, **TRIPLETS) | {"data": "stage:written"}
-    return Route("synthetic", why, (written, learnt), (Shape.TRIPLETS,), (raw.rows,))
+    return Route("synthetic", why, (written, learnt), (Shape.TRIPLETS,), (raw.rows,), written=raw.rows)
 
 
 def _learn(body: Body) -> Route:
@@ -198,4 +199,5 @@ def _joined(routes: Sequence[Route], because: str = "") -> Route:
         tuple(rows for route in routes for rows in route.rows),
         sum(route.views for route in routes),
         sum(route.mined for route in routes),
+        sum(route.written for route in routes),
     )

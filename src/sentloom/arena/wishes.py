@@ -27,6 +27,16 @@ class Wishes:
         return self.output.with_name(f"{self.output.name}.fit")
 
     @property
+    def base_place(self) -> str:
+        """The base as recipes name it, which lie in another folder."""
+        return _place(self.base)
+
+    @property
+    def synthesizer_place(self) -> str | None:
+        """The same of the synthesizer."""
+        return self.synthesizer and _place(self.synthesizer)
+
+    @property
     def means(self) -> Budget:
         """The budget, understood."""
         return Budget.parse(self.budget)
@@ -40,3 +50,8 @@ class Wishes:
         parts += ["--synthesizer", self.synthesizer] if self.synthesizer else []
         parts += ["--force"] if self.force else []
         return shlex.join([*parts, "--seed", str(self.seed)])
+
+
+def _place(name: str) -> str:
+    """A folder by its whole path; what is no folder by its name."""
+    return str(Path(name).resolve()) if Path(name).is_dir() else name

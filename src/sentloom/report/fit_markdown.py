@@ -10,7 +10,7 @@ from sentloom.report.wording import interval, number, signed
 SPECIAL = re.compile(r"([\\`*_\[\]<>#|~$&])")
 CAPTIONS = {
     "scores": "Scores before and after, with intervals",
-    "routes": "Routes tried, by rung",
+    "routes": "Routes tried, by round",
     "training": "Training loss",
     "trajectory": "Alignment and uniformity on the way",
     "similarities": "Cosines of related and unrelated pairs",
@@ -97,7 +97,7 @@ def _runs(story: Story) -> str:
         for runs in wording.routes_run(story).values()
         for run in runs.values()
     ]  # fmt: skip
-    head = ("route", "verdict", "stages", "rung", "steps", "time", "score", "difference to the base")
+    head = ("route", "verdict", "stages", "round", "steps", "time", "score", "difference to the base")
     return table(head, rows, 3) if rows else ""
 
 

@@ -77,7 +77,7 @@ def routes(story: Story) -> "Figure":
 
 
 def _route_label(route: str, run: Run) -> str:
-    return f"{textwrap.shorten(route, LABEL_WIDTH, placeholder=' …')}, rung {run.rung}"
+    return f"{textwrap.shorten(route, LABEL_WIDTH, placeholder=' …')}, round {run.rung}"
 
 
 def _whisker(axes: "Axes", row: int, run: Run) -> None:

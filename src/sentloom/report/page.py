@@ -247,9 +247,9 @@ def _ladder(story: Story) -> Markup:
         cells = [_step(runs[rung], rung, scale) if rung in runs else element("td") for rung in rungs]
         last = runs[max(runs)].verdict
         rows.append(element("tr", name, *cells, class_=None if last == "won" else "stopped"))
-    head = ["route", *(f"rung {rung}: {wording.steps_in_words(steps)}" for rung, steps in rungs.items())]
+    head = ["route", *(f"round {rung}: {wording.steps_in_words(steps)}" for rung, steps in rungs.items())]
     text = (
-        "Every run starts from the base anew. The better routes go on to a longer rung, the others are dropped. "
+        "Every run starts from the base anew. The better routes go on to a longer round, the others are dropped. "
         "Shown is the difference to the base, with its 95% interval, on held-out rows kept for choosing: "
         "the verdict above rests on others."
     )
@@ -270,7 +270,7 @@ def _step(run: Run, rung: int, scale: Scale) -> Markup:
         title=f"{number(run.score)} on the rows that choose; {told}",
         class_=f"step {kind}",
     )
-    return element("td", box, data_label=f"rung {rung}")
+    return element("td", box, data_label=f"round {rung}")
 
 
 def _stages(runs: Sequence[Run]) -> Markup:
@@ -282,7 +282,7 @@ def _stages(runs: Sequence[Run]) -> Markup:
         element(
             "tr",
             element("th", run.route, element("small", "; then ".join(run.stages)), scope="row"),
-            _cell("rung", str(run.rung)),
+            _cell("round", str(run.rung)),
             _cell("steps", f"{run.steps:,}"),
             _cell("time", wording.duration(run.seconds)),
             _cell("score", number(run.score)),
@@ -290,7 +290,7 @@ def _stages(runs: Sequence[Run]) -> Markup:
         )
         for run in told
     ]
-    head = ("run", "rung", "steps", "time", "score", "difference")
+    head = ("run", "round", "steps", "time", "score", "difference")
     return _folded("Every run, stage by stage", _table(head, rows, numbers=range(1, 6)))
 
 

@@ -1,6 +1,7 @@
 """Atomic writes: a reader sees the old or the new, and a failure leaves nothing behind."""
 
 import hashlib
+import os
 from pathlib import Path
 
 import pytest
@@ -78,3 +79,16 @@ def test_a_private_file_stays_private(tmp_path):
     with new_file(target) as part:
         part.write_text("new")
     assert target.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_new_folder_can_be_read_by_whom_the_umask_permits(tmp_path):
+    with new_folder(tmp_path / "model") as part:
+        (part / "1_Pooling").mkdir(mode=0o700)
+        for name in ("model.safetensors", "1_Pooling/config.json"):
+            (part / name).write_text("x")
+            (part / name).chmod(0o600)  # as safetensors leaves it
+    umask = os.umask(0)
+    os.umask(umask)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in [tmp_path / "model", *(tmp_path / "model").rglob("*")]}
+    files, folders = 0o666 & ~umask, 0o777 & ~umask
+    assert modes == {"model": folders, "1_Pooling": folders, "model.safetensors": files, "config.json": files}

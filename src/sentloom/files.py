@@ -84,9 +84,10 @@ def new_folder(target: Path) -> Iterator[Path]:
     old = part.with_name(part.name + ".old")
     try:
         yield part
+        umask = _umask()
         for path in [*sorted(part.rglob("*")), part]:
+            path.chmod((0o777 if path.is_dir() else 0o666) & ~umask)  # safetensors writes for the owner alone
             _sync(path)
-        part.chmod(0o777 & ~_umask())
         _swap(part, target, old)
         _sync(target.parent)
     finally:

@@ -46,6 +46,7 @@ HELD_OUT, LABELLED, QUESTIONS = 250, 500, 60  # sentences of the panel; rows, or
 TRAINING_TEXTS = 3000
 LONGEST = 64  # tokens
 BATCH = 32
+SYNTHETIC = "synthetic-triplets"
 
 
 @dataclass(frozen=True)
@@ -285,16 +286,30 @@ class Known:
 
 
 def measured(name, load_model, one, tasks, out):
-    """Scores with their items, gauges, and the panel sentences' vectors: from the disk, or computed now."""
-    encoder = load_model()
-    hashes = [task.sha256 for task in (*tasks, one.true)]
-    key = content_key(revision=REVISION, model=encoder.fingerprint(), tasks=hashes)
-    place = out / "measured" / f"{key}.json"
+    """Scores with their items, gauges, and the panel sentences' vectors; what a synthesizer adds is kept by itself."""
+    encoder, model = load_model(), {"domain": one.name, "model": name}
+    plain_tasks = [task for task in tasks if task.name != SYNTHETIC]
+    found = kept(out, encoder, [*plain_tasks, one.true], lambda: model | measure(encoder, one, plain_tasks))
+    for task in tasks:
+        if task.name == SYNTHETIC:
+            found["scores"] |= kept(out, encoder, [task], partial(synthetic_score, encoder, task))
+    return found
+
+
+def kept(out, encoder, tasks, make):
+    """A measurement from the disk, or made now."""
+    hashes = [task.sha256 for task in tasks]
+    place = out / "measured" / f"{content_key(revision=REVISION, model=encoder.fingerprint(), tasks=hashes)}.json"
     if not place.is_file():
-        found = measure(encoder, one, tasks)
+        made = make()
         with new_file(place) as part:
-            part.write_text(json.dumps({"domain": one.name, "model": name, **found}), "utf-8")
+            part.write_text(json.dumps(made), "utf-8")
     return json.loads(place.read_text("utf-8"))
+
+
+def synthetic_score(encoder, task):
+    (found,) = score_tasks(Known(encoder, distinct(task.texts)), [task])
+    return {task.name: plain(found[task.main])}
 
 
 def measure(encoder, one, tasks):
@@ -307,11 +322,6 @@ def measure(encoder, one, tasks):
     gauge = gauges(known.encode, one.held_out, dropped, one.held_out)
     return {
         "scores": {task.name: plain(found[task.main]) for task, found in zip(tasks, scores[:-1], strict=True)},
-        "recall@10": {
-            task.name: plain(found["recall@10"])
-            for task, found in zip(tasks, scores[:-1], strict=True)
-            if "recall@10" in found
-        },
         "true": plain(scores[-1][one.true.main]),
         "gauges": vars(gauge),
         "vectors": known.encode(one.held_out).round(5).tolist(),

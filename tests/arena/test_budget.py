@@ -16,7 +16,7 @@ def test_a_time_or_a_number_of_steps(text, seconds, steps):
     assert Budget.parse(text) == Budget(seconds, steps)
 
 
-@pytest.mark.parametrize("text", ["", "10", "m", "0m", "-5m", "ten minutes", "10 m m"])
+@pytest.mark.parametrize("text", ["", "10", "m", "0m", "-5m", "0.5steps", "ten minutes", "10 m m"])
 def test_what_is_no_budget(text):
     with pytest.raises(InputError, match="10m, 90s"):
         Budget.parse(text)
@@ -63,8 +63,25 @@ def test_the_dearest_routes_do_not_run_if_there_is_no_time_for_all():
     assert affordable(paces, Budget(100, None), 0.0) == ["a", "b"]
     assert affordable(paces, Budget(1000, None), 0.0) == ["a", "b", "c", "d"]
     assert affordable(paces, Budget(1, None), 0.0) == ["a"]
-    assert affordable(paces, Budget(None, 190), 0.0) == ["a", "b", "c", "d"]
-    assert affordable(paces, Budget(None, 179), 0.0) == ["a", "b"]
+    assert affordable(paces, Budget(None, 190), 0.0) == ["c", "a", "d", "b"]  # of equals as given, whatever the clock
+    assert affordable(paces, Budget(None, 179), 0.0) == ["c", "a"]
+
+
+def test_what_takes_few_stages_goes_before_what_takes_many():
+    """Ten steps of each stage: 10 of one, 20 of two, 50 where one has a fifth; in seconds a step decides as well."""
+    paces = {
+        "three": Pace((0.1, 0.2, 0.2), (1000,) * 3, (0.2, 0.4, 0.4)),
+        "two": Pace((0.5, 0.5), (1000,) * 2, (0.5, 0.5)),
+        "one": Pace((0.9,), (1000,), (1.0,)),
+    }
+    assert affordable(paces, Budget(None, 100), 0.0) == ["one", "two"]  # 20 steps a run; of three routes, 5
+    assert affordable(paces, Budget(10_000, None), 0.0) == ["three", "one", "two"]  # 5 s, 9 s, 10 s
+
+
+def test_a_stage_with_few_rows_is_not_asked_for_more_steps_than_they_bear():
+    paces = {"one": Pace((1.0,), (1000,), (1.0,)), "two": Pace((1.0, 1.0), (2, 1000), (0.2, 0.8))}
+    assert affordable(paces, Budget(None, 63), 0.0) == ["one", "two"]  # 12.6 steps a run: 2.5 and 10.08
+    assert affordable(paces, Budget(None, 62), 0.0) == ["one"]
 
 
 @given(

@@ -1,12 +1,13 @@
 """`sentloom fit` from end to end, on data of every shape and on hopeless data."""
 
 import json
+from itertools import pairwise
 
 import pytest
 from sentence_transformers import SentenceTransformer
 
 from sentloom.arena.fit import fit
-from sentloom.errors import InputError
+from sentloom.errors import InputError, MissingPart, ModelError
 from sentloom.report.story import Story
 from tests.arena import small_base
 
@@ -68,10 +69,12 @@ def test_translations(run, tmp_path):
 
 def test_raw_text_and_pairs_become_stages(run, tmp_path):
     done, story, output = run(
-        small_base.prose(tmp_path / "raw.txt"), small_base.pairs(tmp_path / "faq.tsv"), budget="160steps"
+        small_base.prose(tmp_path / "raw.txt"), small_base.pairs(tmp_path / "faq.tsv"), budget="280steps"
     )
     expect_written(done, story, output)
     assert "simcse, then pairs" in {one.name for one in story.routes if one.tried}
+    last = max(one.rung for one in story.runs)
+    assert not any(one.verdict == "goes on" for one in story.runs if one.rung == last)
     assert any(one.stages[0].startswith("simcse") and one.stages[1].startswith("contrastive") for one in story.runs)
     assert [one.name for one in story.measures if one.part == "deciding"] == [str(tmp_path / "faq.tsv")]
 
@@ -149,7 +152,9 @@ def test_a_set_that_decides_and_its_sentences_are_not_learnt_from(run, tmp_path,
     expect_written(done, story, output)
     assert [one.name for one in story.measures if one.part == "deciding"] == [str(asked)]
     assert [one.name for one in story.measures if one.part == "watched"] == [str(data)]
-    assert "are left out" in done.stdout
+    assert "150 rows with sentences of" in done.stdout
+    (source,) = story.sources
+    assert source.trained + source.held_out == 350  # neither learnt from nor chosen by
 
 
 def test_the_same_from_python_and_again_without_training(base, tmp_path):
@@ -174,7 +179,79 @@ def test_what_is_wrong_is_said_at_once(base, tmp_path):
         fit(data, tmp_path / "model", base=str(base), budget="soon")
     with pytest.raises(InputError, match="one file or more"):
         fit([], tmp_path / "model", base=str(base))
+    with pytest.raises(InputError, match="once more"):
+        fit([data, data], tmp_path / "model", base=str(base))
+    with pytest.raises(InputError, match="an empty name"):
+        fit(data, tmp_path / "model", base=str(base), against="")
+    with pytest.raises(MissingPart, match=r"STSB\.test\.tsv"):
+        fit(data, tmp_path / "model", base=str(base), general=tmp_path)
     (tmp_path / "model").write_text("mine")
-    with pytest.raises(Exception, match="something that is no model"):
+    with pytest.raises(ModelError, match="something that is no model"):
         fit(data, tmp_path / "model", base=str(base))
     assert (tmp_path / "model").read_text() == "mine"
+
+
+def test_no_model_is_replaced_that_no_fit_wrote(base, tmp_path):
+    data = small_base.pairs(tmp_path / "faq.tsv")
+    for taken, said in ((base, "the base itself"), (base.with_name("plain"), "a model that no fit wrote")):
+        weights = (taken / "model.safetensors").read_bytes()
+        with pytest.raises(InputError, match=said):
+            fit(data, taken, base=base)
+        assert (taken / "model.safetensors").read_bytes() == weights
+
+
+def labelled(path, labels):
+    texts = small_base.sentences(len(labels), 8)
+    return small_base.write_rows(path, "text label", list(zip(texts, labels, strict=True)))
+
+
+def scored(path, scores):
+    texts = small_base.sentences(len(scores), 8)
+    rows = [(one, small_base.other(one), score) for one, score in zip(texts, scores, strict=True)]
+    return small_base.write_rows(path, "sentence1 sentence2 score", rows)
+
+
+def few_anchors(path):
+    texts = small_base.sentences(500, 8)
+    return small_base.write_rows(
+        path, "anchor positive", [(texts[n % 44], small_base.other(texts[n])) for n in range(500)]
+    )
+
+
+def single_words(path):
+    path.write_text(
+        "text\n" + "\n".join(f"{one}{other}" for one in small_base.WORDS[:20] for other in small_base.FORMS[:20])
+    )
+    return path
+
+
+@pytest.mark.parametrize(
+    ("write", "said"),
+    [
+        (lambda path: labelled(path, ["often"] * 499 + ["once"]), "held-out rows that all have the label often"),
+        (lambda path: scored(path, ["5", *["1", "2"] * 200]), "rows to learn from, those with a high score"),
+        (few_anchors, "held-out rows that ask"),
+        (single_words, "too short to be judged by themselves"),
+    ],
+)
+def test_what_nothing_could_be_proven_on_is_refused_before_anything_is_trained(run, tmp_path, write, said):
+    done, story, output = run(write(tmp_path / "data.tsv"), budget="20steps")
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "data.tsv" in done.stderr
+    assert story is None
+    assert not output.exists()
+
+
+def test_columns_are_named_and_inference_without_contradictions_is_taken_as_pairs(run, tmp_path):
+    texts = small_base.sentences(300, 8)
+    rows = [(one, small_base.other(one), "entailment") for one in texts]
+    rows += [(one, small_base.other(two), "neutral") for one, two in pairwise(texts[:100])]
+    data = small_base.write_rows(tmp_path / "odd.tsv", "this that so", rows)
+    done, _, _ = run(data, budget="20steps")
+    assert done.returncode == 2
+    done, story, _ = run(data, budget="20steps", options=["--columns", "premise=this,hypothesis=that,label=so"])
+    assert "the entailments are taken as pairs" in done.stdout
+    assert [one.name for one in story.routes if one.tried] == ["pairs"]
+    assert story.sources[0].distinct == 300
+    assert "--columns premise=this,hypothesis=that,label=so" in story.command

@@ -42,7 +42,7 @@ def test_only_a_gain_that_is_no_chance_passes():
 def test_both_halves_must_agree():
     gate = judge(measured(score(*[0, 1] * 50), score(*[1, 1] * 50)), -0.5)
     assert not gate.passed
-    assert "-0.50 on the other half" in gate.reason
+    assert "-0.50 on the rows that it was chosen by" in gate.reason
 
 
 def test_a_reason_that_stands_before_all():

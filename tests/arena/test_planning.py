@@ -34,6 +34,7 @@ def test_a_fifth_of_the_time_is_for_what_is_made_first():
     assert why_not is None
     assert shorter.views == 1000  # 40 s of 200
     assert shorter.stages[0]["data_share"] == 0.1
+    assert shorter.rows == (1000,)  # an epoch is what there are views of
     whole, _ = bearable(route, Budget(20_000, None), Rates(views=25.0, mined=1.0, written=1.0))
     assert (whole.views, whole.stages[0]["data_share"]) == (10_000, 1.0)
     _, why_not = bearable(route, Budget(20, None), Rates(views=25.0, mined=1.0, written=1.0))
@@ -55,6 +56,7 @@ def test_sentences_that_a_synthesizer_writes_for():
     (route,) = find_routes([Body(Shape.TEXTS, 10_000, ("texts.tsv",), "en")], means)[0]
     shorter, _ = bearable(route, Budget(100, None), Rates(views=1.0, mined=1.0, written=20.0))
     assert [stage.get("rows") for stage in shorter.stages] == [400, None]
+    assert shorter.rows == (400,)
     assert pace_of(shorter, (0.5,), Rates(1.0, 1.0, 20.0)).once == 20
 
 

@@ -30,10 +30,10 @@ class Budget:
     def parse(cls, text: str) -> "Budget":
         """From "10m", "90s", "1.5h" or "400 steps"."""
         found = FORM.fullmatch(text.strip())
+        unit = found["unit"].lower() if found else ""
         number = float(found["number"]) if found else 0.0
-        if found is None or number == 0:
+        if number == 0 or (unit not in UNITS and not number.is_integer()):
             raise InputError("budget", repr(text), "a time or a number of steps", "say 10m, 90s, 1.5h or 400steps")
-        unit = found["unit"].lower()
         return cls(number * UNITS[unit], None) if unit in UNITS else cls(None, int(number))
 
     def __str__(self) -> str:
@@ -81,19 +81,30 @@ def rungs(paces: Mapping[str, Pace], budget: Budget, scoring: float) -> list[Run
 
 def affordable(paces: Mapping[str, Pace], budget: Budget, scoring: float) -> list[str]:
     """The cheapest routes, as many as have time for some steps of each stage in the first round; at least one."""
-    names = sorted(paces, key=lambda name: cost(paces[name]))
+    names = sorted(paces, key=lambda name: cost(paces[name], budget))
     while len(names) > 1:
         field = {name: paces[name] for name in names}
         unit = _unit(field, budget, scoring)
-        if all(min(_wanted(pace, unit, budget)) >= LEAST_STEPS for pace in field.values()):
+        if all(_is_enough(_wanted(pace, unit, budget), pace) for pace in field.values()):
             break
         names.pop()
     return names
 
 
-def cost(pace: Pace) -> float:
-    """Seconds of an average step, with what comes before the first."""
-    return pace.once + sum(share * seconds for share, seconds in zip(pace.shares, pace.seconds, strict=True))
+def cost(pace: Pace, budget: Budget) -> float:
+    """What the shortest run with some steps of every stage takes: seconds, or steps, which no clock has a say in."""
+    steps = [least / share for least, share in zip(_least(pace), pace.shares, strict=True)]
+    seconds = [each * one for each, one in zip(pace.seconds, steps, strict=True)]
+    return max(steps) if budget.seconds is None else pace.once + max(seconds)
+
+
+def _least(pace: Pace) -> list[int]:
+    """The steps of each stage that a run must have."""
+    return [min(LEAST_STEPS, most) for most in pace.most]
+
+
+def _is_enough(wanted: Sequence[float], pace: Pace) -> bool:
+    return all(steps >= least for steps, least in zip(wanted, _least(pace), strict=True))
 
 
 def _unit(paces: Mapping[str, Pace], budget: Budget, scoring: float) -> float:
@@ -115,8 +126,8 @@ def _wanted(pace: Pace, amount: float, budget: Budget) -> list[float]:
 
 def _bounded(wanted: Sequence[float], pace: Pace) -> tuple[int, ...]:
     """At least a few steps, at most what the data bear."""
-    bounded = zip(wanted, pace.most, strict=True)
-    return tuple(max(min(int(steps), most), min(LEAST_STEPS, most)) for steps, most in bounded)
+    bounded = zip(wanted, _least(pace), pace.most, strict=True)
+    return tuple(max(min(int(steps), most), least) for steps, least, most in bounded)
 
 
 def in_time(seconds: float) -> str:

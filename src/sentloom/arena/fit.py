@@ -13,7 +13,7 @@ MODEL.fit/           all else
 import shutil
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,7 @@ from sentloom.arena.racing import Course, Tell, Trained, race, score_chosen, win
 from sentloom.arena.routes import find_routes
 from sentloom.arena.telling import tell_story
 from sentloom.arena.wishes import Wishes
+from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 from sentloom.errors import InputError, TrainingStopped
 from sentloom.evaluation.bench import score_tasks
@@ -65,51 +66,75 @@ class Fit:
     scores: Mapping[str, Measure]
     model: Path | None
     report: Path
-    story: Story
+    story: Story = field(repr=False)
 
 
 def fit(
     data: str | Path | Sequence[str | Path],
     output: str | Path,
     *,
-    base: str = "embedded",
+    base: str | Path = "embedded",
     budget: str = "10m",
-    against: Sequence[str] = (),
+    against: str | Path | Sequence[str | Path] = (),
     general: str | Path | None = None,
     force: bool = False,
-    synthesizer: str | None = None,
+    synthesizer: str | Path | None = None,
     seed: int = 1,
+    shape: Shape | str | None = None,
+    columns: Mapping[str, str | int] | None = None,
     tell: Tell = lambda line: None,
 ) -> Fit:
     """Fit a sentence encoder to data of any shape, and write it if it is better than its base on held-out rows.
 
     `budget` is a time ("10m") or a number of steps ("400steps") over all routes. `against` names sets or files that
     decide in place of the held-out rows; `general` is a data folder with STS-B, to watch general ability on. `force`
-    writes the model whatever the gate says. A call that was stopped goes on where it was.
+    writes the model whatever the gate says. `shape` and `columns` ({"anchor": "title", "positive": "body"}) say what
+    the rows of all files are, where their own columns do not. `tell` gets what is said on the way: `print` shows it. A
+    call that was stopped goes on where it was.
     """
-    names = (data,) if isinstance(data, str | Path) else tuple(data)
     wishes = Wishes(
-        data=tuple(map(str, names)),
+        data=_names(data),
         output=Path(output),
-        base=base,
+        base=str(base),
         budget=budget,
-        against=tuple(against),
+        against=_names(against),
         general=Path(general) if general else None,
         force=force,
-        synthesizer=synthesizer,
+        synthesizer=str(synthesizer) if synthesizer else None,
         seed=seed,
+        shape=Shape(shape) if shape else None,
+        columns=columns,
     )
     refuse_before(wishes)
     with alone_in(wishes.folder):
         return _run(wishes, tell)
 
 
+def _names(given: str | Path | Sequence[str | Path]) -> tuple[str, ...]:
+    return (str(given),) if isinstance(given, str | Path) else tuple(map(str, given))
+
+
 def refuse_before(wishes: Wishes) -> None:
     """Say at once what would only show at the end."""
-    if not wishes.data:
+    if not wishes.data or not all(wishes.data):
         raise InputError("data", "none", "one file or more", "name what there is to learn from")
+    if not all(wishes.against):
+        raise InputError("--against", "an empty name", "a set or a file", "name one, or leave it out")
     assert wishes.means, "a budget that is understood"
     refuse_no_model(wishes.output)
+    _refuse_foreign_model(wishes)
+
+
+def _refuse_foreign_model(wishes: Wishes) -> None:
+    """A model is replaced only if a fit wrote it, and never by one that starts from it."""
+    output = wishes.output.resolve()
+    if output.exists() and Path(wishes.base).resolve() == output:
+        found = "the base itself"
+    elif output.exists() and not output.with_name(f"{output.name}.fit").is_dir():
+        found = "a model that no fit wrote"
+    else:
+        return
+    raise InputError(str(wishes.output), found, "a free name", "choose another folder")
 
 
 def _run(wishes: Wishes, tell: Tell) -> Fit:
@@ -129,7 +154,7 @@ def _run(wishes: Wishes, tell: Tell) -> Fit:
     if best is None:
         raise TrainingStopped("fit", "no route that ended well", "at least one", "look at what each run said above")
     clock.lap("training and choosing")
-    proof = prove(Court(base, model_of(best), memory), ground, wishes, best.run.difference or 0.0)
+    proof = prove(Court(base, model_of(best), memory), ground, best.run.difference or 0.0)
     story = tell_story(wishes, ground, plan, runs, best, proof, base)
     clock.lap("proving and telling")
     return finish(wishes, clock.into(story), best)
@@ -158,12 +183,15 @@ def inputs_of(wishes: Wishes, ground: Ground, base: Encoder) -> dict[str, Any]:
     """All that a plan depends on."""
     return {
         "revision": REVISION,
+        "folder": str(wishes.folder.resolve()),  # which the recipes of a plan name
         "data": [material.data.sha256 for material in ground.materials],
         "base": base.fingerprint(),
         "budget": wishes.budget,
         "against": [task.sha256 for task in ground.against],
         "synthesizer": wishes.synthesizer,
         "seed": wishes.seed,
+        "shape": wishes.shape,
+        "columns": wishes.columns and dict(wishes.columns),
     }
 
 

@@ -68,8 +68,8 @@ def judge(deciding: Measure, chosen: float, why_not: str | None = None) -> Gate:
     if why_not:
         return Gate(False, why_not)
     if deciding.low > 0 and chosen <= 0:
-        other = f"but {chosen:+.2f} on the other half"
-        return Gate(False, f"Not better than its base on both halves of the held-out rows. {said}, {other}.")
+        other = f"but {chosen:+.2f} on the rows that it was chosen by"
+        return Gate(False, f"Not better than its base on all held-out rows. {said}, {other}.")
     if deciding.low > 0:
         return Gate(True, f"Better than its base on held-out rows. {said}.")
     if deciding.high < 0:

@@ -11,12 +11,14 @@ from sentloom.arena.panel import panel, without_some_words
 from sentloom.data.dataset import Dataset
 from sentloom.data.nli import pairs_from_nli, triplets_from_nli
 from sentloom.data.shapes import COLUMNS, Shape
+from sentloom.errors import InputError
 from sentloom.evaluation.own_files import data_task
 from sentloom.evaluation.task import Task
 
 HIGH = 0.8  # of the way from the least to the greatest score: such pairs mean much the same
 SAMPLED_PAIRS = 300  # for pictures of how related texts lie
 PANEL_TEXTS = 600  # held-out sentences that views are made of
+FEWEST_ITEMS = 10  # of a task: fewer show nothing, and their intervals are no intervals
 WORDS = {  # of tasks that go by a name of their own
     GENERAL: "a paraphrase is nearer than a near miss",
     "halves": "the first half of a sentence finds the second",
@@ -49,12 +51,43 @@ def held_out(name: str, data: Dataset, language: str | None, cache: Path, synthe
     """The tasks of a part. NLI is asked as triplets; raw text by the panel."""
     if data.shape is Shape.TEXTS:
         texts = data.column("text").to_pylist()[:PANEL_TEXTS]
-        tasks = tuple(panel(texts, language, cache, synthesizer=synthesizer))
+        tasks = tuple(
+            task for task in panel(texts, language, cache, synthesizer=synthesizer) if items_of(task) >= FEWEST_ITEMS
+        )
         views = tuple((text, view) for text in texts if (view := without_some_words(text)) != text)
         return HeldOut(name, data, tasks, views[:SAMPLED_PAIRS])
     asked = triplets_from_nli(data) if data.shape is Shape.NLI else data
     task = data_task(None, name, name, asked, {"preset": "fast"})
     return HeldOut(name, data, (task,), tuple(_related(data)[:SAMPLED_PAIRS]))
+
+
+def items_of(task: Task) -> int:
+    """How many items a task asks, as far as that is known before it is scored."""
+    found: int = task.settings.get("items", len(task.texts.get("query", task.texts.get("symmetric", ()))))
+    return found
+
+
+def refuse_few(part: HeldOut) -> None:
+    """Say at once that held-out rows are too few to tell a better model from a worse one."""
+    items = min(map(items_of, part.tasks), default=0)
+    if not part.tasks:
+        found, wanted = "texts too short to be judged by themselves", "sentences, most of them of six words or more"
+        next_step = "give longer texts, pairs or labels"
+    elif items < FEWEST_ITEMS:
+        found, wanted = f"held-out rows that ask {items} different things", f"at least {FEWEST_ITEMS}"
+        next_step = "give more rows, above all with other texts on the first side"
+    else:
+        return
+    raise InputError(part.name, found, wanted, next_step)
+
+
+def refuse_one_kind(name: str, data: Dataset) -> None:
+    """The same where all held-out rows have one label, or one score."""
+    told = {Shape.SCORED_PAIRS: "score", Shape.CLASSIFICATION: "label"}.get(data.shape)
+    values = pc.unique(data.column(told)).to_pylist() if told else []
+    if len(values) == 1:
+        found, wanted = f"held-out rows that all have the {told} {values[0]}", "two different ones or more among them"
+        raise InputError(name, found, wanted, "give more rows, above all of the rarer kinds")
 
 
 def _related(data: Dataset) -> list[tuple[str, str]]:

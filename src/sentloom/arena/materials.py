@@ -13,13 +13,14 @@ from sentloom.data.columns import among, sampled_texts
 from sentloom.data.dataset import Dataset
 from sentloom.data.inspection import Inspection, inspect
 from sentloom.data.languages import SAMPLED, guess_language, language_name
-from sentloom.data.nli import ENTAILMENT
+from sentloom.data.nli import ENTAILMENT, pairs_from_nli, triplets_from_nli
 from sentloom.data.opening import open_data
 from sentloom.data.shapes import Shape, text_columns
 from sentloom.errors import InputError
 
 LEAST_ROWS = 100  # distinct ones: half of them are held out
 LEAST_TEXTS = 40  # distinct texts that rows are split by
+FEWEST_TRIPLETS = 200  # of NLI: a tenth of them proves
 SHOWN_LABELS = 5
 NOUNS = {
     Shape.TEXTS: "sentences",
@@ -55,14 +56,33 @@ class Material:
 def look(
     names: Sequence[str | Path], shape: Shape | None = None, columns: Mapping[str, str | int] | None = None
 ) -> list[Material]:
-    """Read every input and look through it. Pairs and translations with two equal sides are left out as well."""
-    materials = []
+    """Read every input and look through it. Pairs and translations with two equal sides are left out as well.
+
+    NLI with few premises that have both an entailment and a contradiction is taken for its entailments, as pairs.
+    """
+    materials: list[Material] = []
     for name in names:
         read = open_data(name, shape=shape, columns=columns)
-        data, _ = clean(read, CleanSettings())
+        inspection, (data, _) = inspect(read), clean(read, CleanSettings())
+        if data.shape is Shape.NLI and ENTAILMENT in inspection.labels and _few_triplets(data):
+            data = pairs_from_nli(data)
+        _refuse_twice(str(name), data, materials)
         languages = {column: _language(data, column) for column in text_columns(data.shape)}
-        materials.append(Material(str(name), data, inspect(read), languages))
+        materials.append(Material(str(name), data, inspection, languages))
     return materials
+
+
+def _few_triplets(data: Dataset) -> bool:
+    try:
+        return len(triplets_from_nli(data)) < FEWEST_TRIPLETS
+    except InputError:  # none at all, as where each premise stands in one row
+        return True
+
+
+def _refuse_twice(name: str, data: Dataset, before: Sequence[Material]) -> None:
+    """Rows that are held out twice would make a result look surer than it is."""
+    if same := [one.name for one in before if one.data.sha256 == data.sha256]:
+        raise InputError(name, f"the rows of {same[0]} once more", "different data", "name it once")
 
 
 def _language(data: Dataset, column: str) -> str | None:
@@ -117,10 +137,15 @@ def in_words(material: Material) -> list[str]:
     found, data = material.inspection, material.data
     head = f"{material.name}: {found.rows:,} {NOUNS[data.shape]}{_columns(data)}"
     lines = [", ".join([head, _languages(material), _median(found), _repeated(found)])]
-    if len(data) < found.rows:
+    if len(data) < found.rows and not _are_entailments(material):
         twins = " and those whose two sides are the same text" if data.shape in TWO_SIDED else ""
         lines.append(f"{len(data):,} rows are used: without repeated ones{twins}")
     return [*lines, *_notes(material)]
+
+
+def _are_entailments(material: Material) -> bool:
+    """Whether NLI was taken for its entailments; the other rows are told as skipped."""
+    return bool(material.inspection.labels) and material.data.shape is Shape.PAIRS
 
 
 def _columns(data: Dataset) -> str:
@@ -158,6 +183,9 @@ def _notes(material: Material) -> Iterator[str]:
         shown = ", ".join(f"{label} {count:,}" for label, count in list(found.labels.items())[:SHOWN_LABELS])
         more = len(found.labels) - SHOWN_LABELS
         yield f"labels: {shown}" + (f" and {more:,} more" if more > 0 else "")
+        if _are_entailments(material):
+            few = f"under {FEWEST_TRIPLETS} entailments have a contradiction of the same premise beside them"
+            yield f"{few}: the entailments are taken as pairs"
     if found.scores:
         yield f"scores from {found.scores.least:g} to {found.scores.most:g}"
     if material.data.ignored:

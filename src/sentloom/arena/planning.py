@@ -11,14 +11,14 @@ from accelerate import Accelerator
 from pydantic import TypeAdapter, ValidationError
 
 from sentloom.arena.budget import Budget, Pace, Rung, affordable, rungs
-from sentloom.arena.routes import BATCH, EPOCHS, WEIGHTS, Closed, Route
+from sentloom.arena.routes import BATCH, EPOCHS, WEIGHTS, WRITTEN, Closed, Route
 from sentloom.files import new_file
 from sentloom.recipe import read_recipe
 from sentloom.recipe.makers import Synthesize
 from sentloom.recipe.places import Dumper
 from sentloom.stages import forecast
 
-REVISION = 1  # raised when the same inputs would be planned otherwise
+REVISION = 2  # raised when the same inputs would be planned otherwise
 TIMED_STEPS = 3  # a stage's length while its rate is measured: the forecast runs as many
 MADE_SHARE = 0.2  # of a time budget, that back-translations or the search for negatives may take
 FEWEST_MADE = 256  # with fewer a route is not worth it
@@ -111,7 +111,11 @@ def bearable(route: Route, budget: Budget, rates: Rates) -> tuple[Route, str | N
         else stage
         for stage in route.stages
     )
-    return replace(route, stages=stages, views=views, mined=mined, written=written), None
+    rows = tuple(
+        min(count, views if "views" in stage else written if stage["data"] == WRITTEN else count)
+        for stage, count in zip(learning_stages(route), route.rows, strict=True)
+    )
+    return replace(route, stages=stages, rows=rows, views=views, mined=mined, written=written), None
 
 
 def _bearable(wanted: int, budget: Budget, rate: float) -> int:

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sentloom.arena.held_out import HeldOut, held_out, high_pairs
+from sentloom.arena.general import general_task
+from sentloom.arena.held_out import HeldOut, held_out, high_pairs, refuse_few, refuse_one_kind
 from sentloom.arena.materials import Material, in_words, leaks_between, look, too_little
 from sentloom.arena.routes import LENGTH, Body, Closed, Means, Route, with_rows
 from sentloom.arena.splitting import Split, split_all
@@ -22,7 +23,7 @@ from sentloom.data.writers import write
 from sentloom.encoder import Encoder
 from sentloom.errors import InputError, MissingPart
 from sentloom.evaluation.origin import Origin
-from sentloom.evaluation.suites import load_suites
+from sentloom.evaluation.suites import find_task, load_suites
 from sentloom.evaluation.task import Task
 from sentloom.files import new_file
 from sentloom.mining import MineSettings, mine
@@ -34,10 +35,12 @@ from sentloom.synthesis.text_to_text import TextToText
 from sentloom.views.pairs import makers_for
 from sentloom.views.settings import BackTranslation
 
+GENERAL_SET = "sts-b"  # of a data folder
 MOST_SEARCHED = 200_000  # texts that are laid aside to search in
 TIMED_VIEWS = 24
 TIMED_PAIRS = 128
 TIMED_TEXTS = 32
+FEWEST_LEARNT = 10  # rows of an input
 FEWEST_NEGATIVES = 100  # pairs with one, for a route of their own
 # What a shape is learnt from as; the others are learnt from as they are.
 LEARNT_AS = {Shape.SCORED_PAIRS: Shape.PAIRS, Shape.CLASSIFICATION: Shape.TEXTS}
@@ -54,6 +57,7 @@ class Ground:
     choose: tuple[HeldOut, ...]
     prove: tuple[HeldOut, ...]
     against: tuple[Task, ...]
+    general: Task  # what general ability is watched on
 
     @property
     def labelled(self) -> bool:
@@ -67,36 +71,60 @@ class Ground:
 
 def prepare_ground(wishes: Wishes, base: Encoder, tell: Callable[[str], None]) -> Ground:
     """Look, split, write the training rows, and make the tasks."""
-    materials = look(list(wishes.data))
+    materials = look(wishes.data, wishes.shape, wishes.columns)
     for material in materials:
         too_little(material)
         for line in in_words(material):
             tell(line)
-    against = tuple(task for one in load_suites(wishes.against, Origin(wishes.general)) for task in one.tasks)
-    for line in leaks_between(materials, [sentences_of(task) for task in against]):
+    suites = load_suites(wishes.against, Origin(wishes.general))
+    for one in suites:
+        for name, why in one.missing.items():
+            tell(f"{one.name}: {name} is left out, {why}")
+    against, general = tuple(task for one in suites for task in one.tasks), general_set(wishes)
+    scored = [sentences_of(task) for task in against]
+    for line in leaks_between(materials, [*scored, sentences_of(general)]):
         tell(line)
-    splits = split_all([material.data for material in materials])
-    trained = []
-    for material, split in zip(materials, splits, strict=True):
-        rows = without_leaks(split.train, [sentences_of(task) for task in against])
-        if leaked := len(split.train) - len(rows):
-            tell(f"{material.name}: {leaked:,} rows with sentences of {', '.join(wishes.against)} are left out")
-        trained.append(learnt_form(rows))
+    splits = split_all([_unseen(material, scored, wishes, tell) for material in materials])
+    trained = [learnt(material, split.train) for material, split in zip(materials, splits, strict=True)]
     bodies = write_bodies(materials, trained, min(LENGTH, base.tokens.max_length), wishes.folder / "data")
     write_corpus(materials, wishes.folder / "corpus.parquet")
     choose = _held_out(materials, [split.choose for split in splits], wishes)
     prove = _held_out(materials, [split.prove for split in splits], wishes)
-    return Ground(tuple(materials), tuple(splits), tuple(trained), bodies, choose, prove, against)
+    return Ground(tuple(materials), tuple(splits), tuple(trained), bodies, choose, prove, against, general)
+
+
+def general_set(wishes: Wishes) -> Task:
+    """What general ability is watched on: a labelled set of the user's data folder, or the triplets that we wrote."""
+    return find_task(GENERAL_SET, Origin(wishes.general)) if wishes.general else general_task()
+
+
+def _unseen(material: Material, scored: Sequence[Dataset], wishes: Wishes, tell: Callable[[str], None]) -> Dataset:
+    """The rows without sentences of sets that decide: those are neither learnt from nor chosen by."""
+    rows = without_leaks(material.data, scored)
+    if leaked := len(material.data) - len(rows):
+        tell(f"{material.name}: {leaked:,} rows with sentences of {', '.join(wishes.against)} are left out")
+    return rows
 
 
 def _held_out(materials: Sequence[Material], rows: Sequence[Dataset], wishes: Wishes) -> tuple[HeldOut, ...]:
     """What is held out of each input. Where some have labels, raw text has no say: its views take time, tell less."""
     labelled = any(material.data.shape is not Shape.TEXTS for material in materials)
-    return tuple(
-        held_out(material.name, data, material.language, wishes.folder / "views", wishes.synthesizer)
-        for material, data in zip(materials, rows, strict=True)
-        if not labelled or material.data.shape is not Shape.TEXTS
-    )
+    parts = []
+    for material, data in zip(materials, rows, strict=True):
+        if not labelled or material.data.shape is not Shape.TEXTS:
+            refuse_one_kind(material.name, data)
+            parts.append(held_out(material.name, data, material.language, wishes.folder / "views", wishes.synthesizer))
+            refuse_few(parts[-1])
+    return tuple(parts)
+
+
+def learnt(material: Material, rows: Dataset) -> Dataset:
+    """The training rows in the form that they are learnt from; too few are refused."""
+    form = learnt_form(rows)
+    if len(form) < FEWEST_LEARNT:
+        found = f"{len(form):,} rows to learn from" + (", those with a high score" if form.shape != rows.shape else "")
+        raise InputError(material.name, found, f"at least {FEWEST_LEARNT}", "give more rows")
+    return form
 
 
 def learnt_form(data: Dataset) -> Dataset:

@@ -4,21 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sentloom.arena.gate import Gate, general_warning, judge, measure, total
-from sentloom.arena.general import general_task
 from sentloom.arena.held_out import in_words
 from sentloom.arena.panel import is_at_chance
 from sentloom.arena.preparing import Ground
-from sentloom.arena.wishes import Wishes
 from sentloom.encoder import Encoder
 from sentloom.errors import InputError
 from sentloom.evaluation.bench import Memory, score_tasks
-from sentloom.evaluation.origin import Origin
-from sentloom.evaluation.suites import find_task
 from sentloom.evaluation.task import Task
 from sentloom.report.story import Measure, Part
 
-GENERAL_SET = "sts-b"  # of a data folder
 HALVES = "halves"
+FEWEST_HALVES = 25  # among which a half is looked for: of fewer, ten found by chance are too large a part
 NO_PROSE = "the base finds a sentence's second half for its first no more often than by chance"
 
 
@@ -48,28 +44,23 @@ class Court:
         return found, total(found, *mains)
 
 
-def prove(court: Court, ground: Ground, wishes: Wishes, chosen: float) -> Proof:
+def prove(court: Court, ground: Ground, chosen: float) -> Proof:
     """Measure what decides (what the user named, else what is held out), and what is only watched."""
     own = ground.deciding(ground.prove)
     deciding = list(ground.against) or own
     measures, decided = court.measured(deciding, "deciding")
     if ground.against:
         measures += court.measured(own, "watched")[0]
-    (general,), _ = court.measured([general_set(wishes)], "general")
+    (general,), _ = court.measured([ground.general], "general")
     warning = general_warning(general)
     chance = not (ground.labelled or ground.against) and is_no_prose(court.base, deciding, court.memory)
     gate = judge(decided, chosen, f"Nothing can be proven on this text: {NO_PROSE}." if chance else None)
     return Proof((*measures, general), decided, gate, (warning,) if warning else ())
 
 
-def general_set(wishes: Wishes) -> Task:
-    """What general ability is watched on: a labelled set of the user's data folder, or the triplets that we wrote."""
-    return find_task(GENERAL_SET, Origin(wishes.general)) if wishes.general else general_task()
-
-
 def is_no_prose(base: Encoder, tasks: Sequence[Task], memory: Memory) -> bool:
     """Whether the halves of sentences have nothing to do with each other, as far as the base can tell."""
-    halves = [task for task in tasks if task.name == HALVES]
+    halves = [task for task in tasks if task.name == HALVES and task.settings["documents"] >= FEWEST_HALVES]
     found = zip(halves, score_tasks(base, halves, memory), strict=True)
     return any(is_at_chance(scores["recall@10"], task.settings["documents"]) for task, scores in found)
 

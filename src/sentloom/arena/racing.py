@@ -34,7 +34,7 @@ class Trained:
     @property
     def value(self) -> float:
         """What it is ranked by."""
-        return -1.0 if self.run.score is None else self.run.score
+        return float("-inf") if self.run.score is None else self.run.score
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,12 @@ def race(course: Course) -> list[Trained]:
         trained += [_with_verdict(one, "goes on" if one.run.route in going else out) for one in these]
         field = [one.run.route for one in ranked if one.run.route in going]
     best = winner(trained)
-    return [_with_verdict(one, "won") if one is best else one for one in trained]
+    return [_with_verdict(one, "won" if one is best else _at_end(one, field, trained[-1])) for one in trained]
+
+
+def _at_end(one: Trained, field: Sequence[str], last: Trained) -> str:
+    """What goes on and finds no longer round has ended."""
+    return "ended" if one.run.route in field and one.run.rung == last.run.rung else one.run.verdict
 
 
 def winner(trained: Sequence[Trained]) -> Trained | None:

@@ -16,6 +16,7 @@ EPOCHS = {Shape.TEXTS: 1, Shape.PARALLEL: 10, Shape.PAIRS: 3, Shape.TRIPLETS: 3,
 ORDER = tuple(WEIGHTS)
 BATCH = 64
 LENGTH = 64  # tokens that a sentence is cut to at most, for training alone
+WRITTEN = "stage:written"  # as recipes name what a synthesizer wrote
 PAIRS = {"method": "contrastive", "learning_rate": 5e-5}
 TRIPLETS = {"method": "contrastive", "learning_rate": 2e-5}
 
@@ -150,7 +151,7 @@ def _bootstrapped(raw: Body) -> Route:
 def _synthetic(raw: Body, synthesizer: str) -> Route:
     why = "a synthesizer writes what follows from a sentence and what contradicts it, and judges what it wrote"
     written = {"name": "written", "method": "synthesize", "model": synthesizer, "data": list(raw.files)}
-    learnt = _stage("synthetic", raw, **TRIPLETS) | {"data": "stage:written"}
+    learnt = _stage("synthetic", raw, **TRIPLETS) | {"data": WRITTEN}
     return Route("synthetic", why, (written, learnt), (Shape.TRIPLETS,), (raw.rows,), written=raw.rows)
 
 

@@ -69,7 +69,10 @@ def tell_story(
         budget=wishes.budget,
         versions={name: metadata.version(name) for name in VERSIONS},
         hashes=hashes | {one.name: one.data.sha256 for one in ground.materials},
-        cost={"threads": str(torch.get_num_threads())},
+        cost={
+            "all trainings, whenever they ran": sum(one.run.seconds for one in runs),
+            "threads": str(torch.get_num_threads()),
+        },
     )
 
 

@@ -1,10 +1,12 @@
 """What a fit is asked for, and where it puts what it makes."""
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from sentloom.arena.budget import Budget
+from sentloom.data.shapes import Shape
 
 
 @dataclass(frozen=True)
@@ -20,11 +22,14 @@ class Wishes:
     force: bool
     synthesizer: str | None
     seed: int
+    shape: Shape | None = None  # of every input, where its columns do not say it
+    columns: Mapping[str, str | int] | None = None
 
     @property
     def folder(self) -> Path:
         """All but the model goes beside it."""
-        return self.output.with_name(f"{self.output.name}.fit")
+        output = self.output if self.output.name else self.output.resolve()
+        return output.with_name(f"{output.name}.fit")
 
     @property
     def base_place(self) -> str:
@@ -48,6 +53,10 @@ class Wishes:
         parts += [part for one in self.against for part in ("--against", one)]
         parts += ["--data", str(self.general)] if self.general else []
         parts += ["--synthesizer", self.synthesizer] if self.synthesizer else []
+        parts += ["--shape", str(self.shape)] if self.shape else []
+        parts += (
+            ["--columns", ",".join(f"{role}={name}" for role, name in self.columns.items())] if self.columns else []
+        )
         parts += ["--force"] if self.force else []
         return shlex.join([*parts, "--seed", str(self.seed)])
 

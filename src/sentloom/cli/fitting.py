@@ -1,11 +1,13 @@
 """The command of the main job: fit."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from sentloom.cli.common import show
+from sentloom.cli.common import ColumnsOption, ShapeOption, show
+from sentloom.data.shapes import parse_columns
 
 NOT_BETTER = 3  # the exit code of a fit whose model does not beat its base
 
@@ -14,8 +16,8 @@ def fit(
     data: Annotated[
         list[str],
         typer.Argument(
-            metavar="DATA...",
-            help="Files of any shape, together: raw text, pairs, triplets, NLI, scored pairs, translations.",
+            metavar="DATA",
+            help="Files of any shape, together: raw or labelled text, (scored) pairs, triplets, NLI, translations.",
         ),
     ],
     output: Annotated[
@@ -45,6 +47,8 @@ def fit(
         bool, typer.Option("--force", help="Write the model even if it is not better than its base.")
     ] = False,
     seed: Annotated[int, typer.Option(min=0, help="Of training.")] = 1,
+    shape: ShapeOption = None,
+    columns: ColumnsOption = None,
 ) -> None:
     """Fit an encoder to your data: try the routes that it permits, compare, and write the winner if it beats its base.
 
@@ -64,6 +68,8 @@ def fit(
             force=force,
             synthesizer=synthesizer,
             seed=seed,
+            shape=shape,
+            columns=parse_columns(columns) if columns else None,
             tell=show,
         )
     except KeyboardInterrupt:
@@ -74,9 +80,11 @@ def fit(
         show(
             f"written: {done.model}",
             f'  use it:  SentenceTransformer("{done.model}")',
-            f"  try it:  sentloom search {done.model}",
+            f"  try it:  sentloom search {shlex.quote(str(done.model))}",
         )
     show(f"report:  {done.report}")
     if done.model is None:
         show("No model was written. Give more data or a larger budget, or --force.")
+        if output.exists():
+            show(f"{output} is still the model of an earlier call.")
         raise typer.Exit(NOT_BETTER)

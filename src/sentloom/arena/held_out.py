@@ -113,6 +113,11 @@ def high_pairs(data: Dataset) -> Dataset:
     return high.derive(renamed, "high scores as pairs", Shape.PAIRS)
 
 
+def named_words(task: Task) -> str:
+    """The same with the name of its file, where there are several."""
+    return in_words(task) if task.name in WORDS else f"{in_words(task)} ({Path(task.name).name})"
+
+
 def in_words(task: Task) -> str:
     """What a task asks, in plain words."""
     if task.name in WORDS:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sentloom.arena.gate import Gate, general_warning, judge, measure, total
-from sentloom.arena.held_out import in_words
+from sentloom.arena.held_out import in_words, named_words
 from sentloom.arena.panel import is_at_chance
 from sentloom.arena.preparing import Ground
 from sentloom.encoder import Encoder
@@ -39,7 +39,9 @@ class Court:
     def measured(self, tasks: Sequence[Task], part: Part) -> tuple[list[Measure], Measure]:
         """Both on some tasks, and their mean."""
         befores, afters = (score_tasks(encoder, tasks, self.memory) for encoder in (self.base, self.after))
-        found = [measure(task, in_words(task), part, *both) for task, *both in zip(tasks, befores, afters, strict=True)]
+        labels = [in_words(task) if len(tasks) == 1 else named_words(task) for task in tasks]
+        scored = zip(tasks, labels, befores, afters, strict=True)
+        found = [measure(task, label, part, *both) for task, label, *both in scored]
         mains = [[scores[task.main] for task, scores in zip(tasks, some, strict=True)] for some in (befores, afters)]
         return found, total(found, *mains)
 

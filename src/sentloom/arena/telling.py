@@ -55,6 +55,7 @@ def tell_story(
         model=None if verdict == "refused" else str(wishes.output),
         created=datetime.datetime.now(datetime.UTC).date().isoformat(),
         command=wishes.command,
+        against=wishes.against,
         sources=tuple(sources(ground)),
         routes=tuple(routes(plan)),
         runs=tuple(one.run for one in runs),

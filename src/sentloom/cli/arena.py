@@ -11,7 +11,7 @@ from sentloom.cli.common import show, working_in
 def compare(
     recipes: Annotated[
         list[str],
-        typer.Argument(metavar="RECIPE...", help="YAML files, or names of shipped recipes (sentloom recipes)."),
+        typer.Argument(metavar="RECIPE", help="YAML files, or names of shipped recipes (sentloom recipes)."),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="The folder for runs and tables.")],
     seeds: Annotated[int, typer.Option(min=1, help="Every method is trained with the seeds 1 to this.")] = 3,

@@ -116,7 +116,7 @@ def _run_mteb(
 
 
 def geometry(
-    models: Annotated[list[str], typer.Argument(metavar="MODEL...", help="embedded, model folders or hub names.")],
+    models: Annotated[list[str], typer.Argument(metavar="MODEL", help="embedded, model folders or hub names.")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Where the numbers and pictures go.")],
     data: Annotated[Path | None, typer.Option(help="A data folder (sts/STSB.test.tsv); without it, the hub.")] = None,
     pairs: Annotated[

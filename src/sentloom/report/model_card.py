@@ -110,8 +110,9 @@ def _opening(story: Story, facts: ModelFacts) -> str:
 def _limits(story: Story, facts: ModelFacts) -> list[str]:
     languages = sorted({one.language for one in story.sources if one.language})
     general = [one for one in story.measures if one.part == "general"]
+    decided_on = plain(", ".join(story.against)) if story.against else "held-out rows of its own data"
     limits = [
-        "Its gain was measured on held-out rows of its own data alone. On other texts it may be better or worse.",
+        f"Its gain was measured on {decided_on} alone. On other texts it may be better or worse.",
         "A score says no more than its measure in the table says; none of them is your own task.",
         f"Texts longer than {facts.max_length:,} tokens are cut.",
         "What is unfair or wrong in the base or in the texts, it may have learned; this was not measured.",

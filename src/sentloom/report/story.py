@@ -139,6 +139,7 @@ class Story:
     model: str | None  # its path; None when the gate refused it
     created: str  # ISO date
     command: str
+    against: tuple[str, ...] = ()  # sets that decided, in place of held-out rows
     sources: tuple[Source, ...] = ()
     routes: tuple[Route, ...] = ()
     runs: tuple[Run, ...] = ()

@@ -2,7 +2,7 @@
 
     python benchmarks/panel_correlation.py DATA [-o out/panel] [--synthesizer FOLDER]
 
-DATA is a data folder (sts/, glue/, pairs/, qa/, sts_multi/, nli/). On each of six domains 18 models are scored twice:
+DATA is a data folder (sts/, glue/, pairs/, qa/, sts_multi/, nli/). On each of five domains 18 models are scored twice:
 by label-free measures on 250 of the domain's sentences, and by the labels of other sentences. Six of the models are
 made worse on purpose; the others are the base and short trainings such as `fit` tries. What is trained and what is
 measured is kept under OUT by a key of its content, so that a run that was killed goes on. OUT/panel.md and
@@ -98,7 +98,6 @@ def domains(data):
     yield captions(data)
     yield stsb(data / "sts_multi/STSB_mt.de.{}.tsv", "STS-B in German", "de")
     yield wikiqa(data)
-    yield docstrings()
 
 
 def domain(name, language, true, held_out, texts, pairs):
@@ -175,15 +174,6 @@ def wikiqa(data):
 def short(texts):
     """Whether a text, or each of a pair, has 20 words or fewer: WikiQA's others would take half of all the time."""
     return all(len(text.split()) <= 20 for text in ((texts,) if isinstance(texts, str) else texts))
-
-
-def docstrings():
-    name, held_out = "docstrings", open_data("embedded/pairs/held-out:scipy")
-    true = search_task(name, Rows(held_out.take(some(name, LABELLED, len(held_out))), name))
-    own = open_data("embedded/pairs:pandas,sklearn")
-    texts = sides(open_data("embedded/texts/held-out:scipy"))
-    pairs = list(zip(*columns_of(own, "anchor", "positive"), strict=True))
-    return domain(name, "en", true, texts, sides(open_data("embedded/texts:pandas,sklearn")), pairs)
 
 
 # ---------------------------------------------------------------- models

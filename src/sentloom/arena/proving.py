@@ -15,6 +15,10 @@ from sentloom.report.story import Measure, Part
 
 HALVES = "halves"
 FEWEST_HALVES = 25  # among which a half is looked for: of fewer, ten found by chance are too large a part
+LABEL_FREE = (
+    "No labels decided this, only views of the text itself. They tell a spoilt model from a sound one, and seldom a good "
+    "one from a better one (measured, see docs/panel.md): some hundred labelled pairs, as --against, say more."
+)
 NO_PROSE = "the base finds a sentence's second half for its first no more often than by chance"
 
 
@@ -54,10 +58,11 @@ def prove(court: Court, ground: Ground, chosen: float) -> Proof:
     if ground.against:
         measures += court.measured(own, "watched")[0]
     (general,), _ = court.measured([ground.general], "general")
-    warning = general_warning(general)
-    chance = not (ground.labelled or ground.against) and is_no_prose(court.base, deciding, court.memory)
+    label_free = not (ground.labelled or ground.against)
+    warnings = [general_warning(general), LABEL_FREE if label_free else None]
+    chance = label_free and is_no_prose(court.base, deciding, court.memory)
     gate = judge(decided, chosen, f"Nothing can be proven on this text: {NO_PROSE}." if chance else None)
-    return Proof((*measures, general), decided, gate, (warning,) if warning else ())
+    return Proof((*measures, general), decided, gate, tuple(filter(None, warnings)))
 
 
 def is_no_prose(base: Encoder, tasks: Sequence[Task], memory: Memory) -> bool:

@@ -16,8 +16,8 @@ from sentloom.report.story import Measure, Part
 HALVES = "halves"
 FEWEST_HALVES = 25  # among which a half is looked for: of fewer, ten found by chance are too large a part
 LABEL_FREE = (
-    "No labels decided this, only views of the text itself. They tell a spoilt model from a sound one, and seldom a good "
-    "one from a better one (measured, see docs/panel.md): some hundred labelled pairs, as --against, say more."
+    "No labels decided this, only views of the text itself. They tell a spoilt model from a sound one, and seldom a "
+    "good one from a better one (measured, see docs/panel.md): some hundred labelled pairs, as --against, say more."
 )
 NO_PROSE = "the base finds a sentence's second half for its first no more often than by chance"
 

@@ -24,7 +24,7 @@ import torch
 
 from sentloom import Encoder, read
 from sentloom.arena.gauges import gauges, neighbour_overlap
-from sentloom.arena.panel import PANEL, every_task, halves, without_some_words
+from sentloom.arena.panel import PANEL, SYNTHETIC, every_task, halves, without_some_words
 from sentloom.data.dataset import FILE, LINE, Dataset
 from sentloom.data.opening import open_data
 from sentloom.data.shapes import Shape, arrow_type
@@ -46,7 +46,6 @@ HELD_OUT, LABELLED, QUESTIONS = 250, 500, 60  # sentences of the panel; rows, or
 TRAINING_TEXTS = 3000
 LONGEST = 64  # tokens
 BATCH = 32
-SYNTHETIC = "synthetic-triplets"
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from sentloom.arena.panel import (
 from sentloom.evaluation.bench import score_tasks
 from sentloom.evaluation.task import Score
 from tests.encoder.small_models import SENTENCES, build_model_folder
+from tests.synthesis.small_synthesizers import build_small_t5
 
 
 class Table:
@@ -169,10 +170,19 @@ def test_without_a_translator_its_tasks_are_left_out(tmp_path, monkeypatch):
     assert names == {"halves", "words-dropped", "few-words"}
 
 
-def test_the_panel_is_what_proved_itself(tmp_path):
-    assert [task.name for task in panel(SENTENCES, None, tmp_path)] == [
-        task.name for task in every_task(SENTENCES, None, tmp_path) if task.name in room.PANEL
-    ]
+def test_the_panel_is_what_proved_itself_and_nothing_else_is_made(tmp_path, monkeypatch):
+    monkeypatch.setattr(room, "makers_for", lambda settings: pytest.fail("a view that no task of the panel needs"))
+    made = by_name(panel(SENTENCES, "en", tmp_path))
+    assert tuple(made) == room.PANEL
+    same = {task.name: task.sha256 for task in every_task(SENTENCES, None, tmp_path)}
+    assert {name: task.sha256 for name, task in made.items()} == {name: same[name] for name in room.PANEL}
+
+
+def test_a_synthesizer_that_writes_nothing_sure_adds_no_task(tmp_path):
+    folder = str(build_small_t5(tmp_path / "synthesizer"))  # of random weights: its judge is sure of nothing
+    names = set(by_name(every_task(SENTENCES[:3], None, tmp_path / "views", synthesizer=folder)))
+    assert names == {"halves", "words-dropped", "few-words"}
+    assert (tmp_path / "views").exists(), "it was asked"
 
 
 def random_sentences(number, words):

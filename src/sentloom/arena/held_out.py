@@ -22,13 +22,7 @@ FEWEST_ITEMS = 10  # of a task: fewer show nothing, and their intervals are no i
 WORDS = {  # of tasks that go by a name of their own
     GENERAL: "a paraphrase is nearer than a near miss",
     "halves": "the first half of a sentence finds the second",
-    "back-translation": "a back-translation finds its sentence",
-    "words-dropped": "a sentence without a third of its words finds the whole",
     "few-words": "a few words of a sentence find it",
-    "few-words-back": "a few words of a back-translation find its sentence",
-    "synonyms": "a sentence with synonyms finds the original",
-    "changed-word": "a back-translation is nearer than a copy with one other word",
-    "synthetic-triplets": "what follows is nearer than what contradicts, as a synthesizer writes them",
 }
 
 

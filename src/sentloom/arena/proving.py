@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sentloom.arena.gate import Gate, general_warning, judge, measure, total
 from sentloom.arena.held_out import in_words, named_words
-from sentloom.arena.panel import is_at_chance
+from sentloom.arena.panel import CAUTION, is_at_chance
 from sentloom.arena.preparing import Ground
 from sentloom.encoder import Encoder
 from sentloom.errors import InputError
@@ -15,10 +15,6 @@ from sentloom.report.story import Measure, Part
 
 HALVES = "halves"
 FEWEST_HALVES = 25  # among which a half is looked for: of fewer, ten found by chance are too large a part
-LABEL_FREE = (
-    "No labels decided this, only views of the text itself. They tell a spoilt model from a sound one, and seldom a "
-    "good one from a better one (measured, see docs/panel.md): some hundred labelled pairs, as --against, say more."
-)
 NO_PROSE = "the base finds a sentence's second half for its first no more often than by chance"
 
 
@@ -59,7 +55,7 @@ def prove(court: Court, ground: Ground, chosen: float) -> Proof:
         measures += court.measured(own, "watched")[0]
     (general,), _ = court.measured([ground.general], "general")
     label_free = not (ground.labelled or ground.against)
-    warnings = [general_warning(general), LABEL_FREE if label_free else None]
+    warnings = [general_warning(general), f"No labels decided this: {CAUTION}." if label_free else None]
     chance = label_free and is_no_prose(court.base, deciding, court.memory)
     gate = judge(decided, chosen, f"Nothing can be proven on this text: {NO_PROSE}." if chance else None)
     return Proof((*measures, general), decided, gate, tuple(filter(None, warnings)))

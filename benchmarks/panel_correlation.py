@@ -6,7 +6,7 @@ DATA is a data folder (sts/, glue/, pairs/, qa/, sts_multi/, nli/). On each of f
 by label-free measures on 250 of the domain's sentences, and by the labels of other sentences. Six of the models are
 made worse on purpose; the others are the base and short trainings such as `fit` tries. What is trained and what is
 measured is kept under OUT by a key of its content, so that a run that was killed goes on. OUT/panel.md and
-OUT/panel.json have the tables. Planned for 50 minutes of one core; some 6 GB of models stay in OUT.
+OUT/panel.json have the tables. Planned for 50 minutes of one core; 5 GB of models stay in OUT.
 """
 
 import argparse

@@ -62,7 +62,7 @@ def test_triplets(run, tmp_path):
 
 
 def test_translations(run, tmp_path):
-    done, story, output = run(small_base.translations(tmp_path / "en-xx.tsv"), budget="160steps")
+    done, story, output = run(small_base.translations(tmp_path / "en-xx.tsv"), budget="100steps")
     expect_written(done, story, output)
     assert {one.name for one in story.routes} == {"cross-lingual", "mse-distillation"}
 

@@ -79,6 +79,7 @@ def test_a_pipe_is_answered_line_by_line_in_a_process_of_its_own(model, corpus):
     assert "what" in done.stdout.splitlines()[0]  # it says what it looks in
 
 
+@pytest.mark.long
 def test_a_terminal_gets_a_prompt_and_an_empty_line_ends(model, corpus):
     ours, theirs = pty.openpty()
     os.write(ours, f"{SENTENCES[0]}\n\nnever asked\n".encode())

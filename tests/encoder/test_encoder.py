@@ -118,6 +118,7 @@ def test_the_number_of_threads_is_left_as_it_was(bert):
     assert torch.get_num_threads() == before
 
 
+@pytest.mark.long
 def test_memory_does_not_grow_with_the_texts(model_folders, tmp_path):
     """4,000 against 40,000 distinct texts into a memory-mapped array: what the process itself holds hardly moves."""
     script = f"""

@@ -56,7 +56,12 @@ def cosines(a, b):
 @pytest.mark.parametrize(
     ("family", "pooling"),
     # all of them on a family that runs packed and on one that runs padded, the others on two
-    [(one, how) for one in FAMILIES for how in POOLINGS if one in ("bert", "t5") or how in ("mean", "first-last")],
+    [
+        pytest.param(one, how, marks=() if one == "bert" or how == "mean" else pytest.mark.long)
+        for one in FAMILIES
+        for how in POOLINGS
+        if one in ("bert", "t5") or how in ("mean", "first-last")
+    ],
 )
 def test_round_trip_of_every_pooling(family, pooling, model_folders, tmp_path, plain):
     encoder = Encoder.load(model_folders[family], pooling=pooling)

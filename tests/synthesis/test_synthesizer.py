@@ -149,6 +149,7 @@ def test_denoising_reads_what_is_left_and_writes_the_whole(model):
     assert whole == [one for at in (0, 3, 6) for one in method.instances(batch.part(at, min(at + 3, 8)))]
 
 
+@pytest.mark.long
 def test_it_learns_to_write_and_to_judge(folder, tmp_path):
     """A rule that a small model can learn: what follows is shorter, what contradicts begins with nobody."""
     settings = Settings(batch=24, steps=45, learning_rate=3e-3, log_every=20)

@@ -89,6 +89,10 @@ def test_raw_text_alone_is_judged_by_views_of_itself(run, tmp_path):
     assert story.reason.startswith("Worse")
     assert story.total.high < 0
     assert any("No labels decided" in warning for warning in story.warnings)
+    (stable,) = [one for one in story.measures if one.name == "stability"]
+    assert stable.part == "watched"
+    assert stable.before == 100
+    assert 0 < stable.after < 100
     assert "No model was written" in done.stdout
     assert (tmp_path / "model.fit" / "report.html").is_file()
     done, story, output = run(text, budget="20steps", options=["--force"])

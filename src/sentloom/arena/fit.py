@@ -12,13 +12,16 @@ MODEL.fit/           all else
 
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from accelerate import Accelerator
 
+from sentloom.arena.gate import agreement
+from sentloom.arena.gauges import K, shared_neighbours
+from sentloom.arena.held_out import PANEL_TEXTS
 from sentloom.arena.planning import (
     REVISION,
     Plan,
@@ -40,7 +43,7 @@ from sentloom.arena.preparing import (
     written_a_second,
 )
 from sentloom.arena.proving import Court, prove, refuse_no_prose
-from sentloom.arena.racing import Course, Tell, Trained, race, score_chosen, winner
+from sentloom.arena.racing import Course, Tell, Trained, race, score_chosen, twin, winner
 from sentloom.arena.routes import find_routes
 from sentloom.arena.telling import tell_story
 from sentloom.arena.wishes import Wishes
@@ -149,12 +152,15 @@ def _run(wishes: Wishes, tell: Tell) -> Fit:
     clock.lap("planning")
     tasks = ground.deciding(ground.choose)
     before = score_chosen(base, tasks, memory)
-    runs = race(Course(plan, wishes.base_place, wishes.seed, wishes.folder, tasks, before, memory, accelerator, tell))
+    course = Course(plan, wishes.base_place, wishes.seed, wishes.folder, tasks, before, memory, accelerator, tell)
+    runs = race(course)
     best = winner(runs)
     if best is None:
         raise TrainingStopped("fit", "no route that ended well", "at least one", "look at what each run said above")
     clock.lap("training and choosing")
     proof = prove(Court(base, model_of(best), memory), ground, best.run.difference or 0.0)
+    if not ground.labelled:
+        proof = replace(proof, measures=(*proof.measures, *stability(course, runs, best, ground)))
     story = tell_story(wishes, ground, plan, runs, best, proof, base)
     clock.lap("proving and telling")
     return finish(wishes, clock.into(story), best)
@@ -220,6 +226,16 @@ def new_plan(
         for route in routes
     }
     return make_plan(inputs, routes, closed, paces, wishes.means, scoring)
+
+
+def stability(course: Course, runs: Sequence[Trained], best: Trained, ground: Ground) -> Iterator[Measure]:
+    """Where no labels decide: whether two seeds of the winner's route agree on the neighbours of held-out text."""
+    texts = list(dict.fromkeys(text for part in ground.prove for _, _, text in part.data.sentences()))[:PANEL_TEXTS]
+    first = next(one for one in runs if one.run.route == best.run.route and one.result)
+    second = twin(course, best) if len(texts) > K else None
+    if second:
+        one, other = (model_of(each).encode(texts) for each in (first, second))
+        yield agreement(shared_neighbours(one, other))
 
 
 def model_of(trained: Trained) -> Encoder:

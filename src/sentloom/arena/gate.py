@@ -3,6 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from sentloom.arena.gauges import K
+from sentloom.evaluation.metrics import Numbers
 from sentloom.evaluation.significance import average_interval, compare_averages
 from sentloom.evaluation.task import Score, Scores, Task
 from sentloom.report.story import Measure, Part
@@ -30,6 +34,13 @@ def total(measures: Sequence[Measure], before: Sequence[Score], after: Sequence[
         return measures[0]
     label = f"mean of {', '.join(one.name for one in measures)}"
     return _measure(TOTAL, label, "deciding", TOTAL, before, after)
+
+
+def agreement(shares: Numbers) -> Measure:
+    """How far two seeds agree on the neighbours of each text; the base agrees with itself on all."""
+    whole, shared = (Score("mean", one[:, None]) for one in (np.ones_like(shares), shares))
+    label = "nearest neighbours that two seeds of the winner's route agree on"
+    return _measure("stability", label, "watched", f"share of {K}", [whole], [shared])
 
 
 def _measure(

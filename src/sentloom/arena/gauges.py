@@ -11,6 +11,7 @@ from sentloom.evaluation.geometry import alignment, effective_rank, mean_cosine,
 from sentloom.evaluation.nearest import top_k
 from sentloom.evaluation.vectors import Encode, encode_distinct
 
+K = 10  # neighbours that are compared
 MOST_COSINE = 0.99  # above, sentences can no longer be told apart
 LOST_RANK = 0.5  # of the rank before: half of the directions are gone
 
@@ -51,8 +52,13 @@ def collapsed(before: Gauges, after: Gauges) -> str | None:
     return None
 
 
-def neighbour_overlap(a: npt.NDArray[np.floating], b: npt.NDArray[np.floating], k: int = 10) -> float:
-    """The mean share of a text's k nearest neighbours that two models (or two seeds) agree on; row i is text i in both.
+def neighbour_overlap(a: npt.NDArray[np.floating], b: npt.NDArray[np.floating], k: int = K) -> float:
+    """The mean of `shared_neighbours`."""
+    return float(shared_neighbours(a, b, k).mean())
+
+
+def shared_neighbours(a: npt.NDArray[np.floating], b: npt.NDArray[np.floating], k: int = K) -> npt.NDArray[np.float64]:
+    """Of each text the share of its k nearest neighbours that two models, or two seeds, agree on; row i is text i.
 
     1 where they agree on all; of n texts, chance gives k / (n - 1).
     """
@@ -60,7 +66,7 @@ def neighbour_overlap(a: npt.NDArray[np.floating], b: npt.NDArray[np.floating], 
         found = f"{len(a)} and {len(b)} vectors, k = {k}"
         raise InputError("neighbour overlap", found, "vectors of the same texts, more than k", "take more texts")
     pairs = zip(_neighbours(a, k), _neighbours(b, k), strict=True)
-    return float(np.mean([len(set(one) & set(other)) / k for one, other in pairs]))
+    return np.array([len(set(one) & set(other)) / k for one, other in pairs])
 
 
 def _neighbours(vectors: npt.NDArray[np.floating], k: int) -> list[list[int]]:

@@ -78,6 +78,14 @@ def _at_end(one: Trained, field: Sequence[str], last: Trained) -> str:
     return "ended" if one.run.route in field and one.run.rung == last.run.rung else one.run.verdict
 
 
+def twin(course: Course, best: Trained) -> Trained | None:
+    """The winner's route once more, as long as in the first round, with the next seed; None where that fails."""
+    steps = course.plan.rungs[0].steps[best.run.route]
+    course.tell(f"\n{best.run.route} once more with another seed, to see whether two runs agree on neighbours")
+    found = _run(replace(course, seed=course.seed + 1), best.run.route, 1, steps)
+    return found if found.result else None
+
+
 def winner(trained: Sequence[Trained]) -> Trained | None:
     """The best of all runs; of equals the shorter one. None if all failed."""
     done = [one for one in trained if one.result]
@@ -91,7 +99,7 @@ def _with_verdict(one: Trained, verdict: str) -> Trained:
 def _run(course: Course, name: str, rung: int, steps: tuple[int, ...]) -> Trained:
     route = course.plan.route(name)
     names = file_names([one.name for one in course.plan.routes])
-    recipe = course.folder / "recipes" / f"{names[name]}-{rung}.yaml"
+    recipe = course.folder / "recipes" / f"{names[name]}-{rung}-seed-{course.seed}.yaml"
     write_recipe(route, steps, course.base, course.seed, recipe)
     run = Run(name, rung, sum(steps), 0.0, None, None, None, None, "", _in_words(route, steps))
     try:

@@ -49,6 +49,7 @@ def accuracy(model, pairs):
     return 50 * ((cosines.argmax(axis=1) == own).mean() + (cosines.argmax(axis=0) == own).mean())
 
 
+@pytest.mark.long
 def test_it_translates_teaches_and_shows_what_came_of_it(corpus, tmp_path, monkeypatch):
     monkeypatch.setattr(demo_portuguese, "HELD_OUT", 8)
     monkeypatch.setenv("SENTLOOM_SCRATCH", str(tmp_path / "scratch"))

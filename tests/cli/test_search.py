@@ -65,6 +65,7 @@ def answers(output):
     return found
 
 
+@pytest.mark.long
 def test_a_pipe_is_answered_line_by_line_in_a_process_of_its_own(model, corpus):
     piped = f"{SENTENCES[5]}\n\n{SENTENCES[7]}\n"
     command = [*COMMAND, str(model), "-k", "2"]

@@ -174,6 +174,7 @@ def test_it_learns_to_write_and_to_judge(folder, tmp_path):
     assert again == found  # done before
 
 
+@pytest.mark.long
 def test_a_run_that_was_stopped_ends_the_same(folder, tmp_path, monkeypatch):
     options = SynthesizerOptions(wording=SHORT, held_out=0.2, every=3)
     settings = Settings(batch=8, steps=8, learning_rate=1e-3, checkpoint_seconds=0)

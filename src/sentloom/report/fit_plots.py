@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sentloom.report import plots, wording
-from sentloom.report.plots import COLOURS, FAINT, INK, LINE, PAPER
+from sentloom.report.plots import COLOURS, FAINT, INK, PAPER, plain_axes
 from sentloom.report.story import Curve, Histogram, Measure, Run, Story
 
 if TYPE_CHECKING:
@@ -138,9 +138,5 @@ def _figure(width: float, height: float, title: str, panels: int) -> tuple["Figu
     columns = min(COLUMNS, panels)
     made = [figure.add_subplot(-(-panels // columns), columns, place + 1) for place in range(panels)]
     for axes in made:
-        axes.set_axisbelow(True)
-        axes.grid(color=LINE, lw=0.8)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.spines[["left", "bottom"]].set_color(LINE)
-        axes.tick_params(colors=FAINT, labelsize=9, length=0, labelcolor=INK)
+        plain_axes(axes)
     return figure, made

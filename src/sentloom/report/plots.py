@@ -214,12 +214,17 @@ def _figure(width: float, height: float, title: str) -> tuple["Figure", "Axes"]:
     figure.suptitle(
         textwrap.fill(title, int(8.5 * width)), x=0.02, ha="left", fontsize=12, fontweight="bold", color=INK
     )
+    plain_axes(axes)
+    return figure, axes
+
+
+def plain_axes(axes: "Axes") -> None:
+    """Light lines behind, no frame but for two faint sides."""
     axes.set_axisbelow(True)
     axes.grid(color=LINE, lw=0.8)
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(LINE)
     axes.tick_params(colors=FAINT, labelsize=9, length=0, labelcolor=INK)
-    return figure, axes
 
 
 def _legend(axes: "Axes", columns: int) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sentloom.report.plots import COLOURS, FAINT, INK, LINE, PAPER
+from sentloom.report.plots import COLOURS, FAINT, INK, PAPER, plain_axes
 from sentloom.synthesis.filters import REASONS
 from sentloom.synthesis.summary import BINS, Summary
 
@@ -36,7 +36,7 @@ def synthesis(summary: Summary) -> "Figure":
 
 def _scores(axes: "Axes", summary: Summary) -> None:
     edges = np.linspace(0, 1, BINS + 1)
-    _plain(axes)
+    plain_axes(axes)
     for place, (kind, one) in enumerate(summary.kinds.items()):
         share = 100 * np.array(one.histogram) / max(1, one.written)
         colour, line = COLOURS[place], ("-", (0, (4, 1.5)))[place % 2]
@@ -58,7 +58,7 @@ def _scores(axes: "Axes", summary: Summary) -> None:
 
 
 def _yields(axes: "Axes", summary: Summary) -> None:
-    _plain(axes)
+    plain_axes(axes)
     kinds = summary.kinds
     starts = np.zeros(len(kinds))
     written = np.array([max(1, one.written) for one in kinds.values()])
@@ -86,12 +86,3 @@ def _labels(axes: "Axes", starts: NDArray[np.float64], shares: NDArray[np.float6
         if share >= LEAST_LABELLED:
             x = 100 * (start + share / 2)
             axes.text(x, row, f"{100 * share:.0f}", ha="center", va="center", fontsize=9, color=ink)
-
-
-def _plain(axes: "Axes") -> None:
-    """Light lines behind, no frame but for two faint sides."""
-    axes.set_axisbelow(True)
-    axes.grid(color=LINE, lw=0.8)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(LINE)
-    axes.tick_params(colors=FAINT, labelsize=9, length=0, labelcolor=INK)

@@ -39,7 +39,8 @@ def kill_when(process: subprocess.Popen, ready) -> bool:
     return False
 
 
-@pytest.mark.parametrize("runs", [pytest.param(0, marks=pytest.mark.long), 1, pytest.param(2, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("runs", [0, 1, 2])
 def test_a_fit_that_is_killed_ends_as_if_it_had_not_been(tmp_path, runs, whole_fit):
     """Killed once the plan is written, before the first run is done, and once one and two of three are."""
     base, data, whole = whole_fit

@@ -6,6 +6,7 @@ import pytest
 
 from sentloom.arena.materials import in_words, leaks_between, look, too_little
 from sentloom.data import read
+from sentloom.data.shapes import Shape
 from sentloom.errors import DataError, InputError
 
 
@@ -141,7 +142,10 @@ def test_one_class_tells_nothing(write, head: str, tail: str, found: str) -> Non
 
 def test_entailments_alone_are_something_to_learn_from(write) -> None:
     rows = [f"{row}\tentailment" for row in pairs(150)]
-    too_little(look([write("entailed.tsv", "premise\thypothesis\tlabel", *rows)])[0])
+    (material,) = look([write("entailed.tsv", "premise\thypothesis\tlabel", *rows)])
+    too_little(material)  # is not refused
+    assert material.data.shape is Shape.PAIRS  # there is nothing to contradict
+    assert len(material.data) == 150
 
 
 def test_an_empty_file_is_refused_by_the_reader(write) -> None:

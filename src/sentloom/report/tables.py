@@ -14,7 +14,6 @@ from sentloom.data.dataset import Dataset
 from sentloom.data.docstrings import Corpus
 from sentloom.data.inspection import Distribution, Inspection
 from sentloom.data.leaks import Leaks
-from sentloom.evaluation.retrieval import RetrievalResult
 
 if TYPE_CHECKING:
     from sentloom.mining import MineReport
@@ -257,15 +256,6 @@ def corpus(found: Corpus) -> RenderableType:
     )
     missing = f"not installed, left out: {', '.join(found.missing)}"
     return Group(table, missing) if found.missing else table
-
-
-def retrieval(title: str, results: Mapping[str, RetrievalResult]) -> RenderableType:
-    """Retrieval scores, one encoder a row."""
-    table = plain_table(title, "encoder", "queries", "documents", "MRR@10", "recall@1", "recall@10", numbers=5)
-    for name, one in results.items():
-        scores = (one.mrr, one.recall_at_1, one.recall_at_k)
-        table.add_row(name, f"{one.queries:,}", f"{one.documents:,}", *(f"{score:.3f}" for score in scores))
-    return table
 
 
 def answers(query: str, found: Sequence[tuple[float, str, str]]) -> RenderableType:

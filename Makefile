@@ -52,7 +52,8 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .
 
 faults: $(VENV)/.installed-dev
-	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest --quiet --numprocesses 2 --hypothesis-profile long -m "long or not long" tests/faults
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 SENTLOOM_FAULTS_TABLE=docs/faults.md \
+		$(BIN)/python -m pytest --quiet --numprocesses 2 --hypothesis-profile long -m "long or not long" tests/faults
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest --quiet --numprocesses 2 -m long --ignore tests/faults
 
 bench: $(VENV)/.installed-dev

@@ -20,6 +20,8 @@ from hypothesis import strategies as st
 from sentloom.data import read, scan
 from sentloom.errors import DataError, SentloomError
 
+FAULT = "5. malformed data files"
+
 SOURCE = str(Path(scan.__file__).parents[2])
 ROWS = [(f"was ist {n}?", f'ein "Bär", {n}', n / 7) for n in range(30)]
 NAMES = ("sentence1", "sentence2", "score")

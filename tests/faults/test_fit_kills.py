@@ -13,6 +13,8 @@ import pytest
 from sentloom.report.story import Story
 from tests.arena import small_base
 
+FAULT = "kill -9 of fit"
+
 BUDGET = "150steps"
 
 

@@ -16,6 +16,8 @@ import sys
 from sentloom.encoder import encoder
 encoder.WINDOW = 50
 from sentloom.cli import main
+
+FAULT = "kill -9 of encode"
 sys.argv = ["sentloom", "encode", "texts.txt", "-o", sys.argv[1], "--model", "model"]
 main()
 """

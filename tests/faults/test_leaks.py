@@ -10,6 +10,8 @@ from sentloom.data.dataset import FILE, LINE, Dataset
 from sentloom.data.leaks import Kind, find_leaks
 from sentloom.data.shapes import COLUMNS, Shape, arrow_type
 
+FAULT = "13. evaluation sentences planted in training data"
+
 EACH = 200
 TRAINING_ROWS = 20_000
 LETTERS = np.array(list("abcdefghijklmnopqrstuvwxyzäéßø"))

@@ -17,6 +17,8 @@ from tests.synthesis.ledgers import derived, raw_texts, rows_of
 from tests.synthesis.small_synthesizers import build_small_t5
 from tests.training.killing import ended, start
 
+FAULT = "3. kill -9 in synthesis"
+
 SAMPLING, LOOSE = Sampling(max_tokens=6), Filtering(threshold=0)
 
 

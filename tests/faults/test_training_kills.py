@@ -9,6 +9,8 @@ from tests.encoder.small_models import build_model_folder
 from tests.training.killing import assert_as_if_never_killed, finish, kill_until_done
 from tests.training.small_runs import WHOLE
 
+FAULT = "1. kill -9 while training"
+
 KILLS, STEPS = 20, 150
 
 

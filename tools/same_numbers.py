@@ -1,0 +1,300 @@
+"""Do two commits give the same numbers? Run this before and after a change that claims to change none.
+
+    python tools/same_numbers.py OLD                    # OLD against the working tree
+    python tools/same_numbers.py OLD NEW --data DIR     # two commits, and the suites on a data folder
+    python tools/same_numbers.py OLD --only fit         # the jobs whose name contains "fit"
+
+Every job runs the command line of either side (one thread, on the same inputs): twenty steps of every method, a ledger,
+the scores of every suite, and a fit measured in steps for each kind of data. Losses, weights, rows and scores must be
+equal to the last bit. A finished job is not run again, so the same command resumes; `--output` holds everything.
+Exit code 1 if anything differs.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import yaml
+from safetensors.numpy import load_file
+
+Facts = dict[str, Any]  # what a job measured: name -> number or hash
+STEPS = 20
+SUITES = ("sts", "transfer", "sentglue", "multilingual")
+RENAMED = {"new": "init-model"}  # commands by their first name -> by a later one
+IGNORED = ("second", "created", "path", "folder", "cost", "version")  # parts of a fact's name that may differ
+
+
+# --- the inputs, the same for both sides ---
+
+
+def words(seed: int) -> Iterator[str]:
+    """Sentences of six made-up words, each word with a second form."""
+    draw = random.Random(seed)
+    known = [a + b + c for a in "bdfgk" for b in "aeiou" for c in ("lo", "mo", "ro")]
+    while True:
+        yield " ".join(draw.sample(known, 6))
+
+
+def second_form(sentence: str) -> str:
+    """The first two words stay, so that an untrained model finds a partner now and then."""
+    first, second, *rest = sentence.split()
+    return " ".join([first, second, *(word[::-1] for word in rest)])
+
+
+def write_inputs(folder: Path, rows: int = 400) -> None:
+    """One file per shape."""
+    source = words(1)
+    texts = list(dict.fromkeys(next(source) for _ in range(2 * rows)))[:rows]
+    forms = list(map(second_form, texts))
+    label = ("entailment", "neutral", "contradiction")
+    tables = {
+        "texts.tsv": [("text",), *((text,) for text in texts)],
+        "pairs.tsv": [("anchor", "positive"), *zip(texts, forms, strict=True)],
+        "triplets.tsv": [("anchor", "positive", "negative"), *zip(texts, forms, forms[1:] + forms[:1], strict=True)],
+        "scored-pairs.tsv": [
+            ("sentence1", "sentence2", "score"),
+            *((text, forms[(n + n % 3) % rows], 5 - n % 3) for n, text in enumerate(texts)),
+        ],
+        "nli.tsv": [
+            ("premise", "hypothesis", "label"),
+            *((text, forms[(n + n % 3) % rows], label[n % 3]) for n, text in enumerate(texts)),
+        ],
+        "parallel.tsv": [("source", "target"), *zip(texts, forms, strict=True)],
+        "classification.tsv": [("text", "label"), *((text, text.split()[0][0]) for text in texts)],
+    }
+    for name, table in tables.items():
+        lines = "".join("\t".join(map(str, row)) + "\n" for row in table)
+        (folder / name).write_text(lines, "utf-8")
+
+
+# --- what a job leaves behind, as facts ---
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+def weights(folder: Path) -> Facts:
+    """Every tensor of every model below a folder."""
+    facts = {}
+    for number, path in enumerate(sorted(folder.rglob("model.safetensors"), key=_age)):
+        if "checkpoints" not in path.parts:
+            tensors = load_file(path)
+            facts |= {f"weights {number} {name}": _digest(tensor.tobytes()) for name, tensor in tensors.items()}
+    return facts
+
+
+def losses(folder: Path) -> Facts:
+    """The journals of every stage."""
+    facts = {}
+    for number, path in enumerate(sorted(folder.rglob("log.jsonl"), key=_age)):
+        lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        facts |= {f"journal {number} step {line['step']} loss": line["loss"] for line in lines if "loss" in line}
+    return facts
+
+
+def rows(folder: Path) -> Facts:
+    """The candidates of a ledger: their texts and scores."""
+    tables = [pq.read_table(path, columns=["kind", "text", "score"]) for path in sorted(folder.rglob("*.parquet"))]
+    return {f"row {n}": list(row.values()) for n, row in enumerate(row for one in tables for row in one.to_pylist())}
+
+
+def scores(folder: Path) -> Facts:
+    """Every number of the score files."""
+    files = sorted(folder.glob("*.json"))
+    return {name: value for path in files for name, value in _numbers(json.loads(path.read_text("utf-8")), path.stem)}
+
+
+def verdicts(folder: Path) -> Facts:
+    """A fit's verdict, its scores, and the score of every run."""
+    (path,) = [path for path in folder.rglob("*.json") if path.name in ("story.json", "result.json", "report.json")][:1]
+    story = json.loads(path.read_text("utf-8"))
+    parts = {"verdict": story["verdict"], "measures": story["measures"], "runs": story["runs"]}
+    return dict(_numbers(parts, "fit")) | {"verdict": story["verdict"]}
+
+
+def _numbers(value: Any, name: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for key, one in value.items():
+            yield from _numbers(one, f"{name}.{key}")
+    elif isinstance(value, list):
+        for place, one in enumerate(value):
+            yield from _numbers(one, f"{name}.{place}")
+    elif isinstance(value, int | float):
+        yield name, value
+
+
+def _age(path: Path) -> tuple[int, str]:
+    return path.stat().st_mtime_ns, str(path)
+
+
+# --- the jobs ---
+
+
+@dataclass(frozen=True)
+class Job:
+    """Commands that run in a folder of their own, and how their output becomes facts."""
+
+    name: str
+    commands: tuple[tuple[str, ...], ...]
+    facts: tuple[Callable[[Path], Facts], ...]
+    exits: tuple[int, ...] = (0,)
+    recipe: dict[str, Any] | None = None  # written as recipe.yaml first
+
+
+def training(name: str, data: str, inputs: Path, base: str = "bert", **stage: Any) -> Job:
+    """Twenty steps of one method on a small model; pooling is stated, so that no default decides."""
+    common = {"name": "one", "data": str(inputs / f"{data}.tsv"), "batch": 16, "steps": STEPS, "learning_rate": 1e-3}
+    making = base == "t5"
+    one = {**common, "log_every": 1, **stage} | ({"model": str(inputs / base)} if making else {})
+    recipe: dict[str, Any] = {"stages": [one]}
+    if not making:
+        recipe |= {"base": str(inputs / base), "max_length": 32, "pooling": "first" if "guided" in name else "mean"}
+    return Job(f"train {name}", (("train", "recipe.yaml", "-o", "out"),), (losses, weights), recipe=recipe)
+
+
+def all_jobs(inputs: Path, data: Path | None) -> list[Job]:
+    """In the order they run: the models first."""
+    build = ("new", str(inputs / "texts.tsv"), "--vocabulary", "300", "--layers", "2", "--width", "64")
+    jobs = [
+        Job("model bert", ((*build, "--family", "bert", "-o", "model"),), (weights,)),
+        Job("model t5", ((*build, "--family", "t5", "-o", "model"),), (weights,)),
+        training("simcse", "texts", inputs, method="simcse"),
+        *(
+            training(f"self-guided {objective}", "texts", inputs, method="self-guided", objective=objective)
+            for objective in ("sg", "opt1", "opt2", "opt3")
+        ),
+        training("bootstrapped", "pairs", inputs, method="bootstrapped"),
+        training("contrastive-bt", "pairs", inputs, method="contrastive-bt"),
+        training("mlm", "texts", inputs, method="mlm"),
+        training("contrastive pairs", "pairs", inputs, method="contrastive", directions="both"),
+        training("contrastive triplets", "triplets", inputs, method="contrastive"),
+        training("nli-classification", "nli", inputs, method="nli-classification"),
+        training("cross-lingual", "parallel", inputs, method="cross-lingual", queue=64),
+        training("mse-distillation", "parallel", inputs, method="mse-distillation"),
+        training("denoising", "texts", inputs, "t5", method="denoising"),
+        training("synthesizer", "nli", inputs, "t5", method="synthesizer", held_out=0.1),
+    ]
+    write = ("synthesize", str(inputs / "texts.tsv"), "--rows", "64", "--max-tokens", "12", "-o", "ledger")
+    jobs.append(Job("ledger", ((*write, "--synthesizer", str(inputs / "synthesizer")),), (rows,)))
+    for kind in ("texts", "pairs", "triplets", "scored-pairs", "nli", "parallel", "classification"):
+        fit = ("fit", str(inputs / f"{kind}.tsv"), "--base", "embedded", "--budget", "60steps", "-o", "model")
+        jobs.append(Job(f"fit {kind}", (fit,), (verdicts, weights), exits=(0, 2, 3)))
+    for suite in SUITES if data else ():
+        evaluate = ("evaluate", "embedded", "--suite", suite, "--data", str(data), "--cache-size", "0", "--unchecked")
+        jobs.append(Job(f"suite {suite}", ((*evaluate, "-o", "scores.json"),), (scores,)))
+    return jobs
+
+
+# --- running them ---
+
+
+@dataclass(frozen=True)
+class Side:
+    """One commit: its source, and a folder for what it gives."""
+
+    name: str
+    source: Path
+    folder: Path
+
+    def command(self, arguments: Sequence[str], work: Path) -> tuple[int, str]:
+        """Run the command line of this side."""
+        first, *rest = arguments
+        verbs = [first, *([RENAMED[first]] if first in RENAMED else [])]
+        environment = {**os.environ, "PYTHONPATH": str(self.source / "src"), "OMP_NUM_THREADS": "1"}
+        environment |= {"HF_HUB_OFFLINE": "1", "SENTLOOM_CACHE": str(work / "cache"), "COLUMNS": "200"}
+        for verb in verbs:
+            call = [sys.executable, "-m", "sentloom", verb, *rest]
+            ended = subprocess.run(call, cwd=work, env=environment, capture_output=True, text=True)
+            if "No such command" not in ended.stderr:
+                break
+        return ended.returncode, ended.stdout + ended.stderr
+
+    def run(self, job: Job) -> Facts:
+        """The facts of a job, measured once."""
+        work = self.folder / job.name.replace(" ", "-")
+        done = work / "facts.json"
+        if not done.is_file():
+            work.mkdir(parents=True, exist_ok=True)
+            if job.recipe:
+                (work / "recipe.yaml").write_text(yaml.safe_dump(job.recipe, sort_keys=False), "utf-8")
+            for arguments in job.commands:
+                code, output = self.command(arguments, work)
+                if code not in job.exits:
+                    sys.exit(f"{self.name}: {job.name} ended with {code}: {' '.join(arguments)}\n{output}")
+            facts = {"exit": code} | {k: v for read in job.facts if code != 2 for k, v in read(work).items()}
+            done.write_text(json.dumps(facts), "utf-8")
+        return json.loads(done.read_text("utf-8"))
+
+
+def _git(*arguments: str) -> str:
+    return subprocess.run(["git", *arguments], check=True, capture_output=True, text=True).stdout.strip()
+
+
+def find_side(name: str, commit: str | None, output: Path) -> Side:
+    """A commit in a git worktree of its own, or the working tree; results are stored by content."""
+    if commit is None:
+        change = _digest(_git("diff", "HEAD").encode())
+        place = f"{_git('rev-parse', 'HEAD')[:12]}-{change}"
+        return Side(name, Path(__file__).resolve().parents[1], output / place)
+    place = _git("rev-parse", f"{commit}^{{commit}}")[:12]
+    source = output / f"{place}-source"
+    if not source.is_dir():
+        _git("worktree", "add", "--quiet", "--detach", str(source), commit)
+    return Side(name, source, output / place)
+
+
+def place_models(side: Side, jobs: Sequence[Job], inputs: Path) -> None:
+    """What later jobs start from comes from one side, so that both start from the same."""
+    made = {"bert": "model bert", "t5": "model t5", "synthesizer": "train synthesizer"}
+    for name, job in made.items():
+        if not (inputs / name).exists():
+            side.run(next(one for one in jobs if one.name == job))
+            (model,) = [path.parent for path in (side.folder / job.replace(" ", "-")).rglob("model/config.json")][:1]
+            (inputs / name).symlink_to(model.resolve(), target_is_directory=True)
+
+
+def differences(old: Facts, new: Facts) -> list[str]:
+    """Facts that are not the same on both sides."""
+    names = [name for name in old.keys() | new.keys() if not any(part in name for part in IGNORED)]
+    return sorted(f"{name}: {old.get(name)} -> {new.get(name)}" for name in names if old.get(name) != new.get(name))
+
+
+def main() -> None:
+    """Run every job on both sides and print what differs."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("old", help="a commit")
+    parser.add_argument("new", nargs="?", help="a commit; by default the working tree")
+    parser.add_argument("--data", type=Path, help="a data folder: without it, no suite is scored")
+    parser.add_argument("--only", default="", help="only jobs whose name contains this")
+    parser.add_argument("-o", "--output", type=Path, default=Path("out/same-numbers"))
+    chosen = parser.parse_args()
+    output = chosen.output.resolve()
+    inputs = output / "inputs"
+    inputs.mkdir(parents=True, exist_ok=True)
+    write_inputs(inputs)
+    sides = [find_side(name, commit, output) for name, commit in (("old", chosen.old), ("new", chosen.new))]
+    jobs = all_jobs(inputs, chosen.data and chosen.data.resolve())
+    place_models(sides[0], jobs, inputs)
+    different = 0
+    for job in (job for job in jobs if chosen.only in job.name):
+        old, new = (side.run(job) for side in sides)
+        found = differences(old, new)
+        different += bool(found)
+        print(f"{job.name}: {f'{len(found)} of {len(old)} differ' if found else f'{len(old)} equal'}", flush=True)
+        for line in found[:10]:
+            print(f"  {line}")
+    sys.exit(1 if different else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -13,7 +13,7 @@ import pytest
 from sentloom.report.story import Story
 from tests.arena import small_base
 
-FAULT = "kill -9 of fit"
+FAULT = "kill -9 of `fit`"
 
 BUDGET = "150steps"
 

@@ -13,6 +13,8 @@ from sentloom.data import read
 from sentloom.data.writers import write
 from sentloom.views import Synonyms, make_pairs
 
+FAULT = "kill -9 of `views`"  # its row in the fault bench
+
 SCRIPT = """
 import sys
 from sentloom.views.synonyms import SynonymReplacement

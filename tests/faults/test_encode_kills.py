@@ -11,13 +11,13 @@ import pytest
 
 from tests.encoder.small_models import SENTENCES, build_model_folder
 
+FAULT = "kill -9 of `encode`"
+
 SCRIPT = """
 import sys
 from sentloom.encoder import encoder
 encoder.WINDOW = 50
 from sentloom.cli import main
-
-FAULT = "kill -9 of encode"
 sys.argv = ["sentloom", "encode", "texts.txt", "-o", sys.argv[1], "--model", "model"]
 main()
 """

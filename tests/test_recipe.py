@@ -14,6 +14,7 @@ from sentloom.errors import InputError, RecipeError
 from sentloom.methods import METHODS
 from sentloom.recipe import Evaluate, Recipe, Select, read_recipe, to_yaml
 from sentloom.recipe.makers import MAKERS
+from sentloom.recipe.overrides import without
 from sentloom.recipe.schema import MakingKeys, StageKeys, Top
 from sentloom.training.settings import Settings
 from sentloom.views.settings import BackTranslation, MaskFill, Pivot, ReadyPairs, Synonyms
@@ -113,23 +114,25 @@ def test_the_smallest_recipe(recipe):
 def test_own_key_then_recipe_then_preset_then_default(recipe):
     def lengths(text):
         stage = recipe(text).resolve().stages[0]
-        return stage.pooling, stage.max_length
+        return stage.pooling, stage.preset_pooling, stage.max_length
 
     stage = "stages: [{method: simcse, data: a.txt%s}]"
-    assert lengths(f"base: b\n{stage % ''}") == ("first", 32)  # simcse's preset
-    assert lengths(f"base: b\npooling: max\nmax_length: 7\n{stage % ''}") == ("max", 7)
+    assert lengths(f"base: b\n{stage % ''}") == (None, "first", 32)  # the preset's pooling is for a raw model
+    assert lengths(f"base: b\npooling: max\nmax_length: 7\n{stage % ''}") == ("max", "first", 7)
     own = stage % ", pooling: mean, max_length: 9"
-    assert lengths(f"base: b\npooling: max\nmax_length: 7\n{own}") == ("mean", 9)
-    assert lengths("base: b\nstages: [{method: mlm, data: a.txt}]") == (None, 64)
-    assert lengths(f"base: b\n{stage % ', pooling: null'}") == (None, 32)  # the encoder's own, not the preset's
-    assert lengths(f"base: b\npooling: cls\n{stage % ''}") == ("first", 32)
+    assert lengths(f"base: b\npooling: max\nmax_length: 7\n{own}") == ("mean", "first", 9)
+    assert lengths("base: b\nstages: [{method: mlm, data: a.txt}]") == (None, None, 64)
+    assert lengths(f"base: b\npooling: max\n{stage % ', pooling: null'}") == (None, "first", 32)  # not the recipe's
+    assert lengths(f"base: b\npooling: cls\n{stage % ''}") == ("first", "first", 32)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_preset_of_every_method_is_a_stage(recipe, method):
     for preset, values in METHODS[method].PRESETS.items():
         stage = recipe(f"base: b\nstages: [{{method: {method}, preset: {preset}, data: d}}]").resolve().stages[0]
-        for key, value in values.items():
+        assert stage.pooling is None
+        assert stage.preset_pooling == values.get("pooling")
+        for key, value in without(values, "pooling").items():
             assert any(getattr(part, key, None) == value for part in (stage, stage.options, stage.settings)), key
     common = {*StageKeys.model_fields, "views", *Settings.model_fields}
     assert not common & set(METHODS[method].Options.model_fields)  # a key means one thing

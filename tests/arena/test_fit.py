@@ -7,6 +7,7 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 from sentloom.arena.fit import fit
+from sentloom.encoder import Encoder
 from tests.arena import small_base
 
 
@@ -55,6 +56,8 @@ def test_raw_text_and_pairs_become_stages(run, tmp_path):
     assert "simcse, then pairs" in {one.name for one in story.routes if one.tried}
     last = max(one.rung for one in story.runs)
     assert not any(one.verdict == "goes on" for one in story.runs if one.rung == last)
+    trained = list((tmp_path / "model.fit" / "stages").glob("*/model"))
+    assert {str(Encoder.load(model).pooling) for model in trained} == {"mean"}  # the base's, in both stages
     assert any(one.stages[0].startswith("simcse") and one.stages[1].startswith("contrastive") for one in story.runs)
     assert [one.name for one in story.measures if one.part == "deciding"] == [str(tmp_path / "faq.tsv")]
 

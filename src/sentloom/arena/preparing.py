@@ -30,6 +30,7 @@ from sentloom.mining import MineSettings, mine
 from sentloom.stages.judges import sentences_of
 from sentloom.stages.keys import content_key
 from sentloom.stages.material import texts_of, without_leaks
+from sentloom.stages.poolings import stated_pooling
 from sentloom.synthesis.synthesize import synthesize
 from sentloom.synthesis.text_to_text import TextToText
 from sentloom.views.pairs import makers_for
@@ -170,7 +171,7 @@ def find_means(wishes: Wishes, ground: Ground, base: Encoder) -> Means:
     pairs = [data.sha256 for data in ground.trained if data.shape is Shape.PAIRS]
     mined = wishes.folder / "data" / f"mined-{content_key(pairs=pairs, base=base.fingerprint())}.parquet"
     return Means(
-        pooling=str(base.pooling),
+        pooling=stated_pooling(wishes.base),
         dropout=base.backbone.dropout,
         translator=translator,
         synthesizer=wishes.synthesizer_place,

@@ -36,7 +36,7 @@ class Body:
 class Means:
     """What is at hand beside the data."""
 
-    pooling: str  # of the base
+    pooling: str | None  # of the base; None: a raw language model, which gets the preset's
     dropout: float  # of the base
     translator: str | None  # why there is none; None: it is there
     synthesizer: str | None  # a folder
@@ -118,8 +118,8 @@ def _no_dropout(means: Means) -> str | None:
 
 
 def _no_first_token(means: Means) -> str | None:
-    wrong = f"it trains the vector of the first token, and this base pools otherwise ({means.pooling})"
-    return None if means.pooling == "first" else wrong
+    wrong = f"it trains the first token's vector, and this base has another pooling ({means.pooling}), which it keeps"
+    return None if means.pooling in (None, "first") else wrong
 
 
 def _no_translator(raw: Body, means: Means) -> str | None:

@@ -49,6 +49,11 @@ def read_settings(folder: Path) -> Settings:
     )
 
 
+def own_pooling(folder: Path) -> Pooling | None:
+    """The pooling that a model folder states; None for a raw language model, a folder of plain transformers."""
+    return read_settings(folder).pooling if (folder / "modules.json").is_file() else None
+
+
 def _optional(path: Path) -> dict[str, Any]:
     return read_json(path) if path.is_file() else {}
 

@@ -33,7 +33,8 @@ class Learner(nn.Module):
 
     NAME: ClassVar[str]
     REVISION: ClassVar[int] = 1  # raised when the numbers of a method change: kept stages are then made anew
-    PRESETS: ClassVar[dict[str, dict[str, Any]]]  # "default", "paper", "official-code" -> settings of a stage
+    # "default", "paper", "official-code" -> settings of a stage; `pooling` is for a model that has none of its own
+    PRESETS: ClassVar[dict[str, dict[str, Any]]]
     SHAPES: ClassVar[tuple[Shape, ...]] = (Shape.TEXTS,)  # what a row may be; the first is the natural one
     Options: ClassVar[type[Options]]
     notes: tuple[str, ...] = ()  # what a user should know of how this one was built
@@ -72,6 +73,7 @@ class Method(Learner):
     """
 
     NEEDS_DROPOUT: ClassVar[bool] = False  # the two views of a sentence come from dropout
+    POOLING: ClassVar[str | None] = None  # the pooling that the method is defined for; None: any
 
     def __init__(self, encoder: Encoder, options: Any) -> None:
         super().__init__()

@@ -69,6 +69,7 @@ class SelfGuided(Method):
     options: SelfGuidedOptions
     SHAPES = (Shape.TEXTS, Shape.PAIRS)  # pairs: the back-translation goes to the frozen side
     FROZEN = ("guide",)
+    POOLING = "first"  # c_i is the [CLS] vector
     PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
         "default": TRAINING,
         "paper": TRAINING | {"mask_duplicates": False},

@@ -114,7 +114,7 @@ class Check:
         if method:
             self._known_keys(own, keys, StageKeys, options_class, Settings, more=["views"])
         preset = self._choice(own, "preset", keys, presets) if method else None
-        values = {**presets[preset or "default"], **common, **own}
+        values = {**without(presets[preset or "default"], "pooling"), **common, **own}
         if isinstance(values.get("data"), str):
             values["data"] = [values["data"]]
         named = self._model(StageKeys, _among(values, StageKeys), keys)

@@ -10,7 +10,7 @@ import yaml
 from sentloom.data.shapes import Shape
 from sentloom.encoder.prompts import Prompt
 from sentloom.errors import InputError
-from sentloom.methods import Options
+from sentloom.methods import METHODS, Options
 from sentloom.recipe.places import Dumper, one_of, show
 from sentloom.recipe.schema import Evaluate, Select
 from sentloom.training.settings import Settings
@@ -19,7 +19,7 @@ from sentloom.views.settings import ViewSettings
 
 @dataclass(frozen=True)
 class Stage:
-    """One method on one body of data; pooling and max_length None leave the encoder's own."""
+    """One method on one body of data; pooling and max_length None leave the encoder's own, if it has one."""
 
     name: str
     method: str
@@ -36,6 +36,12 @@ class Stage:
     max_length: int | None
     options: Options
     settings: Settings
+
+    @property
+    def preset_pooling(self) -> str | None:
+        """The preset's pooling: for a raw language model, which has none of its own."""
+        found: str | None = METHODS[self.method].PRESETS[self.preset or "default"].get("pooling")
+        return found
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from sentloom.stages.material import (
     refuse_useless_views,
     texts_of,
 )
+from sentloom.stages.poolings import pooling_changes
 from sentloom.stages.running import build_method, prompts_of, taught
 from sentloom.training.gradients import add_gradients
 from sentloom.training.optimizers import build_optimizer
@@ -68,6 +69,7 @@ def forecast(plan: Plan, folder: Path, accelerator: Accelerator) -> list[Forecas
         return found
     prompts = prompts_of(plan)
     Encoder.load(plan.base, pooling=plan.pooling, max_length=plan.max_length, prompts=prompts)
+    changes = {change.stage: change.in_words for change in pooling_changes(plan)}
     with TemporaryDirectory() as scratch:
         source = plan.base
         for number, stage in enumerate(plan.stages):
@@ -77,7 +79,9 @@ def forecast(plan: Plan, folder: Path, accelerator: Accelerator) -> list[Forecas
             leaked = refuse_leaks(stage, like, judges)
             start = taught(stage, like, source, Path(scratch) / f"{number}-start")
             method = build_method(stage, like, start, plan.seeds[0], prompts)
-            found.append(_stage(stage, method, like, leaked, plan.seeds[0], accelerator))
+            ahead = _stage(stage, method, like, leaked, plan.seeds[0], accelerator)
+            notes = filter(None, (ahead.note, changes.get(stage.name)))
+            found.append(replace(ahead, note="; ".join(notes)))
             source = str(Path(scratch) / str(number))  # the next stage starts from what this one leaves
             method.finished().to("cpu").save(source)
     return found

@@ -41,6 +41,7 @@ from sentloom.stages.judges import Judge, judge
 from sentloom.stages.keys import content_key, named_models, stage_key
 from sentloom.stages.making import Workshop, learned_rows, text_model
 from sentloom.stages.material import making_material, material
+from sentloom.stages.poolings import pooling_changes, start_pooling
 from sentloom.training import Selection, train
 from sentloom.training.gradients import own_share
 from sentloom.training.loop import SNAPSHOTS
@@ -130,6 +131,8 @@ class Runner:
         for stage in stages:
             if not any(map(named_stage, stage.data)):
                 self.material(stage)
+        if self.plan.base is not None and not _lies_in(self.folder, self.plan.base):
+            list(pooling_changes(self.plan))  # refuses what no recipe states
 
     def material(self, stage: Stage | Making) -> tuple[Dataset, int]:
         """The data of a stage, and how many sentences of the judges stand in it."""
@@ -188,6 +191,8 @@ class Runner:
             self.material(stage)  # what was made may not fit: before the first step
         if self.plan.base is None:
             return [Result(self.plan.name, self.plan.seeds[0], None, "", {}, "", {}, {}, (), self.made)]
+        for change in pooling_changes(self.plan):
+            self.say(str(change))
         return [self.run_seed(seed) for seed in (self.plan.seeds if self.plan.stages else self.plan.seeds[:1])]
 
     def run_seed(self, seed: int) -> Result:
@@ -219,10 +224,12 @@ class Runner:
         return f"{self.base}, {start.pooling}{cut}{prompted}"
 
     def _base(self) -> Encoder:
-        first = self.plan.stages[0] if self.plan.stages else self.plan
-        return Encoder.load(
-            self.base, pooling=first.pooling, max_length=first.max_length, prompts=prompts_of(self.plan)
-        )
+        if not self.plan.stages:
+            pooling, max_length = self.plan.pooling, self.plan.max_length
+        else:
+            first = self.plan.stages[0]
+            pooling, max_length = start_pooling(first, self.base), first.max_length
+        return Encoder.load(self.base, pooling=pooling, max_length=max_length, prompts=prompts_of(self.plan))
 
     def _stage(
         self, stage: Stage, data: Dataset, leaked: int, source: str, fingerprint: str, seed: int
@@ -345,7 +352,8 @@ def taught(stage: Stage, data: Dataset, source: str, place: Path) -> str:
     if not place.is_dir():
         column = "target" if data.shape is Shape.PARALLEL else None
         texts = (text for _, name, text in data.sentences() if column in (None, name))
-        new_vocabulary(Encoder.load(source), texts, stage.vocabulary).save(place)
+        encoder = Encoder.load(source, pooling=start_pooling(stage, source))
+        new_vocabulary(encoder, texts, stage.vocabulary).save(place)
     return str(place)
 
 
@@ -357,7 +365,8 @@ def prompts_of(plan: Plan) -> Prompts | None:
 def build_method(stage: Stage, data: Dataset, source: str, seed: int, prompts: Prompts | None = None) -> Method:
     """The method over its input encoder, with what it starts from at random drawn from the seed."""
     kind = METHODS[stage.method]
-    encoder = Encoder.load(source, pooling=stage.pooling, max_length=stage.max_length, prompts=prompts)
+    pooling = start_pooling(stage, source)
+    encoder = Encoder.load(source, pooling=pooling, max_length=stage.max_length, prompts=prompts)
     if stage.settings.dropout is not None:
         encoder.backbone.dropout = stage.settings.dropout
     by_dropout = kind.NEEDS_DROPOUT or (kind.SHAPES[0] is Shape.PAIRS and data.shape is Shape.TEXTS)

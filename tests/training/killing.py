@@ -1,8 +1,8 @@
-"""kill -9 of a run: forked from this warm process, killed at a random time, and again until it is done."""
+"""kill -9: work is forked from this warm process, killed at a random instant, started again, and so on until it is done."""
 
+import json
 import os
 import random
-import shutil
 import signal
 import time
 import traceback
@@ -14,13 +14,10 @@ from safetensors.torch import load_file, save_file
 from tests.training.small_runs import journal, run, similarity, state
 
 STEPS = {"batch": 4, "log_every": 2, "checkpoint_seconds": 0.0, "chunk": 3}
+POLL = 0.0005  # seconds
 
-
-def finish(case: str, model: Path, folder: Path, steps: int) -> None:
-    """One call of the command: train to the end, or from where the last call was killed."""
-    method, _ = run(case, model, folder, similarity, steps=steps, **STEPS)
-    save_file({name: tensor.contiguous() for name, tensor in state(method).items()}, folder / "end.part")
-    (folder / "end.part").rename(folder / "end.safetensors")
+Work = Callable[[Path], None]
+Halves = Callable[[Path], set[Path]]  # the half-written files and folders of a run
 
 
 def start(work: Callable[[], None], folder: Path) -> int:
@@ -41,41 +38,92 @@ def ended(child: int) -> bool:
     return os.waitpid(child, os.WNOHANG)[0] != 0
 
 
-def kill_until_done(case: str, model: Path, folder: Path, steps: int, kills: int, seconds: float) -> int:
-    """Start a run and kill it, so many times, over most of the `seconds` it takes; then let it end.
+def complete(work: Callable[[], None], folder: Path) -> float:
+    """Do the work in a child; how long it took."""
+    begun = time.monotonic()
+    status = os.waitpid(start(work, folder), 0)[1]
+    assert status == 0, (folder / "fault.txt").read_text()
+    return time.monotonic() - begun
 
-    Returns how many of the kills hit a save: every other one waits for that.
+
+def kill(work: Work, run: Path, seconds: float, halves: Halves, inside: bool) -> bool | None:
+    """Kill the work after so many seconds, or, if it shall be inside a write, at the first one from then on.
+
+    Returns whether the kill left something half-written; None if the work ended first.
     """
-    rng, hit, saves = random.Random(steps), 0, 0
-    folder.mkdir(parents=True)
-    while hit < kills:
-        child = start(lambda: finish(case, model, folder, steps), folder)
-        until = time.monotonic() + rng.uniform(0, 1.2 * seconds / kills)
-        while not ended(child):
-            halfway = any((folder / "checkpoints").glob(".step-*"))
-            if time.monotonic() > until and (halfway or hit % 2 == 0):
-                os.kill(child, signal.SIGKILL)
-                os.waitpid(child, 0)
-                hit, saves = hit + 1, saves + halfway
-                break
-            time.sleep(0.0005)
-        else:  # it was too quick for all the kills
-            assert_ended(folder)
-            shutil.rmtree(folder)
-            return kill_until_done(case, model, folder, steps, kills, seconds / 2)
-    os.waitpid(start(lambda: finish(case, model, folder, steps), folder), 0)
-    assert_ended(folder)
-    return saves
+    old = halves(run)
+    child, until = start(lambda: work(run), run), time.monotonic() + seconds
+    while not ended(child):
+        if time.monotonic() >= until and (not inside or halves(run) - old):
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            return bool(halves(run) - old)
+        time.sleep(POLL)
+    assert not (run / "fault.txt").exists(), (run / "fault.txt").read_text()
+    return None
 
 
-def assert_ended(folder: Path) -> None:
-    fault = folder / "fault.txt"
-    assert (folder / "end.safetensors").exists(), fault.read_text() if fault.exists() else "it ended without a word"
+def kill_until_done(
+    work: Work, folder: Path, seconds: float, halves: Halves, kills: int, inside: int = 0
+) -> list[Path]:
+    """Kill the work so many times at random instants, `inside` of them inside a write; then let it end.
+
+    `seconds` is how long it takes when nobody kills it. Returns the folders of finished runs: one, or more if a run was
+    quicker than its kills. Nothing is cleaned up between kills.
+    """
+    rng, done, hits = random.Random(folder.name), 0, 0
+    runs = [folder / "0"]
+    runs[0].mkdir(parents=True)
+    while done < kills or hits < inside:
+        forced = hits < inside and (done >= kills - inside or rng.random() < inside / kills)
+        hit = kill(work, runs[-1], rng.uniform(0, 3 * seconds / max(kills, 3)), halves, forced)
+        if hit is None:
+            runs.append(folder / f"{len(runs)}")
+            runs[-1].mkdir()
+        else:
+            done, hits = done + 1, hits + (hit and forced)
+    complete(lambda: work(runs[-1]), runs[-1])
+    return runs
+
+
+def finish(case: str, model: Path, folder: Path, steps: int) -> None:
+    """One call of the command: train to the end, or from where the last call was killed."""
+    method, _ = run(case, model, folder, similarity, steps=steps, **STEPS)
+    save_end(method, folder)
+
+
+def save_end(method, folder: Path) -> None:
+    """Keep all tensors of a method for a comparison."""
+    save_file({name: tensor.contiguous() for name, tensor in state(method).items()}, folder / "end.part")
+    (folder / "end.part").rename(folder / "end.safetensors")
+
+
+def half_checkpoints(folder: Path) -> set[Path]:
+    """What a kill inside a save leaves behind."""
+    return {*folder.glob("checkpoints/.step-*"), *folder.glob("checkpoints/.best-*")}
 
 
 def assert_as_if_never_killed(whole: Path, killed: Path) -> None:
+    """Bit for bit: all tensors of the method, the journal, and the last checkpoints with the optimizer's state."""
     one, other = (load_file(folder / "end.safetensors") for folder in (whole, killed))
     assert one.keys() == other.keys()
     assert [name for name in one if not one[name].equal(other[name])] == []
     assert journal(whole) == journal(killed)
-    assert not list((killed / "checkpoints").glob(".*"))
+    assert checkpoints(whole) == checkpoints(killed)
+
+
+def checkpoints(folder: Path) -> dict[str, object]:
+    """The files of the checkpoints; of the facts all but the time that the run took, and the hash over it."""
+    found: dict[str, object] = {}
+    for path in folder.glob("checkpoints/[!.]*/*"):
+        found[f"{path.parent.name}/{path.name}"] = path.read_bytes()
+        if path.suffix == ".json":
+            facts = json.loads(path.read_text("utf-8"))
+            del facts["seconds"], facts["sha256"]["checkpoint.json"]
+            found[f"{path.parent.name}/{path.name}"] = facts
+    assert {path.rpartition("/")[2] for path in found} == {
+        "state.safetensors",
+        "optimizer.safetensors",
+        "checkpoint.json",
+    }
+    return found

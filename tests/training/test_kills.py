@@ -1,10 +1,8 @@
-"""kill -9 in the middle of a run, once a method: it goes on and ends with the same bits. Many kills: tests/faults."""
-
-import time
+"""kill -9 in the middle of a run, once for each method: it resumes and ends with the same bits. More in tests/faults."""
 
 import pytest
 
-from tests.training.killing import assert_as_if_never_killed, finish, kill_until_done
+from tests.training.killing import assert_as_if_never_killed, complete, finish, half_checkpoints, kill_until_done
 from tests.training.small_runs import WHOLE
 
 STEPS = 10
@@ -12,7 +10,10 @@ STEPS = 10
 
 @pytest.mark.parametrize("case", WHOLE)
 def test_a_killed_run_ends_with_the_same_bits(case, bert, tmp_path):
-    begun = time.monotonic()
-    finish(case, bert, tmp_path / "whole", STEPS)
-    kill_until_done(case, bert, tmp_path / "killed", STEPS, 1, time.monotonic() - begun)
-    assert_as_if_never_killed(tmp_path / "whole", tmp_path / "killed")
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    seconds = complete(lambda: finish(case, bert, whole, STEPS), whole)
+    for run in kill_until_done(
+        lambda folder: finish(case, bert, folder, STEPS), tmp_path, seconds, half_checkpoints, 1
+    ):
+        assert_as_if_never_killed(whole, run)

@@ -16,7 +16,7 @@ from sentloom.synthesis.synthesize import synthesize
 from tests.synthesis.ledgers import derived, raw_texts, rows_of
 from tests.synthesis.small_synthesizers import build_small_t5
 
-FAULT = "3. kill -9 in synthesis"
+FAULT = "3. kill -9 in synthesis and filtering"
 
 pytestmark = pytest.mark.long  # Ray alone takes ten seconds to start
 SAMPLING, LOOSE = Sampling(max_tokens=6), Filtering(threshold=0)

@@ -1,25 +1,34 @@
-"""kill -9 of a synthesis, anywhere: the end has exactly the rows of a run that was never killed."""
+"""kill -9 in synthesis and filtering: the end has the triplets of a run never killed, none lost and none twice."""
 
+import json
 import os
 import random
 import resource
-import signal
-import time
+from collections import Counter
+from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 import torch
 
 from sentloom.errors import InputError
 from sentloom.synthesis.filters import Filtering
+from sentloom.synthesis.ledger import Ledger
 from sentloom.synthesis.sampling import Sampling
 from sentloom.synthesis.synthesize import synthesize
-from tests.synthesis.ledgers import derived, raw_texts, rows_of
+from sentloom.synthesis.triplets import draw
+from sentloom.synthesis.wording import KINDS
+from tests.faults.conftest import Tally
+from tests.synthesis.ledgers import derived, fill, plan_of, raw_texts, rows_of
 from tests.synthesis.small_synthesizers import build_small_t5
-from tests.training.killing import ended, start
+from tests.training.killing import complete, kill, kill_until_done, start
 
-FAULT = "3. kill -9 in synthesis"
+FAULT = "3. kill -9 in synthesis and filtering"
+ASKED = 50
 
 SAMPLING, LOOSE = Sampling(max_tokens=6), Filtering(threshold=0)
+PARTS, KILLS, WRITES = 3, 10, 4
+FILTERINGS, INSIDE = 20, 10
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -39,58 +48,72 @@ def finish(raw, model, folder):
     synthesize(raw, model, folder, SAMPLING, LOOSE, block=2, show_progress=False)
 
 
-def timed(raw, model, folder):
-    begun = time.monotonic()
-    finish(raw, model, folder)
-    return time.monotonic() - begun
-
-
 def wait(child, faults):
     _, status = os.waitpid(child, 0)
     assert status == 0, (faults / "fault.txt").read_text()
 
 
-def kill_until_done(raw, model, folder, faults, kills, seconds):
-    """Kill so many runs at random times, every other one in the middle of a write; then let one end."""
-    rng, hit, halves = random.Random(kills), 0, 0
-    while hit < kills:
-        child = start(lambda: finish(raw, model, folder), faults)
-        until = time.monotonic() + rng.uniform(0, 0.3 + 1.2 * seconds / kills)
-        while not ended(child):
-            half = any(folder.glob(".*")) or any(folder.glob("blocks/.*"))
-            if time.monotonic() > until and (half or hit % 2 == 0):
-                os.kill(child, signal.SIGKILL)
-                os.waitpid(child, 0)
-                hit, halves = hit + 1, halves + half
-                break
-            time.sleep(0.0003)
-        else:
-            hit += 1  # too quick for this kill: the next run finds all done, and dies while it filters
-        for left in [*folder.glob(".*"), *folder.glob("blocks/.*")]:
-            left.unlink()  # so that the next half-written file is a new one
-    wait(start(lambda: finish(raw, model, folder), faults), faults)
-    return halves
+def half_written(folder: Path) -> set[Path]:
+    return {*folder.glob(".*"), *folder.glob("blocks/.*")}
 
 
-def assert_same(folder, whole):
+def assert_same(folder: Path, whole: Path, rows: int) -> None:
+    """The same candidates, each once, the same triplets, and a summary that agrees with them."""
     assert rows_of(folder) == rows_of(whole)
+    found = Counter((row["source"], row["kind"], row["candidate"]) for row in rows_of(folder))
+    assert found.keys() == {(s, k, c) for s in range(rows) for k in KINDS for c in range(SAMPLING.candidates)}
+    assert set(found.values()) == {1}
     assert derived(folder) == derived(whole)
+    told = json.loads((folder / "summary.json").read_text("utf-8"))
+    assert told["sources"] == rows
+    for name in ("triplets", "pairs"):
+        assert told[name] == pq.read_metadata(folder / f"{name}.parquet").num_rows
+
+
+def assert_killed_ends_the_same(rows: int, model: Path, tmp_path: Path, kills: int, inside: int, name: str) -> None:
+    raw, whole = raw_texts(rows), tmp_path / "whole"
+    whole.mkdir()
+    seconds = complete(lambda: finish(raw, model, whole), whole)
+    work = lambda folder: finish(raw, model, folder)  # noqa: E731
+    for run in kill_until_done(work, tmp_path / name, seconds, half_written, kills, inside):
+        assert_same(run, whole, rows)
 
 
 def test_two_kills(model, tmp_path):
-    raw = raw_texts(30)
-    seconds = timed(raw, model, tmp_path / "whole")
-    kill_until_done(raw, model, tmp_path / "killed", tmp_path, 2, seconds)
-    assert_same(tmp_path / "killed", tmp_path / "whole")
+    assert_killed_ends_the_same(30, model, tmp_path, 2, 0, "killed")
 
 
 @pytest.mark.long
-def test_thirty_kills(model, tmp_path):
-    raw = raw_texts(120)
-    seconds = timed(raw, model, tmp_path / "whole")
-    halves = kill_until_done(raw, model, tmp_path / "killed", tmp_path, 30, seconds)
-    assert halves >= 10
-    assert_same(tmp_path / "killed", tmp_path / "whole")
+@pytest.mark.parametrize("part", range(PARTS))
+def test_ten_kills_four_of_them_inside_a_write(part, model, tmp_path, tally: Tally):
+    tally.tried += KILLS
+    assert_killed_ends_the_same(60, model, tmp_path, KILLS, WRITES, f"killed-{part}")
+
+
+@pytest.mark.long
+def test_kills_while_filtering(tmp_path, tally: Tally):
+    """After a kill every file is whole, of the filter before or of the new one; the same command again makes all new."""
+    raw, folder, rng = raw_texts(3000), tmp_path / "ledger", random.Random(3)
+    fill(Ledger.begin(folder, plan_of(raw, block=100)), raw)
+
+    def filter_by(threshold: float) -> None:
+        draw(Ledger.open(folder), Filtering(threshold=threshold), show_progress=False)
+
+    filter_by(0.3)
+    expected = {0.3: derived(folder)}
+    seconds = complete(lambda: filter_by(0.7), tmp_path)
+    expected[0.7] = derived(folder)
+    assert all(expected[0.3][name] != expected[0.7][name] for name in expected[0.3])
+    for number in range(FILTERINGS):
+        before, after = (0.7, 0.3) if number % 2 == 0 else (0.3, 0.7)
+        with tally.case(f"kill {number}"):
+            work = lambda _: filter_by(after)  # noqa: B023, E731
+            while kill(work, folder, rng.uniform(0, seconds), half_written, inside=number < INSIDE) is None:
+                filter_by(before)  # it was quicker than the kill
+            found = derived(folder)
+            assert [name for name in found if found[name] not in (expected[before][name], expected[after][name])] == []
+            filter_by(after)
+            assert derived(folder) == expected[after]
 
 
 def test_two_runs_on_one_ledger_at_a_time(model, tmp_path):
@@ -99,7 +122,7 @@ def test_two_runs_on_one_ledger_at_a_time(model, tmp_path):
     children = [start(lambda: finish(raw, model, tmp_path / "shared"), tmp_path) for _ in range(2)]
     for child in children:
         wait(child, tmp_path)
-    assert_same(tmp_path / "shared", tmp_path / "whole")
+    assert_same(tmp_path / "shared", tmp_path / "whole", 30)
 
 
 def test_a_full_disk_is_told_and_the_run_goes_on(model, tmp_path):
@@ -115,4 +138,4 @@ def test_a_full_disk_is_told_and_the_run_goes_on(model, tmp_path):
     assert [path.name for path in (tmp_path / "full").iterdir()] == ["plan.json", "blocks"]
     assert not list((tmp_path / "full/blocks").iterdir())
     finish(raw, model, tmp_path / "full")
-    assert_same(tmp_path / "full", tmp_path / "whole")
+    assert_same(tmp_path / "full", tmp_path / "whole", 8)

@@ -49,6 +49,7 @@ SAMPLE = {
     "test_strict": '''
         import pytest
         FAULT = "strict"
+        ASKED = 4
 
         @pytest.mark.xfail(reason="fixed in the meantime")
         def test_fixed(): pass
@@ -140,12 +141,13 @@ def test_every_outcome_is_counted_in_its_row(run, tmp_path):
         "examples": ("", "40", "40", "0", "0"),
         "no import": ("", "1", "0", "1", "0"),
         "phases": ("", "3", "0", "3", "0"),
-        "strict": ("", "3", "0", "3", "0"),
+        "strict": ("4", "3", "0", "3", "0"),
     }
     assert table(page) == expected
     assert list(table(page)) == list(expected)  # by number, the others after them
     for line in (
         "- 2. two: time is short",
+        "- strict: fewer, and no reason is given",
         "- 2. two: nobody fixed it",
         "- 2. two: no such machine",
         "- 10. tallies: seven is known",

@@ -4,7 +4,7 @@ A module is a row of the table, or a part of one. Long tests of other folders sh
 
     FAULT = "5. malformed data files"    # the row's name
     ASKED = 10_000                       # how many the goal asks for, if it gives a number
-    WHY_FEWER = "the reason"             # if the bench tries fewer
+    WHY_FEWER = "the reason"             # if the bench tries fewer, or something else
 
 A test counts as one fault, a test of hypothesis as many as it has examples. A test that counts for itself:
 

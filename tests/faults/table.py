@@ -138,14 +138,14 @@ class Table:
     def _asked(self, row: Row) -> int:
         return sum(_constants(self.root / file).get("ASKED", 0) for file in row.files)
 
-    def _why_fewer(self, row: Row) -> str:
+    def _why_fewer(self, row: Row) -> list[str]:
         given = [_constants(self.root / file).get("WHY_FEWER") for file in sorted(row.files)]
-        return "; ".join(filter(None, given)) or "no reason is given"
+        why = [one for one in given if one]
+        return why or ["fewer, and no reason is given"] * (row.tried < self._asked(row))
 
     def _notes(self, names: list[str]) -> Iterator[str]:
         rows = {name: self.rows[name] for name in names}
-        fewer = {name: [self._why_fewer(row)] for name, row in rows.items() if row.tried < self._asked(row)}
-        yield from _section("Fewer than asked for", fewer)
+        yield from _section("Fewer or other than asked for", {name: self._why_fewer(row) for name, row in rows.items()})
         yield from _section("Known faults", {name: row.known for name, row in rows.items()}, none="None.")
         yield from _section("Skipped", {name: row.skipped for name, row in rows.items()})
         yield from _section("Not in this bench", {name: [why] for name, why in ABSENT.items()})

@@ -79,6 +79,8 @@ def build_model_folder(family: str, folder: Path) -> Path:
         "pieces": ("<pad>", "<unk>", "<s>", "</s>", "<mask>"),
     }[kind]
     roles = dict(zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), names, strict=True))
+    if tokenizer_class == "MPNetTokenizer":  # its own defaults have no rows in this small model
+        roles |= {"bos_token": "[CLS]", "eos_token": "[SEP]"}
     if tokenizer_class == "T5Tokenizer":
         roles = {"pad_token": "<pad>", "unk_token": "<unk>", "eos_token": "</s>", "extra_ids": 0}
     folder.mkdir(parents=True, exist_ok=True)

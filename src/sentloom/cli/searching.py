@@ -62,7 +62,7 @@ def choose(first: str, model: str | None, within: str | None) -> Wanted:
 
 def is_model_folder(folder: Path) -> bool:
     """Whether a model lies there: its vocab.txt would make it data too. A config.json of others makes no model."""
-    from sentloom.encoder.locate import read_json
+    from sentloom.encoder.model_files import read_json
 
     if (folder / "modules.json").is_file():
         return True

@@ -121,10 +121,11 @@ def _saved(folder: Path) -> Input:
     try:
         state = json.loads((folder / "state.json").read_text("utf-8"))
         paths = tuple(folder / part["filename"] for part in state["_data_files"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(
-            str(folder / "state.json"), str(error), "a list of data files", "save the data anew"
-        ) from error
+        if strange := next((path for path in paths if path.resolve().parent != folder.resolve()), None):
+            raise ValueError(f"{strange}, which leads out of the folder")
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        wanted = "a list of data files in this folder"
+        raise InputError(str(folder / "state.json"), str(error)[:300], wanted, "save the data again") from error
     return Input(str(folder), "arrow", paths)
 
 

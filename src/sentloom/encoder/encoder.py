@@ -23,7 +23,7 @@ from sentloom.encoder.pooling import DECODER_FIRST, Pooling, pool
 from sentloom.encoder.prompts import Prompts, Role, check_prompts, prompt_for
 from sentloom.encoder.tokens import Tokens
 from sentloom.encoder.workers import pack_workers
-from sentloom.errors import InputError
+from sentloom.errors import InputError, ModelError
 from sentloom.progress import progress
 
 Vectors = NDArray[np.float32]
@@ -173,6 +173,7 @@ class Encoder(nn.Module):
                 window = rows[start : start + WINDOW]
                 ids = self.tokenize(texts_at(texts, window), role)
                 for places, vectors in executor.map(partial(self._encode, ids), self._plan(ids)):
+                    _check_finite(vectors, texts, window[places])
                     out[window[places]] = vectors
                     advance(len(places))
                 yield start + len(window)
@@ -230,3 +231,11 @@ class Encoder(nn.Module):
         finally:
             if was_training:
                 self.train()
+
+
+def _check_finite(vectors: Vectors, texts: Texts, rows: NDArray[np.int64]) -> None:
+    """Refuse vectors with NaN or infinite values, by the text that gave the first of them."""
+    if not np.isfinite(vectors).all():
+        row = rows[np.flatnonzero(~np.isfinite(vectors).all(axis=1))[:1]]
+        found = f"NaN or infinite values in the vector of {texts_at(texts, row)[0][:60]!r} (text {row[0] + 1})"
+        raise ModelError("encode", found, "finite numbers", "check the model: its weights may be damaged")

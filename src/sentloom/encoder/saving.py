@@ -17,7 +17,7 @@ from torch import Tensor
 
 from sentloom.encoder.heads import Projection
 from sentloom.encoder.loading import quiet
-from sentloom.encoder.locate import read_json
+from sentloom.encoder.model_files import read_json
 from sentloom.encoder.pooling import DECODER_FIRST
 from sentloom.encoder.prompts import ROLES, Prompts, prompt_for, shared_suffix
 from sentloom.encoder.settings import ACTIVATIONS, LEGACY_MODES, NEEDS_US, OURS, POOLING_MODES

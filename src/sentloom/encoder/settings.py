@@ -1,20 +1,21 @@
-"""What lies beside a model's weights: read from a folder of sentence-transformers, of plain transformers, or of ours.
+"""What is beside a model's weights: read from a folder of sentence-transformers, of plain transformers, or of ours.
 
 The chain of modules.json is the ground; our own `sentloom.json` adds what it cannot say (layers, a suffix prompt).
 """
 
-import json
 import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from sentloom.encoder.locate import read_json
+from sentloom.encoder.model_files import inside, read_json, read_json_value
 from sentloom.encoder.pooling import Pooling
-from sentloom.encoder.prompts import ROLES, Prompt, Prompts, prompt_for
-from sentloom.errors import ModelError
+from sentloom.encoder.prompts import ROLES, Prompt, Prompts, check_prompts, prompt_for
+from sentloom.errors import InputError, ModelError
 
-OURS = "sentloom.json"
+OURS, MODULES = "sentloom.json", "modules.json"
+LIMITS, THEIRS = "sentence_bert_config.json", "config_sentence_transformers.json"
+ORIGINS = ("sentence_transformers.", "sentloom.")  # of the modules that we know
 NEEDS_US = "NeedsSentloomToLoad"  # names no class: sentence-transformers prints it when it refuses the folder
 POOLING_MODES = {"cls": "first", "mean": "mean", "max": "max"}  # their name -> ours
 LEGACY_MODES = {"cls": "pooling_mode_cls_token", "mean": "pooling_mode_mean_tokens", "max": "pooling_mode_max_tokens"}
@@ -38,37 +39,44 @@ class Settings:
 
 def read_settings(folder: Path) -> Settings:
     """The settings of a model folder; plain transformers folders get mean pooling."""
-    ours = _optional(folder / OURS)
-    settings = _read_chain(folder, ours) if (folder / "modules.json").is_file() else Settings()
-    limits = _optional(folder / "sentence_bert_config.json")
-    return replace(
-        settings,
-        max_length=limits.get("max_seq_length"),
-        lower_case=bool(limits.get("do_lower_case", False)),
-        prompts=_read_prompts(folder, ours),
-    )
+    ours = _optional(folder, OURS)
+    settings = _read_chain(folder, ours) if inside(folder, MODULES).is_file() else Settings()
+    limits = _optional(folder, LIMITS)
+    length, lower = limits.get("max_seq_length"), limits.get("do_lower_case", False)
+    if length is not None and not (type(length) is int and length >= 1):
+        raise ModelError(str(folder / LIMITS), f"max_seq_length {length!r:.100}", "a number of tokens", "correct it")
+    if not isinstance(lower, bool | None):
+        raise ModelError(str(folder / LIMITS), f"do_lower_case {lower!r:.100}", "true or false", "correct it")
+    return replace(settings, max_length=length, lower_case=bool(lower), prompts=_read_prompts(folder, ours))
 
 
 def own_pooling(folder: Path) -> Pooling | None:
     """The pooling that a model folder states; None for a raw language model, a folder of plain transformers."""
-    return read_settings(folder).pooling if (folder / "modules.json").is_file() else None
+    return read_settings(folder).pooling if inside(folder, MODULES).is_file() else None
 
 
-def _optional(path: Path) -> dict[str, Any]:
+def _optional(folder: Path, name: str) -> dict[str, Any]:
+    path = inside(folder, name)
     return read_json(path) if path.is_file() else {}
 
 
 def _read_prompts(folder: Path, ours: dict[str, Any]) -> Prompts:
     """sentence-transformers' prefixes, its default one for symmetric; ours, if they still agree with those."""
-    config = _optional(folder / "config_sentence_transformers.json")
-    named = dict(config.get("prompts") or {})
-    named["symmetric"] = named.get(config.get("default_prompt_name"), "")
+    config = _optional(folder, THEIRS)
+    named = config.get("prompts") or {}
+    if not isinstance(named, dict) or not all(isinstance(text, str) for text in named.values()):
+        raise ModelError(str(folder / THEIRS), f"prompts {named!r:.100}", "names with texts", "correct them")
+    named = {**named, "symmetric": named.get(str(config.get("default_prompt_name")), "")}
     prefixes = {role: named[role] for role in ROLES if role in named}
     theirs = {role: Prompt(prefix=text) for role, text in prefixes.items()} if any(prefixes.values()) else {}
     try:
         prompts: dict[Any, Prompt] = {role: Prompt(**prompt) for role, prompt in ours.get("prompts", {}).items()}
-    except (TypeError, AttributeError) as error:
-        raise ModelError(str(folder / OURS), f"unreadable prompts ({error})", "our own form", "save anew") from None
+        check_prompts(prompts)
+        if not all(isinstance(text, str) for one in prompts.values() for text in (one.prefix, one.suffix)):
+            raise TypeError("a prompt is no text")
+    except (TypeError, AttributeError, InputError) as error:
+        found = f"unreadable prompts ({' '.join(str(error).split())[:200]})"
+        raise ModelError(str(folder / OURS), found, "our own form", "save the model again") from None
     if not all(prompt_for(prompts, role).prefix == prompt_for(theirs, role).prefix for role in ROLES):
         return theirs
     return prompts
@@ -76,45 +84,61 @@ def _read_prompts(folder: Path, ours: dict[str, Any]) -> Prompts:
 
 def _read_chain(folder: Path, ours: dict[str, Any]) -> Settings:
     """Walk modules.json. Layers and decoder-first are ours: there, and only there, `sentloom.json` has the pooling."""
-    path = folder / "modules.json"
-    try:
-        modules = json.loads(path.read_text(encoding="utf-8"))
-        chain = [(str(module["type"]).rpartition(".")[2], str(module["path"])) for module in modules]
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        found = f"an unreadable list of modules ({error})"
-        raise ModelError(str(path), found, "sentence-transformers' form", "save the model anew") from None
+    path = inside(folder, MODULES)
+    chain = _read_modules(path)
     kinds = [kind for kind, _ in chain]
     wanted = "Transformer, Pooling, then any Dense, then perhaps Normalize"
     if not re.fullmatch(
         rf"(Transformer (WeightedLayerPooling )?Pooling|{NEEDS_US}( Pooling)?)( Dense)*( Normalize)?", " ".join(kinds)
     ):
-        found = f"the modules {', '.join(kinds)}"
+        found = f"the modules {', '.join(kinds)[:300]}"
         raise ModelError(str(path), found, wanted, "load this model with sentence-transformers")
+    if chain[0][1]:
+        found = f"a transformer in the folder {chain[0][1][:100]!r}"
+        raise ModelError(str(path), found, "one in the model's own folder", "save it with sentence-transformers")
+    places = {kind: inside(folder, place) for kind, place in chain}
     if {"WeightedLayerPooling", NEEDS_US} & set(kinds):
-        if "pooling" not in ours:
-            raise ModelError(str(path), f"{kinds[1]} without {OURS}", wanted, "load it with sentence-transformers")
-        pooling = Pooling.parse(str(ours["pooling"]))
+        pooling = _own_pooling(folder / OURS, ours)
     else:
-        pooling = _read_pooling(folder / dict(chain)["Pooling"] / "config.json")
+        pooling = _read_pooling(inside(places["Pooling"], "config.json"))
     dense = tuple(place for kind, place in chain if kind == "Dense")
     return Settings(pooling=pooling, dense_folders=dense, unit_length="Normalize" in kinds)
 
 
+def _read_modules(path: Path) -> list[tuple[str, str]]:
+    """The kind and the folder of each module."""
+    modules = read_json_value(path)
+    wanted, next_step = "a list of sentence-transformers' modules", "save the model again"
+    if not isinstance(modules, list):
+        raise ModelError(str(path), f"a JSON {type(modules).__name__}", wanted, next_step)
+    for module in modules:
+        named = isinstance(module, dict) and all(isinstance(module.get(key), str) for key in ("type", "path"))
+        if not named or not module["type"].startswith(ORIGINS):
+            raise ModelError(str(path), f"the module {module!r:.200}", wanted, next_step)
+    return [(module["type"].rpartition(".")[2], module["path"]) for module in modules]
+
+
+def _own_pooling(path: Path, ours: dict[str, Any]) -> Pooling:
+    try:
+        return Pooling.parse(ours["pooling"])
+    except (KeyError, TypeError, AttributeError, InputError):
+        found = f"the pooling {ours.get('pooling')!r:.100}"
+        raise ModelError(
+            str(path), found, "the pooling that modules.json leaves to it", "save the model again"
+        ) from None
+
+
 def _read_pooling(path: Path) -> Pooling:
-    config: dict[str, Any] = read_json(path)
-    mode = config.get("pooling_mode")
-    modes = (
-        [mode]
-        if isinstance(mode, str)
-        else list(mode or [name for name, key in LEGACY_MODES.items() if config.get(key)])
-    )
+    config = read_json(path)
+    mode = config.get("pooling_mode") or [name for name, key in LEGACY_MODES.items() if config.get(key)]
+    modes = mode if isinstance(mode, list) else [mode]
     others = [
         key for key, on in config.items() if key.startswith("pooling_mode_") and on and key not in LEGACY_MODES.values()
     ]
     if config.get("include_prompt") is False:
         others.append("without the prompt")
-    if len(modes) != 1 or modes[0] not in POOLING_MODES or others:
-        found = ", ".join(map(str, [*modes, *others])) or "none"
+    if len(modes) != 1 or str(modes[0]) not in POOLING_MODES or others:
+        found = ", ".join(map(str, [*modes, *others]))[:200] or "none"
         raise ModelError(
             str(path), f"pooling {found}", "one of cls, mean, max", "load this model with sentence-transformers"
         )

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from copy import deepcopy
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +16,9 @@ from transformers.modeling_outputs import BaseModelOutputWithPoolingAndCrossAtte
 from sentloom.data.batches import Batch
 from sentloom.encoder import Encoder
 from sentloom.encoder.loading import quiet
-from sentloom.errors import InputError
+from sentloom.encoder.pretrained import load_weights
+from sentloom.encoder.staging import staged
+from sentloom.errors import InputError, ModelError
 from sentloom.methods.method import Method, Options, Share, TokenMethod
 
 
@@ -44,19 +47,12 @@ class StandIn(nn.Module):
 def masked_language_head(encoder: Encoder) -> tuple[nn.Module, bool]:
     """The head that belongs to a model, without its body and on the encoder's own word embeddings; and if it is new."""
     model = encoder.backbone.model
-    with quiet():
-        try:
-            head, found = AutoModelForMaskedLM.from_pretrained(
-                model.config._name_or_path,
-                dtype=torch.float32,
-                use_safetensors=True,
-                trust_remote_code=False,
-                local_files_only=True,
-                output_loading_info=True,
-            )
-            fresh = bool(found["missing_keys"])
-        except (OSError, ValueError):  # no such folder any more: a model built in memory, or moved
-            head, fresh = AutoModelForMaskedLM.from_config(deepcopy(model.config)), True
+    try:
+        with quiet(), staged(Path(model.config.name_or_path or "no folder")) as stage:
+            head = load_weights(AutoModelForMaskedLM, stage)
+        fresh = False
+    except ModelError:  # no head in the folder, or no folder any more: a model built in memory, or moved
+        head, fresh = AutoModelForMaskedLM.from_config(deepcopy(model.config)), True
     setattr(head, head.base_model_prefix, StandIn())
     head.get_output_embeddings().weight = model.get_input_embeddings().weight
     return head, fresh

@@ -116,7 +116,9 @@ def _read(folder: Path, place: Path) -> Checkpoint:
     best = facts.get("best")
     files = {place / name: digest for name, digest in hashes.items()}
     if best:
-        files[folder / best["kept"]["file"]] = best["kept"]["sha256"]
+        if (name := Path(best["kept"]["file"])).name != str(name):
+            raise ValueError(f"{name} leads out of the folder")
+        files[folder / name] = best["kept"]["sha256"]
     for path, digest in files.items():
         if sha256(path) != digest:
             raise ValueError(f"{path.name} is not what was written")

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from sentloom.encoder.loading import quiet
 from sentloom.encoder.locate import locate
+from sentloom.encoder.pretrained import check_ids, load_tokenizer, load_weights
+from sentloom.encoder.staging import staged
 from sentloom.errors import MissingPart, ModelError
 from sentloom.files import sha256
 
@@ -45,30 +46,16 @@ def load_model(name: str, kind: Any, wanted: str) -> ViewModel:
     if any(folder.glob("*.spm")) and find_spec("sentencepiece") is None:
         found = "no package sentencepiece"
         raise MissingPart(name, found, "what this model's tokenizer needs", "pip install sentencepiece")
-    with quiet():
-        model, tokenizer = _load(folder, kind, wanted)
+    with quiet(), staged(folder) as stage:
+        if type(stage.config) not in kind._model_mapping:
+            raise ModelError(str(folder), f"a {stage.config.model_type} model", wanted, "choose another")
+        model, tokenizer = load_weights(kind, stage), load_tokenizer(stage)
+    check_ids(tokenizer, model, folder)
     if hasattr(tokenizer, "backend_tokenizer"):  # now, since it must not change while several workers use it
         tokenizer.backend_tokenizer.no_truncation()
         tokenizer.backend_tokenizer.no_padding()
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+    device: Any = "cuda" if torch.cuda.is_available() else "cpu"
     return ViewModel(model.to(device).eval(), tokenizer, _folder_sha256(folder))
-
-
-def _load(folder: Path, kind: Any, wanted: str) -> tuple[Any, Any]:
-    try:
-        model, report = kind.from_pretrained(
-            folder, use_safetensors=True, trust_remote_code=False, dtype=torch.float32, output_loading_info=True
-        )
-        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
-    except (OSError, ValueError, KeyError, RuntimeError, TypeError, ImportError, SafetensorError) as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise ModelError(
-            str(folder), f"a model that does not load ({reason[:300]})", wanted, "choose another"
-        ) from None
-    if faults := [*sorted(report["missing_keys"]), *map(str, report["mismatched_keys"])]:
-        found = f"no fitting weights for {', '.join(faults[:3])}"
-        raise ModelError(str(folder), found, f"{wanted}, with all its weights", "choose another, or a whole checkpoint")
-    return model, tokenizer
 
 
 def _folder_sha256(folder: Path) -> str:

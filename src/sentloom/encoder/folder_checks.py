@@ -1,0 +1,228 @@
+"""What a model folder's configuration may say: checked here, once, before any loader reads it.
+
+Each problem is one sentence. Keys that would make a loader fetch or run code are refused; keys that only tell
+transformers where to look, or how to compute, are left out of what it gets to read.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from transformers import CONFIG_MAPPING, PreTrainedConfig
+
+from sentloom.encoder.model_files import Weights, inside, read_json
+from sentloom.errors import ModelError
+
+CONFIG, TOKENIZER_CONFIG, GENERATION_CONFIG = "config.json", "tokenizer_config.json", "generation_config.json"
+NEXT_STEP = "correct it, or fetch or save the model again"
+# Keys that bring code, other files or another form of weights.
+REFUSED = {
+    "auto_map": "the model brings its own code",
+    "custom_pipelines": "the model brings its own code",
+    "custom_generate": "the model brings its own code",
+    "trust_remote_code": "the model brings its own code",
+    "kernel_config": "the model names code on the hub",
+    "use_kernels": "the model names code on the hub",
+    "fusion_config": "the model changes the library's code",
+    "distributed_config": "the model is split over machines",
+    "quantization_config": "the weights are quantised",
+    "compression_config": "the weights are quantised",
+    "transformers_weights": "the weights are in another file",
+    "gguf_file": "the weights are in another file",
+    "base_model_name_or_path": "the weights are in another model",
+    "backbone": "the weights are in another model",
+    "use_pretrained_backbone": "the weights are in another model",
+}
+# The way attention is computed is ours to choose. A plain word is only a hint; anything else names code on the hub.
+COMPUTED = re.compile(r"_?(attn|experts)_implementation(_internal)?")
+# What only tells transformers where to look or how to answer.
+LEFT_OUT = {"configuration_files", "name_or_path", "_name_or_path", "_commit_hash", "dtype", "torch_dtype"}
+LEFT_OUT |= {"return_dict", "use_return_dict", "output_attentions", "torchscript", "per_layer_config"}
+TOKENIZER_LEFT_OUT = {"init_inputs", "chat_template", "name_or_path", "processor_class", "is_local", "local_files_only"}
+TOKENIZER_CLASS = re.compile(r"[A-Za-z0-9_]*(Tokenizer|TokenizerFast|Backend)")
+SENTENCEPIECE = {"enable_sampling", "nbest_size", "alpha"}  # options that name no file
+# What translation models need; other settings of decoding are ours to choose.
+GENERATION = {
+    "max_length": int,
+    "num_beams": int,
+    "bos_token_id": int,
+    "eos_token_id": (int, list),
+    "pad_token_id": int,
+    "decoder_start_token_id": int,
+    "forced_bos_token_id": int,
+    "forced_eos_token_id": (int, list),
+    "bad_words_ids": list,
+    "suppress_tokens": list,
+    "begin_suppress_tokens": list,
+    "length_penalty": (int, float),
+    "repetition_penalty": (int, float),
+    "no_repeat_ngram_size": int,
+    "early_stopping": bool,
+    "renormalize_logits": bool,
+}
+LAYERS = ("num_hidden_layers", "num_layers", "num_decoder_layers", "encoder_layers", "decoder_layers")
+SIZES = ("hidden_size", "vocab_size", "intermediate_size", "embedding_size", "d_model", "d_ff", "d_kv")
+RANGES = {
+    **dict.fromkeys(LAYERS, (1, 1000)),
+    **dict.fromkeys(SIZES, (1, 10_000_000)),
+    **dict.fromkeys(("num_attention_heads", "num_heads", "num_key_value_heads", "num_hidden_groups"), (1, 1000)),
+    **dict.fromkeys(("encoder_attention_heads", "decoder_attention_heads", "inner_group_num"), (1, 1000)),
+    "max_position_embeddings": (1, 10_000_000),
+    "type_vocab_size": (0, 1000),
+    "relative_attention_num_buckets": (4, 10_000),
+    "relative_attention_max_distance": (1, 1_000_000),
+    "local_attention": (1, 1_000_000),
+    "global_attn_every_n_layers": (1, 1000),
+    "chunk_size_feed_forward": (0, 1_000_000),
+}
+IDS = ("pad_token_id", "decoder_start_token_id")  # the ids that we use ourselves
+
+
+def checked_config(folder: Path, weights: Weights) -> tuple[dict[str, Any], PreTrainedConfig]:
+    """config.json without what is not for loaders, and the configuration that it gives."""
+    path = inside(folder, CONFIG)
+    content = read_json(path)
+    _refuse_code(path, content)
+    kept = {key: value for key, value in content.items() if key not in LEFT_OUT and not COMPUTED.fullmatch(key)}
+    _check_tokenizer_class(path, kept)
+    config = _parse(path, kept)
+    _check_numbers(path, config)
+    _check_against_weights(path, config, weights)
+    return kept, config
+
+
+def checked_tokenizer_config(folder: Path) -> dict[str, Any]:
+    """tokenizer_config.json without the names of files: those are ours to choose. Empty if there is none."""
+    path = inside(folder, TOKENIZER_CONFIG)
+    if not path.is_file():
+        return {}
+    content = read_json(path)
+    _refuse_code(path, content)
+    _check_tokenizer_class(path, content)
+    length = content.get("model_max_length", 1)
+    if length is not None and not (_is_number(length) and length >= 1):
+        raise _wrong(path, "model_max_length", length, "a number of tokens, 1 or more")
+    options = content.get("sp_model_kwargs") or {}
+    if not isinstance(options, dict) or set(options) - SENTENCEPIECE:
+        raise _wrong(path, "sp_model_kwargs", options, f"only {', '.join(sorted(SENTENCEPIECE))}")
+    return {
+        key: value
+        for key, value in content.items()
+        if key not in TOKENIZER_LEFT_OUT
+        and (key == "sp_model_kwargs" or not key.endswith(("_file", "_files", "_kwargs")))
+    }
+
+
+def checked_generation_config(folder: Path) -> dict[str, Any]:
+    """What generation_config.json says of decoding; empty if there is none."""
+    path = inside(folder, GENERATION_CONFIG)
+    if not path.is_file():
+        return {}
+    content = read_json(path)
+    _refuse_code(path, content)
+    kept = {key: content[key] for key in GENERATION if content.get(key) is not None}
+    for key, value in kept.items():
+        kinds: Any = GENERATION[key]
+        fits = isinstance(value, kinds) and (kinds is bool or not isinstance(value, bool))
+        if not fits or (isinstance(value, list) and not _are_ids(value)):
+            raise _wrong(path, key, value, "a value of the kind that transformers writes")
+    return kept
+
+
+def _refuse_code(path: Path, content: Mapping[str, Any]) -> None:
+    """At any depth: a configuration inside another one reaches the same loaders."""
+    for key, value in _walk(content):
+        if key in REFUSED and value not in (None, False, [], {}):
+            raise ModelError(
+                str(path), f"{key}: {REFUSED[key]}", "a model of the transformers library", "choose another"
+            )
+        if COMPUTED.fullmatch(key) and value is not None and not re.fullmatch(r"[a-z0-9_]+", str(value)):
+            found = f"{key} {str(value)[:100]!r}, which names code elsewhere"
+            raise ModelError(str(path), found, "a model of the transformers library", "remove the key")
+
+
+def _walk(content: object) -> Iterator[tuple[str, Any]]:
+    for key, value in content.items() if isinstance(content, Mapping) else ():
+        yield key, value
+        yield from _walk(value)
+    for item in content if isinstance(content, list) else ():
+        yield from _walk(item)
+
+
+def _check_tokenizer_class(path: Path, content: Mapping[str, Any]) -> None:
+    name = content.get("tokenizer_class")
+    if name is not None and not (isinstance(name, str) and TOKENIZER_CLASS.fullmatch(name)):
+        raise _wrong(path, "tokenizer_class", name, "the name of a tokenizer of the transformers library")
+
+
+def _parse(path: Path, content: dict[str, Any]) -> PreTrainedConfig:
+    """By transformers' own class of the family, which checks the types of its fields."""
+    family = content.get("model_type")
+    if not isinstance(family, str) or family not in CONFIG_MAPPING:
+        raise _wrong(path, "model_type", family, "a family of models that transformers knows")
+    kind: Any = CONFIG_MAPPING[family]
+    if kind.sub_configs:
+        raise _wrong(path, "model_type", family, "a single text model, not one made of several")
+    try:
+        config: PreTrainedConfig = kind.from_dict(dict(content))
+    except Exception as error:  # of many kinds, as the fields are
+        found = f"a configuration that does not load ({reason_of(error)})"
+        raise ModelError(str(path), found, f"the configuration of a {family} model", NEXT_STEP) from None
+    return config
+
+
+def _check_numbers(path: Path, config: Any) -> None:
+    """The numbers that size the model, and rates."""
+    for key, (least, most) in RANGES.items():
+        value = getattr(config, key, None)
+        if value is not None and not (type(value) is int and least <= value <= most):
+            raise _wrong(path, key, value, f"a whole number from {least} to {most:,}")
+    for key, value in vars(config).items():
+        rate, eps = "dropout" in key, key.endswith(("_eps", "_epsilon"))
+        if (rate or eps) and value is not None and not isinstance(value, bool):
+            sound = _is_number(value) and (0 <= value < 1 if rate else 0 < value < 1)
+            if not sound:
+                raise _wrong(path, key, value, "a number from 0 to below 1" if rate else "a small number above 0")
+    heads, width = getattr(config, "num_attention_heads", None), getattr(config, "hidden_size", None)
+    own_width = getattr(config, "d_kv", None) or getattr(config, "head_dim", None)
+    if heads and width and not own_width and width % heads:
+        raise _wrong(path, "num_attention_heads", heads, f"a number that divides hidden_size, {width}")
+    rows = getattr(config, "vocab_size", None) or math.inf
+    for key in IDS:
+        value = getattr(config, key, None)
+        if value is not None and not (type(value) is int and 0 <= value < rows):
+            raise _wrong(path, key, value, f"an id below vocab_size, {rows}")
+
+
+def _check_against_weights(path: Path, config: Any, weights: Weights) -> None:
+    """Before a model of the declared size is made: no more layers than the weights have, no wider than they are."""
+    shapes = weights.all_shapes
+    numbered = [int(found[1]) for name in shapes if (found := re.search(r"(?:^|\.)(\d{1,6})\.", name))]
+    in_weights, widest = max(numbered, default=-1) + 1, max((max(one, default=0) for one in shapes.values()), default=0)
+    shared = getattr(config, "num_hidden_groups", None)  # ALBERT runs the same layers again and again
+    for key in ("num_hidden_groups",) if shared else LAYERS:
+        if (getattr(config, key, None) or 0) > in_weights:
+            raise _wrong(path, key, getattr(config, key), f"at most {in_weights}, the layers that the weights have")
+    for key in SIZES:
+        if (getattr(config, key, None) or 0) > widest:
+            raise _wrong(path, key, getattr(config, key), f"at most {widest}, the largest size in the weights")
+
+
+def _are_ids(value: object) -> bool:
+    """An id, a list of ids, or a list of such lists."""
+    return all(map(_are_ids, value)) if isinstance(value, list) else type(value) is int and value >= 0
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
+
+
+def _wrong(path: Path, key: str, value: object, wanted: str) -> ModelError:
+    return ModelError(str(path), f"{key} {repr(value)[:100]}", wanted, NEXT_STEP)
+
+
+def reason_of(error: BaseException) -> str:
+    """An error of another library in one line."""
+    return " ".join(str(error).split())[:300] or type(error).__name__

@@ -1,0 +1,121 @@
+"""Models and tokenizers of the transformers library, loaded from checked folders: whole, finite and fitting."""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+
+from sentloom.encoder.folder_checks import reason_of
+from sentloom.encoder.staging import Staged
+from sentloom.errors import ModelError, SentloomError
+
+POOLER = r"(^|\.)pooler\."
+# Weights that a folder may have beyond the model that is asked for: heads of other tasks, and buffers of old versions.
+KNOWN_HEADS = (
+    POOLER,
+    r"^cls\.",  # BERT: masked words, next sentence
+    r"(^|\.)lm_head(\.|$)",
+    r"^(qa_outputs|classifier|score|logits_proj|sequence_summary|pre_classifier)\.",
+    r"^vocab_(transform|layer_norm|projector)\.",  # DistilBERT
+    r"^(generator|discriminator)_(predictions|lm_head)\.",  # ELECTRA
+    r"^(predictions|sop_classifier)\.",  # ALBERT
+    r"^lm_predictions\.|^mask_predictions\.",  # DeBERTa
+    r"^head\.|^decoder\.(weight|bias)$",  # ModernBERT
+    r"(^|\.)(position_ids|token_type_ids|final_logits_bias|inv_freq)$",
+    r"\.embed_positions\.(weight|weights|_float_tensor)$",  # Marian: computed, not learned
+)
+DECODER = r"^decoder\."  # of a T5 whose encoder alone is wanted
+
+
+@contextmanager
+def loading(where: Path, what: str) -> Iterator[None]:
+    """Whatever goes wrong inside, in any library and of any type, is a ModelError with the reason in one line."""
+    try:
+        yield
+    except SentloomError:
+        raise
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # that one is of tokenizers
+            raise
+        found = f"{what} that does not load ({reason_of(error)})"
+        raise ModelError(str(where), found, f"{what} with sound files", "fetch or save the model again") from None
+
+
+def load_weights(
+    kind: Any, stage: Staged, *, may_miss: Sequence[str] = (), unused: Sequence[str] = ()
+) -> PreTrainedModel:
+    """A model by one of transformers' Auto classes, in float32. Patterns say which weights it may lack or not use."""
+    with loading(stage.origin, "a model"), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)  # what the folder may lack is drawn: the same each time
+        model: PreTrainedModel
+        model, report = kind.from_pretrained(
+            stage.folder,
+            config=stage.config,
+            use_safetensors=True,
+            trust_remote_code=False,
+            local_files_only=True,
+            dtype=torch.float32,
+            ignore_mismatched_sizes=True,  # they are in the report, which is read below
+            output_loading_info=True,
+        )
+    _check_report(stage, report, may_miss, [*KNOWN_HEADS, *unused])
+    check_finite(model, _where(stage))
+    model.config.name_or_path = str(stage.origin)
+    return model
+
+
+def load_tokenizer(stage: Staged) -> PreTrainedTokenizerBase:
+    """The tokenizer, whatever its kind."""
+    with loading(stage.origin, "a tokenizer"):
+        tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(
+            stage.folder, config=stage.config, trust_remote_code=False, local_files_only=True
+        )
+        tokenizer.name_or_path = str(stage.origin)
+    return tokenizer
+
+
+def check_ids(tokenizer: PreTrainedTokenizerBase, model: Any, origin: Path) -> None:
+    """Refuse a tokenizer with ids that have no row in the embeddings."""
+    with loading(origin, "a tokenizer"):
+        highest = max(tokenizer.get_vocab().values(), default=-1)
+        rows = len(model.get_input_embeddings().weight)
+    if not 0 <= highest < rows:
+        found = f"a tokenizer with ids up to {highest}"
+        wanted = f"ids below {rows}, the rows of the embeddings"
+        raise ModelError(str(origin), found, wanted, "give the tokenizer that belongs to the model")
+
+
+def check_finite(module: torch.nn.Module, where: Path) -> None:
+    """Refuse NaN and infinite weights."""
+    for name, tensor in module.state_dict().items():
+        if tensor.is_floating_point() and not torch.isfinite(tensor).all():
+            raise ModelError(
+                str(where), f"NaN or infinite numbers in {name}", "finite weights", "use another checkpoint"
+            )
+
+
+def _check_report(stage: Staged, report: dict[str, Any], may_miss: Sequence[str], unused: Sequence[str]) -> None:
+    where = str(_where(stage))
+    if wrong := sorted(map(str, report["mismatched_keys"])):
+        found = f"no fitting weights for {'; '.join(wrong[:3])}"
+        raise ModelError(where, found, "weights of the shapes that config.json says", "correct config.json")
+    if missing := sorted(key for key in report["missing_keys"] if not _matches(key, may_miss)):
+        found = f"no fitting weights for {', '.join(missing[:3])} ({len(missing)} missing)"
+        raise ModelError(
+            where, found, "all weights of the model", "choose another kind of model, or a whole checkpoint"
+        )
+    if extra := sorted(key for key in report["unexpected_keys"] if not _matches(key, unused)):
+        found = f"weights that config.json gives no place to: {', '.join(extra[:3])} ({len(extra)} unused)"
+        raise ModelError(where, found, "only weights of this model and of known heads", "correct config.json")
+
+
+def _matches(key: str, patterns: Sequence[str]) -> bool:
+    return any(re.search(pattern, key) for pattern in patterns)
+
+
+def _where(stage: Staged) -> Path:
+    return stage.weights.files[0] if len(stage.weights.files) == 1 else stage.origin

@@ -79,11 +79,15 @@ def load_tokenizer(stage: Staged) -> PreTrainedTokenizerBase:
 
 
 def check_ids(tokenizer: PreTrainedTokenizerBase, model: Any, origin: Path) -> None:
-    """Refuse a tokenizer with ids that have no row in the embeddings."""
+    """Refuse a tokenizer with ids that have no row in the embeddings, or without words: it would read nothing."""
     with loading(origin, "a tokenizer"):
-        highest = max(tokenizer.get_vocab().values(), default=-1)
+        ids = tokenizer.get_vocab()
+        words, highest = ids.keys() - set(tokenizer.all_special_tokens), max(ids.values(), default=-1)
         rows = len(model.get_input_embeddings().weight)
-    if not 0 <= highest < rows:
+    if not words:
+        found = f"a tokenizer of {len(ids)} special tokens and no words"
+        raise ModelError(str(origin), found, "a vocabulary", "save the tokenizer into the model's folder")
+    if highest >= rows:
         found = f"a tokenizer with ids up to {highest}"
         wanted = f"ids below {rows}, the rows of the embeddings"
         raise ModelError(str(origin), found, wanted, "give the tokenizer that belongs to the model")

@@ -1,0 +1,98 @@
+"""What a configuration may say: code is refused at any depth, hints are ignored, and numbers have ranges."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from sentloom.encoder import Encoder
+from sentloom.encoder.folder_checks import checked_generation_config, checked_tokenizer_config
+from sentloom.encoder.model_files import DEEPEST_JSON, inside, read_json
+from sentloom.errors import ModelError
+from tests.encoder.small_models import SENTENCES
+
+
+def patch(path, **changes):
+    path.write_text(json.dumps((json.loads(path.read_text()) if path.exists() else {}) | changes))
+
+
+@pytest.fixture
+def folder(model_folders, tmp_path):
+    return shutil.copytree(model_folders["bert"], tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"num_attention_heads": 0}, "num_attention_heads 0; wanted a whole number from 1"),
+        ({"num_attention_heads": 5}, "num_attention_heads 5; wanted a number that divides hidden_size, 32"),
+        ({"hidden_size": "32"}, "hidden_size"),
+        ({"hidden_size": 4096}, "hidden_size 4096; wanted at most 200"),
+        ({"pad_token_id": 200}, "pad_token_id 200; wanted an id below vocab_size, 200"),
+        ({"hidden_dropout_prob": 1.5}, "hidden_dropout_prob 1.5; wanted a number from 0 to below 1"),
+        ({"layer_norm_eps": 0.0}, "layer_norm_eps 0.0; wanted a small number above 0"),
+        ({"model_type": "no-such-family"}, "model_type 'no-such-family'"),
+        ({"model_type": "clip"}, "not one made of several"),
+        ({"quantization_config": {"bits": 4}}, "quantization_config: the weights are quantised"),
+        ({"text_config": [{"auto_map": {"AutoModel": "x.Y"}}]}, "auto_map: the model brings its own code"),
+        ({"_attn_implementation": "owner/repo"}, "_attn_implementation 'owner/repo', which names code elsewhere"),
+        ({"transformers_weights": "other.safetensors"}, "transformers_weights: the weights are in another file"),
+    ],
+)
+def test_a_configuration_is_refused_in_one_sentence_that_names_the_file(folder, changes, message):
+    patch(folder / "config.json", **changes)
+    with pytest.raises(ModelError) as refused:
+        Encoder.load(folder)
+    assert str(folder / "config.json") in str(refused.value)
+    assert message in str(refused.value)
+    assert str(refused.value).count("\n") == 1  # the sentence, and what to do next
+
+
+def test_hints_and_empty_keys_do_not_matter(folder, model_folders):
+    hints = {"attn_implementation": "flash_attention_2", "_attn_implementation": None, "quantization_config": None}
+    patch(folder / "config.json", **hints, torch_dtype="float16", return_dict=False, auto_map={})
+    expected = Encoder.load(model_folders["bert"]).encode(SENTENCES)
+    assert np.array_equal(Encoder.load(folder).encode(SENTENCES), expected)
+
+
+def test_names_of_files_in_a_tokenizer_configuration_are_ignored(folder):
+    patch(folder / "tokenizer_config.json", vocab_file="/etc/passwd", fast_tokenizer_files=["x"], init_inputs=["y"])
+    kept = checked_tokenizer_config(folder)
+    assert not {"vocab_file", "fast_tokenizer_files", "init_inputs"} & set(kept)
+    assert kept["cls_token"] == "[CLS]"
+
+
+def test_of_a_generation_configuration_only_known_values_of_known_types_pass(folder):
+    patch(folder / "generation_config.json", num_beams=4, bad_words_ids=[[5]], cache_implementation="x", eos_token_id=1)
+    assert checked_generation_config(folder) == {"num_beams": 4, "bad_words_ids": [[5]], "eos_token_id": 1}
+    for wrong in ({"num_beams": "4"}, {"num_beams": True}, {"bad_words_ids": [["a"]]}):
+        (folder / "generation_config.json").unlink()
+        patch(folder / "generation_config.json", **wrong)
+        with pytest.raises(ModelError, match=r"generation_config\.json"):
+            checked_generation_config(folder)
+
+
+def test_json_has_a_depth_and_a_size(tmp_path):
+    path = tmp_path / "x.json"
+    for depth, sound in ((DEEPEST_JSON, True), (DEEPEST_JSON + 1, False), (50_000, False)):
+        path.write_text('{"a":' * depth + "1" + "}" * depth)
+        if sound:
+            assert "a" in read_json(path)
+            continue
+        with pytest.raises(ModelError, match=r"x\.json"):
+            read_json(path)
+    path.write_text(json.dumps({"a": "b" * 100}))
+    with pytest.raises(ModelError, match="at most 50 are read"):
+        read_json(path, largest=50)
+
+
+@pytest.mark.parametrize("name", ["../x", "/x", "a/../../x", "linked", "a\0b"])
+def test_names_that_lead_out_of_a_folder_are_refused(tmp_path, name):
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (tmp_path / "x").write_text("")
+    (folder / "linked").symlink_to(tmp_path / "x")
+    with pytest.raises(ModelError, match=str(folder)):
+        inside(folder, name)
+    assert inside(folder, "a/../config.json") == folder / "a/../config.json"

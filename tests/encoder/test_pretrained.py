@@ -1,0 +1,131 @@
+"""Weights are loaded whole or not at all: what a folder lacks or has beyond the model is refused, but for known heads."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from safetensors.torch import load_file, save_file
+
+from sentloom.encoder import Encoder
+from sentloom.errors import ModelError
+from tests.encoder.small_models import SENTENCES
+
+HEADS = [
+    ("bert", "BertForPreTraining"),
+    ("bert", "BertForSequenceClassification"),
+    ("bert", "BertForQuestionAnswering"),
+    ("roberta", "RobertaForMaskedLM"),
+    ("roberta", "RobertaForSequenceClassification"),
+    ("distilbert", "DistilBertForMaskedLM"),
+    ("distilbert", "DistilBertForSequenceClassification"),
+    ("mpnet", "MPNetForMaskedLM"),
+    ("electra", "ElectraForPreTraining"),
+    ("electra", "ElectraForMaskedLM"),
+    ("albert", "AlbertForPreTraining"),
+    ("xlm-roberta", "XLMRobertaForTokenClassification"),
+    ("modernbert", "ModernBertForMaskedLM"),
+    ("modernbert", "ModernBertForSequenceClassification"),
+    ("t5", "T5ForConditionalGeneration"),
+    ("t5", "T5EncoderModel"),
+    ("mt5", "MT5ForConditionalGeneration"),
+]
+
+
+def patch(path, **changes):
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def change_weights(folder, change):
+    weights = load_file(folder / "model.safetensors")
+    change(weights)
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+@pytest.fixture
+def folder(model_folders, tmp_path):
+    return shutil.copytree(model_folders["bert"], tmp_path / "model")
+
+
+@pytest.mark.parametrize(("family", "kind"), HEADS)
+def test_checkpoints_with_a_known_head_load_as_their_body(family, kind, model_folders, tmp_path):
+    folder = shutil.copytree(model_folders[family], tmp_path / "model")
+    headed = getattr(transformers, kind).from_pretrained(folder, use_safetensors=True)
+    headed.save_pretrained(folder)
+    expected = Encoder.load(model_folders[family]).encode(SENTENCES)
+    assert np.allclose(Encoder.load(folder).encode(SENTENCES), expected, atol=1e-6)
+
+
+def test_fewer_layers_than_the_weights_have_are_refused(folder):
+    patch(folder / "config.json", num_hidden_layers=2)
+    with pytest.raises(ModelError, match=r"gives no place to: encoder\.layer\.2.* \(16 unused\)"):
+        Encoder.load(folder)
+
+
+def test_more_layers_than_the_weights_have_are_refused_before_they_are_made(folder):
+    patch(folder / "config.json", num_hidden_layers=1_000_000)
+    with pytest.raises(ModelError, match=r"config\.json: found num_hidden_layers 1000000"):
+        Encoder.load(folder)
+    patch(folder / "config.json", num_hidden_layers=4)
+    with pytest.raises(ModelError, match="at most 3, the layers that the weights have"):
+        Encoder.load(folder)
+
+
+def test_unknown_weights_are_refused(folder):
+    change_weights(folder, lambda weights: weights.update({"adapter.up": torch.zeros(3)}))
+    with pytest.raises(ModelError, match=r"adapter\.up \(1 unused\)"):
+        Encoder.load(folder)
+
+
+def test_weights_of_other_shapes_are_named_with_both(folder):
+    patch(folder / "config.json", type_vocab_size=3)
+    with pytest.raises(ModelError, match=r"token_type_embeddings.*2, 32.*3, 32"):
+        Encoder.load(folder)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_not_finite_are_refused(folder, value):
+    change_weights(folder, lambda weights: weights["encoder.layer.1.output.dense.bias"].fill_(value))
+    with pytest.raises(ModelError, match=r"model\.safetensors: found NaN or infinite numbers in encoder\.layer\.1"):
+        Encoder.load(folder)
+
+
+def test_vectors_that_are_not_finite_are_refused_and_nothing_is_written(folder, sentloom, tmp_path):
+    change_weights(folder, lambda weights: weights["encoder.layer.2.output.LayerNorm.weight"].fill_(3e38))
+    (tmp_path / "texts.txt").write_text("A man is playing.\n")
+    ended = sentloom("encode", tmp_path / "texts.txt", "--model", folder, "-o", tmp_path / "out.npy")
+    assert ended.returncode == 2
+    assert "the vector of 'A man is playing.' (text 1)" in " ".join(ended.stderr.split())
+    assert {path.name for path in tmp_path.iterdir()} == {"model", "texts.txt"}
+    with pytest.raises(ModelError, match="NaN or infinite values in the vector of 'Yes'"):
+        Encoder.load(folder).encode(["Yes", "No"])
+
+
+def test_a_tokenizer_with_ids_beyond_the_embeddings_is_refused(folder):
+    tokenizer = json.loads((folder / "tokenizer.json").read_text())
+    tokenizer["model"]["vocab"]["zebra"] = 777
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    with pytest.raises(ModelError, match=r"ids up to 777; wanted ids below 200"):
+        Encoder.load(folder)
+
+
+def test_a_tokenizer_without_words_is_refused(folder):
+    (folder / "tokenizer.json").unlink()
+    (folder / "spiece.model").write_bytes(b"nothing that a BertTokenizer reads")
+    with pytest.raises(ModelError, match="special tokens and no words"):
+        Encoder.load(folder)
+
+
+def test_sharded_weights_load_as_whole_ones(model_folders, tmp_path):
+    folder = shutil.copytree(model_folders["bert"], tmp_path / "model")
+    weights = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    names = {name: f"part-{number % 2}.safetensors" for number, name in enumerate(sorted(weights))}
+    for part in set(names.values()):
+        held = {name: weights[name] for name in names if names[name] == part}
+        save_file(held, folder / part, metadata={"format": "pt"})
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": names}))
+    expected = Encoder.load(model_folders["bert"]).encode(SENTENCES)
+    assert np.array_equal(Encoder.load(folder).encode(SENTENCES), expected)

@@ -9,7 +9,8 @@ from typing import Any
 import torch
 from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
-from sentloom.encoder.folder_checks import reason_of
+from sentloom.encoder.folder_checks import TOKENIZER_CONFIG, reason_of
+from sentloom.encoder.model_files import TOKENIZER_JSON, TOKENIZER_OTHERS
 from sentloom.encoder.staging import Staged
 from sentloom.errors import ModelError, SentloomError
 
@@ -28,6 +29,7 @@ KNOWN_HEADS = (
     r"(^|\.)(position_ids|token_type_ids|final_logits_bias|inv_freq)$",
     r"\.embed_positions\.(weight|weights|_float_tensor)$",  # Marian: computed, not learned
 )
+TOKENIZER_FILES = (TOKENIZER_CONFIG, *TOKENIZER_JSON, *TOKENIZER_OTHERS)
 DECODER = r"^decoder\."  # of a T5 whose encoder alone is wanted
 
 
@@ -70,7 +72,8 @@ def load_weights(
 
 def load_tokenizer(stage: Staged) -> PreTrainedTokenizerBase:
     """The tokenizer, whatever its kind."""
-    with loading(stage.origin, "a tokenizer"):
+    files = sorted(path.name for path in stage.folder.iterdir() if path.name in TOKENIZER_FILES)
+    with loading(stage.origin, f"a tokenizer of {', '.join(files)}"):
         tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(
             stage.folder, config=stage.config, trust_remote_code=False, local_files_only=True
         )

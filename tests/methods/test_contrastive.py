@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from pydantic import ValidationError
 
 from sentloom.data.batches import Batch
 from sentloom.encoder import Encoder
@@ -84,7 +85,37 @@ def test_a_learned_temperature_starts_as_given_moves_and_is_bounded(encoder):
     assert method.temperature.item() != pytest.approx(0.2, abs=1e-4)
     with torch.no_grad():
         method.log_scale.fill_(50.0)
+    method.after_step()
     assert method.temperature.item() == pytest.approx(0.01)
+
+
+def test_a_learned_temperature_leaves_its_bound_when_the_gradient_points_inward(encoder):
+    method = build(encoder, temperature=0.01, learn_temperature=True)
+    optimizer = torch.optim.SGD([method.log_scale], lr=1e-3)
+    vectors = torch.eye(3, encoder.dimension).double()
+    batch = triplets_batch([[], [], []])
+    found = {"anchor": vectors, "positive": vectors.roll(1, 0)}  # wrong answers want it softer
+    method.loss(found, batch).backward()
+    # at 1 / tau = s: loss = log(2 + exp(s)) for cosines 0 (own), 1 (one other) and 0; d loss / d log s = s exp(s) / (2 + exp(s))
+    assert method.log_scale.grad.item() == pytest.approx(100.0, rel=1e-6)
+    optimizer.step()
+    method.after_step()
+    assert method.temperature.item() == pytest.approx(0.01 * np.exp(0.1), rel=1e-6)
+    method.zero_grad()
+    with torch.no_grad():
+        method.log_scale.fill_(np.log(100))
+    method.loss({"anchor": vectors, "positive": vectors}, batch).backward()
+    assert method.log_scale.grad.item() <= 0  # right answers want it sharper: it stays at the bound
+    optimizer.step()
+    method.after_step()
+    assert method.temperature.item() == pytest.approx(0.01)
+
+
+def test_a_learned_temperature_cannot_start_below_its_bound():
+    with pytest.raises(ValidationError, match=r"starts at 0\.01 or above"):
+        ContrastiveOptions(temperature=0.005, learn_temperature=True)
+    assert ContrastiveOptions(temperature=0.01, learn_temperature=True).temperature == 0.01
+    assert ContrastiveOptions(temperature=0.005).temperature == 0.005
 
 
 def test_the_projection_has_no_bias_gives_unit_vectors_and_is_kept(encoder, tmp_path):

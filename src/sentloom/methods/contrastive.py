@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from sentloom.data.batches import Batch, text_keys
@@ -20,7 +20,7 @@ from sentloom.encoder.prompts import Role
 from sentloom.losses import contrastive
 from sentloom.methods.method import Embeddings, Method, Options, Positive, count_equal, known_equal
 
-GREATEST_SCALE = 100.0  # of a learned 1 / tau
+GREATEST_SCALE = 100.0  # upper bound of a learned 1 / tau
 
 
 class ContrastiveOptions(Options):
@@ -36,6 +36,12 @@ class ContrastiveOptions(Options):
     head: bool = False  # linear and tanh, d to d, kept
     asymmetric: bool = False  # anchors are queries, the others documents: for models with such prompts
     mask_duplicates: bool = True
+
+    @model_validator(mode="after")
+    def _within_bounds(self) -> "ContrastiveOptions":
+        if self.learn_temperature and self.temperature * GREATEST_SCALE < 1:
+            raise ValueError(f"a learned temperature starts at {1 / GREATEST_SCALE:g} or above")
+        return self
 
 
 # The second stage; the first has batch 2,048.
@@ -56,6 +62,7 @@ class Contrastive(Method):
     """-log exp(cos(a_i, p_i)/tau) / sum_j (exp(cos(a_i, p_j)/tau) + sum_k exp(cos(a_i, n_jk)/tau)), mean over i."""
 
     NAME = "contrastive"
+    REVISION = 2  # a learned temperature keeps its gradient at the bound
     Options = ContrastiveOptions
     options: ContrastiveOptions
     SHAPES = (Shape.TRIPLETS, Shape.PAIRS)
@@ -103,10 +110,16 @@ class Contrastive(Method):
         """The temperature: fixed, or exp(-theta) for a learned theta."""
         if not self.options.learn_temperature:
             return self.options.temperature
-        return 1 / self.log_scale.exp().clamp(max=GREATEST_SCALE)
+        return torch.exp(-self.log_scale)
+
+    @torch.no_grad()
+    def after_step(self) -> None:
+        """Bound a learned temperature here: a clamp in the forward pass has no gradient beyond the bound."""
+        if self.options.learn_temperature:
+            self.log_scale.clamp_(max=math.log(GREATEST_SCALE))
 
     def readings(self) -> dict[str, float]:
-        """The temperature, where it is learnt."""
+        """The temperature, if it is learned."""
         return {"temperature": torch.as_tensor(self.temperature).item()} if self.options.learn_temperature else {}
 
     def embed(self, batch: Batch) -> Embeddings:

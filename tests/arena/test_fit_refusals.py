@@ -1,5 +1,7 @@
 """`sentloom fit` where nothing is written: hopeless data, models that are no better, and what is wrong."""
 
+import re
+
 import pytest
 from sentence_transformers import SentenceTransformer
 
@@ -20,14 +22,19 @@ def test_raw_text_alone_is_judged_by_views_of_itself(run, tmp_path):
     trained = list((tmp_path / "model.fit" / "stages").glob("*/model"))
     assert {str(Encoder.load(model).pooling) for model in trained} == {"mean"}  # the base's, not simcse's preset
     assert any("No labels decided" in warning for warning in story.warnings)
-    (stable,) = [one for one in story.measures if one.name == "stability"]
-    assert stable.part == "watched"
-    assert stable.before == 100
-    assert 0 < stable.after < 100
+    assert [run.verdict for run in story.runs if run.is_best] == ["best, refused"]
+    report = (tmp_path / "model.fit" / "report.md").read_text("utf-8")
+    assert not any(re.search(r"\bwon\b", text) for text in (done.stdout, report))
+    assert "Raw text alone seldom improves a sentence encoder." in " ".join(done.stdout.split())
+    assert story.stability is None  # a model that is not used needs no second seed
+    assert not list((tmp_path / "model.fit" / "recipes").glob("*-seed-2.yaml"))
     assert "No model was written" in done.stdout
     assert (tmp_path / "model.fit" / "report.html").is_file()
     done, story, output = run(text, budget="20steps", options=["--force"])
     assert (done.returncode, story.verdict) == (0, "forced")
+    assert 0 < story.stability.share < 100
+    assert story.stability.low <= story.stability.share <= story.stability.high
+    assert "Stability: two seeds of the best route agree on" in done.stdout
     assert SentenceTransformer(str(output)).encode(["bano"]).shape == (1, 32)
     assert "done before" in done.stdout  # nothing was trained again
 
@@ -57,6 +64,9 @@ def test_a_model_that_is_no_better_is_not_written(run, tmp_path):
     assert not output.exists()
     assert story.total.low <= 0
     assert story.reason.split()[0] in ("Not", "Worse")
+    not_tried = {one.name: one.why for one in story.routes if not one.tried}
+    assert "the budget has no time for it" in not_tried["pairs with mined negatives"]
+    assert not list((tmp_path / "model.fit" / "data").glob("*mined*"))  # nothing was mined for it
 
 
 @pytest.mark.parametrize(

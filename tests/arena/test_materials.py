@@ -62,6 +62,15 @@ def test_two_languages_and_two_lengths_are_named(write) -> None:
     assert material.languages == {"source": "en", "target": "de"}
 
 
+def test_mixed_languages_are_told_with_their_shares_and_are_not_called_english(write) -> None:
+    english = [f"{sentence(number)}" for number in range(130)]
+    german = [f"Der Hund Nummer {number} ist nicht in dem Haus." for number in range(70)]
+    (material,) = look([write("mixed.txt", *english, *german)])
+    assert "mixed languages: English 65%, German 35%," in in_words(material)[0]
+    assert material.shares == {"en": 0.65, "de": 0.35}
+    assert material.language is None  # back-translation, which begins with English, is not for it
+
+
 def test_raw_text_names_no_columns_and_an_unknown_language_is_said(write) -> None:
     (material,) = look([write("codes.txt", *(f"zxq{number} vbn{number * 7}" for number in range(200)))])
     first = "codes.txt: 200 sentences, a language that was not recognised, median 2 words, no repeated rows"

@@ -2,6 +2,7 @@
 
 import gzip
 import random
+import re
 import string
 import unicodedata
 from itertools import islice
@@ -11,7 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentloom.data.languages import FUNCTION_WORDS, NAMES, SAMPLED, guess_language, language_name
+from sentloom.data.languages import (
+    FUNCTION_WORDS,
+    NAMES,
+    SAMPLED,
+    guess_language,
+    language_name,
+    language_shares,
+    main_language,
+    shares_in_words,
+)
 
 PARALLEL = Path(__file__).parents[3] / "shared/data/parallel"
 SAMPLES = {
@@ -117,3 +127,89 @@ def test_blocks_of_a_hundred_real_sentences() -> None:
             texts = [row[side] for row in rows]
             found += [guess_language(texts[start : start + 100]) == code for start in range(0, len(texts) - 99, 100)]
     assert sum(found) / len(found) > 0.97  # Tatoeba begins with blocks such as "Go.", "Hi.", "Run!"
+
+
+MESSAGES = {
+    "en": [
+        "How do I reset my password?", "The app crashes when I open the camera.", "Where is my order?", "Please cancel it.",
+        "I was charged twice for the same item.", "Can you send me the invoice again?", "My card has not arrived yet.",
+        "It says that the code is wrong.", "What are the fees for a transfer?", "The payment was declined at the shop.",
+        "How long does it take to get a refund?", "Is there a way to change my address?", "Thanks for the quick help!",
+    ],
+    "de": [
+        "Wie kann ich mein Passwort zurücksetzen?", "Die App stürzt ab, wenn ich sie öffne.", "Wo ist meine Bestellung?",
+        "Ich wurde zweimal belastet und das ist nicht richtig.",
+    ],
+    "pl": ["Jak mogę zmienić hasło?", "Aplikacja nie działa od wczoraj.", "Gdzie jest moje zamówienie?"],
+    "sv": ["Hur byter jag lösenord?", "Appen är inte tillgänglig på min telefon.", "Var är min beställning?"],
+}  # fmt: skip
+
+
+def mixed_messages(parts: dict[str, int]) -> list[str]:
+    """So many messages of each language, told apart by a number, in an order by chance."""
+    texts = [f"{MESSAGES[code][k % len(MESSAGES[code])]} {k}" for code, count in parts.items() for k in range(count)]
+    random.Random(1).shuffle(texts)
+    return texts
+
+
+def test_a_mixed_file_is_told_with_its_shares() -> None:
+    # of 2,261 customer messages, 782 in three other languages
+    shares = language_shares(mixed_messages({"en": 1479, "de": 400, "pl": 250, "sv": 132}))
+    assert list(shares) == ["en", "de", "pl", "sv"]
+    wanted = {"en": 1479 / 2261, "de": 400 / 2261, "pl": 250 / 2261, "sv": 132 / 2261}
+    assert all(abs(shares[code] - share) < 0.06 for code, share in wanted.items())
+    assert main_language(shares) is None
+    assert re.fullmatch(r"English \d\d%, German \d\d%, Polish \d\d%, Swedish \d%", shares_in_words(shares))
+
+
+@pytest.mark.parametrize("code", MESSAGES)
+def test_messages_of_one_language_are_not_mixed(code: str) -> None:
+    shares = language_shares(mixed_messages({code: 200}))
+    assert main_language(shares) == code
+    assert shares_in_words(shares) == NAMES[code]
+
+
+@pytest.mark.parametrize(("code", "texts"), SAMPLES.items())
+def test_shares_of_a_few_sentences(code: str, texts: list[str]) -> None:
+    assert main_language(language_shares(texts * 20)) == code
+
+
+def test_a_few_foreign_sentences_do_not_make_a_file_mixed() -> None:
+    shares = language_shares(mixed_messages({"en": 95, "de": 5}))
+    assert set(shares) == {"en", "de"}  # they show in the shares all the same
+    assert main_language(shares) == "en"
+
+
+def test_scripts_are_told_apart_text_by_text() -> None:
+    texts = SAMPLES["ru"] * 30 + SAMPLES["zh"] * 20 + SAMPLES["ko"] * 50 + MESSAGES["en"] * 5
+    assert set(language_shares(texts)) == {"ru", "zh", "ko", "en"}
+
+
+def test_no_language_at_all() -> None:
+    assert language_shares([]) == {}
+    assert language_shares(["12 34", "..."]) == {}
+    assert shares_in_words({}) == "a language that was not recognised"
+
+
+@given(st.lists(st.text(max_size=40), max_size=20))
+def test_shares_are_shares(texts: list[str]) -> None:
+    shares = language_shares(texts)
+    assert set(shares) <= set(NAMES)
+    assert all(0 < share <= 1 for share in shares.values())
+    assert sum(shares.values()) <= 1 + 1e-9
+
+
+@pytest.mark.skipif(not PARALLEL.is_dir(), reason="the data are not here")
+def test_shares_of_real_sentences() -> None:
+    def column(name: str, at: int, count: int) -> list[str]:
+        with gzip.open(PARALLEL / name, "rt", encoding="utf-8") as file:
+            return [line.rstrip("\n").split("\t")[at] for line in islice(file, 5000, 5000 + count)]
+
+    parts = {
+        "en": column("multi30k.en-fr.train.tsv.gz", 0, 1300),
+        "de": column("tatoeba.en-de.tsv.gz", 1, 400),
+        "cs": column("multi30k.en-cs.train.tsv.gz", 1, 300),
+    }
+    shares = language_shares([text for texts in parts.values() for text in texts])
+    assert shares.keys() == parts.keys()
+    assert all(abs(shares[code] - len(texts) / 2000) < 0.05 for code, texts in parts.items())

@@ -57,7 +57,7 @@ def test_markdown_has_the_storys_numbers():
         "| the label of halves | What decides | MRR@10, 812 items | 58.31 (56.21 to 60.41) | 69.84 (67.74 to 71.94) | +11.53 (10.48 to 12.58) |"
         in text
     )
-    assert "73.36 → **79.99**, +6.63 (95% interval 5.73 to 7.53, p < 0.001)" in text
+    assert "73.36 → **79.99**, +6.63 (95% interval 5.73 to 7.53, p < 0.002)" in text
     assert "> **Warning:** General ability fell by 1.92 points." in text
     assert "| 0.71 Shut it. (gone) | 0.77 Undo the lid. (new) |" in text
     assert "overlap by 50% before and by 10% after" in text
@@ -69,7 +69,7 @@ def test_markdown_has_the_storys_numbers():
 def test_any_story_can_be_markdown_whose_tables_are_whole(story):
     text = fit_markdown.report(story, [])
     outside = re.sub(r"(?ms)^(`{3,})\w*\n.*?^\1$", "", text)
-    assert not re.search(r"<(?! 0\.001)", outside)  # but for "p < 0.001"
+    assert not re.search(r"<(?! 0\.002)", outside)  # but for "p < 0.002"
     for table in re.findall(r"(?m)(?:^\|.*\n?)+", outside):
         bars = [len(re.findall(r"(?<!\\)\|", line.replace("\\\\", ""))) for line in table.splitlines()]
         assert len(set(bars)) == 1

@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 
 import pytest
+import yaml
 from huggingface_hub import ModelCard
 from hypothesis import given, settings
 
@@ -90,3 +91,11 @@ def test_facts_are_the_encoders(tmp_path):
     facts = facts_of(Encoder.load(build_model_folder("bert", tmp_path / "small")))
     assert (facts.dimension, facts.pooling, facts.native) == (32, "mean", True)
     assert facts.max_length == 64
+
+
+def test_all_languages_of_mixed_texts_are_named():
+    mixed = replace(FULL.sources[0], language=None, languages={"en": 0.65, "de": 0.2, "pl": 0.15})
+    card = model_card(replace(FULL, sources=(mixed,)), FACTS)
+    assert yaml.safe_load(card.split("---")[1])["language"] == ["de", "en", "pl"]
+    assert "Language of the training texts: English 65%, German 20%, Polish 15%." in card
+    assert "| English 65%, German 20%, Polish 15% |" in card

@@ -2,8 +2,11 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from sentloom.evaluation.significance import compare
+from sentloom.evaluation.task import Score
 from sentloom.report import wording
 from sentloom.report.story import Neighbours
 from tests.report.stories import BARE, FULL, measure
@@ -27,14 +30,23 @@ def test_durations(seconds, said):
     assert wording.duration(seconds) == said
 
 
-def test_chances():
-    assert [wording.chance(p) for p in (0.0, 0.00099, 0.001, 0.0123, 1.0)] == [
-        "p < 0.001",
-        "p < 0.001",
-        "p = 0.001",
+def test_a_p_at_the_floor_of_the_bootstrap_is_less_than_it():
+    floor = 2 / 1001  # two-sided, none of 1,000 resamples beyond 0
+    assert [wording.chance(p) for p in (floor, 2 * floor, 0.0123, 1.0)] == [
+        "p < 0.002",
+        "p = 0.004",
         "p = 0.012",
         "p = 1.000",
     ]
+    ones = Score("mean", np.arange(1.0, 21.0)[:, None])
+    assert wording.chance(compare(ones, Score("mean", np.zeros((20, 1)))).p) == "p < 0.002"
+
+
+def test_stability_is_one_number_and_no_gain():
+    said = wording.stability(FULL)
+    assert "agree on 97.7% of the 10 nearest neighbours of 250 held-out texts" in said
+    assert "(95% interval 97.1% to 98.3%)" in said
+    assert wording.stability(BARE) == ""
 
 
 def test_overlap_is_what_lies_under_both():
@@ -62,7 +74,7 @@ def test_the_mean_stands_behind_what_it_is_the_mean_of():
     assert groups == {
         "What decides": ["halves", "views", "mean"],
         "General ability": ["sts-b"],
-        "Watched, decides nothing": ["stability"],
+        "Watched, decides nothing": ["own rows"],
     }
 
 

@@ -12,7 +12,7 @@ MODEL.fit/           all else
 
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -38,13 +38,14 @@ from sentloom.arena.preparing import (
     pairs_a_second,
     prepare_ground,
     refuse_nothing,
+    stand_in_triplets,
     views_a_second,
     with_negatives,
     written_a_second,
 )
 from sentloom.arena.proving import Court, prove, refuse_no_prose
 from sentloom.arena.racing import Course, Tell, Trained, race, score_chosen, twin, winner
-from sentloom.arena.routes import find_routes
+from sentloom.arena.routes import Closed, Route, find_routes
 from sentloom.arena.telling import tell_story
 from sentloom.arena.wishes import Wishes
 from sentloom.data.shapes import Shape
@@ -55,7 +56,7 @@ from sentloom.evaluation.evaluate import open_memory
 from sentloom.files import alone_in, new_folder
 from sentloom.report.fit_report import write_report
 from sentloom.report.model_card import facts_of, model_card
-from sentloom.report.story import Measure, Story
+from sentloom.report.story import Measure, Stability, Story
 from sentloom.stages import start_accelerator
 from sentloom.stages.running import refuse_no_model
 
@@ -159,9 +160,9 @@ def _run(wishes: Wishes, tell: Tell) -> Fit:
         raise TrainingStopped("fit", "no route that ended well", "at least one", "look at what each run said above")
     clock.lap("training and choosing")
     proof = prove(Court(base, model_of(best), memory), ground, best.run.difference or 0.0)
-    if not ground.labelled:
-        proof = replace(proof, measures=(*proof.measures, *stability(course, runs, best, ground)))
-    story = tell_story(wishes, ground, plan, runs, best, proof, base)
+    usable = proof.gate.passed or wishes.force
+    agreed = stability(course, runs, best, ground) if usable and ground.label_free else None
+    story = replace(tell_story(wishes, ground, plan, runs, best, proof, base), stability=agreed)
     clock.lap("proving and telling")
     return finish(wishes, clock.into(story), best)
 
@@ -215,27 +216,36 @@ def new_plan(
         views_a_second(ground, routes), pairs_a_second(ground, base), written_a_second(ground, wishes.synthesizer)
     )
     routes, dear = bearable_routes(routes, wishes.means, rates)
-    routes, without = with_negatives(routes, ground, base, Path(means.mined))
-    closed = [*closed, *dear, *without]
+    closed = [*closed, *dear]
     refuse_nothing(routes, closed)
-    known: dict[str, float] = {}
-    paces = {
-        route.name: pace_of(
-            route, seconds_a_step(route, wishes.base_place, wishes.seed, wishes.folder, accelerator, known), rates
-        )
-        for route in routes
-    }
-    return make_plan(inputs, routes, closed, paces, wishes.means, scoring)
+    with stand_in_triplets(routes, ground, Path(means.mined)) as timed:
+        known: dict[str, float] = {}
+        seconds = {
+            route.name: seconds_a_step(route, wishes.base_place, wishes.seed, wishes.folder, accelerator, known)
+            for route in timed
+        }
+
+    def plan_of(routes: Sequence[Route], closed: Sequence[Closed]) -> Plan:
+        paces = {route.name: pace_of(route, seconds[route.name], rates) for route in routes}
+        return make_plan(inputs, routes, closed, paces, wishes.means, scoring)
+
+    plan = plan_of(routes, closed)
+    if not any(route.mined for route in plan.routes):  # nothing is mined for a route that will not run
+        return plan
+    tell("Searching hard negatives ...")
+    routes, without = with_negatives(routes, ground, base, Path(means.mined))
+    return plan_of(routes, [*closed, *without])
 
 
-def stability(course: Course, runs: Sequence[Trained], best: Trained, ground: Ground) -> Iterator[Measure]:
+def stability(course: Course, runs: Sequence[Trained], best: Trained, ground: Ground) -> Stability | None:
     """Where no labels decide: whether two seeds of the winner's route agree on the neighbours of held-out text."""
     texts = list(dict.fromkeys(text for part in ground.prove for _, _, text in part.data.sentences()))[:PANEL_TEXTS]
     first = next(one for one in runs if one.run.route == best.run.route and one.result)
     second = twin(course, best) if len(texts) > K else None
-    if second:
-        one, other = (model_of(each).encode(texts) for each in (first, second))
-        yield agreement(shared_neighbours(one, other))
+    if second is None:
+        return None
+    one, other = (model_of(each).encode(texts) for each in (first, second))
+    return agreement(shared_neighbours(one, other))
 
 
 def model_of(trained: Trained) -> Encoder:

@@ -3,13 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from sentloom.arena.gauges import K
 from sentloom.evaluation.metrics import Numbers
 from sentloom.evaluation.significance import average_interval, compare_averages
 from sentloom.evaluation.task import Score, Scores, Task
-from sentloom.report.story import Measure, Part
+from sentloom.report.story import Measure, Part, Stability
 
 GENERAL_MARGIN = 2.0  # points that general ability may fall before it is a warning
 TOTAL = "mean"
@@ -36,11 +34,11 @@ def total(measures: Sequence[Measure], before: Sequence[Score], after: Sequence[
     return _measure(TOTAL, label, "deciding", TOTAL, before, after)
 
 
-def agreement(shares: Numbers) -> Measure:
-    """How far two seeds agree on the neighbours of each text; the base agrees with itself on all."""
-    whole, shared = (Score("mean", one[:, None]) for one in (np.ones_like(shares), shares))
-    label = "nearest neighbours that two seeds of the winner's route agree on"
-    return _measure("stability", label, "watched", f"share of {K}", [whole], [shared])
+def agreement(shares: Numbers) -> Stability:
+    """How far two seeds agree on the neighbours of each text."""
+    score = Score("mean", shares[:, None])
+    low, high = average_interval([score])
+    return Stability(score.value, low, high, len(shares), K)
 
 
 def _measure(

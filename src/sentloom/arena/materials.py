@@ -12,7 +12,7 @@ from sentloom.data.clean import TWO_SIDED, CleanSettings, clean
 from sentloom.data.columns import among, sampled_texts
 from sentloom.data.dataset import Dataset
 from sentloom.data.inspection import Inspection, inspect
-from sentloom.data.languages import SAMPLED, guess_language, language_name
+from sentloom.data.languages import SAMPLED, language_name, language_shares, main_language, shares_in_words
 from sentloom.data.nli import ENTAILMENT, pairs_from_nli, triplets_from_nli
 from sentloom.data.opening import open_data
 from sentloom.data.shapes import Shape, text_columns
@@ -40,12 +40,25 @@ class Material:
     name: str
     data: Dataset
     inspection: Inspection
-    languages: Mapping[str, str | None]  # of each text column
+    column_shares: Mapping[str, Mapping[str, float]]  # of each text column: languages and their shares of its texts
+
+    @property
+    def languages(self) -> dict[str, str | None]:
+        """The language of each text column; None where it is not recognised, or several are mixed."""
+        return {column: main_language(shares) for column, shares in self.column_shares.items()}
 
     @property
     def language(self) -> str | None:
         """Of the first text column."""
         return next(iter(self.languages.values()))
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Languages and their shares of the texts of all columns, the largest first."""
+        known = [shares for shares in self.column_shares.values() if shares]
+        codes = dict.fromkeys(code for shares in known for code in shares)
+        found = {code: sum(shares.get(code, 0.0) for shares in known) / len(known) for code in codes}
+        return dict(sorted(found.items(), key=lambda item: -item[1]))
 
     @property
     def words(self) -> float:
@@ -67,8 +80,8 @@ def look(
         if data.shape is Shape.NLI and ENTAILMENT in inspection.labels and _few_triplets(data):
             data = pairs_from_nli(data)
         _refuse_twice(str(name), data, materials)
-        languages = {column: _language(data, column) for column in text_columns(data.shape)}
-        materials.append(Material(str(name), data, inspection, languages))
+        shares = {column: _shares(data, column) for column in text_columns(data.shape)}
+        materials.append(Material(str(name), data, inspection, shares))
     return materials
 
 
@@ -85,8 +98,8 @@ def _refuse_twice(name: str, data: Dataset, before: Sequence[Material]) -> None:
         raise InputError(name, f"the rows of {same[0]} once more", "different data", "name it once")
 
 
-def _language(data: Dataset, column: str) -> str | None:
-    return guess_language(sampled_texts(data, column, SAMPLED)) if len(data) else None
+def _shares(data: Dataset, column: str) -> dict[str, float]:
+    return language_shares(sampled_texts(data, column, SAMPLED)) if len(data) else {}
 
 
 def too_little(material: Material) -> None:
@@ -154,6 +167,9 @@ def _columns(data: Dataset) -> str:
 
 
 def _languages(material: Material) -> str:
+    """The language of the columns, as in "English and German"; of mixed ones their shares."""
+    if any(shares and main_language(shares) is None for shares in material.column_shares.values()):
+        return f"mixed languages: {shares_in_words(material.shares)}"
     known = dict.fromkeys(code for code in material.languages.values() if code)
     return " and ".join(language_name(code) for code in known) or language_name(None)
 

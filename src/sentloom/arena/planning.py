@@ -18,7 +18,7 @@ from sentloom.recipe.makers import Synthesize
 from sentloom.recipe.places import Dumper
 from sentloom.stages import forecast
 
-REVISION = 2  # raised when the same inputs would be planned otherwise
+REVISION = 3  # raised when the same inputs would be planned otherwise
 TIMED_STEPS = 3  # a stage's length while its rate is measured: the forecast runs as many
 MADE_SHARE = 0.2  # of a time budget, that back-translations or the search for negatives may take
 FEWEST_MADE = 256  # with fewer a route is not worth it

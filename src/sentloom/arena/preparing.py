@@ -1,8 +1,9 @@
 """Before anything is trained: the data looked at and split, its training rows written, what is held out as tasks."""
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -40,6 +41,7 @@ GENERAL_SET = "sts-b"  # of a data folder
 MOST_SEARCHED = 200_000  # texts that are laid aside to search in
 TIMED_VIEWS = 24
 TIMED_PAIRS = 128
+TIMED_TRIPLETS = 1024
 TIMED_TEXTS = 32
 FEWEST_LEARNT = 10  # rows of an input
 FEWEST_NEGATIVES = 100  # pairs with one, for a route of their own
@@ -64,6 +66,11 @@ class Ground:
     def labelled(self) -> bool:
         """Whether any held-out rows have labels: then they decide, and raw text does not."""
         return any(part.labelled for part in self.prove)
+
+    @property
+    def label_free(self) -> bool:
+        """Whether no labels decide, neither of held-out rows nor of sets that the user named."""
+        return not (self.labelled or self.against)
 
     def deciding(self, parts: Sequence[HeldOut]) -> list[Task]:
         """The tasks of parts that decide."""
@@ -177,6 +184,30 @@ def find_means(wishes: Wishes, ground: Ground, base: Encoder) -> Means:
         synthesizer=wishes.synthesizer_place,
         mined=str(mined.resolve()),
     )
+
+
+@contextmanager
+def stand_in_triplets(routes: Sequence[Route], ground: Ground, mined: Path) -> Iterator[list[Route]]:
+    """The routes to be timed: instead of mined triplets, which are not there yet, pairs with any other answer."""
+    if not any(route.mined for route in routes):
+        yield list(routes)
+        return
+    path = mined.with_name(f".timed-{mined.name}")
+    pairs = join([data for data in ground.trained if data.shape is Shape.PAIRS])
+    some = pairs.take(range(min(len(pairs), TIMED_TRIPLETS)))
+    negatives = [[text] for text in [*some["positive"][1:], some["positive"][0]]]
+    with new_file(path) as part:
+        pq.write_table(pa.table({"anchor": some["anchor"], "positive": some["positive"], "negatives": negatives}), part)
+    try:
+        yield [_reading(route, str(mined), str(path)) for route in routes]
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _reading(route: Route, old: str, new: str) -> Route:
+    """The route with one file in the place of another."""
+    stages = tuple({**stage, "data": [new]} if stage["data"] == [old] else stage for stage in route.stages)
+    return replace(route, stages=stages)
 
 
 def with_negatives(

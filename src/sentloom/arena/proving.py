@@ -26,6 +26,7 @@ class Proof:
     decided: Measure
     gate: Gate
     warnings: tuple[str, ...]
+    no_prose: bool = False  # nothing can be proven on this text
 
 
 @dataclass(frozen=True)
@@ -54,11 +55,11 @@ def prove(court: Court, ground: Ground, chosen: float) -> Proof:
     if ground.against:
         measures += court.measured(own, "watched")[0]
     (general,), _ = court.measured([ground.general], "general")
-    label_free = not (ground.labelled or ground.against)
+    label_free = ground.label_free
     warnings = [general_warning(general), f"No labels decided this: {CAUTION}." if label_free else None]
     chance = label_free and is_no_prose(court.base, deciding, court.memory)
     gate = judge(decided, chosen, f"Nothing can be proven on this text: {NO_PROSE}." if chance else None)
-    return Proof((*measures, general), decided, gate, tuple(filter(None, warnings)))
+    return Proof((*measures, general), decided, gate, tuple(filter(None, warnings)), no_prose=chance)
 
 
 def is_no_prose(base: Encoder, tasks: Sequence[Task], memory: Memory) -> bool:
@@ -70,7 +71,7 @@ def is_no_prose(base: Encoder, tasks: Sequence[Task], memory: Memory) -> bool:
 
 def refuse_no_prose(base: Encoder, ground: Ground, memory: Memory) -> None:
     """Raw text that decides must be text to the base; said before anything is trained."""
-    if ground.labelled or ground.against or not is_no_prose(base, ground.deciding(ground.choose), memory):
+    if not ground.label_free or not is_no_prose(base, ground.deciding(ground.choose), memory):
         return
     where = ", ".join(material.name for material in ground.materials)
     next_step = "choose a base that knows the language (--base), give pairs, or train all the same with --force"

@@ -20,6 +20,7 @@ from sentloom.report.story import Run
 from sentloom.stages import Result, file_names, prepare
 
 Tell = Callable[[str], None]
+BEST = "best"  # the verdict of the run that goes before the gate
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def race(course: Course) -> list[Trained]:
         trained += [_with_verdict(one, "goes on" if one.run.route in going else out) for one in these]
         field = [one.run.route for one in ranked if one.run.route in going]
     best = winner(trained)
-    return [_with_verdict(one, "won" if one is best else _at_end(one, field, trained[-1])) for one in trained]
+    return [_with_verdict(one, BEST if one is best else _at_end(one, field, trained[-1])) for one in trained]
 
 
 def _at_end(one: Trained, field: Sequence[str], last: Trained) -> str:

@@ -2,6 +2,7 @@
 
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 
@@ -9,26 +10,27 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from sentloom.arena.advice import advise
 from sentloom.arena.gauges import Gauges, collapsed, gauges
 from sentloom.arena.held_out import HeldOut
 from sentloom.arena.planning import Plan
 from sentloom.arena.preparing import Ground
 from sentloom.arena.proving import Proof
-from sentloom.arena.racing import Trained
+from sentloom.arena.racing import BEST, Trained
 from sentloom.arena.wishes import Wishes
 from sentloom.data.shapes import COLUMNS, Shape
 from sentloom.encoder import Encoder
 from sentloom.evaluation.metrics import cosine_of_pairs
 from sentloom.evaluation.nearest import top_k
 from sentloom.recipe import read_recipe, to_yaml
-from sentloom.report.story import Curve, Histogram, Neighbours, Route, Source, Story, Trail, Verdict
+from sentloom.report.story import Curve, Histogram, Neighbours, Route, Run, Source, Story, Trail, Verdict
 from sentloom.training.journal import read_journal
 
 BINS = 40
 SAMPLES = 6  # sentences whose neighbours are shown
 NEAREST = 4
 MOST_TEXTS = 2_000  # among which they are looked for
-BASE = "base"
+BASE = "base"  # the label of the start of a trail
 VERSIONS = ("sentloom", "torch", "transformers", "sentence-transformers", "tokenizers", "numpy")
 
 
@@ -46,6 +48,7 @@ def tell_story(
     after = Encoder.load(str(best.result.model))
     lies = trails(runs, base, ground.choose)
     verdict: Verdict = "written" if proof.gate.passed else "forced" if wishes.force else "refused"
+    advice = () if proof.gate.passed else advice_after(proof, best, ground, plan)
     hashes = {"base": base.fingerprint(), "model": after.fingerprint()}
     return Story(
         title=f"{wishes.output.name}, fitted to {' and '.join(Path(name).name for name in wishes.data)}",
@@ -58,9 +61,10 @@ def tell_story(
         against=wishes.against,
         sources=tuple(sources(ground)),
         routes=tuple(routes(plan)),
-        runs=tuple(one.run for one in runs),
+        runs=tuple(told_run(one.run, verdict) for one in runs),
         measures=proof.measures,
         total=proof.decided,
+        advice=advice,
         curves=curves(best, wishes.folder),
         trails=tuple(trail(route, points) for route, points in lies.items()),
         histogram=histogram(base, after, ground.prove),
@@ -75,6 +79,19 @@ def tell_story(
             "threads": str(torch.get_num_threads()),
         },
     )
+
+
+def told_run(run: Run, verdict: Verdict) -> Run:
+    """A run with the word that the report has for it: the best one has won only if its model is better."""
+    if run.verdict != BEST:
+        return run
+    return replace(run, verdict="won" if verdict == "written" else f"{BEST}, {verdict}")
+
+
+def advice_after(proof: Proof, best: Trained, ground: Ground, plan: Plan) -> tuple[str, ...]:
+    """What may help a fit that the gate refused."""
+    chosen = best.run.difference or 0.0
+    return advise(proof.decided, chosen, label_free=ground.label_free, no_prose=proof.no_prose, closed=plan.closed)
 
 
 def routes(plan: Plan) -> Iterator[Route]:
@@ -94,6 +111,7 @@ def sources(ground: Ground) -> Iterator[Source]:
             rows=material.inspection.rows,
             distinct=len(material.data),
             language=material.language,
+            languages=material.shares,
             words=material.words,
             duplicates=material.inspection.duplicate_rows,
             held_out=len(split.choose) + len(split.prove),

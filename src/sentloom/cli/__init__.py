@@ -11,6 +11,7 @@ from sentloom import __version__
 from sentloom.cli import arena, data, fitting, scoring, synthesis, training, vectors
 from sentloom.cli.common import ModelOption, show
 from sentloom.errors import SentloomError
+from sentloom.interrupts import announce_interrupts
 
 app = typer.Typer(
     help="Turns the text a team has into the sentence encoder it needs, and proves that it got better.",
@@ -84,6 +85,7 @@ def demo(
 
 def main() -> None:
     """Run the command. Errors of the user end in a message and exit code 2, never in a traceback."""
+    announce_interrupts()
     try:
         app()
     except SentloomError as error:

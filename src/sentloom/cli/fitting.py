@@ -84,7 +84,7 @@ def fit(
         )
     show(f"report:  {done.report}")
     if done.model is None:
-        show("No model was written. Give more data or a larger budget, or --force.")
+        show("No model was written (--force writes it all the same).")
         if output.exists():
             show(f"{output} is still the model of an earlier call.")
         raise typer.Exit(NOT_BETTER)

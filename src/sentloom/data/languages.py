@@ -1,9 +1,12 @@
-"""Which language texts are in: by their script where that decides, else by the share of its function words."""
+"""Which languages texts are in: by their script where that decides, else by function words and letters.
+
+`guess_language` looks at all texts together, `language_shares` at each of them, so that a mixed file shows as mixed.
+"""
 
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +16,13 @@ from sentloom.data.scripts import SCRIPTS, dominant_scripts
 SAMPLED = 2_000  # texts looked at, evenly over all
 LONGEST = 1_000  # characters of a text
 LEAST_SHARE = 0.08  # of the words that must be function words; prose has 0.2 to 0.5, terse captions 0.1 and more
+# Of single texts: the evidence that the likeliest language must have, and its lead over the next one.
+LEAST_EVIDENCE = 0.5
+LEAST_LEAD = 0.25
+LEAST_RECOGNISED = 0.2  # of the texts; with fewer, all texts are looked at together
+LEAST_LANGUAGE = 0.02  # of the recognised texts: what is rarer is as likely a mistake
+FEWEST_TEXTS = 3  # of a language
+ONE_LANGUAGE = 0.9  # of the recognised texts: a file with less of its main language is mixed
 WITH_KANA = 0.2  # of the texts in Han and Kana: Japanese prose is hardly ever without
 LETTERS = re.compile(r"[^\W\d_]+")
 
@@ -79,6 +89,100 @@ FUNCTION_WORDS: dict[str, dict[str, str]] = {
         " من شما آنها هر چه نیست نمی همه بودند",
     },
 }  # fmt: skip
+
+
+# Letters that English lacks, by the languages that use them. A letter counts half a function word.
+LETTERS_OF = {
+    "de": "äöüß", "sv": "åäö", "fi": "äö", "da": "åæø", "no": "åæø", "pl": "ąćęłńóśźż", "cs": "áčďéěíňóřšťúůýž",
+    "hu": "áéíóöőúüű", "tr": "çğıöşü", "ro": "ăâîșțşţ", "es": "áéíñóúü", "pt": "áâãàçéêíóôõú", "fr": "àâçèéêëîïôùûœ",
+    "it": "àèéìòù", "nl": "ëï",
+}  # fmt: skip
+LETTER_WEIGHT = 0.5
+
+
+def _weights(owners: dict[str, Sequence[str]], each: float = 1.0) -> dict[str, dict[str, float]]:
+    """By word or letter: what it says for each language; what several share says as much less."""
+    found: dict[str, list[str]] = {}
+    for code, ones in owners.items():
+        for one in dict.fromkeys(ones):
+            found.setdefault(one, []).append(code)
+    return {one: dict.fromkeys(codes, each / len(codes)) for one, codes in found.items()}
+
+
+WORD_WEIGHTS = {
+    script: _weights({code: known.split() for code, known in languages.items()})
+    for script, languages in FUNCTION_WORDS.items()
+}
+LETTER_WEIGHTS = _weights({code: list(letters) for code, letters in LETTERS_OF.items()}, LETTER_WEIGHT)
+
+
+def language_shares(texts: Sequence[str]) -> dict[str, float]:
+    """ISO 639-1 codes and their shares of the texts whose language is recognised, the largest first.
+
+    Each text is looked at by itself; one without a function word or a telling letter is not recognised. Languages
+    under 2% are left out. Where few texts are recognised, as of file names or codes, all are looked at together.
+    """
+    sample = [unicodedata.normalize("NFC", text[:LONGEST]) for text in _evenly(texts)]
+    evidence = _evidence(sample)
+    counts = Counter(filter(None, map(_likeliest, evidence)))
+    if counts.total() < LEAST_RECOGNISED * len(evidence) or not counts:
+        code = guess_language(texts)
+        return {code: 1.0} if code else {}
+    least = max(FEWEST_TEXTS if len(evidence) > FEWEST_TEXTS else 1, LEAST_LANGUAGE * counts.total())
+    likely = {code for code, count in counts.items() if count >= least} or {counts.most_common(1)[0][0]}
+    again = (_likeliest({code: value for code, value in one.items() if code in likely}) for one in evidence)
+    found = [code for code in again if code is not None]
+    shares = {code: count / len(found) for code, count in Counter(found).most_common()}
+    return {code: share for code, share in shares.items() if share >= LEAST_LANGUAGE}
+
+
+def main_language(shares: Mapping[str, float]) -> str | None:
+    """The language of nearly all recognised texts; None where none is recognised, or several are mixed."""
+    code = next(iter(shares), None)
+    return code if code is not None and shares[code] >= ONE_LANGUAGE else None
+
+
+def shares_in_words(shares: Mapping[str, float]) -> str:
+    """As in "English", or of a mixed file "English 65%, German 20%, Polish 15%"."""
+    code = main_language(shares)
+    if code is not None or not shares:
+        return language_name(code)
+    return ", ".join(f"{NAMES.get(code, code)} {share:.0%}" for code, share in shares.items())
+
+
+def _evidence(texts: Sequence[str]) -> list[dict[str, float]]:
+    """Of each text with letters: what speaks for each language."""
+    scripts = [SCRIPTS[number] for number in dominant_scripts(pa.array(texts, pa.large_string()))]
+    written = [(text, "Han" if script == "Kana" else script) for text, script in zip(texts, scripts, strict=True)]
+    asian = [text for text, script in written if script == "Han"]
+    han = "ja" if asian and _share_with_kana(asian) >= WITH_KANA else "zh"
+    by_script = {**BY_SCRIPT, "Han": han}
+    return [
+        {by_script[script]: 1.0} if script in by_script else _by_words_and_letters(text, script)
+        for text, script in written
+        if script in by_script or script in WORD_WEIGHTS
+    ]
+
+
+def _by_words_and_letters(text: str, script: str) -> dict[str, float]:
+    lower = text.lower()
+    hits = [WORD_WEIGHTS[script].get(word) for word in LETTERS.findall(lower)]
+    if script == "Latin" and not lower.isascii():
+        hits += [LETTER_WEIGHTS.get(letter) for letter in lower]
+    found: dict[str, float] = {}
+    for hit in filter(None, hits):
+        for code, weight in hit.items():
+            found[code] = found.get(code, 0.0) + weight
+    return found
+
+
+def _likeliest(evidence: Mapping[str, float]) -> str | None:
+    """The language that most speaks for; None where that is too little, or hardly more than for another."""
+    if not evidence:
+        return None
+    best, *others = sorted(evidence, key=lambda code: -evidence[code])
+    lead = evidence[best] - (evidence[others[0]] if others else 0.0)
+    return best if evidence[best] >= LEAST_EVIDENCE and lead >= LEAST_LEAD else None
 
 
 def guess_language(texts: Sequence[str]) -> str | None:

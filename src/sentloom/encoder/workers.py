@@ -37,8 +37,11 @@ _THREADS = _Threads()
 def pack_workers(device: torch.device) -> Iterator[Executor]:
     """An executor with one worker a thread on a CPU, and a single one elsewhere."""
     if device.type != "cpu":
-        with ThreadPoolExecutor(1) as executor:
-            yield executor
+        single = ThreadPoolExecutor(1)
+        try:
+            yield single
+        finally:
+            single.shutdown(cancel_futures=True)
         return
     _THREADS.enter()
     each = max(1, _THREADS.before // MOST_WORKERS)

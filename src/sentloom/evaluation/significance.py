@@ -17,6 +17,7 @@ from sentloom.evaluation.metrics import METRICS, Numbers
 from sentloom.evaluation.task import Score
 
 RESAMPLES = 1000
+LEAST_P = 2 / (RESAMPLES + 1)  # of the bootstrap: no resample beyond 0
 BLOCK = 1 << 19  # counts that are held at once
 CORRELATIONS = ("spearman", "pearson")
 
@@ -64,7 +65,7 @@ def compare_averages(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Comparison:
-    """The same for two means over the same sets. p cannot be less than 2 / (resamples + 1)."""
+    """The same for two means over the same sets. p cannot be less than 2 / (resamples + 1), `LEAST_P`."""
     for one, other in zip(a, b, strict=True):
         _check_pair(one, other)
     differences = _replicates(a, weights, resamples, seed) - _replicates(b, weights, resamples, seed)

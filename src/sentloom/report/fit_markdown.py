@@ -42,8 +42,9 @@ def report(story: Story, pictures: Sequence[str]) -> str:
         f"# {plain(story.title)}",
         f"**{wording.HEADLINES[story.verdict]}.** {plain(story.reason)}",
         deciding(story),
+        *map(plain, story.advice),
         *(f"> **Warning:** {plain(warning)}" for warning in story.warnings),
-        *_section("Before and after", _picture("scores", pictures), measures(story)),
+        *_section("Before and after", _picture("scores", pictures), measures(story), plain(wording.stability(story))),
         *_section("Routes", _picture("routes", pictures), _runs(story), _not_run(story)),
         *_section("Training", _picture("training", pictures)),
         *_section("Alignment and uniformity", _picture("trajectory", pictures), _trails(story)),
@@ -139,7 +140,7 @@ def sources(story: Story) -> str:
     """What the data are and what became of their rows."""
     rows = [
         (
-            one.name, "; ".join((one.shape, *one.notes)), one.language or "unknown", f"{one.rows:,}",
+            one.name, "; ".join((one.shape, *one.notes)), wording.language(one), f"{one.rows:,}",
             f"{one.distinct:,}", f"{one.duplicates:,}", f"{one.held_out:,}", f"{one.trained:,}", number(one.words, 0),
         )
         for one in story.sources

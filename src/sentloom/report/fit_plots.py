@@ -83,9 +83,9 @@ def _route_label(route: str, run: Run) -> str:
 def _whisker(axes: "Axes", row: int, run: Run) -> None:
     difference = run.difference or 0.0
     low, high = (difference if end is None else end for end in (run.low, run.high))
-    colour = FITTED if run.verdict == "won" else FAINT
+    colour = FITTED if run.is_best else FAINT
     axes.plot([low, high], [row, row], color=colour, lw=2)
-    axes.plot(difference, row, "o", color=colour, ms=6, mfc=colour if run.verdict == "won" else PAPER, mew=1.6)
+    axes.plot(difference, row, "o", color=colour, ms=6, mfc=colour if run.is_best else PAPER, mew=1.6)
     _say(axes, f"{wording.signed(difference)}  {run.verdict}", high, row)
 
 

@@ -6,6 +6,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from sentloom.report import wording
 from sentloom.report.story import Measure, Run, Story
 from sentloom.report.tables import plain_table
 
@@ -21,9 +22,12 @@ def fit_summary(story: Story) -> RenderableType:
 def _parts(story: Story) -> Iterator[RenderableType]:
     yield runs(story)
     yield scores(story)
+    if stable := wording.stability(story):
+        yield Text(stable)
     for warning in story.warnings:
         yield Text(f"WARNING: {warning}", style="bold yellow")
     yield Text.assemble((f"{story.verdict.capitalize()}. ", STYLES[story.verdict]), story.reason)
+    yield from map(Text, story.advice)
 
 
 def runs(story: Story) -> Table:
@@ -32,7 +36,7 @@ def runs(story: Story) -> Table:
         "What was tried", "route", "round", "steps", "minutes", "score", "against the base", "", numbers=4
     )
     for run in story.runs:
-        table.add_row(*_run(run), style="bold" if run.verdict == "won" else "")
+        table.add_row(*_run(run), style="bold" if run.is_best else "")
     return table
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sentloom.report import fit_markdown, wording
 from sentloom.report.fit_markdown import fenced, plain
-from sentloom.report.story import Story
+from sentloom.report.story import Source, Story
 
 if TYPE_CHECKING:
     from sentloom.encoder import Encoder
@@ -62,6 +62,7 @@ def model_card(story: Story, facts: ModelFacts) -> str:
         f"**{wording.HEADLINES[story.verdict]}.** {plain(story.reason)}",
         fit_markdown.deciding(story),
         fit_markdown.measures(story),
+        plain(wording.stability(story)),
         READING,
         "## Data" if story.sources else "",
         fit_markdown.sources(story),
@@ -78,7 +79,7 @@ def model_card(story: Story, facts: ModelFacts) -> str:
 def _front_matter(story: Story, facts: ModelFacts) -> str:
     import yaml
 
-    languages = sorted({one.language for one in story.sources if one.language and LANGUAGE.fullmatch(one.language)})
+    languages = [code for code in _codes(story) if LANGUAGE.fullmatch(code)]
     library = "sentence-transformers" if facts.native else "sentloom"
     found: dict[str, Any] = {
         "library_name": library,
@@ -89,6 +90,15 @@ def _front_matter(story: Story, facts: ModelFacts) -> str:
     }
     kept = {name: value for name, value in found.items() if value}
     return yaml.safe_dump(kept, sort_keys=False, allow_unicode=True)
+
+
+def _codes(story: Story) -> list[str]:
+    """The languages of all training texts."""
+    return sorted({code for one in story.sources for code in _codes_of(one)})
+
+
+def _codes_of(source: Source) -> list[str]:
+    return list(source.languages) or ([source.language] if source.language else [])
 
 
 def hub_name(base: str) -> str | None:
@@ -108,7 +118,7 @@ def _opening(story: Story, facts: ModelFacts) -> str:
 
 
 def _limits(story: Story, facts: ModelFacts) -> list[str]:
-    languages = sorted({one.language for one in story.sources if one.language})
+    languages = list(dict.fromkeys(wording.language(one) for one in story.sources if _codes_of(one)))
     general = [one for one in story.measures if one.part == "general"]
     decided_on = plain(", ".join(story.against)) if story.against else "held-out rows of its own data"
     limits = [
@@ -118,7 +128,7 @@ def _limits(story: Story, facts: ModelFacts) -> list[str]:
         "What is unfair or wrong in the base or in the texts, it may have learned; this was not measured.",
     ]
     if languages:
-        limits.append(f"Language of the training texts: {plain(', '.join(languages))}. Others were not measured.")
+        limits.append(f"Language of the training texts: {plain('; '.join(languages))}. Others were not measured.")
     if not general:
         limits.append("General ability, beyond the kind of text it was fitted on, was not measured.")
     limits += [
@@ -134,7 +144,7 @@ def _made(story: Story) -> str:
     cost = "; ".join(f"{name} {wording.duration(one)}" for name, one in story.cost.items())
     said = [
         f"By `sentloom fit`, {plain(story.created)}.",
-        f"Winning route: {plain(route)}." if (route := wording.winner(story)) else "",
+        f"Route: {plain(route)}." if (route := wording.winner(story)) else "",
         f"Budget: {plain(story.budget)}." if story.budget else "",
         f"Cost: {plain(cost)}." if cost else "",
         f"Versions: {plain(versions)}." if versions else "",

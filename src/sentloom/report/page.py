@@ -70,6 +70,7 @@ def _verdict(story: Story) -> Markup:
         element("h2", sign, wording.HEADLINES[story.verdict]),
         element("p", story.reason, class_="reason"),
         _deciding(story.total) if story.total else NOTHING,
+        *(element("p", line, class_="advice") for line in story.advice),
         _facts(story),
         class_=f"verdict {story.verdict}",
     )
@@ -209,7 +210,8 @@ def _measures(story: Story) -> Markup:
         rows += [_measure(one, scale, "total" if one is wording.mean(story) else None) for one in group]
     text = "A difference is sure when its whole 95% interval lies on one side of 0 (paired bootstrap over the items)."
     head = ("", "before", "after", "difference", "← worse · better →")
-    return join([_lead(text), _table(head, rows, numbers=(1, 2, 3))])
+    stable = wording.stability(story)
+    return join([_lead(text), _table(head, rows, numbers=(1, 2, 3)), *([_lead(stable)] if stable else [])])
 
 
 def _measure(one: Measure, scale: Scale, kind: str | None) -> Markup:
@@ -245,11 +247,11 @@ def _ladder(story: Story) -> Markup:
     for route, runs in wording.routes_run(story).items():
         name = element("th", route, *([element("small", why[route])] if route in why else []), scope="row")
         cells = [_step(runs[rung], rung, scale) if rung in runs else element("td") for rung in rungs]
-        last = runs[max(runs)].verdict
-        rows.append(element("tr", name, *cells, class_=None if last == "won" else "stopped"))
+        last = runs[max(runs)]
+        rows.append(element("tr", name, *cells, class_=None if last.is_best else "stopped"))
     head = ["route", *(f"round {rung}: {wording.steps_in_words(steps)}" for rung, steps in rungs.items())]
     text = (
-        "Every run starts from the base anew. The better routes go on to a longer round, the others are dropped. "
+        "Every run starts from the base. The better routes go on to a longer round, the others are dropped. "
         "Shown is the difference to the base, with its 95% interval, on held-out rows kept for choosing: "
         "the verdict above rests on others."
     )
@@ -258,7 +260,7 @@ def _ladder(story: Story) -> Markup:
 
 
 def _step(run: Run, rung: int, scale: Scale) -> Markup:
-    kind = run.verdict.partition(":")[0].split(" ")[0]  # goes, dropped, won or failed
+    kind = run.verdict.partition(":")[0].split(" ")[0].strip(",")  # goes, dropped, won, best or failed
     kind = {"goes": "on", "dropped": "out"}.get(kind, kind)
     words = {"on": "goes on →", "won": "✓ won", "out": "✕ dropped"}.get(kind, run.verdict)
     line = [element("span", signed(run.difference)), element("span", words, class_="end small")]
@@ -414,7 +416,7 @@ def _source(one: Source) -> Markup:
         element("th", one.name, *notes, scope="row"),
         *(_cell(name, f"{count:,}") for name, count in {**counts, "trained on": one.trained}.items()),
         _cell("words", f"{one.words:,.0f}"),
-        _cell("language", one.language or "unknown", kind=None),
+        _cell("language", wording.language(one), kind=None),
     )
 
 
@@ -431,7 +433,7 @@ def _small_print(story: Story) -> Markup:
         *(_folded(title, _list(facts), is_open=title == "Cost") for title, facts in lists.items() if facts),
     ]
     if story.recipe:
-        parts.append(_folded("Recipe of the winner, nothing left out", element("pre", element("code", story.recipe))))
+        parts.append(_folded("Recipe of the best run, nothing left out", element("pre", element("code", story.recipe))))
     return join(parts)
 
 

@@ -49,6 +49,17 @@ class Measure:
 
 
 @dataclass(frozen=True)
+class Stability:
+    """How many of their nearest neighbours held-out texts share under two seeds of the winner's route, in percent."""
+
+    share: float
+    low: float  # of the 95% interval
+    high: float
+    texts: int
+    neighbours: int  # of each text
+
+
+@dataclass(frozen=True)
 class Run:
     """One route at one rung, with its score on the rows that choose and its difference to the base there."""
 
@@ -60,8 +71,13 @@ class Run:
     difference: float | None
     low: float | None
     high: float | None
-    verdict: str  # "goes on" | "dropped" | "ended" | "won" | "failed: ..."
+    verdict: str  # "goes on" | "dropped" | "ended" | "won" | "best, refused" | "best, forced" | "failed: ..."
     stages: tuple[str, ...] = ()  # "method on data, N steps"
+
+    @property
+    def is_best(self) -> bool:
+        """Whether it is the run that went before the gate."""
+        return self.verdict == "won" or self.verdict.startswith("best")
 
 
 @dataclass(frozen=True)
@@ -119,13 +135,14 @@ class Source:
     shape: str
     rows: int
     distinct: int
-    language: str | None
+    language: str | None  # of its first text column; None: not recognised, or mixed
     words: float  # the median of a text
     duplicates: int
     held_out: int
     trained: int
     sha256: str
     notes: tuple[str, ...] = ()
+    languages: Mapping[str, float] = field(default_factory=dict)  # shares of the recognised texts
 
 
 @dataclass(frozen=True)
@@ -145,6 +162,8 @@ class Story:
     runs: tuple[Run, ...] = ()
     measures: tuple[Measure, ...] = ()
     total: Measure | None = None  # the mean of the deciding measures, or the single one
+    stability: Stability | None = None  # None: labels decided, or the model is not used
+    advice: tuple[str, ...] = ()  # what may help, where the gate refused
     curves: tuple[Curve, ...] = ()
     trails: tuple[Trail, ...] = ()
     histogram: Histogram | None = None

@@ -3,7 +3,9 @@
 import math
 from collections.abc import Sequence
 
-from sentloom.report.story import Measure, Neighbours, Run, Story
+from sentloom.data.languages import NAMES
+from sentloom.evaluation.significance import LEAST_P
+from sentloom.report.story import Measure, Neighbours, Run, Source, Story
 
 HEADLINES = {
     "written": "Proven better than its base",
@@ -39,8 +41,29 @@ def change(one: Measure | Run) -> str:
 
 
 def chance(p: float) -> str:
-    """The p of a difference, as in "p = 0.012"."""
-    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+    """The p of a difference, as in "p = 0.012"; at the least that the bootstrap can give, "p < 0.002"."""
+    if p > LEAST_P:
+        return f"p = {p:.3f}"
+    return f"p < {math.ceil(1000 * LEAST_P) / 1000:.3f}"
+
+
+def language(source: Source) -> str:
+    """As in "English", of mixed texts "English 65%, German 35%"; "unknown" where none is recognised."""
+    if len(source.languages) > 1:
+        return ", ".join(f"{NAMES.get(code, code)} {share:.0%}" for code, share in source.languages.items())
+    code = next(iter(source.languages), source.language)
+    return NAMES.get(code, code) if code else "unknown"
+
+
+def stability(story: Story) -> str:
+    """How far two seeds agree, in a sentence; empty where that was not measured."""
+    if (one := story.stability) is None:
+        return ""
+    return (
+        f"Stability: two seeds of the best route agree on {number(one.share, 1)}% of the {one.neighbours} nearest "
+        f"neighbours of {one.texts:,} held-out texts (95% interval {number(one.low, 1)}% to {number(one.high, 1)}%). "
+        "It is watched and decides nothing."
+    )
 
 
 def duration(cost: float | str) -> str:
@@ -73,8 +96,8 @@ def mean(story: Story) -> Measure | None:
 
 
 def winner(story: Story) -> str | None:
-    """The route that won, or else that of the last run."""
-    won = [run.route for run in story.runs if run.verdict == "won"] or [run.route for run in story.runs]
+    """The route of the best run, or else that of the last run."""
+    won = [run.route for run in story.runs if run.is_best] or [run.route for run in story.runs]
     return won[-1] if won else None
 
 
@@ -88,7 +111,7 @@ def routes_run(story: Story) -> dict[str, dict[int, Run]]:
 
 def _rank(runs: dict[int, Run]) -> tuple[bool, int, float]:
     last = runs[max(runs)]
-    return last.verdict == "won", last.rung, -math.inf if last.score is None else last.score
+    return last.is_best, last.rung, -math.inf if last.score is None else last.score
 
 
 def rungs(story: Story) -> dict[int, list[int]]:

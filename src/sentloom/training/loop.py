@@ -7,7 +7,7 @@ bit-identical to one that was not, on the same machine with the same number of t
 import json
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -22,6 +22,7 @@ from sentloom.data.mixing import make_batches
 from sentloom.data.shapes import text_columns
 from sentloom.errors import InputError, TrainingStopped
 from sentloom.files import new_file
+from sentloom.interrupts import stop_asked
 from sentloom.methods import Learner
 from sentloom.progress import progress
 from sentloom.training.checkpoints import (
@@ -38,7 +39,6 @@ from sentloom.training.checkpoints import (
 )
 from sentloom.training.gradients import add_gradients, average_gradients
 from sentloom.training.health import Gauges, alarms, gauge
-from sentloom.training.interrupts import stop_asked
 from sentloom.training.journal import Journal
 from sentloom.training.optimizers import (
     build_optimizer,
@@ -275,7 +275,7 @@ class _Run:
             found = "checkpoints of a run whose frozen parts were others"
             raise InputError(str(self._checkpoints), found, "those of this run", "choose another folder")
         if facts["machine"] != (here := _machine(self.accelerator)):
-            self.tell(f"the checkpoint was made with {facts['machine']}, now {here}: the end may differ in bits")
+            self.tell(_other_machine(facts["machine"], here))
         load_changing_state(self.method, checkpoint.state)
         load_optimizer_state(self.optimizer, checkpoint.optimizer, facts["optimizer"])
         self.now = Progress(**{name: facts[name] for name in vars(Progress())})
@@ -362,6 +362,12 @@ class _Run:
                 part.write_text(json.dumps({"step": self.now.step, "found": found, **facts}, indent=1), "utf-8")
         next_step = f"see {path}; lower the learning rate, or set clip; the last checkpoint is untouched"
         raise TrainingStopped(where, found, "finite numbers", next_step)
+
+
+def _other_machine(then: Mapping[str, Any], here: Mapping[str, Any]) -> str:
+    """What differs from the machine that a checkpoint was made on."""
+    said = [f"{name}: {then.get(name)} then, {here[name]} now" for name in here if then.get(name) != here[name]]
+    return f"the checkpoint was made on another setup ({'; '.join(said)}): the last digits of the result may differ"
 
 
 def _machine(accelerator: Accelerator) -> dict[str, Any]:

@@ -33,8 +33,11 @@ class EmbeddedTranslator:
 
     def views(self, texts: Sequence[str]) -> Iterator[str]:
         """Back-translations, by as many workers as torch has threads; the models run without Python's lock."""
-        with ThreadPoolExecutor(torch.get_num_threads()) as executor:
+        executor = ThreadPoolExecutor(torch.get_num_threads())
+        try:
             yield from executor.map(self._back_and_forth, texts)
+        finally:
+            executor.shutdown(cancel_futures=True)  # Ctrl-C does not wait for the texts still queued
 
     def _back_and_forth(self, text: str) -> str:
         for way in self._ways:

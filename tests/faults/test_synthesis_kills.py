@@ -21,7 +21,7 @@ from sentloom.synthesis.wording import KINDS
 from tests.faults.conftest import Tally
 from tests.synthesis.ledgers import derived, fill, plan_of, raw_texts, rows_of
 from tests.synthesis.small_synthesizers import build_small_t5
-from tests.training.killing import complete, kill, kill_until_done, start
+from tests.training.killing import complete, hidden, kill, kill_until_done, start
 
 FAULT = "3. kill -9 in synthesis and filtering"
 ASKED = 50
@@ -54,7 +54,7 @@ def wait(child, faults):
 
 
 def half_written(folder: Path) -> set[Path]:
-    return {*folder.glob(".*"), *folder.glob("blocks/.*")}
+    return hidden(folder) | hidden(folder / "blocks")
 
 
 def assert_same(folder: Path, whole: Path, rows: int) -> None:

@@ -100,7 +100,12 @@ def save_end(method, folder: Path) -> None:
 
 def half_checkpoints(folder: Path) -> set[Path]:
     """What a kill inside a save leaves behind."""
-    return {*folder.glob("checkpoints/.step-*"), *folder.glob("checkpoints/.best-*")}
+    return hidden(folder / "checkpoints")
+
+
+def hidden(folder: Path) -> set[Path]:
+    """What is being written in a folder, or was when its process was killed: all hidden names but those of locks."""
+    return {path for path in folder.glob(".*") if not path.name.endswith(".lock")}
 
 
 def assert_as_if_never_killed(whole: Path, killed: Path) -> None:

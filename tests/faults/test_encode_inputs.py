@@ -21,6 +21,7 @@ from tests.encoder.small_models import FAMILIES, SENTENCES, SPECIALS, build_mode
 from tests.faults.conftest import Tally
 
 FAULT = "6. odd texts and batches in encode"
+ASKED = 10_000
 
 QUICK, LONG = 4, 960  # calls for every family
 FAR = 1e-5  # the greatest distance, 1 - cosine, between a text alone and in company

@@ -11,7 +11,7 @@ from sentloom.data.batches import Batches
 from sentloom.errors import TrainingStopped
 from sentloom.methods.simcse import Simcse
 from sentloom.training import Selection, train
-from sentloom.training.health import Gauges, alarms, gauge
+from sentloom.training.health import Gauges, alarms, best_of, gauge, overflowing
 from tests.training.small_runs import WHOLE, build, data_for, journal, settings, similarity, state, unequal
 
 
@@ -80,13 +80,25 @@ def changed(**values):
 def test_when_there_is_an_alarm():
     assert alarms(GOOD, GOOD) == []
     assert alarms(changed(mean_cosine=0.985, effective_rank=4.1), GOOD) == []
-    assert alarms(changed(mean_cosine=0.995), GOOD) == [
-        "mean cosine of distinct sentences 0.9950 (at the start 0.5000)"
-    ]
-    assert alarms(changed(effective_rank=3.9), GOOD) == ["effective rank 3.9 (at the start 40.0)"]
+    assert alarms(changed(mean_cosine=0.995), GOOD) == ["mean cosine of distinct sentences 0.9950 (at best 0.5000)"]
+    assert alarms(changed(effective_rank=3.9), GOOD) == ["effective rank 3.9 (at best 40.0)"]
     flat = changed(mean_cosine=0.995, effective_rank=1.5)
     assert alarms(flat, flat) == []  # so from the start
     assert len(alarms(flat, GOOD)) == 2
+
+
+def test_a_base_that_is_narrow_from_the_start_collapses_when_it_loses_what_spread_it_had():
+    """Like a raw RoBERTa: spread 0.004, uniformity about -4 times and deviation about the root of it."""
+
+    def narrow(spread):
+        return changed(mean_cosine=1 - spread, uniformity=-4 * spread, deviation=spread**0.5)
+
+    assert alarms(narrow(0.004), narrow(0.004)) == []
+    assert alarms(narrow(0.0005), narrow(0.004)) == []
+    assert len(alarms(narrow(0.0003), narrow(0.004))) == 3
+    better = best_of(narrow(0.004), narrow(0.5))
+    assert better == best_of(narrow(0.5), narrow(0.004)) == narrow(0.5)
+    assert len(alarms(narrow(0.004), better)) == 3  # it was spread out for a while
 
 
 class Collapsing(Simcse):
@@ -109,6 +121,14 @@ def test_a_collapse_is_told_once_and_written_down(bert, tmp_path):
     assert outcome.alarms[0].split(": ", 1)[1] in told[0]
     lines = [line for line in journal(tmp_path) if "alarm" in line]
     assert [f"step {line['step']}: {line['alarm']}" for line in lines] == list(outcome.alarms)
+
+
+def test_a_collapse_is_told_within_200_steps_however_seldom_the_journal_is_written(bert, tmp_path):
+    start = build("simcse", bert)
+    method = Collapsing(start.encoder, start.options)
+    made = settings(steps=205, log_every=1000, learning_rate=3e-3, batch=2)
+    outcome = train(method, data_for("simcse"), made, seed=1, folder=tmp_path)
+    assert outcome.alarms[0].startswith("step 200: mean cosine")
 
 
 @pytest.mark.parametrize("case", WHOLE)
@@ -197,9 +217,64 @@ def test_weights_that_overflow_are_found_by_the_gauges_too(steps, bert, tmp_path
     """A rate beyond reason: the gradients are finite, the weights behind the step are not usable. Also in the last."""
     method = build("simcse", bert)
     made = settings(steps=steps, log_every=1, learning_rate=1e30)
-    with pytest.raises(TrainingStopped, match="vectors that are no numbers"):
+    with pytest.raises(TrainingStopped, match=r"step 1, rows data\.tsv, line .*(vectors|weights) that are not finite"):
         train(method, data_for("simcse"), made, seed=5, folder=tmp_path)
     assert json.loads((tmp_path / "stopped.json").read_text())["step"] == 1
+
+
+def test_which_tensors_overflow():
+    tensors = {
+        "good": torch.tensor([[1e18, -3.0]]),
+        "empty": torch.zeros(0),
+        "counts": torch.tensor([2**62]),
+        "nan": torch.tensor([0.0, torch.nan]),
+        "infinite": torch.tensor(-torch.inf),
+        "large": torch.tensor([1e20, 0.0]),  # its square is beyond float32
+    }
+    assert overflowing(tensors) == ["nan", "infinite", "large"]
+
+
+@pytest.mark.parametrize("value", [float("nan"), 1e30])
+def test_spoilt_weights_are_in_no_checkpoint(value, bert, tmp_path):
+    """Weights that a step spoils, where neither its loss nor its gradient shows it: the checkpoint before it stays."""
+    method, data = build("simcse", bert), data_for("simcse")
+    unused = method.encoder.backbone.model.get_input_embeddings().weight
+    after = method.after_step
+    steps = iter(range(1, 9))
+
+    def spoil():
+        after()
+        if next(steps) == 4:
+            with torch.no_grad():
+                unused[0, 0] = value  # of the padding token, which no packed sentence has
+
+    method.after_step = spoil
+    with pytest.raises(
+        TrainingStopped, match=r"step 4, rows data\.tsv, line .* weights that are not finite, or overflow"
+    ):
+        train(method, data, settings(checkpoint_seconds=0), seed=5, folder=tmp_path)
+    facts = json.loads((tmp_path / "stopped.json").read_text())
+    assert facts["text"] == data.take(Batches(data, 8, 5).rows(3))["text"]
+    assert "encoder.backbone.model.embeddings.word_embeddings.weight" in facts["weights"]
+    assert sorted(path.name for path in (tmp_path / "checkpoints").iterdir()) == ["step-00000002", "step-00000003"]
+    again = build("simcse", bert)
+    assert train(again, data, settings(), seed=5, folder=tmp_path).resumed_at == 3
+    assert overflowing(state(again)) == []
+
+
+@pytest.mark.parametrize("snapshots", [None, 1])
+def test_spoilt_weights_are_not_what_a_run_ends_with(snapshots, bert, tmp_path):
+    method = build("simcse", bert)
+
+    def spoil():
+        with torch.no_grad():
+            method.encoder.backbone.model.get_input_embeddings().weight[0, 0] = torch.nan
+
+    method.after_step = spoil
+    with pytest.raises(TrainingStopped, match="weights that are not finite"):
+        train(method, data_for("simcse"), settings(steps=1, snapshots=snapshots), seed=5, folder=tmp_path)
+    saved = [path.name for path in (tmp_path / "snapshots").glob("*")]
+    assert saved == (["step-00000000"] if snapshots else [])
 
 
 def test_a_base_that_gives_no_numbers_is_refused(bert, tmp_path):

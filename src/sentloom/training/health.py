@@ -1,15 +1,18 @@
-"""Signs of a run gone wrong: gauges of collapse, and numbers that are none."""
+"""Signs of a run gone wrong: gauges of collapse, and weights that are not finite."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 import numpy as np
 import numpy.typing as npt
+from torch import Tensor
 
 MOST_COSINE = 0.99  # above, sentences can no longer be told apart
 MOST_UNIFORMITY = -0.04  # what a mean cosine of 0.99 comes to
 LEAST_DEVIATION = 0.1  # likewise
 LEAST_RANK = 2.0
-LOST_RANK = 0.1  # of the rank at the start
+LOST = 0.1  # a tenth of the rank, or of the spread (1 - mean cosine) where that was less than 0.01 at best
+WATCH_EVERY = 200  # steps after which the gauges are looked at, however seldom a run writes to its journal
 
 
 @dataclass(frozen=True)
@@ -44,16 +47,37 @@ def gauge(vectors: npt.NDArray[np.float32]) -> Gauges:
     )
 
 
-def alarms(now: Gauges, start: Gauges) -> list[str]:
-    """What of the gauges says that the vectors collapse, in words; what was so from the start is no alarm."""
+def best_of(one: Gauges, other: Gauges) -> Gauges:
+    """The healthier value of each gauge."""
+    return Gauges(
+        mean_cosine=min(one.mean_cosine, other.mean_cosine),
+        effective_rank=max(one.effective_rank, other.effective_rank),
+        deviation=max(one.deviation, other.deviation),
+        uniformity=min(one.uniformity, other.uniformity),
+    )
+
+
+def alarms(now: Gauges, best: Gauges) -> list[str]:
+    """Which gauges say that the vectors collapse, in words; `best` is what each has been at best since the start.
+
+    A base may have a mean cosine above 0.99 from the start: it collapses when it loses most of what spread it had.
+    """
     found = []
-    if now.mean_cosine > MOST_COSINE >= start.mean_cosine:
-        found.append(f"mean cosine of distinct sentences {now.mean_cosine:.4f} (at the start {start.mean_cosine:.4f})")
-    if now.uniformity > MOST_UNIFORMITY >= start.uniformity:
-        found.append(f"uniformity {now.uniformity:.3f} (at the start {start.uniformity:.3f})")
-    if now.deviation < LEAST_DEVIATION <= start.deviation:
-        found.append(f"deviation per dimension {now.deviation:.3f} (at the start {start.deviation:.3f})")
-    least = max(LEAST_RANK, LOST_RANK * start.effective_rank)
-    if now.effective_rank < least <= start.effective_rank:
-        found.append(f"effective rank {now.effective_rank:.1f} (at the start {start.effective_rank:.1f})")
+    cosine = MOST_COSINE if best.mean_cosine <= MOST_COSINE else 1 - LOST * (1 - best.mean_cosine)
+    if now.mean_cosine > cosine:
+        found.append(f"mean cosine of distinct sentences {now.mean_cosine:.4f} (at best {best.mean_cosine:.4f})")
+    uniformity = MOST_UNIFORMITY if best.uniformity <= MOST_UNIFORMITY else LOST * best.uniformity
+    if now.uniformity > uniformity:
+        found.append(f"uniformity {now.uniformity:.3f} (at best {best.uniformity:.3f})")
+    deviation = LEAST_DEVIATION if best.deviation >= LEAST_DEVIATION else LOST**0.5 * best.deviation
+    if now.deviation < deviation:
+        found.append(f"deviation per dimension {now.deviation:.3f} (at best {best.deviation:.3f})")
+    least = max(LEAST_RANK, LOST * best.effective_rank)
+    if now.effective_rank < least <= best.effective_rank:
+        found.append(f"effective rank {now.effective_rank:.1f} (at best {best.effective_rank:.1f})")
     return found
+
+
+def overflowing(tensors: Mapping[str, Tensor]) -> list[str]:
+    """The names of those whose norm is not finite: NaN, infinity, or values too large to be squared."""
+    return [name for name, tensor in tensors.items() if tensor.is_floating_point() and not tensor.norm().isfinite()]

@@ -38,7 +38,7 @@ from sentloom.training.checkpoints import (
     write_checkpoint,
 )
 from sentloom.training.gradients import add_gradients, average_gradients
-from sentloom.training.health import Gauges, alarms, gauge
+from sentloom.training.health import WATCH_EVERY, Gauges, alarms, best_of, gauge, overflowing
 from sentloom.training.journal import Journal
 from sentloom.training.optimizers import (
     build_optimizer,
@@ -77,7 +77,7 @@ class Progress:
     scores: list[tuple[int, float]] = field(default_factory=list)  # (step, score); step 0 is the untrained encoder
     best: dict[str, Any] | None = None  # step, score, and the file that is kept
     masked: int = 0  # pairs of rows with an equal text that were not used as negatives
-    start: dict[str, float] | None = None  # the gauges of the untrained encoder
+    best_gauges: dict[str, float] | None = None  # each gauge at its healthiest; empty where there are no vectors
     alarms: list[str] = field(default_factory=list)
 
 
@@ -159,12 +159,12 @@ class _Run:
         if from_main(self.accelerator, self.now.step) != self.now.step:
             found = f"a checkpoint of step {self.now.step} in this process and another in the first"
             raise InputError(str(self.folder), found, "one folder that all processes see", "use a shared disk")
-        fresh = self.now.start is None
+        fresh = self.now.best_gauges is None
         self.journal = Journal(self.folder, self.accelerator, -1 if fresh else self.now.step)
         if fresh:
             gauges = self._gauges()
-            self.now.start = gauges.to_dict() if gauges else {}
-            self.journal.write(0, **self.now.start, **self.method.readings())
+            self.now.best_gauges = gauges.to_dict() if gauges else {}
+            self.journal.write(0, **self.now.best_gauges, **self.method.readings())
             if self.selection:
                 self._score()
         self._snapshot()
@@ -193,6 +193,8 @@ class _Run:
         now.window.append(loss)
         if now.step % settings.log_every == 0 or now.step == self.total:
             self._log(learning_rate, norm)
+        elif now.step % WATCH_EVERY == 0:
+            self._watch(self._gauges())
         if self.selection and (now.step % self.selection.every == 0 or now.step == self.total):
             self._score()
         self._snapshot()
@@ -227,7 +229,8 @@ class _Run:
             self.checkpoint()
 
     def checkpoint(self) -> None:
-        """Save everything that changes."""
+        """Save everything that changes, if it can be trained on."""
+        self._refuse_spoilt()
         if self.accelerator.is_main_process:
             self._tick()
             tensors, values = optimizer_state(self.optimizer)
@@ -246,6 +249,7 @@ class _Run:
         best = self.now.best
         if best and self.selection and self.selection.keep == "best":
             put_back(tensors_of(self.method.kept), read_best(self._checkpoints, best["kept"]))
+        self._refuse_spoilt()
         self._tick()
         if self.accelerator.is_main_process:
             (self.folder / "stopped.json").unlink(missing_ok=True)  # of an earlier try
@@ -288,7 +292,7 @@ class _Run:
         self.clock = now
 
     def _log(self, learning_rate: float, norm: float) -> None:
-        """A line of the journal, with gauges; alarms are told once."""
+        """A line of the journal, with gauges."""
         now, gauges = self.now, self._gauges()
         self._tick()
         self.journal.write(
@@ -302,14 +306,22 @@ class _Run:
             **self.method.readings(),
         )
         now.window = []
-        for alarm in alarms(gauges, Gauges(**(now.start or {}))) if gauges else ():
+        self._watch(gauges)
+
+    def _watch(self, gauges: Gauges | None) -> None:
+        """Compare the gauges with the best so far; the first alarm is told, all are written down."""
+        if gauges is None:
+            return
+        now, best = self.now, Gauges(**(self.now.best_gauges or {}))
+        for alarm in alarms(gauges, best):
             if not now.alarms:
                 self.tell(f"collapse alarm at step {now.step}: {alarm}")
             now.alarms.append(f"step {now.step}: {alarm}")
             self.journal.write(now.step, alarm=alarm)
+        now.best_gauges = best_of(gauges, best).to_dict()
 
     def _gauges(self) -> Gauges | None:
-        """Gauges of the vectors as they are, on the same sentences all along; it stops where they are no numbers."""
+        """Gauges of the vectors as they are, on the same sentences all along; it stops where they are not finite."""
         rows = np.random.default_rng(self.seed).permutation(len(self.data))[: 2 * SAMPLE]
         cells = self.data.take(np.sort(rows))
         texts = [text for name in text_columns(self.data.shape) for text in cells[name] if isinstance(text, str)]
@@ -317,7 +329,8 @@ class _Run:
         if vectors is None:
             return None
         if not np.isfinite(vectors).all():
-            self._stop(f"step {self.now.step}", "vectors that are no numbers")
+            where, batch = self._batch_of(self.now.step)
+            self._stop(where, "vectors that are not finite", **batch)
         return gauge(vectors)
 
     def _score(self) -> None:
@@ -331,28 +344,41 @@ class _Run:
         now.scores.append((now.step, score))
         self.journal.write(now.step, score=score)
         if now.step and (now.best is None or score > now.best["score"]):
+            self._refuse_spoilt()
             kept = write_best(self._checkpoints, now.step, tensors_of(self.method.kept)) if main else None
             now.best = {"step": now.step, "score": score, "kept": from_main(self.accelerator, kept)}
 
     def _snapshot(self) -> None:
         """Keep the encoder as it is now, every so many steps where that is wanted: the way that a run took."""
         every, step = self.settings.snapshots, self.now.step
-        if every and self.accelerator.is_main_process and (step % every == 0 or step == self.total):
-            self.method.save(self.folder / SNAPSHOTS / f"step-{step:08d}")
+        if every and (step % every == 0 or step == self.total):
+            self._refuse_spoilt()
+            if self.accelerator.is_main_process:
+                self.method.save(self.folder / SNAPSHOTS / f"step-{step:08d}")
 
     def _refuse(self, loss: float, norm: float) -> NoReturn:
         """Stop before the optimiser spoils the weights, and leave the rows for the user to look at."""
-        first = self.now.step * self.settings.accumulate
-        rows = np.concatenate([self.batches.rows(first + part) for part in range(self.settings.accumulate)])
+        where, rows = self._batch_of(self.now.step + 1)
+        found = f"loss {loss} with a gradient of norm {norm}"
+        self._stop(where, found, loss=str(loss), gradient_norm=str(norm), **rows)
+
+    def _refuse_spoilt(self) -> None:
+        """Stop before weights are kept that overflow, or that give vectors which are not finite."""
+        if names := overflowing(changing_state(self.method)):
+            where, rows = self._batch_of(self.now.step)
+            self._stop(
+                where, f"weights that are not finite, or overflow: {', '.join(names[:3])}", weights=names, **rows
+            )
+        self._gauges()
+
+    def _batch_of(self, step: int) -> tuple[str, dict[str, Any]]:
+        """Where the rows of a step (from 1 on) stand, in short, and in full with their texts; step 0 has none."""
+        parts = range((step - 1) * self.settings.accumulate, step * self.settings.accumulate) if step else ()
+        if not parts:
+            return "step 0", {}
+        rows = np.concatenate([self.batches.rows(part) for part in parts])
         places = [self.data.place(int(row)) for row in rows]
-        self._stop(
-            f"step {self.now.step + 1}, rows {', '.join(places[:3])} ...",
-            f"loss {loss} with a gradient of norm {norm}",
-            loss=str(loss),
-            gradient_norm=str(norm),
-            places=places,
-            **self.data.take(rows),
-        )
+        return f"step {step}, rows {', '.join(places[:3])} ...", {"places": places, **self.data.take(rows)}
 
     def _stop(self, where: str, found: str, **facts: Any) -> NoReturn:
         """End the run, its checkpoints as they are."""

@@ -20,7 +20,7 @@ from accelerate import Accelerator
 from sentloom.data.dataset import Dataset
 from sentloom.data.mixing import make_batches
 from sentloom.data.shapes import text_columns
-from sentloom.errors import InputError, TrainingStopped
+from sentloom.errors import InputError, ModelError, TrainingStopped
 from sentloom.files import new_file
 from sentloom.interrupts import stop_asked
 from sentloom.methods import Learner
@@ -325,17 +325,17 @@ class _Run:
         rows = np.random.default_rng(self.seed).permutation(len(self.data))[: 2 * SAMPLE]
         cells = self.data.take(np.sort(rows))
         texts = [text for name in text_columns(self.data.shape) for text in cells[name] if isinstance(text, str)]
-        vectors = self.method.vectors(list(dict.fromkeys(texts))[:SAMPLE])
-        if vectors is None:
-            return None
-        if not np.isfinite(vectors).all():
+        try:
+            vectors = self.method.vectors(list(dict.fromkeys(texts))[:SAMPLE])
+        except ModelError:  # of `encode`
             where, batch = self._batch_of(self.now.step)
             self._stop(where, "vectors that are not finite", **batch)
-        return gauge(vectors)
+        return None if vectors is None else gauge(vectors)
 
     def _score(self) -> None:
         """Score the encoder; a new best is kept. The untrained one is scored for comparison only."""
         assert self.selection
+        self._refuse_spoilt()
         now = self.now
         main = self.accelerator.is_main_process
         score = from_main(self.accelerator, self.selection.score(self.method.kept) if main else None)
@@ -344,7 +344,6 @@ class _Run:
         now.scores.append((now.step, score))
         self.journal.write(now.step, score=score)
         if now.step and (now.best is None or score > now.best["score"]):
-            self._refuse_spoilt()
             kept = write_best(self._checkpoints, now.step, tensors_of(self.method.kept)) if main else None
             now.best = {"step": now.step, "score": score, "kept": from_main(self.accelerator, kept)}
 

@@ -7,7 +7,20 @@ import sentloom
 
 # Each room may import from itself and from those before it.
 ORDER = [
-    *("errors", "files", "progress", "data", "encoder", "views", "losses", "methods", "training", "synthesis"),
+    *(
+        "errors",
+        "locks",
+        "files",
+        "progress",
+        "interrupts",
+        "data",
+        "encoder",
+        "views",
+        "losses",
+        "methods",
+        "training",
+        "synthesis",
+    ),
     *("recipe", "baselines", "evaluation", "mining", "stages", "report", "arena"),
     *("demo", "demo_portuguese", "cli", "__main__"),
 ]

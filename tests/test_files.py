@@ -1,12 +1,29 @@
 """Atomic writes: a reader sees the old or the new, and a failure leaves nothing behind."""
 
+import errno
 import hashlib
+import json
 import os
+import shutil
+import threading
+import time
 from pathlib import Path
 
 import pytest
+from safetensors import SafetensorError
 
-from sentloom.files import new_file, new_folder, sha256
+from sentloom.errors import DamagedFile, DiskError, InputError
+from sentloom.files import (
+    is_sealed,
+    new_file,
+    new_folder,
+    read_record,
+    read_result,
+    seal,
+    sha256,
+    write_record,
+    write_result,
+)
 
 
 def test_sha256_of_a_file_larger_than_a_block(tmp_path):
@@ -92,3 +109,128 @@ def test_a_new_folder_can_be_read_by_whom_the_umask_permits(tmp_path):
     modes = {path.name: path.stat().st_mode & 0o777 for path in [tmp_path / "model", *(tmp_path / "model").rglob("*")]}
     files, folders = 0o666 & ~umask, 0o777 & ~umask
     assert modes == {"model": folders, "1_Pooling": folders, "model.safetensors": files, "config.json": files}
+
+
+def changed(content):
+    """Every copy of a file with one bit flipped, and every one cut short."""
+    for at in range(len(content)):
+        yield content[:at] + bytes([content[at] ^ (1 << at % 8)]) + content[at + 1 :]
+        yield content[:at]
+
+
+VALUES = {"score": 71.25, "name": "Zürich \ud83d", "steps": {2: [1, 2], 10: None}, "nan": float("inf")}
+
+
+def test_a_changed_record_is_never_read_as_something_else(tmp_path):
+    path = tmp_path / "r.json"
+    write_record(path, VALUES)
+    plain = json.loads(json.dumps(VALUES))
+    assert read_record(path, "") == plain
+    refused = 0
+    for content in changed(path.read_bytes()):
+        path.write_bytes(content)
+        try:
+            assert read_record(path, "") == plain  # white space for another
+        except DamagedFile as error:
+            refused += str(path) in str(error)
+    assert refused > path.stat().st_size
+
+
+def test_a_seal_holds_for_names_and_contents(tmp_path):
+    folder, file = tmp_path / "model", tmp_path / "v.npy"
+    (folder / "inner").mkdir(parents=True)
+    for path in (file, folder / "a", folder / "inner/b"):
+        path.write_bytes(b"content")
+    assert not is_sealed(folder)
+    for path in (folder, file):
+        seal(path)
+        assert is_sealed(path)
+    file.write_bytes(b"contend")
+    (folder / "a").rename(folder / "c")
+    assert not is_sealed(file)
+    assert not is_sealed(folder)
+    shutil.rmtree(folder)
+    assert not is_sealed(folder)
+
+
+def test_a_result_counts_only_with_undamaged_outputs(tmp_path):
+    told = []
+    assert read_result(tmp_path, told.append) is None
+    assert told == []  # not finished is no damage
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model/weights").write_bytes(b"one")
+    write_result(tmp_path, {"steps": 3}, "model")
+    assert read_result(tmp_path, told.append) == {"steps": 3}
+    (tmp_path / "model/weights").write_bytes(b"two")
+    assert read_result(tmp_path, told.append) is None
+    shutil.rmtree(tmp_path / "model")
+    assert read_result(tmp_path, told.append) is None
+    (tmp_path / "result.json").write_text('{"steps": 4}')
+    assert read_result(tmp_path, told.append) is None
+    assert len(told) == 3
+    assert all(str(tmp_path) in line for line in told)
+
+
+FAILURES = {
+    "a full disk": OSError(errno.ENOSPC, "No space left on device"),
+    "a quota": OSError(errno.EDQUOT, "Disk quota exceeded"),
+    "safetensors": SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)"),
+    "tokenizers": Exception("File too large (os error 27)"),
+    "shutil": shutil.Error([("a", "b", "[Errno 28] No space left on device: 'b'")]),
+}
+
+
+@pytest.mark.parametrize("error", FAILURES.values(), ids=FAILURES)
+@pytest.mark.parametrize("new", [new_file, new_folder])
+def test_a_failed_write_names_the_target_in_one_sentence(new, error, tmp_path):
+    sentence = r"target: found [A-Z].*\nNext: .* the same command"
+    with pytest.raises(DiskError, match=sentence) as caught, new(tmp_path / "target"):
+        raise error
+    assert "[(" not in str(caught.value)
+    assert isinstance(caught.value, OSError)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_of_another_kind_stays_what_it_is(tmp_path):
+    elsewhere = PermissionError(errno.EACCES, "Permission denied", "/elsewhere/data.txt")
+    for error in (elsewhere, KeyError("a"), InputError("a", "b", "c", "d"), SafetensorError("a bad header")):
+        with pytest.raises(type(error)) as caught, new_file(tmp_path / "a.txt"):
+            raise error
+        assert caught.value is error
+
+
+def test_a_place_below_a_file_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    for new in (new_file, new_folder):
+        with pytest.raises(DiskError, match=r"file"), new(tmp_path / "file" / "a"):
+            pass
+
+
+def test_a_folder_that_a_killed_process_moved_aside_comes_back(tmp_path):
+    (tmp_path / ".model.part-abcdefgh.old").mkdir()
+    (tmp_path / ".model.part-abcdefgh.old/one.txt").write_text("one")
+    (tmp_path / ".model.part-abcdefgh").mkdir()
+    (tmp_path / ".models").mkdir()  # another's
+    with pytest.raises(KeyError), new_folder(tmp_path / "model"):
+        raise KeyError
+    assert (tmp_path / "model/one.txt").read_text() == "one"
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".models", "model"]
+
+
+def test_two_that_write_one_folder_take_turns(tmp_path):
+    target = tmp_path / "model"
+
+    def write(name):
+        with new_folder(target) as part:
+            for number in range(3):
+                (part / f"{name}-{number}").touch()
+                time.sleep(0.01)
+
+    threads = [threading.Thread(target=write, args=[name]) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    found = sorted(path.name for path in target.iterdir())
+    assert found in [[f"{name}-{number}" for number in range(3)] for name in "abcd"]
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]

@@ -12,6 +12,7 @@ from sentloom.data.writers import write
 from sentloom.encoder import Encoder
 from sentloom.errors import InputError
 from sentloom.evaluation import top_k
+from sentloom.locks import alone_in
 from sentloom.report import tables
 from sentloom.report.fit_tables import fit_summary
 
@@ -27,6 +28,11 @@ FOUND = 2  # answers to each
 
 def run(folder: Path, model: str, corpus: Corpus, budget: str, show: Callable[[RenderableType], None]) -> Fit:
     """Fit on the sentences and pairs of some packages, prove it on others, and search there before and after."""
+    with alone_in(folder):
+        return _run(folder, model, corpus, budget, show)
+
+
+def _run(folder: Path, model: str, corpus: Corpus, budget: str, show: Callable[[RenderableType], None]) -> Fit:
     show(tables.corpus(corpus))
     apart = corpus.pairs("held-out")
     if not len(apart):

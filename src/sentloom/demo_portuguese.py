@@ -13,7 +13,7 @@ from sentloom.data.writers import write
 from sentloom.encoder import Encoder
 from sentloom.errors import InputError
 from sentloom.evaluation import top_k
-from sentloom.files import alone_in
+from sentloom.locks import alone_in
 from sentloom.recipe import find_recipe, read_recipe
 from sentloom.report import tables
 from sentloom.stages import run_plans, start_accelerator
@@ -33,6 +33,13 @@ def run(
     changes: Sequence[str] = (),  # over the recipe
 ) -> None:
     """Translate sentences of docstrings, train on most of them, and search among the others before and after."""
+    with alone_in(folder):
+        _run(folder, corpus, sentences, show, changes)
+
+
+def _run(
+    folder: Path, corpus: Corpus, sentences: int, show: Callable[[RenderableType], None], changes: Sequence[str]
+) -> None:
     chosen = choose(corpus.texts("train"), sentences + HELD_OUT)
     show(f"Translating {len(chosen):,} of their English sentences into Portuguese ...")
     pairs = translate(chosen, into="pt", cache=folder / "views")
@@ -44,8 +51,7 @@ def run(
     plan = read_recipe(find_recipe("portuguese"), placed).resolve()
     output = folder / "run"
     show(f"Teaching an English encoder: {(~apart).sum():,} translations are to get the vectors of their originals ...")
-    with alone_in(output):
-        row = run_plans([plan], [None], output, start_accelerator((), output), show)[0]
+    row = run_plans([plan], [None], output, start_accelerator((), output), show)[0]
     table = tables.plain_table(f"{apart.sum():,} sentences that it did not learn from", "", FOUND, numbers=1)
     for label, scores in (("before", row.before), ("after", row.after)):
         table.add_row(label, *(f"{score:.1f}%" for score in scores.values()))

@@ -1,13 +1,23 @@
 """What a user can get wrong: each error says where, what was found, what was wanted, and what to do next."""
 
-from collections.abc import Sequence
+import errno
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 SHOWN_PROBLEMS = 10
+NOT_WRITTEN = {
+    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO),
+    *(errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOTEMPTY, errno.ENAMETOOLONG, errno.ENOLCK, errno.ENOTSUP),
+}
+IN_TEXT = re.compile(r"(?:os error|\[Errno) (\d+)")  # libraries in Rust, and shutil, have the number only in their text
 
 
 class SentloomError(Exception):
-    """Base of every error that a user can mend; the command prints it without a traceback and exits with 2."""
+    """Base of every error that a user can correct; the command prints it without a traceback and exits with 2."""
 
     exit_code = 2
 
@@ -30,6 +40,48 @@ class MissingPart(SentloomError):
 
 class TrainingStopped(SentloomError):
     """A run that cannot go on, such as one whose loss is no number; its last good checkpoint is untouched."""
+
+
+class DamagedFile(SentloomError):
+    """A file does not hold what was written to it."""
+
+
+class DiskError(SentloomError, OSError):
+    """Something cannot be written: a full disk, a read-only folder. Also an OSError, for those who catch these."""
+
+
+def disk_error(error: Exception, place: Path | str) -> DiskError | None:
+    """What a failed write to `place` means to a user; None for an error of another kind, or of another place."""
+    if isinstance(error, DiskError):
+        return error
+    number = error.errno if isinstance(error, OSError) and error.errno else _number_in(str(error))
+    name = error.filename if isinstance(error, OSError) else None
+    if number not in NOT_WRITTEN or (isinstance(name, str) and not _is_near(Path(name), Path(place))):
+        return None
+    next_step = "free some space there or choose another place; the same command then continues"
+    return DiskError(str(place), os.strerror(number), "a place that can be written to, with enough space", next_step)
+
+
+def _is_near(path: Path, place: Path) -> bool:
+    """Whether a path is beside or below a place, or one of the folders that it is in."""
+    path, place = path.absolute(), place.absolute()
+    return place.parent in path.parents or path in place.parents
+
+
+def _number_in(text: str) -> int | None:
+    found = IN_TEXT.search(text)
+    return int(found[1]) if found else None
+
+
+@contextmanager
+def disk_errors(place: Path) -> Iterator[None]:
+    """Turn a failed write to `place` into a DiskError, whichever library it comes from."""
+    try:
+        yield
+    except Exception as error:
+        if told := disk_error(error, place):
+            raise told from error
+        raise
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,14 @@
-"""Progress bars on standard error: what is done, the rate and the time left; silent where nobody looks."""
+"""Progress bars and notes on standard error; bars only on a terminal."""
 
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
+
+
+def note(text: str) -> None:
+    """Say something that a user should know, where no caller takes messages."""
+    sys.stderr.write(f"{text}\n")
 
 
 class Advance(Protocol):

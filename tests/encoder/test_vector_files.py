@@ -11,6 +11,7 @@ from sentloom.encoder import Encoder, Prompt
 from sentloom.encoder import encoder as encoder_module
 from sentloom.encoder.vector_files import encode_to_file, open_vectors
 from sentloom.errors import InputError
+from sentloom.locks import alone_on
 from tests.encoder.small_models import SENTENCES
 
 TEXTS = pa.chunked_array([SENTENCES[:5], SENTENCES[5:] + SENTENCES[:2]])
@@ -133,6 +134,36 @@ def test_a_damaged_journal_or_part_means_a_fresh_start(bert, tmp_path, monkeypat
         (tmp_path / name).write_bytes(damage)
         assert encode_to_file(bert, TEXTS, tmp_path / "v.npy", source="s") == 0
         assert np.array_equal(np.load(tmp_path / "v.npy"), bert.encode(TEXTS))
+
+
+def test_a_damaged_window_of_an_interrupted_run_is_computed_again(bert, tmp_path, monkeypatch):
+    monkeypatch.setattr(encoder_module, "WINDOW", 3)
+    interrupt(bert, tmp_path / "v.npy", "s", monkeypatch, windows=3)
+    part = np.lib.format.open_memmap(tmp_path / ".v.npy.vectors.part", mode="r+")
+    part[4] = 0  # of the second window
+    part.flush()
+    assert encode_to_file(bert, TEXTS, tmp_path / "v.npy", source="s") == 3
+    assert np.array_equal(np.load(tmp_path / "v.npy"), bert.encode(TEXTS))
+
+
+def test_a_target_that_another_process_writes_is_refused(bert, tmp_path):
+    with alone_on(tmp_path / "v.npy"), pytest.raises(InputError, match=r"v\.npy: found another process writing to it"):
+        encode_to_file(bert, TEXTS, tmp_path / "v.npy", source="s")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_row_that_was_never_written_is_found(bert, tmp_path, monkeypatch):
+    fill = bert.fill
+
+    def leave_one_out(out, *arguments, **options):
+        kept = out[7].copy()
+        yield from fill(out, *arguments, **options)
+        out[7] = kept  # as it was before
+
+    monkeypatch.setattr(bert, "fill", leave_one_out)
+    with pytest.raises(InputError, match="row 7 without a finite vector"):
+        encode_to_file(bert, TEXTS, tmp_path / "v.npy", source="s")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_fingerprint_tells_encoders_apart(model_folders):

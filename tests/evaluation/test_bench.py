@@ -137,6 +137,23 @@ def test_a_damaged_file_of_scores_is_as_good_as_none(tmp_path, cut):
     assert kept(tmp_path / "none") is None
 
 
+def test_no_bit_of_kept_scores_can_change_unseen(tmp_path, capsys):
+    """A number, a metric, a flag, a name: wherever the bit is, what comes back is what was written, or nothing."""
+    path, scores = tmp_path / "s.safetensors", {"f1": Score("f1", np.array([[0.5, 1.0]]), np.array([3]), weighted=True)}
+    keep(path, scores)
+    content = path.read_bytes()
+    for at in range(len(content)):
+        for bit in (1, 2, 64):
+            path.write_bytes(content[:at] + bytes([content[at] ^ bit]) + content[at + 1 :])
+            found = kept(path)
+            if found is not None:  # a space of the header, for another
+                one = found["f1"]
+                assert (list(found), one.metric, one.weighted) == (["f1"], "f1", True)
+                assert one.items.tolist() == [[0.5, 1.0]]
+                assert one.groups.tolist() == [3]
+    assert "s.safetensors is not what was written" in capsys.readouterr().err
+
+
 def test_a_folder_that_cannot_be_written_costs_a_note_and_no_score(tmp_path):
     (tmp_path / "file").write_text("")
     nowhere = memory(tmp_path / "file")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import time
@@ -42,6 +43,36 @@ def test_a_kept_stage_is_not_run_again_and_an_edited_one_leaves_those_before_it(
     # the first one changed: the second gets another encoder
     kitchen.run(MLM | {"steps": 3}, SIMCSE)
     assert len(kitchen.stages()) == 5
+
+
+def flip(path, at):
+    content = bytearray(path.read_bytes())
+    content[at] ^= 1
+    path.write_bytes(content)
+
+
+def test_a_damaged_score_is_computed_again(kitchen):
+    whole = kitchen.run({"method": "simcse"})
+    for path in kitchen.folder.glob("out/scores/*.json"):
+        text = path.read_bytes()
+        flip(path, re.search(rb'score": -?(\d)', text).start(1))  # another digit, as good as any
+        assert json.loads(path.read_bytes())["score"] != json.loads(text)["score"]
+    assert kitchen.run({"method": "simcse"}) == whole
+    assert len([line for line in kitchen.told if "is scored again" in line]) == len(
+        [*kitchen.folder.glob("out/scores/*.json")]
+    )
+
+
+@pytest.mark.parametrize("name", ["result.json", "model/model.safetensors", "model/tokenizer.json"])
+def test_a_damaged_stage_is_trained_again(kitchen, name):
+    (whole,) = kitchen.run({"method": "simcse"})
+    path = whole.model.parent / name
+    content = path.read_bytes()
+    flip(path, content.index(b"steps") + 7 if name == "result.json" else len(content) // 2)
+    (again,) = kitchen.run({"method": "simcse"})
+    assert any("is missing or not what was written" in line for line in kitchen.told)
+    assert again.after == whole.after
+    assert again.stages[0]["fingerprint"] == whole.stages[0]["fingerprint"]
 
 
 def test_a_stage_takes_what_the_one_before_gave(kitchen):

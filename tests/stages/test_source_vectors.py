@@ -1,7 +1,9 @@
 """Stages that learn from a frozen source: its vectors are made once a run folder, and it counts as what it is."""
 
+import io
 import shutil
 
+import numpy as np
 import pytest
 import torch
 
@@ -25,7 +27,7 @@ def source(kitchen):
 
 
 def vectors(kitchen):
-    return {path.name: path.stat().st_mtime_ns for path in kitchen.folder.glob("out/vectors/*")}
+    return {path.name: path.stat().st_mtime_ns for path in kitchen.folder.glob("out/vectors/*.npy")}
 
 
 def test_vectors_are_made_once_for_seeds_variants_and_methods(kitchen, source):
@@ -69,12 +71,26 @@ def test_the_bootstrap_takes_the_two_languages_as_views(kitchen):
     kitchen.run({"method": "bootstrapped", "data": "pairs.tsv", "shape": "parallel", "predictor_width": 2})
 
 
-@pytest.mark.parametrize("damage", [lambda whole: b"", lambda whole: whole[:-100], lambda whole: whole + b"more"])
+def overwritten(whole):
+    """Half of the rows are 1e3, and the shape is right."""
+    vectors = np.load(io.BytesIO(whole))
+    vectors[: len(vectors) // 2] = 1e3
+    file = io.BytesIO()
+    np.save(file, vectors)
+    return file.getvalue()
+
+
+DAMAGES = {"emptied": lambda whole: b"", "cut": lambda whole: whole[:-100], "longer": lambda whole: whole + b"more"}
+DAMAGES |= {"overwritten": overwritten, "one bit": lambda whole: whole[:-1] + bytes([whole[-1] ^ 1])}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_a_damaged_file_of_vectors_is_made_again(kitchen, source, damage):
     kitchen.run(LEARN | {"source": source})
-    (path,) = kitchen.folder.glob("out/vectors/*")
+    (path,) = kitchen.folder.glob("out/vectors/*.npy")
     whole = path.read_bytes()
     path.write_bytes(damage(whole))
     kitchen.run(LEARN | {"source": source, "steps": 2})
     assert path.read_bytes() == whole
     assert len(vectors(kitchen)) == 1
+    assert any(f"{path.name} is not what was written" in line for line in kitchen.told)

@@ -7,7 +7,7 @@ from statistics import mean, stdev
 import pytest
 
 from sentloom.encoder import Encoder
-from sentloom.files import alone_in
+from sentloom.locks import alone_in
 from sentloom.recipe import read_recipe
 from sentloom.stages.judges import judge
 from tests.encoder.small_models import SENTENCES
@@ -195,7 +195,7 @@ def test_two_runs_in_one_folder(kitchen, sentloom):
         done = sentloom("train", recipe, "-o", out)
         assert [path.name for path in out.iterdir()] == [".lock"]
     assert done.returncode == 2
-    assert "another run at work in it" in done.stderr
+    assert "another process writing to it" in done.stderr
     assert sentloom("train", recipe, "-o", out).returncode == 0
 
 

@@ -110,7 +110,7 @@ def test_other_families(writer_folder, tmp_path, asked, pairs, family, settings)
 
 def test_a_model_is_converted_once(writer, writer_folder, tmp_path):
     CTranslate2Backend(writer, GREEDY, tmp_path)
-    (folder,) = tmp_path.iterdir()
+    (folder,) = (path for path in tmp_path.iterdir() if path.is_dir())
     made = (folder / "model.bin").stat().st_mtime_ns
     CTranslate2Backend(writer, Sampling(), tmp_path)
     assert (folder / "model.bin").stat().st_mtime_ns == made
@@ -119,7 +119,7 @@ def test_a_model_is_converted_once(writer, writer_folder, tmp_path):
         other.model.get_input_embeddings().weight[5] += 1
     CTranslate2Backend(other, GREEDY, tmp_path)
     CTranslate2Backend(writer, GREEDY, tmp_path, "int8")
-    assert len(list(tmp_path.iterdir())) == 3
+    assert len([path for path in tmp_path.iterdir() if path.is_dir()]) == 3
 
 
 def test_a_conversion_that_judges_otherwise_is_refused(writer_folder, tmp_path, monkeypatch):
@@ -131,19 +131,21 @@ def test_a_conversion_that_judges_otherwise_is_refused(writer_folder, tmp_path, 
         CTranslate2Backend(model, GREEDY, tmp_path / "cache")
 
 
-def test_a_damaged_conversion_is_told(writer, tmp_path):
+def test_a_damaged_conversion_is_made_again(writer, tmp_path):
     CTranslate2Backend(writer, GREEDY, tmp_path)
-    (folder,) = tmp_path.iterdir()
-    (folder / "model.bin").write_bytes(b"")
-    with pytest.raises(ModelError, match="delete the folder"):
+    (file,) = tmp_path.glob("*/model.bin")
+    whole = file.read_bytes()
+    for damaged in (b"", whole[:-1] + bytes([whole[-1] ^ 1])):
+        file.write_bytes(damaged)
         CTranslate2Backend(writer, GREEDY, tmp_path)
+        assert file.read_bytes() == whole
 
 
 def test_a_model_that_cannot_be_converted_is_refused_and_leaves_nothing(writer_folder, tmp_path):
     model = with_model(writer_folder, tmp_path / "model", "longt5", SMALL)
     with pytest.raises(ModelError, match="a longt5 model, which CTranslate2 does not convert"):
         CTranslate2Backend(model, GREEDY, tmp_path / "cache")
-    assert not list((tmp_path / "cache").iterdir())
+    assert not list((tmp_path / "cache").rglob("*"))
 
 
 def test_without_the_package_the_message_says_what_to_install(writer, tmp_path, monkeypatch):

@@ -53,7 +53,8 @@ from sentloom.encoder import Encoder
 from sentloom.errors import InputError, TrainingStopped
 from sentloom.evaluation.bench import score_tasks
 from sentloom.evaluation.evaluate import open_memory
-from sentloom.files import alone_in, new_folder
+from sentloom.files import new_folder
+from sentloom.locks import alone_in
 from sentloom.report.fit_report import write_report
 from sentloom.report.model_card import facts_of, model_card
 from sentloom.report.story import Measure, Stability, Story

@@ -12,7 +12,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from sentloom.arena.budget import Budget, Pace, Rung, affordable, rungs
 from sentloom.arena.routes import BATCH, EPOCHS, WEIGHTS, WRITTEN, Closed, Route
-from sentloom.files import new_file
+from sentloom.errors import DamagedFile
+from sentloom.files import new_file, read_record, write_record
+from sentloom.progress import note
 from sentloom.recipe import read_recipe
 from sentloom.recipe.makers import Synthesize
 from sentloom.recipe.places import Dumper
@@ -50,17 +52,17 @@ class Plan:
 
     def write(self, path: Path) -> None:
         """As JSON."""
-        with new_file(path) as part:
-            part.write_text(json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n", "utf-8")
+        write_record(path, asdict(self))
 
 
 def read_plan(path: Path, inputs: Mapping[str, Any]) -> Plan | None:
-    """The plan that was made for these inputs; None if there is none, or it was made for others."""
+    """The plan that was made for these inputs; None if there is none, if it is damaged, or made for others."""
     if not path.is_file():
         return None
     try:
-        plan = TypeAdapter(Plan).validate_json(path.read_bytes())
-    except ValidationError:
+        plan = TypeAdapter(Plan).validate_python(read_record(path, ""))
+    except (DamagedFile, ValidationError):
+        note(f"{path} is not what was written: a new plan is made")
         return None
     return plan if plan.inputs == inputs else None
 

@@ -165,7 +165,7 @@ def write_corpus(materials: Sequence[Material], path: Path) -> None:
         column = COLUMNS[shape][1] if shape in (Shape.PAIRS, Shape.TRIPLETS) else COLUMNS[shape][0]
         texts.update(dict.fromkeys(material.data.column(column).slice(0, MOST_SEARCHED).to_pylist()))
     with new_file(path) as part:
-        pq.write_table(pa.table({"text": list(texts)[:MOST_SEARCHED]}), part)
+        pq.write_table(pa.table({"text": list(texts)[:MOST_SEARCHED]}), part, write_page_checksum=True)
 
 
 def find_means(wishes: Wishes, ground: Ground, base: Encoder) -> Means:

@@ -10,7 +10,7 @@ from rich.console import Console
 from sentloom import __version__
 from sentloom.cli import arena, data, fitting, scoring, synthesis, training, vectors
 from sentloom.cli.common import ModelOption, show
-from sentloom.errors import SentloomError
+from sentloom.errors import SentloomError, disk_error
 from sentloom.interrupts import announce_interrupts
 
 app = typer.Typer(
@@ -89,12 +89,17 @@ def main() -> None:
     try:
         app()
     except SentloomError as error:
-        Console(stderr=True).print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        _print_error(str(error))
         sys.exit(error.exit_code)
-    except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""
-        text = (
-            f"error: {place}{error.strerror or error}\nNext: check the path, its permissions and the space on the disk"
-        )
-        Console(stderr=True).print(text, style="red", markup=False, highlight=False, soft_wrap=True)
+    except Exception as error:  # a library in Rust raises plain ones when a disk is full
+        place = getattr(error, "filename", None)
+        told = disk_error(error, place or "disk")
+        if told is None and not isinstance(error, OSError):
+            raise
+        what = f"{f'{place}: ' if place else ''}{getattr(error, 'strerror', None) or error}"
+        _print_error(str(told or f"{what}\nNext: check the path, its permissions and the space on the disk"))
         sys.exit(SentloomError.exit_code)
+
+
+def _print_error(text: str) -> None:
+    Console(stderr=True).print(f"error: {text}", style="red", markup=False, highlight=False, soft_wrap=True)

@@ -80,7 +80,7 @@ def text_column(data: "Dataset", asked: str | None) -> str:
 @contextmanager
 def working_in(folder: Path, accelerator: "Accelerator", tell: Callable[[str], None]) -> Iterator[None]:
     """Hold a folder while something trains in it; who stops that is told how to go on."""
-    from sentloom.files import alone_in
+    from sentloom.locks import alone_in
 
     try:
         with alone_in(folder) if accelerator.is_main_process else nullcontext():

@@ -1,13 +1,17 @@
 """The commands about scores: evaluate, geometry."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from sentloom.cli.common import PoolingOption, load, read, show
 from sentloom.errors import InputError
+
+if TYPE_CHECKING:
+    from sentloom.evaluation.geometry import ScoredPairs, Variant
 
 MODELS = "[LABEL=]MODEL[,MODEL...]"
 
@@ -60,6 +64,7 @@ def evaluate(
     """Score models on suites, side by side, with intervals. Stopped or killed, the same command goes on."""
     from sentloom.evaluation.evaluate import evaluate as run
     from sentloom.evaluation.evaluate import open_memory, parse_models
+    from sentloom.locks import in_turn
     from sentloom.report import score_tables
     from sentloom.report.score_files import check_ending, write_scores
 
@@ -91,9 +96,12 @@ def evaluate(
         show(score_tables.suite(one, list(chosen)))
         if published:
             show(score_tables.with_published(one, list(chosen)))
-    for target in targets:
-        write_scores(target, found.models, found.suites)
-        show(f"written: {target}")
+    with ExitStack() as turns:  # two processes must not mix their files
+        for target in sorted(set(targets)):
+            turns.enter_context(in_turn(target, show))
+        for target in targets:
+            write_scores(target, found.models, found.suites)
+            show(f"written: {target}")
 
 
 def _run_mteb(
@@ -134,15 +142,12 @@ def geometry(
     pooling: PoolingOption = None,
 ) -> None:
     """Measure how a model's vectors lie in their space: alignment, uniformity, isotropy, rank; and draw it."""
-    from functools import partial
-
     from sentloom.data.shapes import Shape
     from sentloom.evaluation import geometry as space
-    from sentloom.evaluation.layers import sweep as run_sweep
     from sentloom.evaluation.metrics import is_constant
     from sentloom.evaluation.origin import Origin, read_part
     from sentloom.evaluation.sts import STS_PARTS
-    from sentloom.report import geometry_tables, plots
+    from sentloom.locks import alone_in
 
     if pairs:
         scored = space.pairs_of(read(pairs, None, None))
@@ -152,6 +157,29 @@ def geometry(
         option = "--sweep" if sweep else "--tsne"
         raise InputError(option, "pairs without scores, or all alike", "scored pairs, high and low", "leave it out")
     reading = space.Variant(variant)
+    with alone_in(output):
+        _write_geometry(models, output, scored, reading, pooling, sweep=sweep, tsne=tsne, trajectory=trajectory)
+    show(f"written: {output}")
+
+
+def _write_geometry(
+    models: Sequence[str],
+    output: Path,
+    scored: "ScoredPairs",
+    reading: "Variant",
+    pooling: str | None,
+    *,
+    sweep: bool,
+    tsne: bool,
+    trajectory: bool,
+) -> None:
+    """Measure every model, write the numbers and the plots, and show the tables."""
+    from functools import partial
+
+    from sentloom.evaluation import geometry as space
+    from sentloom.evaluation.layers import sweep as run_sweep
+    from sentloom.report import geometry_tables, plots
+
     found, layers = {}, {}
     for number, model in enumerate(models, start=1):
         encoder = load(model, pooling)
@@ -169,4 +197,3 @@ def geometry(
         plots.write(plots.trajectory(models[-1], list(points.values()), labels, reading), output / "trajectory.png")
     geometry_tables.write_numbers(output / "geometry.json", found, layers)
     show(geometry_tables.geometry(found), *(geometry_tables.sweep(model, one) for model, one in layers.items()))
-    show(f"written: {output}")

@@ -89,17 +89,19 @@ def summaries() -> "Dataset":
     from sentloom.data.opening import open_data
     from sentloom.data.writers import write
     from sentloom.evaluation.vector_cache import default_folder
+    from sentloom.files import is_sealed, seal
 
     files = [file for name in import_names(DEFAULT_PACKAGES) for _, file in locate(name) or ()]
     facts = [__version__, *(f"{file} {(stat := file.stat()).st_size} {stat.st_mtime_ns}" for file in files)]
     key = hashlib.sha256("\n".join(facts).encode()).hexdigest()[:20]
     place = default_folder().parent / "docstrings" / f"{key}.parquet"
-    if place.is_file():
+    if is_sealed(place):
         return open_data(place)
     show("reading the docstrings of the installed packages, once ...")
     pairs = harvest(DEFAULT_PACKAGES, [], show_progress=True).pairs()
     with suppress(OSError):  # a disk that does not take them costs the time again
         write(pairs, place)
+        seal(place)
     return pairs
 
 

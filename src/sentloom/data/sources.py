@@ -190,7 +190,7 @@ def _values(
 
 
 def _open_parquet(entry: Input, request: Request, findings: Findings) -> Source:
-    file = pq.ParquetFile(entry.paths[0])
+    file = pq.ParquetFile(entry.paths[0], page_checksum_verification=True)  # of pages that have one, such as ours
     batches = partial(file.iter_batches, BATCH_ROWS)
     return _open_typed(file.schema_arrow, lambda names: batches(columns=names), entry, findings)
 

@@ -25,7 +25,7 @@ def write(data: Dataset, path: Path) -> None:
     form = check_ending(path, data.shape, table.column_names)
     if form == PARQUET:
         with new_file(path) as part:
-            pq.write_table(table, part)
+            pq.write_table(table, part, write_page_checksum=True)
         return
     with new_file(path) as part, _open(part, path) as file:
         LINES[form](file, _flat_names(table), _rows(table))

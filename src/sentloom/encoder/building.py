@@ -34,17 +34,22 @@ def build_model(
         raise InputError("family", repr(family), f"one of {', '.join(FAMILIES)}", "name one of these")
     if width % 32 or layers < 1:
         raise InputError("size", f"width {width}, layers {layers}", "a multiple of 32, and layers", "correct them")
-    if folder.exists() and any(folder.iterdir()):
-        raise InputError(str(folder), "a folder with something in it", "a new name", "choose another folder")
+    _refuse_filled(folder)
     tokenizer, facts = (_wordpiece if family == "bert" else _unigram)(texts, vocabulary)
     size = tokenizer.get_vocab_size()
     torch.manual_seed(seed)
     model = AutoModel.from_config(_config(family, size, layers, width, max_length))
     with new_folder(folder) as part, quiet():
+        _refuse_filled(folder)  # another process may have been quicker
         model.save_pretrained(part)
         tokenizer.save(str(part / "tokenizer.json"))
         facts |= {"model_max_length": max_length}
         (part / "tokenizer_config.json").write_text(json.dumps(facts, indent=1), "utf-8")
+
+
+def _refuse_filled(folder: Path) -> None:
+    if folder.exists() and (folder.is_file() or any(folder.iterdir())):
+        raise InputError(str(folder), "a file, or a folder with something in it", "a new name", "choose another name")
 
 
 def _config(family: str, vocabulary: int, layers: int, width: int, max_length: int) -> Any:

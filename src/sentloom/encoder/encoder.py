@@ -159,10 +159,10 @@ class Encoder(nn.Module):
 
     def fill(
         self, out: Vectors, texts: Texts, *, role: Role = "symmetric", done: int = 0, show_progress: bool = False
-    ) -> Iterator[int]:
-        """Write the vectors of texts into `out`, window by window, and yield how many distinct texts are done.
+    ) -> Iterator[NDArray[np.int64]]:
+        """Write the vectors of texts into `out`, window by window, and yield the rows that each has written.
 
-        `done` is what an earlier, interrupted call had yielded: those are left as they are.
+        Windows are of `WINDOW` distinct texts; `done` is the number of distinct texts that are in `out` already.
         """
         rows, first_of_row = distinct(texts)
         with (
@@ -176,7 +176,7 @@ class Encoder(nn.Module):
                     _check_finite(vectors, texts, window[places])
                     out[window[places]] = vectors
                     advance(len(places))
-                yield start + len(window)
+                yield window
         repeated = np.flatnonzero(first_of_row != np.arange(len(first_of_row)))
         for start in range(0, len(repeated), WINDOW):
             part = repeated[start : start + WINDOW]

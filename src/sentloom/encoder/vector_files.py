@@ -1,19 +1,24 @@
-"""Vectors of many texts straight to a file: memory does not grow with their number, and a run that died goes on."""
+"""Vectors of many texts straight to a file: memory does not grow with their number, and a killed run continues."""
 
 import hashlib
-import json
 import os
+import zlib
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
+from sentloom.encoder import encoder as encoding
+from sentloom.encoder.distinct import distinct
 from sentloom.encoder.encoder import Encoder, Vectors
 from sentloom.encoder.prompts import Role
-from sentloom.errors import InputError, SentloomError
-from sentloom.files import new_file, put
+from sentloom.errors import DamagedFile, DiskError, InputError, SentloomError, disk_errors
+from sentloom.files import new_file, put, read_record, write_record
+from sentloom.locks import alone_on
 
 ROWS = 16_384  # of a parquet row group
 
@@ -21,68 +26,103 @@ ROWS = 16_384  # of a parquet row group
 def encode_to_file(
     encoder: Encoder, texts: pa.ChunkedArray, target: Path, *, source: str, role: Role = "symmetric"
 ) -> int:
-    """Write .npy (float32, a row a text) or .parquet (text and vector); return how many an earlier run had done.
+    """Write .npy (float32, one row per text) or .parquet (text and vector); return how many were already done.
 
-    Until it is whole, the work lies beside the target in two files that end in .part: vectors, and how many of them are
-    done. The same call with the same encoder and `source` (a hash of the texts) goes on from there.
+    Until it is complete, the work is kept beside the target in two files that end in .part: the vectors, and a journal
+    with a checksum of each window of them. The same call with the same encoder and `source` (a hash of the texts)
+    continues from there. A target that another process is writing is refused.
     """
     if target.suffix not in (".npy", ".parquet"):
         raise InputError(str(target), f"the ending {target.suffix!r}", ".npy or .parquet", "choose another ending")
     if target.is_dir():
         raise InputError(str(target), "a folder", "a file to write", "choose another name")
-    target.parent.mkdir(parents=True, exist_ok=True)
+    with alone_on(target):
+        return build_file(encoder, texts, target, source=source, role=role)
+
+
+def build_file(encoder: Encoder, texts: pa.ChunkedArray, target: Path, *, source: str, role: Role = "symmetric") -> int:
+    """What `encode_to_file` does, for a caller that holds the target's lock."""
     part, journal = (target.with_name(f".{target.name}.{kind}.part") for kind in ("vectors", "done"))
     shape = (len(texts), encoder.dimension)
-    job = hashlib.sha256(f"{encoder.fingerprint()} {source} {role} {shape}".encode()).hexdigest()
-    done, out = _resume(journal, part, job, shape)
-    try:
-        for count in encoder.fill(out, texts, role=role, done=done, show_progress=True):
-            out.flush()
-            with new_file(journal) as file:
-                file.write_text(json.dumps({"job": job, "done": count}), encoding="utf-8")
-    except SentloomError:  # refused, not interrupted
-        part.unlink()
-        raise
-    out.flush()
-    if target.suffix == ".npy":
-        put(part, target)
-    else:
-        with new_file(target) as file:
-            _write_parquet(file, texts, out)
-        part.unlink()
-    journal.unlink()
+    job = hashlib.sha256(f"{encoder.fingerprint()} {source} {role} {shape} {encoding.WINDOW}".encode()).hexdigest()
+    with disk_errors(target):
+        sums, done, out = _resume(journal, part, job, texts, shape)
+        try:
+            for rows in encoder.fill(out, texts, role=role, done=done, show_progress=True):
+                out.flush()
+                sums.append(_checksum(out, rows))
+                write_record(journal, {"job": job, "windows": sums})
+            _refuse_unwritten(out, target)
+        except SentloomError as error:  # refused, not interrupted
+            if not isinstance(error, DiskError):
+                part.unlink()
+                journal.unlink(missing_ok=True)
+            raise
+        out.flush()
+        if target.suffix == ".npy":
+            put(part, target)
+        else:
+            with new_file(target) as file:
+                _write_parquet(file, texts, out)
+            part.unlink()
+        journal.unlink(missing_ok=True)
     return done
 
 
 def _resume(
-    journal: Path, part: Path, job: str, shape: tuple[int, int]
-) -> "tuple[int, np.memmap[Any, np.dtype[np.float32]]]":
-    """How many texts an interrupted run of the same job had done, and its vectors; of anything else, a fresh start."""
+    journal: Path, part: Path, job: str, texts: pa.ChunkedArray, shape: tuple[int, int]
+) -> "tuple[list[int], int, np.memmap[Any, np.dtype[np.float32]]]":
+    """The checksums of what an interrupted run of the same job had done, its number of texts, and the vectors.
+
+    A window that is not what was written, and all after it, are computed again; anything else is a fresh start.
+    """
     try:
-        found = json.loads(journal.read_text(encoding="utf-8"))
+        found = read_record(journal, "")
         if found["job"] == job:
             open_vectors(part, shape)  # it refuses a file that was cut short; numpy would fill it up with zeros
-            return int(found["done"]), np.lib.format.open_memmap(part, mode="r+")
-    except (OSError, ValueError, TypeError, KeyError, InputError):
+            out = np.lib.format.open_memmap(part, mode="r+")
+            windows = zip(_windows(texts), found["windows"], strict=False)
+            sound = list(takewhile(lambda pair: _checksum(out, pair[0]) == pair[1], windows))
+            return [crc for _, crc in sound], sum(len(rows) for rows, _ in sound), out
+    except (OSError, ValueError, TypeError, KeyError, InputError, DamagedFile):
         pass
     journal.unlink(missing_ok=True)  # first, or another job's journal would vouch for these vectors
     out = np.lib.format.open_memmap(part, mode="w+", dtype=np.float32, shape=shape)
     _reserve(part)
-    return 0, out
+    for start in range(0, len(out), ROWS):
+        out[start : start + ROWS] = np.nan  # so that a row that is never written shows
+    return [], 0, out
+
+
+def _windows(texts: pa.ChunkedArray) -> list[NDArray[np.int64]]:
+    """The rows of each window that `Encoder.fill` writes."""
+    rows, _ = distinct(texts)
+    return [rows[start : start + encoding.WINDOW] for start in range(0, len(rows), encoding.WINDOW)]
+
+
+def _checksum(vectors: Vectors, rows: NDArray[np.int64]) -> int:
+    return zlib.crc32(np.ascontiguousarray(vectors[rows]).data)
+
+
+def _refuse_unwritten(vectors: Vectors, target: Path) -> None:
+    """No file gets its name while a row of it was not written, or is not a number."""
+    for start in range(0, len(vectors), ROWS):
+        bad = np.flatnonzero(~np.isfinite(vectors[start : start + ROWS]).all(axis=1))
+        if len(bad):
+            found = f"row {start + bad[0]} without a finite vector"
+            raise InputError(str(target), found, "a finite vector in each row", "check the model, and encode again")
 
 
 def _reserve(part: Path) -> None:
     """Take the space on disk now: a write into a map for which there is none kills the process without a word."""
     if not hasattr(os, "posix_fallocate"):
         return
-    size = part.stat().st_size
     try:
         with part.open("r+b") as file:
-            os.posix_fallocate(file.fileno(), 0, size)
-    except OSError as error:
+            os.posix_fallocate(file.fileno(), 0, part.stat().st_size)
+    except OSError:
         part.unlink()
-        found, wanted = f"no room ({error.strerror})", f"{size:,} bytes for the vectors"
-        raise InputError(f"folder {part.parent}", found, wanted, "free some space, or write elsewhere") from None
+        raise
 
 
 def _write_parquet(path: Path, texts: pa.ChunkedArray, vectors: Vectors) -> None:

@@ -1,15 +1,19 @@
-"""Scores that were computed before, so that a suite that died goes on and a model is never scored twice."""
+"""Scores that were computed before, so that a suite that was killed continues and no model is scored twice."""
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from sentloom.evaluation.task import Score, Scores, Task
 from sentloom.files import new_file
+from sentloom.progress import note
 
 SCORING = 1  # raised when the same vectors and data give other scores
 
@@ -29,23 +33,32 @@ def keep(path: Path, scores: Scores) -> None:
             arrays[f"{name} groups"] = np.ascontiguousarray(score.groups, np.int64)
         kinds[name] = [score.metric, score.weighted]
     with new_file(path) as part:
-        save_file(arrays, part, metadata={"scores": json.dumps(kinds)})
+        told = json.dumps(kinds)
+        save_file(arrays, part, metadata={"scores": told, "sha256": _digest(told, arrays)})
 
 
 def kept(path: Path) -> Scores | None:
     """Scores that were written before; None if there are none, or if the file is damaged."""
+    if not path.is_file():
+        return None
     try:
         with safe_open(path, "np") as file:
-            kinds = json.loads(file.metadata()["scores"])
-            names = set(file.keys())
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no dict
+            facts = file.metadata()
+        if facts["sha256"] == _digest(facts["scores"], arrays):
             return {
-                name: Score(
-                    metric,
-                    file.get_tensor(f"{name} items"),
-                    file.get_tensor(f"{name} groups") if f"{name} groups" in names else None,
-                    weighted,
-                )
-                for name, (metric, weighted) in kinds.items()
+                name: Score(metric, arrays[f"{name} items"], arrays.get(f"{name} groups"), weighted)
+                for name, (metric, weighted) in json.loads(facts["scores"]).items()
             }
     except (OSError, SafetensorError, KeyError, TypeError, ValueError):
-        return None
+        pass
+    note(f"{path} is not what was written: it is scored again")
+    return None
+
+
+def _digest(scores: str, arrays: Mapping[str, NDArray[Any]]) -> str:
+    """Of all that a file of scores holds."""
+    digest = hashlib.sha256(scores.encode())
+    for name, array in sorted(arrays.items()):
+        digest.update(f"{name} {array.dtype} {array.shape}".encode() + np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()

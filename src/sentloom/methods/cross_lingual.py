@@ -23,7 +23,7 @@ from sentloom.encoder import Encoder
 from sentloom.encoder.pooling import Pooling
 from sentloom.losses import info_nce
 from sentloom.methods.frozen_source import FrozenSource, Head, build_head, load_source, set_pooling
-from sentloom.methods.method import Embeddings, Method, Options, Positive, count_equal
+from sentloom.methods.method import Embeddings, Method, Options, Positive, Tell, count_equal
 from sentloom.methods.queue import Queue
 
 
@@ -124,10 +124,10 @@ class CrossLingual(Method):
         """The temperature, where it is learnt."""
         return {"temperature": torch.as_tensor(self.temperature).item()} if self.options.learn_temperature else {}
 
-    def prepare(self, data: Dataset, folder: Path) -> None:
+    def prepare(self, data: Dataset, folder: Path, tell: Tell = lambda text: None) -> None:
         """A frozen source's vectors, once and for all."""
         if isinstance(self.source, FrozenSource):
-            self.source.prepare(data, folder)
+            self.source.prepare(data, folder, tell)
 
     def embed(self, batch: Batch) -> Embeddings:
         """t, (n, d), and s where it is not on disk."""

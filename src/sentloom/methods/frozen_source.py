@@ -14,8 +14,11 @@ from sentloom.encoder import Encoder
 from sentloom.encoder.encoder import Vectors
 from sentloom.encoder.heads import Projection
 from sentloom.encoder.pooling import Pooling
-from sentloom.encoder.vector_files import encode_to_file, open_vectors
+from sentloom.encoder.vector_files import build_file, open_vectors
 from sentloom.errors import InputError
+from sentloom.files import is_sealed, seal
+from sentloom.locks import in_turn
+from sentloom.methods.method import Tell
 
 Head = Literal["none", "linear", "linear-tanh"]
 
@@ -32,19 +35,21 @@ class FrozenSource(nn.Module):
         """It stays as it is: dropout would be noise in what is learnt from."""
         return super().train(False)
 
-    def prepare(self, data: Dataset, folder: Path) -> None:
-        """Encode the first column of the data, or find what an earlier run made of it, and go on with what it began.
+    def prepare(self, data: Dataset, folder: Path, tell: Tell = lambda text: None) -> None:
+        """Encode the first column of the data, or use what an earlier run made of it, and continue what it began.
 
-        A file that is damaged is made again.
+        While another process computes the same vectors, this one waits for them. Damaged ones are computed again.
         """
         texts = data.column(text_columns(data.shape)[0])
         content = f"{data.sha256} {data.shape} {sorted(data.used.items())}"
         key = hashlib.sha256(f"{self.encoder.fingerprint()} {content}".encode()).hexdigest()[:20]
         path, shape = folder / f"{key}.npy", (len(texts), self.encoder.dimension)
-        try:
-            self.kept = open_vectors(path, shape)
-        except InputError:
-            encode_to_file(self.encoder, texts, path, source=content)
+        with in_turn(path, tell):
+            if not is_sealed(path):
+                if path.exists():
+                    tell(f"{path} is not what was written: its vectors are computed again")
+                build_file(self.encoder, texts, path, source=content)
+                seal(path)
             self.kept = open_vectors(path, shape)
 
     @torch.no_grad()

@@ -1,6 +1,6 @@
 """What a method is: the contract between a paper and the training loop."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -16,6 +16,7 @@ from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 
 Embeddings = Mapping[str, Tensor]  # each (rows, ...)
+Tell = Callable[[str], None]
 Positive = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -93,7 +94,7 @@ class Method(Learner):
         """The encoder's."""
         return self.encoder.encode(texts)
 
-    def prepare(self, data: Dataset, folder: Path) -> None:
+    def prepare(self, data: Dataset, folder: Path, tell: Tell = lambda text: None) -> None:
         """What can be computed once from the data and kept in a folder, for all runs; without it, training does it."""
 
     def embed(self, batch: Batch) -> Embeddings:

@@ -16,7 +16,7 @@ from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 from sentloom.encoder.heads import normalize
 from sentloom.methods.frozen_source import FrozenSource, Head, build_head, load_source
-from sentloom.methods.method import Embeddings, Method, Options
+from sentloom.methods.method import Embeddings, Method, Options, Tell
 
 
 class MseDistillationOptions(Options):
@@ -65,9 +65,9 @@ class MseDistillation(Method):
         if self.head is None:  # what is saved then mimics the teacher's vectors, and so their length
             encoder.unit_length = self.source.encoder.unit_length
 
-    def prepare(self, data: Dataset, folder: Path) -> None:
+    def prepare(self, data: Dataset, folder: Path, tell: Tell = lambda text: None) -> None:
         """The teacher's vectors, once and for all."""
-        self.source.prepare(data, folder)
+        self.source.prepare(data, folder, tell)
 
     def embed(self, batch: Batch) -> Embeddings:
         """M^(s) and M^(t), each (n, d), in one pass; and M(s) where it is not on disk."""

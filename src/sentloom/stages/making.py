@@ -7,7 +7,6 @@
 Whatever is complete is used as it is. Other filters, or more rows, go on with the ledger that is there.
 """
 
-import json
 import math
 import shutil
 import time
@@ -21,7 +20,7 @@ from accelerate import Accelerator
 from sentloom.data.dataset import Dataset
 from sentloom.data.opening import open_data
 from sentloom.errors import InputError
-from sentloom.files import new_folder
+from sentloom.files import new_folder, read_result, write_result
 from sentloom.methods import TokenMethod
 from sentloom.recipe import Making
 from sentloom.recipe.makers import Synthesize, SynthesizeOptions
@@ -39,7 +38,7 @@ from sentloom.synthesis.triplets import SUMMARY, TRIPLETS, draw
 from sentloom.training.journal import read_journal
 from sentloom.training.processes import from_main
 
-RESULT, MODEL = "result.json", "model"
+MODEL = "model"
 
 
 @dataclass(frozen=True)
@@ -90,10 +89,9 @@ class Workshop:
     def _learn(self, stage: Making, data: Dataset, source: str, hashed: str) -> tuple[str, Path, dict[str, Any]]:
         key = making_key(stage, data, hashed, f"{self.accelerator.mixed_precision} {self.accelerator.num_processes}")
         place = self.folder / f"{stage.name}-{key}"
-        if (place / RESULT).is_file() and (place / MODEL).is_dir():
+        if kept := read_result(place, self.tell):
             self._say_kept(stage, place)
-            return key, place, {**_read(place), "losses": _losses(place)}
-        (place / RESULT).unlink(missing_ok=True)
+            return key, place, {**kept, "losses": _losses(place)}
         facts = _trained(stage, data, source, place, self.accelerator, lambda text: self.tell(f"{stage.name}: {text}"))
         facts["losses"] = _losses(place)
         self.tell(f"{stage.name}: {in_words(facts)}")
@@ -106,9 +104,9 @@ class Workshop:
         key = synthetic_key(options, ledger)
         place = self.folder / f"{stage.name}-{key}"
         with self.accelerator.main_process_first():  # the others find it done
-            if (place / RESULT).is_file() and (place / TRIPLETS).is_file():
+            if kept := read_result(place, self.tell):
                 self._say_kept(stage, place)
-                return key, place, _read(place)
+                return key, place, kept
             start = time.perf_counter()
             shelf = self.folder / f"{stage.name}-ledger-{ledger}"
             summary = _written(options, data, source, shelf)
@@ -192,12 +190,7 @@ def _put(shelf: Path, place: Path, facts: dict[str, Any]) -> None:
     with new_folder(place) as part:
         for name in (TRIPLETS, PAIRS_FILE, SUMMARY):
             shutil.copyfile(shelf / name, part / name)
-        (part / RESULT).write_text(json.dumps(facts, indent=1), "utf-8")
-
-
-def _read(place: Path) -> dict[str, Any]:
-    facts: dict[str, Any] = json.loads((place / RESULT).read_text("utf-8"))
-    return facts
+        write_result(part, facts, TRIPLETS, PAIRS_FILE, SUMMARY)
 
 
 def _losses(place: Path) -> list[float]:

@@ -1,6 +1,5 @@
 """The results of a recipe: its models where the user looks for them, and its scores as JSON and Markdown."""
 
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +12,7 @@ from typing import Any
 from accelerate import Accelerator
 
 from sentloom.errors import InputError
-from sentloom.files import new_file
+from sentloom.files import new_file, read_record, write_record
 from sentloom.recipe import Plan, to_yaml
 from sentloom.recipe.makers import MODEL_MAKERS
 from sentloom.stages.making import in_words, seconds_of
@@ -114,6 +113,7 @@ def refuse_foreign(plan: Plan, folder: Path, name: str | None) -> None:
     for place in models:
         refuse_no_model(place)
     refuse_foreign_file(folder / "results.md", folder / "results.json")
+    _read_results(folder / "results.json")  # a damaged one is refused now, not when all is trained
 
 
 def refuse_foreign_file(path: Path, ours: Path) -> None:
@@ -138,19 +138,23 @@ def write_results(row: Row, results: Sequence[Result], plan: Plan, folder: Path,
     Returns all rows: those of other plans that an earlier command left in the folder stay.
     """
     path = folder / "results.json"
-    before = json.loads(path.read_text("utf-8")) if path.is_file() else {"rows": [], "runs": []}
+    before = _read_results(path)
     rows = {one["name"]: Row(**one) for one in before["rows"]} | {row.name: row}
     runs = [one for one in before["runs"] if one["plan"] != plan.name]
     runs += [run_values(result, folder) for result in results]
-    with new_file(path) as part:
-        part.write_text(
-            json.dumps({"rows": [_plain(one) for one in rows.values()], "runs": runs}, indent=1) + "\n", "utf-8"
-        )
+    write_record(path, {"rows": [_plain(one) for one in rows.values()], "runs": runs})
     with new_file(folder / "results.md") as part:
         part.write_text(markdown(list(rows.values())), "utf-8")
     with new_file(folder / (f"recipes/{name}.yaml" if name else "recipe.yaml")) as part:
         part.write_text(to_yaml(plan), "utf-8")
     return list(rows.values())
+
+
+def _read_results(path: Path) -> dict[str, Any]:
+    """The rows and runs that earlier commands left in the folder."""
+    if not path.is_file():
+        return {"rows": [], "runs": []}
+    return read_record(path, "move it away and run again: finished stages are not trained again")
 
 
 def markdown(rows: Sequence[Row]) -> str:

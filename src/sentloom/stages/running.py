@@ -17,7 +17,7 @@ import json
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -32,8 +32,8 @@ from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 from sentloom.encoder.prompts import Prompts
 from sentloom.encoder.vocabulary import new_vocabulary
-from sentloom.errors import InputError, MissingPart, ModelError
-from sentloom.files import new_file, new_folder
+from sentloom.errors import DamagedFile, InputError, MissingPart, ModelError
+from sentloom.files import is_sealed, new_folder, read_record, read_result, remove, seal, write_record, write_result
 from sentloom.methods import METHODS, Method
 from sentloom.recipe import Making, Plan, Stage
 from sentloom.recipe.references import named_stage
@@ -237,21 +237,19 @@ class Runner:
         machine = f"{self.accelerator.mixed_precision} {self.accelerator.num_processes}"
         key = stage_key(stage, data, fingerprint, seed, self.plan.select, self.selecting, machine)
         place = self.folder / "stages" / f"{stage.name}-{key}"
-        result = place / "result.json"
-        if result.is_file() and (place / "model").is_dir():
+        if kept := read_result(place, self.say):
             self.say(f"{stage.name}, seed {seed}: done before, kept in {place}")
             if stage.settings.snapshots and not (place / SNAPSHOTS).is_dir():
                 self.say(f"{stage.name}, seed {seed}: trained without snapshots; train in another folder to have them")
             if self.accelerator.is_main_process:
                 _tidy(place)
-            return {**json.loads(result.read_text("utf-8")), "leaked": leaked}, place  # of today's sets
+            return {**kept, "leaked": leaked}, place  # of today's sets
         record = self._train(stage, data, source, seed, place)
         if self.accelerator.is_main_process:
             about = {"stage": stage.name, "method": stage.method, "seed": seed, "key": key, "input": fingerprint}
             facts = {"rows": len(data), "sha256": data.sha256, "skipped": dict(data.skipped)}
             record = {**about, **record, "data": facts, "leaked": leaked}
-            with new_file(result) as part:
-                part.write_text(json.dumps(record, indent=1), "utf-8")
+            write_result(place, record, "model")
             _tidy(place)
             self.say(f"{stage.name}, seed {seed}: {in_words(record['outcome'])}")
         return from_main(self.accelerator, record), place
@@ -262,7 +260,7 @@ class Runner:
             source = taught(stage, data, source, place / "start")
         method = build_method(stage, data, source, seed, prompts_of(self.plan))
         with self.accelerator.main_process_first():  # vectors are made once, and found by the others
-            method.prepare(data, self.folder / "vectors")
+            method.prepare(data, self.folder / "vectors", self.say)
         select = self.plan.select
         selection = None
         if select and self.selecting:
@@ -293,22 +291,25 @@ class Runner:
     def _scores(self, fingerprint: str, load: Callable[[], Encoder]) -> dict[str, float]:
         """Scores by set; what was scored before is not scored again."""
         scores: dict[str, float] = {}
-        encoder: Encoder | None = None
+        load_once = cache(load)
         for one in self.judges:
-            key = content_key(revision=SCORES, model=fingerprint, set=one.data.sha256, metric=one.metric)
-            path = self.folder / "scores" / f"{key}.json"
-            if not path.is_file() and self.accelerator.is_main_process:
-                encoder = encoder or load()
-                with new_file(path) as part:
-                    facts = {"set": one.name, "metric": one.metric, "model": fingerprint}
-                    part.write_text(json.dumps({**facts, "score": one.score(encoder)}), "utf-8")
-            main = self.accelerator.is_main_process
-            scores[one.name] = from_main(
-                self.accelerator, json.loads(path.read_text("utf-8"))["score"] if main else None
-            )
+            score = self._score(one, fingerprint, load_once) if self.accelerator.is_main_process else None
+            scores[one.name] = from_main(self.accelerator, score)
         if self.plan.evaluate and self.plan.evaluate.mean:
             scores["mean"] = mean(scores.values())
         return scores
+
+    def _score(self, one: Judge, fingerprint: str, load: Callable[[], Encoder]) -> float:
+        key = content_key(revision=SCORES, model=fingerprint, set=one.data.sha256, metric=one.metric)
+        path = self.folder / "scores" / f"{key}.json"
+        if path.is_file():
+            try:
+                return float(read_record(path, "")["score"])
+            except DamagedFile:
+                self.say(f"{path} is not what was written: {one.name} is scored again")
+        score = one.score(load())
+        write_record(path, {"set": one.name, "metric": one.metric, "model": fingerprint, "score": score})
+        return score
 
     def _start_trackers(self, stage: Stage, place: Path) -> None:
         if self.plan.trackers:
@@ -326,8 +327,8 @@ class Runner:
 def _tidy(place: Path) -> None:
     """Remove what a finished stage no longer needs, and what a kill left half-written."""
     half = [*place.glob(".model.*"), *(place / SNAPSHOTS).glob(".*")]
-    for path in [place / "checkpoints", place / "start", *half]:
-        shutil.rmtree(path, ignore_errors=True)
+    for path in [place / "checkpoints", *place.glob("start*"), *half]:
+        remove(path)
 
 
 def in_words(outcome: dict[str, Any]) -> str:
@@ -349,11 +350,12 @@ def taught(stage: Stage, data: Dataset, source: str, place: Path) -> str:
     """Where the stage's input encoder lies: with pieces learned from the data, if the stage wants them."""
     if stage.vocabulary is None:
         return source
-    if not place.is_dir():
+    if not is_sealed(place):
         column = "target" if data.shape is Shape.PARALLEL else None
         texts = (text for _, name, text in data.sentences() if column in (None, name))
         encoder = Encoder.load(source, pooling=start_pooling(stage, source))
         new_vocabulary(encoder, texts, stage.vocabulary).save(place)
+        seal(place)
     return str(place)
 
 

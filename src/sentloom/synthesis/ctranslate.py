@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sentloom.encoder.loading import quiet
 from sentloom.errors import MissingPart, ModelError
-from sentloom.files import new_folder
+from sentloom.files import is_sealed, new_folder, seal
 from sentloom.synthesis.judging import Pair, chance_of_true, judge, judging_ids
 from sentloom.synthesis.sampling import Sampling
 from sentloom.synthesis.text_to_text import Ids, TextToText
@@ -46,8 +46,9 @@ class CTranslate2Backend:
         self._model, self._sampling = model.eval(), sampling
         self._words = model.tokenizer.convert_ids_to_tokens(list(range(len(model.tokenizer))))
         folder = cache / f"{model.sha256}-{precision}-{package.__version__}"
-        if not folder.exists():
+        if not is_sealed(folder):
             _convert(model, folder, precision)
+            seal(folder)
         package.set_random_seed(sampling.seed)  # before the workers are there: each reads it once
         self._translator = _open(package, folder, precision)
         self._prove(precision)

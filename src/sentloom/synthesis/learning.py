@@ -23,7 +23,7 @@ from sentloom.data.nli import NEUTRAL
 from sentloom.data.shapes import Shape
 from sentloom.encoder.dropout import set_dropout
 from sentloom.errors import InputError
-from sentloom.files import new_file
+from sentloom.files import read_result, write_result
 from sentloom.methods import TokenMethod
 from sentloom.progress import progress
 from sentloom.synthesis.denoising import Denoising, DenoisingOptions
@@ -48,8 +48,8 @@ def learn_to_write_and_judge(
     tell: Tell = lambda text: None,
 ) -> dict[str, Any]:
     """Train a synthesizer on NLI data, triplets or labelled pairs; returns what result.json has."""
-    if (folder / "result.json").is_file():
-        return read_result(folder)
+    if kept := read_result(folder, tell):
+        return kept
     accelerator = accelerator or Accelerator()
     learned, held_out = apart(data, options.held_out)
     model = TextToText.load(
@@ -79,18 +79,12 @@ def learn_to_denoise(
     tell: Tell = lambda text: None,
 ) -> dict[str, Any]:
     """Train a text-to-text model to write sentences from what is left of them; returns what result.json has."""
-    if (folder / "result.json").is_file():
-        return read_result(folder)
+    if kept := read_result(folder, tell):
+        return kept
     accelerator = accelerator or Accelerator()
     model = TextToText.load(base, source_length=options.source_length, target_length=options.target_length)
     facts = _train(Denoising(model, options), data, settings, seed, folder, accelerator, None, tell)
     return _finish(folder, facts, accelerator)
-
-
-def read_result(folder: Path) -> dict[str, Any]:
-    """What a finished training wrote."""
-    facts: dict[str, Any] = json.loads((folder / "result.json").read_text("utf-8"))
-    return facts
 
 
 def apart(data: Dataset, share: float) -> tuple[Dataset, Dataset]:
@@ -147,11 +141,11 @@ def _finish(folder: Path, facts: dict[str, Any], accelerator: Accelerator) -> di
     """Write the result, last of all, once for all processes."""
     accelerator.wait_for_everyone()
     if accelerator.is_main_process:
-        with new_file(folder / "result.json") as part:
-            part.write_text(json.dumps(facts, indent=1), "utf-8")
+        write_result(folder, facts, "model")
         shutil.rmtree(folder / "checkpoints", ignore_errors=True)
     accelerator.wait_for_everyone()
-    return read_result(folder)
+    plain: dict[str, Any] = json.loads(json.dumps(facts))  # as a later run will read it
+    return plain
 
 
 def _first(rows: int, most: int) -> "np.ndarray[Any, np.dtype[np.bool_]]":

@@ -11,7 +11,7 @@ import hashlib
 import re
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -84,7 +84,7 @@ class Ledger:
     def begin(cls, folder: Path, plan: Plan) -> "Ledger":
         """A new ledger, or the one that is there if the same plan made it."""
         if not (folder / PLAN).exists():
-            with disk_errors(folder), new_file(folder / PLAN) as part:
+            with new_file(folder / PLAN) as part:
                 part.write_text(plan.model_dump_json(indent=1) + "\n", "utf-8")
         ledger = cls.open(folder)
         if found := _differences(ledger.plan, plan):
@@ -125,7 +125,7 @@ class Ledger:
         facts = {b"plan": self._fingerprint, b"sha256": _digest(table)}
         sink = pa.BufferOutputStream()
         pq.write_table(table.replace_schema_metadata(facts), sink, compression="zstd")
-        with disk_errors(self.folder), new_file(self._place(number)) as part:
+        with new_file(self._place(number)) as part:
             part.write_bytes(sink.getvalue())
 
     def tables(self, rows: int | None = None) -> Iterator[pa.Table]:
@@ -155,17 +155,6 @@ class Ledger:
             with suppress(FileNotFoundError):  # another run was quicker
                 if path.stat().st_mtime < time.time() - STALE:
                     path.unlink()
-
-
-@contextmanager
-def disk_errors(folder: Path) -> Iterator[None]:
-    """Say of a disk that takes no more which folder is meant, and that what was done is not lost."""
-    try:
-        yield
-    except OSError as error:
-        wanted = "a folder that can be written, with room"
-        next_step = "free some space or correct the path; the same command goes on where this one ended"
-        raise InputError(f"ledger {folder}", error.strerror or str(error), wanted, next_step) from error
 
 
 def _sources(table: pa.Table) -> int:

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from sentloom.data.dataset import Dataset
 from sentloom.errors import InputError, MissingPart, SentloomError
-from sentloom.files import new_file
+from sentloom.files import is_sealed, new_file, seal
 from sentloom.progress import progress
-from sentloom.synthesis.ledger import Ledger, disk_errors
+from sentloom.synthesis.ledger import Ledger
 from sentloom.synthesis.synthesize import make_block, open_ledgers_backend
 from sentloom.synthesis.text_to_text import TextToText
 
@@ -115,10 +115,11 @@ def _check_workers(ray: Any, workers: int) -> None:
 def _lay_out(raw: Dataset, ledger: Ledger) -> None:
     """Write the raw texts where workers find those of a block without reading the others."""
     path = ledger.folder / SOURCES
-    if path.exists():
+    if is_sealed(path):
         return
     schema = pa.schema([("text", pa.large_string())])
-    with disk_errors(ledger.folder), new_file(path) as part, pq.ParquetWriter(part, schema) as writer:
+    with new_file(path) as part, pq.ParquetWriter(part, schema) as writer:
         for start in range(0, len(raw), ledger.plan.block):
             texts = raw.column("text").slice(start, ledger.plan.block)
             writer.write_table(pa.table([texts.combine_chunks()], schema=schema))
+    seal(path)

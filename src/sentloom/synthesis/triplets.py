@@ -17,9 +17,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sentloom.files import new_file
+from sentloom.locks import in_turn
 from sentloom.progress import progress
 from sentloom.synthesis.filters import KEPT, Candidate, Filtering, verdicts
-from sentloom.synthesis.ledger import Ledger, disk_errors
+from sentloom.synthesis.ledger import Ledger
 from sentloom.synthesis.summary import Summary, Tally
 
 TRIPLETS, PAIRS, REASONS_FILE, SUMMARY = "triplets.parquet", "pairs.parquet", "reasons.parquet", "summary.json"
@@ -35,11 +36,17 @@ GROUP = 1 << 14  # rows held before they are written
 def draw(
     ledger: Ledger, filtering: Filtering | None = None, *, rows: int | None = None, show_progress: bool = True
 ) -> Summary:
-    """Filter what the ledger holds, of the first `rows` sources or of all, and write the files that come out of it."""
-    by, tally = filtering or Filtering(), Tally()
-    folder = ledger.folder
+    """Filter what the ledger holds, of the first `rows` sources or of all, and write the files that come out of it.
+
+    Two processes take turns, so that the files are all of one of them.
+    """
+    with in_turn(ledger.folder / SUMMARY):
+        return _draw(ledger, filtering or Filtering(), rows, show_progress)
+
+
+def _draw(ledger: Ledger, by: Filtering, rows: int | None, show_progress: bool) -> Summary:
+    tally, folder = Tally(), ledger.folder
     with (
-        disk_errors(folder),
         progress("filtering", len(ledger), "blocks", show_progress) as advance,
         _rows_to(folder / TRIPLETS, TRIPLET_SCHEMA, by) as triplets,
         _rows_to(folder / PAIRS, PAIR_SCHEMA, by) as pairs,
@@ -56,9 +63,8 @@ def draw(
                 triplets.add(row for row in joined if len(row) == 3)
                 pairs.add(row for row in joined if len(row) == 2)
             advance(1)
-    with disk_errors(folder):
-        summary = tally.summary(ledger.plan.rows, triplets.total, pairs.total, by)
-        summary.write(folder / SUMMARY)
+    summary = tally.summary(ledger.plan.rows, triplets.total, pairs.total, by)
+    summary.write(folder / SUMMARY)
     return summary
 
 

@@ -22,7 +22,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from sentloom.files import new_file, new_folder, sha256
+from sentloom.errors import DamagedFile
+from sentloom.files import new_file, new_folder, remove, sha256
 from sentloom.methods import Learner
 
 STATE, OPTIMIZER, FACTS = "state.safetensors", "optimizer.safetensors", "checkpoint.json"
@@ -92,7 +93,14 @@ def write_best(folder: Path, step: int, state: Mapping[str, Tensor]) -> dict[str
 
 def read_best(folder: Path, best: Mapping[str, str]) -> dict[str, Tensor]:
     """The weights that `write_best` kept."""
-    state: dict[str, Tensor] = load_file(folder / best["file"])
+    path = folder / best["file"]
+    if not path.is_file() or sha256(path) != best["sha256"]:
+        found, next_step = (
+            "content that is not what was written",
+            "run the same command again: an earlier state is used",
+        )
+        raise DamagedFile(str(path), found, "the best weights", next_step)
+    state: dict[str, Tensor] = load_file(path)
     return state
 
 
@@ -150,8 +158,6 @@ def _tidy(folder: Path, step: int) -> None:
     for place in kept:
         best = json.loads((place / FACTS).read_text("utf-8")).get("best")
         named |= {best["kept"]["file"]} if best else set()
-    for path in [*(place for place in places if place not in kept), *folder.glob(".step-*")]:
-        shutil.rmtree(path, ignore_errors=True)
-    for path in [*folder.glob("best-*"), *folder.glob(".best-*")]:
-        if path.name not in named:
-            path.unlink(missing_ok=True)
+    bests = [path for path in [*folder.glob("best-*"), *folder.glob(".best-*")] if path.name not in named]
+    for path in [*(place for place in places if place not in kept), *folder.glob(".step-*"), *bests]:
+        remove(path)

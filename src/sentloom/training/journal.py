@@ -6,6 +6,7 @@ from typing import Any
 
 from accelerate import Accelerator
 
+from sentloom.errors import disk_errors
 from sentloom.files import new_file
 
 JOURNAL = "log.jsonl"
@@ -24,7 +25,7 @@ class Journal:
     def write(self, step: int, **values: Any) -> None:
         """Append a record, and hand its numbers to the trackers."""
         if self.accelerator.is_main_process:
-            with self.path.open("a", encoding="utf-8") as file:
+            with disk_errors(self.path), self.path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"step": step, **values}) + "\n")
         numbers = {name: value for name, value in values.items() if isinstance(value, int | float)}
         self.accelerator.log(numbers, step=step)

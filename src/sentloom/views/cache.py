@@ -9,9 +9,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sentloom.encoder.distinct import distinct, texts_at
-from sentloom.errors import InputError
 from sentloom.files import new_file, sha256
-from sentloom.progress import progress
+from sentloom.progress import note, progress
 from sentloom.views.maker import Maker
 
 SCHEMA = pa.schema([("text", pa.large_string()), ("view", pa.large_string())])
@@ -27,7 +26,8 @@ class Shelf:
     def table(self) -> pa.Table:
         """All views, memory-mapped; a text may stand twice when two runs made it at the same time."""
         shards = sorted(self.folder.glob("[0-9a-f]*.arrow"))  # a name that starts with a dot is not whole
-        return pa.concat_tables([SCHEMA.empty_table(), *(_open(shard) for shard in shards)])
+        opened = [table for shard in shards if (table := _open(shard)) is not None]
+        return pa.concat_tables([SCHEMA.empty_table(), *opened])
 
     def add(self, texts: Sequence[str], views: Sequence[str]) -> None:
         """Keep some views."""
@@ -39,12 +39,12 @@ class Shelf:
             part.write_bytes(content)
 
 
-def _open(shard: Path) -> pa.Table:
+def _open(shard: Path) -> pa.Table | None:
+    """The views of a file; None for a damaged one, which is removed."""
     if sha256(shard) != shard.stem:
-        found = "content that does not fit its name"
-        raise InputError(
-            str(shard), found, "views as they were written", "delete the file; only its views are made again"
-        )
+        note(f"{shard} is not what was written: its views are made again")
+        shard.unlink(missing_ok=True)
+        return None
     return pa.ipc.open_file(pa.memory_map(str(shard))).read_all()
 
 

@@ -33,7 +33,7 @@ def _sentences(decided: Measure, chosen: float, label_free: bool, closed: Sequen
         yield "What may help: labels checked for mistakes, pairs of another kind from the same domain, another --base."
     late = [one.name for one in closed if one.why.startswith(BUDGET)]
     if late:
-        yield f"Not tried for lack of time: {', '.join(late)}. A larger --budget tries them."
+        yield f"Not tried for lack of time: {', '.join(late)}. A larger --budget has time for more routes."
 
 
 def _meaning(decided: Measure, chosen: float) -> str:

@@ -18,6 +18,7 @@ import torch
 
 from sentloom.encoder import Encoder
 from sentloom.errors import SentloomError
+from sentloom.synthesis.text_to_text import TextToText
 
 TEXTS = ["A man is playing a guitar.", "", "no [SEP] </s> <unk> \N{SNOWMAN}", "dogs " * 300]
 CPU_SECONDS, WALL_SECONDS, BYTES = 30, 300, 4 << 30  # a wall clock only ends what sleeps for ever
@@ -31,8 +32,6 @@ def vectors_of(folder: str) -> dict[str, object]:
 
 
 def synthesizer_of(folder: str) -> dict[str, object]:
-    from sentloom.synthesis.text_to_text import TextToText
-
     model = TextToText.load(folder).eval()
     ids = torch.tensor([model.judging_ids("A man.", "A dog.")])
     with torch.inference_mode():
@@ -70,6 +69,6 @@ if __name__ == "__main__":
     Encoder.load("embedded")  # what is imported when first used
     for line in sys.stdin:
         kind, folder = line.rstrip("\n").split(" ", 1)
-        result = in_child({"encoder": vectors_of, "synthesizer": synthesizer_of}[kind], folder)
+        result = in_child(synthesizer_of if kind == "synthesizer" else vectors_of, folder)
         sys.stdout.write(json.dumps(result) + "\n")
         sys.stdout.flush()

@@ -12,7 +12,9 @@ from typing import Any
 import sentloom
 from sentloom.encoder import Encoder, Prompt
 from sentloom.encoder.heads import Projection
+from sentloom.synthesis.text_to_text import TextToText
 from tests.encoder.small_models import build_model_folder
+from tests.synthesis.small_synthesizers import build_small_t5
 
 ROOT = Path(__file__).parents[2]
 
@@ -30,6 +32,12 @@ def build_t5(folder: Path) -> Path:
     """Pooled over two layers, which only sentloom.json can say."""
     plain = build_model_folder("t5", folder.with_name("plain-t5"))
     Encoder.load(plain, pooling="mean@1,-1").save(folder)
+    return folder
+
+
+def build_synthesizer(folder: Path) -> Path:
+    """A text-to-text model, with its prompts."""
+    TextToText.load(build_small_t5(folder.with_name("plain-synthesizer"))).save(folder)
     return folder
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from transformers import CONFIG_MAPPING, PreTrainedConfig
+from transformers.activations import ACT2FN
 
 from sentloom.encoder.model_files import Weights, inside, read_json
 from sentloom.errors import ModelError
@@ -77,6 +78,7 @@ RANGES = {
     "global_attn_every_n_layers": (1, 1000),
     "chunk_size_feed_forward": (0, 1_000_000),
 }
+ACTIVATIONS = ("hidden_act", "activation", "activation_function", "hidden_activation", "dense_act_fn")
 IDS = ("pad_token_id", "decoder_start_token_id")  # the ids that we use ourselves
 
 
@@ -89,6 +91,7 @@ def checked_config(folder: Path, weights: Weights) -> tuple[dict[str, Any], PreT
     _check_tokenizer_class(path, kept)
     config = _parse(path, kept)
     _check_numbers(path, config)
+    _check_rates(path, config)
     _check_against_weights(path, config, weights)
     return kept, config
 
@@ -174,17 +177,11 @@ def _parse(path: Path, content: dict[str, Any]) -> PreTrainedConfig:
 
 
 def _check_numbers(path: Path, config: Any) -> None:
-    """The numbers that size the model, and rates."""
+    """The numbers that size the model, and the ids that we use."""
     for key, (least, most) in RANGES.items():
         value = getattr(config, key, None)
         if value is not None and not (type(value) is int and least <= value <= most):
             raise _wrong(path, key, value, f"a whole number from {least} to {most:,}")
-    for key, value in vars(config).items():
-        rate, eps = "dropout" in key, key.endswith(("_eps", "_epsilon"))
-        if (rate or eps) and value is not None and not isinstance(value, bool):
-            sound = _is_number(value) and (0 <= value < 1 if rate else 0 < value < 1)
-            if not sound:
-                raise _wrong(path, key, value, "a number from 0 to below 1" if rate else "a small number above 0")
     heads, width = getattr(config, "num_attention_heads", None), getattr(config, "hidden_size", None)
     own_width = getattr(config, "d_kv", None) or getattr(config, "head_dim", None)
     if heads and width and not own_width and width % heads:
@@ -194,6 +191,19 @@ def _check_numbers(path: Path, config: Any) -> None:
         value = getattr(config, key, None)
         if value is not None and not (type(value) is int and 0 <= value < rows):
             raise _wrong(path, key, value, f"an id below vocab_size, {rows}")
+
+
+def _check_rates(path: Path, config: Any) -> None:
+    """Dropout, the small numbers of norms, and activations."""
+    for key, value in vars(config).items():
+        if value is None or isinstance(value, bool):
+            continue
+        if "dropout" in key and not (_is_number(value) and 0 <= value < 1):
+            raise _wrong(path, key, value, "a number from 0 to below 1")
+        if key.endswith(("_eps", "_epsilon")) and not (_is_number(value) and 0 < value < 1):
+            raise _wrong(path, key, value, "a small number above 0")
+        if key in ACTIVATIONS and not (isinstance(value, str) and value in ACT2FN):
+            raise _wrong(path, key, value, "the name of an activation of the transformers library")
 
 
 def _check_against_weights(path: Path, config: Any, weights: Weights) -> None:
@@ -225,4 +235,4 @@ def _wrong(path: Path, key: str, value: object, wanted: str) -> ModelError:
 
 def reason_of(error: BaseException) -> str:
     """An error of another library in one line."""
-    return " ".join(str(error).split())[:300] or type(error).__name__
+    return " ".join(f"{type(error).__name__}: {error}".split())[:300]

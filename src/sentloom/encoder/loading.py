@@ -19,6 +19,7 @@ from sentloom.encoder.packing import pack
 from sentloom.encoder.pooling import DECODER_FIRST, Pooling
 from sentloom.encoder.pretrained import (
     DECODER,
+    MODEL,
     POOLER,
     check_finite,
     check_ids,
@@ -50,7 +51,7 @@ def load(
     chosen = Pooling.parse(pooling) if pooling else settings.pooling
     with quiet(), staged(folder) as stage:
         model = _load_model(stage, decoder=chosen.how == DECODER_FIRST)
-        with loading(folder, "a model"):
+        with loading(folder, MODEL):
             backbone = Backbone(model)
         tokens = _load_tokens(stage, backbone, settings, max_length)
     heads = [_load_projection(inside(folder, place)) for place in settings.dense_folders]
@@ -126,7 +127,7 @@ def _check_runs(backbone: Backbone, tokens: Tokens, heads: Sequence[Projection],
             raise ModelError(str(folder / "modules.json"), found, wanted, "save the model again")
         width = head.linear.out_features
     ids = [*tokens.specials.before, *tokens.specials.behind] or [0]
-    with loading(folder, "a model"), torch.inference_mode():
+    with loading(folder, MODEL), torch.inference_mode():
         backbone.eval().states(pack([ids], np.array([0]), torch.device("cpu")))
 
 

@@ -22,7 +22,8 @@ LARGEST_VOCABULARY = 1 << 29  # bytes of tokenizer.json, vocab.json and an index
 DEEPEST_JSON = 40  # lists and objects inside each other
 MOST_SHARDS = 1000
 FLOATS = ("F64", "F32", "F16", "BF16")
-COUNTERS = ("position_ids", "token_type_ids", "num_batches_tracked")  # what may be whole numbers in a file of weights
+# What may be whole numbers in a file of weights: buffers.
+COUNTERS = ("position_ids", "token_type_ids", "num_batches_tracked", ".attn.bias", ".attn.masked_bias")
 Shapes = Mapping[str, tuple[int, ...]]
 
 

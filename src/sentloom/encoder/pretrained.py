@@ -14,13 +14,14 @@ from sentloom.encoder.model_files import TOKENIZER_JSON, TOKENIZER_OTHERS
 from sentloom.encoder.staging import Staged
 from sentloom.errors import ModelError, SentloomError
 
+MODEL = "a model of config.json and its weights"
 POOLER = r"(^|\.)pooler\."
 # Weights that a folder may have beyond the model that is asked for: heads of other tasks, and buffers of old versions.
 KNOWN_HEADS = (
     POOLER,
     r"^cls\.",  # BERT: masked words, next sentence
     r"(^|\.)lm_head(\.|$)",
-    r"^(qa_outputs|classifier|score|logits_proj|sequence_summary|pre_classifier)\.",
+    r"^(qa_outputs|classifier|classification_head|score|logits_proj|sequence_summary|pre_classifier|pred_layer)\.",
     r"^vocab_(transform|layer_norm|projector)\.",  # DistilBERT
     r"^(generator|discriminator)_(predictions|lm_head)\.",  # ELECTRA
     r"^(predictions|sop_classifier)\.",  # ALBERT
@@ -51,7 +52,7 @@ def load_weights(
     kind: Any, stage: Staged, *, may_miss: Sequence[str] = (), unused: Sequence[str] = ()
 ) -> PreTrainedModel:
     """A model by one of transformers' Auto classes, in float32. Patterns say which weights it may lack or not use."""
-    with loading(stage.origin, "a model"), torch.random.fork_rng(devices=[]):
+    with loading(stage.origin, MODEL), torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)  # what the folder may lack is drawn: the same each time
         model: PreTrainedModel
         model, report = kind.from_pretrained(

@@ -12,11 +12,13 @@ from torch import nn
 from transformers import AutoModelForSeq2SeqLM, GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from sentloom.encoder.dropout import with_cheap_masks
+from sentloom.encoder.folder_checks import reason_of
 from sentloom.encoder.loading import quiet
+from sentloom.encoder.model_files import inside, read_json
 from sentloom.errors import InputError, MissingPart, ModelError
 from sentloom.files import new_folder
 from sentloom.synthesis.wording import Kind, Wording
-from sentloom.views.models import load_model
+from sentloom.views.models import ViewModel, load_model
 
 SETTINGS = "synthesizer.json"
 WANTED = "a text-to-text model, such as T5"
@@ -66,7 +68,8 @@ class TextToText(nn.Module):
             found, wanted = "no synthesizer comes with sentloom", "a folder or a hub name"
             raise MissingPart("synthesizer", found, wanted, "train one: see `sentloom recipes small-synthesizer`")
         loaded = load_model(str(name), AutoModelForSeq2SeqLM, WANTED)
-        saved = _saved_settings(Path(name))
+        _check_ids(loaded)
+        saved = _saved_settings(loaded.folder)
         given = {"wording": wording, "source_length": source_length, "target_length": target_length}
         settings = saved | {key: value for key, value in given.items() if value is not None}
         return cls(loaded.model, loaded.tokenizer, **settings)
@@ -168,13 +171,26 @@ class TextToText(nn.Module):
         return true, false
 
 
+def _check_ids(loaded: ViewModel) -> None:
+    """Refuse a configuration without the ids that decoding needs."""
+    rows = loaded.model.config.vocab_size
+    for key in ("eos_token_id", "pad_token_id", "decoder_start_token_id"):
+        value = getattr(loaded.model.config, key, None)
+        if not (type(value) is int and 0 <= value < rows):
+            found, wanted = f"{key} {value!r:.100}", f"an id below {rows}"
+            raise ModelError(str(loaded.folder / "config.json"), found, wanted, "correct it, or choose another model")
+
+
 def _saved_settings(folder: Path) -> dict[str, Any]:
-    path = folder / SETTINGS
+    path = inside(folder, SETTINGS)
     if not path.is_file():
         return {}
+    values = read_json(path)
     try:
-        values = json.loads(path.read_text("utf-8"))
-        return {**values, "wording": Wording(**values["wording"])}
+        lengths = {key: values[key] for key in ("source_length", "target_length")}
+        if not all(type(length) is int and length >= 2 for length in lengths.values()):
+            raise ValueError(f"lengths {lengths}")
+        return {**lengths, "wording": Wording(**values["wording"])}
     except (ValueError, KeyError, TypeError, ValidationError) as error:
-        reason = str(error).splitlines()[0]
-        raise ModelError(str(path), reason, "the prompts of a synthesizer", "save the model again") from None
+        wanted = "the prompts and lengths of a synthesizer"
+        raise ModelError(str(path), reason_of(error), wanted, "save the model again") from None

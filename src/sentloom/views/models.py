@@ -26,6 +26,7 @@ class ViewModel:
     model: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
     sha256: str  # of the folder's files
+    folder: Path
 
     @property
     def longest(self) -> int:
@@ -55,7 +56,7 @@ def load_model(name: str, kind: Any, wanted: str) -> ViewModel:
         tokenizer.backend_tokenizer.no_truncation()
         tokenizer.backend_tokenizer.no_padding()
     device: Any = "cuda" if torch.cuda.is_available() else "cpu"
-    return ViewModel(model.to(device).eval(), tokenizer, _folder_sha256(folder))
+    return ViewModel(model.to(device).eval(), tokenizer, _folder_sha256(folder), folder)
 
 
 def _folder_sha256(folder: Path) -> str:

@@ -18,6 +18,7 @@ import torch
 
 from sentloom.encoder import Encoder
 from sentloom.errors import SentloomError
+from sentloom.synthesis.judging import judge
 from sentloom.synthesis.text_to_text import TextToText
 
 TEXTS = ["A man is playing a guitar.", "", "no [SEP] </s> <unk> \N{SNOWMAN}", "dogs " * 300]
@@ -33,10 +34,8 @@ def vectors_of(folder: str) -> dict[str, object]:
 
 def synthesizer_of(folder: str) -> dict[str, object]:
     model = TextToText.load(folder).eval()
-    ids = torch.tensor([model.judging_ids("A man.", "A dog.")])
-    with torch.inference_mode():
-        logits = model.model(input_ids=ids, decoder_input_ids=torch.tensor([[model.start]])).logits
-    return {"loaded": logits[0, 0, :8].tolist()} if torch.isfinite(logits).all() else {"broken": "logits"}
+    chances = judge(model, [("A man.", "A dog.")])
+    return {"loaded": chances.tolist()} if np.isfinite(chances).all() else {"broken": f"chances {chances}"}
 
 
 def attempt(load: Callable[[str], dict[str, object]], folder: str) -> dict[str, object]:

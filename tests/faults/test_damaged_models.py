@@ -40,7 +40,7 @@ FITTING = {
     "config.json": ("model.safetensors", "its weights", "ids below"),
     "tokenizer.json": ("no tokenizer", "ids below", "no words"),
     "tokenizer_config.json": ("tokenizer.json", "ids below"),
-    "model.safetensors": ("safetensors", "config.json", "encode: "),
+    "model.safetensors": ("safetensors", "config.json", "encode: ", "judge: "),
     "2_Dense/model.safetensors": ("encode: ",),
     "sentence_bert_config.json": ("max_seq_length",),
     "1_Pooling/config.json": ("modules.json",),
@@ -205,6 +205,15 @@ NAMED: list[tuple[str, str, str, Damage]] = [
     ("t5", "layers that are not there", "sentloom.json", patched("sentloom.json", pooling="mean@7")),
     ("synthesizer", "no end", "eos_token_id None", patched("config.json", eos_token_id=None)),
     ("synthesizer", "odd lengths", "synthesizer.json", patched("synthesizer.json", source_length="long")),
+    (
+        "synthesizer",
+        "verdicts alike",
+        "synthesizer.json",
+        lambda at: write(
+            at / "synthesizer.json",
+            changed(read(at / "synthesizer.json"), ("wording", "false"), ""),
+        ),
+    ),
     ("synthesizer", "odd beams", "num_beams", patched("generation_config.json", num_beams="four")),
     ("t5", "no such pooling", "sentloom.json", patched("sentloom.json", pooling="median")),
 ]
@@ -236,7 +245,9 @@ def try_all(bases, load, tally, where, damages):
             assert "broken" not in result, result["broken"]
             if "refused" in result:
                 words = result["refused"]
-                assert str(folder) in words or words.startswith("encode: found NaN or infinite"), words
+                assert str(folder) in words or words.startswith(
+                    ("encode: found NaN or infinite", "judge: found NaN or infinite")
+                ), words
                 assert any(file in words for file in named_for(name)), words
                 assert result["kind"] == "ModelError"
             shutil.rmtree(folder)

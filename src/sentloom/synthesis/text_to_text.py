@@ -72,7 +72,13 @@ class TextToText(nn.Module):
         saved = _saved_settings(loaded.folder)
         given = {"wording": wording, "source_length": source_length, "target_length": target_length}
         settings = saved | {key: value for key, value in given.items() if value is not None}
-        return cls(loaded.model, loaded.tokenizer, **settings)
+        try:
+            return cls(loaded.model, loaded.tokenizer, **settings)
+        except InputError as error:
+            if wording or not saved:
+                raise
+            where = str(loaded.folder / SETTINGS)
+            raise ModelError(where, error.found, error.wanted, error.next_step) from None
 
     def save(self, folder: Path) -> None:
         """An ordinary transformers folder, with the prompts beside it."""

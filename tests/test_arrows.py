@@ -11,6 +11,7 @@ ORDER = [
         "errors",
         "locks",
         "files",
+        "markdown",
         "progress",
         "interrupts",
         "data",

@@ -137,3 +137,11 @@ def test_csv_has_a_row_a_method_and_set():
     assert numbers == [80.0, 1.0, 10.0, 90.0, 1200.0]
     assert simcse["standing"] == "best"
     assert found[0]["seconds"] == ""
+
+
+def test_names_mean_nothing_in_markdown():
+    script = "<script>alert(1)</script>\n| **x**"
+    lines = as_markdown(comparison([row(script, {script: 80.0}, {script: 1.0})], {})).splitlines()
+    assert not any("<" in line for line in lines)
+    assert r"\*\*x\*\*" in lines[0]
+    assert len({line.replace(r"\|", "").count("|") for line in lines[:4]}) == 1

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sentloom.markdown import fenced
 from sentloom.report import fit_markdown, fit_plots
 from sentloom.report.fit_report import write_report
 from sentloom.report.story import Story
@@ -78,7 +79,7 @@ def test_any_story_can_be_markdown_whose_tables_are_whole(story):
 @FEW
 @given(text=st.text() | st.lists(st.sampled_from(["`", "``", "````", "a", "\n"])).map("".join) | WORDS)
 def test_no_text_breaks_out_of_its_fence(text):
-    first, *lines = fit_markdown.fenced(text).split("\n")
+    first, *lines = fenced(text).split("\n")
     assert set(first) == {"`"}
     assert lines[-1] == first
     assert first not in "\n".join(lines[:-1])

@@ -202,3 +202,10 @@ def test_one_model_needs_no_legend_and_negative_scores_have_room():
     axes = score_bars("Scores", {"a": {"m": Bar(-5.0, -8.0, -2.0)}, "b": {"m": Bar(3.0)}}).axes[0]
     assert axes.get_legend() is None
     assert axes.get_xlim()[0] < -8
+
+
+def test_dollar_signs_in_names_are_no_formulas(tmp_path):
+    name = r"from $\frac{ to $"
+    write(score_bars(name, {name: {name: Bar(1.0, 0.5, 1.5), "b": Bar(2.0, 1.5, 2.5)}}), tmp_path / "bars.png")
+    write(align_uniform({name: (-2.0, 0.3)}), tmp_path / "plane.png")
+    assert (tmp_path / "bars.png").read_bytes()[:4] == (tmp_path / "plane.png").read_bytes()[:4] == b"\x89PNG"

@@ -67,3 +67,12 @@ def test_an_unknown_ending_or_a_folder_is_refused(tmp_path):
     (tmp_path / "folder.json").mkdir()
     with pytest.raises(InputError, match="a folder"):
         check_ending(tmp_path / "folder.json")
+
+
+def test_names_mean_nothing_in_markdown():
+    script = "<script>alert(1)</script>"
+    sets = (SetResult(f"{script}|a\n| b", "accuracy", 200, {script: A}, "x", "0f", {}, (script,)),)
+    result = SuiteResult(script, sets, (AverageResult(script, {script: A["accuracy"]}),), {})
+    text = as_markdown({script: {}}, [result])
+    assert "<" not in text
+    assert {line.replace(r"\|", "").count("|") for line in text.splitlines() if line.startswith("|")} == {5}

@@ -10,12 +10,12 @@ from typing import Literal
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from sentloom.markdown import plain, raw_table
 from sentloom.report.score_tables import Wide
 from sentloom.stages.results import Row, change, score_text, untouched
 
 MEAN = "mean"
 MARK = "≈"
-BAR = r"\|"  # within a cell of Markdown
 Standing = Literal["best", "near", ""]
 
 
@@ -166,20 +166,17 @@ def _makes(found: Comparison) -> bool:
 
 def as_markdown(found: Comparison) -> str:
     """The table, and below it what the signs mean."""
-    heads = [*_labels(found.sets).values(), *_cost_heads(found)]
-    lines = [_row("method", heads), f"|---|{'---:|' * len(heads)}"]
-    for line in found.lines:
-        cells = [_bold(line.cells.get(name)) for name in found.sets]
-        lines.append(_row(line.name, [*cells, *_cost(line, found)]))
-    return "\n".join([*lines, "", *(f"- {note}" for note in found.notes)]) + "\n"
+    heads = ["method", *_labels(found.sets).values(), *_cost_heads(found)]
+    lines = [
+        [plain(line.name), *(_bold(line.cells.get(name)) for name in found.sets), *_cost(line, found)]
+        for line in found.lines
+    ]
+    notes = "\n".join(f"- {plain(note)}" for note in found.notes)
+    return f"{raw_table([*map(plain, heads)], lines)}\n\n{notes}\n"
 
 
 def _bold(cell: Cell | None) -> str:
     return f"**{_text(cell)}**" if cell and cell.standing == "best" else _text(cell)
-
-
-def _row(name: str, cells: Sequence[str]) -> str:
-    return f"| {' | '.join(one.replace('|', BAR) for one in (name, *cells))} |"
 
 
 def as_csv(found: Comparison) -> str:

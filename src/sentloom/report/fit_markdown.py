@@ -1,13 +1,12 @@
 """The report of a fit as Markdown, and the pieces of it that the model card shares."""
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
+from sentloom.markdown import fenced, plain, table
 from sentloom.report import wording
 from sentloom.report.story import Neighbours, Story
 from sentloom.report.wording import interval, number, signed
 
-SPECIAL = re.compile(r"([\\`*_\[\]<>#|~$&])")
 CAPTIONS = {
     "scores": "Scores before and after, with intervals",
     "routes": "Routes tried, by round",
@@ -15,25 +14,6 @@ CAPTIONS = {
     "trajectory": "Alignment and uniformity on the way",
     "similarities": "Cosines of related and unrelated pairs",
 }
-
-
-def plain(text: str) -> str:
-    """Any text on one line, meaning nothing but itself."""
-    return SPECIAL.sub(r"\\\1", " ".join(text.split())).replace(r"\<", "&lt;")
-
-
-def fenced(text: str, language: str = "") -> str:
-    """A block of code, fenced by more backticks than it has in a row."""
-    longest = max((len(run) for run in re.findall("`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}{language}\n{text.rstrip()}\n{fence}"
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]], words: int = 1) -> str:
-    """A table whose first columns are words and whose others are numbers; cells are escaped."""
-    ruler = "|".join("---" if place < words else "---:" for place in range(len(head)))
-    lines = [f"| {' | '.join(map(plain, row))} |" for row in (head, *rows)]
-    return "\n".join([lines[0], f"|{ruler}|", *lines[1:]])
 
 
 def report(story: Story, pictures: Sequence[str]) -> str:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sentloom.markdown import fenced, plain
 from sentloom.report import fit_markdown, wording
-from sentloom.report.fit_markdown import fenced, plain
 from sentloom.report.story import Source, Story
 
 if TYPE_CHECKING:

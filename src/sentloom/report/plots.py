@@ -47,10 +47,19 @@ def write(figure: "Figure", path: Path) -> None:
     """Write a PNG, whole or not at all. It holds no date and no version, so equal figures are equal files."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
+    _literal(figure)
     with new_file(path) as part:
         FigureCanvasAgg(figure).print_figure(
             part, format="png", dpi=RESOLUTION, facecolor=PAPER, metadata={"Software": None}
         )
+
+
+def _literal(figure: "Figure") -> None:
+    """Names with dollar signs are names, not formulas."""
+    from matplotlib.text import Text
+
+    for text in figure.findobj(Text):
+        text.set_parse_math(False)
 
 
 def align_uniform(points: Mapping[str, tuple[float, float]], variant: Variant = Variant.REFERENCE) -> "Figure":
@@ -248,6 +257,7 @@ def _place_labels(axes: "Axes", points: Numbers, labels: Sequence[str], joined: 
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     canvas = FigureCanvasAgg(axes.figure)
+    _literal(canvas.figure)
     canvas.draw()  # the layout must be known before lengths are
     dots = axes.transData.transform(points)
     taken = np.concatenate([_boxes(dots, 12), _boxes(_along(dots) if joined else dots, 4)])
@@ -255,6 +265,7 @@ def _place_labels(axes: "Axes", points: Numbers, labels: Sequence[str], joined: 
         if not label:
             continue
         text = axes.annotate(label, point, (0, 0), textcoords="offset points", fontsize=9, color=INK, zorder=5)
+        text.set_parse_math(False)
         tries = []
         for number, (x, y, across, up) in enumerate(SIDES):
             text.set(position=(x, y), ha=across, va=up)

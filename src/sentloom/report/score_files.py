@@ -11,6 +11,7 @@ from sentloom import __version__
 from sentloom.errors import InputError
 from sentloom.evaluation.results import Cell, SuiteResult
 from sentloom.files import new_file
+from sentloom.markdown import plain, raw_table
 from sentloom.report import plots
 
 PICTURE = ".png"
@@ -75,16 +76,26 @@ def as_markdown(models: Facts, results: Sequence[SuiteResult]) -> str:
 
 
 def _markdown_table(models: Sequence[str], suite: SuiteResult) -> str:
-    lines = [f"### {suite.name}", "", f"| set | score | items | {' | '.join(models)} |"]
-    lines.append(f"|---|---|---:|{'---:|' * len(models)}")
-    for one in suite.sets:
-        cells = [cell_text(one.cells[model][one.main]) for model in models]
-        lines.append(f"| {one.name} | {one.main} | {one.items:,} | {' | '.join(cells)} |")
-    for average in suite.averages:
-        cells = [f"**{cell_text(average.cells[model])}**" for model in models]
-        lines.append(f"| {average.label} | | | {' | '.join(cells)} |")
-    notes = [f"- {note}" for note in suite.notes]
-    return "\n".join([*lines, "", *notes, ""] if notes else [*lines, ""])
+    lines = [
+        [
+            plain(one.name),
+            plain(one.main),
+            f"{one.items:,}",
+            *(cell_text(one.cells[model][one.main]) for model in models),
+        ]
+        for one in suite.sets
+    ]
+    lines += [
+        [plain(average.label), "", "", *(f"**{cell_text(average.cells[model])}**" for model in models)]
+        for average in suite.averages
+    ]
+    head = ["set", "score", "items", *map(plain, models)]
+    parts = [
+        f"### {plain(suite.name)}",
+        raw_table(head, lines, 2),
+        "\n".join(f"- {plain(note)}" for note in suite.notes),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _bars(results: Sequence[SuiteResult]) -> dict[str, dict[str, plots.Bar]]:

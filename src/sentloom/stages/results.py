@@ -13,6 +13,7 @@ from accelerate import Accelerator
 
 from sentloom.errors import InputError
 from sentloom.files import new_file, read_record, write_record
+from sentloom.markdown import table
 from sentloom.recipe import Plan, to_yaml
 from sentloom.recipe.makers import MODEL_MAKERS
 from sentloom.stages.making import in_words, seconds_of
@@ -170,26 +171,23 @@ def made_things(rows: Sequence[Row]) -> list[Mapping[str, Any]]:
 
 
 def _made_table(things: Sequence[Mapping[str, Any]]) -> str:
-    lines = ["| stage | method | result | minutes | folder |", "|---|---|---|---:|---|"]
-    for one in things:
-        cells = (one["stage"], one["method"], one["result"], f"{one['seconds'] / 60:.1f}", one["place"])
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+    rows = [(one["stage"], one["method"], one["result"], one["place"], f"{one['seconds'] / 60:.1f}") for one in things]
+    return table(("stage", "method", "result", "folder", "minutes"), rows, 4) + "\n"
 
 
 def _score_table(rows: Sequence[Row]) -> str:
     sets = list(dict.fromkeys(name for row in rows for name in row.after))
-    titles = [*sets, *(["published"] if any(row.published for row in rows) else []), "seeds", "minutes"]
-    lines = [f"| | {' | '.join(titles)} |", f"|---|{'---:|' * len(titles)}"]
+    with_published = any(row.published for row in rows)
+    lines = []
     for label, scores in untouched(rows).items():
         cells = [f"{scores[name]:.2f}" if name in scores else "" for name in sets]
-        lines.append(f"| {label}, untouched | {' | '.join([*cells, *[''] * (len(titles) - len(sets))])} |")
+        lines.append([f"{label}, untouched", *cells, *([""] if with_published else []), "", ""])
     for row in rows:
-        cells = [cell(row, name) for name in sets]
-        cells += [published(row)] if "published" in titles else []
+        cells = [cell(row, name) for name in sets] + ([published(row)] if with_published else [])
         mark = " (transductive)" if row.transductive else ""
-        lines.append(f"| {row.name}{mark} | {' | '.join(cells)} | {row.seeds} | {row.seconds / 60:.1f} |")
-    return "\n".join(lines) + "\n"
+        lines.append([f"{row.name}{mark}", *cells, str(row.seeds), f"{row.seconds / 60:.1f}"])
+    head = ["", *sets, *(["published"] if with_published else []), "seeds", "minutes"]
+    return table(head, lines) + "\n"
 
 
 def untouched(rows: Sequence[Row]) -> dict[str, Mapping[str, float]]:

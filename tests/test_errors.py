@@ -14,4 +14,4 @@ def test_ten_problems_are_shown_and_all_are_counted():
     lines = str(DataError(problems, total=250, next_step="mend them")).splitlines()
     assert lines[0] == "a.csv, line 1: found 3 cells; wanted 2 cells"
     assert lines[9].startswith("a.csv, line 10:")
-    assert lines[10:] == ["... and 240 more problems, 250 in all", "Next: mend them"]
+    assert lines[10:] == ["... and 240 more problems, 250 in all:", "Next: mend them"]

@@ -99,10 +99,13 @@ class Problem:
 
 
 class DataError(SentloomError):
-    """Faults in data files: all of them counted, the first ten shown."""
+    """Faults in data files: all of them counted, the first ten shown, many of them summed up by kind."""
 
-    def __init__(self, problems: Sequence[Problem], total: int, next_step: str) -> None:
+    def __init__(
+        self, problems: Sequence[Problem], total: int, next_step: str, summary: Sequence[str] = (), cause: str = ""
+    ) -> None:
         self.problems, self.total = list(problems[:SHOWN_PROBLEMS]), total
+        self.summary, self.cause = list(summary[:SHOWN_PROBLEMS]), cause
         first = self.problems[0]
         super().__init__(
             f"{first.file}, {first.place}" if first.place else first.file, first.found, first.wanted, next_step
@@ -111,7 +114,10 @@ class DataError(SentloomError):
     def __str__(self) -> str:
         lines = [str(problem) for problem in self.problems]
         if self.total > len(lines):
-            lines.append(f"... and {self.total - len(lines)} more problems, {self.total} in all")
+            lines.append(f"... and {self.total - len(lines):,} more problems, {self.total:,} in all:")
+            lines += [f"  {line}" for line in self.summary]
+        if self.cause:
+            lines.append(f"Likely cause: {self.cause}")
         return "\n".join([*lines, f"Next: {self.next_step}"])
 
 

@@ -9,18 +9,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sentloom.data import scan
+from sentloom.data import delimited, scan
+from sentloom.data.delimited import Rows, csv_rows, split_csv, tsv_rows
+from sentloom.data.findings import Findings
+from sentloom.data.json_lines import jsonl_records
 from sentloom.data.scan import (
     Block,
     Digest,
-    Findings,
-    Rows,
-    csv_rows,
-    jsonl_records,
-    split_csv,
     text_blocks,
     text_lines,
-    tsv_rows,
 )
 from sentloom.errors import DataError
 
@@ -280,7 +277,7 @@ def test_an_unclosed_quote_is_named_where_it_opens() -> None:
 
 
 def test_an_unclosed_quote_is_given_up_at_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scan, "LONGEST", 50)
+    monkeypatch.setattr(delimited, "LONGEST", 50)
     lines = ((number, "a cell\n") for number in range(3, 1000))
     taken = []
 

@@ -14,17 +14,20 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sentloom.data import read, scan
 from sentloom.errors import DataError, SentloomError
 
 FAULT = "5. malformed data files"
+ASKED = 10_000
 
 SOURCE = str(Path(scan.__file__).parents[2])
 ROWS = [(f"was ist {n}?", f'ein "Bär", {n}', n / 7) for n in range(30)]
 NAMES = ("sentence1", "sentence2", "score")
+# Of thirteen tests: some ten thousand files in `make faults`.
+FUZZED = settings(max_examples=min(settings.default.max_examples, 800))
 
 
 def as_txt() -> bytes:
@@ -106,6 +109,7 @@ def test_the_whole_file_is_read(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", KINDS)
+@FUZZED
 @given(changes=st.lists(CHANGE, min_size=1, max_size=4))
 def test_a_changed_file_is_read_or_refused(
     name: str, changes: list[tuple[str, float, list[int]]], tmp_path_factory: pytest.TempPathFactory
@@ -115,6 +119,7 @@ def test_a_changed_file_is_read_or_refused(
         dataset = read(path)
     except SentloomError as error:
         str(error).encode()  # it can be printed
+        assert str(path) in str(error)  # noqa: PT017
     else:
         texts = [text for _, _, text in dataset.sentences()]
         assert len(dataset) > 0
@@ -122,6 +127,7 @@ def test_a_changed_file_is_read_or_refused(
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.tsv", "a.csv", "a.jsonl", "a.txt.gz", "a.parquet"])
+@FUZZED
 @given(raw=st.binary(max_size=60))
 def test_any_bytes_are_read_or_refused(name: str, raw: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
     try:

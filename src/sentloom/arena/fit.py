@@ -87,6 +87,7 @@ def fit(
     seed: int = 1,
     shape: Shape | str | None = None,
     columns: Mapping[str, str | int] | None = None,
+    strict: bool = False,
     tell: Tell = lambda line: None,
 ) -> Fit:
     """Fit a sentence encoder to data of any shape, and write it if it is better than its base on held-out rows.
@@ -94,8 +95,9 @@ def fit(
     `budget` is a time ("10m") or a number of steps ("400steps") over all routes. `against` names sets or files that
     decide in place of the held-out rows; `general` is a data folder with STS-B, to watch general ability on. `force`
     writes the model whatever the gate says. `shape` and `columns` ({"anchor": "title", "positive": "body"}) say what
-    the rows of all files are, where their own columns do not. `tell` gets what is said on the way: `print` shows it. A
-    call that was stopped goes on where it was.
+    the rows of all files are, where their own columns do not. Some unusable rows are left out and reported (5%, or ten
+    if that is more); with `strict` one is enough to refuse the data. `tell` gets what is said on the way: `print` shows
+    it. A call that was stopped continues where it was.
     """
     wishes = Wishes(
         data=_names(data),
@@ -109,6 +111,7 @@ def fit(
         seed=seed,
         shape=Shape(shape) if shape else None,
         columns=columns,
+        strict=strict,
     )
     refuse_before(wishes)
     with alone_in(wishes.folder):

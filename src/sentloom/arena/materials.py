@@ -13,6 +13,7 @@ from sentloom.data.columns import among, sampled_texts
 from sentloom.data.dataset import Dataset
 from sentloom.data.inspection import Inspection, inspect
 from sentloom.data.languages import SAMPLED, language_name, language_shares, main_language, shares_in_words
+from sentloom.data.limits import FITTING, Allowance, listed
 from sentloom.data.nli import ENTAILMENT, pairs_from_nli, triplets_from_nli
 from sentloom.data.opening import open_data
 from sentloom.data.shapes import Shape, text_columns
@@ -67,15 +68,20 @@ class Material:
 
 
 def look(
-    names: Sequence[str | Path], shape: Shape | None = None, columns: Mapping[str, str | int] | None = None
+    names: Sequence[str | Path],
+    shape: Shape | None = None,
+    columns: Mapping[str, str | int] | None = None,
+    allow: Allowance = FITTING,
 ) -> list[Material]:
     """Read every input and look through it. Pairs and translations with two equal sides are left out as well.
+
+    Rows that cannot be used are left out too, up to what `allow` tolerates.
 
     NLI with few premises that have both an entailment and a contradiction is taken for its entailments, as pairs.
     """
     materials: list[Material] = []
     for name in names:
-        read = open_data(name, shape=shape, columns=columns)
+        read = open_data(name, shape=shape, columns=columns, allow=allow)
         inspection, (data, _) = inspect(read), clean(read, CleanSettings())
         if data.shape is Shape.NLI and ENTAILMENT in inspection.labels and _few_triplets(data):
             data = pairs_from_nli(data)
@@ -205,9 +211,22 @@ def _notes(material: Material) -> Iterator[str]:
     if found.scores:
         yield f"scores from {found.scores.least:g} to {found.scores.most:g}"
     if material.data.ignored:
-        yield f"columns not used: {', '.join(material.data.ignored)}"
+        yield f"columns not used: {listed(material.data.ignored)}"
+    yield from material.data.notes
+    yield from left_out(material)
     yield from (f"skipped: {count:,} {what}" for what, count in material.data.skipped.items())
     yield from (f"{one.what}: {one.rows:,} rows, first at {one.example}" for one in found.findings if one.example)
+
+
+def left_out(material: Material) -> list[str]:
+    """How many rows cannot be used, why, and where the first of them are."""
+    data = material.data
+    if not data.left_out:
+        return []
+    whole = data.left_out + material.inspection.rows
+    return [
+        f"{data.left_out:,} of {whole:,} rows cannot be used and are left out: {'; '.join(map(str, data.irregular))}"
+    ]
 
 
 def leaks_between(materials: Sequence[Material], evals: Sequence[Dataset]) -> list[str]:

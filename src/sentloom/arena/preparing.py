@@ -19,6 +19,7 @@ from sentloom.arena.splitting import Split, split_all
 from sentloom.arena.wishes import Wishes
 from sentloom.data.dataset import Dataset
 from sentloom.data.joining import join
+from sentloom.data.limits import FITTING, STRICT
 from sentloom.data.shapes import COLUMNS, Shape
 from sentloom.data.writers import write
 from sentloom.encoder import Encoder
@@ -79,7 +80,7 @@ class Ground:
 
 def prepare_ground(wishes: Wishes, base: Encoder, tell: Callable[[str], None]) -> Ground:
     """Look, split, write the training rows, and make the tasks."""
-    materials = look(wishes.data, wishes.shape, wishes.columns)
+    materials = look(wishes.data, wishes.shape, wishes.columns, STRICT if wishes.strict else FITTING)
     for material in materials:
         too_little(material)
         for line in in_words(material):

@@ -13,6 +13,7 @@ import torch
 from sentloom.arena.advice import advise
 from sentloom.arena.gauges import Gauges, collapsed, gauges
 from sentloom.arena.held_out import HeldOut
+from sentloom.arena.materials import left_out
 from sentloom.arena.planning import Plan
 from sentloom.arena.preparing import Ground
 from sentloom.arena.proving import Proof
@@ -117,6 +118,7 @@ def sources(ground: Ground) -> Iterator[Source]:
             held_out=len(split.choose) + len(split.prove),
             trained=len(trained),
             sha256=material.data.sha256,
+            notes=(*material.data.notes, *left_out(material)),
         )
 
 

@@ -24,6 +24,7 @@ class Wishes:
     seed: int
     shape: Shape | None = None  # of every input, where its columns do not say it
     columns: Mapping[str, str | int] | None = None
+    strict: bool = False  # refuse data with a single row that cannot be used
 
     @property
     def folder(self) -> Path:
@@ -58,6 +59,7 @@ class Wishes:
             ["--columns", ",".join(f"{role}={name}" for role, name in self.columns.items())] if self.columns else []
         )
         parts += ["--force"] if self.force else []
+        parts += ["--strict"] if self.strict else []
         return shlex.join([*parts, "--seed", str(self.seed)])
 
 

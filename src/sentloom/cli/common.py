@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console, RenderableType
 
+from sentloom.data.limits import STRICT, Allowance
 from sentloom.data.shapes import Shape, parse_columns
 from sentloom.errors import InputError
 
@@ -35,6 +36,13 @@ PoolingOption = Annotated[
     str | None, typer.Option("--pooling", help="mean, first, max, first-last, decoder-first, mean@0,-1 ...")
 ]
 ColumnOption = Annotated[str | None, typer.Option("--column", help="Which text column, where there are several.")]
+SpreadsheetOption = Annotated[
+    bool,
+    typer.Option(
+        "--spreadsheet-safe",
+        help="csv and tsv: put ' before cells that a spreadsheet would run as a formula. This alters the data.",
+    ),
+]
 
 PIPED_WIDTH = 120
 
@@ -47,12 +55,12 @@ def show(*parts: RenderableType) -> None:
         console.print(part, highlight=False, markup=False)
 
 
-def read(name: str, shape: Shape | None, columns: str | None) -> "Dataset":
+def read(name: str, shape: Shape | None, columns: str | None, allow: Allowance = STRICT) -> "Dataset":
     """Read data for a command and say what it was taken for."""
     from sentloom.data.opening import open_data
     from sentloom.report import tables
 
-    data = open_data(name, shape=shape, columns=parse_columns(columns) if columns else None)
+    data = open_data(name, shape=shape, columns=parse_columns(columns) if columns else None, allow=allow)
     show(tables.data_summary(name, data))
     return data
 

@@ -14,6 +14,7 @@ from sentloom.cli.common import (
     Data,
     ModelOption,
     ShapeOption,
+    SpreadsheetOption,
     load,
     read,
     show,
@@ -104,10 +105,15 @@ def clean(
     near_duplicates: Annotated[
         float | None, typer.Option(help="Drop rows this close to an earlier one, such as 0.8.")
     ] = None,
+    spreadsheet_safe: SpreadsheetOption = False,
 ) -> None:
-    """Normalise Unicode and white space, drop duplicates and what is too short or long, and say what was dropped."""
+    """Repair or drop unusable rows, normalise Unicode and white space, drop duplicates, and say what was dropped.
+
+    Exit code 2 if more than half of the rows cannot be used.
+    """
     from sentloom.data.clean import CleanSettings
     from sentloom.data.clean import clean as run
+    from sentloom.data.limits import CLEANING
     from sentloom.data.writers import write
     from sentloom.report import tables
 
@@ -119,8 +125,8 @@ def clean(
         distinct=distinct,
         near_duplicates=near_duplicates,
     )
-    cleaned, report = run(read(data, shape, columns), settings)
-    write(cleaned, output)
+    cleaned, report = run(read(data, shape, columns, CLEANING), settings)
+    write(cleaned, output, spreadsheet_safe)
     show(tables.cleaning(report), f"written: {output}")
 
 
@@ -148,6 +154,7 @@ def views(
     ] = None,
     shape: ShapeOption = None,
     columns: ColumnsOption = None,
+    spreadsheet_safe: SpreadsheetOption = False,
 ) -> None:
     """Give every sentence a second form, and write the pairs. Stopped or killed, the same command goes on."""
     from sentloom.data.shapes import Shape
@@ -167,7 +174,7 @@ def views(
     except KeyboardInterrupt:
         show("stopped; the same command again goes on from here")
         raise
-    write(pairs, output)
+    write(pairs, output, spreadsheet_safe)
     show(tables.views(pairs), f"written: {output} ({len(pairs):,} pairs)")
 
 
@@ -190,6 +197,7 @@ def translate(
     ] = None,
     shape: ShapeOption = None,
     columns: ColumnsOption = None,
+    spreadsheet_safe: SpreadsheetOption = False,
 ) -> None:
     """Translate every distinct sentence, and write parallel data. Stopped or killed, the same command goes on."""
     from sentloom.data.columns import only_column
@@ -206,7 +214,7 @@ def translate(
     except KeyboardInterrupt:
         show("stopped; the same command again goes on from here")
         raise
-    write(pairs, output)
+    write(pairs, output, spreadsheet_safe)
     first = pairs.take(range(min(SHOWN, len(pairs))))
     show(*(f"{source}  ->  {target}" for source, target in zip(first["source"], first["target"], strict=True)))
     show(*(f"{count:,} {what}" for what, count in pairs.skipped.items()))

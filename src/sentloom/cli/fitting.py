@@ -49,6 +49,10 @@ def fit(
     seed: Annotated[int, typer.Option(min=0, help="Of training.")] = 1,
     shape: ShapeOption = None,
     columns: ColumnsOption = None,
+    strict: Annotated[
+        bool,
+        typer.Option("--strict", help="Refuse data with any unusable row; else up to 5% of them are left out."),
+    ] = False,
 ) -> None:
     """Fit an encoder to your data: try the routes that it permits, compare, and write the winner if it beats its base.
 
@@ -70,6 +74,7 @@ def fit(
             seed=seed,
             shape=shape,
             columns=parse_columns(columns) if columns else None,
+            strict=strict,
             tell=show,
         )
     except KeyboardInterrupt:

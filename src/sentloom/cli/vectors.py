@@ -12,6 +12,7 @@ from sentloom.cli.common import (
     ModelOption,
     PoolingOption,
     ShapeOption,
+    SpreadsheetOption,
     load,
     read,
     show,
@@ -124,6 +125,7 @@ def mine(
     pooling: PoolingOption = None,
     shape: ShapeOption = None,
     columns: ColumnsOption = None,
+    spreadsheet_safe: SpreadsheetOption = False,
 ) -> None:
     """Find hard negatives for pairs: texts that the model holds for near and that are not known to be right."""
     from sentloom.data.writers import write
@@ -136,5 +138,5 @@ def mine(
     pairs = read(data, shape, columns)
     where = distinct_sentences(read(corpus, None, None)).column("text").to_pylist() if corpus else None
     triplets, report = run(load(model, pooling), pairs, where, settings)
-    write(triplets, output)
+    write(triplets, output, spreadsheet_safe)
     show(tables.mining(report), f"written: {output}")

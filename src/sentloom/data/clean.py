@@ -18,7 +18,7 @@ from sentloom.errors import InputError
 
 WHITE_SPACE = r"[\s\p{Z}\p{Cc}]+"
 UNTIDY = r"[\p{Cc}\p{Zl}\p{Zp}]|[^\P{Z} ]|  |^ | $"  # any white space but one plain space between two words
-CHANGED, DROPPED = "changed", "dropped"
+CHANGED, DROPPED, REPAIRED = "changed", "dropped", "repaired"
 TWO_SIDED = (Shape.PAIRS, Shape.PARALLEL)
 
 
@@ -66,7 +66,7 @@ def _check_limits(unit: str, low: int | None, high: int | None) -> None:
 
 @dataclass(frozen=True)
 class RuleCount:
-    """What one rule did: `effect` is "changed" or "dropped"; `example` is the place of the first row, "" if none."""
+    """What one rule did: `effect` is "changed", "dropped" or "repaired"; `example` names the first rows, "" if none."""
 
     rule: str
     effect: str
@@ -118,7 +118,14 @@ def clean(dataset: Dataset, settings: CleanSettings) -> tuple[Dataset, CleanRepo
     if settings.near_duplicates is not None:
         cleaned, count = _without_near_duplicates(cleaned, settings.near_duplicates, settings.seed)
         counts.append(count)
-    return cleaned, CleanReport(len(dataset), len(cleaned), tuple(counts))
+    return cleaned, CleanReport(len(dataset) + dataset.left_out, len(cleaned), (*_from_reading(dataset), *counts))
+
+
+def _from_reading(dataset: Dataset) -> Iterator[RuleCount]:
+    """What was repaired or left out when the data were read."""
+    for one in dataset.irregular:
+        rule, effect = ("repair", REPAIRED) if one.repaired else ("unusable", DROPPED)
+        yield RuleCount(rule, effect, one.what, one.count, one.where)
 
 
 def _check_fit(shape: Shape, settings: CleanSettings) -> None:

@@ -17,6 +17,24 @@ FILE, LINE = "_file", "_line"  # the two columns of origin: index into `files`, 
 
 
 @dataclass(frozen=True)
+class Irregular:
+    """Rows that were left out since they cannot be used, or places that were repaired, by kind."""
+
+    what: str  # in the plural: "rows with 1 cell where 2 were expected"
+    count: int
+    places: tuple[str, ...]  # the first few: "faq.csv, line 17", "20", "31"
+    repaired: bool = False
+
+    @property
+    def where(self) -> str:
+        """The first places."""
+        return ", ".join(self.places) + (" ..." if self.count > len(self.places) else "") if self.places else ""
+
+    def __str__(self) -> str:
+        return f"{self.count:,} {self.what}" + (f" ({self.where})" if self.places else "")
+
+
+@dataclass(frozen=True)
 class Dataset:
     """Rows of one shape. `table` has the shape's canonical columns, those kept on request, and the origin."""
 
@@ -28,6 +46,9 @@ class Dataset:
     used: Mapping[str, str] = field(default_factory=dict)  # canonical column -> the source's own name for it
     ignored: tuple[str, ...] = ()  # the source's other columns
     skipped: Mapping[str, int] = field(default_factory=dict)  # what was passed over, counted: "blank lines" ...
+    notes: tuple[str, ...] = ()  # how the files were read, where it is not as their endings say
+    left_out: int = 0  # rows that cannot be used
+    irregular: tuple[Irregular, ...] = ()  # why they cannot, and what was repaired
     sources: tuple[int, ...] = ()  # for each file, which of the joined data sets it belongs to; empty: all one
 
     def __len__(self) -> int:

@@ -1,11 +1,15 @@
 """What there is to read under a name: a file, a folder of files, a saved data set, or a data set on the hub."""
 
 import json
+import os
 import re
+import stat
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
+from sentloom.data.limits import MOST_FACTS, MOST_FILES
 from sentloom.data.zipped import twins_in_zip
 from sentloom.errors import InputError, MissingPart
 
@@ -16,6 +20,7 @@ WANTED = (
     "a file of the kind txt, csv, tsv, jsonl (each also .gz) or parquet, a folder of such files, "
     "two files of lines, as in corpus.en+corpus.de, or a zip file of two such files"
 )
+MOST_SPLITS = 20  # that a message names
 HUB_FORM = "owner/name[/configuration][@revision][:split]"
 HUB_NAME = re.compile(r"(\w[\w.-]*/\w[\w.-]*)(?:/([\w.-]+))?(?:@([\w.-]+))?(?::([\w.-]+))?", re.ASCII)
 
@@ -52,6 +57,8 @@ def find_inputs(path: str | Path) -> list[Input]:
         found = f"a path that cannot be read ({error.strerror})"
         raise InputError(str(path), found, WANTED, "check the path and its permissions") from error
     kind, is_zip = _kind(local), local.suffix.lower() == ".zip"
+    if exists:
+        _check_regular(local)
     if exists and is_zip:
         return [_zipped(str(path))]
     if exists and not kind:
@@ -64,6 +71,15 @@ def find_inputs(path: str | Path) -> list[Input]:
     if kind or is_zip or not hub_name:
         raise InputError(str(path), "no such file or folder", WANTED, "check the path")
     return [_hub(hub_name)]
+
+
+def _check_regular(path: Path) -> None:
+    """Pipes, sockets and devices may never end, and data are read more than once."""
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode):
+        tests = {"a pipe": stat.S_ISFIFO, "a socket": stat.S_ISSOCK, "a device": stat.S_ISCHR}
+        found = next((name for name, test in tests.items() if test(mode)), "a special file")
+        raise InputError(str(path), found, "a regular file", "save the data to a file first")
 
 
 def _zipped(name: str) -> Input:
@@ -102,12 +118,13 @@ def _kind(path: Path) -> str | None:
 
 def _folder(folder: Path) -> list[Input]:
     """The data files in a folder, by name; hidden files, other files and folders in it are left alone."""
-    if (folder / "state.json").exists() and (folder / "dataset_info.json").exists():
+    names = _file_names(folder)
+    if {"state.json", "dataset_info.json"} <= names:
         return [_saved(folder)]
-    if (folder / "dataset_dict.json").exists():
-        splits = ", ".join(sorted(split.parent.name for split in folder.glob("*/state.json")))
+    if "dataset_dict.json" in names:
+        splits = ", ".join(sorted(split.parent.name for split in folder.glob("*/state.json"))[:MOST_SPLITS])
         raise InputError(str(folder), f"a saved data set with the splits {splits}", "one split", "name its folder")
-    paths = [path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith(".")]
+    paths = [folder / name for name in sorted(names) if not name.startswith(".")]
     inputs = [Input(str(path), kind, (path,)) for path in paths if (kind := _kind(path))]
     kinds = {entry.kind for entry in inputs}
     if len(kinds) != 1:
@@ -116,16 +133,37 @@ def _folder(folder: Path) -> list[Input]:
     return inputs
 
 
+def _file_names(folder: Path) -> set[str]:
+    """The regular files in a folder; other things in it are left alone."""
+    names: set[str] = set()
+    with os.scandir(folder) as entries:
+        for number, entry in enumerate(entries, 1):
+            if number > MOST_FILES:
+                found, wanted = f"more than {MOST_FILES:,} files", f"at most {MOST_FILES:,}"
+                raise InputError(str(folder), found, wanted, "join them to fewer and larger files")
+            with suppress(OSError):  # a link that leads to itself
+                if entry.is_file():
+                    names.add(entry.name)
+    return names
+
+
 def _saved(folder: Path) -> Input:
     """A folder made by `save_to_disk`: Arrow streams that its state names."""
+    file, wanted = folder / "state.json", "a list of data files in the same folder"
     try:
-        state = json.loads((folder / "state.json").read_text("utf-8"))
+        if file.stat().st_size > MOST_FACTS:
+            raise ValueError(f"more than {MOST_FACTS:,} bytes")
+        state = json.loads(file.read_text("utf-8"))
         paths = tuple(folder / part["filename"] for part in state["_data_files"])
         if strange := next((path for path in paths if path.resolve().parent != folder.resolve()), None):
             raise ValueError(f"{strange}, which leads out of the folder")
+        for path in paths:
+            _check_regular(path)
+    except FileNotFoundError as error:
+        raise InputError(str(file), f"no file {Path(error.filename).name}", wanted, "save the data again") from error
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        wanted = "a list of data files in this folder"
-        raise InputError(str(folder / "state.json"), str(error)[:300], wanted, "save the data again") from error
+        found = str(error)[:300] or "no such list"
+        raise InputError(str(file), found, wanted, "save the data again") from error
     return Input(str(folder), "arrow", paths)
 
 

@@ -40,5 +40,8 @@ def join(datasets: Sequence[Dataset]) -> Dataset:
         used=first.used,
         ignored=tuple(dict.fromkeys(name for one in datasets for name in one.ignored)),
         skipped=skipped,
+        notes=tuple(note for one in datasets for note in one.notes),
+        left_out=sum(one.left_out for one in datasets),
+        irregular=tuple(kind for one in datasets for kind in one.irregular),
         sources=tuple(number for number, one in enumerate(datasets) for _ in one.files),
     )

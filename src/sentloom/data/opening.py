@@ -6,6 +6,7 @@ from pathlib import Path
 
 from sentloom.data.dataset import Dataset
 from sentloom.data.docstrings import Split, harvest
+from sentloom.data.limits import STRICT, Allowance
 from sentloom.data.readers import read
 from sentloom.data.shapes import Shape
 from sentloom.errors import InputError, MissingPart
@@ -20,13 +21,14 @@ def open_data(
     shape: Shape | None = None,
     columns: Mapping[str, str | int] | None = None,
     keep: Sequence[str] = (),
+    allow: Allowance = STRICT,
 ) -> Dataset:
     """Read data, or harvest it: `embedded` is the sentences of docstrings, `embedded/pairs` names and summaries.
 
     `embedded/pairs/held-out` is the part kept from training; `embedded:numpy,pandas` takes all of those packages.
     """
     if not str(name).startswith("embedded") or Path(name).exists():
-        return read(name, shape=shape, columns=columns, keep=keep, show_progress=True)
+        return read(name, shape=shape, columns=columns, keep=keep, allow=allow, show_progress=True)
     form = FORM.fullmatch(str(name))
     if form is None:
         raise InputError("data", repr(str(name)), FORMS, "correct the name")

@@ -1,5 +1,6 @@
 """Reading data: whatever is under a path or a hub name becomes one checked, memory-mapped Dataset."""
 
+import hashlib
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -9,9 +10,10 @@ import pyarrow as pa
 
 from sentloom.data.cells import make_batch
 from sentloom.data.dataset import Dataset
+from sentloom.data.findings import Findings
 from sentloom.data.inputs import File, Input, find_inputs
+from sentloom.data.limits import STRICT, Allowance
 from sentloom.data.nli import is_nli_word
-from sentloom.data.scan import Findings
 from sentloom.data.scratch import scratch_table
 from sentloom.data.shapes import Layout, Request, Shape, layout_of
 from sentloom.data.sources import Source, joined_hash, open_source
@@ -25,6 +27,7 @@ def read(
     shape: Shape | None = None,
     columns: Mapping[str, str | int] | None = None,
     keep: Sequence[str] = (),
+    allow: Allowance = STRICT,
     show_progress: bool = False,
 ) -> Dataset:
     """Read data and check all of it; a DataError counts every problem and names the first ten.
@@ -37,8 +40,10 @@ def read(
     shape to a column's name, or to its number from 1 in a file without a header. The columns named in `keep` come
     along as strings where the data have them.
     Blank lines are skipped and counted, and so are NLI rows labelled "-" or -1, which have no gold label.
+    Rows that cannot be used are left out and counted up to what `allow` tolerates, by default none.
     """
-    reading = _Reading(Request(shape and Shape(shape), columns, tuple(keep)), find_inputs(path))
+    findings = Findings(allow, str(path))
+    reading = _Reading(Request(shape and Shape(shape), columns, tuple(keep)), find_inputs(path), findings)
     with progress("reading", sum(map(_kilobytes, reading.inputs)), "kB", show_progress) as advance:
         batches = reading.batches(advance)
         first = next(batches)
@@ -49,10 +54,13 @@ def read(
         table=table,
         files=tuple(entry.name for entry in reading.inputs),
         place_name=reading.inputs[0].place_name,
-        sha256=joined_hash(reading.hashes),
+        sha256=reading.sha256(),
         used=layout.used,
         ignored=layout.ignored,
-        skipped=dict(reading.findings.skipped),
+        skipped=dict(findings.skipped),
+        notes=tuple(findings.notes),
+        left_out=findings.lost,
+        irregular=findings.irregular(),
     )
 
 
@@ -67,22 +75,29 @@ def _size(file: File) -> int:
 class _Reading:
     """One call of `read`: what it has come to know so far."""
 
-    def __init__(self, request: Request, inputs: Sequence[Input]) -> None:
-        self.request, self.inputs = request, inputs
-        self.findings = Findings()
+    def __init__(self, request: Request, inputs: Sequence[Input], findings: Findings) -> None:
+        self.request, self.inputs, self.findings = request, inputs, findings
+        self.rows = 0
         self.layouts: list[Layout] = []
         self.hashes: list[tuple[str, str]] = []
 
     def batches(self, advance: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
-        """At least one batch, or an error; with any problem the end is an error."""
+        """At least one batch, or an error; with more problems than allowed the end is an error."""
         for number, entry in enumerate(self.inputs):
             yield from self._batches_of(number, entry, advance)
-        if self.findings.total:
+        self.findings.judge(self.rows)
+        if not self.rows:
             raise self.findings.error()
+
+    def sha256(self) -> str:
+        """Of the bytes that were read, and of what was left out or repaired."""
+        whole = joined_hash(self.hashes)
+        irregular = self.findings.irregular()
+        return hashlib.sha256(f"{whole} {irregular}".encode(errors="replace")).hexdigest() if irregular else whole
 
     def _batches_of(self, number: int, entry: Input, advance: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
         self.findings.begin(entry.name, entry.place_name)
-        before, rows, told = self.findings.total, 0, 0
+        before, rows, shown = self.findings.total, 0, 0
         source = open_source(entry, self.request, self.findings)
         layout = self._layout(entry, source)
         for chunk in source.chunks(layout):
@@ -90,8 +105,9 @@ class _Reading:
             if batch is not None and batch.num_rows:
                 rows += batch.num_rows
                 yield batch
-            advance(source.size() // 1000 - told)
-            told = source.size() // 1000
+            advance(source.size() // 1000 - shown)
+            shown = source.size() // 1000
+        self.rows += rows
         if not rows and self.findings.total == before:
             self.findings.problem(0, "no rows", "at least one row")
         self.hashes.append((entry.name, source.sha256()))

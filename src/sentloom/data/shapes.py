@@ -9,6 +9,7 @@ from typing import NoReturn, TypeVar
 
 import pyarrow as pa
 
+from sentloom.data.limits import SHOWN_LENGTH, listed, shown
 from sentloom.errors import InputError
 
 
@@ -74,6 +75,9 @@ UNDERSTOOD = (
 )
 COLUMNS_EXAMPLE = "say which column is which, for example --columns anchor=title,positive=body"
 
+SHOWN_CHOICES = 5
+SEARCHED_NAMES = 100  # columns that are compared with the known names, to suggest one
+
 Choice = TypeVar("Choice", int, tuple[int, int])
 
 
@@ -114,7 +118,8 @@ class Layout:
     @property
     def ignored(self) -> tuple[str, ...]:
         """The columns that are not read."""
-        return tuple(name for at, name in enumerate(self.names) if at not in self.positions)
+        used = set(self.positions)
+        return tuple(name for at, name in enumerate(self.names) if at not in used)
 
 
 @dataclass(frozen=True)
@@ -184,9 +189,9 @@ def _canonical(role: str) -> str:
 
 def _nearest(names: Sequence[str], known: Sequence[str]) -> str:
     """A question about the first name that is close to a known one, else nothing."""
-    for name in names:
-        if close := difflib.get_close_matches(squash(name), known, n=1, cutoff=0.75):
-            return f"did you mean {close[0]!r} by {name!r}? If not, "
+    for name in names[:SEARCHED_NAMES]:
+        if close := difflib.get_close_matches(squash(name)[:SHOWN_LENGTH], known, n=1, cutoff=0.75):
+            return f"did you mean {close[0]!r} by {shown(name)!r}? If not, "
     return ""
 
 
@@ -255,21 +260,25 @@ class _Header:
 
     def _couples(self, shape: Shape) -> list[tuple[int, int]]:
         families = COUPLES.get(shape, COUPLES[Shape.PAIRS])
-        return [(i, j) for lefts, rights in families for i in self._named(lefts) for j in self._named(rights)]
+        few = SHOWN_CHOICES  # of each side: two couples are too many already
+        return [
+            (i, j) for lefts, rights in families for i in self._named(lefts)[:few] for j in self._named(rights)[:few]
+        ]
 
     def _only(self, choices: Sequence[Choice], role: str) -> Choice:
         """The one choice there is for a role."""
         if not choices:
             self._refuse(f"no {role}")
         if len(choices) > 1:
-            self._refuse(f"more than one {role}: {' or '.join(map(self._say, choices))}")
+            more = " ..." if len(choices) > SHOWN_CHOICES else ""
+            self._refuse(f"more than one {role}: {' or '.join(map(self._say, choices[:SHOWN_CHOICES]))}{more}")
         return choices[0]
 
     def _say(self, choice: int | tuple[int, int]) -> str:
         return ",".join(self.names[at] for at in ((choice,) if isinstance(choice, int) else choice))
 
     def _list(self) -> str:
-        return f"the columns {', '.join(map(repr, self.names))}"
+        return f"the columns {listed([repr(name) for name in self.names])}"
 
     def _refuse(self, why: str) -> NoReturn:
         hint = _nearest(self.names, KNOWN_NAMES)

@@ -1,36 +1,25 @@
 """Opened inputs: the column names, a glance at the first row, and then the cells chunk by chunk with their places."""
 
 import hashlib
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate, chain, zip_longest
 from pathlib import Path
-from typing import Any, NoReturn
-
-import pyarrow as pa
-import pyarrow.parquet as pq
+from typing import Any
 
 from sentloom.data.cells import Chunk
+from sentloom.data.delimited import Rows
+from sentloom.data.dialects import dialect_of
+from sentloom.data.findings import Findings
 from sentloom.data.inputs import TWINS, Input
-from sentloom.data.scan import (
-    Digest,
-    Findings,
-    Rows,
-    csv_rows,
-    jsonl_records,
-    text_blocks,
-    text_lines,
-    tsv_rows,
-    twin_lines,
-)
-from sentloom.data.scratch import BATCH_ROWS
+from sentloom.data.json_lines import jsonl_records
+from sentloom.data.limits import LONGEST_NAME, MOST_COLUMNS, shown
+from sentloom.data.scan import Digest, text_blocks, text_lines, twin_lines
 from sentloom.data.shapes import Layout, Request
+from sentloom.data.typed import DAMAGE, Typed, open_arrow, open_parquet, stop_at_damage
 from sentloom.errors import InputError
 from sentloom.files import sha256
-
-DAMAGE = (pa.ArrowException, OSError, UnicodeDecodeError)  # what Arrow raises at broken files; the last at names
 
 
 @dataclass(frozen=True)
@@ -51,21 +40,31 @@ def open_source(entry: Input, request: Request, findings: Findings) -> Source:
     """Open an input of any kind."""
     if request.by_number and entry.kind not in ("txt", "csv", "tsv"):
         raise InputError(
-            entry.name, "columns by number", "columns by name, since these data name them", "mend --columns"
+            entry.name, "columns by number", "columns by name, since these data name them", "correct --columns"
         )
     openers: dict[str, Callable[[Input, Request, Findings], Source]] = {
         "txt": _open_txt,
         TWINS: _open_twins,
-        "csv": partial(_open_table, csv_rows),
-        "tsv": partial(_open_table, tsv_rows),
+        "csv": _open_table,
+        "tsv": _open_table,
         "jsonl": _open_jsonl,
-        "parquet": _open_parquet,
-        "arrow": _open_arrow,
+        "parquet": partial(_typed, open_parquet),
+        "arrow": partial(_typed, open_arrow),
     }
     try:
-        return openers[entry.kind](entry, request, findings)
+        source = openers[entry.kind](entry, request, findings)
     except DAMAGE as error:
-        _stop_at_damage(error, 0, findings)
+        stop_at_damage(error, 0, findings)
+    _check_names(source.names, findings)
+    return source
+
+
+def _check_names(names: Sequence[str], findings: Findings) -> None:
+    if len(names) > MOST_COLUMNS:
+        findings.stop(0, f"{len(names):,} columns", f"at most {MOST_COLUMNS:,}", "keep only the columns you need")
+    if long := next((name for name in names if len(name) > LONGEST_NAME), None):
+        found = f"a column name of {len(long):,} characters, {shown(long)!r}"
+        findings.stop(0, found, f"names of at most {LONGEST_NAME:,}", "check that the first line names the columns")
 
 
 def joined_hash(hashes: Sequence[tuple[str, str]]) -> str:
@@ -122,28 +121,34 @@ def _open_twins(entry: Input, request: Request, findings: Findings) -> Source:
     )
 
 
-def _open_table(split: Callable[..., Iterator[Rows]], entry: Input, request: Request, findings: Findings) -> Source:
+def _open_table(entry: Input, request: Request, findings: Findings) -> Source:
     """A csv or tsv file: the first row is the header, unless columns are asked for by number."""
-    digest = Digest()
-    rows = split(text_blocks(entry.paths[0], digest, findings), findings)
+    dialect, digest = dialect_of(entry, request, findings), Digest()
+    rows = dialect.rows(text_blocks(entry.paths[0], digest, findings), findings)
     begun = Rows(*_begin(rows, 2, findings))
     width = begun.widths[0]
-    names = begun.cells[:width]
+    names = _printable(begun.cells[:width])
     if request.by_number:
         names = [f"column {number}" for number in range(1, width + 1)]
     else:
         begun = Rows(begun.places[1:], begun.widths[1:], begun.cells[width:])
     first = dict(enumerate(begun.cells[: begun.widths[0]] if begun.widths else ()))
+    whole = partial(_columns, width=width, decimal_comma=dialect.decimal_comma, findings=findings)
     return Source(
         names=names,
         peek=first.get,
-        chunks=lambda layout: (_columns(more, width, layout, findings) for more in chain([begun], rows)),
+        chunks=lambda layout: (whole(more, layout) for more in chain([begun], rows)),
         sha256=digest.hexdigest,
         size=lambda: digest.size,
     )
 
 
-def _columns(rows: Rows, width: int, layout: Layout, findings: Findings) -> Chunk:
+def _printable(names: Sequence[str]) -> list[str]:
+    """Names may hold a lone surrogate, which cannot be printed."""
+    return [name.encode(errors="replace").decode() for name in names]
+
+
+def _columns(rows: Rows, layout: Layout, width: int, decimal_comma: bool, findings: Findings) -> Chunk:
     """Rows turned into columns; those with a cell too many or too few are noted and left out."""
     places, cells = rows.places, rows.cells
     if set(rows.widths) - {width}:
@@ -153,8 +158,21 @@ def _columns(rows: Rows, width: int, layout: Layout, findings: Findings) -> Chun
                 places.append(place)
                 cells += rows.cells[end - width : end]
             else:
-                findings.problem(place, f"{own_width} cells", f"{width} cells, as in the first line")
-    return Chunk(places, {at: cells[at::width] for at in layout.positions})
+                _note_width(place, own_width, width, findings)
+    columns = {at: cells[at::width] for at in layout.positions}
+    if decimal_comma:
+        columns |= {at: [cell.replace(",", ".") for cell in columns[at]] for at in layout.roles.get("score", ())}
+    return Chunk(places, columns)
+
+
+def _note_width(place: int, found: int, wanted: int, findings: Findings) -> None:
+    cells = f"{found} cell" if found == 1 else f"{found} cells"
+    kind = f"rows with {cells} where {wanted} were expected"
+    few, many = (
+        "cells with line breaks that are not in quotes",
+        "separators in the text of cells that are not in quotes",
+    )
+    findings.problem(place, cells, f"{wanted} cells, as in the first line", kind, few if found < wanted else many)
 
 
 def _open_jsonl(entry: Input, request: Request, findings: Findings) -> Source:
@@ -165,7 +183,7 @@ def _open_jsonl(entry: Input, request: Request, findings: Findings) -> Source:
     first = objects[0]
     keys = list(first)
     return Source(
-        names=[key.encode(errors="replace").decode() for key in keys],  # a key may hold a lone surrogate
+        names=_printable(keys),
         peek=lambda at: first[keys[at]],
         chunks=lambda layout: (
             _values(numbers, rows, keys, layout, findings) for numbers, rows in chain([(places, objects)], records)
@@ -183,98 +201,20 @@ def _values(
     if not all(required <= row.keys() for row in rows):
         for place, row in zip(places, rows, strict=True):
             if missing := sorted(required - row.keys()):
-                findings.problem(place, f"no {', '.join(map(repr, missing))}", "every column in every object")
+                found = ", ".join(map(repr, missing))
+                findings.problem(place, f"no {found}", "every column in every object", f"objects without {found}")
         places = [place for place, row in zip(places, rows, strict=True) if required <= row.keys()]
         rows = [row for row in rows if required <= row.keys()]
     return Chunk(places, {at: [row.get(keys[at]) for row in rows] for at in layout.positions})
 
 
-def _open_parquet(entry: Input, request: Request, findings: Findings) -> Source:
-    file = pq.ParquetFile(entry.paths[0], page_checksum_verification=True)  # of pages that have one, such as ours
-    batches = partial(file.iter_batches, BATCH_ROWS)
-    return _open_typed(file.schema_arrow, lambda names: batches(columns=names), entry, findings)
-
-
-def _open_arrow(entry: Input, request: Request, findings: Findings) -> Source:
-    """Arrow streams, as the `datasets` package keeps them."""
-    if not entry.paths:
-        findings.stop(0, "an empty data set", "at least one row")
-    with pa.memory_map(str(entry.paths[0])) as file, pa.ipc.open_stream(file) as stream:
-        schema = stream.schema
-    return _open_typed(schema, partial(_arrow_batches, entry.paths), entry, findings)
-
-
-def _arrow_batches(paths: Sequence[Path], names: list[str]) -> Iterator[pa.RecordBatch]:
-    for path in paths:
-        with pa.memory_map(str(path)) as file, pa.ipc.open_stream(file) as stream:
-            for batch in stream:
-                part = batch.select(names)
-                part.validate(full=True)  # offsets are taken on trust otherwise, and could lead anywhere
-                yield part
-
-
-def _open_typed(
-    schema: pa.Schema, batches: Callable[[list[str]], Iterable[pa.RecordBatch]], entry: Input, findings: Findings
-) -> Source:
-    """Data with types of their own. Numbers that stand for named classes are read as the names where a label is."""
-    names, classes = schema.names, _class_names(schema)
-
-    def columns(positions: Sequence[int], labels: Sequence[int]) -> Iterator[Chunk]:
-        for row, batch in _numbered(batches([names[at] for at in positions]), findings):
-            cells = {at: _cells(batch.column(number)) for number, at in enumerate(positions)}
-            for at in labels:
-                words = classes.get(names[at], {})
-                cells[at] = [words.get(cell, cell) for cell in cells[at]] if words else cells[at]
-            yield Chunk(range(row, row + batch.num_rows), cells)
-
-    def peek(at: int) -> object:
-        return next((chunk.columns[at][0] for chunk in columns([at], [at]) if chunk.places), None)
-
+def _typed(opener: Callable[[Input, Findings], Typed], entry: Input, request: Request, findings: Findings) -> Source:
+    """Data with types of their own."""
+    data = opener(entry, findings)
     return Source(
-        names=names,
-        peek=peek,
-        chunks=lambda layout: columns(layout.positions, layout.roles.get("label", ())),
+        names=data.names,
+        peek=data.peek,
+        chunks=lambda layout: data.chunks(layout.positions, layout.roles.get("label", ())),
         sha256=lambda: joined_hash([(path.name, sha256(path)) for path in entry.paths]),
         size=lambda: 0,
     )
-
-
-def _numbered(batches: Iterable[pa.RecordBatch], findings: Findings) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Each batch with the number of its first row, from 1."""
-    row = 1
-    try:
-        for batch in batches:
-            yield row, batch
-            row += batch.num_rows
-    except DAMAGE as error:
-        _stop_at_damage(error, row, findings)
-
-
-def _stop_at_damage(error: Exception, row: int, findings: Findings) -> NoReturn:
-    reason = (str(error).splitlines() or [type(error).__name__])[0]
-    findings.stop(row, f"data that cannot be read ({reason})", "a whole, readable file", "fetch or write it anew")
-
-
-def _cells(column: pa.Array) -> list[Any]:
-    try:
-        return list(column.to_pylist())
-    except UnicodeDecodeError:
-        return [_cell(scalar) for scalar in column]
-
-
-def _cell(scalar: pa.Scalar) -> object:
-    """A cell's value; where its text is not UTF-8, its bytes, which no role takes."""
-    try:
-        return scalar.as_py()
-    except UnicodeDecodeError as error:
-        return error.object
-
-
-def _class_names(schema: pa.Schema) -> dict[str, dict[int, str]]:
-    """The classes behind a column's numbers, which the `datasets` package leaves in the schema."""
-    try:
-        features = json.loads(schema.metadata[b"huggingface"])["info"]["features"]
-        named = {name: kind["names"] for name, kind in features.items() if kind.get("_type") == "ClassLabel"}
-        return {name: dict(enumerate(map(str, words))) for name, words in named.items()}
-    except (KeyError, TypeError, ValueError, AttributeError):
-        return {}

@@ -17,10 +17,14 @@ from sentloom.files import new_file
 
 ROWS = 4096  # written at a time
 PARQUET = "parquet"
+FORMULA_STARTS = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")  # the last four are =, +, - and @ in full width
 
 
-def write(data: Dataset, path: Path) -> None:
-    """Write txt (texts only), csv, tsv, jsonl, each also .gz, or parquet. Nothing is left half-written."""
+def write(data: Dataset, path: Path, spreadsheet_safe: bool = False) -> None:
+    """Write txt (texts only), csv, tsv, jsonl, each also .gz, or parquet. Nothing is left half-written.
+
+    With `spreadsheet_safe`, no text of a csv or tsv file is run as a formula (`no_formula`), and so some are changed.
+    """
     table = data.table.drop_columns([FILE, LINE])
     form = check_ending(path, data.shape, table.column_names)
     if form == PARQUET:
@@ -28,7 +32,17 @@ def write(data: Dataset, path: Path) -> None:
             pq.write_table(table, part, write_page_checksum=True)
         return
     with new_file(path) as part, _open(part, path) as file:
-        LINES[form](file, _flat_names(table), _rows(table))
+        rows = _rows(table)
+        if spreadsheet_safe and form in ("csv", "tsv"):
+            rows = ({name: no_formula(cell) for name, cell in row.items()} for row in rows)
+        LINES[form](file, _flat_names(table), rows)
+
+
+def no_formula(cell: Any) -> Any:
+    """A cell that spreadsheets take for text: an apostrophe before what they would run. Numbers stay as they are."""
+    if isinstance(cell, list):
+        return [no_formula(one) for one in cell]
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA_STARTS) else cell
 
 
 def check_ending(path: Path, shape: Shape, names: Sequence[str] = ()) -> str:

@@ -1,10 +1,12 @@
 """Twin files in a zip file, the form in which OPUS ships translations: Books.de-en.de and Books.de-en.en."""
 
+import io
 import re
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
+from sentloom.data.limits import MOST_FACTS, MOST_FILES
 from sentloom.errors import InputError
 
 WANTED = "a zip file with two files of lines, as corpus.en and corpus.de, perhaps beside a README"
@@ -16,10 +18,13 @@ UNREAD = 0x01 | 0x20 | 0x40  # flags: encrypted, patched, strongly encrypted
 def twins_in_zip(path: Path) -> tuple[str, str]:
     """The members that are twins. The languages come in the order of the name before them: of en-de, en is first."""
     try:
-        with ZipFile(path) as archive:
+        with _Directory(path) as file, ZipFile(file) as archive:
             members = [member for member in archive.infolist() if not member.is_dir()]
     except Exception as error:  # of many kinds, as the damage is; all mean the same
-        raise InputError(str(path), f"no readable zip file ({error})", WANTED, "fetch it anew") from None
+        raise InputError(str(path), f"no readable zip file ({error})", WANTED, "fetch it again") from None
+    if len(members) > MOST_FILES:
+        found, wanted = f"{len(members):,} files", f"at most {MOST_FILES:,}"
+        raise InputError(str(path), found, wanted, "unzip it, and name the files: corpus.en+corpus.de")
     pairs = _pairs([member.filename for member in members])
     if len(pairs) != 1:
         found = " and ".join(" with ".join(pair) for pair in pairs[:3]) or _listed(members)
@@ -28,6 +33,15 @@ def twins_in_zip(path: Path) -> tuple[str, str]:
         if member.filename in pairs[0]:
             _check(path, member)
     return pairs[0]
+
+
+class _Directory(io.FileIO):
+    """A zip file of which only the directory is read, all at once; a huge one is refused before that."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if size is not None and size > MOST_FACTS:
+            raise ValueError(f"a list of files of {size:,} bytes")
+        return super().read(size) or b""
 
 
 def _pairs(names: Sequence[str]) -> list[tuple[str, str]]:

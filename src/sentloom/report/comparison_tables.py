@@ -10,6 +10,7 @@ from typing import Literal
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from sentloom.data.writers import no_formula
 from sentloom.markdown import plain, raw_table
 from sentloom.report.score_tables import Wide
 from sentloom.stages.results import Row, change, score_text, untouched
@@ -180,12 +181,12 @@ def _bold(cell: Cell | None) -> str:
 
 
 def as_csv(found: Comparison) -> str:
-    """One row a method and set, every digit."""
+    """One row a method and set, every digit. No name is run as a formula."""
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["method", "set", *Cell.__dataclass_fields__, *Cost.__dataclass_fields__])
     for line in found.lines:
         cost = vars(line.cost).values() if line.cost else [""] * len(Cost.__dataclass_fields__)
         for name, cell in line.cells.items():
-            writer.writerow([line.name, name, *vars(cell).values(), *cost])
+            writer.writerow([no_formula(line.name), no_formula(name), *vars(cell).values(), *cost])
     return text.getvalue()

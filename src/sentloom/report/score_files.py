@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sentloom import __version__
+from sentloom.data.writers import no_formula
 from sentloom.errors import InputError
 from sentloom.evaluation.results import Cell, SuiteResult
 from sentloom.files import new_file
@@ -52,7 +53,7 @@ def as_json(models: Facts, results: Sequence[SuiteResult]) -> str:
 
 
 def as_csv(models: Facts, results: Sequence[SuiteResult]) -> str:
-    """One row a model, set and score."""
+    """One row a model, set and score. No name is run as a formula."""
     from io import StringIO
 
     head = ["suite", "set", "items", "model", "score", *Cell.__dataclass_fields__]
@@ -63,10 +64,12 @@ def as_csv(models: Facts, results: Sequence[SuiteResult]) -> str:
         for one in suite.sets:
             for model, cells in one.cells.items():
                 for score, cell in cells.items():
-                    writer.writerow([suite.name, one.name, one.items, model, score, *asdict(cell).values()])
+                    names = map(no_formula, (suite.name, one.name, one.items, model, score))
+                    writer.writerow([*names, *asdict(cell).values()])
         for average in suite.averages:
             for model, cell in average.cells.items():
-                writer.writerow([suite.name, average.label, "", model, "average", *asdict(cell).values()])
+                names = map(no_formula, (suite.name, average.label, "", model, "average"))
+                writer.writerow([*names, *asdict(cell).values()])
     return text.getvalue()
 
 

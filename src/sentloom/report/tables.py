@@ -14,6 +14,7 @@ from sentloom.data.dataset import Dataset
 from sentloom.data.docstrings import Corpus
 from sentloom.data.inspection import Distribution, Inspection
 from sentloom.data.leaks import Leaks
+from sentloom.data.limits import listed
 
 if TYPE_CHECKING:
     from sentloom.mining import MineReport
@@ -38,8 +39,9 @@ def data_summary(name: str, data: Dataset) -> RenderableType:
     if len(data.files) == 1 and data.files[0].startswith(f"{name}/"):
         name = data.files[0]  # which files of a zip file were taken, and which of them is the source
     lines = [f"{len(data):,} rows ({roles})"]
+    lines += [f"  {note}" for note in data.notes]
     if data.ignored:
-        lines.append(f"  columns not used: {', '.join(data.ignored)}")
+        lines.append(f"  columns not used: {listed(data.ignored)}")
     lines += [f"  skipped: {count:,} {what}" for what, count in data.skipped.items()]
     return Text.assemble(f"{name}: ", (str(data.shape), "bold"), ", ", "\n".join(lines))
 

@@ -1,0 +1,153 @@
+"""How a csv or tsv file is written, where its ending does not say it: other separators, and quotes in tsv files."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+
+from sentloom.data.delimited import COMMA, CSV_CELLS, SEMICOLON, TAB, CsvRecord, Rows, csv_rows, split_csv, tsv_rows
+from sentloom.data.findings import Findings
+from sentloom.data.inputs import Input
+from sentloom.data.scan import Block, Digest, first_lines, raw_blocks
+from sentloom.data.shapes import Request
+from sentloom.errors import DataError
+
+OWN = {"csv": COMMA, "tsv": TAB}
+NAMES = {COMMA: "commas", SEMICOLON: "semicolons", TAB: "tabs"}
+NUMBER = re.compile(r"[+-]?[\d.,]+([eE][+-]?\d+)?")
+FAR_FEWER = 10  # times: rows of the wrong width, read with quotes against read without
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What separates cells, and whether they may be in quotes."""
+
+    separator: str
+    quoted: bool
+
+    @property
+    def decimal_comma(self) -> bool:
+        """Semicolons separate cells where the comma is the decimal sign."""
+        return self.separator == SEMICOLON
+
+    def rows(self, blocks: Iterator[Block], findings: Findings) -> Iterator[Rows]:
+        """Split a file that is written so."""
+        split = partial(csv_rows, separator=self.separator) if self.quoted else tsv_rows
+        return split(blocks, findings)
+
+
+def dialect_of(entry: Input, request: Request, findings: Findings) -> Dialect:
+    """The dialect of a file; one that its ending does not tell is announced."""
+    own = OWN[entry.kind]
+    separator = _separator(entry, request)
+    if separator != own:
+        findings.notes.append(f"{entry.name}: its cells are separated by {NAMES[separator]}")
+        return Dialect(separator, quoted=True)
+    quoting = quoting_of(first_lines(entry.paths[0])) if entry.kind == "tsv" and _has_quotes(entry) else Quoting.NONE
+    if quoting is Quoting.SURE or (quoting is Quoting.LIKELY and findings.allowance.repair):
+        findings.notes.append(f"{entry.name}: cells are in quotes, as in a csv file; they are read without the quotes")
+        return Dialect(TAB, quoted=True)
+    if quoting is Quoting.LIKELY:
+        kept = "some cells are in quotes, and are read with them; `sentloom clean` takes them off"
+        findings.notes.append(f"{entry.name}: {kept}")
+    return Dialect(own, quoted=entry.kind == "csv")
+
+
+def _separator(entry: Input, request: Request) -> str:
+    """The separator of the first line: another than the ending tells only where that gives a single column."""
+    own, line = OWN[entry.kind], ""
+    for _, text in first_lines(entry.paths[0]):
+        if line := next((one for one in text.split("\n") if one.strip()), ""):
+            break
+    widths = {mark: len(split_csv(line.removesuffix("\r"), mark)[0]) for mark in (own, TAB, SEMICOLON, COMMA)}
+    numbers = [column for column in (request.columns or {}).values() if isinstance(column, int)]
+    if widths[own] > 1 or (numbers and max(numbers) == 1):
+        return own
+    return max(widths, key=lambda mark: widths[mark])
+
+
+def _has_quotes(entry: Input) -> bool:
+    unnoted = Findings()
+    unnoted.begin(entry.name, "line")
+    try:
+        return any(b'"' in block for block in raw_blocks(entry.paths[0], Digest(), unnoted))
+    except DataError:
+        return False
+
+
+class Quoting(Enum):
+    """Whether a tsv file has cells in quotes as RFC 4180 has them."""
+
+    NONE = "one quote or more breaks the rules, or there are none"
+    LIKELY = "every quote follows the rules, and the file splits well without them too"
+    SURE = "it does not split without them, or all cells of text are in quotes"
+
+
+def quoting_of(blocks: Iterator[Block]) -> Quoting:
+    """The quoting of a tsv file."""
+    evidence = _Evidence()
+    try:
+        for text, width in _records(blocks):
+            evidence.add(text, width)
+    except DataError:
+        return Quoting.NONE
+    return evidence.quoting()
+
+
+def _records(blocks: Iterator[Block]) -> Iterator[tuple[str, int]]:
+    """Each record read with quotes, and the number of its cells; a DataError at the first fault."""
+    unnoted, lines = Findings(), list[str]()
+    unnoted.begin("", "line")
+    record = CsvRecord(unnoted, TAB)
+    for first, text in blocks:
+        for number, line in enumerate(text.removesuffix("\n").split("\n"), first):
+            cells = record.add(number, line)
+            if unnoted.total:
+                raise unnoted.error()
+            if cells or record.is_open:
+                lines.append(line)
+            if cells:
+                yield "\n".join(lines).removesuffix("\r"), len(cells)
+                lines.clear()
+    record.end()
+
+
+@dataclass
+class _Evidence:
+    """How a file splits with and without quotes, and which of its cells are in quotes."""
+
+    widths: tuple[int, int] | None = None  # of the first line without quotes, and of the first record with them
+    ragged: int = 0  # records of another width, read with quotes
+    ragged_plain: int = 0  # lines of another width, read without
+    spanning: int = 0  # records of several lines
+    in_quotes: int = 0
+    needless: int = 0  # cells in quotes that could do without
+    bare: int = 0  # cells of text without quotes
+
+    def add(self, text: str, width: int) -> None:
+        """One record."""
+        plain = [line.count(TAB) + 1 for line in text.split("\n") if line.strip(" \r")]
+        self.widths = self.widths or (plain[0], width)
+        self.ragged += width != self.widths[1]
+        self.spanning += "\n" in text
+        self.ragged_plain += len(plain) - plain.count(self.widths[0])
+        if '"' in text or not self.bare:
+            self._add_cells(text)
+
+    def _add_cells(self, text: str) -> None:
+        for cell in CSV_CELLS[TAB].finditer(text):
+            inner, plain, _ = cell.groups()
+            if inner is None:
+                self.bare += bool(plain.strip() and not NUMBER.fullmatch(plain.strip()))
+            else:
+                self.in_quotes += 1
+                self.needless += not any(mark in inner for mark in '"\t\n\r')
+
+    def quoting(self) -> Quoting:
+        """Where the file splits well both ways, quotes must be where writers put them: around all or few."""
+        if not self.in_quotes or (self.ragged_plain and FAR_FEWER * self.ragged > self.ragged_plain):
+            return Quoting.NONE
+        if self.ragged_plain or not self.bare or (self.spanning and not self.ragged):
+            return Quoting.SURE
+        return Quoting.NONE if self.needless else Quoting.LIKELY

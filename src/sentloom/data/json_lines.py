@@ -1,0 +1,60 @@
+"""From lines to JSON objects, one in each."""
+
+import json
+from collections.abc import Iterable, Iterator
+
+from sentloom.data.findings import Findings
+from sentloom.data.scan import Block, Records, text_lines
+
+WANTED = "one JSON object"
+ARRAY = "a JSON array, or lines that end in commas, where each line should hold one object alone"
+PRETTY = "one JSON document over many lines, where each line should hold one object"
+
+
+def jsonl_records(blocks: Iterable[Block], findings: Findings) -> Iterator[Records]:
+    """One JSON object a line."""
+    for numbers, lines in text_lines(blocks, findings):
+        try:
+            rows = [json.loads(line) for line in lines]
+        except (ValueError, RecursionError):
+            rows = [None]
+        if not all(isinstance(row, dict) for row in rows):
+            rows = [_json_object(number, line, findings) for number, line in zip(numbers, lines, strict=True)]
+            numbers = [number for number, row in zip(numbers, rows, strict=True) if row is not None]
+        yield numbers, [row for row in rows if row is not None]
+
+
+def _json_object(number: int, line: str, findings: Findings) -> dict[str, object] | None:
+    if findings.allowance.repair and (repaired := _out_of_array(line)) is not None:
+        findings.repaired(number, "lines of a JSON array, or with a comma behind the object")
+        line = repaired
+        if not line:
+            return None
+    try:
+        value = json.loads(line)
+        found = f"the JSON value {str(value)[:40]!r}"
+    except json.JSONDecodeError as error:
+        found = f"a line that is not JSON ({error.msg}, character {error.pos + 1})"
+        findings.problem(number, found, WANTED, "lines that are not JSON", _cause(line))
+        return None
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, brackets thousands deep
+        findings.problem(number, f"JSON that cannot be read ({error})", WANTED, "lines of JSON that cannot be read")
+        return None
+    if isinstance(value, dict):
+        return value
+    findings.problem(number, found, WANTED, "lines with JSON that is not an object", _cause(line))
+    return None
+
+
+def _out_of_array(line: str) -> str | None:
+    """The object of a line of a JSON array, "" for a line with a bracket alone, None for any other line."""
+    whole = line.strip()
+    inner = whole.removeprefix("[").rstrip("], \t").lstrip()
+    changed = inner != whole and (not inner or (inner[0] == "{" and inner[-1] == "}"))
+    return inner if changed else None
+
+
+def _cause(line: str) -> str:
+    if line.strip() == "{":
+        return PRETTY
+    return "" if _out_of_array(line) is None else ARRAY

@@ -1,0 +1,183 @@
+"""Parquet and Arrow: columns with types of their own, unpacked in small parts, so that a small file stays small."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from sentloom.data.cells import Chunk
+from sentloom.data.findings import Findings
+from sentloom.data.inputs import Input
+from sentloom.data.limits import BATCH_BYTES, packed_room
+from sentloom.data.scratch import BATCH_ROWS
+
+DAMAGE = (pa.ArrowException, OSError, UnicodeDecodeError)  # what Arrow raises at broken files; the last at names
+ROW_BYTES = 8  # that a row takes at least, whatever it holds
+Batches = Callable[[list[str]], Iterable[pa.RecordBatch]]  # of some columns
+
+
+@dataclass(frozen=True)
+class Typed:
+    """Opened data: their schema, how to read some columns of it, and how many bytes they may unpack to."""
+
+    schema: pa.Schema
+    batches: Batches
+    room: int
+    findings: Findings
+
+    @property
+    def names(self) -> list[str]:
+        """Of the columns."""
+        return list(self.schema.names)
+
+    def peek(self, at: int) -> object:
+        """The first cell of a column."""
+        return next((chunk.columns[at][0] for chunk in self.chunks([at], [at]) if chunk.places), None)
+
+    def chunks(self, positions: Sequence[int], labels: Sequence[int]) -> Iterator[Chunk]:
+        """The rows of some columns. Numbers that stand for named classes are read as the names where a label is."""
+        classes = _class_names(self.schema)
+        for row, batch in self._numbered([self.names[at] for at in positions]):
+            cells = {at: _cells(batch.column(number)) for number, at in enumerate(positions)}
+            for at in labels:
+                words = classes.get(self.names[at], {})
+                cells[at] = [words.get(cell, cell) for cell in cells[at]] if words else cells[at]
+            yield Chunk(range(row, row + batch.num_rows), cells)
+
+    def _numbered(self, names: list[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Each part with the number of its first row, from 1; what unpacks to far more than it is, is refused."""
+        row, unpacked = 1, 0
+        try:
+            for batch in self.batches(names):
+                unpacked += _unpacked(batch)
+                if unpacked > self.room:
+                    _stop_at_bomb(row, unpacked, self.room, self.findings)
+                for part in _parts(batch):
+                    yield row, part
+                    row += part.num_rows
+        except DAMAGE as error:
+            stop_at_damage(error, row, self.findings)
+
+
+def open_parquet(entry: Input, findings: Findings) -> Typed:
+    """A parquet file."""
+    file, room = (
+        pq.ParquetFile(entry.paths[0], page_checksum_verification=True),
+        packed_room(entry.paths[0].stat().st_size),
+    )
+    if file.metadata.num_rows * ROW_BYTES > room:
+        _stop_at_bomb(0, file.metadata.num_rows * ROW_BYTES, room, findings)
+    return Typed(file.schema_arrow, partial(_parquet_batches, entry.paths[0], file), room, findings)
+
+
+def _parquet_batches(path: Path, file: pq.ParquetFile, names: list[str]) -> Iterator[pa.RecordBatch]:
+    """A dictionary may hold one long text for many rows: as many rows at a time as could hold its longest."""
+    leaves = [file.metadata.schema.column(at) for at in range(file.metadata.num_columns)]
+    texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+    packed = pq.ParquetFile(path, read_dictionary=texts, page_checksum_verification=True)
+    for group in range(file.metadata.num_row_groups):
+        first = next(packed.iter_batches(1, [group], names), None)
+        longest = max((_longest(column) for column in first.columns), default=0) if first else 0
+        rows = max(1, min(BATCH_ROWS, BATCH_BYTES // (longest + 1)))
+        yield from file.iter_batches(rows, [group], names)
+
+
+def _longest(column: pa.Array) -> int:
+    """The longest text of a column's dictionary; 0 for a column without."""
+    while pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+        column = column.values
+    if not pa.types.is_dictionary(column.type) or not len(column.dictionary):
+        return 0
+    return pc.max(pc.binary_length(column.dictionary)).as_py() or 0
+
+
+def open_arrow(entry: Input, findings: Findings) -> Typed:
+    """Arrow streams, as the `datasets` package keeps them."""
+    if not entry.paths:
+        findings.stop(0, "an empty data set", "at least one row")
+    with pa.memory_map(str(entry.paths[0])) as file, pa.ipc.open_stream(file) as stream:
+        schema = stream.schema
+    room = packed_room(sum(path.stat().st_size for path in entry.paths))
+    return Typed(schema, partial(_arrow_batches, entry.paths), room, findings)
+
+
+def _arrow_batches(paths: Sequence[Path], names: list[str]) -> Iterator[pa.RecordBatch]:
+    for path in paths:
+        with pa.memory_map(str(path)) as file, pa.ipc.open_stream(file) as stream:
+            for batch in stream:
+                part = batch.select(names)
+                part.validate(full=True)  # offsets are taken on trust otherwise, and could lead anywhere
+                yield part
+
+
+def _unpacked(batch: pa.RecordBatch) -> int:
+    """How many bytes the cells of a batch take, each written out."""
+    return ROW_BYTES * int(batch.num_rows) + sum(_written_out(column) for column in batch.columns)
+
+
+def _written_out(column: pa.Array) -> int:
+    if pa.types.is_dictionary(column.type) and _is_text(column.type.value_type):
+        return pc.sum(pc.take(pc.binary_length(column.dictionary), column.indices)).as_py() or 0
+    return int(column.nbytes)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return any(test(kind) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary))
+
+
+def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The batch in parts that are small when written out."""
+    if batch.num_rows > 1 and (batch.num_rows > BATCH_ROWS or _unpacked(batch) > BATCH_BYTES):
+        half = batch.num_rows // 2
+        yield from _parts(batch.slice(0, half))
+        yield from _parts(batch.slice(half))
+    else:
+        yield batch
+
+
+def _stop_at_bomb(row: int, unpacked: int, room: int, findings: Findings) -> NoReturn:
+    found, wanted = (
+        f"data that unpack to {unpacked:,} bytes or more",
+        f"at most {room:,} bytes from a file of this size",
+    )
+    findings.stop(row, found, wanted, "if you trust the file, write it as jsonl and name that")
+
+
+def stop_at_damage(error: Exception, row: int, findings: Findings) -> NoReturn:
+    """Say what Arrow said."""
+    reason = (str(error).splitlines() or [type(error).__name__])[0]
+    findings.stop(row, f"data that cannot be read ({reason})", "a whole, readable file", "fetch or write it again")
+
+
+def _cells(column: pa.Array) -> list[Any]:
+    if pa.types.is_dictionary(column.type):  # one object for all cells that are the same
+        values = _cells(column.dictionary)
+        return [None if at is None else values[at] for at in column.indices.to_pylist()]
+    try:
+        return list(column.to_pylist())
+    except UnicodeDecodeError:
+        return [_cell(scalar) for scalar in column]
+
+
+def _cell(scalar: pa.Scalar) -> object:
+    """A cell's value; where its text is not UTF-8, its bytes, which no role takes."""
+    try:
+        return scalar.as_py()
+    except UnicodeDecodeError as error:
+        return error.object
+
+
+def _class_names(schema: pa.Schema) -> dict[str, dict[int, str]]:
+    """The classes behind a column's numbers, which the `datasets` package leaves in the schema."""
+    try:
+        features = json.loads(schema.metadata[b"huggingface"])["info"]["features"]
+        named = {name: kind["names"] for name, kind in features.items() if kind.get("_type") == "ClassLabel"}
+        return {name: dict(enumerate(map(str, words))) for name, words in named.items()}
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
+        return {}

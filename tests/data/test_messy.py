@@ -1,0 +1,112 @@
+"""Messy files as people have them: read, repaired or left out, and said so; strict reading refuses them."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from sentloom.data import read
+from sentloom.data.limits import CLEANING, FITTING, Allowance
+from sentloom.data.writers import write
+from sentloom.errors import DataError
+
+ROWS = [(f"question {n}", f"answer {n}") for n in range(100)]
+
+
+def tsv(rows: list[tuple[str, str]], **options: object) -> str:
+    file = io.StringIO()
+    csv.writer(file, delimiter="\t", lineterminator="\n", **options).writerows([("question", "answer"), *rows])
+    return file.getvalue()
+
+
+def put(path: Path, content: str | bytes) -> Path:
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def pairs(data) -> list[tuple[str, str]]:
+    return list(zip(data.column("anchor").to_pylist(), data.column("positive").to_pylist(), strict=True))
+
+
+def test_a_quoted_tsv_file_is_recognised_and_announced(tmp_path) -> None:
+    rows = [(one, f'{other}\nand "more"\tof it') for one, other in ROWS]
+    data = read(put(tmp_path / "a.tsv", tsv(rows)))
+    assert pairs(data) == rows
+    assert "in quotes" in data.notes[0]
+    assert pairs(read(put(tmp_path / "b.tsv", tsv(ROWS, quoting=csv.QUOTE_ALL)))) == ROWS
+
+
+def test_stray_quotes_stay(tmp_path) -> None:
+    rows = [('"yes" he said', '5" wide'), ('"quoted"', "plain"), *ROWS]
+    plain = "".join("\t".join(row) + "\n" for row in [("question", "answer"), *rows])
+    data = read(put(tmp_path / "a.tsv", plain))
+    assert pairs(data) == rows
+    assert data.notes == ()
+
+
+def test_quotes_that_are_only_likely_stay_unless_cleaned(tmp_path) -> None:
+    rows = [('say "a"', "b"), *ROWS]
+    path = put(tmp_path / "a.tsv", tsv(rows))
+    data = read(path)
+    assert pairs(data)[0] == ('"say ""a"""', "b")
+    assert "sentloom clean" in data.notes[0]
+    assert pairs(read(path, allow=CLEANING)) == rows
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_other_separators_and_decimal_commas(tmp_path, separator) -> None:
+    lines = [("sentence1", "sentence2", "score"), ("a, b", "c", "4,5" if separator == ";" else "4.5")]
+    data = read(put(tmp_path / "a.csv", "".join(separator.join(line) + "\n" for line in lines)))
+    assert data.take([0]) == {"sentence1": ["a, b"], "sentence2": ["c"], "score": [4.5]}
+    assert "separated by" in data.notes[0]
+
+
+def test_unusable_rows_are_left_out_up_to_the_allowance(tmp_path) -> None:
+    rows = [(one, "" if number in (3, 50) else other) for number, (one, other) in enumerate(ROWS)]
+    path = put(tmp_path / "a.tsv", tsv(rows) + "alone\n")
+    data = read(path, allow=FITTING)
+    assert pairs(data) == [row for row in rows if row[1]]
+    assert data.left_out == 3
+    assert [str(one) for one in data.irregular] == [
+        f"1 rows with 1 cell where 2 were expected ({path}, line 102)",
+        f"2 empty cells in column 'answer' ({path}, line 5, 52)",
+    ] or [one.count for one in data.irregular] == [2, 1]
+    assert data.sha256 != read(put(tmp_path / "b.tsv", tsv([row for row in rows if row[1]]))).sha256
+    with pytest.raises(DataError, match=r"3 of 101 rows cannot be used, more than 2%(.|\n)*sentloom clean"):
+        read(path, allow=Allowance(0.02))
+    with pytest.raises(DataError, match="sentloom clean"):
+        read(path)
+
+
+def test_a_row_with_two_bad_cells_counts_once(tmp_path) -> None:
+    data = read(put(tmp_path / "a.tsv", tsv([("", ""), *ROWS])), allow=FITTING)
+    assert (data.left_out, len(data)) == (1, 100)
+
+
+def test_many_problems_are_summed_up_with_their_cause(tmp_path) -> None:
+    with pytest.raises(DataError) as caught:
+        read(put(tmp_path / "a.tsv", tsv(ROWS) + "alone\n" * 30 + "one\t\n"))
+    assert "  30 rows with 1 cell where 2 were expected\n  1 empty cells in column 'answer'" in str(caught.value)
+    assert "Likely cause: cells with line breaks" in str(caught.value)
+
+
+def test_cleaning_repairs_encodings_nul_and_commas(tmp_path) -> None:
+    path = put(tmp_path / "a.txt", "Schön\n".encode() + b"Sch\xf6n \x96 gut\na\0b\n")
+    assert read(path, allow=CLEANING).column("text").to_pylist() == ["Schön", "Schön – gut", "ab"]
+    polish = put(tmp_path / "b.txt", b"one\ntwo\n" + "żółta łódź płynie\n".encode("cp1250"))
+    assert read(polish, allow=CLEANING).column("text").to_pylist() == ["one", "two"]
+    wide = put(tmp_path / "c.txt", "größer\nkleiner\n".encode("utf-16"))
+    assert read(wide, allow=CLEANING).column("text").to_pylist() == ["größer", "kleiner"]
+    array = put(tmp_path / "d.jsonl", "[\n" + ",\n".join(json.dumps({"text": word}) for word in "ab") + "\n]\n")
+    assert read(array, allow=CLEANING).column("text").to_pylist() == ["a", "b"]
+
+
+def test_formulas_are_made_text_on_request(tmp_path) -> None:
+    data = read(put(tmp_path / "a.jsonl", json.dumps({"sentence1": "=1+1", "sentence2": "-x", "score": -2}) + "\n"))
+    write(data, tmp_path / "plain.csv")
+    assert (tmp_path / "plain.csv").read_text().splitlines()[1] == "=1+1,-x,-2.0"
+    for ending, mark in (("csv", ","), ("tsv", "\t")):
+        write(data, tmp_path / f"safe.{ending}", spreadsheet_safe=True)
+        assert (tmp_path / f"safe.{ending}").read_text().splitlines()[1] == mark.join(["'=1+1", "'-x", "-2.0"])

@@ -50,7 +50,9 @@ def test_a_larger_budget_is_advised_only_where_it_left_something_out():
         Closed("bootstrapped", "the budget has no time for it beside the cheaper ones"),
         Closed("synthetic", "none"),
     ]
-    assert "Not tried for lack of time: bootstrapped. A larger --budget has time for more routes." in said(GAIN, closed=late)
+    assert "Not tried for lack of time: bootstrapped. A larger --budget has time for more routes." in said(
+        GAIN, closed=late
+    )
     assert "--budget" not in said(GAIN, closed=late[1:])
 
 

@@ -55,12 +55,15 @@ def show(*parts: RenderableType) -> None:
         console.print(part, highlight=False, markup=False)
 
 
-def read(name: str, shape: Shape | None, columns: str | None, allow: Allowance = STRICT) -> "Dataset":
+def read(
+    name: str, shape: Shape | None, columns: str | None, allow: Allowance = STRICT, quoted: bool | None = None
+) -> "Dataset":
     """Read data for a command and say what it was taken for."""
     from sentloom.data.opening import open_data
     from sentloom.report import tables
 
-    data = open_data(name, shape=shape, columns=parse_columns(columns) if columns else None, allow=allow)
+    parsed = parse_columns(columns) if columns else None
+    data = open_data(name, shape=shape, columns=parsed, allow=allow, quoted=quoted)
     show(tables.data_summary(name, data))
     return data
 

@@ -91,6 +91,10 @@ def clean(
     output: Annotated[Path, typer.Option("--output", "-o", help="The file to write: csv, tsv, jsonl, txt, parquet.")],
     shape: ShapeOption = None,
     columns: ColumnsOption = None,
+    quoted: Annotated[
+        bool | None,
+        typer.Option("--quoted/--unquoted", help="tsv: whether cells may be in quotes, as in csv; else recognised."),
+    ] = None,
     min_words: Annotated[int | None, typer.Option(help="Drop rows with a shorter sentence.")] = None,
     max_words: Annotated[int | None, typer.Option(help="Drop rows with a longer sentence.")] = None,
     length_ratio: Annotated[
@@ -125,7 +129,7 @@ def clean(
         distinct=distinct,
         near_duplicates=near_duplicates,
     )
-    cleaned, report = run(read(data, shape, columns, CLEANING), settings)
+    cleaned, report = run(read(data, shape, columns, CLEANING, quoted), settings)
     write(cleaned, output, spreadsheet_safe)
     show(tables.cleaning(report), f"written: {output}")
 

@@ -40,16 +40,21 @@ class Dialect:
 def dialect_of(entry: Input, request: Request, findings: Findings) -> Dialect:
     """The dialect of a file; one that its ending does not tell is announced."""
     own = OWN[entry.kind]
+    if request.quoted is False:
+        return Dialect(own, quoted=False)
     separator = _separator(entry, request)
     if separator != own:
         findings.notes.append(f"{entry.name}: its cells are separated by {NAMES[separator]}")
         return Dialect(separator, quoted=True)
+    if request.quoted:
+        return Dialect(own, quoted=True)
     quoting = quoting_of(first_lines(entry.paths[0])) if entry.kind == "tsv" and _has_quotes(entry) else Quoting.NONE
     if quoting is Quoting.SURE or (quoting is Quoting.LIKELY and findings.allowance.repair):
-        findings.notes.append(f"{entry.name}: cells are in quotes, as in a csv file; they are read without the quotes")
+        taken_off = "cells are in quotes, as in a csv file, and are read without them"
+        findings.notes.append(f"{entry.name}: {taken_off}; `sentloom clean --unquoted` leaves them")
         return Dialect(TAB, quoted=True)
     if quoting is Quoting.LIKELY:
-        kept = "some cells are in quotes, and are read with them; `sentloom clean` takes them off"
+        kept = "some cells are in quotes, and are read with them; `sentloom clean --quoted` takes them off"
         findings.notes.append(f"{entry.name}: {kept}")
     return Dialect(own, quoted=entry.kind == "csv")
 

@@ -21,6 +21,7 @@ def open_data(
     shape: Shape | None = None,
     columns: Mapping[str, str | int] | None = None,
     keep: Sequence[str] = (),
+    quoted: bool | None = None,
     allow: Allowance = STRICT,
 ) -> Dataset:
     """Read data, or harvest it: `embedded` is the sentences of docstrings, `embedded/pairs` names and summaries.
@@ -28,7 +29,7 @@ def open_data(
     `embedded/pairs/held-out` is the part kept from training; `embedded:numpy,pandas` takes all of those packages.
     """
     if not str(name).startswith("embedded") or Path(name).exists():
-        return read(name, shape=shape, columns=columns, keep=keep, allow=allow, show_progress=True)
+        return read(name, shape=shape, columns=columns, keep=keep, quoted=quoted, allow=allow, show_progress=True)
     form = FORM.fullmatch(str(name))
     if form is None:
         raise InputError("data", repr(str(name)), FORMS, "correct the name")

@@ -27,6 +27,7 @@ def read(
     shape: Shape | None = None,
     columns: Mapping[str, str | int] | None = None,
     keep: Sequence[str] = (),
+    quoted: bool | None = None,
     allow: Allowance = STRICT,
     show_progress: bool = False,
 ) -> Dataset:
@@ -38,12 +39,17 @@ def read(
     `owner/name[/configuration][@revision][:split]`, by default the split `train`.
     The column names tell the shape (see `layout_of`) unless `shape` or `columns` does: `columns` maps every role of a
     shape to a column's name, or to its number from 1 in a file without a header. The columns named in `keep` come
-    along as strings where the data have them.
+    along as strings where the data have them. `quoted` says whether the cells of tsv files may be in quotes, as in csv
+    files; by default this is recognised from the content and announced in the notes.
     Blank lines are skipped and counted, and so are NLI rows labelled "-" or -1, which have no gold label.
     Rows that cannot be used are left out and counted up to what `allow` tolerates, by default none.
     """
     findings = Findings(allow, str(path))
-    reading = _Reading(Request(shape and Shape(shape), columns, tuple(keep)), find_inputs(path), findings)
+    request = Request(shape and Shape(shape), columns, tuple(keep), quoted)
+    reading = _Reading(request, find_inputs(path), findings)
+    if quoted is not None and any(entry.kind != "tsv" for entry in reading.inputs):
+        found, wanted = f"quoted={quoted}", "a choice about quotes only for tsv files"
+        raise InputError(str(path), found, wanted, "read these data without it")
     with progress("reading", sum(map(_kilobytes, reading.inputs)), "kB", show_progress) as advance:
         batches = reading.batches(advance)
         first = next(batches)

@@ -129,6 +129,7 @@ class Request:
     shape: Shape | None = None
     columns: Mapping[str, str | int] | None = None
     keep: tuple[str, ...] = ()
+    quoted: bool | None = None  # whether the cells of a tsv file may be in quotes
 
     @property
     def by_number(self) -> bool:

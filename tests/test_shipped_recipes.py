@@ -1,5 +1,6 @@
 """The recipes that come with the package are sound, and found by name."""
 
+import itertools
 import re
 import statistics
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 from sentloom.errors import InputError
 from sentloom.recipe import find_recipe, read_recipe, shipped
+from sentloom.stages.needs import needs
 
 
 @pytest.fixture(params=list(shipped()))
@@ -44,3 +46,39 @@ def test_an_unknown_name_is_told_with_the_nearest():
     with pytest.raises(InputError, match="docstrings"):
         find_recipe("docstring")
     assert find_recipe("docstrings").suffix == ".yaml"
+
+
+@pytest.fixture(params=list(shipped()))
+def path(request):
+    return shipped()[request.param]
+
+
+def test_the_head_of_every_recipe_says_where_its_data_comes_from(path):
+    lines = path.read_text("utf-8").splitlines()
+    head = "\n".join(itertools.takewhile(lambda line: line.startswith("#"), lines))
+    assert "\n# Data: " in head
+    assert "licence" in head
+    variables = set(re.findall(r"\$\{(\w+)", path.read_text("utf-8")))
+    assert variables <= set(re.findall(r"\w+", head))
+
+
+def test_every_plan_prints_offline_and_without_data(path, sentloom, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    for variable in re.findall(r"\$\{(\w+)", path.read_text("utf-8")):
+        monkeypatch.delenv(variable, raising=False)
+    recipe = read_recipe(path)
+    plans = [recipe.resolve(name) for name in recipe.variants] or [recipe.resolve()]
+    absent = [one for plan in plans for one in needs(plan)]
+    if not absent:
+        assert path.stem == "docstrings"  # all it needs comes with the packages
+        return
+    done = sentloom("train", path, "-o", tmp_path / "out", "--dry-run")
+    assert done.returncode == (0 if all(one.on_hub for one in absent) else 2)
+    assert "Traceback" not in done.stderr
+    for plan in plans:
+        assert plan.name in done.stdout
+    for one in absent:
+        said = "to be fetched from the hub: {} {}" if one.on_hub else "missing: {}, {}"
+        assert said.format(one.what, one.name) in done.stdout
+    assert not (tmp_path / "out").exists()

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from datasets import ClassLabel, Dataset, Features, Value
 
+from sentloom.data.shapes import Shape
 from sentloom.errors import DataError, InputError, MissingPart
 from sentloom.evaluation import transfer
-from sentloom.evaluation.origin import Origin
+from sentloom.evaluation.origin import Origin, read_rows
 from sentloom.evaluation.probed_sets import FAST_ROWS, probed_task
 from sentloom.evaluation.transfer import SETS, TRANSFER
 
@@ -178,27 +179,32 @@ def test_the_hub_names_classes_that_files_number(tmp_path, monkeypatch):
     assert tasks[0].sha256 == tasks[1].sha256
 
 
-def test_the_hubs_mrpc_and_trec(tmp_path, monkeypatch):
+def test_the_hubs_mrpc(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     label = ClassLabel(names=["not_equivalent", "equivalent"])
     for split in ("train", "validation", "test"):
         columns = {"sentence1": [f"{split} a"], "sentence2": ["b"], "label": [1], "idx": ["0"]}
         save(transfer.GLUE.format("mrpc", split), columns, label=label)
-        columns = {"text": [split], "label": [7], "label_coarse": [3], "label_coarse_original": ["HUM"]}
-        save(f"SetFit/TREC-QC:{split}", columns, label=Value("int64"), label_coarse=Value("int64"))
     header = "label\tsentence1\tsentence2"
     put(tmp_path, "senteval/MRPC.train", [(1, "train a", "b"), (1, "validation a", "b")], header)
     put(tmp_path, "senteval/MRPC.test", [(1, "test a", "b")], header)
-    put(tmp_path, "senteval/TREC.train", [("HUM", "train")])
-    put(tmp_path, "senteval/TREC.test", [("HUM", "test")])
-    for name in ("MRPC", "TREC"):
-        hub, files = (TRANSFER.load(name, fast(place)) for place in (None, tmp_path))
-        assert hub.sha256 == files.sha256
+    hub, files = (TRANSFER.load("MRPC", fast(place)) for place in (None, tmp_path))
+    assert hub.sha256 == files.sha256
 
 
 def test_sets_without_a_copy_on_the_hub():
-    for name in ("CR", "MPQA"):
-        with pytest.raises(MissingPart, match="no copy on the hub"):
+    for part in (
+        transfer.CR,
+        transfer.MPQA,
+        transfer.SUBJ,
+        transfer.SST2_TEST,
+        transfer.TREC_TRAIN,
+        transfer.TREC_TEST,
+    ):
+        with pytest.raises(MissingPart, match="no copy on the hub at a pinned revision"):
+            read_rows(part, Origin(), Shape.CLASSIFICATION)
+    for name in ("CR", "MPQA", "SUBJ", "TREC"):
+        with pytest.raises(MissingPart, match="give a data folder"):
             TRANSFER.load(name, Origin())
 
 

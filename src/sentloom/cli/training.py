@@ -1,11 +1,18 @@
 """The commands about training: train, new, vocabulary, recipes."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sentloom.cli.common import ColumnsOption, Data, ShapeOption, load, read, show, text_column, working_in
+from sentloom.errors import InputError
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+
+    from sentloom.recipe import Plan
 
 LEARNED_ROWS = 1_000_000  # of each column: enough to learn pieces on, and it fits in memory
 COMPARED_ROWS = 2_000
@@ -24,7 +31,10 @@ def train(
         typer.Option("--set", metavar="KEY=VALUE", help="Over the recipe: seeds=[1], STAGE.batch=32; repeatable."),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only check recipe and data, and say what would be done and how long.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Fetch and train nothing: print what would be done and how long, or what is missing."
+        ),
     ] = False,
 ) -> None:
     """Train what a recipe says. Stopped or killed, the same command goes on; what is done is not done again."""
@@ -45,12 +55,33 @@ def train(
     for plan, file in zip(plans, files, strict=True):
         stages.refuse_foreign(plan, output, file)
     if dry_run:
-        for plan in plans:
-            tell(tables.forecasts(plan.name, stages.forecast(plan, output, accelerator)))
+        _look_ahead(recipe, plans, output, accelerator, tell)
         return
     with working_in(output, accelerator, tell):
         rows = stages.run_plans(plans, files, output, accelerator, tell)
     tell(tables.training_results(plans[0].title or read.path.stem, rows), f"written: {output / 'results.json'}")
+
+
+def _look_ahead(
+    recipe: str, plans: "list[Plan]", output: Path, accelerator: "Accelerator", tell: Callable[..., None]
+) -> None:
+    """Print what each plan would do, with times if all it needs is here; else what is missing."""
+    from sentloom import stages
+    from sentloom.report import tables
+
+    missing: list[str] = []
+    for plan in plans:
+        absent = stages.needs(plan)
+        if absent:
+            tell(tables.outline(plan, absent))
+        else:
+            tell(tables.forecasts(plan.name, stages.forecast(plan, output, accelerator)))
+        missing += [one.name for one in absent if not one.on_hub]
+    if missing:
+        names = list(dict.fromkeys(missing))
+        found = f"no {', no '.join(names[:5])}{' and more' if len(names) > 5 else ''}"
+        next_step = "put them there; the comment at the head of a shipped recipe says where its data comes from"
+        raise InputError(recipe, found, "these files or folders", next_step)
 
 
 def new(

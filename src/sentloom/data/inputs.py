@@ -67,10 +67,16 @@ def find_inputs(path: str | Path) -> list[Input]:
         return [Input(str(path), kind, (local,))]
     if BETWEEN_TWINS in str(path):
         return [_twins(str(path))]
-    hub_name = HUB_NAME.fullmatch(str(path))
-    if kind or is_zip or not hub_name:
+    match = hub_name(str(path))
+    if match is None:
         raise InputError(str(path), "no such file or folder", WANTED, "check the path")
-    return [_hub(hub_name)]
+    return [_hub(match)]
+
+
+def hub_name(path: str) -> re.Match[str] | None:
+    """The parts of a hub name: repository, configuration, revision, split; None if it can only be a path."""
+    is_file = _kind(Path(path)) or path.lower().endswith(".zip")
+    return None if is_file else HUB_NAME.fullmatch(path)
 
 
 def _check_regular(path: Path) -> None:

@@ -18,6 +18,7 @@ from sentloom.data.shapes import COLUMNS, Shape
 from sentloom.errors import InputError, MissingPart
 
 SUFFIXES = (".tsv", ".tsv.gz")
+NO_COPY = "no copy on the hub at a pinned revision"
 SLIPS = 0.01  # the share of labels that may differ from the published counts
 
 
@@ -87,7 +88,7 @@ def read_rows(
     """What `read_part` gives, not yet compared with what is published."""
     source = part.hub if origin.folder is None else str(find_file(part, origin.folder))
     if not source:
-        raise MissingPart(part.name, "no copy on the hub", f"a file {_wanted(part)}", "give a data folder: --data DIR")
+        raise MissingPart(part.name, NO_COPY, f"a file {_wanted(part)}", "give a data folder: --data DIR")
     sources = [source] if origin.folder is not None else _splits(source)
     try:
         data = [read(one, shape=shape, columns=columns, keep=keep) for one in sources]

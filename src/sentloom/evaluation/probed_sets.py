@@ -1,7 +1,7 @@
 """Sets that a probe is scored on: a small classifier on top of vectors that stay as they are."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -42,7 +42,6 @@ class ProbedSet:
     features: Features = "u"
     scores: tuple[str, ...] = ("accuracy",)  # the first is the main one
     limits: tuple[int, int] | None = None  # of the scores, where they are predicted and not classes
-    hub_columns: Mapping[str, str | int] | None = None  # where the hub's names do not tell
     note: str = ""  # of an edition that is not the published one
 
     @property
@@ -68,8 +67,7 @@ def probed_task(editions: Sequence[ProbedSet], origin: Origin, most_rows: int | 
 def _rows(part: Part, one: ProbedSet, origin: Origin) -> Rows:
     """A part with its texts and its label (or score), from a data folder of our layout, SentEval's, or the hub."""
     try:
-        columns = one.hub_columns if origin.folder is None else None
-        rows = _canonical(read_rows(part, origin, one.shape, columns), one)
+        rows = _canonical(read_rows(part, origin, one.shape), one)
     except MissingPart:
         found = senteval_folder.rows_of(part, origin)
         if found is None:

@@ -43,19 +43,30 @@ def find_task(name: str, origin: Origin) -> Task:
     """One task by its name: `STS-B/dev`, `transfer/MR`, `MR`, or the user's own file, also as `retrieval:FILE`."""
     if own := OWN.fullmatch(name):
         return own_task(own["kind"], own["file"], origin.probe)
-    known = {f"{suite.name}/{one}": (suite, one) for suite in SUITES.values() for one in _sets(suite)}
-    for long, (suite, one) in known.items():
-        if name.casefold().removesuffix("/test") in (long.casefold(), one.casefold()):
-            return suite.load(one, origin)
+    if found := _published(name):
+        suite, one = found
+        return suite.load(one, origin)
     if Path(name).exists() or name.startswith("embedded"):
         return own_task(None, name, origin.probe)
-    near = get_close_matches(name, [*SUITES, *known, *(one for _, one in known.values())], n=1, cutoff=0.5)
+    known = [known for suite in SUITES.values() for one in _sets(suite) for known in (f"{suite.name}/{one}", one)]
+    near = get_close_matches(name, [*SUITES, *known], n=1, cutoff=0.5)
     wanted = (
         f"a suite ({', '.join(SUITES)}), one of its sets, or a file: retrieval:FILE, pairs:FILE, classification:FILE"
     )
     raise InputError(
         "evaluation", f"no set or file {name!r}", wanted, f"did you mean {near[0]!r}?" if near else "name one"
     )
+
+
+def is_set(name: str) -> bool:
+    """Whether a name is that of a set in a suite, and not of a file."""
+    return OWN.fullmatch(name) is None and _published(name) is not None
+
+
+def _published(name: str) -> tuple[Suite, str] | None:
+    wanted = name.casefold().removesuffix("/test")
+    every = ((suite, one) for suite in SUITES.values() for one in _sets(suite))
+    return next((e for e in every if wanted in (f"{e[0].name}/{e[1]}".casefold(), e[1].casefold())), None)
 
 
 def _sets(suite: Suite) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from sentloom.data.limits import listed
 if TYPE_CHECKING:
     from sentloom.mining import MineReport
     from sentloom.recipe import Making, Plan, Recipe, Stage
-    from sentloom.stages import Forecast, Row
+    from sentloom.stages import Forecast, Need, Row
 
 ANSWER_WIDTH = 160  # characters of a found text
 
@@ -132,6 +132,17 @@ def forecasts(name: str, found: Sequence["Forecast"]) -> RenderableType:
         if one.leaked
     ]
     return Group(table, *map(Text, notes))
+
+
+def outline(plan: "Plan", absent: Sequence["Need"]) -> RenderableType:
+    """The stages of a plan that cannot be timed yet, and what is missing."""
+    table = plain_table(plan.name, "stage", "method", "data")
+    every: list[Making | Stage] = [*plan.making, *plan.stages]
+    for one in every:
+        table.add_row(one.name, one.method, Text(", ".join(one.data)))
+    fetched = [f"to be fetched from the hub: {one.what} {one.name}" for one in absent if one.on_hub]
+    missing = [f"missing: {one.what}, {one.name}" for one in absent if not one.on_hub]
+    return Group(table, *map(Text, [*missing, *fetched]))
 
 
 def training_results(title: str, rows: Sequence["Row"]) -> RenderableType:

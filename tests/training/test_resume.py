@@ -146,6 +146,18 @@ def test_another_frozen_part_is_refused(bert, tmp_path):
         train(method, data_for("self-guided"), settings(), seed=5, folder=tmp_path)
 
 
+def test_a_checkpoint_of_another_version_is_refused(bert, tmp_path):
+    from sentloom.errors import InputError
+    from sentloom.training.checkpoints import Checkpoint, newest_checkpoint, write_checkpoint
+
+    run("simcse", bert, tmp_path, checkpoint_seconds=0)
+    newest = newest_checkpoint(tmp_path / "checkpoints", print)
+    older = {name: fact for name, fact in newest.facts.items() if name != "best_gauges"}
+    write_checkpoint(tmp_path / "checkpoints", Checkpoint(newest.state, newest.optimizer, older))
+    with pytest.raises(InputError, match="another version of sentloom, without best_gauges"):
+        run("simcse", bert, tmp_path)
+
+
 def test_other_threads_are_told(bert, tmp_path):
     told = []
     run("simcse", bert, tmp_path, checkpoint_seconds=0)

@@ -275,6 +275,9 @@ class _Run:
         if checkpoint is None:
             return
         facts = checkpoint.facts
+        if unknown := vars(Progress()).keys() - facts.keys():
+            found = f"checkpoints of another version of sentloom, without {', '.join(sorted(unknown))}"
+            raise InputError(str(self._checkpoints), found, "those of this version", "choose another folder")
         if facts["frozen"] != self.frozen:
             found = "checkpoints of a run whose frozen parts were others"
             raise InputError(str(self._checkpoints), found, "those of this run", "choose another folder")

@@ -58,6 +58,13 @@ def test_markdown_by_hand():
     ]
 
 
+def test_no_name_in_the_csv_is_run_as_a_formula():
+    found = comparison([row("=run()", {"@set": 60.5}, {"@set": 0.5})], {"=run()": 10.0})
+    lines = list(csv.reader(io.StringIO(as_csv(found))))[1:]
+    assert [line[:3] for line in lines] == [["tiny, mean, untouched", "'@set", "70.0"], ["'=run()", "'@set", "60.5"]]
+    assert "-9.5" in lines[1]  # numbers stay
+
+
 def test_the_signs_are_explained_below_the_table_where_they_stand():
     notes = as_markdown(comparison(ROWS, STEPS)).splitlines()[6:]
     assert any(note.startswith("- ≈: not clearly worse") for note in notes)

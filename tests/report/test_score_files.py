@@ -49,6 +49,19 @@ def test_csv_has_a_row_a_model_set_and_score(tmp_path):
     assert rows[1]["p"] == "0.4"
 
 
+def test_no_name_in_the_csv_is_run_as_a_formula(tmp_path):
+    cells = {"=a()": {"@score": Cell(-1.5)}}
+    sets = (SetResult("+set", "@score", 2, cells, "f.tsv", "0f", {}, ()),)
+    averages = (AverageResult("-mean", {"=a()": Cell(-1.5)}),)
+    write_scores(tmp_path / "s.csv", {"=a()": {}}, [SuiteResult("=suite", sets, averages, {})])
+    with (tmp_path / "s.csv").open(newline="") as file:
+        rows = [row[:6] for row in csv.reader(file)][1:]
+    assert rows == [
+        ["'=suite", "'+set", "2", "'=a()", "'@score", "-1.5"],
+        ["'=suite", "'-mean", "", "'=a()", "average", "-1.5"],
+    ]
+
+
 def test_markdown_puts_models_side_by_side():
     lines = as_markdown(MODELS, [RESULT]).splitlines()
     assert lines[2] == "| set | score | items | a | b | s |"

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
-SPECIAL = re.compile(r"([\\`*_\[\]<>#|~$&])")
+SPECIAL = re.compile(r"([\\`*_\[\]<#|~$&]|^>)")  # > only starts a quotation
 
 
 def plain(text: str) -> str:

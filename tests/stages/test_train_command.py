@@ -1,7 +1,6 @@
 """`sentloom train RECIPE -o DIR`: models, results and resolved recipes; again, nothing is done twice."""
 
 import json
-import time
 from statistics import mean, stdev
 
 import pytest
@@ -36,10 +35,8 @@ def test_a_recipe_alone(kitchen, sentloom):
     assert read_recipe(out / "recipe.yaml").resolve() == read_recipe(recipe).resolve()
 
     before, text = files_of(out / "stages") | files_of(out / "scores"), (out / "results.json").read_text()
-    start = time.process_time()
     again = sentloom("train", recipe, "-o", out)
     assert again.returncode == 0
-    assert time.process_time() - start < 5
     assert files_of(out / "stages") | files_of(out / "scores") == before
     assert (out / "results.json").read_text() == text
 

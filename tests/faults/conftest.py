@@ -17,14 +17,23 @@ A fault that is known and not yet fixed is marked `@pytest.mark.xfail(reason="..
 Once it is fixed, the test fails until the mark is removed.
 """
 
+import json
+import os
 import re
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+import sentloom
+
 SHOWN_FAILURES = 10
+Act = Callable[[str, Path, Path], dict[str, Any]]
 
 
 @dataclass
@@ -61,6 +70,35 @@ class Tally:
 @pytest.fixture
 def tally() -> Tally:
     return Tally()
+
+
+@pytest.fixture(scope="module")
+def act(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Act]:
+    """Run check, clean or the reading part of fit on a file, in a child with limits on time and memory."""
+    folder = tmp_path_factory.mktemp("runner")
+    source = Path(sentloom.__file__).parents[1]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(source), str(Path(__file__).parents[2])]),
+        "SENTLOOM_SCRATCH": str(folder / "scratch"),
+        "ARROW_DEFAULT_MEMORY_POOL": "system",  # the others reserve far more than they use
+        "OMP_NUM_THREADS": "1",
+        "COLUMNS": "1000",
+    }
+    command = [sys.executable, "-m", "tests.faults.hostile_runner", str(folder)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+
+        def run(action: str, path: Path, output: Path) -> dict[str, Any]:
+            process.stdin.write(json.dumps([action, str(path), str(output)]) + "\n")
+            process.stdin.flush()
+            return json.loads(process.stdout.readline())
+
+        yield run
+        process.stdin.close()
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -1,49 +1,18 @@
 """Hostile and messy data files: each is read well or refused in one message, in little time and memory."""
 
-import json
-import os
 import re
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-import sentloom
 from tests.faults import hostile_runner
+from tests.faults.conftest import Act
 from tests.faults.hostile_files import CASES, Case, Outcome
 
 FAULT = "hostile data files"
 ASKED = 38
 ROWS = {"check": r"([\d,]+) rows", "clean": r"([\d,]+) kept", "fit": r"([\d,]+) rows"}
 QUICK = 12  # every so many cases are run with the other tests
-
-
-@pytest.fixture(scope="module")
-def runner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[subprocess.Popen[str]]:
-    folder = tmp_path_factory.mktemp("runner")
-    source = Path(sentloom.__file__).parents[1]
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(source), str(Path(__file__).parents[2])]),
-        "SENTLOOM_SCRATCH": str(folder / "scratch"),
-        "ARROW_DEFAULT_MEMORY_POOL": "system",  # the others reserve far more than they use
-        "OMP_NUM_THREADS": "1",
-        "COLUMNS": "1000",
-    }
-    command = [sys.executable, "-m", "tests.faults.hostile_runner", str(folder)]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
-    ) as process:
-        yield process
-        process.stdin.close()
-
-
-def outcome(runner: subprocess.Popen[str], action: str, path: Path, output: Path) -> dict:
-    runner.stdin.write(json.dumps([action, str(path), str(output)]) + "\n")
-    runner.stdin.flush()
-    return json.loads(runner.stdout.readline())
 
 
 def hold(found: dict, action: str, wanted: Outcome, output: Path) -> None:
@@ -60,12 +29,12 @@ def hold(found: dict, action: str, wanted: Outcome, output: Path) -> None:
         assert not output.exists()
 
 
-def try_all(case: Case, runner: subprocess.Popen[str], folder: Path) -> None:
+def try_all(case: Case, act: Act, folder: Path) -> None:
     (folder / "data").mkdir()
     path = case.make(folder / "data")
     for action, wanted in (("check", case.check), ("clean", case.clean), ("fit", case.fit)):
         output = folder / f"{action}.jsonl"
-        hold(outcome(runner, action, path, output), action, wanted, output)
+        hold(act(action, path, output), action, wanted, output)
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is limited by what /proc says")
@@ -76,8 +45,8 @@ def try_all(case: Case, runner: subprocess.Popen[str], folder: Path) -> None:
         for number, case in enumerate(CASES)
     ],
 )
-def test_a_hostile_file_is_read_well_or_refused(case: Case, runner, tmp_path: Path) -> None:
-    try_all(case, runner, tmp_path)
+def test_a_hostile_file_is_read_well_or_refused(case: Case, act: Act, tmp_path: Path) -> None:
+    try_all(case, act, tmp_path)
 
 
 def test_the_runner_ends_what_hangs_and_what_takes_too_much(tmp_path: Path, monkeypatch) -> None:

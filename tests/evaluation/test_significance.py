@@ -1,6 +1,5 @@
 """Bootstrap from counts against plain loops on the same draws, tests against simulation and published values."""
 
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -32,6 +32,16 @@ def sha256(path: Path) -> str:
     return digest.hexdigest()
 
 
+def is_inside(folder: Path, name: str) -> bool:
+    """Whether a name in a folder leads to a file in it, also by links; an OSError or ValueError for an impossible one.
+
+    In the hub's cache, a snapshot's files are links into the folder `blobs` beside `snapshots`; these are inside too.
+    """
+    root, real = folder.resolve(), (folder / name).resolve()
+    cached = any(above.name == "snapshots" and real.parent == above.parent / "blobs" for above in root.parents)
+    return real.is_relative_to(root) or cached
+
+
 def content_sha256(path: Path) -> str:
     """The SHA-256 of a file, or of the names and contents of all files in a folder."""
     if not path.is_dir():

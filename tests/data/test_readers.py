@@ -158,6 +158,26 @@ def test_a_folder_is_read_in_the_order_of_names(tmp_path: Path) -> None:
     assert dataset.sha256 == hashlib.sha256("".join(sums).encode()).hexdigest()
 
 
+def test_links_in_a_folder_may_not_lead_out_of_it(tmp_path: Path) -> None:
+    secret = put(tmp_path / "secret.txt", "a secret\n")
+    (tmp_path / "data").mkdir()
+    put(tmp_path / "data/a.txt", "one two\n")
+    (tmp_path / "data/b.txt").symlink_to("a.txt")
+    assert rows(read(tmp_path / "data")) == {"text": ["one two", "one two"]}
+    (tmp_path / "data/c.txt").symlink_to(secret)
+    with pytest.raises(InputError, match=r"'c\.txt', a link that leads out of the folder"):
+        read(tmp_path / "data")
+    assert rows(read(tmp_path / "data/c.txt")) == {"text": ["a secret"]}  # named by the user
+
+
+@pytest.mark.parametrize("folder", ["snapshots/1", "snapshots/1/data"])
+def test_links_of_the_hubs_cache_are_followed(folder: str, tmp_path: Path) -> None:
+    for made in ("blobs", folder):
+        (tmp_path / made).mkdir(parents=True)
+    (tmp_path / folder / "a.txt").symlink_to(put(tmp_path / "blobs/abc", "one two\n"))
+    assert rows(read(tmp_path / folder)) == {"text": ["one two"]}
+
+
 def test_a_folder_must_hold_data_of_one_kind_and_shape(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="a folder without data files"):
         read(tmp_path)

@@ -5,6 +5,7 @@ import os
 import re
 import stat
 import zipfile
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -12,6 +13,7 @@ from typing import NamedTuple, TypeAlias
 from sentloom.data.limits import MOST_FACTS, MOST_FILES
 from sentloom.data.zipped import twins_in_zip
 from sentloom.errors import InputError, MissingPart
+from sentloom.files import is_inside
 
 LINE_KINDS = ("txt", "csv", "tsv", "jsonl")  # these also with .gz
 TWINS = "twins"  # two files of lines, each line of the second the translation of that line of the first
@@ -132,11 +134,19 @@ def _folder(folder: Path) -> list[Input]:
         raise InputError(str(folder), f"a saved data set with the splits {splits}", "one split", "name its folder")
     paths = [folder / name for name in sorted(names) if not name.startswith(".")]
     inputs = [Input(str(path), kind, (path,)) for path in paths if (kind := _kind(path))]
+    _check_inside(folder, [entry.paths[0].name for entry in inputs])
     kinds = {entry.kind for entry in inputs}
     if len(kinds) != 1:
         found = f"files of the kinds {', '.join(sorted(kinds))}" if kinds else "a folder without data files"
         raise InputError(str(folder), found, "data files, all of one kind", "read one kind at a time: name the files")
     return inputs
+
+
+def _check_inside(folder: Path, names: Sequence[str]) -> None:
+    """A folder that others made may hold a link to any file of yours."""
+    if outside := next((name for name in names if not is_inside(folder, name)), None):
+        found, wanted = f"{outside!r}, a link that leads out of the folder", "files inside the folder"
+        raise InputError(str(folder), found, wanted, "if you trust it, copy the file into the folder or name it alone")
 
 
 def _file_names(folder: Path) -> set[str]:

@@ -9,6 +9,7 @@ from typing import Any
 from safetensors import safe_open
 
 from sentloom.errors import ModelError
+from sentloom.files import is_inside
 
 WEIGHTS, INDEX, ADAPTER = "model.safetensors", "model.safetensors.index.json", "adapter_config.json"
 TOKENIZER_JSON = ("tokenizer.json", "vocab.json", "special_tokens_map.json", "added_tokens.json", "target_vocab.json")
@@ -28,16 +29,12 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 
 def inside(folder: Path, name: str) -> Path:
-    """The path of a file of a folder, by a name that may come from another file; a ModelError if it leads elsewhere.
-
-    In the hub's cache, a snapshot's files are links into the folder `blobs` beside `snapshots`; no other may leave.
-    """
+    """The path of a file of a folder, by a name that may come from another file; a ModelError if it leads elsewhere."""
     try:
-        root, real = folder.resolve(), (folder / name).resolve()
+        stays = is_inside(folder, name)
     except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a name too long, a zero byte
         raise ModelError(str(folder), f"the file name {name[:100]!r} ({error})", "a file in it", "correct it") from None
-    cached = root.parent.name == "snapshots" and real.parent == root.parent.parent / "blobs"
-    if not (real.is_relative_to(root) or cached):
+    if not stays:
         found = f"{name[:100]!r}, which leads out of the folder"
         raise ModelError(str(folder), found, "files inside the model's folder", "copy the file into the folder")
     return folder / name

@@ -1,14 +1,18 @@
 """What a configuration may say: code is refused at any depth, hints are ignored, and numbers have ranges."""
 
 import json
+import os
+import re
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from sentloom.encoder import Encoder
-from sentloom.encoder.folder_checks import checked_generation_config, checked_tokenizer_config
-from sentloom.encoder.model_files import DEEPEST_JSON, inside, read_json
+from sentloom.encoder.folder_checks import checked_config, checked_generation_config, checked_tokenizer_config
+from sentloom.encoder.heads import Projection
+from sentloom.encoder.model_files import DEEPEST_JSON, inside, read_json, read_weights
 from sentloom.errors import ModelError
 from tests.encoder.small_models import SENTENCES
 
@@ -20,6 +24,17 @@ def patch(path, **changes):
 @pytest.fixture
 def folder(model_folders, tmp_path):
     return shutil.copytree(model_folders["bert"], tmp_path / "model")
+
+
+@pytest.fixture
+def whole_folder(model_folders, tmp_path):
+    base = Encoder.load(model_folders["bert"])
+    Encoder(base.backbone, base.tokens, pooling=base.pooling, heads=[Projection(32, 8)]).save(tmp_path / "whole")
+    return tmp_path / "whole"
+
+
+def link_to_nothing(path):
+    path.symlink_to("nothing")
 
 
 @pytest.mark.parametrize(
@@ -37,6 +52,8 @@ def folder(model_folders, tmp_path):
         ({"quantization_config": {"bits": 4}}, "quantization_config: the weights are quantised"),
         ({"text_config": [{"auto_map": {"AutoModel": "x.Y"}}]}, "auto_map: the model brings its own code"),
         ({"_attn_implementation": "owner/repo"}, "_attn_implementation 'owner/repo', which names code elsewhere"),
+        ({"max_relative_positions": 10**12}, "max_relative_positions 1000000000000; wanted at most 10,000,000"),
+        ({"unknown": {"inner": [1, 1e12]}}, "inner 1000000000000.0; wanted at most 10,000,000"),
         ({"transformers_weights": "other.safetensors"}, "transformers_weights: the weights are in another file"),
     ],
 )
@@ -54,6 +71,39 @@ def test_hints_and_empty_keys_do_not_matter(folder, model_folders):
     patch(folder / "config.json", **hints, torch_dtype="float16", return_dict=False, auto_map={})
     expected = Encoder.load(model_folders["bert"]).encode(SENTENCES)
     assert np.array_equal(Encoder.load(folder).encode(SENTENCES), expected)
+
+
+def test_labels_are_not_given_to_transformers(folder, model_folders):
+    labels = {
+        "num_labels": 20_000_000,
+        "id2label": {"a": 1},
+        "label2id": 7,
+        "problem_type": "none",
+        "rope_theta": 10**9,
+    }
+    patch(folder / "config.json", **labels, task_specific_params=3, finetuning_task=[1])
+    content, config = checked_config(folder, read_weights(folder))
+    assert set(labels) & set(content) == {"rope_theta"}
+    assert len(config.id2label) == 2
+    assert Encoder.load(folder).dimension == 32
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("modules.json", "sentence_bert_config.json", "config_sentence_transformers.json", "sentloom.json"),
+        *("tokenizer.json", "tokenizer_config.json", "vocab.txt", "config.json", "1_Pooling/config.json"),
+        *("model.safetensors", "2_Dense/config.json", "2_Dense/model.safetensors"),
+    ],
+)
+def test_what_is_no_file_does_not_count_as_absent(whole_folder, name):
+    path = whole_folder / name
+    for put, words in ((Path.mkdir, "a folder"), (os.mkfifo, "a pipe"), (link_to_nothing, "a link to nothing")):
+        path.unlink(missing_ok=True)
+        put(path)
+        with pytest.raises(ModelError, match=f"{re.escape(str(path))}: found {words}"):
+            Encoder.load(whole_folder)
+        (path.rmdir if path.is_dir() else path.unlink)()
 
 
 def test_names_of_files_in_a_tokenizer_configuration_are_ignored(folder):

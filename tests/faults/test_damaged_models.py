@@ -7,6 +7,7 @@ an error of any other type than a SentloomError is a failure.
 
 import copy
 import json
+import os
 import random
 import re
 import shutil
@@ -182,6 +183,14 @@ def patched(file: str, **changes: Any) -> Damage:
     return lambda at: write(at / file, read(at / file) | changes)
 
 
+def replaced(file: str, put: Callable[[Path], Any]) -> Damage:
+    def damage(folder: Path) -> None:
+        (folder / file).unlink()
+        put(folder / file)
+
+    return damage
+
+
 # What was found broken before, in words of its own; each must be refused, by a message with the given words.
 NAMED: list[tuple[str, str, str, Damage]] = [
     ("bert", "a million layers", "num_hidden_layers 1000000", patched("config.json", num_hidden_layers=1_000_000)),
@@ -215,6 +224,16 @@ NAMED: list[tuple[str, str, str, Damage]] = [
         ),
     ),
     ("synthesizer", "odd beams", "num_beams", patched("generation_config.json", num_beams="four")),
+    ("bert", "far positions", "max_relative_positions", patched("config.json", max_relative_positions=10**12)),
+    ("bert", "a pipe of modules", "modules.json: found a pipe", replaced("modules.json", os.mkfifo)),
+    ("bert", "a folder of modules", "modules.json: found a folder", replaced("modules.json", Path.mkdir)),
+    ("bert", "a pipe of pooling", "1_Pooling/config.json: found a pipe", replaced("1_Pooling/config.json", os.mkfifo)),
+    (
+        "bert",
+        "modules linked to nothing",
+        "modules.json: found a link to nothing",
+        replaced("modules.json", lambda path: path.symlink_to("nothing")),
+    ),
     ("t5", "no such pooling", "sentloom.json", patched("sentloom.json", pooling="median")),
 ]
 

@@ -13,7 +13,7 @@ from typing import Any
 from transformers import CONFIG_MAPPING, PreTrainedConfig
 from transformers.activations import ACT2FN
 
-from sentloom.encoder.model_files import Weights, inside, read_json
+from sentloom.encoder.model_files import Weights, find, inside, read_json
 from sentloom.errors import ModelError
 
 CONFIG, TOKENIZER_CONFIG, GENERATION_CONFIG = "config.json", "tokenizer_config.json", "generation_config.json"
@@ -41,6 +41,9 @@ COMPUTED = re.compile(r"_?(attn|experts)_implementation(_internal)?")
 # What only tells transformers where to look or how to answer.
 LEFT_OUT = {"configuration_files", "name_or_path", "_name_or_path", "_commit_hash", "dtype", "torch_dtype"}
 LEFT_OUT |= {"return_dict", "use_return_dict", "output_attentions", "torchscript", "per_layer_config"}
+# What belongs to heads for labels, which are never loaded; transformers makes a name for each of num_labels.
+LEFT_OUT |= {"num_labels", "_num_labels", "id2label", "label2id", "problem_type", "finetuning_task"}
+LEFT_OUT |= {"task_specific_params"}
 TOKENIZER_LEFT_OUT = {"init_inputs", "chat_template", "name_or_path", "processor_class", "is_local", "local_files_only"}
 TOKENIZER_CLASS = re.compile(r"[A-Za-z0-9_]*(Tokenizer|TokenizerFast|Backend)")
 SENTENCEPIECE = {"enable_sampling", "nbest_size", "alpha"}  # options that name no file
@@ -78,6 +81,8 @@ RANGES = {
     "global_attn_every_n_layers": (1, 1000),
     "chunk_size_feed_forward": (0, 1_000_000),
 }
+LARGEST_NUMBER = 10_000_000  # of any key, known or not: what it sizes is not known
+NO_SIZES = {"rope_theta", "global_rope_theta", "local_rope_theta", "model_max_length"}  # may be larger: size nothing
 ACTIVATIONS = ("hidden_act", "activation", "activation_function", "hidden_activation", "dense_act_fn")
 IDS = ("pad_token_id", "decoder_start_token_id")  # the ids that we use ourselves
 
@@ -89,6 +94,7 @@ def checked_config(folder: Path, weights: Weights) -> tuple[dict[str, Any], PreT
     _refuse_code(path, content)
     kept = {key: value for key, value in content.items() if key not in LEFT_OUT and not COMPUTED.fullmatch(key)}
     _check_tokenizer_class(path, kept)
+    _refuse_large_numbers(path, kept)
     config = _parse(path, kept)
     _check_numbers(path, config)
     _check_rates(path, config)
@@ -98,8 +104,8 @@ def checked_config(folder: Path, weights: Weights) -> tuple[dict[str, Any], PreT
 
 def checked_tokenizer_config(folder: Path) -> dict[str, Any]:
     """tokenizer_config.json without the names of files: those are ours to choose. Empty if there is none."""
-    path = inside(folder, TOKENIZER_CONFIG)
-    if not path.is_file():
+    path = find(folder, TOKENIZER_CONFIG)
+    if not path:
         return {}
     content = read_json(path)
     _refuse_code(path, content)
@@ -120,8 +126,8 @@ def checked_tokenizer_config(folder: Path) -> dict[str, Any]:
 
 def checked_generation_config(folder: Path) -> dict[str, Any]:
     """What generation_config.json says of decoding; empty if there is none."""
-    path = inside(folder, GENERATION_CONFIG)
-    if not path.is_file():
+    path = find(folder, GENERATION_CONFIG)
+    if not path:
         return {}
     content = read_json(path)
     _refuse_code(path, content)
@@ -144,6 +150,14 @@ def _refuse_code(path: Path, content: Mapping[str, Any]) -> None:
         if COMPUTED.fullmatch(key) and value is not None and not re.fullmatch(r"[a-z0-9_]+", str(value)):
             found = f"{key} {str(value)[:100]!r}, which names code elsewhere"
             raise ModelError(str(path), found, "a model of the transformers library", "remove the key")
+
+
+def _refuse_large_numbers(path: Path, content: Mapping[str, Any]) -> None:
+    """At any depth, also in lists."""
+    for key, value in _walk(content):
+        for number in value if isinstance(value, list) else [value]:
+            if _is_number(number) and number > LARGEST_NUMBER and key not in NO_SIZES:
+                raise _wrong(path, key, number, f"at most {LARGEST_NUMBER:,}")
 
 
 def _walk(content: object) -> Iterator[tuple[str, Any]]:

@@ -3,10 +3,11 @@
 What is in the folder is checked when it is loaded: see `staging`.
 """
 
+import os
 from importlib import metadata
 from pathlib import Path
 
-from sentloom.encoder.model_files import ADAPTER, TOKENIZER_OTHERS
+from sentloom.encoder.model_files import ADAPTER, TOKENIZER_OTHERS, find
 from sentloom.errors import MissingPart, ModelError
 from sentloom.files import sha256
 
@@ -55,13 +56,13 @@ def embedded_folder() -> Path:
 
 def check_parts(folder: Path) -> None:
     """Refuse a folder that lacks a part of a model, or has one that we do not load; `staging` checks the files."""
-    if not (folder / "config.json").is_file():
+    if not find(folder, "config.json"):
         wanted = "a transformers or sentence-transformers folder"
         raise ModelError(str(folder), "no config.json", wanted, "check the path")
-    if (folder / ADAPTER).is_file():
+    if os.path.lexists(folder / ADAPTER):
         wanted, next_step = "a whole model", "merge the adapter into its model, and save that"
         raise ModelError(str(folder), f"an adapter ({ADAPTER})", wanted, next_step)
-    if not any((folder / name).is_file() for name in VOCABULARIES):
+    if not any(find(folder, name) for name in VOCABULARIES):
         wanted = f"one of {', '.join(VOCABULARIES)}"
         raise ModelError(str(folder), "no tokenizer", wanted, "save the tokenizer into the model's folder")
 

@@ -1,6 +1,7 @@
 """The files of a model folder: none outside it, JSON within limits, weights only as safetensors, by their content."""
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +41,30 @@ def inside(folder: Path, name: str) -> Path:
     return folder / name
 
 
+def find(folder: Path, name: str) -> Path | None:
+    """The path of a regular file of a folder; None only if nothing has that name."""
+    path = inside(folder, name)
+    if not os.path.lexists(path):
+        return None
+    check_regular(path)
+    return path
+
+
+def check_regular(path: Path) -> None:
+    """Refuse what is no readable file: nothing, a folder, a link to nothing, or a pipe, which may never end."""
+    if path.is_file() and os.access(path, os.R_OK):
+        return
+    if path.is_file():
+        found = "a file that may not be read"
+    elif path.is_dir():
+        found = "a folder"
+    elif path.exists():
+        found = "a pipe, a socket or a device"
+    else:
+        found = "a link to nothing" if path.is_symlink() else "no such file"
+    raise ModelError(str(path), found, "a file", "fetch or save the model again")
+
+
 def read_json(path: Path, largest: int = LARGEST_JSON) -> dict[str, Any]:
     """A JSON object from a model folder."""
     content = read_json_value(path, largest)
@@ -51,6 +76,7 @@ def read_json(path: Path, largest: int = LARGEST_JSON) -> dict[str, Any]:
 
 def read_json_value(path: Path, largest: int = LARGEST_JSON) -> object:
     """JSON of bounded size and depth."""
+    check_regular(path)
     try:
         if path.stat().st_size > largest:
             raise ValueError(f"{path.stat().st_size:,} bytes, where at most {largest:,} are read")
@@ -88,10 +114,10 @@ class Weights:
 
 def read_weights(folder: Path) -> Weights:
     """Find and check the weights: model.safetensors, or the files that the index names. No other file is opened."""
-    if (folder / WEIGHTS).is_file():
-        files = [inside(folder, WEIGHTS)]
-    elif (folder / INDEX).is_file():
-        files = [inside(folder, name) for name in _shards(inside(folder, INDEX))]
+    if whole := find(folder, WEIGHTS):
+        files = [whole]
+    elif index := find(folder, INDEX):
+        files = [inside(folder, name) for name in _shards(index)]
     else:
         raise _no_weights(folder)
     return Weights(tuple(files), {file: read_shapes(file) for file in files})
@@ -109,6 +135,7 @@ def _shards(index: Path) -> list[str]:
 
 def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
     """The shapes of a safetensors file, whose header must describe every byte of it; the name proves nothing."""
+    check_regular(path)
     try:
         with safe_open(path, framework="numpy") as file:
             slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 (no mapping)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from sentloom.encoder.model_files import inside, read_json, read_json_value
+from sentloom.encoder.model_files import find, inside, read_json, read_json_value
 from sentloom.encoder.pooling import Pooling
 from sentloom.encoder.prompts import ROLES, Prompt, Prompts, check_prompts, prompt_for
 from sentloom.errors import InputError, ModelError
@@ -40,7 +40,7 @@ class Settings:
 def read_settings(folder: Path) -> Settings:
     """The settings of a model folder; plain transformers folders get mean pooling."""
     ours = _optional(folder, OURS)
-    settings = _read_chain(folder, ours) if inside(folder, MODULES).is_file() else Settings()
+    settings = _read_chain(folder, ours) if find(folder, MODULES) else Settings()
     limits = _optional(folder, LIMITS)
     length, lower = limits.get("max_seq_length"), limits.get("do_lower_case", False)
     if length is not None and not (type(length) is int and length >= 1):
@@ -52,12 +52,12 @@ def read_settings(folder: Path) -> Settings:
 
 def own_pooling(folder: Path) -> Pooling | None:
     """The pooling that a model folder states; None for a raw language model, a folder of plain transformers."""
-    return read_settings(folder).pooling if inside(folder, MODULES).is_file() else None
+    return read_settings(folder).pooling if find(folder, MODULES) else None
 
 
 def _optional(folder: Path, name: str) -> dict[str, Any]:
-    path = inside(folder, name)
-    return read_json(path) if path.is_file() else {}
+    path = find(folder, name)
+    return read_json(path) if path else {}
 
 
 def _read_prompts(folder: Path, ours: dict[str, Any]) -> Prompts:

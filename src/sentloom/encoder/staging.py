@@ -28,7 +28,7 @@ from sentloom.encoder.model_files import (
     TOKENIZER_OTHERS,
     WEIGHTS,
     Weights,
-    inside,
+    find,
     read_json,
     read_weights,
 )
@@ -67,8 +67,8 @@ def staged(origin: Path) -> Iterator[Staged]:
 
 def _link_tokenizer(origin: Path, folder: Path) -> None:
     for file in (*TOKENIZER_JSON, *TOKENIZER_OTHERS):
-        path = inside(origin, file)
-        if not path.is_file():
+        path = find(origin, file)
+        if not path:
             continue
         if file in TOKENIZER_JSON:
             read_json(path, LARGEST_VOCABULARY)

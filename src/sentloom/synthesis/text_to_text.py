@@ -14,7 +14,7 @@ from transformers import AutoModelForSeq2SeqLM, GenerationConfig, PreTrainedMode
 from sentloom.encoder.dropout import with_cheap_masks
 from sentloom.encoder.folder_checks import reason_of
 from sentloom.encoder.loading import quiet
-from sentloom.encoder.model_files import inside, read_json
+from sentloom.encoder.model_files import find, read_json
 from sentloom.errors import InputError, MissingPart, ModelError
 from sentloom.files import new_folder
 from sentloom.synthesis.wording import Kind, Wording
@@ -188,8 +188,8 @@ def _check_ids(loaded: ViewModel) -> None:
 
 
 def _saved_settings(folder: Path) -> dict[str, Any]:
-    path = inside(folder, SETTINGS)
-    if not path.is_file():
+    path = find(folder, SETTINGS)
+    if not path:
         return {}
     values = read_json(path)
     try:

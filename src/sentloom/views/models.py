@@ -60,5 +60,5 @@ def load_model(name: str, kind: Any, wanted: str) -> ViewModel:
 
 
 def _folder_sha256(folder: Path) -> str:
-    files = sorted(path for path in folder.iterdir() if path.suffix in ENDINGS)
+    files = sorted(path for path in folder.iterdir() if path.suffix in ENDINGS and path.is_file())
     return hashlib.sha256(" ".join(f"{path.name} {sha256(path)}" for path in files).encode()).hexdigest()

@@ -191,6 +191,10 @@ def replaced(file: str, put: Callable[[Path], Any]) -> Damage:
     return damage
 
 
+EXPLODING = {
+    "type": "Sequence",
+    "normalizers": [{"type": "Replace", "pattern": {"String": "e"}, "content": "e" * 10}] * 9,
+}
 # What was found broken before, in words of its own; each must be refused, by a message with the given words.
 NAMED: list[tuple[str, str, str, Damage]] = [
     ("bert", "a million layers", "num_hidden_layers 1000000", patched("config.json", num_hidden_layers=1_000_000)),
@@ -224,6 +228,7 @@ NAMED: list[tuple[str, str, str, Damage]] = [
         ),
     ),
     ("synthesizer", "odd beams", "num_beams", patched("generation_config.json", num_beams="four")),
+    ("bert", "an exploding text", "times longer", patched("tokenizer.json", normalizer=EXPLODING)),
     ("bert", "far positions", "max_relative_positions", patched("config.json", max_relative_positions=10**12)),
     ("bert", "a pipe of modules", "modules.json: found a pipe", replaced("modules.json", os.mkfifo)),
     ("bert", "a folder of modules", "modules.json: found a folder", replaced("modules.json", Path.mkdir)),

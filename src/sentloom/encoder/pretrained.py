@@ -1,5 +1,6 @@
 """Models and tokenizers of the transformers library, loaded from checked folders: whole, finite and fitting."""
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from sentloom.encoder.folder_checks import TOKENIZER_CONFIG, reason_of
 from sentloom.encoder.model_files import TOKENIZER_JSON, TOKENIZER_OTHERS
 from sentloom.encoder.staging import Staged
+from sentloom.encoder.tokenizer_growth import check_growth
 from sentloom.errors import ModelError, SentloomError
 
 MODEL = "a model of config.json and its weights"
@@ -79,6 +81,10 @@ def load_tokenizer(stage: Staged) -> PreTrainedTokenizerBase:
             stage.folder, config=stage.config, trust_remote_code=False, local_files_only=True
         )
         tokenizer.name_or_path = str(stage.origin)
+        backend = getattr(tokenizer, "backend_tokenizer", None)
+        parts = {name: getattr(backend, name, None) for name in ("normalizer", "pre_tokenizer", "decoder")}
+        steps = {name: json.loads(part.__getstate__()) for name, part in parts.items() if part}
+    check_growth(stage.origin, steps)  # as loaded: a model of sentencepiece also brings a normalizer
     return tokenizer
 
 

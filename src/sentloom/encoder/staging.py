@@ -32,6 +32,7 @@ from sentloom.encoder.model_files import (
     read_json,
     read_weights,
 )
+from sentloom.encoder.tokenizer_growth import check_growth
 from sentloom.errors import ModelError
 
 
@@ -71,7 +72,7 @@ def _link_tokenizer(origin: Path, folder: Path) -> None:
         if not path:
             continue
         if file in TOKENIZER_JSON:
-            read_json(path, LARGEST_VOCABULARY)
+            check_growth(path, read_json(path, LARGEST_VOCABULARY))
         elif path.stat().st_size > LARGEST_VOCABULARY:
             found, wanted = f"{path.stat().st_size:,} bytes", f"at most {LARGEST_VOCABULARY:,}"
             raise ModelError(str(path), found, wanted, "fetch or save the model again")

@@ -16,7 +16,10 @@ def advise(
 ) -> tuple[str, ...]:
     """A few sentences: what the numbers mean, and what can be tried. `chosen` is the gain on the rows that chose."""
     if no_prose:
-        return ("Choose a base that knows the language of the text (--base), or give labelled pairs.",)
+        return (
+            "Give labelled pairs, or name a labelled set that decides (--against): short or repetitive texts show too "
+            "little by themselves. If the base does not know their language, choose one that does (--base).",
+        )
     return tuple(_sentences(decided, chosen, label_free, closed))
 
 
@@ -27,7 +30,8 @@ def _sentences(decided: Measure, chosen: float, label_free: bool, closed: Sequen
     if label_free:
         yield (
             "Raw text alone seldom improves a sentence encoder. A few hundred labelled pairs (a question and its "
-            "answer, a title and its body) as a second file help most; --against with labelled rows is surer."
+            "answer, a title and its body) as a second file help most; --against with labelled rows gives a surer "
+            "verdict."
         )
     else:
         yield "What may help: labels checked for mistakes, pairs of another kind from the same domain, another --base."
@@ -45,7 +49,9 @@ def _meaning(decided: Measure, chosen: float) -> str:
         )
     needed = _items_needed(decided)
     if needed is None:
-        return f"The base is as good ({decided.before:.2f} against {decided.after:.2f}): keep the base as it is."
+        return (
+            f"The base is at least as good ({decided.before:.2f} against {decided.after:.2f}): keep the base as it is."
+        )
     return (
         f"A gain of {decided.difference:+.2f} cannot be told from chance on {decided.items:,} held-out items; it would "
         f"take about {needed:,}. A tenth of the rows, at most 1,000, is held out for it; --against names a larger set."

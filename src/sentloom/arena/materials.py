@@ -12,7 +12,15 @@ from sentloom.data.clean import TWO_SIDED, CleanSettings, clean
 from sentloom.data.columns import among, sampled_texts
 from sentloom.data.dataset import Dataset
 from sentloom.data.inspection import Inspection, inspect
-from sentloom.data.languages import SAMPLED, language_name, language_shares, main_language, shares_in_words
+from sentloom.data.languages import (
+    SAMPLED,
+    UNDETERMINED,
+    language_name,
+    language_shares,
+    main_language,
+    recognised,
+    shares_in_words,
+)
 from sentloom.data.limits import FITTING, Allowance, listed
 from sentloom.data.nli import ENTAILMENT, pairs_from_nli, triplets_from_nli
 from sentloom.data.opening import open_data
@@ -55,11 +63,11 @@ class Material:
 
     @property
     def shares(self) -> dict[str, float]:
-        """Languages and their shares of the texts of all columns, the largest first."""
+        """Languages and their shares of the texts of all columns, the largest first, the undetermined rest last."""
         known = [shares for shares in self.column_shares.values() if shares]
         codes = dict.fromkeys(code for shares in known for code in shares)
         found = {code: sum(shares.get(code, 0.0) for shares in known) / len(known) for code in codes}
-        return dict(sorted(found.items(), key=lambda item: -item[1]))
+        return dict(sorted(found.items(), key=lambda item: (item[0] == UNDETERMINED, -item[1])))
 
     @property
     def words(self) -> float:
@@ -174,7 +182,7 @@ def _columns(data: Dataset) -> str:
 
 def _languages(material: Material) -> str:
     """The language of the columns, as in "English and German"; of mixed ones their shares."""
-    if any(shares and main_language(shares) is None for shares in material.column_shares.values()):
+    if any(recognised(shares) and main_language(shares) is None for shares in material.column_shares.values()):
         return f"mixed languages: {shares_in_words(material.shares)}"
     known = dict.fromkeys(code for code in material.languages.values() if code)
     return " and ".join(language_name(code) for code in known) or language_name(None)

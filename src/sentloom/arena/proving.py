@@ -74,5 +74,10 @@ def refuse_no_prose(base: Encoder, ground: Ground, memory: Memory) -> None:
     if not ground.label_free or not is_no_prose(base, ground.deciding(ground.choose), memory):
         return
     where = ", ".join(material.name for material in ground.materials)
-    next_step = "choose a base that knows the language (--base), give pairs, or train all the same with --force"
-    raise InputError(where, f"text on which nothing can be proven: {NO_PROSE}", "prose", next_step)
+    next_step = (
+        "give labelled pairs or a labelled set (--against); if the base does not know the language, choose one that "
+        "does (--base); --force trains all the same"
+    )
+    raise InputError(
+        where, f"text on which nothing can be proven: {NO_PROSE}", "sentences with some content", next_step
+    )

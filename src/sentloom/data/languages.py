@@ -24,6 +24,7 @@ LEAST_LANGUAGE = 0.02  # of the recognised texts: what is rarer is as likely a m
 FEWEST_TEXTS = 3  # of a language
 ONE_LANGUAGE = 0.9  # of the recognised texts: a file with less of its main language is mixed
 WITH_KANA = 0.2  # of the texts in Han and Kana: Japanese prose is hardly ever without
+UNDETERMINED = "und"  # ISO 639-2: texts whose language is not recognised
 LETTERS = re.compile(r"[^\W\d_]+")
 
 NAMES = {
@@ -32,6 +33,7 @@ NAMES = {
     "hu": "Hungarian", "id": "Indonesian", "it": "Italian", "ja": "Japanese", "ko": "Korean", "nl": "Dutch",
     "no": "Norwegian", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian", "ru": "Russian", "sv": "Swedish",
     "th": "Thai", "tr": "Turkish", "uk": "Ukrainian", "zh": "Chinese",
+    UNDETERMINED: "not recognised",
 }  # fmt: skip
 BY_SCRIPT = {"Greek": "el", "Hebrew": "he", "Devanagari": "hi", "Thai": "th", "Hangul": "ko"}
 
@@ -42,7 +44,7 @@ FUNCTION_WORDS: dict[str, dict[str, str]] = {
         "en": "the of and to in is that it for on with as was at by this are be from have not you he she we my your his"
         " her me or an which there what how they who will can has were would if do don did let",
         "de": "der die und das den ist nicht ein eine einen einem einer zu mit von auf für dem des im sich auch es er"
-        " sie ich wir dass wie bei aus nach hat sind war als wird oder an um noch wenn aber",
+        " sie ich wir dass wie bei aus nach hat sind war als wird oder an um noch wenn aber was kann mein",
         "fr": "le la les de des du un une et est en dans que qui pour pas sur il elle ce cette au aux par avec ne se"
         " vous nous je son sa ses plus sont mais ou où été être comme on leur",
         "es": "el la los las de del que en un una por con para se no es su al lo como más pero sus está le ha me si"
@@ -117,10 +119,11 @@ LETTER_WEIGHTS = _weights({code: list(letters) for code, letters in LETTERS_OF.i
 
 
 def language_shares(texts: Sequence[str]) -> dict[str, float]:
-    """ISO 639-1 codes and their shares of the texts whose language is recognised, the largest first.
+    """ISO 639-1 codes and their shares of the texts, the largest first; `und` (undetermined) last, for the rest.
 
-    Each text is looked at by itself; one without a function word or a telling letter is not recognised. Languages
-    under 2% are left out. Where few texts are recognised, as of file names or codes, all are looked at together.
+    Each text is looked at by itself; one without a function word or a telling letter is not recognised, as many short
+    messages are not. Languages under 2% of the recognised texts count as undetermined. Where few texts are recognised,
+    as of file names or codes, all are looked at together.
     """
     sample = [unicodedata.normalize("NFC", text[:LONGEST]) for text in _evenly(texts)]
     evidence = _evidence(sample)
@@ -131,21 +134,30 @@ def language_shares(texts: Sequence[str]) -> dict[str, float]:
     least = max(FEWEST_TEXTS if len(evidence) > FEWEST_TEXTS else 1, LEAST_LANGUAGE * counts.total())
     likely = {code for code, count in counts.items() if count >= least} or {counts.most_common(1)[0][0]}
     again = (_likeliest({code: value for code, value in one.items() if code in likely}) for one in evidence)
-    found = [code for code in again if code is not None]
-    shares = {code: count / len(found) for code, count in Counter(found).most_common()}
-    return {code: share for code, share in shares.items() if share >= LEAST_LANGUAGE}
+    found = Counter(filter(None, again))
+    shares = {
+        code: count / len(evidence) for code, count in found.most_common() if count >= LEAST_LANGUAGE * found.total()
+    }
+    rest = 1 - sum(shares.values())
+    return {**shares, UNDETERMINED: rest} if rest >= LEAST_LANGUAGE else shares
+
+
+def recognised(shares: Mapping[str, float]) -> dict[str, float]:
+    """The languages among shares, without the undetermined rest."""
+    return {code: share for code, share in shares.items() if code != UNDETERMINED}
 
 
 def main_language(shares: Mapping[str, float]) -> str | None:
     """The language of nearly all recognised texts; None where none is recognised, or several are mixed."""
-    code = next(iter(shares), None)
-    return code if code is not None and shares[code] >= ONE_LANGUAGE else None
+    known = recognised(shares)
+    code = max(known, key=lambda code: known[code], default=None)
+    return code if code is not None and known[code] >= ONE_LANGUAGE * sum(known.values()) else None
 
 
 def shares_in_words(shares: Mapping[str, float]) -> str:
-    """As in "English", or of a mixed file "English 65%, German 20%, Polish 15%"."""
+    """As in "English", or of a mixed file "English 50%, German 20%, Polish 15%, not recognised 15%"."""
     code = main_language(shares)
-    if code is not None or not shares:
+    if code is not None or not recognised(shares):
         return language_name(code)
     return ", ".join(f"{NAMES.get(code, code)} {share:.0%}" for code, share in shares.items())
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sentloom.data.languages import recognised
 from sentloom.markdown import fenced, plain
 from sentloom.report import fit_markdown, wording
 from sentloom.report.story import Source, Story
@@ -98,7 +99,7 @@ def _codes(story: Story) -> list[str]:
 
 
 def _codes_of(source: Source) -> list[str]:
-    return list(source.languages) or ([source.language] if source.language else [])
+    return list(recognised(source.languages)) or ([source.language] if source.language else [])
 
 
 def hub_name(base: str) -> str | None:

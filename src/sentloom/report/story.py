@@ -142,7 +142,7 @@ class Source:
     trained: int
     sha256: str
     notes: tuple[str, ...] = ()
-    languages: Mapping[str, float] = field(default_factory=dict)  # shares of the recognised texts
+    languages: Mapping[str, float] = field(default_factory=dict)  # shares of the texts; `und`: not recognised
 
 
 @dataclass(frozen=True)

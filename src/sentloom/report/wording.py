@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from sentloom.data.languages import NAMES
+from sentloom.data.languages import NAMES, recognised
 from sentloom.evaluation.significance import LEAST_P
 from sentloom.report.story import Measure, Neighbours, Run, Source, Story
 
@@ -49,9 +49,9 @@ def chance(p: float) -> str:
 
 def language(source: Source) -> str:
     """As in "English", of mixed texts "English 65%, German 35%"; "unknown" where none is recognised."""
-    if len(source.languages) > 1:
+    if len(known := recognised(source.languages)) > 1:
         return ", ".join(f"{NAMES.get(code, code)} {share:.0%}" for code, share in source.languages.items())
-    code = next(iter(source.languages), source.language)
+    code = next(iter(known), source.language)
     return NAMES.get(code, code) if code else "unknown"
 
 

@@ -122,8 +122,8 @@ def test_cleaning_repairs_encodings_nul_and_commas(tmp_path) -> None:
     assert read(polish, allow=CLEANING).column("text").to_pylist() == ["one", "two"]
     wide = put(tmp_path / "c.txt", "größer\nkleiner\n".encode("utf-16"))
     assert read(wide, allow=CLEANING).column("text").to_pylist() == ["größer", "kleiner"]
-    array = put(tmp_path / "d.jsonl", "[\n" + ",\n".join(json.dumps({"text": word}) for word in "ab") + "\n]\n")
-    assert read(array, allow=CLEANING).column("text").to_pylist() == ["a", "b"]
+    commas = put(tmp_path / "d.jsonl", "".join(json.dumps({"text": word}) + ",\n" for word in "ab"))
+    assert read(commas, allow=CLEANING).column("text").to_pylist() == ["a", "b"]
 
 
 def test_formulas_are_made_text_on_request(tmp_path) -> None:

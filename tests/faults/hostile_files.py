@@ -281,9 +281,10 @@ CASES = [
     case("formulas", raw("a.csv", quoted([(f"={q}", f"@{a}") for q, a in ROWS], ",")), 200),
     case("HTML", raw("a.tsv", table([(f"<script>{q}</script>", a) for q, a in ROWS])), 200),
     # JSON
-    case("a JSON array", raw("a.jsonl", "[\n" + json_lines(objects(), ",") + "]\n"), "a JSON array", 200, "sentloom clean"),
+    case("a JSON array", raw("a.jsonl", "[\n" + json_lines(objects(), ",") + "]\n"), 200),
     case("commas behind objects", raw("a.jsonl", json_lines(objects(), ",")), "end in commas", 200, "sentloom clean"),
-    case("one indented document", raw("a.jsonl", json.dumps(objects(), indent=1)), "Likely cause"),
+    case("one indented document", raw("a.jsonl", json.dumps(objects(), indent=1)), 200),
+    case("one indented object", raw("a.json", json.dumps({"question": "a", "answer": "b"}, indent=1)), "Likely cause"),
     case("brackets 100,000 deep", raw("a.jsonl", json_lines(objects((3, DEEP)))), "cannot be read", 199, 199),
     case("a cell of brackets", raw("a.jsonl", json_lines(objects((3, f'{{"question": {DEEP[99_500:-99_500]}, "answer": "x"}}')))), "wanted text", 199, 199),
     case("a number of 5,000 digits", raw("a.jsonl", json_lines(objects((3, "9" * 5_000)))), "cannot be read", 199, 199),

@@ -15,6 +15,7 @@ from sentloom.errors import SHOWN_PROBLEMS, DataError, Problem
 MOST_KINDS = 50
 OTHER = "other problems"
 SHOWN_PLACES = 5
+RIGHT_FILE = "check that this is the right file and that its ending says what it holds"
 CORRECT = "correct the file and read it again"
 
 
@@ -115,13 +116,15 @@ class Findings:
         )
 
     def _clean(self) -> str:
+        if self.allowance.repair:
+            return RIGHT_FILE
         return f"correct them, or let `sentloom clean {shlex.quote(self._name)} -o FIXED` repair or drop such rows"
 
     def _too_many(self, whole: int) -> str:
         share = f"{self.allowance.share:.0%}"
         unusable = f"{self.lost:,} of {whole:,} rows cannot be used, more than {share}"
         if self.allowance.repair:
-            return f"{unusable}: check that this is the right file and that its ending says what it holds"
+            return f"{unusable}: {RIGHT_FILE}"
         return f"{unusable}: {self._clean()}"
 
     @staticmethod

@@ -16,10 +16,11 @@ from sentloom.errors import InputError, MissingPart
 from sentloom.files import is_inside
 
 LINE_KINDS = ("txt", "csv", "tsv", "jsonl")  # these also with .gz
+JSON = re.compile(r"\.json(\.gz)?$", re.IGNORECASE)
 TWINS = "twins"  # two files of lines, each line of the second the translation of that line of the first
 BETWEEN_TWINS = "+"
 WANTED = (
-    "a file of the kind txt, csv, tsv, jsonl (each also .gz) or parquet, a folder of such files, "
+    "a file of the kind txt, csv, tsv, jsonl, json (each also .gz) or parquet, a folder of such files, "
     "two files of lines, as in corpus.en+corpus.de, or a zip file of two such files"
 )
 MOST_SPLITS = 20  # that a message names
@@ -119,20 +120,23 @@ def twin_files(name: str, folder: Path = Path()) -> tuple[Path, Path] | None:
 
 
 def _kind(path: Path) -> str | None:
+    """The kind that a name tells; .json may hold JSON lines or one array, which is seen when it is read."""
     name = path.name.lower()
     kind = Path(name.removesuffix(".gz")).suffix.removeprefix(".")
+    if JSON.search(name):
+        return "jsonl"
     return kind if kind in LINE_KINDS or name.endswith(".parquet") else None
 
 
 def _folder(folder: Path) -> list[Input]:
-    """The data files in a folder, by name; hidden files, other files and folders in it are left alone."""
+    """The data files in a folder, by name; hidden files, .json (often settings), others and folders are left alone."""
     names = _file_names(folder)
     if {"state.json", "dataset_info.json"} <= names:
         return [_saved(folder)]
     if "dataset_dict.json" in names:
         splits = ", ".join(sorted(split.parent.name for split in folder.glob("*/state.json"))[:MOST_SPLITS])
         raise InputError(str(folder), f"a saved data set with the splits {splits}", "one split", "name its folder")
-    paths = [folder / name for name in sorted(names) if not name.startswith(".")]
+    paths = [folder / name for name in sorted(names) if not (name.startswith(".") or JSON.search(name))]
     inputs = [Input(str(path), kind, (path,)) for path in paths if (kind := _kind(path))]
     _check_inside(folder, [entry.paths[0].name for entry in inputs])
     kinds = {entry.kind for entry in inputs}

@@ -7,7 +7,7 @@ from sentloom.data.findings import Findings
 from sentloom.data.scan import Block, Records, text_lines
 
 WANTED = "one JSON object"
-ARRAY = "a JSON array, or lines that end in commas, where each line should hold one object alone"
+COMMAS = "lines that end in commas, where each line should hold one object alone"
 PRETTY = "one JSON document over many lines, where each line should hold one object"
 
 
@@ -25,11 +25,9 @@ def jsonl_records(blocks: Iterable[Block], findings: Findings) -> Iterator[Recor
 
 
 def _json_object(number: int, line: str, findings: Findings) -> dict[str, object] | None:
-    if findings.allowance.repair and (repaired := _out_of_array(line)) is not None:
-        findings.repaired(number, "lines of a JSON array, or with a comma behind the object")
+    if findings.allowance.repair and (repaired := _without_comma(line)) is not None:
+        findings.repaired(number, "lines with a comma behind the object")
         line = repaired
-        if not line:
-            return None
     try:
         value = json.loads(line)
         found = f"the JSON value {str(value)[:40]!r}"
@@ -46,15 +44,13 @@ def _json_object(number: int, line: str, findings: Findings) -> dict[str, object
     return None
 
 
-def _out_of_array(line: str) -> str | None:
-    """The object of a line of a JSON array, "" for a line with a bracket alone, None for any other line."""
+def _without_comma(line: str) -> str | None:
+    """The object of a line that ends in a comma; None for any other line."""
     whole = line.strip()
-    inner = whole.removeprefix("[").rstrip("], \t").lstrip()
-    changed = inner != whole and (not inner or (inner[0] == "{" and inner[-1] == "}"))
-    return inner if changed else None
+    return whole.removesuffix(",") if whole.startswith("{") and whole.endswith(",") else None
 
 
 def _cause(line: str) -> str:
     if line.strip() == "{":
         return PRETTY
-    return "" if _out_of_array(line) is None else ARRAY
+    return "" if _without_comma(line) is None else COMMAS

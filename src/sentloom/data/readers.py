@@ -12,6 +12,7 @@ from sentloom.data.cells import make_batch
 from sentloom.data.dataset import Dataset
 from sentloom.data.findings import Findings
 from sentloom.data.inputs import File, Input, find_inputs
+from sentloom.data.json_arrays import recognised
 from sentloom.data.limits import STRICT, Allowance
 from sentloom.data.nli import is_nli_word
 from sentloom.data.scratch import scratch_table
@@ -33,7 +34,7 @@ def read(
 ) -> Dataset:
     """Read data and check all of it; a DataError counts every problem and names the first ten.
 
-    `path` is a file (txt, csv, tsv, jsonl, each also .gz, or parquet), a folder of files of one kind and shape, a
+    `path` is a file (txt, csv, tsv, jsonl, json, each also .gz, or parquet), a folder of files of one kind and shape, a
     folder made by `save_to_disk`, two files of lines (`corpus.en+corpus.de`, each also .gz) whose second translates
     the first line by line, a zip file of two such files, or, where there is no such path, a name on the hub:
     `owner/name[/configuration][@revision][:split]`, by default the split `train`.
@@ -46,7 +47,7 @@ def read(
     """
     findings = Findings(allow, str(path))
     request = Request(shape and Shape(shape), columns, tuple(keep), quoted)
-    reading = _Reading(request, find_inputs(path), findings)
+    reading = _Reading(request, [*map(recognised, find_inputs(path))], findings)
     if quoted is not None and any(entry.kind != "tsv" for entry in reading.inputs):
         found, wanted = f"quoted={quoted}", "a choice about quotes only for tsv files"
         raise InputError(str(path), found, wanted, "read these data without it")

@@ -82,6 +82,14 @@ def text_blocks(path: File, digest: Digest, findings: Findings) -> Iterator[Bloc
         yield first, text
 
 
+def text_pieces(path: File, digest: Digest, findings: Findings) -> Iterator[str]:
+    """The file as text in pieces that end anywhere; bytes that are not UTF-8 become surrogates, which no cell takes."""
+    decoder = codecs.getincrementaldecoder("utf-8-sig")(errors="surrogateescape")
+    for block in _utf8(path, digest, findings):
+        yield decoder.decode(block)
+    yield decoder.decode(b"", final=True)
+
+
 def first_lines(path: File) -> Iterator[Block]:
     """The file as text for a first look: what is wrong with it is not noted, and ends the look."""
     with suppress(DataError):

@@ -13,9 +13,11 @@ from sentloom.data.delimited import Rows
 from sentloom.data.dialects import dialect_of
 from sentloom.data.findings import Findings
 from sentloom.data.inputs import TWINS, Input
+from sentloom.data.json_arrays import NOTE as ARRAY_NOTE
+from sentloom.data.json_arrays import array_records
 from sentloom.data.json_lines import jsonl_records
 from sentloom.data.limits import LONGEST_NAME, MOST_COLUMNS, shown
-from sentloom.data.scan import Digest, text_blocks, text_lines, twin_lines
+from sentloom.data.scan import Digest, text_blocks, text_lines, text_pieces, twin_lines
 from sentloom.data.shapes import Layout, Request
 from sentloom.data.typed import DAMAGE, Typed, open_arrow, open_parquet, stop_at_damage
 from sentloom.errors import InputError
@@ -47,7 +49,8 @@ def open_source(entry: Input, request: Request, findings: Findings) -> Source:
         TWINS: _open_twins,
         "csv": _open_table,
         "tsv": _open_table,
-        "jsonl": _open_jsonl,
+        "jsonl": _open_json,
+        "json": _open_json,
         "parquet": partial(_typed, open_parquet),
         "arrow": partial(_typed, open_arrow),
     }
@@ -175,10 +178,14 @@ def _note_width(place: int, found: int, wanted: int, findings: Findings) -> None
     findings.problem(place, cells, f"{wanted} cells, as in the first line", kind, few if found < wanted else many)
 
 
-def _open_jsonl(entry: Input, request: Request, findings: Findings) -> Source:
-    """A jsonl file: the keys of its first object are its columns."""
-    digest = Digest()
-    records = jsonl_records(text_blocks(entry.paths[0], digest, findings), findings)
+def _open_json(entry: Input, request: Request, findings: Findings) -> Source:
+    """JSON lines or one array: the keys of the first object are the columns."""
+    digest, path = Digest(), entry.paths[0]
+    if entry.kind == "json":
+        findings.notes.append(f"{entry.name}: {ARRAY_NOTE}")
+        records = array_records(text_pieces(path, digest, findings), findings)
+    else:
+        records = jsonl_records(text_blocks(path, digest, findings), findings)
     places, objects = _begin(records, 1, findings)
     first = objects[0]
     keys = list(first)

@@ -8,7 +8,9 @@ from typing import Protocol
 
 def note(text: str) -> None:
     """Say something that a user should know, where no caller takes messages."""
-    sys.stderr.write(f"{text}\n")
+    from sentloom.terminal import printable
+
+    sys.stderr.write(f"{printable(text)}\n")
 
 
 class Advance(Protocol):
@@ -24,7 +26,6 @@ def progress(title: str, total: int, unit: str, show: bool = True) -> Iterator[A
     if not (show and total and sys.stderr.isatty()):
         yield lambda n, note="": None
         return
-    from rich.console import Console
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -37,12 +38,15 @@ def progress(title: str, total: int, unit: str, show: bool = True) -> Iterator[A
     from rich.table import Column
     from rich.text import Text
 
+    from sentloom.terminal import Terminal
+
     class Rate(ProgressColumn):
         def render(self, task: Task) -> Text:
             return Text(f"{task.speed:,.0f} {unit}/s" if task.speed else "", style="dim")
 
     # The title gives way where the terminal is narrow; nothing wraps.
-    title_column = TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1))
+    column = Column(no_wrap=True, overflow="ellipsis", ratio=1)
+    title_column = TextColumn("{task.description}", markup=False, table_column=column)
     columns = (
         title_column,
         BarColumn(bar_width=12),
@@ -50,6 +54,6 @@ def progress(title: str, total: int, unit: str, show: bool = True) -> Iterator[A
         Rate(table_column=Column(no_wrap=True)),
         TimeRemainingColumn(table_column=Column(no_wrap=True)),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True, expand=True) as bar:
+    with Progress(*columns, console=Terminal(stderr=True), transient=True, expand=True) as bar:
         task = bar.add_task(title, total=total)
         yield lambda n, note="": bar.update(task, advance=n, description=f"{title} {note}".rstrip())

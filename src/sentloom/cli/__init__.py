@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from sentloom import __version__
 from sentloom.cli import arena, data, fitting, scoring, synthesis, training, vectors
 from sentloom.cli.common import ModelOption, show
 from sentloom.errors import SentloomError, disk_error
 from sentloom.interrupts import announce_interrupts
+from sentloom.terminal import Terminal
 
 app = typer.Typer(
     help="Turns the text a team has into the sentence encoder it needs, and proves that it got better.",
@@ -102,4 +102,4 @@ def main() -> None:
 
 
 def _print_error(text: str) -> None:
-    Console(stderr=True).print(f"error: {text}", style="red", markup=False, highlight=False, soft_wrap=True)
+    Terminal(stderr=True).print(f"error: {text}", style="red", soft_wrap=True)

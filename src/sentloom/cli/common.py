@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 
 from sentloom.data.limits import STRICT, Allowance
 from sentloom.data.shapes import Shape, parse_columns
 from sentloom.errors import InputError
+from sentloom.terminal import Terminal
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -50,9 +51,9 @@ PIPED_WIDTH = 120
 def show(*parts: RenderableType) -> None:
     """Print to standard output; where that is no terminal, and so has no width, in lines of `PIPED_WIDTH`."""
     fits = sys.stdout.isatty() or "COLUMNS" in os.environ
-    console = Console(width=None if fits else PIPED_WIDTH)
+    terminal = Terminal(width=None if fits else PIPED_WIDTH)
     for part in parts:
-        console.print(part, highlight=False, markup=False)
+        terminal.print(part)
 
 
 def read(

@@ -41,7 +41,7 @@ def check(
 ) -> None:
     """Say what a data file holds, what is wrong with it, and whether evaluation sentences leak into it.
 
-    Exit code 2: the data has faults. Exit code 1: with --against, evaluation sentences stand in it.
+    Exit code 2: the data has faults. Exit code 1: with --against, evaluation sentences are in it.
     """
     from sentloom.data.inspection import inspect
     from sentloom.data.leaks import find_leaks

@@ -1,5 +1,6 @@
 """Twin files in a zip file: the same as the two files unpacked, and never a traceback."""
 
+import gzip
 import tracemalloc
 import zipfile
 from pathlib import Path
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentloom.data import read
+from sentloom.data import limits, read
 from sentloom.data.shapes import Shape
 from sentloom.errors import DataError, InputError, SentloomError
 
@@ -79,6 +80,22 @@ def test_which_files_are_taken_and_which_is_the_source(tmp_path, names, source, 
 def test_what_has_no_twins_or_several_is_refused(tmp_path, files, said) -> None:
     with pytest.raises(InputError, match=said):
         read(pack(tmp_path / "c.zip", files))
+
+
+def test_a_bomb_is_refused_by_the_size_that_it_states(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(limits, "FREE_UNPACKED", 1000)
+    path = pack(tmp_path / "c.zip", {"c.en": b"a\n", "c.de": b"a\n" * 1_000_000})
+    monkeypatch.setattr(zipfile.ZipFile, "open", lambda *_: pytest.fail("it was unpacked"))
+    with pytest.raises(InputError, match=r"c\.de: [\d,]+ bytes that unpack to 2,000,000"):
+        read(path)
+
+
+def test_a_gzip_bomb_is_refused_by_the_size_that_it_states(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(limits, "FREE_UNPACKED", 1000)
+    (tmp_path / "a.txt.gz").write_bytes(gzip.compress(b"a\n" * 1_000_000))
+    monkeypatch.setattr(gzip.GzipFile, "read", lambda *_: pytest.fail("it was unpacked"))
+    with pytest.raises(DataError, match=r"unpack to 2,000,000 bytes"):
+        read(tmp_path / "a.txt.gz")
 
 
 def test_faults_name_the_member(tmp_path) -> None:

@@ -20,6 +20,8 @@ from sentloom.data.limits import CLEANING, ENDLESS, LONGEST, packed_room
 from sentloom.errors import DataError
 
 BLOCK = 1 << 18  # small enough that the strings of a block stay in the processor's cache
+GZIP_SIZE = 4  # bytes at the end of a gzip file that state its unpacked size
+MOST_DEFLATED = 1032  # times: what a byte of deflated data can unpack to
 BLANK_LINES = "blank lines"
 HALF_BLANK = "lines that are blank on one side"
 OTHER_ENCODING = "the file is not in UTF-8 but in another encoding, such as Windows-1252 from Excel"
@@ -134,6 +136,8 @@ def raw_blocks(path: File, digest: Digest, findings: Findings) -> Iterator[bytes
     is_gzip, unpacked = path.suffix.lower() == ".gz", 0
     try:
         with path.open("rb") as raw:
+            if is_gzip:
+                _check_declared(raw, findings)
             hashed = _Hashed(raw, digest)
             file = gzip.GzipFile(fileobj=hashed) if is_gzip else hashed
             while block := file.read(BLOCK):
@@ -150,6 +154,21 @@ def raw_blocks(path: File, digest: Digest, findings: Findings) -> Iterator[bytes
     except OSError as error:
         next_step = "check its permissions and the disk"
         findings.stop(0, f"a file that cannot be read ({error.strerror})", "a readable file", next_step)
+
+
+def _check_declared(file: IO[bytes], findings: Findings) -> None:
+    """Before anything is unpacked: the last four bytes of a gzip file state the size of its last part, below 4 GB.
+
+    In a file that is cut short they are any bytes: a size that deflate cannot reach is left to the reading.
+    """
+    packed = file.seek(0, io.SEEK_END)
+    file.seek(max(0, packed - GZIP_SIZE))
+    declared = int.from_bytes(file.read(GZIP_SIZE), "little")
+    file.seek(0)
+    if packed_room(packed) < declared <= MOST_DEFLATED * packed:
+        found = f"compressed data that state to unpack to {declared:,} bytes from {packed:,}"
+        next_step = "fetch it again, since it may be cut short; if you trust it, unpack it and name the unpacked file"
+        findings.stop(0, found, f"at most {packed_room(packed):,} bytes from these", next_step)
 
 
 def _stop_at_bomb(unpacked: int, packed: int, findings: Findings) -> None:

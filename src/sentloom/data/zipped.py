@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
-from sentloom.data.limits import MOST_FACTS, MOST_FILES
+from sentloom.data.limits import MOST_FACTS, MOST_FILES, packed_room
 from sentloom.errors import InputError
 
 WANTED = "a zip file with two files of lines, as corpus.en and corpus.de, perhaps beside a README"
@@ -70,3 +70,7 @@ def _check(path: Path, member: ZipInfo) -> None:
     if member.flag_bits & UNREAD or member.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
         found = f"{member.filename}, encrypted or packed in a rare way"
         raise InputError(str(path), found, "members that are deflated or stored", "unzip it, and name the files")
+    if member.file_size > packed_room(member.compress_size):
+        found = f"{member.filename}: {member.compress_size:,} bytes that unpack to {member.file_size:,}"
+        wanted = f"at most {packed_room(member.compress_size):,} bytes from these"
+        raise InputError(str(path), found, wanted, "if you trust the file, unzip it, and name the files")

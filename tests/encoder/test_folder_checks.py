@@ -42,7 +42,9 @@ def link_to_nothing(path):
     [
         ({"num_attention_heads": 0}, "num_attention_heads 0; wanted a whole number from 1"),
         ({"num_attention_heads": 5}, "num_attention_heads 5; wanted a number that divides hidden_size, 32"),
-        ({"hidden_size": "32"}, "hidden_size"),
+        ({"hidden_size": "32"}, "found hidden_size '32'; wanted a whole number."),
+        ({"layer_norm_eps": "x"}, "found layer_norm_eps 'x'; wanted a number."),
+        ({"bos_token_id": "x"}, "found bos_token_id 'x'; wanted a whole number or null."),
         ({"hidden_size": 4096}, "hidden_size 4096; wanted at most 200"),
         ({"pad_token_id": 200}, "pad_token_id 200; wanted an id below vocab_size, 200"),
         ({"hidden_dropout_prob": 1.5}, "hidden_dropout_prob 1.5; wanted a number from 0 to below 1"),
@@ -64,6 +66,13 @@ def test_a_configuration_is_refused_in_one_sentence_that_names_the_file(folder, 
     assert str(folder / "config.json") in str(refused.value)
     assert message in str(refused.value)
     assert str(refused.value).count("\n") == 1  # the sentence, and what to do next
+
+
+def test_a_wrong_type_is_named_by_the_key_of_the_file(model_folders, tmp_path):
+    folder = shutil.copytree(model_folders["t5"], tmp_path / "model")
+    patch(folder / "config.json", hidden_size="x")  # transformers calls it d_model
+    with pytest.raises(ModelError, match=r"config\.json: found hidden_size 'x'; wanted a whole number"):
+        Encoder.load(folder)
 
 
 def test_hints_and_empty_keys_do_not_matter(folder, model_folders):

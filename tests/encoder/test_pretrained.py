@@ -1,6 +1,7 @@
 """Weights are loaded whole or not at all: what a folder lacks or has beyond the model is refused, but for known heads."""
 
 import json
+import re
 import shutil
 
 import numpy as np
@@ -73,15 +74,16 @@ def test_more_layers_than_the_weights_have_are_refused_before_they_are_made(fold
         Encoder.load(folder)
 
 
-def test_unknown_weights_are_refused(folder):
-    change_weights(folder, lambda weights: weights.update({"adapter.up": torch.zeros(3)}))
-    with pytest.raises(ModelError, match=r"adapter\.up \(1 unused\)"):
+@pytest.mark.parametrize("name", ["adapter.up", "cls.backdoor.weight", "head.other.weight"])
+def test_unknown_weights_are_refused(folder, name):
+    change_weights(folder, lambda weights: weights.update({name: torch.zeros(3)}))
+    with pytest.raises(ModelError, match=rf"{re.escape(name)} \(1 unused\)"):
         Encoder.load(folder)
 
 
 def test_weights_of_other_shapes_are_named_with_both(folder):
     patch(folder / "config.json", type_vocab_size=3)
-    with pytest.raises(ModelError, match=r"token_type_embeddings.*2, 32.*3, 32"):
+    with pytest.raises(ModelError, match=r"token_type_embeddings\.weight: 2 x 32 numbers; wanted 3 x 32, as config"):
         Encoder.load(folder)
 
 
@@ -108,6 +110,15 @@ def test_a_tokenizer_with_ids_beyond_the_embeddings_is_refused(folder):
     tokenizer["model"]["vocab"]["zebra"] = 777
     (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
     with pytest.raises(ModelError, match=r"ids up to 777; wanted ids below 200"):
+        Encoder.load(folder)
+
+
+def test_a_post_processor_with_an_id_beyond_the_embeddings_is_refused(folder):
+    patch(folder / "tokenizer_config.json", tokenizer_class="PreTrainedTokenizerFast")  # others write their own
+    frame = json.loads((folder / "tokenizer.json").read_text())["post_processor"]
+    frame["special_tokens"]["[CLS]"]["ids"] = [9999]
+    patch(folder / "tokenizer.json", post_processor=frame)
+    with pytest.raises(ModelError, match=r"tokenizer\.json: found a post_processor that puts the id 9999 .* below 200"):
         Encoder.load(folder)
 
 

@@ -98,6 +98,44 @@ def test_what_cannot_be_read_as_it_is_meant_is_refused(saved, tmp_path):
         Encoder.load(garbled)
 
 
+@pytest.mark.parametrize(
+    ("file", "key", "value", "wanted"),
+    [
+        ("1_Pooling/config.json", "pooling_mode_mean_tokens", "false", "true or false"),
+        ("1_Pooling/config.json", "include_prompt", 0, "true or false"),
+        ("1_Pooling/config.json", "word_embedding_dimension", "32", "a whole number, 1 or more"),
+        ("config_sentence_transformers.json", "prompts", [], "an object of names with texts"),
+        ("config_sentence_transformers.json", "default_prompt_name", "passage", "null or one of symmetric, query"),
+        ("config_sentence_transformers.json", "default_prompt_name", 3, "null or one of symmetric, query"),
+        ("2_Dense/config.json", "bias", "x", "true or false"),
+        ("2_Dense/config.json", "in_features", True, "a whole number, 1 or more"),
+        ("2_Dense/config.json", "use_residual", "no", "false"),
+        ("2_Dense/config.json", "activation_function", ["x"], "one of torch.nn"),
+        ("2_Dense/config.json", "module_output_name", "token_embeddings", "sentence_embedding"),
+    ],
+)
+def test_wrong_types_are_refused_by_file_key_and_value(saved, file, key, value, wanted):
+    patch(saved / file, **{key: value})
+    with pytest.raises(ModelError) as refused:
+        Encoder.load(saved)
+    assert str(refused.value).startswith(f"{saved / file}: found {key} {value!r}; wanted {wanted}")
+
+
+def test_widths_that_do_not_fit_are_named_with_both(saved):
+    patch(saved / "2_Dense/config.json", in_features=99)
+    with pytest.raises(ModelError, match=r"24 x 32 numbers for linear\.weight in model\.safetensors; wanted 24 x 99"):
+        Encoder.load(saved)
+    patch(saved / "1_Pooling/config.json", word_embedding_dimension=99)
+    with pytest.raises(ModelError, match=r"1_Pooling/config\.json: found a pooling of 99 numbers; wanted 32"):
+        Encoder.load(saved)
+
+
+def test_a_missing_file_is_called_missing(saved):
+    (saved / "1_Pooling/config.json").unlink()
+    with pytest.raises(ModelError, match=r"1_Pooling/config\.json: found no such file"):
+        Encoder.load(saved)
+
+
 def test_encoder_decoders_that_others_pool_otherwise_are_refused(tmp_path):
     build_model_folder("roberta", tmp_path / "bart")
     small = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 2}

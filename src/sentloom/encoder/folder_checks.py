@@ -10,14 +10,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from huggingface_hub.errors import StrictDataclassFieldValidationError
 from transformers import CONFIG_MAPPING, PreTrainedConfig
 from transformers.activations import ACT2FN
 
-from sentloom.encoder.model_files import Weights, find, inside, read_json
+from sentloom.encoder.model_files import NEXT_STEP, Weights, find, inside, read_json, wrong_value
 from sentloom.errors import ModelError
 
 CONFIG, TOKENIZER_CONFIG, GENERATION_CONFIG = "config.json", "tokenizer_config.json", "generation_config.json"
-NEXT_STEP = "correct it, or fetch or save the model again"
 # Keys that bring code, other files or another form of weights.
 REFUSED = {
     "auto_map": "the model brings its own code",
@@ -66,6 +66,9 @@ GENERATION = {
     "early_stopping": bool,
     "renormalize_logits": bool,
 }
+# The types of transformers' fields in words.
+KINDS = {"int": "a whole number", "float": "a number", "str": "a text", "bool": "true or false", "NoneType": "null"}
+KINDS |= {"list": "a list", "tuple": "a list", "dict": "an object"}
 LAYERS = ("num_hidden_layers", "num_layers", "num_decoder_layers", "encoder_layers", "decoder_layers")
 SIZES = ("hidden_size", "vocab_size", "intermediate_size", "embedding_size", "d_model", "d_ff", "d_kv")
 RANGES = {
@@ -112,10 +115,10 @@ def checked_tokenizer_config(folder: Path) -> dict[str, Any]:
     _check_tokenizer_class(path, content)
     length = content.get("model_max_length", 1)
     if length is not None and not (_is_number(length) and length >= 1):
-        raise _wrong(path, "model_max_length", length, "a number of tokens, 1 or more")
+        raise wrong_value(path, "model_max_length", length, "a number of tokens, 1 or more")
     options = content.get("sp_model_kwargs") or {}
     if not isinstance(options, dict) or set(options) - SENTENCEPIECE:
-        raise _wrong(path, "sp_model_kwargs", options, f"only {', '.join(sorted(SENTENCEPIECE))}")
+        raise wrong_value(path, "sp_model_kwargs", options, f"only {', '.join(sorted(SENTENCEPIECE))}")
     return {
         key: value
         for key, value in content.items()
@@ -136,7 +139,7 @@ def checked_generation_config(folder: Path) -> dict[str, Any]:
         kinds: Any = GENERATION[key]
         fits = isinstance(value, kinds) and (kinds is bool or not isinstance(value, bool))
         if not fits or (isinstance(value, list) and not _are_ids(value)):
-            raise _wrong(path, key, value, "a value of the kind that transformers writes")
+            raise wrong_value(path, key, value, "a value of the kind that transformers writes")
     return kept
 
 
@@ -157,7 +160,7 @@ def _refuse_large_numbers(path: Path, content: Mapping[str, Any]) -> None:
     for key, value in _walk(content):
         for number in value if isinstance(value, list) else [value]:
             if _is_number(number) and number > LARGEST_NUMBER and key not in NO_SIZES:
-                raise _wrong(path, key, number, f"at most {LARGEST_NUMBER:,}")
+                raise wrong_value(path, key, number, f"at most {LARGEST_NUMBER:,}")
 
 
 def _walk(content: object) -> Iterator[tuple[str, Any]]:
@@ -171,23 +174,35 @@ def _walk(content: object) -> Iterator[tuple[str, Any]]:
 def _check_tokenizer_class(path: Path, content: Mapping[str, Any]) -> None:
     name = content.get("tokenizer_class")
     if name is not None and not (isinstance(name, str) and TOKENIZER_CLASS.fullmatch(name)):
-        raise _wrong(path, "tokenizer_class", name, "the name of a tokenizer of the transformers library")
+        raise wrong_value(path, "tokenizer_class", name, "the name of a tokenizer of the transformers library")
 
 
 def _parse(path: Path, content: dict[str, Any]) -> PreTrainedConfig:
     """By transformers' own class of the family, which checks the types of its fields."""
     family = content.get("model_type")
     if not isinstance(family, str) or family not in CONFIG_MAPPING:
-        raise _wrong(path, "model_type", family, "a family of models that transformers knows")
+        raise wrong_value(path, "model_type", family, "a family of models that transformers knows")
     kind: Any = CONFIG_MAPPING[family]
     if kind.sub_configs:
-        raise _wrong(path, "model_type", family, "a single text model, not one made of several")
+        raise wrong_value(path, "model_type", family, "a single text model, not one made of several")
     try:
         config: PreTrainedConfig = kind.from_dict(dict(content))
+    except StrictDataclassFieldValidationError as error:
+        raise _wrong_kind(path, content, kind, str(error)) from None
     except Exception as error:  # of many kinds, as the fields are
         found = f"a configuration that does not load ({reason_of(error)})"
         raise ModelError(str(path), found, f"the configuration of a {family} model", NEXT_STEP) from None
     return config
+
+
+def _wrong_kind(path: Path, content: Mapping[str, Any], kind: Any, reason: str) -> ModelError:
+    """In our words what transformers says of a field, which the file may call by another name."""
+    field = reason.split("'")[1]  # Validation error for field 'hidden_size': ... expected int, got str (value: '32')
+    names = [field, *(name for name, own in kind.attribute_map.items() if own == field)]
+    key = next((name for name in names if name in content and repr(content[name]) in reason), field)
+    types = re.findall(r"(?:<class '|expected )(\w+)", reason)
+    kinds = dict.fromkeys(KINDS[name] for name in types if name in KINDS)
+    return wrong_value(path, key, content.get(key), " or ".join(kinds) or f"what a {kind.model_type} model has there")
 
 
 def _check_numbers(path: Path, config: Any) -> None:
@@ -195,16 +210,16 @@ def _check_numbers(path: Path, config: Any) -> None:
     for key, (least, most) in RANGES.items():
         value = getattr(config, key, None)
         if value is not None and not (type(value) is int and least <= value <= most):
-            raise _wrong(path, key, value, f"a whole number from {least} to {most:,}")
+            raise wrong_value(path, key, value, f"a whole number from {least} to {most:,}")
     heads, width = getattr(config, "num_attention_heads", None), getattr(config, "hidden_size", None)
     own_width = getattr(config, "d_kv", None) or getattr(config, "head_dim", None)
     if heads and width and not own_width and width % heads:
-        raise _wrong(path, "num_attention_heads", heads, f"a number that divides hidden_size, {width}")
+        raise wrong_value(path, "num_attention_heads", heads, f"a number that divides hidden_size, {width}")
     rows = getattr(config, "vocab_size", None) or math.inf
     for key in IDS:
         value = getattr(config, key, None)
         if value is not None and not (type(value) is int and 0 <= value < rows):
-            raise _wrong(path, key, value, f"an id below vocab_size, {rows}")
+            raise wrong_value(path, key, value, f"an id below vocab_size, {rows}")
 
 
 def _check_rates(path: Path, config: Any) -> None:
@@ -213,11 +228,11 @@ def _check_rates(path: Path, config: Any) -> None:
         if value is None or isinstance(value, bool):
             continue
         if "dropout" in key and not (_is_number(value) and 0 <= value < 1):
-            raise _wrong(path, key, value, "a number from 0 to below 1")
+            raise wrong_value(path, key, value, "a number from 0 to below 1")
         if key.endswith(("_eps", "_epsilon")) and not (_is_number(value) and 0 < value < 1):
-            raise _wrong(path, key, value, "a small number above 0")
+            raise wrong_value(path, key, value, "a small number above 0")
         if key in ACTIVATIONS and not (isinstance(value, str) and value in ACT2FN):
-            raise _wrong(path, key, value, "the name of an activation of the transformers library")
+            raise wrong_value(path, key, value, "the name of an activation of the transformers library")
 
 
 def _check_against_weights(path: Path, config: Any, weights: Weights) -> None:
@@ -228,10 +243,12 @@ def _check_against_weights(path: Path, config: Any, weights: Weights) -> None:
     shared = getattr(config, "num_hidden_groups", None)  # ALBERT runs the same layers again and again
     for key in ("num_hidden_groups",) if shared else LAYERS:
         if (getattr(config, key, None) or 0) > in_weights:
-            raise _wrong(path, key, getattr(config, key), f"at most {in_weights}, the layers that the weights have")
+            raise wrong_value(
+                path, key, getattr(config, key), f"at most {in_weights}, the layers that the weights have"
+            )
     for key in SIZES:
         if (getattr(config, key, None) or 0) > widest:
-            raise _wrong(path, key, getattr(config, key), f"at most {widest}, the largest size in the weights")
+            raise wrong_value(path, key, getattr(config, key), f"at most {widest}, the largest size in the weights")
 
 
 def _are_ids(value: object) -> bool:
@@ -241,10 +258,6 @@ def _are_ids(value: object) -> bool:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
-
-
-def _wrong(path: Path, key: str, value: object, wanted: str) -> ModelError:
-    return ModelError(str(path), f"{key} {repr(value)[:100]}", wanted, NEXT_STEP)
 
 
 def reason_of(error: BaseException) -> str:

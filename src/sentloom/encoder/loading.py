@@ -7,28 +7,27 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors.torch import load_file
 from transformers import AutoModel, AutoModelForTextEncoding, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging
 
 from sentloom.encoder.backbone import Backbone
 from sentloom.encoder.heads import Projection
 from sentloom.encoder.locate import locate
-from sentloom.encoder.model_files import WEIGHTS, inside, read_json, read_shapes
+from sentloom.encoder.model_files import inside
 from sentloom.encoder.packing import pack
 from sentloom.encoder.pooling import DECODER_FIRST, Pooling
 from sentloom.encoder.pretrained import (
     DECODER,
     MODEL,
     POOLER,
-    check_finite,
     check_ids,
     load_tokenizer,
     load_weights,
     loading,
 )
+from sentloom.encoder.projections import load_projection
 from sentloom.encoder.prompts import Prompts, shared_suffix
-from sentloom.encoder.settings import ACTIVATIONS, OURS, Settings, read_settings
+from sentloom.encoder.settings import OURS, Settings, read_settings
 from sentloom.encoder.staging import Staged, staged
 from sentloom.encoder.tokens import Tokens
 from sentloom.errors import InputError, ModelError
@@ -54,7 +53,8 @@ def load(
         with loading(folder, MODEL):
             backbone = Backbone(model)
         tokens = _load_tokens(stage, backbone, settings, max_length)
-    heads = [_load_projection(inside(folder, place)) for place in settings.dense_folders]
+    _check_width(settings, backbone, folder)
+    heads = [load_projection(inside(folder, place)) for place in settings.dense_folders]
     if not pooling:
         _check_pooling(backbone, chosen, folder)
     _check_runs(backbone, tokens, heads, folder)
@@ -110,6 +110,12 @@ def _load_tokens(stage: Staged, backbone: Backbone, settings: Settings, max_leng
     return tokens
 
 
+def _check_width(settings: Settings, backbone: Backbone, folder: Path) -> None:
+    if settings.width not in (None, backbone.width):
+        found, wanted = f"a pooling of {settings.width} numbers", f"{backbone.width}, the width of the model"
+        raise ModelError(str(folder / settings.pooling_file), found, wanted, "save the model again")
+
+
 def _check_pooling(backbone: Backbone, pooling: Pooling, folder: Path) -> None:
     """A pooling that the folder names, and the model cannot give, is a fault of the folder."""
     try:
@@ -141,28 +147,3 @@ def _length(tokenizer: PreTrainedTokenizerBase, backbone: Backbone, saved: int |
     if asked is None and saved and room:
         saved = min(saved, room)
     return asked or saved or int(min(tokenizer.model_max_length, room or LONGEST_UNSTATED))
-
-
-def _load_projection(folder: Path) -> Projection:
-    config, path = read_json(folder / "config.json"), inside(folder, WEIGHTS)
-    activation = ACTIVATIONS.get(str(config.get("activation_function", "torch.nn.modules.activation.Tanh")))
-    elsewhere = {str(config.get(f"module_{side}_name")) for side in ("input", "output")} - {
-        "None",
-        "sentence_embedding",
-    }
-    wanted = "a Dense layer on sentence embeddings, Identity or Tanh, without a residual, with safetensors weights"
-    if activation is None or config.get("use_residual") or elsewhere:
-        found = f"a layer of {str(config)[:300]}"
-        raise ModelError(str(folder / "config.json"), found, wanted, "load it with sentence-transformers")
-    shapes = read_shapes(path)
-    declared: dict[str, tuple[Any, ...]] = {"linear.weight": (config.get("out_features"), config.get("in_features"))}
-    declared |= {"linear.bias": (config.get("out_features"),)} if config.get("bias", True) else {}
-    if shapes != declared or not all(size for shape in shapes.values() for size in shape):
-        found = f"a layer that does not load: {shapes} in {WEIGHTS}, {declared} in config.json"
-        raise ModelError(str(folder / "config.json"), found, "the same shapes in both", "save the model again")
-    out_features, in_features = shapes["linear.weight"]
-    head = Projection(in_features, out_features, bias="linear.bias" in shapes, activation=activation)
-    with loading(path, "a layer"):
-        head.load_state_dict(load_file(path))
-    check_finite(head, path)
-    return head

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ LARGEST_JSON = 1 << 24  # bytes of a configuration
 LARGEST_VOCABULARY = 1 << 29  # bytes of tokenizer.json, vocab.json and an index of weights
 DEEPEST_JSON = 40  # lists and objects inside each other
 MOST_SHARDS = 1000
+NEXT_STEP = "correct it, or fetch or save the model again"
 FLOATS = ("F64", "F32", "F16", "BF16")
 # What may be whole numbers in a file of weights: buffers.
 COUNTERS = ("position_ids", "token_type_ids", "num_batches_tracked", ".attn.bias", ".attn.masked_bias")
@@ -150,6 +151,16 @@ def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
             wanted = f"numbers of the kinds {', '.join(FLOATS)}, not quantised"
             raise ModelError(str(path), f"{name} of the kind {kind}", wanted, "save the model in float32")
     return shapes
+
+
+def wrong_value(path: Path, key: str, value: object, wanted: str) -> ModelError:
+    """What is said of a key whose value is of the wrong kind or out of range."""
+    return ModelError(str(path), f"{key} {repr(value)[:100]}", wanted, NEXT_STEP)
+
+
+def as_sizes(shape: Sequence[int]) -> str:
+    """A shape for people: 3 x 32."""
+    return " x ".join(map(str, shape)) or "1"
 
 
 def _no_weights(folder: Path) -> ModelError:

@@ -11,7 +11,7 @@ import torch
 from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from sentloom.encoder.folder_checks import TOKENIZER_CONFIG, reason_of
-from sentloom.encoder.model_files import TOKENIZER_JSON, TOKENIZER_OTHERS
+from sentloom.encoder.model_files import TOKENIZER_JSON, TOKENIZER_OTHERS, as_sizes
 from sentloom.encoder.staging import Staged
 from sentloom.encoder.tokenizer_growth import check_growth
 from sentloom.errors import ModelError, SentloomError
@@ -21,14 +21,14 @@ POOLER = r"(^|\.)pooler\."
 # Weights that a folder may have beyond the model that is asked for: heads of other tasks, and buffers of old versions.
 KNOWN_HEADS = (
     POOLER,
-    r"^cls\.",  # BERT: masked words, next sentence
+    r"^cls\.(predictions|seq_relationship)\.",  # BERT: masked words, next sentence
     r"(^|\.)lm_head(\.|$)",
     r"^(qa_outputs|classifier|classification_head|score|logits_proj|sequence_summary|pre_classifier|pred_layer)\.",
     r"^vocab_(transform|layer_norm|projector)\.",  # DistilBERT
     r"^(generator|discriminator)_(predictions|lm_head)\.",  # ELECTRA
     r"^(predictions|sop_classifier)\.",  # ALBERT
     r"^lm_predictions\.|^mask_predictions\.",  # DeBERTa
-    r"^head\.|^decoder\.(weight|bias)$",  # ModernBERT
+    r"^head\.(dense|norm)\.|^decoder\.(weight|bias)$",  # ModernBERT
     r"(^|\.)(position_ids|token_type_ids|final_logits_bias|inv_freq)$",
     r"\.embed_positions\.(weight|weights|_float_tensor)$",  # Marian: computed, not learned
 )
@@ -93,7 +93,7 @@ def check_ids(tokenizer: PreTrainedTokenizerBase, model: Any, origin: Path) -> N
     with loading(origin, "a tokenizer"):
         ids = tokenizer.get_vocab()
         words, highest = ids.keys() - set(tokenizer.all_special_tokens), max(ids.values(), default=-1)
-        rows = len(model.get_input_embeddings().weight)
+        rows, around = len(model.get_input_embeddings().weight), max(tokenizer("")["input_ids"], default=0)
     if not words:
         found = f"a tokenizer of {len(ids)} special tokens and no words"
         raise ModelError(str(origin), found, "a vocabulary", "save the tokenizer into the model's folder")
@@ -101,6 +101,10 @@ def check_ids(tokenizer: PreTrainedTokenizerBase, model: Any, origin: Path) -> N
         found = f"a tokenizer with ids up to {highest}"
         wanted = f"ids below {rows}, the rows of the embeddings"
         raise ModelError(str(origin), found, wanted, "give the tokenizer that belongs to the model")
+    if around >= rows:
+        found = f"a post_processor that puts the id {around} around every text"
+        wanted = f"ids below {rows}, the rows of the embeddings"
+        raise ModelError(str(origin / "tokenizer.json"), found, wanted, "save the tokenizer again")
 
 
 def check_finite(module: torch.nn.Module, where: Path) -> None:
@@ -114,9 +118,11 @@ def check_finite(module: torch.nn.Module, where: Path) -> None:
 
 def _check_report(stage: Staged, report: dict[str, Any], may_miss: Sequence[str], unused: Sequence[str]) -> None:
     where = str(_where(stage))
-    if wrong := sorted(map(str, report["mismatched_keys"])):
-        found = f"no fitting weights for {'; '.join(wrong[:3])}"
-        raise ModelError(where, found, "weights of the shapes that config.json says", "correct config.json")
+    if wrong := sorted(report["mismatched_keys"]):
+        name, shape, expected = wrong[0]
+        others = f" ({len(wrong) - 1} more do not fit)" if len(wrong) > 1 else ""
+        found = f"no fitting weights for {name}: {as_sizes(shape)} numbers{others}"
+        raise ModelError(where, found, f"{as_sizes(expected)}, as config.json says", "correct config.json")
     if missing := sorted(key for key in report["missing_keys"] if not _matches(key, may_miss)):
         found = f"no fitting weights for {', '.join(missing[:3])} ({len(missing)} missing)"
         raise ModelError(

@@ -19,8 +19,9 @@ from sentloom.encoder.heads import Projection
 from sentloom.encoder.loading import quiet
 from sentloom.encoder.model_files import read_json
 from sentloom.encoder.pooling import DECODER_FIRST
+from sentloom.encoder.projections import ACTIVATIONS
 from sentloom.encoder.prompts import ROLES, Prompts, prompt_for, shared_suffix
-from sentloom.encoder.settings import ACTIVATIONS, LEGACY_MODES, NEEDS_US, OURS, POOLING_MODES
+from sentloom.encoder.settings import LEGACY_MODES, NEEDS_US, OURS, POOLING_MODES
 from sentloom.encoder.tokens import Tokens
 from sentloom.errors import ModelError
 from sentloom.files import new_folder

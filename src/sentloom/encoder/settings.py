@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from sentloom.encoder.model_files import find, inside, read_json, read_json_value
+from sentloom.encoder.model_files import find, inside, read_json, read_json_value, wrong_value
 from sentloom.encoder.pooling import Pooling
 from sentloom.encoder.prompts import ROLES, Prompt, Prompts, check_prompts, prompt_for
 from sentloom.errors import InputError, ModelError
@@ -19,10 +19,6 @@ ORIGINS = ("sentence_transformers.", "sentloom.")  # of the modules that we know
 NEEDS_US = "NeedsSentloomToLoad"  # names no class: sentence-transformers prints it when it refuses the folder
 POOLING_MODES = {"cls": "first", "mean": "mean", "max": "max"}  # their name -> ours
 LEGACY_MODES = {"cls": "pooling_mode_cls_token", "mean": "pooling_mode_mean_tokens", "max": "pooling_mode_max_tokens"}
-ACTIVATIONS = {
-    "torch.nn.modules.linear.Identity": "identity",
-    "torch.nn.modules.activation.Tanh": "tanh",
-}
 
 
 @dataclass(frozen=True)
@@ -35,6 +31,8 @@ class Settings:
     prompts: Prompts = field(default_factory=dict)
     max_length: int | None = None
     lower_case: bool = False
+    width: int | None = None  # of a token's state, as the pooling's own file states it
+    pooling_file: str = ""
 
 
 def read_settings(folder: Path) -> Settings:
@@ -63,10 +61,8 @@ def _optional(folder: Path, name: str) -> dict[str, Any]:
 def _read_prompts(folder: Path, ours: dict[str, Any]) -> Prompts:
     """sentence-transformers' prefixes, its default one for symmetric; ours, if they still agree with those."""
     config = _optional(folder, THEIRS)
-    named = config.get("prompts") or {}
-    if not isinstance(named, dict) or not all(isinstance(text, str) for text in named.values()):
-        raise ModelError(str(folder / THEIRS), f"prompts {named!r:.100}", "names with texts", "correct them")
-    named = {**named, "symmetric": named.get(str(config.get("default_prompt_name")), "")}
+    named, default = _named_prompts(folder / THEIRS, config)
+    named = {**named, "symmetric": named.get(default, "")}
     prefixes = {role: named[role] for role in ROLES if role in named}
     theirs = {role: Prompt(prefix=text) for role, text in prefixes.items()} if any(prefixes.values()) else {}
     try:
@@ -80,6 +76,17 @@ def _read_prompts(folder: Path, ours: dict[str, Any]) -> Prompts:
     if not all(prompt_for(prompts, role).prefix == prompt_for(theirs, role).prefix for role in ROLES):
         return theirs
     return prompts
+
+
+def _named_prompts(path: Path, config: dict[str, Any]) -> tuple[dict[str, str], str]:
+    """sentence-transformers' prompts, and the name of the one that it takes where none is named ("" for none)."""
+    given, default = config.get("prompts"), config.get("default_prompt_name")
+    named = {} if given is None else given
+    if not isinstance(named, dict) or not all(isinstance(text, str) for text in named.values()):
+        raise wrong_value(path, "prompts", named, "an object of names with texts")
+    if default is not None and not (isinstance(default, str) and default in named):
+        raise wrong_value(path, "default_prompt_name", default, f"null or one of {', '.join(named) or 'no prompts'}")
+    return named, default or ""
 
 
 def _read_chain(folder: Path, ours: dict[str, Any]) -> Settings:
@@ -97,12 +104,16 @@ def _read_chain(folder: Path, ours: dict[str, Any]) -> Settings:
         found = f"a transformer in the folder {chain[0][1][:100]!r}"
         raise ModelError(str(path), found, "one in the model's own folder", "save it with sentence-transformers")
     places = {kind: inside(folder, place) for kind, place in chain}
-    if {"WeightedLayerPooling", NEEDS_US} & set(kinds):
-        pooling = _own_pooling(folder / OURS, ours)
-    else:
-        pooling = _read_pooling(inside(places["Pooling"], "config.json"))
     dense = tuple(place for kind, place in chain if kind == "Dense")
-    return Settings(pooling=pooling, dense_folders=dense, unit_length="Normalize" in kinds)
+    settings = Settings(dense_folders=dense, unit_length="Normalize" in kinds)
+    if {"WeightedLayerPooling", NEEDS_US} & set(kinds):
+        return replace(settings, pooling=_own_pooling(folder / OURS, ours))
+    file = inside(places["Pooling"], "config.json")
+    config = read_json(file)
+    width = _pooling_width(file, config)
+    return replace(
+        settings, pooling=_read_pooling(file, config), width=width, pooling_file=str(file.relative_to(folder))
+    )
 
 
 def _read_modules(path: Path) -> list[tuple[str, str]]:
@@ -128,8 +139,20 @@ def _own_pooling(path: Path, ours: dict[str, Any]) -> Pooling:
         ) from None
 
 
-def _read_pooling(path: Path) -> Pooling:
-    config = read_json(path)
+def _pooling_width(path: Path, config: dict[str, Any]) -> int | None:
+    for key in ("word_embedding_dimension", "embedding_dimension"):
+        width: int | None = config.get(key)
+        if width is not None and not (type(width) is int and width >= 1):
+            raise wrong_value(path, key, width, "a whole number, 1 or more")
+        if width:
+            return width
+    return None
+
+
+def _read_pooling(path: Path, config: dict[str, Any]) -> Pooling:
+    for key, value in config.items():
+        if (key.startswith("pooling_mode_") or key == "include_prompt") and not isinstance(value, bool | None):
+            raise wrong_value(path, key, value, "true or false")
     mode = config.get("pooling_mode") or [name for name, key in LEGACY_MODES.items() if config.get(key)]
     modes = mode if isinstance(mode, list) else [mode]
     others = [

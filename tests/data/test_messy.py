@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sentloom.data import read
-from sentloom.data.limits import CLEANING, FITTING, Allowance
+from sentloom.data import read, scan
+from sentloom.data.limits import CLEANING, FITTING, STRICT, Allowance
 from sentloom.data.writers import write
 from sentloom.errors import DataError, InputError
 
@@ -113,6 +113,48 @@ def test_many_problems_are_summed_up_with_their_cause(tmp_path) -> None:
         read(put(tmp_path / "a.tsv", tsv(ROWS) + "alone\n" * 30 + "one\t\n"))
     assert "  30 rows with 1 cell where 2 were expected\n  1 empty cells in column 'answer'" in str(caught.value)
     assert "Likely cause: cells with line breaks" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("mark", "name", "first"),
+    [(";", "a.csv", "sep=;\n"), (",", "a.tsv", '\n"SEP=,"\r\n'), ("\t", "a.csv", "\ufeffsep=\t\n"), ("|", "a.csv", "")],
+)
+def test_separators_that_the_first_line_states_and_bars(mark, name, first, tmp_path) -> None:
+    path = put(tmp_path / name, first + f'question{mark}answer\n"a{mark} b"{mark}c\n')
+    data = read(path)
+    assert pairs(data) == [(f"a{mark} b", "c")]
+    assert data.place(0) == f"{path}, line {first.count(chr(10)) + 2}"
+    assert "separate" in data.notes[0]
+
+
+@pytest.mark.parametrize("block", [1, 5, 1 << 18])
+def test_carriage_returns_alone_end_lines(block, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(scan, "BLOCK", block)
+    data = read(put(tmp_path / "a.csv", "question,answer\ra b,c d\re,f\r"))
+    assert pairs(data) == [("a b", "c d"), ("e", "f")]
+    assert data.place(1).endswith("line 3")
+    assert data.notes == (f"{tmp_path / 'a.csv'}: its lines end in carriage returns alone",)
+    kept = read(put(tmp_path / "b.csv", 'question,answer\r\n"a\rb",c\r\n'))
+    assert pairs(kept) == [("a\rb", "c")]
+    assert kept.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("start", "said", "advice"),
+    [
+        (b"PK\x03\x04\x14\x00", "a spreadsheet", "save it as CSV"),
+        (b"\xd0\xcf\x11\xe0\xa1", "an old spreadsheet", "save it as CSV"),
+        (b"\x1f\x8b\x08", "gzip data", "the ending .gz"),
+    ],
+)
+@pytest.mark.parametrize("name", ["a.csv", "a.txt", "a.jsonl"])
+def test_other_formats_named_as_text_are_called_what_they_are(start, said, advice, name, tmp_path) -> None:
+    path = put(tmp_path / name, start + bytes(range(256)))
+    for allow in (STRICT, CLEANING):
+        with pytest.raises(DataError) as caught:
+            read(path, allow=allow)
+        assert said in str(caught.value)
+        assert advice in str(caught.value)
 
 
 def test_cleaning_repairs_encodings_nul_and_commas(tmp_path) -> None:

@@ -10,10 +10,10 @@ from sentloom.data.findings import Findings
 from sentloom.data.limits import LONGEST
 from sentloom.data.scan import BLANK_LINES, Block, text_lines
 
-COMMA, SEMICOLON, TAB = ",", ";", "\t"
+COMMA, SEMICOLON, TAB, BAR = ",", ";", "\t", "|"
 # One cell and what ends it. Quantifiers that never give back keep the search linear.
 CSV_CELLS = {
-    mark: re.compile(rf'(?:"((?:[^"]++|"")*+)"|([^"{mark}]*+))({mark}|\Z)') for mark in (COMMA, SEMICOLON, TAB)
+    mark: re.compile(rf'(?:"((?:[^"]++|"")*+)"|([^"{mark}]*+))([{mark}]|\Z)') for mark in (COMMA, SEMICOLON, TAB, BAR)
 }
 CSV_OPEN_CELL = re.compile(r'"(?:[^"]++|"")*+\Z')
 UNQUOTED = "quotes in the text that were not doubled when the file was written"

@@ -6,7 +6,18 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 
-from sentloom.data.delimited import COMMA, CSV_CELLS, SEMICOLON, TAB, CsvRecord, Rows, csv_rows, split_csv, tsv_rows
+from sentloom.data.delimited import (
+    BAR,
+    COMMA,
+    CSV_CELLS,
+    SEMICOLON,
+    TAB,
+    CsvRecord,
+    Rows,
+    csv_rows,
+    split_csv,
+    tsv_rows,
+)
 from sentloom.data.findings import Findings
 from sentloom.data.inputs import Input
 from sentloom.data.scan import Block, Digest, first_lines, raw_blocks
@@ -14,7 +25,8 @@ from sentloom.data.shapes import Request
 from sentloom.errors import DataError
 
 OWN = {"csv": COMMA, "tsv": TAB}
-NAMES = {COMMA: "commas", SEMICOLON: "semicolons", TAB: "tabs"}
+NAMES = {COMMA: "commas", SEMICOLON: "semicolons", TAB: "tabs", BAR: "vertical bars"}
+STATED = re.compile(rf'"?sep=([{"".join(NAMES)}])"?', re.IGNORECASE)  # the first line, as Excel reads it
 NUMBER = re.compile(r"[+-]?[\d.,]+([eE][+-]?\d+)?")
 FAR_FEWER = 10  # times: rows of the wrong width, read with quotes against read without
 
@@ -25,6 +37,7 @@ class Dialect:
 
     separator: str
     quoted: bool
+    stated: bool = False  # by the first line, which is then no row
 
     @property
     def decimal_comma(self) -> bool:
@@ -34,7 +47,7 @@ class Dialect:
     def rows(self, blocks: Iterator[Block], findings: Findings) -> Iterator[Rows]:
         """Split a file that is written so."""
         split = partial(csv_rows, separator=self.separator) if self.quoted else tsv_rows
-        return split(blocks, findings)
+        return split(_without_first_line(blocks) if self.stated else blocks, findings)
 
 
 def dialect_of(entry: Input, request: Request, findings: Findings) -> Dialect:
@@ -42,7 +55,11 @@ def dialect_of(entry: Input, request: Request, findings: Findings) -> Dialect:
     own = OWN[entry.kind]
     if request.quoted is False:
         return Dialect(own, quoted=False)
-    separator = _separator(entry, request)
+    line = _first_line(entry)
+    if stated := STATED.fullmatch(line):
+        findings.notes.append(f"{entry.name}: its first line says that {NAMES[stated[1]]} separate cells")
+        return Dialect(stated[1], quoted=True, stated=True)
+    separator = _separator(line, OWN[entry.kind], request)
     if separator != own:
         findings.notes.append(f"{entry.name}: its cells are separated by {NAMES[separator]}")
         return Dialect(separator, quoted=True)
@@ -59,13 +76,28 @@ def dialect_of(entry: Input, request: Request, findings: Findings) -> Dialect:
     return Dialect(own, quoted=entry.kind == "csv")
 
 
-def _separator(entry: Input, request: Request) -> str:
-    """The separator of the first line: another than the ending tells only where that gives a single column."""
-    own, line = OWN[entry.kind], ""
+def _first_line(entry: Input) -> str:
+    """The first line that is not blank."""
     for _, text in first_lines(entry.paths[0]):
         if line := next((one for one in text.split("\n") if one.strip()), ""):
+            return line.removesuffix("\r")
+    return ""
+
+
+def _without_first_line(blocks: Iterator[Block]) -> Iterator[Block]:
+    """Without the first line that is not blank."""
+    for first, text in blocks:
+        lines = text.split("\n")
+        at = next((number for number, line in enumerate(lines) if line.strip()), None)
+        if at is not None:
+            yield first + at + 1, "\n".join(lines[at + 1 :])
             break
-    widths = {mark: len(split_csv(line.removesuffix("\r"), mark)[0]) for mark in (own, TAB, SEMICOLON, COMMA)}
+    yield from blocks
+
+
+def _separator(line: str, own: str, request: Request) -> str:
+    """The separator of the first line: another than the ending tells only where that gives a single column."""
+    widths = {mark: len(split_csv(line, mark)[0]) for mark in (own, TAB, SEMICOLON, COMMA, BAR)}
     numbers = [column for column in (request.columns or {}).values() if isinstance(column, int)]
     if widths[own] > 1 or (numbers and max(numbers) == 1):
         return own

@@ -4,6 +4,7 @@ import codecs
 import re
 from collections.abc import Iterable, Iterator
 from itertools import chain
+from typing import NamedTuple
 
 BYTE_ORDER_MARKS = {  # the longer ones first: that of UTF-16 begins that of UTF-32
     codecs.BOM_UTF32_LE: "UTF-32",
@@ -12,9 +13,30 @@ BYTE_ORDER_MARKS = {  # the longer ones first: that of UTF-16 begins that of UTF
     codecs.BOM_UTF16_BE: "UTF-16",
 }
 WESTERN = "cp1252"
+
+
+class Foreign(NamedTuple):
+    """A format that is not text, and what to do about a file in it."""
+
+    name: str
+    next_step: str
+
+
+EXPORT = "open it in the spreadsheet program and save it as CSV (UTF-8)"
+FOREIGN = {  # by the first bytes
+    b"PK\x03\x04": Foreign("a spreadsheet (.xlsx, .ods) or a zip file", f"{EXPORT}; a zip file must be unpacked"),
+    b"\xd0\xcf\x11\xe0": Foreign("an old spreadsheet (.xls)", EXPORT),
+    b"\x1f\x8b": Foreign("gzip data", "give the file's name the ending .gz"),
+    b"PAR1": Foreign("parquet data", "give the file's name the ending .parquet"),
+}
 # Signs that Polish (Windows-1250) and others have as letters: within a word they show that a text is not Western.
 SIGNS_IN_WORDS = re.compile(r"(?<=[^\W\d_])[¡¢£¤¥¦¨©ª«¬®¯±²³µ¶¸¹º»¼½¾¿×÷](?=[^\W\d_])")
 MOST_ACCENTED = 1 / 3  # of the letters: in Greek or Cyrillic nearly all are above ASCII
+
+
+def foreign_format(block: bytes) -> Foreign | None:
+    """The format other than text that a file is in, by its first bytes."""
+    return next((foreign for start, foreign in FOREIGN.items() if block.startswith(start)), None)
 
 
 def mark_of(block: bytes) -> str | None:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
+from sentloom.data.encodings import EXPORT
 from sentloom.data.limits import MOST_FACTS, MOST_FILES
 from sentloom.data.zipped import twins_in_zip
 from sentloom.errors import InputError, MissingPart
@@ -17,6 +18,7 @@ from sentloom.files import is_inside
 
 LINE_KINDS = ("txt", "csv", "tsv", "jsonl")  # these also with .gz
 JSON = re.compile(r"\.json(\.gz)?$", re.IGNORECASE)
+SPREADSHEETS = (".xlsx", ".xls", ".ods")
 TWINS = "twins"  # two files of lines, each line of the second the translation of that line of the first
 BETWEEN_TWINS = "+"
 WANTED = (
@@ -65,7 +67,8 @@ def find_inputs(path: str | Path) -> list[Input]:
     if exists and is_zip:
         return [_zipped(str(path))]
     if exists and not kind:
-        raise InputError(str(path), f"the extension {local.suffix!r}", WANTED, "rename or convert the file")
+        next_step = EXPORT if local.suffix.lower() in SPREADSHEETS else "rename or convert the file"
+        raise InputError(str(path), f"the extension {local.suffix!r}", WANTED, next_step)
     if exists and kind:
         return [Input(str(path), kind, (local,))]
     if BETWEEN_TWINS in str(path):

@@ -13,13 +13,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import IO, Any
 
-from sentloom.data.encodings import WESTERN, as_utf8, is_western, mark_of
+from sentloom.data.encodings import WESTERN, as_utf8, foreign_format, is_western, mark_of
 from sentloom.data.findings import Findings
 from sentloom.data.inputs import File
 from sentloom.data.limits import CLEANING, ENDLESS, LONGEST, packed_room
 from sentloom.errors import DataError
 
 BLOCK = 1 << 18  # small enough that the strings of a block stay in the processor's cache
+LOOK = 1 << 16  # bytes in which a line end is looked for
 GZIP_SIZE = 4  # bytes at the end of a gzip file that state its unpacked size
 MOST_DEFLATED = 1032  # times: what a byte of deflated data can unpack to
 BLANK_LINES = "blank lines"
@@ -69,7 +70,7 @@ def text_blocks(path: File, digest: Digest, findings: Findings) -> Iterator[Bloc
     rows are then unusable; where they are repaired, it is repaired.
     """
     western: bool | None = None
-    for first, raw in _whole_lines(_utf8(path, digest, findings), findings):
+    for first, raw in _whole_lines(_with_line_ends(_utf8(path, digest, findings), path, findings), findings):
         block = raw.removeprefix(codecs.BOM_UTF8) if first == 1 else raw
         try:
             text = block.decode()
@@ -114,7 +115,24 @@ def _utf8(path: File, digest: Digest, findings: Findings) -> Iterator[bytes]:
     """The bytes of a file; another encoding that its first bytes name is converted, or refused."""
     blocks = raw_blocks(path, digest, findings)
     first = next(blocks, b"")
+    if foreign := foreign_format(first):
+        findings.stop(0, foreign.name, "a file of text", foreign.next_step)
     yield from _converted(first, blocks, path, findings) if mark_of(first) else _all(first, blocks)
+
+
+def _with_line_ends(blocks: Iterator[bytes], path: File, findings: Findings) -> Iterator[bytes]:
+    """Lines that end in carriage returns alone get line feeds, if there is no line feed in a long look."""
+    start = b""
+    for block in blocks:
+        start += block
+        if len(start) >= LOOK or b"\n" in start:
+            break
+    if b"\n" in start or b"\r" not in start.rstrip(b"\r"):
+        yield from _all(start, blocks)
+        return
+    findings.notes.append(f"{path}: its lines end in carriage returns alone")
+    for block in _all(start, blocks):
+        yield block.replace(b"\r", b"\n")
 
 
 def _all(first: bytes, blocks: Iterator[bytes]) -> Iterator[bytes]:
@@ -247,9 +265,8 @@ def text_lines(blocks: Iterable[Block], findings: Findings, spaces: str | None =
 
 def split_lines(text: str) -> list[str]:
     """Without their ends; a file may end in a bare carriage return."""
-    if "\r" in text:
-        text = text.replace("\r\n", "\n") if text.endswith("\n") else text.replace("\r\n", "\n").removesuffix("\r")
-    return text.removesuffix("\n").split("\n")
+    end = "\n" if text.endswith("\n") else "\r"
+    return text.replace("\r\n", "\n").removesuffix(end).split("\n")
 
 
 def twin_lines(paths: Sequence[File], digests: Sequence[Digest], findings: Findings) -> Iterator[Records]:

@@ -127,6 +127,14 @@ def test_separators_that_the_first_line_states_and_bars(mark, name, first, tmp_p
     assert "separate" in data.notes[0]
 
 
+@pytest.mark.parametrize(("name", "mark"), [("a.csv", ","), ("a.tsv", "\t")])
+def test_the_null_of_databases_is_an_empty_cell(name, mark, tmp_path) -> None:
+    path = put(tmp_path / name, f"question{mark}answer\na{mark}b\nc{mark}\\N\nd{mark}\\N e\n")
+    with pytest.raises(DataError, match="line 3: found an empty cell in column 'answer'"):
+        read(path)
+    assert pairs(read(path, allow=FITTING)) == [("a", "b"), ("d", "\\N e")]
+
+
 @pytest.mark.parametrize("block", [1, 5, 1 << 18])
 def test_carriage_returns_alone_end_lines(block, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(scan, "BLOCK", block)

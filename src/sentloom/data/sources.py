@@ -23,6 +23,8 @@ from sentloom.data.typed import DAMAGE, Typed, open_arrow, open_parquet, stop_at
 from sentloom.errors import InputError
 from sentloom.files import sha256
 
+NULL = r"\N"  # how MySQL and PostgreSQL write a missing value in delimited files
+
 
 @dataclass(frozen=True)
 class Source:
@@ -162,10 +164,14 @@ def _columns(rows: Rows, layout: Layout, width: int, decimal_comma: bool, findin
                 cells += rows.cells[end - width : end]
             else:
                 _note_width(place, own_width, width, findings)
-    columns = {at: cells[at::width] for at in layout.positions}
+    columns = {at: _without_null(cells[at::width]) for at in layout.positions}
     if decimal_comma:
         columns |= {at: [cell.replace(",", ".") for cell in columns[at]] for at in layout.roles.get("score", ())}
     return Chunk(places, columns)
+
+
+def _without_null(cells: Sequence[str]) -> Sequence[str]:
+    return ["" if cell == NULL else cell for cell in cells] if NULL in cells else cells
 
 
 def _note_width(place: int, found: int, wanted: int, findings: Findings) -> None:

@@ -55,6 +55,10 @@ def link_to_nothing(path):
         ({"text_config": [{"auto_map": {"AutoModel": "x.Y"}}]}, "auto_map: the model brings its own code"),
         ({"_attn_implementation": "owner/repo"}, "_attn_implementation 'owner/repo', which names code elsewhere"),
         ({"max_relative_positions": 10**12}, "max_relative_positions 1000000000000; wanted at most 10,000,000"),
+        (
+            {"max_position_embeddings": 9_000_000, "rope_parameters": {}},
+            "max_position_embeddings 9000000; wanted at most 100,000",
+        ),
         ({"unknown": {"inner": [1, 1e12]}}, "inner 1000000000000.0; wanted at most 10,000,000"),
         ({"transformers_weights": "other.safetensors"}, "transformers_weights: the weights are in another file"),
     ],

@@ -86,6 +86,8 @@ RANGES = {
 }
 LARGEST_NUMBER = 10_000_000  # of any key, known or not: what it sizes is not known
 NO_SIZES = {"rope_theta", "global_rope_theta", "local_rope_theta", "model_max_length"}  # may be larger: size nothing
+POSITIONS = ("max_position_embeddings", "max_relative_positions", "position_buckets", "n_positions")
+MOST_POSITIONS = 100_000  # of a table of positions; rotary positions have none
 ACTIVATIONS = ("hidden_act", "activation", "activation_function", "hidden_activation", "dense_act_fn")
 IDS = ("pad_token_id", "decoder_start_token_id")  # the ids that we use ourselves
 
@@ -249,6 +251,11 @@ def _check_against_weights(path: Path, config: Any, weights: Weights) -> None:
     for key in SIZES:
         if (getattr(config, key, None) or 0) > widest:
             raise wrong_value(path, key, getattr(config, key), f"at most {widest}, the largest size in the weights")
+    most = max(widest, MOST_POSITIONS)
+    for key in () if hasattr(type(config), "rope_parameters") else POSITIONS:
+        value: Any = getattr(config, key, None)
+        if _is_number(value) and value > most:
+            raise wrong_value(path, key, value, f"at most {most:,}: there is a row for each position")
 
 
 def _are_ids(value: object) -> bool:

@@ -42,12 +42,12 @@ def test_notes_are_printable(capsys):
 
 
 def test_errors_show_names_as_they_are(tmp_path):
-    path = tmp_path / "a.csv"
-    path.write_text("\x1b[31mred:x:,b\n1,2\n")
+    path = tmp_path / "a\x1b[31mred:x:.csv"
+    path.write_text("\x1b[2J,b\n1,2\n")
     done = subprocess.run([sys.executable, "-c", MAIN, "check", path], capture_output=True)
     said = done.stderr.decode()
     assert done.returncode == 2
-    assert "red:x:" in said
+    assert "a␛[31mred:x:.csv" in said
     assert "\x1b" not in said
 
 

@@ -8,7 +8,7 @@ from sentloom.data.scan import Block, Records, text_lines
 
 WANTED = "one JSON object"
 COMMAS = "lines that end in commas, where each line should hold one object alone"
-PRETTY = "one JSON document over many lines, where each line should hold one object"
+PRETTY = "one JSON object over many lines: write one object a line, or an array of objects"
 
 
 def jsonl_records(blocks: Iterable[Block], findings: Findings) -> Iterator[Records]:

@@ -72,13 +72,6 @@ def test_a_configuration_is_refused_in_one_sentence_that_names_the_file(folder, 
     assert str(refused.value).count("\n") == 1  # the sentence, and what to do next
 
 
-def test_a_wrong_type_is_named_by_the_key_of_the_file(model_folders, tmp_path):
-    folder = shutil.copytree(model_folders["t5"], tmp_path / "model")
-    patch(folder / "config.json", hidden_size="x")  # transformers calls it d_model
-    with pytest.raises(ModelError, match=r"config\.json: found hidden_size 'x'; wanted a whole number"):
-        Encoder.load(folder)
-
-
 def test_hints_and_empty_keys_do_not_matter(folder, model_folders):
     hints = {"attn_implementation": "flash_attention_2", "_attn_implementation": None, "quantization_config": None}
     patch(folder / "config.json", **hints, torch_dtype="float16", return_dict=False, auto_map={})

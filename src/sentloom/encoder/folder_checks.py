@@ -198,10 +198,8 @@ def _parse(path: Path, content: dict[str, Any]) -> PreTrainedConfig:
 
 
 def _wrong_kind(path: Path, content: Mapping[str, Any], kind: Any, reason: str) -> ModelError:
-    """In our words what transformers says of a field, which the file may call by another name."""
-    field = reason.split("'")[1]  # Validation error for field 'hidden_size': ... expected int, got str (value: '32')
-    names = [field, *(name for name, own in kind.attribute_map.items() if own == field)]
-    key = next((name for name in names if name in content and repr(content[name]) in reason), field)
+    """In our words what transformers says of a field."""
+    key = reason.split("'")[1]  # Validation error for field 'hidden_size': ... expected int, got str (value: '32')
     types = re.findall(r"(?:<class '|expected )(\w+)", reason)
     kinds = dict.fromkeys(KINDS[name] for name in types if name in KINDS)
     return wrong_value(path, key, content.get(key), " or ".join(kinds) or f"what a {kind.model_type} model has there")

@@ -76,11 +76,12 @@ def disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
         subprocess.run(["umount", "--lazy", place], check=True)
 
 
-def assert_refused(ended: Ended, place: Path) -> None:
-    """One sentence that names a path on the disk, and exit code 2."""
+def assert_refused(ended: Ended, *places: Path) -> None:
+    """One sentence that names a path on the disk, in one of these places, and exit code 2."""
     said = ended.said()
     assert ended.code == EXIT_REFUSED, f"exit code {ended.code}: {said}"
-    assert str(place) in said.rpartition("error: ")[2].partition("\n")[0], said
+    sentence = said.rpartition("error: ")[2].partition("\n")[0]
+    assert any(str(place) in sentence for place in places), said
     assert "[(" not in said
 
 
@@ -150,8 +151,9 @@ def test_a_folder_that_cannot_be_written(name, kitchen, tmp_path, disk, tally):
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", LIMITED)
-def test_a_limit_of_the_size_of_files(name, kitchen, tmp_path, tally):
-    """As a quota does it, and without root."""
+def test_a_limit_of_the_size_of_files(name, kitchen, tmp_path, tally, monkeypatch):
+    """As a quota does it, and without root. It also holds for the scratch folder, so that one may be named instead."""
+    monkeypatch.setenv("SENTLOOM_SCRATCH", str(tmp_path / "scratch"))
     command, rng = COMMANDS[name], random.Random(name)
     (tmp_path / "whole").mkdir()
     whole = finish(command, kitchen, tmp_path / "log", tmp_path / "whole")
@@ -161,7 +163,7 @@ def test_a_limit_of_the_size_of_files(name, kitchen, tmp_path, tally):
         with tally.case(f"{name}: {limit} bytes"):
             out.mkdir()
             lower = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))  # noqa: B023, E731
-            assert_refused(run(kitchen, tmp_path / "log", command.at(out), lower), out)
+            assert_refused(run(kitchen, tmp_path / "log", command.at(out), lower), out, tmp_path / "scratch")
             assert finish(command, kitchen, tmp_path / "log", out) == whole
 
 

@@ -12,6 +12,7 @@ ORDER = [
         "locks",
         "files",
         "markdown",
+        "terminal",
         "progress",
         "interrupts",
         "data",

@@ -42,8 +42,9 @@ class Command:
         return [argument.replace("OUT", str(out)) for argument in self.arguments]
 
     def outputs(self, out: Path) -> dict[str, str]:
-        """Hashes of the files that must be the same."""
-        paths = sorted({path for pattern in self.same for path in out.glob(pattern)})
+        """Hashes of the files that must be the same; hidden ones are half-written files of a process that was killed."""
+        found = {path for pattern in self.same for path in out.glob(pattern)}
+        paths = sorted(path for path in found if not path.name.startswith("."))
         return {str(path.relative_to(out)): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
 
 

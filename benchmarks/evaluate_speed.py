@@ -18,8 +18,8 @@ import numpy as np
 from sentloom import Encoder
 from sentloom.errors import MissingPart
 from sentloom.evaluation.bench import score_tasks
-from sentloom.evaluation.origin import Origin
-from sentloom.evaluation.suites import SUITES
+from sentloom.evaluation.suites.catalog import SUITES
+from sentloom.evaluation.suites.set_source import SetSource
 
 DATA = Path(__file__).parents[2] / "shared/data"
 NAMES = [*SUITES["sts"].sets, *SUITES["transfer"].sets]
@@ -114,7 +114,7 @@ def main():
     start = time.perf_counter()
     for name in chosen:
         try:
-            tasks.append(SUITES["sts" if name in SUITES["sts"].sets else "transfer"].load(name, Origin(folder)))
+            tasks.append(SUITES["sts" if name in SUITES["sts"].sets else "transfer"].load(name, SetSource(folder)))
         except MissingPart:
             print(f"{name}: missing")
     scores = score_tasks(encoder, tasks)

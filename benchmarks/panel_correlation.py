@@ -24,21 +24,21 @@ import pyarrow as pa
 import torch
 
 from sentloom import Encoder, read
-from sentloom.arena.gauges import gauges, neighbour_overlap
-from sentloom.arena.panel import PANEL, SYNTHETIC, every_task, halves, without_some_words
+from sentloom.corpus.opening import open_data
 from sentloom.data.dataset import FILE, LINE, Dataset
-from sentloom.data.opening import open_data
 from sentloom.data.shapes import Shape, arrow_type
 from sentloom.evaluation.bench import distinct, score_tasks
 from sentloom.evaluation.metrics import spearman
-from sentloom.evaluation.origin import Rows
-from sentloom.evaluation.own_files import search_task
-from sentloom.evaluation.pairs import correlation_task, detection_task, ranking_task
 from sentloom.evaluation.significance import compare_averages
+from sentloom.evaluation.suites.pairs import correlation_task, detection_task, ranking_task
+from sentloom.evaluation.suites.set_source import Rows
+from sentloom.evaluation.suites.user_tasks import search_task
 from sentloom.evaluation.task import Score, Task
 from sentloom.files import new_file
+from sentloom.fitting.gauges import gauges, neighbour_overlap
+from sentloom.fitting.panel import PANEL, SYNTHETIC, every_task, halves, without_some_words
 from sentloom.methods import METHODS
-from sentloom.stages.keys import content_key
+from sentloom.pipeline.keys import content_key
 from sentloom.training import Settings, train
 
 REVISION = 1  # raised when measurements would come out otherwise

@@ -22,8 +22,8 @@ from sklearn.model_selection import StratifiedKFold
 
 from sentloom import Encoder
 from sentloom.data.readers import read
-from sentloom.evaluation import logistic
-from sentloom.evaluation.probes import PENALTIES, Probe, cross_validated
+from sentloom.evaluation.probes import logistic
+from sentloom.evaluation.probes.protocols import PENALTIES, Probe, cross_validated
 
 MR = Path(__file__).parents[2] / "shared/data/senteval/MR.tsv"
 

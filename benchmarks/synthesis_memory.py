@@ -30,9 +30,9 @@ def write_texts(path: Path, rows: int) -> None:
 def measure(model: Path, texts: Path) -> None:
     """Synthesise and print the figures; meant for a fresh process."""
     from sentloom.data import read
-    from sentloom.synthesis.filters import Filtering
-    from sentloom.synthesis.sampling import Sampling
-    from sentloom.synthesis.synthesize import synthesize
+    from sentloom.writing.filters import Filtering
+    from sentloom.writing.sampling import Sampling
+    from sentloom.writing.synthesize import synthesize
 
     before = status("RssAnon")
     gauge = PeakAnonymous()

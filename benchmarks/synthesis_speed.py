@@ -20,14 +20,14 @@ import numpy as np
 import torch
 
 from sentloom import read
-from sentloom.data.docstrings import harvest
+from sentloom.corpus.docstrings import harvest
 from sentloom.encoder.building import build_model
 from sentloom.encoder.loading import quiet
-from sentloom.synthesis.instances import padded
-from sentloom.synthesis.sampling import Sampling
-from sentloom.synthesis.text_to_text import TextToText
-from sentloom.synthesis.wording import KINDS, Wording
-from sentloom.synthesis.writing import BACKENDS, Request, open_backend
+from sentloom.writing.generator import BACKENDS, WritingRequest, open_backend
+from sentloom.writing.instances import padded
+from sentloom.writing.prompts import KINDS, Wording
+from sentloom.writing.sampling import Sampling
+from sentloom.writing.text_to_text import TextToText
 
 STS = Path(__file__).parents[2] / "shared/data/sts"
 BATCH, THRESHOLD = 64, 0.9
@@ -131,7 +131,9 @@ def main():
     parser.add_argument("--sources", type=int, default=128)
     options = parser.parse_args()
     texts = sentences()
-    requests = [Request(row, text, kind, 0) for row, text in enumerate(texts[: options.sources]) for kind in KINDS]
+    requests = [
+        WritingRequest(row, text, kind, 0) for row, text in enumerate(texts[: options.sources]) for kind in KINDS
+    ]
     sampling = Sampling(max_tokens=64 if options.synthesizer else 24)
     with tempfile.TemporaryDirectory() as folder, quiet():
         given = options.synthesizer

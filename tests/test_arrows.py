@@ -7,24 +7,9 @@ import sentloom
 
 # Each room may import from itself and from those before it.
 ORDER = [
-    *(
-        "errors",
-        "locks",
-        "files",
-        "markdown",
-        "terminal",
-        "progress",
-        "interrupts",
-        "data",
-        "encoder",
-        "views",
-        "losses",
-        "methods",
-        "training",
-        "synthesis",
-    ),
-    *("recipe", "baselines", "evaluation", "mining", "stages", "report", "arena"),
-    *("demo", "demo_portuguese", "cli", "__main__"),
+    *("errors", "locks", "files", "markdown", "terminal", "progress", "interrupts"),
+    *("data", "corpus", "hygiene", "encoder", "search", "views", "losses", "methods", "training", "writing"),
+    *("baselines", "evaluation", "pipeline", "fitting", "report", "api", "demo", "cli", "__main__"),
 ]
 HOUSE = Path(sentloom.__file__).parent
 

@@ -116,7 +116,7 @@ def scores(folder: Path) -> Facts:
 
 def verdicts(folder: Path) -> Facts:
     """A fit's verdict, its scores, and the score of every run."""
-    (path,) = [path for path in folder.rglob("*.json") if path.name in ("story.json", "result.json", "report.json")][:1]
+    (path,) = [path for path in folder.rglob("*.json") if path.name in ("story.json", "report.json")][:1]
     story = json.loads(path.read_text("utf-8"))
     parts = {"verdict": story["verdict"], "measures": story["measures"], "runs": story["runs"]}
     return dict(_numbers(parts, "fit")) | {"verdict": story["verdict"]}

@@ -4,7 +4,7 @@ from importlib import import_module, metadata
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sentloom.arena.fit import Fit, fit
+    from sentloom.api import Fit, fit
     from sentloom.data import Dataset, read
     from sentloom.encoder import Encoder, Prompt
     from sentloom.errors import SentloomError
@@ -17,11 +17,11 @@ __all__ = ["Dataset", "Encoder", "Fit", "Prompt", "SentloomError", "evaluate", "
 _HOMES = {
     "Dataset": "sentloom.data",
     "Encoder": "sentloom.encoder",
-    "Fit": "sentloom.arena.fit",
+    "Fit": "sentloom.api",
     "Prompt": "sentloom.encoder",
     "SentloomError": "sentloom.errors",
     "evaluate": "sentloom.evaluation.evaluate",
-    "fit": "sentloom.arena.fit",
+    "fit": "sentloom.api",
     "read": "sentloom.data",
 }
 

@@ -93,7 +93,7 @@ def write_result(folder: Path, values: Mapping[str, Any], *outputs: str) -> None
     write_record(folder / RESULT, {**values, "outputs": {name: content_sha256(folder / name) for name in outputs}})
 
 
-def read_result(folder: Path, tell: Callable[[str], None]) -> dict[str, Any] | None:
+def read_result(folder: Path, log: Callable[[str], None]) -> dict[str, Any] | None:
     """What `write_result` wrote; None if the work is not finished, or damaged, of which the user is told."""
     if not (folder / RESULT).is_file():
         return None
@@ -104,7 +104,7 @@ def read_result(folder: Path, tell: Callable[[str], None]) -> dict[str, Any] | N
     except (DamagedFile, KeyError, FileNotFoundError):
         damaged = [RESULT]
     if damaged:
-        tell(f"{folder}: {damaged[0]} is missing or not what was written; it is computed again")
+        log(f"{folder}: {damaged[0]} is missing or not what was written; it is computed again")
     return None if damaged else values
 
 

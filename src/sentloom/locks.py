@@ -30,9 +30,9 @@ def alone_on(target: Path) -> Iterator[None]:
 
 
 @contextmanager
-def in_turn(target: Path, tell: Callable[[str], None] = lambda text: None) -> Iterator[None]:
+def in_turn(target: Path, log: Callable[[str], None] = lambda text: None) -> Iterator[None]:
     """Build a file or a folder; while another process does, say so and wait for it."""
-    with locked(_beside(target), lambda: tell(f"waiting for another process that is writing {target}")):
+    with locked(_beside(target), lambda: log(f"waiting for another process that is writing {target}")):
         yield
 
 

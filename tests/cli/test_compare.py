@@ -5,8 +5,8 @@ import json
 import pytest
 import torch
 
-from tests.arena.small_recipes import Kitchen
 from tests.encoder.small_models import build_model_folder
+from tests.pipeline.small_recipes import Kitchen
 
 
 @pytest.fixture(scope="module")
@@ -62,12 +62,12 @@ def test_a_method_that_breaks_is_told_and_the_exit_code_says_so(kitchen, sentloo
 
 
 def test_ctrl_c_says_how_to_go_on(kitchen, sentloom, monkeypatch):
-    from sentloom.stages import running
+    from sentloom.pipeline import runner
 
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(running, "train", interrupted)
+    monkeypatch.setattr(runner, "train", interrupted)
     done = sentloom("compare", kitchen.recipe("one", {"method": "simcse"}), "-o", kitchen.folder / "out")
     assert done.returncode == 130
     assert "the same command again goes on from here" in done.stdout

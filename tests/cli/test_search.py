@@ -108,7 +108,7 @@ def test_a_model_looks_in_the_corpus_beside_it_or_where_it_is_told_to(model, cor
 
 
 def test_a_model_without_a_corpus_looks_in_docstrings_and_reads_them_once(model, ask, monkeypatch):
-    monkeypatch.setattr("sentloom.data.docstrings.corpus.DEFAULT_PACKAGES", ("click",))
+    monkeypatch.setattr("sentloom.corpus.docstrings.DEFAULT_PACKAGES", ("click",))
     done = ask(b"Outputs the message.\n", model)
     assert done.returncode == 0, done.stderr
     assert "no model.fit/corpus.parquet beside" in done.stdout

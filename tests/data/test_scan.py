@@ -10,15 +10,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sentloom.data import delimited, scan
-from sentloom.data.delimited import Rows, csv_rows, split_csv, tsv_rows
+from sentloom.data.delimited import DelimitedRows, csv_rows, split_csv, tsv_rows
 from sentloom.data.findings import Findings
 from sentloom.data.json_lines import jsonl_records
-from sentloom.data.scan import (
-    Block,
-    Digest,
-    text_blocks,
-    text_lines,
-)
+from sentloom.data.scan import Block, Digest, text_blocks, text_lines
 from sentloom.errors import DataError
 
 
@@ -42,7 +37,7 @@ def blocks_of(text: str, sizes: list[int]) -> Iterator[Block]:
         number, lines = number + size, lines[size:]
 
 
-def rows_of(found: Iterator[Rows]) -> list[tuple[int, list[str]]]:
+def rows_of(found: Iterator[DelimitedRows]) -> list[tuple[int, list[str]]]:
     """Rows with the lines they start at, taken apart again cell by cell."""
     result = []
     for rows in found:

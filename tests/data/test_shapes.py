@@ -2,13 +2,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentloom.data.shapes import COLUMNS, Layout, Request, Shape, layout_of, parse_columns, text_columns
+from sentloom.data.shapes import COLUMNS, Layout, Shape, ShapeRequest, layout_of, parse_columns, text_columns
 from sentloom.errors import InputError
 
-ANYTHING = Request()
+ANYTHING = ShapeRequest()
 
 
-def layout(header: str, request: Request = ANYTHING, nli_words: bool = False) -> Layout:
+def layout(header: str, request: ShapeRequest = ANYTHING, nli_words: bool = False) -> Layout:
     return layout_of("faq.csv", header.split(","), lambda at: nli_words, request)
 
 
@@ -113,21 +113,23 @@ def test_a_near_name_is_suggested() -> None:
 
 
 def test_a_shape_that_is_asked_for_is_looked_for_alone() -> None:
-    assert layout("question,answer,label", Request(Shape.PAIRS)).ignored == ("label",)
-    assert layout("source,target,score", Request(Shape.PARALLEL)).shape is Shape.PARALLEL
-    assert layout("source,target,question,answer", Request(Shape.PARALLEL)).used["source"] == "source"
-    assert layout("text,label", Request(Shape.TEXTS)).ignored == ("label",)
-    assert layout("sentence1,sentence2,label", Request(Shape.NLI)).shape is Shape.NLI
+    assert layout("question,answer,label", ShapeRequest(Shape.PAIRS)).ignored == ("label",)
+    assert layout("source,target,score", ShapeRequest(Shape.PARALLEL)).shape is Shape.PARALLEL
+    assert layout("source,target,question,answer", ShapeRequest(Shape.PARALLEL)).used["source"] == "source"
+    assert layout("text,label", ShapeRequest(Shape.TEXTS)).ignored == ("label",)
+    assert layout("sentence1,sentence2,label", ShapeRequest(Shape.NLI)).shape is Shape.NLI
     with pytest.raises(InputError, match="no negatives"):
-        layout("anchor,positive", Request(Shape.TRIPLETS))
+        layout("anchor,positive", ShapeRequest(Shape.TRIPLETS))
 
 
 def test_columns_that_are_asked_for_win() -> None:
-    found = layout("text,body,label", Request(columns={"text": "body"}))
+    found = layout("text,body,label", ShapeRequest(columns={"text": "body"}))
     assert (found.shape, found.roles, found.ignored) == (Shape.TEXTS, {"text": (1,)}, ("text", "label"))
-    found = layout("a,b,c,d", Request(columns={"negative_1": "c", "anchor": "b", "positive": "a", "negative_2": "d"}))
+    found = layout(
+        "a,b,c,d", ShapeRequest(columns={"negative_1": "c", "anchor": "b", "positive": "a", "negative_2": "d"})
+    )
     assert (found.shape, found.roles) == (Shape.TRIPLETS, {"anchor": (1,), "positive": (0,), "negatives": (2, 3)})
-    found = layout("column 1,column 2", Request(columns={"anchor": 2, "positive": 1}))
+    found = layout("column 1,column 2", ShapeRequest(columns={"anchor": 2, "positive": 1}))
     assert found.roles == {"anchor": (1,), "positive": (0,)}
 
 
@@ -143,16 +145,16 @@ def test_columns_that_are_asked_for_win() -> None:
 )
 def test_columns_that_cannot_be_had_are_refused(columns: dict[str, str | int], said: str) -> None:
     with pytest.raises(InputError, match=said):
-        layout("body,id", Request(columns=columns))
+        layout("body,id", ShapeRequest(columns=columns))
 
 
 def test_columns_and_shape_must_agree() -> None:
     with pytest.raises(InputError, match="the roles of texts; wanted those of pairs"):
-        layout("body,id", Request(Shape.PAIRS, {"text": "body"}))
+        layout("body,id", ShapeRequest(Shape.PAIRS, {"text": "body"}))
 
 
 def test_kept_columns_come_along_where_they_are() -> None:
-    found = layout("Subset,text,id", Request(keep=("subset", "genre", "text")))
+    found = layout("Subset,text,id", ShapeRequest(keep=("subset", "genre", "text")))
     assert found.kept == {"subset": 0}
     assert found.ignored == ("id",)
 
@@ -160,8 +162,8 @@ def test_kept_columns_come_along_where_they_are() -> None:
 def test_parse_columns() -> None:
     assert parse_columns("anchor=title, positive = my body") == {"anchor": "title", "positive": "my body"}
     assert parse_columns("text=2") == {"text": 2}
-    assert Request(columns=parse_columns("text=2")).by_number
-    assert not Request(columns=parse_columns("text=body")).by_number
+    assert ShapeRequest(columns=parse_columns("text=2")).by_number
+    assert not ShapeRequest(columns=parse_columns("text=body")).by_number
     for wrong in ("", "text", "text=", "=body", "text=a,text=b", "text=a,,"):
         with pytest.raises(InputError, match="--columns"):
             parse_columns(wrong)

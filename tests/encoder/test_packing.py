@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentloom.encoder.packing import Run, pack, packed_attention, pad, plan
+from sentloom.encoder.packing import PackedRun, pack, packed_attention, pad, plan
 
 LENGTHS = st.lists(st.integers(1, 40), min_size=1, max_size=60)
 
@@ -31,7 +31,7 @@ def test_a_pack_by_hand():
     packed = pack(ids, np.array([1, 0, 2]))
     assert packed.ids.tolist() == [[3, 4, 5, 1, 2, 6, 7]]
     assert packed.positions.tolist() == [[0, 1, 2, 0, 1, 0, 1]]
-    assert packed.runs == (Run(0, 1, 3), Run(3, 2, 2))
+    assert packed.runs == (PackedRun(0, 1, 3), PackedRun(3, 2, 2))
     assert packed.lengths == [3, 2, 2]
 
 

@@ -3,13 +3,13 @@
 import pytest
 import torch
 
-from sentloom.encoder.packing import Run
+from sentloom.encoder.packing import PackedRun
 from sentloom.encoder.pooling import Pooling, pool
 from sentloom.errors import InputError
 
 # Two sentences of two tokens, one of one token, d = 2.
 STATES = torch.tensor([[1.0, 8.0], [3.0, 2.0], [0.0, 0.0], [4.0, -6.0], [7.0, 7.0]])
-RUNS = (Run(0, 2, 2), Run(4, 1, 1))
+RUNS = (PackedRun(0, 2, 2), PackedRun(4, 1, 1))
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import pytest
 from sentloom.encoder.prompts import Prompt
 from sentloom.errors import InputError, ModelError
 from sentloom.evaluation.bench import Memory, score_tasks
-from sentloom.evaluation.kept_scores import keep, kept, place_of
+from sentloom.evaluation.score_cache import keep, kept, place_of
 from sentloom.evaluation.task import Score, Task
-from sentloom.evaluation.vector_cache import VectorCache
+from sentloom.search.vector_cache import VectorCache
 
 
 class Counting:

@@ -11,7 +11,7 @@ from sentloom.errors import InputError, ModelError
 from sentloom.evaluation import geometry as module
 from sentloom.evaluation.geometry import (
     ScoredPairs,
-    Variant,
+    UniformityVariant,
     alignment,
     effective_rank,
     geometry,
@@ -38,20 +38,20 @@ def test_alignment_by_hand():
     # Distances: 0, sqrt 2 (right angle), 2 (opposite); squares 0, 2, 4.
     left, right = np.array([[1.0, 0], [1, 0], [1, 0]]), np.array([[5.0, 0], [0, 7], [-1, 0]])
     assert alignment(left, right) == pytest.approx(2.0)
-    assert alignment(left, right, Variant.SENTENCE_T5) == pytest.approx(2.0)
-    assert alignment(left, right, Variant.PRINTED) == pytest.approx(-(math.sqrt(2) + 2) / 3)
+    assert alignment(left, right, UniformityVariant.SENTENCE_T5) == pytest.approx(2.0)
+    assert alignment(left, right, UniformityVariant.PRINTED) == pytest.approx(-(math.sqrt(2) + 2) / 3)
 
 
 def test_uniformity_by_hand():
     # Six pairs of the cross: four at squared distance 2, two at 4.
     assert uniformity(CROSS) == pytest.approx(math.log((4 * math.exp(-4) + 2 * math.exp(-8)) / 6))
     with_self = (8 * math.exp(-4) + 4 * math.exp(-8) + 4) / 16
-    assert uniformity(CROSS, Variant.SENTENCE_T5) == pytest.approx(math.log(with_self))
+    assert uniformity(CROSS, UniformityVariant.SENTENCE_T5) == pytest.approx(math.log(with_self))
     printed = (4 * math.exp(-2 * math.sqrt(2)) + 2 * math.exp(-4)) / 6
-    assert uniformity(CROSS, Variant.PRINTED) == pytest.approx(math.log(printed))
+    assert uniformity(CROSS, UniformityVariant.PRINTED) == pytest.approx(math.log(printed))
 
 
-@pytest.mark.parametrize("variant", Variant)
+@pytest.mark.parametrize("variant", UniformityVariant)
 def test_equal_vectors_are_aligned_and_not_uniform(variant):
     same = np.ones((5, 3), np.float32)
     assert alignment(same, same, variant) == pytest.approx(0.0, abs=1e-7)
@@ -68,9 +68,9 @@ def test_uniformity_equals_plain_loops_in_blocks_of_any_fit(n, monkeypatch):
     apart = [squares[i, j] for i, j in pairs if i < j]
     assert uniformity(vectors) == pytest.approx(math.log(np.mean([math.exp(-2 * s) for s in apart])), abs=1e-9)
     everything = np.mean([math.exp(-2 * s) for s in squares.values()])
-    assert uniformity(vectors, Variant.SENTENCE_T5) == pytest.approx(math.log(everything), abs=1e-9)
+    assert uniformity(vectors, UniformityVariant.SENTENCE_T5) == pytest.approx(math.log(everything), abs=1e-9)
     printed = np.mean([math.exp(-2 * math.sqrt(s)) for s in apart])
-    assert uniformity(vectors, Variant.PRINTED) == pytest.approx(math.log(printed), abs=1e-6)
+    assert uniformity(vectors, UniformityVariant.PRINTED) == pytest.approx(math.log(printed), abs=1e-6)
 
 
 def test_many_vectors_in_constant_memory_equal_pdist():
@@ -85,10 +85,12 @@ def test_self_pairs_move_the_score_of_64_random_vectors_by_a_third():
     vectors = random_vectors(64, 10)
     reference = uniformity(vectors)
     assert reference == pytest.approx(-3.2, abs=0.1)
-    assert uniformity(vectors, Variant.SENTENCE_T5) == pytest.approx(
+    assert uniformity(vectors, UniformityVariant.SENTENCE_T5) == pytest.approx(
         math.log(63 / 64 * math.exp(reference) + 1 / 64), abs=1e-9
     )
-    assert reference < uniformity(vectors, Variant.SENTENCE_T5) < uniformity(vectors, Variant.PRINTED)
+    assert (
+        reference < uniformity(vectors, UniformityVariant.SENTENCE_T5) < uniformity(vectors, UniformityVariant.PRINTED)
+    )
 
 
 def test_lengths_do_not_count():
@@ -159,10 +161,10 @@ def test_positives_score_above_four_and_sentences_count_once():
 
 
 def test_all_sentences_can_count_as_often_as_they_stand():
-    found = geometry(encode, PAIRS, Variant.PRINTED, distinct=False)
+    found = geometry(encode, PAIRS, UniformityVariant.PRINTED, distinct=False)
     assert found.sentences == 8
-    assert found.uniformity == pytest.approx(uniformity(encode("aaabbcad"), Variant.PRINTED))
-    assert found.uniformity > geometry(encode, PAIRS, Variant.PRINTED).uniformity
+    assert found.uniformity == pytest.approx(uniformity(encode("aaabbcad"), UniformityVariant.PRINTED))
+    assert found.uniformity > geometry(encode, PAIRS, UniformityVariant.PRINTED).uniformity
 
 
 def test_each_distinct_sentence_is_encoded_once():

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sentloom.errors import InputError
-from sentloom.evaluation import nearest
 from sentloom.evaluation.retrieval import TIE, _ranks, ranks_of, retrieval
+from sentloom.search import nearest
 
 PLANE = {"east": [1.0, 0.0], "north": [0.0, 1.0], "north-east": [1.0, 1.0], "west": [-1.0, 0.0], "nowhere": [0.0, 0.0]}
 

@@ -13,18 +13,11 @@ from pathlib import Path
 import torch
 import yaml
 
-import sentloom.demo
-import sentloom.mining
-import sentloom.report.geometry_tables
-import sentloom.report.score_tables
-import sentloom.report.synthesis_plots
-import sentloom.synthesis.synthesize
-import sentloom.views.translation  # noqa: F401 - imported here, once, and not in every child
 from sentloom.cli import main
-from tests.arena import small_base
 from tests.encoder.small_models import SENTENCES, build_model_folder
-from tests.synthesis.small_synthesizers import build_small_t5
+from tests.fitting import small_base
 from tests.views.small_parts import build_translation_model
+from tests.writing.small_synthesizers import build_small_t5
 
 EXIT_OK, EXIT_REFUSED, EXIT_NOT_BETTER = 0, 2, 3
 

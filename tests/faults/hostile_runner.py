@@ -12,9 +12,9 @@ import sys
 import time
 from pathlib import Path
 
-import sentloom.arena.materials
 import sentloom.cli
-import sentloom.data.clean
+import sentloom.fitting.inputs
+import sentloom.hygiene.cleaning
 import sentloom.report.tables
 
 SECONDS = 60  # of a child
@@ -30,8 +30,8 @@ def status(name: str) -> int:
 def act(action: str, path: str, output: str) -> int:
     """One job, in a child: the exit code of the command; `fit` is the part of the command that reads."""
     if action == "fit":
-        from sentloom.arena.materials import look
         from sentloom.errors import SentloomError
+        from sentloom.fitting.inputs import look
 
         try:
             sys.stdout.write(f"{len(look([path])[0].data):,} rows\n")

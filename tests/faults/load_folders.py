@@ -18,8 +18,8 @@ import torch
 
 from sentloom.encoder import Encoder
 from sentloom.errors import SentloomError
-from sentloom.synthesis.judging import judge
-from sentloom.synthesis.text_to_text import TextToText
+from sentloom.writing.scorer import judge
+from sentloom.writing.text_to_text import TextToText
 
 TEXTS = ["A man is playing a guitar.", "", "no [SEP] </s> <unk> \N{SNOWMAN}", "dogs " * 300]
 CPU_SECONDS, WALL_SECONDS, BYTES = 30, 300, 4 << 30  # a wall clock only ends what sleeps for ever

@@ -12,9 +12,9 @@ from typing import Any
 import sentloom
 from sentloom.encoder import Encoder, Prompt
 from sentloom.encoder.heads import Projection
-from sentloom.synthesis.text_to_text import TextToText
+from sentloom.writing.text_to_text import TextToText
 from tests.encoder.small_models import build_model_folder
-from tests.synthesis.small_synthesizers import build_small_t5
+from tests.writing.small_synthesizers import build_small_t5
 
 ROOT = Path(__file__).parents[2]
 

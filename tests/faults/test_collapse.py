@@ -170,7 +170,7 @@ def check_alarm(one: Provoked, seed: int, bert: Path, folder: Path) -> None:
     torch.manual_seed(seed)
     method = one.kind(loaded(bert).copy(), one.kind.Options(**one.options)).train()
     crossed, told = measured(method), []
-    outcome = train(method, data_of(one.data), made(**one.settings), seed=seed, folder=folder, tell=told.append)
+    outcome = train(method, data_of(one.data), made(**one.settings), seed=seed, folder=folder, log=told.append)
     step = crossed()
     assert step is not None, "it did not collapse: nothing was tested"
     assert outcome.alarms, f"no alarm: above {LIMIT} from step {step} on"

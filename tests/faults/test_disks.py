@@ -15,16 +15,16 @@ import pytest
 import torch
 
 from sentloom.errors import DamagedFile
-from sentloom.evaluation.kept_scores import keep, kept
+from sentloom.evaluation.score_cache import keep, kept
 from sentloom.evaluation.task import Score
-from sentloom.evaluation.vector_cache import VectorCache
 from sentloom.files import is_sealed, read_record, read_result, seal, write_record, write_result
-from sentloom.synthesis.ledger import Ledger
+from sentloom.search.vector_cache import VectorCache
 from sentloom.training.checkpoints import Checkpoint, newest_checkpoint, read_best, write_best, write_checkpoint
 from sentloom.views.cache import Shelf
+from sentloom.writing.ledger import Ledger
 from tests.faults.commands import COMMANDS, EXIT_REFUSED, Command, Ended, build_kitchen, run
 from tests.faults.conftest import Tally
-from tests.synthesis.ledgers import fill, plan_of, raw_texts
+from tests.writing.ledgers import fill, plan_of, raw_texts
 
 FAULT = "4. full disks, read-only folders, damaged checkpoints"
 ASKED = 200

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from sentloom.report.story import Story
-from tests.arena import small_base
+from sentloom.fitting.result import FitResult
+from tests.fitting import small_base
 
 FAULT = "kill -9 of `fit`"
 
@@ -69,10 +69,10 @@ def test_a_fit_that_is_killed_ends_as_if_it_had_not_been(tmp_path, runs, whole_f
 
 def told(folder: Path) -> dict[str, object]:
     """What a fit found, without times and places."""
-    story = Story.read(folder / "story.json")
-    runs = [(run.route, run.rung, run.steps, run.score, run.difference, run.verdict) for run in story.runs]
-    measures = [(one.name, one.before, one.after, one.low, one.high) for one in story.measures]
-    return {"runs": runs, "measures": measures, "model": story.hashes["model"], "neighbours": story.neighbours}
+    result = FitResult.read(folder / "report.json")
+    runs = [(run.route, run.rung, run.steps, run.score, run.difference, run.verdict) for run in result.runs]
+    measures = [(one.name, one.before, one.after, one.low, one.high) for one in result.measures]
+    return {"runs": runs, "measures": measures, "model": result.hashes["model"], "neighbours": result.neighbours}
 
 
 @pytest.fixture(scope="module")

@@ -12,16 +12,16 @@ import pyarrow as pa
 import pytest
 import yaml
 
-from sentloom.arena.preparing import prepare_ground
-from sentloom.arena.wishes import Wishes
 from sentloom.data import read
 from sentloom.data.dataset import FILE, LINE, Dataset
-from sentloom.data.leaks import Kind, find_leaks
 from sentloom.data.shapes import COLUMNS, Shape, arrow_type
 from sentloom.encoder import Encoder
-from tests.arena import small_base
+from sentloom.fitting.prepare import prepare_ground
+from sentloom.fitting.request import Request
+from sentloom.hygiene.leaks import Kind, find_leaks
 from tests.encoder.small_models import build_model_folder
 from tests.faults.conftest import Tally
+from tests.fitting import small_base
 
 FAULT = "13. evaluation sentences planted in training data"
 ASKED = 1_000
@@ -184,8 +184,8 @@ def test_a_fit_leaves_them_out_and_says_so(tmp_path: Path) -> None:
     leaked = [*rows["anchor"][:10], *rows["positive"][10:]]
     asked = [(text.upper(), f"{text} kalo", str(number % 5)) for number, text in enumerate(leaked)]
     scored = small_base.write_rows(tmp_path / "asked.tsv", "sentence1 sentence2 score", asked)
-    wishes = Wishes((str(data),), tmp_path / "model", str(base), "100steps", (str(scored),), None, False, None, 0)
-    ground = prepare_ground(wishes, Encoder.load(base), told.append)
+    request = Request((str(data),), tmp_path / "model", str(base), "100steps", (str(scored),), None, False, None, 0)
+    ground = prepare_ground(request, Encoder.load(base), told.append)
     assert any(f"{len(leaked)} rows with sentences of {scored} are left out" in line for line in told)
     for part in ground.splits:
         for side in (part.train, part.choose, part.prove):

@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from sentloom.errors import InputError
-from sentloom.synthesis.filters import Filtering
-from sentloom.synthesis.sampling import Sampling
-from sentloom.synthesis.synthesize import synthesize
-from tests.synthesis.ledgers import derived, raw_texts, rows_of
-from tests.synthesis.small_synthesizers import build_small_t5
+from sentloom.writing.filters import Filtering
+from sentloom.writing.sampling import Sampling
+from sentloom.writing.synthesize import synthesize
+from tests.writing.ledgers import derived, raw_texts, rows_of
+from tests.writing.small_synthesizers import build_small_t5
 
 FAULT = "3. kill -9 in synthesis and filtering"
 

@@ -12,16 +12,16 @@ import pytest
 import torch
 
 from sentloom.errors import DiskError
-from sentloom.synthesis.filters import Filtering
-from sentloom.synthesis.ledger import Ledger
-from sentloom.synthesis.sampling import Sampling
-from sentloom.synthesis.synthesize import synthesize
-from sentloom.synthesis.triplets import draw
-from sentloom.synthesis.wording import KINDS
+from sentloom.writing.filters import Filtering
+from sentloom.writing.ledger import Ledger
+from sentloom.writing.prompts import KINDS
+from sentloom.writing.sampling import Sampling
+from sentloom.writing.synthesize import synthesize
+from sentloom.writing.triplets import draw
 from tests.faults.conftest import Tally
-from tests.synthesis.ledgers import derived, fill, plan_of, raw_texts, rows_of
-from tests.synthesis.small_synthesizers import build_small_t5
 from tests.training.killing import complete, hidden, kill, kill_until_done, start
+from tests.writing.ledgers import derived, fill, plan_of, raw_texts, rows_of
+from tests.writing.small_synthesizers import build_small_t5
 
 FAULT = "3. kill -9 in synthesis and filtering"
 ASKED = 50

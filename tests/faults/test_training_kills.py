@@ -9,15 +9,15 @@ import pytest
 import torch
 from accelerate import Accelerator
 
-from sentloom.synthesis.synthesizer import Synthesizer, SynthesizerOptions
-from sentloom.synthesis.text_to_text import TextToText
 from sentloom.training import Selection, train
+from sentloom.writing.synthesizer import Synthesizer, SynthesizerOptions
+from sentloom.writing.text_to_text import TextToText
 from tests.encoder.small_models import build_model_folder
 from tests.faults.conftest import Tally
-from tests.synthesis.small_synthesizers import SHORT, build_small_t5, triplets
 from tests.training import killing
 from tests.training.killing import assert_as_if_never_killed, complete, half_checkpoints, kill_until_done, save_end
 from tests.training.small_runs import settings
+from tests.writing.small_synthesizers import SHORT, build_small_t5, triplets
 
 FAULT = "1. kill -9 while training"
 ASKED = 500

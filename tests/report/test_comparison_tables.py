@@ -6,8 +6,8 @@ import re
 
 from rich.console import Console
 
-from sentloom.report.comparison_tables import Cell, Cost, as_csv, as_markdown, comparison, table
-from sentloom.stages import Row
+from sentloom.pipeline.results import Row
+from sentloom.report.comparison_tables import ComparisonCell, Cost, as_csv, as_markdown, comparison, table
 
 
 def row(name, after, deviation, *, before=None, seeds=3, seconds=90.0, trained=True, **more):
@@ -38,12 +38,12 @@ def test_the_table_by_hand():
     assert found.sets == ("A", "B")
     base, simcse, mlm, bsl = found.lines
     # on B the untouched base, 70, is better than both that were trained
-    assert base.cells == {"A": Cell(70.0), "B": Cell(70.0, standing="best")}
+    assert base.cells == {"A": ComparisonCell(70.0), "B": ComparisonCell(70.0, standing="best")}
     assert base.is_base
     assert base.cost is None
-    assert simcse.cells == {"A": Cell(80.0, 1.0, 10.0, "best"), "B": Cell(60.0, 0.5, -10.0)}
-    assert mlm.cells == {"A": Cell(79.25, 0.25, 9.25, "near")}
-    assert bsl.cells == {"A": Cell(78.5, 0.25, 8.5), "B": Cell(61.0, 0.25, -9.0)}
+    assert simcse.cells == {"A": ComparisonCell(80.0, 1.0, 10.0, "best"), "B": ComparisonCell(60.0, 0.5, -10.0)}
+    assert mlm.cells == {"A": ComparisonCell(79.25, 0.25, 9.25, "near")}
+    assert bsl.cells == {"A": ComparisonCell(78.5, 0.25, 8.5), "B": ComparisonCell(61.0, 0.25, -9.0)}
     assert mlm.cost == Cost(seeds=3, seconds=30.0, steps=400.0, made_seconds=0)
 
 
@@ -102,7 +102,7 @@ def test_one_seed_has_no_deviation_and_a_note_says_what_that_means():
 
 def test_a_base_that_other_methods_are_scored_on_has_all_its_scores():
     rows = [row("a", {"A": 80.0}, {}, before={"A": 71.0}), row("b", {"B": 80.0}, {}, before={"B": 72.0})]
-    assert comparison(rows, {}).lines[0].cells == {"A": Cell(71.0), "B": Cell(72.0)}
+    assert comparison(rows, {}).lines[0].cells == {"A": ComparisonCell(71.0), "B": ComparisonCell(72.0)}
 
 
 def test_means_over_different_sets_are_not_compared():

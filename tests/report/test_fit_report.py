@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sentloom.fitting.result import FitResult
 from sentloom.markdown import fenced
 from sentloom.report import fit_markdown, fit_plots
 from sentloom.report.fit_report import write_report
-from sentloom.report.story import Story
-from tests.report.stories import BARE, FULL, STORIES, WORDS
+from tests.report.results_by_hand import BARE, FULL, STORIES, WORDS
 
 FEW = settings(max_examples=25, deadline=None)
 PICTURES = ["scores", "routes", "training", "trajectory", "similarities"]
@@ -25,9 +25,9 @@ def written(tmp_path_factory):
 
 def test_all_files_are_there_and_nothing_else(written):
     names = sorted(str(path.relative_to(written.parent)) for path in written.parent.rglob("*") if path.is_file())
-    assert names == sorted(["report.html", "report.md", "story.json", *(f"plots/{name}.png" for name in PICTURES)])
+    assert names == sorted(["report.html", "report.md", "report.json", *(f"plots/{name}.png" for name in PICTURES)])
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in written.parent.glob("plots/*"))
-    assert Story.read(written.parent / "story.json") == FULL
+    assert FitResult.read(written.parent / "report.json") == FULL
 
 
 def test_the_same_story_gives_the_same_files(written, tmp_path):
@@ -44,7 +44,7 @@ def test_markdown_links_to_what_is_there(written):
 
 def test_nothing_run_gives_no_plots(tmp_path):
     folder = write_report(BARE, tmp_path / "words.fit").parent
-    assert sorted(path.name for path in folder.iterdir()) == ["report.html", "report.md", "story.json"]
+    assert sorted(path.name for path in folder.iterdir()) == ["report.html", "report.md", "report.json"]
     assert "plots/" not in (folder / "report.md").read_text()
 
 
@@ -66,9 +66,9 @@ def test_markdown_has_the_storys_numbers():
 
 
 @FEW
-@given(story=STORIES)
-def test_any_story_can_be_markdown_whose_tables_are_whole(story):
-    text = fit_markdown.report(story, [])
+@given(result=STORIES)
+def test_any_story_can_be_markdown_whose_tables_are_whole(result):
+    text = fit_markdown.report(result, [])
     outside = re.sub(r"(?ms)^(`{3,})\w*\n.*?^\1$", "", text)
     assert not re.search(r"<(?! 0\.002)", outside)  # but for "p < 0.002"
     for table in re.findall(r"(?m)(?:^\|.*\n?)+", outside):

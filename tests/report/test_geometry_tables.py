@@ -5,7 +5,7 @@ from io import StringIO
 import numpy as np
 from rich.console import Console
 
-from sentloom.evaluation.geometry import Geometry, Variant
+from sentloom.evaluation.geometry import Geometry, UniformityVariant
 from sentloom.evaluation.layers import Sweep
 from sentloom.report import geometry_tables
 
@@ -16,7 +16,7 @@ def printed(renderable):
     return console.file.getvalue()
 
 
-def some_geometry(variant=Variant.REFERENCE):
+def some_geometry(variant=UniformityVariant.REFERENCE):
     return Geometry(0.1234, -2.5678, 0.75, 0.0456, 210.04, 384, 338, 2552, variant)
 
 
@@ -30,8 +30,10 @@ def test_geometry_has_one_model_a_row():
 
 
 def test_a_reading_that_is_not_the_reference_is_said():
-    assert "paired with themselves" in printed(geometry_tables.geometry({"m": some_geometry(Variant.SENTENCE_T5)}))
-    assert "not squared" in printed(geometry_tables.geometry({"m": some_geometry(Variant.PRINTED)}))
+    assert "paired with themselves" in printed(
+        geometry_tables.geometry({"m": some_geometry(UniformityVariant.SENTENCE_T5)})
+    )
+    assert "not squared" in printed(geometry_tables.geometry({"m": some_geometry(UniformityVariant.PRINTED)}))
 
 
 def test_sweep_names_the_best():

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from sentloom.encoder import Encoder
 from sentloom.report.model_card import ModelFacts, facts_of, hub_name, model_card
 from tests.encoder.small_models import build_model_folder
-from tests.report.stories import FULL, STORIES
+from tests.report.results_by_hand import FULL, STORIES
 
 FACTS = ModelFacts(384, 256, "mean", native=True)
 FEW = settings(max_examples=25, deadline=None)
@@ -30,9 +30,9 @@ def test_the_hub_reads_it():
 
 
 @FEW
-@given(story=STORIES)
-def test_any_story_gives_a_card_that_the_hub_reads(story):
-    text = model_card(story, FACTS)
+@given(result=STORIES)
+def test_any_story_gives_a_card_that_the_hub_reads(result):
+    text = model_card(result, FACTS)
     data = ModelCard(text).data
     assert data.library_name == "sentence-transformers"
     assert text.count("\n---\n") >= 1

@@ -7,9 +7,9 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import given, settings
 
+from sentloom.fitting.result import Curve, Histogram
 from sentloom.report.page import page
-from sentloom.report.story import Curve, Histogram
-from tests.report.stories import BARE, FULL, STORIES
+from tests.report.results_by_hand import BARE, FULL, STORIES
 
 FEW = settings(max_examples=40, deadline=None)
 TAGS = set(
@@ -45,34 +45,34 @@ class Reader(HTMLParser):
             self.titles.append(data)
 
 
-def read(story):
-    return Reader(page(story))
+def read(result):
+    return Reader(page(result))
 
 
 @FEW
-@given(story=STORIES)
-def test_any_text_stays_text(story):
-    found = read(story)
+@given(result=STORIES)
+def test_any_text_stays_text(result):
+    found = read(result)
     assert set(found.tags) <= TAGS
     names = {name for name, _ in found.attributes}
     assert not {name for name in names if name.startswith("on")}
     assert not names & {"src", "srcset", "action", "data"}
     said = "".join(found.words)
-    for text in (story.title, story.reason, *story.warnings, *(one.sentence for one in story.neighbours)):
+    for text in (result.title, result.reason, *result.warnings, *(one.sentence for one in result.neighbours)):
         assert text.replace("\r\n", "\n").replace("\r", "\n") in said.replace("\r\n", "\n").replace("\r", "\n")
 
 
 @pytest.mark.parametrize("story", [FULL, BARE])
-def test_nothing_is_fetched(story):
-    text = page(story)
+def test_nothing_is_fetched(result):
+    text = page(result)
     assert not re.search(r"""(?:src|href)\s*=\s*["'](?!#)""", text)
     assert "url(" not in text
     assert "@import" not in text
     assert "http:" not in text
     assert "https:" not in text
-    assert "default-src 'none'" in dict(read(story).attributes)["content"] or "default-src &#x27;none&#x27;" in text
-    targets = {value for name, value in read(story).attributes if name == "href"}
-    assert targets == {f"#{value}" for name, value in read(story).attributes if name == "id"}
+    assert "default-src 'none'" in dict(read(result).attributes)["content"] or "default-src &#x27;none&#x27;" in text
+    targets = {value for name, value in read(result).attributes if name == "href"}
+    assert targets == {f"#{value}" for name, value in read(result).attributes if name == "id"}
 
 
 def said(value, sign=""):

@@ -7,7 +7,7 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from sentloom.errors import InputError
-from sentloom.evaluation.geometry import ScoredPairs, Variant
+from sentloom.evaluation.geometry import ScoredPairs, UniformityVariant
 from sentloom.evaluation.layers import Sweep
 from sentloom.report.plots import (
     Bar,
@@ -115,7 +115,7 @@ def test_of_many_checkpoints_some_are_named_and_the_last_is():
 
 def test_as_printed_greater_alignment_is_better():
     assert "↓" in align_uniform({"a": (-2.5, 0.2)}).axes[0].get_ylabel()
-    assert "↑" in align_uniform({"a": (-2.5, -0.2)}, Variant.PRINTED).axes[0].get_ylabel()
+    assert "↑" in align_uniform({"a": (-2.5, -0.2)}, UniformityVariant.PRINTED).axes[0].get_ylabel()
 
 
 def test_a_long_title_is_broken_and_not_cut():

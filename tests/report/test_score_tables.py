@@ -2,8 +2,8 @@
 
 from rich.console import Console
 
-from sentloom.evaluation.published import published
 from sentloom.evaluation.results import AverageResult, Cell, SetResult, SuiteResult
+from sentloom.evaluation.suites.published import published
 from sentloom.report import score_tables
 
 

@@ -5,8 +5,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from sentloom.report.plots import write
 from sentloom.report.synthesis_plots import synthesis as figure_of
 from sentloom.report.synthesis_tables import bar, synthesis
-from sentloom.synthesis.filters import REASONS, Filtering
-from sentloom.synthesis.summary import KindSummary, Sample, Summary
+from sentloom.writing.filters import REASONS, Filtering
+from sentloom.writing.summary import KindSummary, Sample, Summary
 from tests.report.test_tables import printed
 
 KEPT = [Sample("A man [bold]plays", "A man makes music.", 0.97, "")]

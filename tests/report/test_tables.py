@@ -3,7 +3,7 @@
 from rich.console import Console
 
 from sentloom.data import read
-from sentloom.data.inspection import inspect
+from sentloom.hygiene.inspection import inspect
 from sentloom.report import tables
 
 

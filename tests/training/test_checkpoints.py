@@ -168,7 +168,7 @@ def test_a_damaged_newest_checkpoint_costs_steps_but_no_bits(bert, tmp_path):
     selection = Selection(similarity, every=2)
     folder = tmp_path / "damaged"
     outcome = train(
-        method, data_for("bootstrapped"), settings(), seed=5, folder=folder, selection=selection, tell=told.append
+        method, data_for("bootstrapped"), settings(), seed=5, folder=folder, selection=selection, log=told.append
     )
     assert outcome.resumed_at == 6
     assert unequal(state(method), state(whole[0])) == []

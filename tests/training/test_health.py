@@ -114,7 +114,7 @@ def test_a_collapse_is_told_once_and_written_down(bert, tmp_path):
     start = build("simcse", bert)
     method = Collapsing(start.encoder, start.options)
     made = settings(steps=60, log_every=10, learning_rate=3e-3)
-    outcome = train(method, data_for("simcse"), made, seed=1, folder=tmp_path, tell=told.append)
+    outcome = train(method, data_for("simcse"), made, seed=1, folder=tmp_path, log=told.append)
     assert len(told) == 1
     assert "collapse alarm at step" in told[0]
     assert outcome.alarms
@@ -134,7 +134,7 @@ def test_a_collapse_is_told_within_200_steps_however_seldom_the_journal_is_writt
 @pytest.mark.parametrize("case", WHOLE)
 def test_healthy_runs_have_no_alarm(case, bert, tmp_path):
     made = settings(steps=12, log_every=2)
-    outcome = train(build(case, bert), data_for(case), made, seed=1, folder=tmp_path, tell=pytest.fail)
+    outcome = train(build(case, bert), data_for(case), made, seed=1, folder=tmp_path, log=pytest.fail)
     assert outcome.alarms == ()
     assert not (tmp_path / "stopped.json").exists()
 

@@ -162,7 +162,7 @@ def test_other_threads_are_told(bert, tmp_path):
     told = []
     run("simcse", bert, tmp_path, checkpoint_seconds=0)
     torch.set_num_threads(2)
-    train(build("simcse", bert), data_for("simcse"), settings(), seed=5, folder=tmp_path, tell=told.append)
+    train(build("simcse", bert), data_for("simcse"), settings(), seed=5, folder=tmp_path, log=told.append)
     assert told == [
         "the checkpoint was made on another setup (threads: 1 then, 2 now): the last digits of the result may differ"
     ]

@@ -5,9 +5,9 @@ from collections import Counter
 import pytest
 import torch
 
+from sentloom.encoder import text_models as models_room
 from sentloom.errors import MissingPart, ModelError
 from sentloom.views import BackTranslation, Pivot
-from sentloom.views import models as models_room
 from sentloom.views.translation_models import Chance, PivotTranslator
 from tests.encoder.small_models import SENTENCES
 

@@ -7,7 +7,7 @@ from sentloom.baselines.tf_idf import FittedTfIdf, TfIdf
 from sentloom.baselines.whitening import Whitened, WhitenedEncoder, whiten
 from sentloom.baselines.wk_pooling import WkEncoder, wk_pooling
 from sentloom.baselines.word_vectors import WordVectors
-from sentloom.data.opening import open_data
+from sentloom.corpus.opening import open_data
 from sentloom.encoder import Encoder
 from sentloom.errors import InputError
 

@@ -6,7 +6,7 @@ from typing import NoReturn, Protocol
 
 import numpy as np
 
-from sentloom.encoder.distinct import as_texts, distinct, texts_at
+from sentloom.data.distinct import as_texts, distinct, texts_at
 from sentloom.encoder.encoder import Vectors
 from sentloom.encoder.prompts import Role
 from sentloom.errors import ModelError

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from sentloom.baselines.baseline import refuse_to_save
-from sentloom.encoder.distinct import as_texts, distinct, texts_at
+from sentloom.data.distinct import as_texts, distinct, texts_at
 from sentloom.encoder.encoder import Encoder, Vectors
 from sentloom.encoder.heads import Projection
 from sentloom.encoder.prompts import Role

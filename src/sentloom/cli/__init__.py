@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from sentloom import __version__
-from sentloom.cli import arena, data, fitting, scoring, synthesis, training, vectors
+from sentloom.cli import comparing, data, fitting, scoring, synthesis, training, vectors
 from sentloom.cli.common import ModelOption, show
 from sentloom.errors import SentloomError, disk_error
 from sentloom.interrupts import announce_interrupts
@@ -41,7 +41,7 @@ VERBS = (
     *(data.check, data.clean, data.views, data.translate),
     *(vectors.encode, vectors.search),
     *(scoring.evaluate, scoring.geometry, vectors.mine),
-    *(training.train, arena.compare, training.new, training.vocabulary, training.recipes, synthesis.synthesize),
+    *(training.train, comparing.compare, training.new, training.vocabulary, training.recipes, synthesis.synthesize),
 )
 for verb in VERBS:
     app.command()(verb)
@@ -67,17 +67,17 @@ def demo(
     ] = None,
 ) -> None:
     """Run the main job on the embedded defaults: harvest docstrings, fit, prove, search. No hub, no data needed."""
-    from sentloom.data.docstrings import harvest
+    from sentloom.corpus.docstrings import harvest
 
     chosen, apart = (names.split(",") if names else None for names in (packages, held_out))
     show("Reading the docstrings of the installed packages ...")
     corpus = harvest(chosen, apart, show_progress=True)
     if portuguese:
-        from sentloom import demo_portuguese
+        from sentloom.demo.portuguese import run as run_portuguese
 
-        demo_portuguese.run(output or Path("demo-portuguese"), corpus, sentences, show)
+        run_portuguese(output or Path("demo-portuguese"), corpus, sentences, show)
         return
-    from sentloom.demo import run
+    from sentloom.demo.docstrings import run
 
     if run(output or Path("demo"), model, corpus, budget, show).model is None:
         raise typer.Exit(fitting.NOT_BETTER)

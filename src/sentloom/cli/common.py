@@ -60,7 +60,7 @@ def read(
     name: str, shape: Shape | None, columns: str | None, allow: Allowance = STRICT, quoted: bool | None = None
 ) -> "Dataset":
     """Read data for a command and say what it was taken for."""
-    from sentloom.data.opening import open_data
+    from sentloom.corpus.opening import open_data
     from sentloom.report import tables
 
     parsed = parse_columns(columns) if columns else None
@@ -90,7 +90,7 @@ def text_column(data: "Dataset", asked: str | None) -> str:
 
 
 @contextmanager
-def working_in(folder: Path, accelerator: "Accelerator", tell: Callable[[str], None]) -> Iterator[None]:
+def working_in(folder: Path, accelerator: "Accelerator", log: Callable[[str], None]) -> Iterator[None]:
     """Hold a folder while something trains in it; who stops that is told how to go on."""
     from sentloom.locks import alone_in
 
@@ -98,7 +98,7 @@ def working_in(folder: Path, accelerator: "Accelerator", tell: Callable[[str], N
         with alone_in(folder) if accelerator.is_main_process else nullcontext():
             yield
     except KeyboardInterrupt:
-        tell("stopped; the same command again goes on from here")
+        log("stopped; the same command again goes on from here")
         raise
     finally:
         accelerator.end_training()

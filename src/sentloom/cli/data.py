@@ -43,10 +43,10 @@ def check(
 
     Exit code 2: the data has faults. Exit code 1: with --against, evaluation sentences are in it.
     """
-    from sentloom.data.inspection import inspect
-    from sentloom.data.leaks import find_leaks
-    from sentloom.data.pieces import count_pieces
     from sentloom.files import new_file
+    from sentloom.hygiene.inspection import inspect
+    from sentloom.hygiene.leaks import find_leaks
+    from sentloom.hygiene.token_stats import count_tokens
     from sentloom.report import tables
 
     dataset = read(data, shape, columns)
@@ -54,7 +54,7 @@ def check(
     tokens = _tokens(model)
     found = inspect(dataset, _lengths(tokens), tokens.max_length) if tokens else inspect(dataset)
     show(tables.inspection(found))
-    pieces = count_pieces(dataset, tokens.bare, tokens.tokenizer.unk_token_id) if tokens else []
+    pieces = count_tokens(dataset, tokens.bare, tokens.tokenizer.unk_token_id) if tokens else []
     show(*(f"{model}: {one}" for one in pieces))
     if tokens and any(one.many for one in pieces):
         show(f"! {model} breaks this text to pieces; it may learn more from it with a vocabulary: sentloom vocabulary")
@@ -115,10 +115,10 @@ def clean(
 
     Exit code 2 if more than half of the rows cannot be used.
     """
-    from sentloom.data.clean import CleanSettings
-    from sentloom.data.clean import clean as run
     from sentloom.data.limits import CLEANING
     from sentloom.data.writers import write
+    from sentloom.hygiene.cleaning import CleanSettings
+    from sentloom.hygiene.cleaning import clean as run
     from sentloom.report import tables
 
     settings = CleanSettings(

@@ -58,7 +58,7 @@ def fit(
 
     Exit code 3 if it does not. Stopped or killed, the same command goes on; what is done is not done again.
     """
-    from sentloom.arena.fit import fit as run
+    from sentloom.api import fit as run
     from sentloom.report.fit_tables import fit_summary
 
     try:
@@ -75,12 +75,12 @@ def fit(
             shape=shape,
             columns=parse_columns(columns) if columns else None,
             strict=strict,
-            tell=show,
+            log=show,
         )
     except KeyboardInterrupt:
         show("stopped; the same command again goes on from here")
         raise
-    show("", fit_summary(done.story), "")
+    show("", fit_summary(done.result), "")
     if done.model:
         show(
             f"written: {done.model}",

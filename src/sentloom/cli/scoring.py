@@ -11,7 +11,7 @@ from sentloom.cli.common import PoolingOption, load, read, show
 from sentloom.errors import InputError
 
 if TYPE_CHECKING:
-    from sentloom.evaluation.geometry import ScoredPairs, Variant
+    from sentloom.evaluation.geometry import ScoredPairs, UniformityVariant
 
 MODELS = "[LABEL=]MODEL[,MODEL...]"
 
@@ -86,7 +86,7 @@ def evaluate(
             hidden=hidden,
             checked=not unchecked,
             memory=open_memory(cache, cache_size * 1e9) if cache_size else None,
-            tell=show,
+            log=show,
             show_progress=True,
         )
     except KeyboardInterrupt:
@@ -145,18 +145,18 @@ def geometry(
     from sentloom.data.shapes import Shape
     from sentloom.evaluation import geometry as space
     from sentloom.evaluation.metrics import is_constant
-    from sentloom.evaluation.origin import Origin, read_part
-    from sentloom.evaluation.sts import STS_PARTS
+    from sentloom.evaluation.suites.set_source import SetSource, read_part
+    from sentloom.evaluation.suites.sts import STS_PARTS
     from sentloom.locks import alone_in
 
     if pairs:
         scored = space.pairs_of(read(pairs, None, None))
     else:
-        scored = space.scored_pairs(read_part(STS_PARTS["STS-B"], Origin(data), Shape.SCORED_PAIRS))
+        scored = space.scored_pairs(read_part(STS_PARTS["STS-B"], SetSource(data), Shape.SCORED_PAIRS))
     if (sweep or tsne) and is_constant(scored.gold):
         option = "--sweep" if sweep else "--tsne"
         raise InputError(option, "pairs without scores, or all alike", "scored pairs, high and low", "leave it out")
-    reading = space.Variant(variant)
+    reading = space.UniformityVariant(variant)
     with alone_in(output):
         _write_geometry(models, output, scored, reading, pooling, sweep=sweep, tsne=tsne, trajectory=trajectory)
     show(f"written: {output}")
@@ -166,7 +166,7 @@ def _write_geometry(
     models: Sequence[str],
     output: Path,
     scored: "ScoredPairs",
-    reading: "Variant",
+    reading: "UniformityVariant",
     pooling: str | None,
     *,
     sweep: bool,

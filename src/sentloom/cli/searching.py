@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sentloom.data import Dataset
     from sentloom.data.shapes import Shape
     from sentloom.encoder import Encoder
-    from sentloom.evaluation.vectors import Vectors
+    from sentloom.search.vectors import Vectors
 
 PROMPT = "search> "
 
@@ -34,7 +34,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Ground:
+class SearchTarget:
     """Texts that are searched, and how each is called in an answer."""
 
     texts: "pa.ChunkedArray"
@@ -70,26 +70,25 @@ def is_model_folder(folder: Path) -> bool:
     return config.is_file() and "model_type" in read_json(config)
 
 
-def ground(name: str | None, column: str | None, shape: "Shape | None", columns: str | None) -> Ground:
+def ground(name: str | None, column: str | None, shape: "Shape | None", columns: str | None) -> SearchTarget:
     """The texts of a file, by line or row; or the summaries of docstrings, by the names that they belong to."""
     if name is None:
         pairs = summaries()
         names = pairs.column("anchor")
-        return Ground(pairs.column(text_column(pairs, column or "positive")), lambda row: str(names[row]))
+        return SearchTarget(pairs.column(text_column(pairs, column or "positive")), lambda row: str(names[row]))
     data = read(name, shape, columns)
-    return Ground(data.column(text_column(data, column)), lambda row: data.place(row).removeprefix(f"{name}, "))
+    return SearchTarget(data.column(text_column(data, column)), lambda row: data.place(row).removeprefix(f"{name}, "))
 
 
 def summaries() -> "Dataset":
     """Names and summaries of all packages that we know of. Kept: reading them takes minutes."""
     from sentloom import __version__
-    from sentloom.data.docstrings import harvest
-    from sentloom.data.docstrings.corpus import DEFAULT_PACKAGES
-    from sentloom.data.docstrings.sources import import_names, locate
-    from sentloom.data.opening import open_data
+    from sentloom.corpus.docstrings import DEFAULT_PACKAGES, harvest
+    from sentloom.corpus.opening import open_data
+    from sentloom.corpus.sources import import_names, locate
     from sentloom.data.writers import write
-    from sentloom.evaluation.vector_cache import default_folder
     from sentloom.files import is_sealed, seal
+    from sentloom.search.vector_cache import default_folder
 
     files = [file for name in import_names(DEFAULT_PACKAGES) for _, file in locate(name) or ()]
     facts = [__version__, *(f"{file} {(stat := file.stat()).st_size} {stat.st_mtime_ns}" for file in files)]
@@ -107,7 +106,7 @@ def summaries() -> "Dataset":
 
 def kept_vectors(encoder: "Encoder", texts: "pa.ChunkedArray") -> "Vectors":
     """The vectors of texts; those that an earlier search had are read."""
-    from sentloom.evaluation.vector_cache import VectorCache, default_folder
+    from sentloom.search.vector_cache import VectorCache, default_folder
 
     cache = VectorCache(default_folder())
     encode = partial(encoder.encode, role="document")

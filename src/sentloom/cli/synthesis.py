@@ -9,9 +9,9 @@ from sentloom.cli.common import ColumnOption, ColumnsOption, ShapeOption, read, 
 from sentloom.errors import InputError
 
 if TYPE_CHECKING:
-    from sentloom.synthesis.filters import Filtering
-    from sentloom.synthesis.sampling import Sampling
-    from sentloom.synthesis.summary import Summary
+    from sentloom.writing.filters import Filtering
+    from sentloom.writing.sampling import Sampling
+    from sentloom.writing.summary import Summary
 
 
 def synthesize(
@@ -73,7 +73,7 @@ def synthesize(
         _tell(_drawn_again(output, by, rows), output)
         return
     from sentloom.data.columns import only_column
-    from sentloom.synthesis.synthesize import synthesize as run
+    from sentloom.writing.synthesize import synthesize as run
 
     dataset = read(raw, shape, columns)
     texts = only_column(dataset, name) if (name := text_column(dataset, column)) != "text" else dataset
@@ -90,7 +90,7 @@ def _given(**values: Any) -> dict[str, Any]:
 
 
 def _filtering(preset: str, **changes: Any) -> "Filtering":
-    from sentloom.synthesis.filters import PRESETS
+    from sentloom.writing.filters import PRESETS
 
     if preset not in PRESETS:
         raise InputError("--preset", repr(preset), f"one of {', '.join(PRESETS)}", "choose one of these")
@@ -100,7 +100,7 @@ def _filtering(preset: str, **changes: Any) -> "Filtering":
 def _sampling(values: dict[str, Any]) -> "Sampling":
     from pydantic import ValidationError
 
-    from sentloom.synthesis.sampling import Sampling
+    from sentloom.writing.sampling import Sampling
 
     try:
         return Sampling(**values)
@@ -119,8 +119,8 @@ def _refuse_idle(*given: dict[str, Any]) -> None:
 
 
 def _drawn_again(ledger: Path, by: "Filtering", rows: int | None) -> "Summary":
-    from sentloom.synthesis.ledger import Ledger
-    from sentloom.synthesis.triplets import draw
+    from sentloom.writing.ledger import Ledger
+    from sentloom.writing.triplets import draw
 
     return draw(Ledger.open(ledger), by, rows=rows)
 

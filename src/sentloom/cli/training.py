@@ -12,7 +12,7 @@ from sentloom.errors import InputError
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
-    from sentloom.recipe import Plan
+    from sentloom.pipeline.plan import Plan
 
 LEARNED_ROWS = 1_000_000  # of each column: enough to learn pieces on, and it fits in memory
 COMPARED_ROWS = 2_000
@@ -38,44 +38,45 @@ def train(
     ] = False,
 ) -> None:
     """Train what a recipe says. Stopped or killed, the same command goes on; what is done is not done again."""
-    from sentloom import stages
-    from sentloom.recipe import find_recipe, read_recipe
+    from sentloom import pipeline
+    from sentloom.pipeline.builtin import find_recipe
+    from sentloom.pipeline.recipe import read_recipe
     from sentloom.report import tables
 
     read = read_recipe(find_recipe(recipe), changes or ())
     names: list[str | None] = [*(variant or read.variants)]
     plans = [read.resolve(name) for name in names or [None]]
     trackers = dict.fromkeys(name for plan in plans for name in plan.trackers)
-    accelerator = stages.start_accelerator(tuple(trackers), output)
-    tell = show if accelerator.is_main_process else lambda *parts: None
+    accelerator = pipeline.start_accelerator(tuple(trackers), output)
+    log = show if accelerator.is_main_process else lambda *parts: None
     if accelerator.num_processes > 1:
-        tell(f"{accelerator.num_processes} processes train together on {accelerator.device.type}")
-    known = stages.file_names(list(read.variants))
+        log(f"{accelerator.num_processes} processes train together on {accelerator.device.type}")
+    known = pipeline.file_names(list(read.variants))
     files = [known[name] if name else None for name in names or [None]]
     for plan, file in zip(plans, files, strict=True):
-        stages.refuse_foreign(plan, output, file)
+        pipeline.refuse_foreign(plan, output, file)
     if dry_run:
-        _look_ahead(recipe, plans, output, accelerator, tell)
+        _look_ahead(recipe, plans, output, accelerator, log)
         return
-    with working_in(output, accelerator, tell):
-        rows = stages.run_plans(plans, files, output, accelerator, tell)
-    tell(tables.training_results(plans[0].title or read.path.stem, rows), f"written: {output / 'results.json'}")
+    with working_in(output, accelerator, log):
+        rows = pipeline.run_plans(plans, files, output, accelerator, log)
+    log(tables.training_results(plans[0].title or read.path.stem, rows), f"written: {output / 'results.json'}")
 
 
 def _look_ahead(
-    recipe: str, plans: "list[Plan]", output: Path, accelerator: "Accelerator", tell: Callable[..., None]
+    recipe: str, plans: "list[Plan]", output: Path, accelerator: "Accelerator", log: Callable[..., None]
 ) -> None:
     """Print what each plan would do, with times if all it needs is here; else what is missing."""
-    from sentloom import stages
+    from sentloom import pipeline
     from sentloom.report import tables
 
     missing: list[str] = []
     for plan in plans:
-        absent = stages.needs(plan)
+        absent = pipeline.needs(plan)
         if absent:
-            tell(tables.outline(plan, absent))
+            log(tables.outline(plan, absent))
         else:
-            tell(tables.forecasts(plan.name, stages.forecast(plan, output, accelerator)))
+            log(tables.forecasts(plan.name, pipeline.forecast(plan, output, accelerator)))
         missing += [one.name for one in absent if not one.on_hub]
     if missing:
         names = list(dict.fromkeys(missing))
@@ -122,9 +123,9 @@ def vocabulary(
 ) -> None:
     """Teach a model's tokenizer the words of your text; their embeddings start from those it has."""
     from sentloom.data.columns import sampled_texts
-    from sentloom.data.pieces import count_pieces
     from sentloom.data.shapes import Shape
     from sentloom.encoder.vocabulary import new_vocabulary, same_tokens
+    from sentloom.hygiene.token_stats import count_tokens
 
     encoder, dataset = load(model, None), read(data, shape, columns)
     asked: list[str | None] = [*column] if column else ["target" if dataset.shape is Shape.PARALLEL else None]
@@ -133,7 +134,7 @@ def vocabulary(
     student = new_vocabulary(encoder, texts, size, keep_old=not replace)
     student.save(output)
     before, after = (
-        count_pieces(dataset, one.tokens.bare, one.tokens.tokenizer.unk_token_id) for one in (encoder, student)
+        count_tokens(dataset, one.tokens.bare, one.tokens.tokenizer.unk_token_id) for one in (encoder, student)
     )
     for old, new in zip(before, after, strict=True):
         same = same_tokens(encoder, student, sampled_texts(dataset, old.column, COMPARED_ROWS))
@@ -146,7 +147,8 @@ def recipes(
     name: Annotated[str | None, typer.Argument(help="Of one recipe, all variants.")] = None,
 ) -> None:
     """List the recipes that come with sentloom: what they train, on what, and the scores that papers print."""
-    from sentloom.recipe import find_recipe, read_recipe, shipped
+    from sentloom.pipeline.builtin import find_recipe, shipped
+    from sentloom.pipeline.recipe import read_recipe
     from sentloom.report import tables
 
     found = {name: find_recipe(name)} if name else shipped()

@@ -86,8 +86,8 @@ def search(
     """Find the sentences that are nearest in meaning to a query. Vectors are kept: the next search is quick."""
     from sentloom.cli import searching
     from sentloom.encoder.vector_files import open_vectors
-    from sentloom.evaluation import top_k
     from sentloom.report import tables
+    from sentloom.search.nearest import top_k
 
     wanted = searching.choose(first, model, within)
     encoder = load(wanted.model, pooling)
@@ -129,9 +129,9 @@ def mine(
 ) -> None:
     """Find hard negatives for pairs: texts that the model holds for near and that are not known to be right."""
     from sentloom.data.writers import write
-    from sentloom.mining import MineSettings
-    from sentloom.mining import mine as run
     from sentloom.report import tables
+    from sentloom.search.mining import MineSettings
+    from sentloom.search.mining import mine as run
     from sentloom.views.sentences import distinct_sentences
 
     settings = MineSettings(negatives, margin, skip, depth, search)

@@ -19,7 +19,7 @@ CSV_OPEN_CELL = re.compile(r'"(?:[^"]++|"")*+\Z')
 UNQUOTED = "quotes in the text that were not doubled when the file was written"
 
 
-class Rows(NamedTuple):
+class DelimitedRows(NamedTuple):
     """Rows of cells laid end to end: one list for all of them, since a list for each takes twice the time."""
 
     places: Sequence[int]  # the line at which each row starts
@@ -27,19 +27,19 @@ class Rows(NamedTuple):
     cells: Sequence[str]
 
 
-def tsv_rows(blocks: Iterable[Block], findings: Findings) -> Iterator[Rows]:
+def tsv_rows(blocks: Iterable[Block], findings: Findings) -> Iterator[DelimitedRows]:
     """Lines split on tabs; a line of nothing but tabs is a row of empty cells, not a blank line."""
     for numbers, lines in text_lines(blocks, findings, spaces=" \r"):
         yield split_plain(TAB, numbers, lines)
 
 
-def split_plain(mark: str, numbers: Sequence[int], lines: list[str]) -> Rows:
+def split_plain(mark: str, numbers: Sequence[int], lines: list[str]) -> DelimitedRows:
     """Lines split on a mark, whatever else is in them."""
     widths = [line.count(mark) + 1 for line in lines]
-    return Rows(numbers, widths, mark.join(lines).split(mark) if lines else [])
+    return DelimitedRows(numbers, widths, mark.join(lines).split(mark) if lines else [])
 
 
-def csv_rows(blocks: Iterable[Block], findings: Findings, separator: str = COMMA) -> Iterator[Rows]:
+def csv_rows(blocks: Iterable[Block], findings: Findings, separator: str = COMMA) -> Iterator[DelimitedRows]:
     """Records as RFC 4180 has them: a cell in quotes may hold separators, doubled quotes and line ends."""
     record = CsvRecord(findings, separator)
     for first, text in blocks:
@@ -52,7 +52,7 @@ def csv_rows(blocks: Iterable[Block], findings: Findings, separator: str = COMMA
             if cells := record.add(number, line):
                 starts.append(record.start)
                 rows.append(cells)
-        yield Rows(starts, [*map(len, rows)], [*chain.from_iterable(rows)])
+        yield DelimitedRows(starts, [*map(len, rows)], [*chain.from_iterable(rows)])
     record.end()
 
 

@@ -13,7 +13,7 @@ from sentloom.data.delimited import (
     SEMICOLON,
     TAB,
     CsvRecord,
-    Rows,
+    DelimitedRows,
     csv_rows,
     split_csv,
     tsv_rows,
@@ -21,7 +21,7 @@ from sentloom.data.delimited import (
 from sentloom.data.findings import Findings
 from sentloom.data.inputs import Input
 from sentloom.data.scan import Block, Digest, first_lines, raw_blocks
-from sentloom.data.shapes import Request
+from sentloom.data.shapes import ShapeRequest
 from sentloom.errors import DataError
 
 OWN = {"csv": COMMA, "tsv": TAB}
@@ -44,13 +44,13 @@ class Dialect:
         """Semicolons separate cells where the comma is the decimal sign."""
         return self.separator == SEMICOLON
 
-    def rows(self, blocks: Iterator[Block], findings: Findings) -> Iterator[Rows]:
+    def rows(self, blocks: Iterator[Block], findings: Findings) -> Iterator[DelimitedRows]:
         """Split a file that is written so."""
         split = partial(csv_rows, separator=self.separator) if self.quoted else tsv_rows
         return split(_without_first_line(blocks) if self.stated else blocks, findings)
 
 
-def dialect_of(entry: Input, request: Request, findings: Findings) -> Dialect:
+def dialect_of(entry: Input, request: ShapeRequest, findings: Findings) -> Dialect:
     """The dialect of a file; one that its ending does not tell is announced."""
     own = OWN[entry.kind]
     if request.quoted is False:
@@ -95,7 +95,7 @@ def _without_first_line(blocks: Iterator[Block]) -> Iterator[Block]:
     yield from blocks
 
 
-def _separator(line: str, own: str, request: Request) -> str:
+def _separator(line: str, own: str, request: ShapeRequest) -> str:
     """The separator of the first line: another than the ending tells only where that gives a single column."""
     widths = {mark: len(split_csv(line, mark)[0]) for mark in (own, TAB, SEMICOLON, COMMA, BAR)}
     numbers = [column for column in (request.columns or {}).values() if isinstance(column, int)]

@@ -16,7 +16,7 @@ from sentloom.data.json_arrays import recognised
 from sentloom.data.limits import STRICT, Allowance
 from sentloom.data.nli import is_nli_word
 from sentloom.data.scratch import scratch_table
-from sentloom.data.shapes import Layout, Request, Shape, layout_of
+from sentloom.data.shapes import Layout, Shape, ShapeRequest, layout_of
 from sentloom.data.sources import Source, joined_hash, open_source
 from sentloom.errors import InputError
 from sentloom.progress import progress
@@ -46,7 +46,7 @@ def read(
     Rows that cannot be used are left out and counted up to what `allow` tolerates, by default none.
     """
     findings = Findings(allow, str(path))
-    request = Request(shape and Shape(shape), columns, tuple(keep), quoted)
+    request = ShapeRequest(shape and Shape(shape), columns, tuple(keep), quoted)
     reading = _Reading(request, [*map(recognised, find_inputs(path))], findings)
     if quoted is not None and any(entry.kind != "tsv" for entry in reading.inputs):
         found, wanted = f"quoted={quoted}", "a choice about quotes only for tsv files"
@@ -82,7 +82,7 @@ def _size(file: File) -> int:
 class _Reading:
     """One call of `read`: what it has come to know so far."""
 
-    def __init__(self, request: Request, inputs: Sequence[Input], findings: Findings) -> None:
+    def __init__(self, request: ShapeRequest, inputs: Sequence[Input], findings: Findings) -> None:
         self.request, self.inputs, self.findings = request, inputs, findings
         self.rows = 0
         self.layouts: list[Layout] = []

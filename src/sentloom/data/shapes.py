@@ -123,7 +123,7 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class Request:
+class ShapeRequest:
     """What the caller asked for; None and () leave it to the header."""
 
     shape: Shape | None = None
@@ -162,7 +162,7 @@ def shape_of_roles(roles: Sequence[str]) -> Shape:
     )
 
 
-def layout_of(where: str, names: Sequence[str], is_nli: Callable[[int], bool], request: Request) -> Layout:
+def layout_of(where: str, names: Sequence[str], is_nli: Callable[[int], bool], request: ShapeRequest) -> Layout:
     """The layout of a source with these column names; `is_nli` tells if a column's first cell is a word of NLI.
 
     Columns that the request names are taken as they are. Else the names decide, with one rule for safety: two sides

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sentloom.data.cells import Chunk
-from sentloom.data.delimited import Rows
+from sentloom.data.delimited import DelimitedRows
 from sentloom.data.dialects import dialect_of
 from sentloom.data.findings import Findings
 from sentloom.data.inputs import TWINS, Input
@@ -18,7 +18,7 @@ from sentloom.data.json_arrays import array_records
 from sentloom.data.json_lines import jsonl_records
 from sentloom.data.limits import LONGEST_NAME, MOST_COLUMNS, shown
 from sentloom.data.scan import Digest, text_blocks, text_lines, text_pieces, twin_lines
-from sentloom.data.shapes import Layout, Request
+from sentloom.data.shapes import Layout, ShapeRequest
 from sentloom.data.typed import DAMAGE, Typed, open_arrow, open_parquet, stop_at_damage
 from sentloom.errors import InputError
 from sentloom.files import sha256
@@ -40,13 +40,13 @@ class Source:
     size: Callable[[], int]
 
 
-def open_source(entry: Input, request: Request, findings: Findings) -> Source:
+def open_source(entry: Input, request: ShapeRequest, findings: Findings) -> Source:
     """Open an input of any kind."""
     if request.by_number and entry.kind not in ("txt", "csv", "tsv"):
         raise InputError(
             entry.name, "columns by number", "columns by name, since these data name them", "correct --columns"
         )
-    openers: dict[str, Callable[[Input, Request, Findings], Source]] = {
+    openers: dict[str, Callable[[Input, ShapeRequest, Findings], Source]] = {
         "txt": _open_txt,
         TWINS: _open_twins,
         "csv": _open_table,
@@ -93,7 +93,7 @@ def _begin(records: Iterator[tuple[Any, ...]], wanted: int, findings: Findings) 
     return begun
 
 
-def _open_txt(entry: Input, request: Request, findings: Findings) -> Source:
+def _open_txt(entry: Input, request: ShapeRequest, findings: Findings) -> Source:
     digest = Digest()
     records = text_lines(text_blocks(entry.paths[0], digest, findings), findings)
     places, lines = _begin(records, 1, findings)
@@ -106,7 +106,7 @@ def _open_txt(entry: Input, request: Request, findings: Findings) -> Source:
     )
 
 
-def _open_twins(entry: Input, request: Request, findings: Findings) -> Source:
+def _open_twins(entry: Input, request: ShapeRequest, findings: Findings) -> Source:
     """Two files of lines, the second one the translations of the first."""
     files = entry.files
     digests = [Digest() for _ in files]
@@ -126,17 +126,17 @@ def _open_twins(entry: Input, request: Request, findings: Findings) -> Source:
     )
 
 
-def _open_table(entry: Input, request: Request, findings: Findings) -> Source:
+def _open_table(entry: Input, request: ShapeRequest, findings: Findings) -> Source:
     """A csv or tsv file: the first row is the header, unless columns are asked for by number."""
     dialect, digest = dialect_of(entry, request, findings), Digest()
     rows = dialect.rows(text_blocks(entry.paths[0], digest, findings), findings)
-    begun = Rows(*_begin(rows, 2, findings))
+    begun = DelimitedRows(*_begin(rows, 2, findings))
     width = begun.widths[0]
     names = _printable(begun.cells[:width])
     if request.by_number:
         names = [f"column {number}" for number in range(1, width + 1)]
     else:
-        begun = Rows(begun.places[1:], begun.widths[1:], begun.cells[width:])
+        begun = DelimitedRows(begun.places[1:], begun.widths[1:], begun.cells[width:])
     first = dict(enumerate(begun.cells[: begun.widths[0]] if begun.widths else ()))
     whole = partial(_columns, width=width, decimal_comma=dialect.decimal_comma, findings=findings)
     return Source(
@@ -153,7 +153,7 @@ def _printable(names: Sequence[str]) -> list[str]:
     return [name.encode(errors="replace").decode() for name in names]
 
 
-def _columns(rows: Rows, layout: Layout, width: int, decimal_comma: bool, findings: Findings) -> Chunk:
+def _columns(rows: DelimitedRows, layout: Layout, width: int, decimal_comma: bool, findings: Findings) -> Chunk:
     """Rows turned into columns; those with a cell too many or too few are noted and left out."""
     places, cells = rows.places, rows.cells
     if set(rows.widths) - {width}:
@@ -184,7 +184,7 @@ def _note_width(place: int, found: int, wanted: int, findings: Findings) -> None
     findings.problem(place, cells, f"{wanted} cells, as in the first line", kind, few if found < wanted else many)
 
 
-def _open_json(entry: Input, request: Request, findings: Findings) -> Source:
+def _open_json(entry: Input, request: ShapeRequest, findings: Findings) -> Source:
     """JSON lines or one array: the keys of the first object are the columns."""
     digest, path = Digest(), entry.paths[0]
     if entry.kind == "json":
@@ -221,7 +221,9 @@ def _values(
     return Chunk(places, {at: [row.get(keys[at]) for row in rows] for at in layout.positions})
 
 
-def _typed(opener: Callable[[Input, Findings], Typed], entry: Input, request: Request, findings: Findings) -> Source:
+def _typed(
+    opener: Callable[[Input, Findings], Typed], entry: Input, request: ShapeRequest, findings: Findings
+) -> Source:
     """Data with types of their own."""
     data = opener(entry, findings)
     return Source(

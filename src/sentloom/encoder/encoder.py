@@ -15,8 +15,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from sentloom.data.distinct import Texts, as_texts, distinct, texts_at
 from sentloom.encoder.backbone import Backbone
-from sentloom.encoder.distinct import Texts, as_texts, distinct, texts_at
 from sentloom.encoder.heads import Projection, normalize
 from sentloom.encoder.packing import Pack, pack, plan
 from sentloom.encoder.pooling import DECODER_FIRST, Pooling, pool

@@ -16,18 +16,10 @@ from sentloom.encoder.locate import locate
 from sentloom.encoder.model_files import inside
 from sentloom.encoder.packing import pack
 from sentloom.encoder.pooling import DECODER_FIRST, Pooling
-from sentloom.encoder.pretrained import (
-    DECODER,
-    MODEL,
-    POOLER,
-    check_ids,
-    load_tokenizer,
-    load_weights,
-    loading,
-)
+from sentloom.encoder.pretrained import DECODER, MODEL, POOLER, check_ids, load_tokenizer, load_weights, loading
 from sentloom.encoder.projections import load_projection
 from sentloom.encoder.prompts import Prompts, shared_suffix
-from sentloom.encoder.settings import OURS, Settings, read_settings
+from sentloom.encoder.settings import OURS, EncoderSettings, read_settings
 from sentloom.encoder.staging import Staged, staged
 from sentloom.encoder.tokens import Tokens
 from sentloom.errors import InputError, ModelError
@@ -94,7 +86,7 @@ def _load_model(stage: Staged, decoder: bool) -> PreTrainedModel:
     return model
 
 
-def _load_tokens(stage: Staged, backbone: Backbone, settings: Settings, max_length: int | None) -> Tokens:
+def _load_tokens(stage: Staged, backbone: Backbone, settings: EncoderSettings, max_length: int | None) -> Tokens:
     tokenizer = load_tokenizer(stage)
     if not hasattr(tokenizer, "backend_tokenizer"):
         found = f"a {type(tokenizer).__name__}, written in Python"
@@ -110,7 +102,7 @@ def _load_tokens(stage: Staged, backbone: Backbone, settings: Settings, max_leng
     return tokens
 
 
-def _check_width(settings: Settings, backbone: Backbone, folder: Path) -> None:
+def _check_width(settings: EncoderSettings, backbone: Backbone, folder: Path) -> None:
     if settings.width not in (None, backbone.width):
         found, wanted = f"a pooling of {settings.width} numbers", f"{backbone.width}, the width of the model"
         raise ModelError(str(folder / settings.pooling_file), found, wanted, "save the model again")

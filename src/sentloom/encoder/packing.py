@@ -23,7 +23,7 @@ ATTENTION = "sentloom_packed"  # the name under which transformers knows `packed
 
 
 @dataclass(frozen=True)
-class Run:
+class PackedRun:
     """`count` sentences of `length` tokens each, from token `start` of the row."""
 
     start: int
@@ -38,7 +38,7 @@ class Pack:
     rows: NDArray[np.int64]  # (n,)
     ids: Tensor  # (1, T)
     positions: Tensor  # (1, T), from 0 in every sentence
-    runs: tuple[Run, ...]
+    runs: tuple[PackedRun, ...]
 
     @property
     def lengths(self) -> list[int]:
@@ -69,11 +69,11 @@ def pack(ids: Sequence[Sequence[int]], rows: NDArray[np.int64], device: torch.de
     starts = np.cumsum(lengths) - lengths
     positions = np.arange(len(flat)) - np.repeat(starts, lengths)
     edges = [0, *(np.flatnonzero(np.diff(lengths)) + 1).tolist(), len(lengths)]
-    runs = tuple(Run(int(starts[a]), b - a, int(lengths[a])) for a, b in pairwise(edges))
+    runs = tuple(PackedRun(int(starts[a]), b - a, int(lengths[a])) for a, b in pairwise(edges))
     return Pack(rows, torch.from_numpy(flat)[None].to(device), torch.from_numpy(positions)[None].to(device), runs)
 
 
-def by_run(states: Tensor, runs: tuple[Run, ...]) -> list[Tensor]:
+def by_run(states: Tensor, runs: tuple[PackedRun, ...]) -> list[Tensor]:
     """States (T, ...) as one (count, L, ...) a run. A split has one backward; a slice a run fills T zeros for each."""
     parts = states.split([run.count * run.length for run in runs])
     return [part.unflatten(0, (run.count, run.length)) for part, run in zip(parts, runs, strict=True)]
@@ -86,7 +86,7 @@ def packed_attention(
     value: Tensor,
     attention_mask: Tensor | None,
     *,
-    runs: tuple[Run, ...],
+    runs: tuple[PackedRun, ...],
     scaling: float | None = None,
     dropout: float = 0.0,
     sliding_window: int | None = None,

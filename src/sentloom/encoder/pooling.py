@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from sentloom.encoder.packing import Run, by_run
+from sentloom.encoder.packing import PackedRun, by_run
 from sentloom.errors import InputError
 
 # Each takes a run's states (count, L, d) to (count, d).
@@ -51,7 +51,7 @@ class Pooling:
         return self.how if self.layers == (-1,) else f"{self.how}@{','.join(map(str, self.layers))}"
 
 
-def pool(how: str, states: Tensor, runs: tuple[Run, ...]) -> Tensor:
+def pool(how: str, states: Tensor, runs: tuple[PackedRun, ...]) -> Tensor:
     """Pool the states (T, d) of a pack to (n, d), in packed order."""
     pooler = POOLERS[how]
     return torch.cat([pooler(part) for part in by_run(states, runs)])

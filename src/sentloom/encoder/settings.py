@@ -22,7 +22,7 @@ LEGACY_MODES = {"cls": "pooling_mode_cls_token", "mean": "pooling_mode_mean_toke
 
 
 @dataclass(frozen=True)
-class Settings:
+class EncoderSettings:
     """How token states become a vector."""
 
     pooling: Pooling = field(default_factory=Pooling)
@@ -35,10 +35,10 @@ class Settings:
     pooling_file: str = ""
 
 
-def read_settings(folder: Path) -> Settings:
+def read_settings(folder: Path) -> EncoderSettings:
     """The settings of a model folder; plain transformers folders get mean pooling."""
     ours = _optional(folder, OURS)
-    settings = _read_chain(folder, ours) if find(folder, MODULES) else Settings()
+    settings = _read_chain(folder, ours) if find(folder, MODULES) else EncoderSettings()
     limits = _optional(folder, LIMITS)
     length, lower = limits.get("max_seq_length"), limits.get("do_lower_case", False)
     if length is not None and not (type(length) is int and length >= 1):
@@ -89,7 +89,7 @@ def _named_prompts(path: Path, config: dict[str, Any]) -> tuple[dict[str, str], 
     return named, default or ""
 
 
-def _read_chain(folder: Path, ours: dict[str, Any]) -> Settings:
+def _read_chain(folder: Path, ours: dict[str, Any]) -> EncoderSettings:
     """Walk modules.json. Layers and decoder-first are ours: there, and only there, `sentloom.json` has the pooling."""
     path = inside(folder, MODULES)
     chain = _read_modules(path)
@@ -105,7 +105,7 @@ def _read_chain(folder: Path, ours: dict[str, Any]) -> Settings:
         raise ModelError(str(path), found, "one in the model's own folder", "save it with sentence-transformers")
     places = {kind: inside(folder, place) for kind, place in chain}
     dense = tuple(place for kind, place in chain if kind == "Dense")
-    settings = Settings(dense_folders=dense, unit_length="Normalize" in kinds)
+    settings = EncoderSettings(dense_folders=dense, unit_length="Normalize" in kinds)
     if {"WeightedLayerPooling", NEEDS_US} & set(kinds):
         return replace(settings, pooling=_own_pooling(folder / OURS, ours))
     file = inside(places["Pooling"], "config.json")

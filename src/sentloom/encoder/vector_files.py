@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from sentloom.data.distinct import distinct
 from sentloom.encoder import encoder as encoding
-from sentloom.encoder.distinct import distinct
 from sentloom.encoder.encoder import Encoder, Vectors
 from sentloom.encoder.prompts import Role
 from sentloom.errors import DamagedFile, DiskError, InputError, SentloomError, disk_errors

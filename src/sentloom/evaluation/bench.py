@@ -9,11 +9,11 @@ from safetensors import SafetensorError
 
 from sentloom.encoder.prompts import ROLES, Prompt, Prompts, Role, prompt_for
 from sentloom.errors import InputError
-from sentloom.evaluation.kept_scores import keep, kept, place_of
+from sentloom.evaluation.score_cache import keep, kept, place_of
 from sentloom.evaluation.task import Lookup, Scores, Task
-from sentloom.evaluation.vector_cache import VectorCache
-from sentloom.evaluation.vectors import Vectors, encode_checked
 from sentloom.progress import progress
+from sentloom.search.vector_cache import VectorCache
+from sentloom.search.vectors import Vectors, encode_checked
 
 
 class Model(Protocol):

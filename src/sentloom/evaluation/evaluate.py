@@ -9,12 +9,12 @@ from sentloom.baselines import open_baseline
 from sentloom.encoder import Encoder
 from sentloom.errors import InputError
 from sentloom.evaluation.bench import Memory, Model, score_tasks
-from sentloom.evaluation.origin import Origin
 from sentloom.evaluation.results import Member, SuiteResult, suite_result
-from sentloom.evaluation.sts import STS_PARTS
-from sentloom.evaluation.suites import LoadedSuite, load_suites
+from sentloom.evaluation.suites.catalog import LoadedSuite, load_suites
+from sentloom.evaluation.suites.set_source import SetSource
+from sentloom.evaluation.suites.sts import STS_PARTS
 from sentloom.evaluation.task import Task
-from sentloom.evaluation.vector_cache import VectorCache, default_folder
+from sentloom.search.vector_cache import VectorCache, default_folder
 
 AGGREGATIONS = ("all", "mean", "wmean")
 
@@ -38,7 +38,7 @@ def evaluate(
     hidden: int = 0,
     checked: bool = True,
     memory: Memory | None = None,
-    tell: Callable[[str], None] = lambda line: None,
+    log: Callable[[str], None] = lambda line: None,
     show_progress: bool = False,
 ) -> Evaluation:
     """Score models on suites (see `suites.py` for their names) from a data folder, or from the hub without one.
@@ -49,12 +49,12 @@ def evaluate(
     if aggregation not in AGGREGATIONS:
         raise InputError("aggregation", repr(aggregation), f"one of {', '.join(AGGREGATIONS)}", "correct it")
     probe = {"preset": "fast" if fast else "paper", "hidden": hidden}
-    loaded = load_suites(suites, Origin(Path(data) if data else None, checked, probe))
+    loaded = load_suites(suites, SetSource(Path(data) if data else None, checked, probe))
     members: dict[str, list[list[Member]]] = {}  # label -> seed -> suite -> the scores of each task
     facts: dict[str, dict[str, Any]] = {}
     for label, seeds in _labelled(models).items():
         opened = [open_model(one, pooling) if isinstance(one, str) else one for one in seeds]
-        members[label] = [_score(model, loaded, memory, tell, show_progress) for model in opened]
+        members[label] = [_score(model, loaded, memory, log, show_progress) for model in opened]
         facts[label] = {"models": [_facts(given, model) for given, model in zip(seeds, opened, strict=True)]}
     results = []
     for place, one in enumerate(loaded):
@@ -102,14 +102,14 @@ def _score(
     model: Model,
     loaded: Sequence[LoadedSuite],
     memory: Memory | None,
-    tell: Callable[[str], None],
+    log: Callable[[str], None],
     show_progress: bool,
 ) -> list[Member]:
     """The scores of each suite: all their tasks in one call, so that a sentence in several is encoded once."""
     tasks = [task for one in loaded for task in one.tasks]
     found = iter(score_tasks(model, tasks, memory, show_progress=show_progress))
     for note in dict.fromkeys(note for note in ((memory.vectors.note, memory.note) if memory else ()) if note):
-        tell(note)
+        log(note)
     return [[next(found) for _ in one.tasks] for one in loaded]
 
 

@@ -16,14 +16,14 @@ from sentloom.data.dataset import Dataset
 from sentloom.data.shapes import Shape, text_columns
 from sentloom.errors import InputError
 from sentloom.evaluation.metrics import Numbers
-from sentloom.evaluation.vectors import Encode, encode_distinct
+from sentloom.search.vectors import Encode, encode_distinct
 
 BLOCK = 1024  # vectors of a block
 POSITIVE = 4.0  # pairs with a greater score are positives, as in Sentence-T5 and GenSE
 GREATEST = 5.0
 
 
-class Variant(StrEnum):
+class UniformityVariant(StrEnum):
     """Which reading of alignment and uniformity.
 
     `reference` is that of Wang and Isola: squared distances, no vector paired with itself. `sentence-t5` is what that
@@ -80,11 +80,15 @@ class Geometry:
     dimension: int
     positives: int
     sentences: int
-    variant: Variant
+    variant: UniformityVariant
 
 
 def geometry(
-    encode: Encode, pairs: ScoredPairs, variant: Variant = Variant.REFERENCE, *, distinct: bool = True
+    encode: Encode,
+    pairs: ScoredPairs,
+    variant: UniformityVariant = UniformityVariant.REFERENCE,
+    *,
+    distinct: bool = True,
 ) -> Geometry:
     """Alignment over pairs that score above 4, the rest over the distinct sentences, or over all of them."""
     positive = np.flatnonzero(pairs.gold > POSITIVE)
@@ -109,22 +113,26 @@ def geometry(
 
 
 def alignment(
-    left: npt.NDArray[np.floating], right: npt.NDArray[np.floating], variant: Variant = Variant.REFERENCE
+    left: npt.NDArray[np.floating],
+    right: npt.NDArray[np.floating],
+    variant: UniformityVariant = UniformityVariant.REFERENCE,
 ) -> float:
     """The mean squared distance of the two sides of positive pairs; as printed, minus the mean distance."""
     squares = np.concatenate(
         [((a - b) ** 2).sum(axis=1) for a, b in zip(_unit_blocks(left), _unit_blocks(right), strict=True)]
     )
-    return float(-np.sqrt(squares).mean() if variant == Variant.PRINTED else squares.mean())
+    return float(-np.sqrt(squares).mean() if variant == UniformityVariant.PRINTED else squares.mean())
 
 
-def uniformity(vectors: npt.NDArray[np.floating], variant: Variant = Variant.REFERENCE) -> float:
+def uniformity(vectors: npt.NDArray[np.floating], variant: UniformityVariant = UniformityVariant.REFERENCE) -> float:
     """The logarithm of the mean of exp(-2 d²) over all pairs of vectors; as printed, of exp(-2 d)."""
     n = len(vectors)
     if n < 2:
         raise InputError("uniformity", f"{n} vectors", "2 or more", "take more sentences")
     total = sum(_potential(a, b, same, variant) for a, b, same in _block_pairs(vectors))
-    if variant == Variant.SENTENCE_T5:  # each pair counts in both orders, and each vector with itself at distance 0
+    if (
+        variant == UniformityVariant.SENTENCE_T5
+    ):  # each pair counts in both orders, and each vector with itself at distance 0
         return float(np.log((2 * total + n) / n**2))
     return float(np.log(total / (n * (n - 1) / 2)))
 
@@ -179,9 +187,9 @@ def _block_pairs(vectors: npt.NDArray[np.floating]) -> Iterator[tuple[Numbers, N
             yield block, later, False
 
 
-def _potential(a: Numbers, b: Numbers, same: bool, variant: Variant) -> float:
+def _potential(a: Numbers, b: Numbers, same: bool, variant: UniformityVariant) -> float:
     """The sum of exp(-2 d²) over the pairs of two blocks, or over i < j of one."""
     squares = ((a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1) - 2 * a @ b.T).clip(min=0)
     if same:
         squares = squares[np.triu_indices(len(a), 1)]
-    return float(np.exp(-2 * (np.sqrt(squares) if variant == Variant.PRINTED else squares)).sum())
+    return float(np.exp(-2 * (np.sqrt(squares) if variant == UniformityVariant.PRINTED else squares)).sum())

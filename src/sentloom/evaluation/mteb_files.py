@@ -9,9 +9,9 @@ from typing import Any
 from sentloom.encoder import Encoder
 from sentloom.encoder.prompts import Role
 from sentloom.errors import InputError, MissingPart
-from sentloom.evaluation.vectors import Vectors
 from sentloom.files import new_file
 from sentloom.progress import progress
+from sentloom.search.vectors import Vectors
 
 # A word for several tasks. SentEval's transfer tasks are none of mteb's: what it has of that kind is scored otherwise.
 GROUPS = {"STS": ("STS12", "STS13", "STS14", "STS15", "STS16", "STSBenchmark", "SICK-R")}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sentloom.evaluation.significance import average_interval, compare_averages, mean_and_deviation
-from sentloom.evaluation.suites import LoadedSuite
+from sentloom.evaluation.suites.catalog import LoadedSuite
 from sentloom.evaluation.task import Average, Score, Scores
 
 SIGNIFICANT = 0.05

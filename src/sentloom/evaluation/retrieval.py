@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from sentloom.errors import InputError
 from sentloom.evaluation.metrics import mrr_at, recall_at
-from sentloom.evaluation.nearest import QUERY_BLOCK, cosine_blocks
-from sentloom.evaluation.vectors import Encode, encode_checked, normalised
+from sentloom.search.nearest import QUERY_BLOCK, cosine_blocks
+from sentloom.search.vectors import Encode, encode_checked, normalised
 
 TIE = 1e-6  # cosines this near are equal: float32 does not tell them apart, whatever block they were computed in
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from sentloom.encoder.prompts import Role
 from sentloom.evaluation.metrics import METRICS, Numbers
-from sentloom.evaluation.vectors import Vectors
+from sentloom.search.vectors import Vectors
 
 
 class Lookup(Protocol):

@@ -124,10 +124,10 @@ class CrossLingual(Method):
         """The temperature, where it is learnt."""
         return {"temperature": torch.as_tensor(self.temperature).item()} if self.options.learn_temperature else {}
 
-    def prepare(self, data: Dataset, folder: Path, tell: Tell = lambda text: None) -> None:
+    def prepare(self, data: Dataset, folder: Path, log: Tell = lambda text: None) -> None:
         """A frozen source's vectors, once and for all."""
         if isinstance(self.source, FrozenSource):
-            self.source.prepare(data, folder, tell)
+            self.source.prepare(data, folder, log)
 
     def embed(self, batch: Batch) -> Embeddings:
         """t, (n, d), and s where it is not on disk."""

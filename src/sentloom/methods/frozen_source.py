@@ -35,7 +35,7 @@ class FrozenSource(nn.Module):
         """It stays as it is: dropout would be noise in what is learnt from."""
         return super().train(False)
 
-    def prepare(self, data: Dataset, folder: Path, tell: Tell = lambda text: None) -> None:
+    def prepare(self, data: Dataset, folder: Path, log: Tell = lambda text: None) -> None:
         """Encode the first column of the data, or use what an earlier run made of it, and continue what it began.
 
         While another process computes the same vectors, this one waits for them. Damaged ones are computed again.
@@ -44,10 +44,10 @@ class FrozenSource(nn.Module):
         content = f"{data.sha256} {data.shape} {sorted(data.used.items())}"
         key = hashlib.sha256(f"{self.encoder.fingerprint()} {content}".encode()).hexdigest()[:20]
         path, shape = folder / f"{key}.npy", (len(texts), self.encoder.dimension)
-        with in_turn(path, tell):
+        with in_turn(path, log):
             if not is_sealed(path):
                 if path.exists():
-                    tell(f"{path} is not what was written: its vectors are computed again")
+                    log(f"{path} is not what was written: its vectors are computed again")
                 build_file(self.encoder, texts, path, source=content)
                 seal(path)
             self.kept = open_vectors(path, shape)

@@ -94,7 +94,7 @@ class Method(Learner):
         """The encoder's."""
         return self.encoder.encode(texts)
 
-    def prepare(self, data: Dataset, folder: Path, tell: Tell = lambda text: None) -> None:
+    def prepare(self, data: Dataset, folder: Path, log: Tell = lambda text: None) -> None:
         """What can be computed once from the data and kept in a folder, for all runs; without it, training does it."""
 
     def embed(self, batch: Batch) -> Embeddings:

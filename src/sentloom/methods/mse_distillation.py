@@ -65,9 +65,9 @@ class MseDistillation(Method):
         if self.head is None:  # what is saved then mimics the teacher's vectors, and so their length
             encoder.unit_length = self.source.encoder.unit_length
 
-    def prepare(self, data: Dataset, folder: Path, tell: Tell = lambda text: None) -> None:
+    def prepare(self, data: Dataset, folder: Path, log: Tell = lambda text: None) -> None:
         """The teacher's vectors, once and for all."""
-        self.source.prepare(data, folder, tell)
+        self.source.prepare(data, folder, log)
 
     def embed(self, batch: Batch) -> Embeddings:
         """M^(s) and M^(t), each (n, d), in one pass; and M(s) where it is not on disk."""

@@ -12,8 +12,8 @@ from rich.text import Text
 
 from sentloom.data.writers import no_formula
 from sentloom.markdown import plain, raw_table
+from sentloom.pipeline.results import Row, change, score_text, untouched
 from sentloom.report.score_tables import Wide
-from sentloom.stages.results import Row, change, score_text, untouched
 
 MEAN = "mean"
 MARK = "≈"
@@ -31,7 +31,7 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Cell:
+class ComparisonCell:
     """A score, and how it stands in its column: the best, or so near that the deviations overlap."""
 
     score: float
@@ -45,13 +45,13 @@ class Line:
     """A method, or a base as it is."""
 
     name: str
-    cells: Mapping[str, Cell]  # by set
+    cells: Mapping[str, ComparisonCell]  # by set
     cost: Cost | None  # None: nothing was trained
     is_base: bool = False
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ComparisonTable:
     """A table of methods: bases as they are first, then methods in the order given; what a reader must know."""
 
     sets: tuple[str, ...]
@@ -59,7 +59,7 @@ class Comparison:
     notes: tuple[str, ...]
 
 
-def comparison(rows: Sequence[Row], steps: Mapping[str, float]) -> Comparison:
+def comparison(rows: Sequence[Row], steps: Mapping[str, float]) -> ComparisonTable:
     """The table of some rows; `steps` are those of a seed, by the row's name."""
     names = list(dict.fromkeys(name for row in rows for name in row.after))
     whole = _one_mean(rows)
@@ -68,7 +68,7 @@ def comparison(rows: Sequence[Row], steps: Mapping[str, float]) -> Comparison:
     lines += [_method(row, steps.get(row.name, 0.0), sets) for row in rows]
     standing = tuple(_with_standings(lines, sets))
     notes = [] if whole else ["no mean: not all methods are scored on the same sets"]
-    return Comparison(sets, standing, (*_legend(standing), *notes))
+    return ComparisonTable(sets, standing, (*_legend(standing), *notes))
 
 
 def _one_mean(rows: Sequence[Row]) -> bool:
@@ -78,12 +78,19 @@ def _one_mean(rows: Sequence[Row]) -> bool:
 
 def _base(label: str, scores: Mapping[str, float], sets: Sequence[str]) -> Line:
     return Line(
-        f"{label}, untouched", {name: Cell(scores[name]) for name in sets if name in scores}, None, is_base=True
+        f"{label}, untouched",
+        {name: ComparisonCell(scores[name]) for name in sets if name in scores},
+        None,
+        is_base=True,
     )
 
 
 def _method(row: Row, steps: float, sets: Sequence[str]) -> Line:
-    cells = {name: Cell(row.after[name], row.deviation[name], change(row, name)) for name in sets if name in row.after}
+    cells = {
+        name: ComparisonCell(row.after[name], row.deviation[name], change(row, name))
+        for name in sets
+        if name in row.after
+    }
     cost = Cost(row.seeds, row.seconds, steps, sum(one["seconds"] for one in row.made))
     name = f"{row.name} (transductive)" if row.transductive else row.name
     return Line(name, cells, cost if row.trained else None)
@@ -99,7 +106,7 @@ def _with_standings(lines: Sequence[Line], sets: Sequence[str]) -> list[Line]:
     ]
 
 
-def _standing(cell: Cell, best: Cell) -> Cell:
+def _standing(cell: ComparisonCell, best: ComparisonCell) -> ComparisonCell:
     """What has no deviation was not drawn: a base as it is has none."""
     low, high = best.score - (best.deviation or 0.0), cell.score + (cell.deviation or 0.0)
     return replace(cell, standing="best" if cell.score == best.score else "near" if high >= low else "")
@@ -119,7 +126,7 @@ def _legend(lines: Sequence[Line]) -> list[str]:
     return notes
 
 
-def table(title: str, found: Comparison) -> RenderableType:
+def table(title: str, found: ComparisonTable) -> RenderableType:
     """For the terminal."""
     heads = [*_labels(found.sets).values(), *(head.replace(" a ", "\na ") for head in _cost_heads(found))]
     sections = [
@@ -128,13 +135,13 @@ def table(title: str, found: Comparison) -> RenderableType:
     return Group(Wide(title, heads, sections, "method"), *(Text(note, style="dim") for note in found.notes))
 
 
-def _shown(line: Line, found: Comparison) -> list[str | Text]:
+def _shown(line: Line, found: ComparisonTable) -> list[str | Text]:
     cells = [line.cells.get(name) for name in found.sets]
     styled = [Text(_text(cell), style="bold" if cell and cell.standing == "best" else "") for cell in cells]
     return [*styled, *_cost(line, found)]
 
 
-def _text(cell: Cell | None) -> str:
+def _text(cell: ComparisonCell | None) -> str:
     if cell is None:
         return ""
     mark = f"{MARK} " if cell.standing == "near" else ""
@@ -150,22 +157,22 @@ def _labels(sets: Sequence[str]) -> dict[str, str]:
     }
 
 
-def _cost_heads(found: Comparison) -> list[str]:
+def _cost_heads(found: ComparisonTable) -> list[str]:
     return ["seeds", "minutes a seed", "steps a seed", *(["minutes, made once"] if _makes(found) else [])]
 
 
-def _cost(line: Line, found: Comparison) -> list[str]:
+def _cost(line: Line, found: ComparisonTable) -> list[str]:
     if line.cost is None:
         return [""] * len(_cost_heads(found))
     made = [f"{line.cost.made_seconds / 60:.1f}"] if _makes(found) else []
     return [str(line.cost.seeds), f"{line.cost.seconds / 60:.1f}", f"{line.cost.steps:,.0f}", *made]
 
 
-def _makes(found: Comparison) -> bool:
+def _makes(found: ComparisonTable) -> bool:
     return any(line.cost and line.cost.made_seconds for line in found.lines)
 
 
-def as_markdown(found: Comparison) -> str:
+def as_markdown(found: ComparisonTable) -> str:
     """The table, and below it what the signs mean."""
     heads = ["method", *_labels(found.sets).values(), *_cost_heads(found)]
     lines = [
@@ -176,15 +183,15 @@ def as_markdown(found: Comparison) -> str:
     return f"{raw_table([*map(plain, heads)], lines)}\n\n{notes}\n"
 
 
-def _bold(cell: Cell | None) -> str:
+def _bold(cell: ComparisonCell | None) -> str:
     return f"**{_text(cell)}**" if cell and cell.standing == "best" else _text(cell)
 
 
-def as_csv(found: Comparison) -> str:
+def as_csv(found: ComparisonTable) -> str:
     """One row a method and set, every digit. No name is run as a formula."""
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["method", "set", *Cell.__dataclass_fields__, *Cost.__dataclass_fields__])
+    writer.writerow(["method", "set", *ComparisonCell.__dataclass_fields__, *Cost.__dataclass_fields__])
     for line in found.lines:
         cost = vars(line.cost).values() if line.cost else [""] * len(Cost.__dataclass_fields__)
         for name, cell in line.cells.items():

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
+from sentloom.fitting.result import FitResult, Neighbours
 from sentloom.markdown import fenced, plain, table
-from sentloom.report import wording
-from sentloom.report.story import Neighbours, Story
-from sentloom.report.wording import interval, number, signed
+from sentloom.report import formatting
+from sentloom.report.formatting import interval, number, signed
 
 CAPTIONS = {
     "scores": "Scores before and after, with intervals",
@@ -16,22 +16,24 @@ CAPTIONS = {
 }
 
 
-def report(story: Story, pictures: Sequence[str]) -> str:
+def report(result: FitResult, pictures: Sequence[str]) -> str:
     """The whole report; `pictures` names those that stand in plots/."""
     parts = [
-        f"# {plain(story.title)}",
-        f"**{wording.HEADLINES[story.verdict]}.** {plain(story.reason)}",
-        deciding(story),
-        *map(plain, story.advice),
-        *(f"> **Warning:** {plain(warning)}" for warning in story.warnings),
-        *_section("Before and after", _picture("scores", pictures), measures(story), plain(wording.stability(story))),
-        *_section("Routes", _picture("routes", pictures), _runs(story), _not_run(story)),
+        f"# {plain(result.title)}",
+        f"**{formatting.HEADLINES[result.verdict]}.** {plain(result.reason)}",
+        deciding(result),
+        *map(plain, result.advice),
+        *(f"> **Warning:** {plain(warning)}" for warning in result.warnings),
+        *_section(
+            "Before and after", _picture("scores", pictures), measures(result), plain(formatting.stability(result))
+        ),
+        *_section("Routes", _picture("routes", pictures), _runs(result), _not_run(result)),
         *_section("Training", _picture("training", pictures)),
-        *_section("Alignment and uniformity", _picture("trajectory", pictures), _trails(story)),
-        *_section("Similarities", _picture("similarities", pictures), _overlaps(story)),
-        *_section("Nearest texts", *map(_neighbours, story.neighbours)),
-        *_section("Data", sources(story)),
-        *_section("How it was made", *_small_print(story)),
+        *_section("Alignment and uniformity", _picture("trajectory", pictures), _trails(result)),
+        *_section("Similarities", _picture("similarities", pictures), _overlaps(result)),
+        *_section("Nearest texts", *map(_neighbours, result.neighbours)),
+        *_section("Data", sources(result)),
+        *_section("How it was made", *_small_print(result)),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -45,66 +47,66 @@ def _picture(name: str, pictures: Sequence[str]) -> str:
     return f"![{CAPTIONS[name]}](plots/{name}.png)" if name in pictures else ""
 
 
-def deciding(story: Story) -> str:
+def deciding(result: FitResult) -> str:
     """The number that decided, before and after."""
-    if (one := story.total) is None:
+    if (one := result.total) is None:
         return ""
-    change = f"{signed(one.difference)} (95% interval {interval(one.low, one.high)}, {wording.chance(one.p)})"
+    change = f"{signed(one.difference)} (95% interval {interval(one.low, one.high)}, {formatting.chance(one.p)})"
     return f"Deciding score ({plain(one.label)}): {number(one.before)} → **{number(one.after)}**, {change}."
 
 
-def measures(story: Story) -> str:
+def measures(result: FitResult) -> str:
     """Every measure, before and after."""
     rows = [
         (
             one.label, part, f"{one.metric}, {one.items:,} items",
             f"{number(one.before)} ({interval(one.before_low, one.before_high)})",
             f"{number(one.after)} ({interval(one.after_low, one.after_high)})",
-            wording.change(one),
+            formatting.change(one),
         )
-        for part, group in wording.groups(story).items()
+        for part, group in formatting.groups(result).items()
         for one in group
     ]  # fmt: skip
     return table(("measure", "part", "score", "before", "after", "difference"), rows, 3) if rows else ""
 
 
-def _runs(story: Story) -> str:
+def _runs(result: FitResult) -> str:
     rows = [
         (
             run.route, run.verdict, "; then ".join(run.stages), str(run.rung),
-            f"{run.steps:,}", wording.duration(run.seconds), number(run.score),
-            wording.change(run),
+            f"{run.steps:,}", formatting.duration(run.seconds), number(run.score),
+            formatting.change(run),
         )
-        for runs in wording.routes_run(story).values()
+        for runs in formatting.routes_run(result).values()
         for run in runs.values()
     ]  # fmt: skip
     head = ("route", "verdict", "stages", "round", "steps", "time", "score", "difference to the base")
     return table(head, rows, 3) if rows else ""
 
 
-def _not_run(story: Story) -> str:
-    return "\n".join(f"- Not tried: **{plain(name)}**. {plain(why)}" for name, why in wording.routes_not_run(story))
+def _not_run(result: FitResult) -> str:
+    return "\n".join(f"- Not tried: **{plain(name)}**. {plain(why)}" for name, why in formatting.routes_not_run(result))
 
 
-def _trails(story: Story) -> str:
+def _trails(result: FitResult) -> str:
     rows = [
         (trail.route, label, number(alignment, 3), number(uniformity, 3))
-        for trail in story.trails
+        for trail in result.trails
         for label, alignment, uniformity in trail.points
     ]
     return table(("route", "at", "alignment", "uniformity"), rows, 2) if rows else ""
 
 
-def _overlaps(story: Story) -> str:
-    if (found := story.histogram) is None:
+def _overlaps(result: FitResult) -> str:
+    if (found := result.histogram) is None:
         return ""
-    before = 100 * wording.overlap(found.related_before, found.unrelated_before)
-    after = 100 * wording.overlap(found.related_after, found.unrelated_after)
+    before = 100 * formatting.overlap(found.related_before, found.unrelated_before)
+    after = 100 * formatting.overlap(found.related_after, found.unrelated_after)
     return f"Related and unrelated pairs overlap by {before:.0f}% before and by {after:.0f}% after."
 
 
 def _neighbours(one: Neighbours) -> str:
-    before, after = wording.marked(one)
+    before, after = formatting.marked(one)
     rows = [(_near(before, place, "gone"), _near(after, place, "new")) for place in range(max(len(before), len(after)))]
     return f"**{plain(one.sentence)}**\n\n{table(('before', 'after'), rows, 2)}"
 
@@ -116,28 +118,28 @@ def _near(listed: Sequence[tuple[float, str, bool]], place: int, mark: str) -> s
     return f"{number(cosine)} {text}" + (f" ({mark})" if changed else "")
 
 
-def sources(story: Story) -> str:
+def sources(result: FitResult) -> str:
     """What the data are and what became of their rows."""
     rows = [
         (
-            one.name, "; ".join((one.shape, *one.notes)), wording.language(one), f"{one.rows:,}",
+            one.name, "; ".join((one.shape, *one.notes)), formatting.language(one), f"{one.rows:,}",
             f"{one.distinct:,}", f"{one.duplicates:,}", f"{one.held_out:,}", f"{one.trained:,}", number(one.words, 0),
         )
-        for one in story.sources
+        for one in result.sources
     ]  # fmt: skip
     head = ("input", "what", "language", "rows", "distinct", "repeated", "held out", "trained on", "words")
     return table(head, rows, 3) if rows else ""
 
 
-def _small_print(story: Story) -> list[str]:
-    hashes = {**{source.name: source.sha256 for source in story.sources}, **story.hashes}
+def _small_print(result: FitResult) -> list[str]:
+    hashes = {**{source.name: source.sha256 for source in result.sources}, **result.hashes}
     return [
-        fenced(story.command, "sh"),
-        f"Budget: {plain(story.budget)}." if story.budget else "",
-        _facts("cost", {name: wording.duration(cost) for name, cost in story.cost.items()}),
-        _facts("version", story.versions),
+        fenced(result.command, "sh"),
+        f"Budget: {plain(result.budget)}." if result.budget else "",
+        _facts("cost", {name: formatting.duration(cost) for name, cost in result.cost.items()}),
+        _facts("version", result.versions),
         _facts("SHA-256", hashes),
-        fenced(story.recipe, "yaml") if story.recipe else "",
+        fenced(result.recipe, "yaml") if result.recipe else "",
     ]
 
 

@@ -5,9 +5,9 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sentloom.report import plots, wording
+from sentloom.fitting.result import Curve, FitResult, Histogram, Measure, Run
+from sentloom.report import formatting, plots
 from sentloom.report.plots import COLOURS, FAINT, INK, PAPER, plain_axes
-from sentloom.report.story import Curve, Histogram, Measure, Run, Story
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,22 +18,22 @@ COLUMNS = 2  # of curves beside each other
 LABEL_WIDTH = 30  # letters, before a label is broken
 
 
-def figures(story: Story) -> dict[str, "Figure"]:
+def figures(result: FitResult) -> dict[str, "Figure"]:
     """By name, in the order of the report."""
     found: dict[str, Figure] = {}
-    measures = [one for group in wording.groups(story).values() for one in group]
-    curves = [curve for curve in story.curves if sum(map(math.isfinite, curve.loss)) > 1]
+    measures = [one for group in formatting.groups(result).values() for one in group]
+    curves = [curve for curve in result.curves if sum(map(math.isfinite, curve.loss)) > 1]
     if measures:
         found["scores"] = scores(measures)
-    if any(run.difference is not None for run in story.runs):
-        found["routes"] = routes(story)
+    if any(run.difference is not None for run in result.runs):
+        found["routes"] = routes(result)
     if curves:
         found["training"] = training(curves)
-    if trail := next((one for one in story.trails if one.points and one.route == wording.winner(story)), None):
+    if trail := next((one for one in result.trails if one.points and one.route == formatting.winner(result)), None):
         points = [(uniformity, alignment) for _, alignment, uniformity in trail.points]
         found["trajectory"] = plots.trajectory(trail.route, points, [label for label, *_ in trail.points])
-    if story.histogram and any((*story.histogram.related_before, *story.histogram.related_after)):
-        found["similarities"] = similarities(story.histogram)
+    if result.histogram and any((*result.histogram.related_before, *result.histogram.related_after)):
+        found["similarities"] = similarities(result.histogram)
     return found
 
 
@@ -53,7 +53,7 @@ def scores(measures: Sequence[Measure]) -> "Figure":
 def _bar(axes: "Axes", height: float, value: float, low: float, high: float, colour: str) -> None:
     axes.barh(height, value, 0.34, color=colour)
     axes.plot([low, high], [height, height], color=INK, lw=1.3, solid_capstyle="butt")
-    _say(axes, wording.number(value), max(high, 0.0), height)
+    _say(axes, formatting.number(value), max(high, 0.0), height)
 
 
 def _say(axes: "Axes", text: str, x: float, y: float) -> None:
@@ -61,9 +61,9 @@ def _say(axes: "Axes", text: str, x: float, y: float) -> None:
     axes.annotate(text, (x, y), (6, 0), textcoords="offset points", va="center", fontsize=8.5, color=INK)
 
 
-def routes(story: Story) -> "Figure":
+def routes(result: FitResult) -> "Figure":
     """A row a run, by route and rung: its difference to the base with the interval, and what became of it."""
-    found = [(route, run) for route, runs in wording.routes_run(story).items() for run in runs.values()]
+    found = [(route, run) for route, runs in formatting.routes_run(result).items() for run in runs.values()]
     shown = [(route, run) for route, run in found if run.difference is not None]
     figure, (axes,) = _figure(7.2, 0.9 + 0.34 * len(shown), "Routes: difference to the base, with 95% intervals", 1)
     for row, (_, run) in enumerate(shown):
@@ -86,7 +86,7 @@ def _whisker(axes: "Axes", row: int, run: Run) -> None:
     colour = FITTED if run.is_best else FAINT
     axes.plot([low, high], [row, row], color=colour, lw=2)
     axes.plot(difference, row, "o", color=colour, ms=6, mfc=colour if run.is_best else PAPER, mew=1.6)
-    _say(axes, f"{wording.signed(difference)}  {run.verdict}", high, row)
+    _say(axes, f"{formatting.signed(difference)}  {run.verdict}", high, row)
 
 
 def training(curves: Sequence[Curve]) -> "Figure":
@@ -110,11 +110,11 @@ def similarities(found: Histogram) -> "Figure":
     )
     for axes, (name, related, unrelated) in zip(panels, sides, strict=True):
         for kind, counts, colour in (("unrelated", unrelated, BASE), ("related", related, FITTED)):
-            share = wording.shares(counts)
+            share = formatting.shares(counts)
             axes.stairs(share, found.edges, fill=True, color=colour, alpha=0.3)
             axes.stairs(share, found.edges, color=colour, lw=1.6)
             _name_peak(axes, kind, found.edges, share, FAINT if colour == BASE else colour)
-        axes.set_title(f"{name}: overlap {100 * wording.overlap(related, unrelated):.0f}%", loc="left", fontsize=9)
+        axes.set_title(f"{name}: overlap {100 * formatting.overlap(related, unrelated):.0f}%", loc="left", fontsize=9)
         axes.set_xlabel("cosine", color=FAINT, fontsize=9)
     panels[0].set_ylabel("% of pairs", color=FAINT, fontsize=9)
     panels[1].sharey(panels[0])

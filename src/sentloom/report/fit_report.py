@@ -1,25 +1,25 @@
-"""The report of a fit as files: report.html, report.md, plots/*.png and story.json."""
+"""The report of a fit as files: report.html, report.md, plots/*.png and report.json."""
 
 from pathlib import Path
 
 from sentloom.files import new_file, new_folder
+from sentloom.fitting.result import FitResult
 from sentloom.report import fit_markdown, fit_plots, plots
 from sentloom.report.page import page
-from sentloom.report.story import Story
 
 PAGE = "report.html"
 
 
-def write_report(story: Story, folder: Path) -> Path:
+def write_report(result: FitResult, folder: Path) -> Path:
     """Write all of it, each file whole or not at all, and give the path of the page, which needs none of the others."""
-    figures = fit_plots.figures(story)
+    figures = fit_plots.figures(result)
     if figures:
         with new_folder(folder / "plots") as part:
             for name, figure in figures.items():
                 plots.write(figure, part / f"{name}.png")
-    story.write(folder / "story.json")
-    _write(folder / "report.md", fit_markdown.report(story, list(figures)))
-    _write(folder / PAGE, page(story))
+    result.write(folder / "report.json")
+    _write(folder / "report.md", fit_markdown.report(result, list(figures)))
+    _write(folder / PAGE, page(result))
     return folder / PAGE
 
 

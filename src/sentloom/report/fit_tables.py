@@ -6,36 +6,36 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from sentloom.report import wording
-from sentloom.report.story import Measure, Run, Story
+from sentloom.fitting.result import FitResult, Measure, Run
+from sentloom.report import formatting
 from sentloom.report.tables import plain_table
 
 MARKS = {"deciding": "", "general": " (general)", "watched": " (watched)"}
 STYLES = {"written": "bold green", "forced": "bold yellow", "refused": "bold red"}
 
 
-def fit_summary(story: Story) -> RenderableType:
+def fit_summary(result: FitResult) -> RenderableType:
     """The runs, the scores, the warnings and the verdict."""
-    return Group(*_parts(story))
+    return Group(*_parts(result))
 
 
-def _parts(story: Story) -> Iterator[RenderableType]:
-    yield runs(story)
-    yield scores(story)
-    if stable := wording.stability(story):
+def _parts(result: FitResult) -> Iterator[RenderableType]:
+    yield runs(result)
+    yield scores(result)
+    if stable := formatting.stability(result):
         yield Text(stable)
-    for warning in story.warnings:
+    for warning in result.warnings:
         yield Text(f"WARNING: {warning}", style="bold yellow")
-    yield Text.assemble((f"{story.verdict.capitalize()}. ", STYLES[story.verdict]), story.reason)
-    yield from map(Text, story.advice)
+    yield Text.assemble((f"{result.verdict.capitalize()}. ", STYLES[result.verdict]), result.reason)
+    yield from map(Text, result.advice)
 
 
-def runs(story: Story) -> Table:
+def runs(result: FitResult) -> Table:
     """Every run with its score on the rows that choose."""
     table = plain_table(
         "What was tried", "route", "round", "steps", "minutes", "score", "against the base", "", numbers=4
     )
-    for run in story.runs:
+    for run in result.runs:
         table.add_row(*_run(run), style="bold" if run.is_best else "")
     return table
 
@@ -48,16 +48,16 @@ def _run(run: Run) -> tuple[str, ...]:
     return (*cells, f"{run.score:.2f}", f"{run.difference:+.2f}{interval}", run.verdict)
 
 
-def scores(story: Story) -> Table:
+def scores(result: FitResult) -> Table:
     """Base against winner on the rows that prove."""
     table = plain_table(
         "On held-out rows that nothing was chosen on", "", "what is asked", "base", "fitted", "gain", numbers=3
     )
-    for one in story.measures:
+    for one in result.measures:
         table.add_row(f"{one.name}{MARKS[one.part]}", one.label, f"{one.before:.2f}", f"{one.after:.2f}", gain(one))
-    if story.total and story.total not in story.measures:
+    if result.total and result.total not in result.measures:
         table.add_section()
-        table.add_row(story.total.name, "of those that decide", *_both(story.total), style="bold")
+        table.add_row(result.total.name, "of those that decide", *_both(result.total), style="bold")
     return table
 
 

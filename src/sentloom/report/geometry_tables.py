@@ -8,14 +8,14 @@ from pathlib import Path
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from sentloom.evaluation.geometry import Geometry, Variant
+from sentloom.evaluation.geometry import Geometry, UniformityVariant
 from sentloom.evaluation.layers import Sweep
 from sentloom.files import new_file
 from sentloom.report.tables import plain_table
 
 NOTES = {
-    Variant.SENTENCE_T5: "variant sentence-t5: vectors are also paired with themselves, as that paper's code does",
-    Variant.PRINTED: "variant printed: distances not squared, alignment with a minus sign, as the papers print them",
+    UniformityVariant.SENTENCE_T5: "variant sentence-t5: vectors are also paired with themselves, as in the paper's code",
+    UniformityVariant.PRINTED: "variant printed: distances not squared, alignment negated, as the papers print them",
 }
 
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sentloom.data.languages import recognised
+from sentloom.fitting.result import FitResult, InputSummary
+from sentloom.hygiene.languages import recognised
 from sentloom.markdown import fenced, plain
-from sentloom.report import fit_markdown, wording
-from sentloom.report.story import Source, Story
+from sentloom.report import fit_markdown, formatting
 
 if TYPE_CHECKING:
     from sentloom.encoder import Encoder
@@ -48,57 +48,57 @@ def facts_of(encoder: "Encoder") -> ModelFacts:
     return ModelFacts(encoder.dimension, encoder.tokens.max_length, str(encoder.pooling), is_native(encoder))
 
 
-def model_card(story: Story, facts: ModelFacts) -> str:
+def model_card(result: FitResult, facts: ModelFacts) -> str:
     """The text of README.md, with front matter as the hub reads it."""
-    place = story.model or "path/to/the/model"
+    place = result.model or "path/to/the/model"
     use = (NATIVE_USE if facts.native else OUR_USE).format(place=place)
     parts = [
-        f"---\n{_front_matter(story, facts)}---",
-        f"# {plain(story.title)}",
-        _opening(story, facts),
-        *(f"> **Warning:** {plain(warning)}" for warning in story.warnings),
+        f"---\n{_front_matter(result, facts)}---",
+        f"# {plain(result.title)}",
+        _opening(result, facts),
+        *(f"> **Warning:** {plain(warning)}" for warning in result.warnings),
         "## Use",
         fenced(use, "python"),
         "## Results",
-        f"**{wording.HEADLINES[story.verdict]}.** {plain(story.reason)}",
-        fit_markdown.deciding(story),
-        fit_markdown.measures(story),
-        plain(wording.stability(story)),
+        f"**{formatting.HEADLINES[result.verdict]}.** {plain(result.reason)}",
+        fit_markdown.deciding(result),
+        fit_markdown.measures(result),
+        plain(formatting.stability(result)),
         READING,
-        "## Data" if story.sources else "",
-        fit_markdown.sources(story),
+        "## Data" if result.sources else "",
+        fit_markdown.sources(result),
         "## Limits",
-        "\n".join(f"- {limit}" for limit in _limits(story, facts)),
+        "\n".join(f"- {limit}" for limit in _limits(result, facts)),
         "## How it was made",
-        _made(story),
-        fenced(story.command, "sh"),
-        fenced(story.recipe, "yaml") if story.recipe else "",
+        _made(result),
+        fenced(result.command, "sh"),
+        fenced(result.recipe, "yaml") if result.recipe else "",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _front_matter(story: Story, facts: ModelFacts) -> str:
+def _front_matter(result: FitResult, facts: ModelFacts) -> str:
     import yaml
 
-    languages = [code for code in _codes(story) if LANGUAGE.fullmatch(code)]
+    languages = [code for code in _codes(result) if LANGUAGE.fullmatch(code)]
     library = "sentence-transformers" if facts.native else "sentloom"
     found: dict[str, Any] = {
         "library_name": library,
         "pipeline_tag": "sentence-similarity",
         "tags": list(dict.fromkeys([library, "sentence-similarity", "feature-extraction", "sentloom"])),
         "language": languages,
-        "base_model": hub_name(story.base),
+        "base_model": hub_name(result.base),
     }
     kept = {name: value for name, value in found.items() if value}
     return yaml.safe_dump(kept, sort_keys=False, allow_unicode=True)
 
 
-def _codes(story: Story) -> list[str]:
+def _codes(result: FitResult) -> list[str]:
     """The languages of all training texts."""
-    return sorted({code for one in story.sources for code in _codes_of(one)})
+    return sorted({code for one in result.sources for code in _codes_of(one)})
 
 
-def _codes_of(source: Source) -> list[str]:
+def _codes_of(source: InputSummary) -> list[str]:
     return list(recognised(source.languages)) or ([source.language] if source.language else [])
 
 
@@ -110,18 +110,18 @@ def hub_name(base: str) -> str | None:
     return name if HUB_NAME.fullmatch(name) and not Path(base).exists() else None
 
 
-def _opening(story: Story, facts: ModelFacts) -> str:
-    base = hub_name(story.base) or story.base
+def _opening(result: FitResult, facts: ModelFacts) -> str:
+    base = hub_name(result.base) or result.base
     return (
         f"A sentence encoder, fitted from {plain(base)}: texts to vectors of {facts.dimension:,} numbers "
         f"({plain(facts.pooling)} pooling, at most {facts.max_length:,} tokens). Near vectors mean near in sense."
     )
 
 
-def _limits(story: Story, facts: ModelFacts) -> list[str]:
-    languages = list(dict.fromkeys(wording.language(one) for one in story.sources if _codes_of(one)))
-    general = [one for one in story.measures if one.part == "general"]
-    decided_on = plain(", ".join(story.against)) if story.against else "held-out rows of its own data"
+def _limits(result: FitResult, facts: ModelFacts) -> list[str]:
+    languages = list(dict.fromkeys(formatting.language(one) for one in result.sources if _codes_of(one)))
+    general = [one for one in result.measures if one.part == "general"]
+    decided_on = plain(", ".join(result.against)) if result.against else "held-out rows of its own data"
     limits = [
         f"Its gain was measured on {decided_on} alone. On other texts it may be better or worse.",
         "A score says no more than its measure in the table says; none of them is your own task.",
@@ -133,20 +133,22 @@ def _limits(story: Story, facts: ModelFacts) -> list[str]:
     if not general:
         limits.append("General ability, beyond the kind of text it was fitted on, was not measured.")
     limits += [
-        f"{plain(one.label)}: worse than the base by {wording.number(-one.difference)}." for one in general if one.worse
+        f"{plain(one.label)}: worse than the base by {formatting.number(-one.difference)}."
+        for one in general
+        if one.worse
     ]
-    if story.verdict == "forced":
+    if result.verdict == "forced":
         limits.append("It is not proven to be better than its base: it was written by force.")
     return limits
 
 
-def _made(story: Story) -> str:
-    versions = ", ".join(f"{name} {version}" for name, version in story.versions.items())
-    cost = "; ".join(f"{name} {wording.duration(one)}" for name, one in story.cost.items())
+def _made(result: FitResult) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in result.versions.items())
+    cost = "; ".join(f"{name} {formatting.duration(one)}" for name, one in result.cost.items())
     said = [
-        f"By `sentloom fit`, {plain(story.created)}.",
-        f"Route: {plain(route)}." if (route := wording.winner(story)) else "",
-        f"Budget: {plain(story.budget)}." if story.budget else "",
+        f"By `sentloom fit`, {plain(result.created)}.",
+        f"Route: {plain(route)}." if (route := formatting.winner(result)) else "",
+        f"Budget: {plain(result.budget)}." if result.budget else "",
         f"Cost: {plain(cost)}." if cost else "",
         f"Versions: {plain(versions)}." if versions else "",
     ]

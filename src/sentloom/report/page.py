@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 
-from sentloom.report import drawings, wording
+from sentloom.fitting.result import FitResult, Histogram, InputSummary, Measure, Neighbours, Run, Trail
+from sentloom.report import formatting, svg
+from sentloom.report.formatting import interval, number, signed
 from sentloom.report.markup import Markup, element, join
-from sentloom.report.story import Histogram, Measure, Neighbours, Run, Source, Story, Trail
-from sentloom.report.wording import interval, number, signed
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # a browser is told to fetch nothing
 SIGNS = {"written": "✓", "refused": "✕", "forced": "!"}
@@ -15,21 +15,21 @@ OPEN_NEIGHBOURS = 6  # more of them are folded away
 NOTHING = Markup()
 
 
-def page(story: Story) -> str:
+def page(result: FitResult) -> str:
     """The whole page. Parts that a story has nothing for are left out."""
-    sections = [(title, part) for title, part in _sections(story) if part]
+    sections = [(title, part) for title, part in _sections(result) if part]
     style = Markup(resources.files("sentloom.report").joinpath("page.css").read_text("utf-8"))
     head = element(
         "head",
         element("meta", charset="utf-8"),
         element("meta", http_equiv="Content-Security-Policy", content=POLICY),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("title", story.title),
+        element("title", result.title),
         element("style", style),
     )
     numbered = [element("section", element("h2", title), part, id=f"part-{k}") for k, (title, part) in _count(sections)]
     links = [element("a", title, href=f"#part-{k}") for k, (title, _) in _count(sections)]
-    body = element("body", _head(story), element("nav", *_spaced(links)), element("main", *numbered))
+    body = element("body", _head(result), element("nav", *_spaced(links)), element("main", *numbered))
     return f"<!DOCTYPE html>\n{element('html', head, body, lang='en')}\n"
 
 
@@ -41,38 +41,38 @@ def _spaced(parts: Iterable[Markup]) -> list[str]:
     return [piece for part in parts for piece in (part, " ")]
 
 
-def _sections(story: Story) -> list[tuple[str, Markup]]:
+def _sections(result: FitResult) -> list[tuple[str, Markup]]:
     """Titles and what stands below them; nothing where there is nothing to show."""
     return [
-        ("Before and after", _bars(story)),
-        ("Every measure", _measures(story)),
-        ("Routes", _routes(story)),
-        ("Training", _curves(story)),
-        ("Alignment and uniformity", _trails(story)),
-        ("Similarities", _similarities(story.histogram)),
-        ("Nearest texts", _neighbours(story.neighbours)),
-        ("Data", _data(story.sources)),
-        ("How it was made", _small_print(story)),
+        ("Before and after", _bars(result)),
+        ("Every measure", _measures(result)),
+        ("Routes", _routes(result)),
+        ("Training", _curves(result)),
+        ("Alignment and uniformity", _trails(result)),
+        ("Similarities", _similarities(result.histogram)),
+        ("Nearest texts", _neighbours(result.neighbours)),
+        ("Data", _data(result.sources)),
+        ("How it was made", _small_print(result)),
     ]
 
 
-def _head(story: Story) -> Markup:
-    made = f"sentloom fit · {story.created}"
+def _head(result: FitResult) -> Markup:
+    made = f"sentloom fit · {result.created}"
     return element(
-        "header", element("p", made, class_="eyebrow"), element("h1", story.title), _verdict(story), _warnings(story)
+        "header", element("p", made, class_="eyebrow"), element("h1", result.title), _verdict(result), _warnings(result)
     )
 
 
-def _verdict(story: Story) -> Markup:
-    sign = element("span", SIGNS[story.verdict], class_="sign", aria_hidden="true")
+def _verdict(result: FitResult) -> Markup:
+    sign = element("span", SIGNS[result.verdict], class_="sign", aria_hidden="true")
     return element(
         "div",
-        element("h2", sign, wording.HEADLINES[story.verdict]),
-        element("p", story.reason, class_="reason"),
-        _deciding(story.total) if story.total else NOTHING,
-        *(element("p", line, class_="advice") for line in story.advice),
-        _facts(story),
-        class_=f"verdict {story.verdict}",
+        element("h2", sign, formatting.HEADLINES[result.verdict]),
+        element("p", result.reason, class_="reason"),
+        _deciding(result.total) if result.total else NOTHING,
+        *(element("p", line, class_="advice") for line in result.advice),
+        _facts(result),
+        class_=f"verdict {result.verdict}",
     )
 
 
@@ -94,24 +94,24 @@ def _big(label: str, *figure: str) -> Markup:
     return element("div", element("span", label, class_="label"), element("span", *figure, class_="big"))
 
 
-def _facts(story: Story) -> Markup:
-    rows = sum(source.rows for source in story.sources)
-    files = f"{len(story.sources)} input{'s' * (len(story.sources) != 1)}"
+def _facts(result: FitResult) -> Markup:
+    rows = sum(source.rows for source in result.sources)
+    files = f"{len(result.sources)} input{'s' * (len(result.sources) != 1)}"
     facts = {
-        "Base": story.base,
-        "Model": story.model or "not written",
-        "Data": f"{rows:,} rows of {files}" if story.sources else "",
-        "Budget": story.budget,
+        "Base": result.base,
+        "Model": result.model or "not written",
+        "Data": f"{rows:,} rows of {files}" if result.sources else "",
+        "Budget": result.budget,
     }
     shown = [element("div", element("dt", name), element("dd", fact)) for name, fact in facts.items() if fact]
     return element("dl", *shown, class_="facts")
 
 
-def _warnings(story: Story) -> Markup:
-    if not story.warnings:
+def _warnings(result: FitResult) -> Markup:
+    if not result.warnings:
         return NOTHING
-    title = "1 warning" if len(story.warnings) == 1 else f"{len(story.warnings)} warnings"
-    listed = element("ul", *(element("li", warning) for warning in story.warnings))
+    title = "1 warning" if len(result.warnings) == 1 else f"{len(result.warnings)} warnings"
+    listed = element("ul", *(element("li", warning) for warning in result.warnings))
     return element("div", element("h2", title), listed, class_="warnings", role="alert")
 
 
@@ -145,11 +145,11 @@ def _whisker(one: Measure | Run, scale: Scale) -> Markup:
         return NOTHING
     low, middle, high = (_share(value, scale) for value in (one.low, one.difference, one.high))
     pieces = (_piece("zero", _share(0.0, scale)), _piece("span", low, high), _piece("dot", middle))
-    return element("span", *pieces, class_=f"whisker {wording.finding(one)}", aria_hidden="true")
+    return element("span", *pieces, class_=f"whisker {formatting.finding(one)}", aria_hidden="true")
 
 
-def _bars(story: Story) -> Markup:
-    groups = wording.groups(story)
+def _bars(result: FitResult) -> Markup:
+    groups = formatting.groups(result)
     ones = [one for group in groups.values() for one in group]
     if not ones:
         return NOTHING
@@ -199,25 +199,25 @@ def _cell(label: str, *content: str, kind: str | None = "num") -> Markup:
     return element("td", *content, class_=kind, data_label=label)
 
 
-def _measures(story: Story) -> Markup:
-    groups = wording.groups(story)
+def _measures(result: FitResult) -> Markup:
+    groups = formatting.groups(result)
     if not groups:
         return NOTHING
     scale = _scale(one for group in groups.values() for one in group)
     rows = []
     for title, group in groups.items():
         rows.append(element("tr", element("th", title, colspan=5, scope="rowgroup"), class_="group"))
-        rows += [_measure(one, scale, "total" if one is wording.mean(story) else None) for one in group]
+        rows += [_measure(one, scale, "total" if one is formatting.mean(result) else None) for one in group]
     text = "A difference is sure when its whole 95% interval lies on one side of 0 (paired bootstrap over the items)."
     head = ("", "before", "after", "difference", "← worse · better →")
-    stable = wording.stability(story)
+    stable = formatting.stability(result)
     return join([_lead(text), _table(head, rows, numbers=(1, 2, 3)), *([_lead(stable)] if stable else [])])
 
 
 def _measure(one: Measure, scale: Scale, kind: str | None) -> Markup:
-    found = wording.finding(one)
+    found = formatting.finding(one)
     said = element("span", FINDINGS[found], class_=f"{found}-word")
-    about = f"{one.name} · {one.metric} · {one.items:,} items · {wording.chance(one.p)}"
+    about = f"{one.name} · {one.metric} · {one.items:,} items · {formatting.chance(one.p)}"
     return element(
         "tr",
         element("th", one.label, element("small", about), scope="row"),
@@ -233,23 +233,23 @@ def _small(text: str) -> Markup:
     return join([" ", element("small", text)])
 
 
-def _routes(story: Story) -> Markup:
-    if not story.runs and not story.routes:
+def _routes(result: FitResult) -> Markup:
+    if not result.runs and not result.routes:
         return NOTHING
-    return join([_ladder(story) if story.runs else NOTHING, _stages(story.runs), _not_run(story)])
+    return join([_ladder(result) if result.runs else NOTHING, _stages(result.runs), _not_run(result)])
 
 
-def _ladder(story: Story) -> Markup:
+def _ladder(result: FitResult) -> Markup:
     """A row a route, a column a rung: where a row ends, the route was dropped."""
-    rungs, scale = wording.rungs(story), _scale(story.runs)
-    why = {route.name: route.why for route in story.routes}
+    rungs, scale = formatting.rungs(result), _scale(result.runs)
+    why = {route.name: route.why for route in result.routes}
     rows = []
-    for route, runs in wording.routes_run(story).items():
+    for route, runs in formatting.routes_run(result).items():
         name = element("th", route, *([element("small", why[route])] if route in why else []), scope="row")
         cells = [_step(runs[rung], rung, scale) if rung in runs else element("td") for rung in rungs]
         last = runs[max(runs)]
         rows.append(element("tr", name, *cells, class_=None if last.is_best else "stopped"))
-    head = ["route", *(f"round {rung}: {wording.steps_in_words(steps)}" for rung, steps in rungs.items())]
+    head = ["route", *(f"round {rung}: {formatting.steps_in_words(steps)}" for rung, steps in rungs.items())]
     text = (
         "Every run starts from the base. The better routes go on to a longer round, the others are dropped. "
         "Shown is the difference to the base, with its 95% interval, on held-out rows kept for choosing: "
@@ -264,7 +264,7 @@ def _step(run: Run, rung: int, scale: Scale) -> Markup:
     kind = {"goes": "on", "dropped": "out"}.get(kind, kind)
     words = {"on": "goes on →", "won": "✓ won", "out": "✕ dropped"}.get(kind, run.verdict)
     line = [element("span", signed(run.difference)), element("span", words, class_="end small")]
-    told = f"{interval(run.low, run.high)} · {run.steps:,} steps, {wording.duration(run.seconds)}"
+    told = f"{interval(run.low, run.high)} · {run.steps:,} steps, {formatting.duration(run.seconds)}"
     box = element(
         "div",
         element("div", *line, class_="line"),
@@ -286,7 +286,7 @@ def _stages(runs: Sequence[Run]) -> Markup:
             element("th", run.route, element("small", "; then ".join(run.stages)), scope="row"),
             _cell("round", str(run.rung)),
             _cell("steps", f"{run.steps:,}"),
-            _cell("time", wording.duration(run.seconds)),
+            _cell("time", formatting.duration(run.seconds)),
             _cell("score", number(run.score)),
             _cell("difference", signed(run.difference), _small(interval(run.low, run.high))),
         )
@@ -296,8 +296,8 @@ def _stages(runs: Sequence[Run]) -> Markup:
     return _folded("Every run, stage by stage", _table(head, rows, numbers=range(1, 6)))
 
 
-def _not_run(story: Story) -> Markup:
-    routes = wording.routes_not_run(story)
+def _not_run(result: FitResult) -> Markup:
+    routes = formatting.routes_not_run(result)
     if not routes:
         return NOTHING
     listed = [element("li", name, element("small", f" {why}", class_="soft")) for name, why in routes]
@@ -314,8 +314,8 @@ def _figure(title: str, about: str, picture: Markup) -> Markup:
     return element("figure", caption, picture)
 
 
-def _curves(story: Story) -> Markup:
-    drawn = [(curve, drawings.loss_curve(curve)) for curve in story.curves]
+def _curves(result: FitResult) -> Markup:
+    drawn = [(curve, svg.loss_curve(curve)) for curve in result.curves]
     figures = [_figure(curve.route, curve.stage, picture) for curve, picture in drawn if picture]
     if not figures:
         return NOTHING
@@ -325,16 +325,16 @@ def _curves(story: Story) -> Markup:
     return join([_lead(text), element("div", *figures, class_="grid")])
 
 
-def _trails(story: Story) -> Markup:
-    if not any(trail.points for trail in story.trails):
+def _trails(result: FitResult) -> Markup:
+    if not any(trail.points for trail in result.trails):
         return NOTHING
     text = (
         "Alignment: how far related sentences lie from each other. Uniformity: how evenly all sentences spread. "
         "Less is better on both, so a good way leads to the lower left; the base stands at the start."
     )
-    winner = wording.winner(story)
-    picture = element("figure", drawings.trails(story.trails, winner))
-    tables = [_trail(trail) for trail in story.trails if trail.route == winner]
+    winner = formatting.winner(result)
+    picture = element("figure", svg.trails(result.trails, winner))
+    tables = [_trail(trail) for trail in result.trails if trail.route == winner]
     return join([_lead(text), element("div", picture, *tables, class_="grid")])
 
 
@@ -355,9 +355,9 @@ def _similarities(found: Histogram | None) -> Markup:
     if found is None or not any((*found.related_before, *found.related_after)):
         return NOTHING
     before, after = (found.related_before, found.unrelated_before), (found.related_after, found.unrelated_after)
-    top = 1.12 * max(share for counts in (*before, *after) for share in wording.shares(counts))
+    top = 1.12 * max(share for counts in (*before, *after) for share in formatting.shares(counts))
     figures = [
-        _figure(name, f"overlap {100 * wording.overlap(*both):.0f}%", drawings.similarities(found.edges, *both, top))
+        _figure(name, f"overlap {100 * formatting.overlap(*both):.0f}%", svg.similarities(found.edges, *both, top))
         for name, both in (("Before", before), ("After", after))
     ]
     text = (
@@ -377,7 +377,7 @@ def _neighbours(found: Sequence[Neighbours]) -> Markup:
 
 
 def _neighbour(one: Neighbours) -> Markup:
-    before, after = wording.marked(one)
+    before, after = formatting.marked(one)
     return element(
         "article",
         element("h3", one.sentence, dir="auto"),
@@ -400,7 +400,7 @@ def _near_list(title: str, listed: Sequence[tuple[float, str, bool]], mark: str)
     return element("div", element("h4", title), element("ol", *items))
 
 
-def _data(sources: Sequence[Source]) -> Markup:
+def _data(sources: Sequence[InputSummary]) -> Markup:
     if not sources:
         return NOTHING
     head = ("", "rows", "distinct", "repeated", "held out", "trained on", "words", "language")
@@ -408,7 +408,7 @@ def _data(sources: Sequence[Source]) -> Markup:
     return join([_lead(text), _table(head, [_source(one) for one in sources], numbers=range(1, 7))])
 
 
-def _source(one: Source) -> Markup:
+def _source(one: InputSummary) -> Markup:
     notes = [element("small", note) for note in (one.shape, *one.notes)]
     counts = {"rows": one.rows, "distinct": one.distinct, "repeated": one.duplicates, "held out": one.held_out}
     return element(
@@ -416,24 +416,26 @@ def _source(one: Source) -> Markup:
         element("th", one.name, *notes, scope="row"),
         *(_cell(name, f"{count:,}") for name, count in {**counts, "trained on": one.trained}.items()),
         _cell("words", f"{one.words:,.0f}"),
-        _cell("language", wording.language(one), kind=None),
+        _cell("language", formatting.language(one), kind=None),
     )
 
 
-def _small_print(story: Story) -> Markup:
-    hashes = {**{source.name: source.sha256 for source in story.sources}, **story.hashes}
+def _small_print(result: FitResult) -> Markup:
+    hashes = {**{source.name: source.sha256 for source in result.sources}, **result.hashes}
     lists: dict[str, Mapping[str, str]] = {
-        "Cost": {name: wording.duration(cost) for name, cost in story.cost.items()},
-        "Versions": story.versions,
+        "Cost": {name: formatting.duration(cost) for name, cost in result.cost.items()},
+        "Versions": result.versions,
         "Hashes (SHA-256)": hashes,
     }
     parts = [
         element("p", "To do it again:", class_="lead", style="margin-bottom:0.5rem"),
-        element("pre", element("code", story.command), class_="wrap", style="margin-bottom:1.5rem"),
+        element("pre", element("code", result.command), class_="wrap", style="margin-bottom:1.5rem"),
         *(_folded(title, _list(facts), is_open=title == "Cost") for title, facts in lists.items() if facts),
     ]
-    if story.recipe:
-        parts.append(_folded("Recipe of the best run, nothing left out", element("pre", element("code", story.recipe))))
+    if result.recipe:
+        parts.append(
+            _folded("Recipe of the best run, nothing left out", element("pre", element("code", result.recipe)))
+        )
     return join(parts)
 
 

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sentloom.errors import InputError
-from sentloom.evaluation.geometry import ScoredPairs, Variant
+from sentloom.evaluation.geometry import ScoredPairs, UniformityVariant
 from sentloom.evaluation.layers import Sweep
 from sentloom.evaluation.metrics import Numbers
-from sentloom.evaluation.vectors import Encode
 from sentloom.files import new_file
+from sentloom.search.vectors import Encode
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,7 +62,9 @@ def _literal(figure: "Figure") -> None:
         text.set_parse_math(False)
 
 
-def align_uniform(points: Mapping[str, tuple[float, float]], variant: Variant = Variant.REFERENCE) -> "Figure":
+def align_uniform(
+    points: Mapping[str, tuple[float, float]], variant: UniformityVariant = UniformityVariant.REFERENCE
+) -> "Figure":
     """Models by their (uniformity, alignment): less is better on both, so the best stand at the lower left."""
     figure, axes = _plane("Alignment and uniformity", variant)
     for place, (x, y) in enumerate(points.values()):
@@ -75,7 +77,7 @@ def trajectory(
     name: str,
     points: Sequence[tuple[float, float]],
     labels: Sequence[str],
-    variant: Variant = Variant.REFERENCE,
+    variant: UniformityVariant = UniformityVariant.REFERENCE,
 ) -> "Figure":
     """A model's checkpoints by their (uniformity, alignment), in order, with arrows from each to the next."""
     figure, axes = _plane(f"Alignment and uniformity on the way: {name}", variant)
@@ -92,9 +94,9 @@ def trajectory(
     return figure
 
 
-def _plane(title: str, variant: Variant) -> tuple["Figure", "Axes"]:
+def _plane(title: str, variant: UniformityVariant) -> tuple["Figure", "Axes"]:
     figure, axes = _figure(6.4, 4.8, title)
-    better = "↑" if variant == Variant.PRINTED else "↓"  # as printed, alignment has a minus sign
+    better = "↑" if variant == UniformityVariant.PRINTED else "↓"  # as printed, alignment has a minus sign
     axes.set_xlabel("uniformity  (← better)", color=FAINT, fontsize=9)
     axes.set_ylabel(f"alignment  ({better} better)", color=FAINT, fontsize=9)
     axes.margins(0.18)

@@ -9,9 +9,9 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from sentloom.evaluation.published import PublishedRow, published
 from sentloom.evaluation.results import Cell, SuiteResult
-from sentloom.evaluation.suites import SUITES
+from sentloom.evaluation.suites.catalog import SUITES
+from sentloom.evaluation.suites.published import PublishedRow, published
 from sentloom.report.score_files import cell_text
 from sentloom.report.tables import plain_table
 

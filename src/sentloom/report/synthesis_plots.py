@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sentloom.report.plots import COLOURS, FAINT, INK, PAPER, plain_axes
-from sentloom.synthesis.filters import REASONS
-from sentloom.synthesis.summary import BINS, Summary
+from sentloom.writing.filters import REASONS
+from sentloom.writing.summary import BINS, Summary
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

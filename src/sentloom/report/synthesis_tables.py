@@ -6,8 +6,8 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from sentloom.report.tables import plain_table
-from sentloom.synthesis.filters import REASONS
-from sentloom.synthesis.summary import BINS, Sample, Summary
+from sentloom.writing.filters import REASONS
+from sentloom.writing.summary import BINS, Sample, Summary
 
 SHOWN = 5  # samples of each kind, kept and dropped
 ROWS = 10  # of the histogram

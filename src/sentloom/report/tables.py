@@ -9,17 +9,19 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from sentloom.data.clean import CleanReport
+from sentloom.corpus.docstrings import Corpus
 from sentloom.data.dataset import Dataset
-from sentloom.data.docstrings import Corpus
-from sentloom.data.inspection import Distribution, Inspection
-from sentloom.data.leaks import Leaks
 from sentloom.data.limits import listed
+from sentloom.hygiene.cleaning import CleanReport
+from sentloom.hygiene.inspection import Distribution, Inspection
+from sentloom.hygiene.leaks import Leaks
 
 if TYPE_CHECKING:
-    from sentloom.mining import MineReport
-    from sentloom.recipe import Making, Plan, Recipe, Stage
-    from sentloom.stages import Forecast, Need, Row
+    from sentloom.pipeline.forecast import Forecast
+    from sentloom.pipeline.needs import Need
+    from sentloom.pipeline.plan import Making, Plan, Recipe, Stage
+    from sentloom.pipeline.results import Row
+    from sentloom.search.mining import MineReport
 
 ANSWER_WIDTH = 160  # characters of a found text
 
@@ -76,7 +78,7 @@ def _all_stages(plan: "Plan") -> list["Making | Stage"]:
 
 def _files(plan: "Plan") -> list[str]:
     """The data of a plan, but for what its own stages make."""
-    from sentloom.recipe.references import named_stage
+    from sentloom.pipeline.references import named_stage
 
     files = dict.fromkeys(file for stage in _all_stages(plan) for file in stage.data)
     return [file for file in files if not named_stage(file)]
@@ -97,7 +99,7 @@ def _in_short(plans: Sequence["Plan"]) -> list[str]:
 
 
 def _models(plan: "Plan") -> list[str]:
-    from sentloom.recipe.references import named_stage
+    from sentloom.pipeline.references import named_stage
 
     return [stage.model for stage in plan.making if not named_stage(stage.model)]
 
@@ -147,7 +149,7 @@ def outline(plan: "Plan", absent: Sequence["Need"]) -> RenderableType:
 
 def training_results(title: str, rows: Sequence["Row"]) -> RenderableType:
     """What was made, and the scores of all that have an encoder."""
-    from sentloom.stages.results import made_things
+    from sentloom.pipeline.results import made_things
 
     parts = [_made(title, things)] if (things := made_things(rows)) else []
     scored = [row for row in rows if row.base]
@@ -165,7 +167,7 @@ def _made(title: str, things: Sequence[Mapping[str, Any]]) -> RenderableType:
 
 def _scores(title: str, rows: Sequence["Row"]) -> RenderableType:
     """Untouched bases, then every variant with the deviation over seeds and the distance from its base as it is."""
-    from sentloom.stages.results import cell, untouched
+    from sentloom.pipeline.results import cell, untouched
 
     sets = list(dict.fromkeys(name for row in rows for name in row.after))
     table = plain_table(title, "", *sets, "seeds", "time a seed", numbers=len(sets) + 2)

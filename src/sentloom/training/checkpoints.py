@@ -104,13 +104,13 @@ def read_best(folder: Path, best: Mapping[str, str]) -> dict[str, Tensor]:
     return state
 
 
-def newest_checkpoint(folder: Path, tell: Callable[[str], None]) -> Checkpoint | None:
+def newest_checkpoint(folder: Path, log: Callable[[str], None]) -> Checkpoint | None:
     """The newest that verifies. Of a damaged one the user is told; it is removed, so that it does not count as kept."""
     for place in sorted(folder.glob("step-*"), reverse=True):
         try:
             return _read(folder, place)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
-            tell(f"{place.name} is damaged ({error}): going back to the checkpoint before it")
+            log(f"{place.name} is damaged ({error}): going back to the checkpoint before it")
             if not isinstance(error, PermissionError):
                 shutil.rmtree(place, ignore_errors=True)
     return None

@@ -37,6 +37,7 @@ from sentloom.training.checkpoints import (
     write_best,
     write_checkpoint,
 )
+from sentloom.training.distributed import from_main
 from sentloom.training.gradients import add_gradients, average_gradients
 from sentloom.training.health import WATCH_EVERY, Gauges, alarms, best_of, gauge, overflowing
 from sentloom.training.journal import Journal
@@ -48,7 +49,6 @@ from sentloom.training.optimizers import (
     optimizer_state,
     set_rate,
 )
-from sentloom.training.processes import from_main
 from sentloom.training.schedules import rate
 from sentloom.training.settings import Settings
 
@@ -106,14 +106,14 @@ def train(
     accelerator: Accelerator | None = None,
     selection: Selection | None = None,
     title: str = "training",
-    tell: Callable[[str], None] = lambda text: None,
+    log: Callable[[str], None] = lambda text: None,
 ) -> Outcome:
     """Train a method on data; its encoder is then the best that was seen, or the last where nothing selects.
 
     `folder` takes checkpoints, the journal, and snapshots of the encoder if they are wanted. Called again with the same
     arguments, it goes on from the newest checkpoint. `tell` gets what the user should know: alarms, bad checkpoints.
     """
-    run = _Run(method, data, settings, seed, folder, accelerator or Accelerator(), selection, tell)
+    run = _Run(method, data, settings, seed, folder, accelerator or Accelerator(), selection, log)
     resumed_at = run.prepare()
     rows = settings.batch * settings.accumulate * len(text_columns(data.shape))
     with (
@@ -140,7 +140,7 @@ class _Run:
     folder: Path
     accelerator: Accelerator
     selection: Selection | None
-    tell: Callable[[str], None]
+    log: Callable[[str], None]
 
     def prepare(self) -> int:
         """Build what the run needs, and go on from the newest checkpoint; returns the step it has."""
@@ -271,7 +271,7 @@ class _Run:
         return self.folder / "checkpoints"
 
     def _resume(self) -> None:
-        checkpoint = newest_checkpoint(self._checkpoints, self.tell)
+        checkpoint = newest_checkpoint(self._checkpoints, self.log)
         if checkpoint is None:
             return
         facts = checkpoint.facts
@@ -282,7 +282,7 @@ class _Run:
             found = "checkpoints of a run whose frozen parts were others"
             raise InputError(str(self._checkpoints), found, "those of this run", "choose another folder")
         if facts["machine"] != (here := _machine(self.accelerator)):
-            self.tell(_other_machine(facts["machine"], here))
+            self.log(_other_machine(facts["machine"], here))
         load_changing_state(self.method, checkpoint.state)
         load_optimizer_state(self.optimizer, checkpoint.optimizer, facts["optimizer"])
         self.now = Progress(**{name: facts[name] for name in vars(Progress())})
@@ -318,7 +318,7 @@ class _Run:
         now, best = self.now, Gauges(**(self.now.best_gauges or {}))
         for alarm in alarms(gauges, best):
             if not now.alarms:
-                self.tell(f"collapse alarm at step {now.step}: {alarm}")
+                self.log(f"collapse alarm at step {now.step}: {alarm}")
             now.alarms.append(f"step {now.step}: {alarm}")
             self.journal.write(now.step, alarm=alarm)
         now.best_gauges = best_of(gauges, best).to_dict()

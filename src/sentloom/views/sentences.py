@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 
 from sentloom.data.dataset import FILE, LINE, Dataset
+from sentloom.data.distinct import distinct
 from sentloom.data.scratch import BATCH_ROWS, keep_rows, scratch_table
 from sentloom.data.shapes import text_columns
-from sentloom.encoder.distinct import distinct
 
 SCHEMA = pa.schema([("text", pa.large_string()), (FILE, pa.int32()), (LINE, pa.int64())])
 

@@ -8,10 +8,10 @@ from torch import Tensor
 from transformers import AutoModelForSeq2SeqLM, LogitsProcessor, TopKLogitsWarper, TopPLogitsWarper
 
 from sentloom.encoder.loading import quiet
+from sentloom.encoder.text_models import TextModel, load_model
 from sentloom.encoder.workers import pack_workers
+from sentloom.views.chunking import pieces
 from sentloom.views.maker import seed_for
-from sentloom.views.models import ViewModel, load_model
-from sentloom.views.pieces import pieces
 from sentloom.views.settings import BackTranslation, Pivot
 
 REVISION = 1  # raised when the same models would give other views
@@ -89,7 +89,7 @@ class Chance(LogitsProcessor):
 
 
 @torch.inference_mode()
-def _translate(way: ViewModel, text: str, decoding: dict[str, Any]) -> str:
+def _translate(way: TextModel, text: str, decoding: dict[str, Any]) -> str:
     ids, _ = way.cut(way.tokenizer(text)["input_ids"])
     most = min(2 * len(ids) + 20, way.longest)  # a translation without end is cut
     generate: Any = way.model.generate

@@ -1,0 +1,220 @@
+"""The embedded corpus: the docstrings of the installed Python packages, read with `ast`, nothing imported.
+
+A real domain that every machine with sentloom has: sentences, and pairs of a qualified name and its summary line,
+`scipy.spatial.distance.cdist` and "Compute distance between each pair of the two collections of inputs.". The split
+is by package: what a held-out package says is taken out of the training side. The same environment gives the same rows.
+"""
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Literal, NamedTuple
+
+import pyarrow as pa
+
+from sentloom.corpus.names import PublicNames
+from sentloom.corpus.sources import STANDARD_LIBRARY, DocstringSource, Skipped, import_names, locate, read_sources
+from sentloom.data.dataset import FILE, LINE, Dataset
+from sentloom.data.shapes import COLUMNS, Shape, arrow_type
+from sentloom.errors import InputError, MissingPart
+from sentloom.progress import progress
+
+Split = Literal["train", "held-out"]
+
+# The standard library, what sentloom's own dependencies bring along, and what its users are likely to have.
+DEFAULT_PACKAGES = (
+    STANDARD_LIBRARY,
+    "accelerate",
+    "click",
+    "datasets",
+    "fsspec",
+    "huggingface_hub",
+    "jinja2",
+    "joblib",
+    "matplotlib",
+    "mpmath",
+    "networkx",
+    "numpy",
+    "pandas",
+    "pyarrow",
+    "pydantic",
+    "rich",
+    "scipy",
+    "sentence_transformers",
+    "sklearn",
+    "sympy",
+    "torch",
+    "transformers",
+    "typer",
+)
+DEFAULT_HELD_OUT = ("scipy",)
+NOT_SAID = re.compile(r"[\W_]+")
+
+
+class _Row(NamedTuple):
+    cells: tuple[str, ...]
+    file: str
+    line: int
+    key: str  # the last cell in bare letters and digits: equal keys are one sentence
+
+    @classmethod
+    def of(cls, cells: tuple[str, ...], file: str, line: int) -> "_Row":
+        return cls(cells, file, line, NOT_SAID.sub("", cells[-1].casefold()))
+
+
+@dataclass(frozen=True)
+class PackageCount:
+    """What one package gave."""
+
+    package: str
+    split: Split
+    files: int
+    generated: int  # files left out because a program wrote them
+    unreadable: int  # files left out because they cannot be decoded or parsed
+    sentences: int  # those that no package before it has
+    pairs: int
+    leaked: int  # training sentences and pairs dropped because a held-out package has them
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A harvest: sentences and pairs of the training packages and of the held-out ones."""
+
+    packages: tuple[PackageCount, ...]
+    missing: tuple[str, ...]  # packages that were asked for and are not installed
+    data: Mapping[tuple[Split, Shape], Dataset]
+
+    def texts(self, split: Split = "train") -> Dataset:
+        """Prose sentences, each once."""
+        return self.data[split, Shape.TEXTS]
+
+    def pairs(self, split: Split = "train") -> Dataset:
+        """Qualified name (anchor) and summary (positive); within a package each name and each summary once."""
+        return self.data[split, Shape.PAIRS]
+
+    @property
+    def sha256(self) -> str:
+        """Of all rows, in order."""
+        return _sha256(data.sha256 for data in self.data.values())
+
+
+def harvest(
+    packages: Sequence[str] | None = None,
+    held_out: Sequence[str] | None = None,
+    *,
+    workers: int | None = None,
+    show_progress: bool = False,
+) -> Corpus:
+    """Read the docstrings of the named packages (default: DEFAULT_PACKAGES), those in `held_out` kept apart.
+
+    Packages go by distribution or import name; "stdlib" is the standard library. Without `held_out` it is scipy, where
+    that is among them. `workers` processes share the parsing (default: one a core) and do not change the result.
+    """
+    names = import_names(DEFAULT_PACKAGES if packages is None else packages)
+    apart = import_names(sorted(set(DEFAULT_HELD_OUT) & set(names)) if held_out is None else held_out)
+    if strangers := [name for name in apart if name not in names]:
+        raise InputError("held_out", ", ".join(strangers), "packages that are also in `packages`", "name them in both.")
+    files = {name: found for name in names if (found := locate(name)) is not None}
+    missing = tuple(name for name in names if name not in files)
+    if not files:
+        raise MissingPart("packages", "none of them installed", "one or more", f"pip install {' '.join(missing)}")
+    every = list(chain.from_iterable(files.values()))
+    sources = []
+    with progress("reading docstrings", len(every), "files", show_progress) as advance:
+        for source in read_sources(every, workers or os.cpu_count() or 1):
+            sources.append(source)
+            advance(1)
+    rest = iter(sources)
+    packs = [_Package.of(name, name in apart, list(islice(rest, len(files[name])))) for name in files]
+    return _split(packs, missing)
+
+
+@dataclass(frozen=True)
+class _Package:
+    """The rows of one package: within each list no key twice."""
+
+    name: str
+    split: Split
+    files: Sequence[DocstringSource | Skipped]
+    texts: tuple[_Row, ...]
+    pairs: tuple[_Row, ...]
+
+    @classmethod
+    def of(cls, name: str, held_out: bool, files: Sequence[DocstringSource | Skipped]) -> "_Package":
+        sources = [file for file in files if isinstance(file, DocstringSource)]
+        split: Split = "held-out" if held_out else "train"
+        return cls(name, split, files, tuple(_distinct(_texts(sources), set())), tuple(_pairs(sources)))
+
+    def count(self, sentences: int, pairs: int, leaked: int) -> PackageCount:
+        generated, unreadable = self.files.count(Skipped.GENERATED), self.files.count(Skipped.UNREADABLE)
+        read = len(self.files) - generated - unreadable
+        return PackageCount(self.name, self.split, read, generated, unreadable, sentences, pairs, leaked)
+
+
+def _texts(sources: Iterable[DocstringSource]) -> Iterator[_Row]:
+    for source in sources:
+        for docstring in source.docstrings:
+            for sentence in docstring.prose.sentences:
+                yield _Row.of((sentence,), source.file, docstring.line)
+
+
+def _pairs(sources: Sequence[DocstringSource]) -> Iterator[_Row]:
+    """Public names with a summary; a name or a summary that comes again is left out, so that each answers the other."""
+    public, named, said = PublicNames(source.module for source in sources), set(), set()
+    for source in sources:
+        for path, line, prose in source.docstrings:
+            name = public.find(source.module.name, path)
+            if name is None or prose.summary is None:
+                continue
+            row = _Row.of((name, prose.summary), source.file, line)
+            if name not in named and row.key not in said:
+                yield row
+            named.add(name)
+            said.add(row.key)
+
+
+def _distinct(rows: Iterable[_Row], seen: set[str]) -> Iterator[_Row]:
+    """The rows whose key is not in `seen`, which takes it up."""
+    for row in rows:
+        if (key := row.key) not in seen:
+            seen.add(key)
+            yield row
+
+
+def _split(packages: Sequence[_Package], missing: tuple[str, ...]) -> Corpus:
+    """The rows of each side; the training side without anything that a held-out package says."""
+    kept_apart = {row.key for pack in packages if pack.split == "held-out" for row in (*pack.texts, *pack.pairs)}
+    seen: dict[Split, set[str]] = {"train": set(), "held-out": set()}
+    texts: dict[Split, list[_Row]] = {"train": [], "held-out": []}
+    pairs: dict[Split, list[_Row]] = {"train": [], "held-out": []}
+    counts = []
+    for pack in packages:
+        banned: Set[str] = kept_apart if pack.split == "train" else frozenset()
+        fair_texts, fair_pairs = ([row for row in rows if row.key not in banned] for rows in (pack.texts, pack.pairs))
+        leaked = len(pack.texts) + len(pack.pairs) - len(fair_texts) - len(fair_pairs)
+        new_texts = list(_distinct(fair_texts, seen[pack.split]))
+        texts[pack.split] += new_texts
+        pairs[pack.split] += fair_pairs
+        counts.append(pack.count(len(new_texts), len(fair_pairs), leaked))
+    data = {(split, Shape.TEXTS): _dataset(Shape.TEXTS, rows) for split, rows in texts.items()}
+    data |= {(split, Shape.PAIRS): _dataset(Shape.PAIRS, rows) for split, rows in pairs.items()}
+    return Corpus(tuple(counts), missing, data)
+
+
+def _dataset(shape: Shape, rows: Sequence[_Row]) -> Dataset:
+    numbers = {file: number for number, file in enumerate(dict.fromkeys(row.file for row in rows))}
+    columns = {name: [row.cells[place] for row in rows] for place, name in enumerate(COLUMNS[shape])}
+    arrays = {name: pa.array(cells, arrow_type(name)) for name, cells in columns.items()}
+    arrays[FILE] = pa.array([numbers[row.file] for row in rows], pa.int32())
+    arrays[LINE] = pa.array([row.line for row in rows], pa.int64())
+    return Dataset(shape, pa.table(arrays), tuple(numbers), "line", _sha256("\t".join(row.cells) for row in rows))
+
+
+def _sha256(lines: Iterable[str]) -> str:
+    digest = hashlib.sha256()
+    for line in lines:
+        digest.update(f"{line}\n".encode())
+    return digest.hexdigest()

@@ -1,0 +1,1 @@
+"""The main job and the papers, shown on embedded data."""

@@ -1,0 +1,89 @@
+"""The embedded encoder learns Portuguese, without hub and data: docstrings, translated here, teach it."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+from rich.console import RenderableType
+
+from sentloom.corpus.docstrings import Corpus
+from sentloom.data.dataset import Dataset
+from sentloom.data.writers import write
+from sentloom.encoder import Encoder
+from sentloom.errors import InputError
+from sentloom.locks import alone_in
+from sentloom.pipeline.builtin import find_recipe
+from sentloom.pipeline.recipe import read_recipe
+from sentloom.pipeline.results import run_plans
+from sentloom.pipeline.runner import start_accelerator
+from sentloom.report import tables
+from sentloom.search.nearest import top_k
+from sentloom.views.translation import translate
+
+WORDS = range(5, 15)  # of a sentence: the translator is made for sentences, and short ones are quick
+HELD_OUT = 400
+EXAMPLES = 3
+FOUND = "find their translation among all, both ways"
+
+
+def run(
+    folder: Path,
+    corpus: Corpus,
+    sentences: int,
+    show: Callable[[RenderableType], None],
+    changes: Sequence[str] = (),  # over the recipe
+) -> None:
+    """Translate sentences of docstrings, train on most of them, and search among the others before and after."""
+    with alone_in(folder):
+        _run(folder, corpus, sentences, show, changes)
+
+
+def _run(
+    folder: Path, corpus: Corpus, sentences: int, show: Callable[[RenderableType], None], changes: Sequence[str]
+) -> None:
+    chosen = choose(corpus.texts("train"), sentences + HELD_OUT)
+    show(f"Translating {len(chosen):,} of their English sentences into Portuguese ...")
+    pairs = translate(chosen, into="pt", cache=folder / "views")
+    apart = np.arange(len(pairs)) % (len(pairs) // HELD_OUT) == 0
+    for name, rows in (("train", ~apart), ("test", apart)):
+        write(pairs.select(rows), folder / f"{name}.tsv")
+    train, test = (json.dumps(str(folder / f"{name}.tsv"), ensure_ascii=False) for name in ("train", "test"))
+    placed = [f"portuguese.data={train}", f"evaluate.sets=[{test}]", *changes]
+    plan = read_recipe(find_recipe("portuguese"), placed).resolve()
+    output = folder / "run"
+    show(f"Teaching an English encoder: {(~apart).sum():,} translations are to get the vectors of their originals ...")
+    row = run_plans([plan], [None], output, start_accelerator((), output), show)[0]
+    table = tables.plain_table(f"{apart.sum():,} sentences that it did not learn from", "", FOUND, numbers=1)
+    for label, scores in (("before", row.before), ("after", row.after)):
+        table.add_row(label, *(f"{score:.1f}%" for score in scores.values()))
+    show("")
+    show(table)
+    show_examples(pairs.select(apart), output / "model", show)
+    show(f"\nTry it: sentloom search {folder}/test.tsv 'ler um arquivo' --column source --model {output}/model")
+
+
+def choose(texts: Dataset, wanted: int) -> Dataset:
+    """Sentences of fitting length, evenly from all packages."""
+    fitting = [row for row, text in enumerate(texts.column("text").to_pylist()) if len(text.split()) in WORDS]
+    if len(fitting) < 4 * HELD_OUT:
+        found, wanted_text = f"{len(fitting):,} sentences of 5 to 14 words", f"at least {4 * HELD_OUT:,}"
+        raise InputError("embedded corpus", found, wanted_text, "install more packages, such as pandas")
+    keep = np.zeros(len(texts), dtype=bool)
+    keep[np.array(fitting)[np.linspace(0, len(fitting) - 1, min(wanted, len(fitting))).astype(int)]] = True
+    return texts.select(keep)
+
+
+def show_examples(pairs: Dataset, model: Path, show: Callable[[RenderableType], None]) -> None:
+    """What some Portuguese sentences find among the English ones, before and after."""
+    english, portuguese = (pairs.column(name).to_pylist() for name in ("source", "target"))
+    asked = [int(row) for row in np.linspace(0, len(english) - 1, EXAMPLES + 2)[1:-1]]
+    found: list[list[tuple[float, str, str]]] = [[] for _ in asked]
+    for label, encoder in (("before", Encoder.load("embedded")), ("after", Encoder.load(model))):
+        numbers, cosines = top_k(encoder.encode([portuguese[row] for row in asked]), encoder.encode(english), 1)
+        for answers, row, (first,), (cosine,) in zip(found, asked, numbers, cosines, strict=True):
+            mark = "right" if english[first] == english[row] else "wrong"
+            answers.append((float(cosine), f"{label}, {mark}", english[first]))
+    for row, answers in zip(asked, found, strict=True):
+        show("")
+        show(tables.answers(portuguese[row], answers))

@@ -1,0 +1,64 @@
+"""Models that make views: loaded from a folder or the hub, safetensors only, whole, and known by a hash."""
+
+import hashlib
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from sentloom.encoder.loading import quiet
+from sentloom.encoder.locate import locate
+from sentloom.encoder.pretrained import check_ids, load_tokenizer, load_weights
+from sentloom.encoder.staging import staged
+from sentloom.errors import MissingPart, ModelError
+from sentloom.files import sha256
+
+ENDINGS = (".json", ".safetensors", ".txt", ".model", ".spm")  # of files that a model's output depends on
+
+
+@dataclass(frozen=True)
+class TextModel:
+    """A model and its tokenizer."""
+
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    sha256: str  # of the folder's files
+    folder: Path
+
+    @property
+    def longest(self) -> int:
+        """How many tokens it reads; RoBERTa counts positions from 2, which all models are taken to do."""
+        positions = getattr(self.model.config, "max_position_embeddings", None) or 514
+        return min(self.tokenizer.model_max_length, positions - 2)
+
+    def cut(self, ids: list[int]) -> tuple[list[int], list[int]]:
+        """Token ids that the model can read, with the last, which closes a text; and those that were in between."""
+        if len(ids) <= self.longest:
+            return ids, []
+        return [*ids[: self.longest - 1], ids[-1]], ids[self.longest - 1 : -1]
+
+
+def load_model(name: str, kind: Any, wanted: str) -> TextModel:
+    """Load with one of transformers' Auto classes; `wanted` says for people what is looked for."""
+    folder = locate(name)
+    if any(folder.glob("*.spm")) and find_spec("sentencepiece") is None:
+        found = "no package sentencepiece"
+        raise MissingPart(name, found, "what this model's tokenizer needs", "pip install sentencepiece")
+    with quiet(), staged(folder) as stage:
+        if type(stage.config) not in kind._model_mapping:
+            raise ModelError(str(folder), f"a {stage.config.model_type} model", wanted, "choose another")
+        model, tokenizer = load_weights(kind, stage), load_tokenizer(stage)
+    check_ids(tokenizer, model, folder)
+    if hasattr(tokenizer, "backend_tokenizer"):  # now, since it must not change while several workers use it
+        tokenizer.backend_tokenizer.no_truncation()
+        tokenizer.backend_tokenizer.no_padding()
+    device: Any = "cuda" if torch.cuda.is_available() else "cpu"
+    return TextModel(model.to(device).eval(), tokenizer, _folder_sha256(folder), folder)
+
+
+def _folder_sha256(folder: Path) -> str:
+    files = sorted(path for path in folder.iterdir() if path.suffix in ENDINGS and path.is_file())
+    return hashlib.sha256(" ".join(f"{path.name} {sha256(path)}" for path in files).encode()).hexdigest()

@@ -1,0 +1,90 @@
+"""All suites by name, and the tasks that a user asks for: a suite, one of its sets, or a file of their own."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+from sentloom.errors import InputError, MissingPart
+from sentloom.evaluation.suites.afs import AFS
+from sentloom.evaluation.suites.domain import DOMAIN
+from sentloom.evaluation.suites.multilingual import MULTILINGUAL
+from sentloom.evaluation.suites.sentglue import SENTGLUE
+from sentloom.evaluation.suites.set_source import SetSource
+from sentloom.evaluation.suites.sts import STS, STS_PARTS
+from sentloom.evaluation.suites.transfer import TRANSFER
+from sentloom.evaluation.suites.user_tasks import own_task
+from sentloom.evaluation.task import Average, Suite, Task
+
+SUITES: Mapping[str, Suite] = {suite.name: suite for suite in (STS, TRANSFER, SENTGLUE, MULTILINGUAL, DOMAIN, AFS)}
+OWN = re.compile(r"(?P<kind>retrieval|pairs|classification):(?P<file>.+)")
+
+
+@dataclass(frozen=True)
+class LoadedSuite:
+    """The tasks of a suite whose data are at hand, and for each of the others why it is not."""
+
+    name: str
+    tasks: tuple[Task, ...]
+    missing: Mapping[str, str]
+    averages: tuple[Average, ...]
+
+
+def load_suites(names: Sequence[str], origin: SetSource) -> list[LoadedSuite]:
+    """What the names ask for. A set that is missing is named; it is an error if all sets of a suite are."""
+    if origin.folder is not None and not origin.folder.is_dir():
+        wanted = "a data folder (sts/STS12.tsv, senteval/MR.tsv ...) or SentEval's own"
+        raise InputError(str(origin.folder), "no such folder", wanted, "check the path")
+    return [_load_suite(SUITES[name], origin) if name in SUITES else _alone(name, origin) for name in names]
+
+
+def find_task(name: str, origin: SetSource) -> Task:
+    """One task by its name: `STS-B/dev`, `transfer/MR`, `MR`, or the user's own file, also as `retrieval:FILE`."""
+    if own := OWN.fullmatch(name):
+        return own_task(own["kind"], own["file"], origin.probe)
+    if found := _published(name):
+        suite, one = found
+        return suite.load(one, origin)
+    if Path(name).exists() or name.startswith("embedded"):
+        return own_task(None, name, origin.probe)
+    known = [known for suite in SUITES.values() for one in _sets(suite) for known in (f"{suite.name}/{one}", one)]
+    near = get_close_matches(name, [*SUITES, *known], n=1, cutoff=0.5)
+    wanted = (
+        f"a suite ({', '.join(SUITES)}), one of its sets, or a file: retrieval:FILE, pairs:FILE, classification:FILE"
+    )
+    raise InputError(
+        "evaluation", f"no set or file {name!r}", wanted, f"did you mean {near[0]!r}?" if near else "name one"
+    )
+
+
+def is_set(name: str) -> bool:
+    """Whether a name is that of a set in a suite, and not of a file."""
+    return OWN.fullmatch(name) is None and _published(name) is not None
+
+
+def _published(name: str) -> tuple[Suite, str] | None:
+    wanted = name.casefold().removesuffix("/test")
+    every = ((suite, one) for suite in SUITES.values() for one in _sets(suite))
+    return next((e for e in every if wanted in (f"{e[0].name}/{e[1]}".casefold(), e[1].casefold())), None)
+
+
+def _sets(suite: Suite) -> tuple[str, ...]:
+    """The sets that can be asked for alone: STS-B's development part belongs to no average."""
+    return tuple(STS_PARTS) if suite is STS else suite.sets
+
+
+def _load_suite(suite: Suite, origin: SetSource) -> LoadedSuite:
+    tasks, missing, reason = [], {}, None
+    for name in suite.sets:
+        try:
+            tasks.append(suite.load(name, origin))
+        except MissingPart as error:
+            missing[name], reason = error.found, error
+    if reason is not None and not tasks:
+        raise reason
+    return LoadedSuite(suite.name, tuple(tasks), missing, suite.averages)
+
+
+def _alone(name: str, origin: SetSource) -> LoadedSuite:
+    return LoadedSuite(name, (find_task(name, origin),), {}, ())

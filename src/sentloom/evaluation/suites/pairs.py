@@ -1,0 +1,143 @@
+"""Two sentences and a number: cosines that go with people's scores, tell like from unlike, or rank candidates."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from sentloom.encoder.prompts import Role
+from sentloom.errors import InputError
+from sentloom.evaluation.metrics import Numbers, cosine_of_pairs, is_constant
+from sentloom.evaluation.suites.set_source import Rows
+from sentloom.evaluation.task import Lookup, Score, Scores, Task
+
+Roles = tuple[Role, Role]  # of the first sentence and of the second
+SYMMETRIC: Roles = ("symmetric", "symmetric")
+SEARCH: Roles = ("query", "document")
+
+
+def correlation_task(
+    name: str,
+    rows: Rows,
+    groups: Sequence[str] | None = None,
+    *,
+    main: str = "spearman",
+    each_group: bool = False,
+) -> Task:
+    """The correlation of cosines with gold scores. `rows` has sentence1, sentence2 and score.
+
+    `spearman` and `pearson` join all pairs. With `groups`, the sub-set of each pair, there are also the correlations
+    within the sub-sets, averaged: plainly (`spearman-mean`) and weighted by pairs (`spearman-wmean`); with
+    `each_group` every sub-set has a score of its own as well (`spearman news`).
+    """
+    notes = ("all gold scores are equal, which scores 0",) if is_constant(rows["score"]) else ()
+
+    def score(items: Numbers) -> Scores:
+        return {
+            label: one
+            for metric in ("spearman", "pearson")
+            for label, one in _correlations(metric, items, groups, each_group).items()
+        }
+
+    return _task(name, main, rows, score, kind="correlation", notes=notes)
+
+
+def detection_task(name: str, rows: Rows) -> Task:
+    """The average precision of telling pairs labelled 1 from those labelled 0 by their cosine."""
+    check_labels(name, rows)
+
+    def score(items: Numbers) -> Scores:
+        return {"average-precision": Score("average-precision", items)}
+
+    return _task(name, "average-precision", rows, score, kind="detection")
+
+
+def ranking_task(
+    name: str,
+    rows: Rows,
+    questions: Sequence[str],
+    *,
+    roles: Roles = SYMMETRIC,
+) -> Task:
+    """Each question ranks its own candidates by cosine: `map` and `mrr` over the questions that have a right one.
+
+    A row is a question, a candidate and whether it is right (1) or not (0); `questions` says which rows belong
+    together. Ties go against the system: a wrong candidate as near as a right one stands before it.
+    """
+    check_labels(name, rows)
+    numbers = _numbers(questions)
+    together, ends = np.argsort(numbers, kind="stable"), np.cumsum(np.bincount(numbers))[:-1]
+    right = np.unique(numbers[np.asarray(rows["score"]) == 1])
+    without = len(ends) + 1 - len(right)
+    notes = (f"{without} questions without a right candidate are left out",) if without else ()
+
+    def score(items: Numbers) -> Scores:
+        candidates = np.split(items[together], ends)
+        ranks = [_ranks(candidates[number]) for number in right]
+        return {
+            "map": Score("mean", np.array([[np.mean(np.arange(1, len(found) + 1) / found)] for found in ranks])),
+            "mrr": Score("mean", np.array([[1 / found[0]] for found in ranks])),
+        }
+
+    return _task(name, "map", rows, score, roles=roles, kind="ranking", notes=notes)
+
+
+def is_binary(rows: Rows) -> bool:
+    """Whether all scores are 0 or 1."""
+    return set(rows["score"]) <= {0, 1}
+
+
+def check_labels(name: str, rows: Rows) -> None:
+    """Refuse pairs whose scores are not labels, or that all have the same one."""
+    found = sorted(set(rows["score"]))
+    if found != [0, 1]:
+        shown = ", ".join(f"{label:g}" for label in found[:6]) + (" ..." if len(found) > 6 else "")
+        where = name if name.endswith(rows.source) else f"{name} in {rows.source}"
+        raise InputError(where, f"the labels {shown}", "pairs labelled 0 and pairs labelled 1", "mend the label column")
+
+
+def _task(
+    name: str,
+    main: str,
+    rows: Rows,
+    score: Callable[[Numbers], Scores],
+    *,
+    roles: Roles = SYMMETRIC,
+    kind: str,
+    notes: tuple[str, ...] = (),
+) -> Task:
+    """A task whose items (n, 2) are the cosine and the gold score of each pair."""
+    texts: dict[Role, list[str]] = {}
+    for role, side in zip(roles, ("sentence1", "sentence2"), strict=True):
+        texts.setdefault(role, []).extend(rows[side])
+
+    def score_vectors(lookup: Lookup) -> Scores:
+        left, right = lookup(rows["sentence1"], roles[0]), lookup(rows["sentence2"], roles[1])
+        return score(np.column_stack([cosine_of_pairs(left, right), np.asarray(rows["score"], np.float64)]))
+
+    return Task(name, main, texts, score_vectors, rows.source, rows.sha256, {"task": kind}, (*rows.notes, *notes))
+
+
+def _correlations(metric: str, items: Numbers, groups: Sequence[str] | None, each_group: bool) -> Scores:
+    scores = {metric: Score(metric, items)}
+    if groups is None:
+        return scores
+    numbers = _numbers(groups)
+    scores[f"{metric}-mean"] = Score(metric, items, numbers)
+    scores[f"{metric}-wmean"] = Score(metric, items, numbers, weighted=True)
+    for number, group in enumerate(dict.fromkeys(groups) if each_group else ()):
+        scores[f"{metric} {group}"] = Score(metric, items[numbers == number])
+    return scores
+
+
+def _numbers(names: Sequence[str]) -> npt.NDArray[np.int64]:
+    """A number for each name, in the order in which they first come."""
+    known = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    return np.array([known[name] for name in names], np.int64)
+
+
+def _ranks(items: Numbers) -> npt.NDArray[np.int64]:
+    """The ranks of the right candidates, from 1, rising; among equal cosines the wrong ones come first."""
+    cosines, labels = items[:, 0], items[:, 1]
+    order = np.lexsort((labels, -cosines))
+    return np.flatnonzero(labels[order]).astype(np.int64) + 1

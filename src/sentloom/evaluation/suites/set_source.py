@@ -1,0 +1,164 @@
+"""Where evaluation sets come from, and whether they are what they should be.
+
+A data folder of our layout (`senteval/MR.tsv`), SentEval's own data folder (`downstream/MR/rt-polarity.pos`), or the
+hub at pinned revisions. The content is checked against the published counts wherever it comes from.
+"""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from sentloom.data.readers import read
+from sentloom.data.shapes import COLUMNS, Shape
+from sentloom.errors import InputError, MissingPart
+
+SUFFIXES = (".tsv", ".tsv.gz")
+NO_COPY = "no copy on the hub at a pinned revision"
+SLIPS = 0.01  # the share of labels that may differ from the published counts
+
+
+@dataclass(frozen=True)
+class SetSource:
+    """Where to look: a folder, or the hub if it is None. Without `checked`, other counts are noted, not refused."""
+
+    folder: Path | None = None
+    checked: bool = True
+    probe: Mapping[str, Any] = field(default_factory=dict)  # options of probes, as `Probe` has them
+
+
+@dataclass(frozen=True)
+class SetPart:
+    """A published part of a set, and the names it goes by."""
+
+    name: str  # "MR", "SST-2 train": as messages say it
+    rows: int | None  # published; None: any number
+    files: tuple[str, ...] = ()  # below the data folder, without suffix; the first that is there is read
+    hub: str = ""  # owner/name[/configuration]@revision:split, or several splits: train+validation
+    labels: Mapping[str, int] | None = None  # published count of each label
+    also: Mapping[int, str] = field(default_factory=dict)  # other counts that are in use, and what they are
+    sha256: tuple[str, ...] = ()  # of contents that were compared with the published ones
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The columns of a part, all of one length."""
+
+    columns: Mapping[str, Sequence[Any]]
+    source: str
+    notes: tuple[str, ...] = ()
+
+    def __getitem__(self, column: str) -> Sequence[Any]:
+        return self.columns[column]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    @cached_property
+    def sha256(self) -> str:
+        """Of the content: the same for a plain file, a compressed one and the hub's."""
+        digest = hashlib.sha256()
+        for name in sorted(self.columns):
+            digest.update(json.dumps([name, list(self.columns[name])], ensure_ascii=False).encode())
+        return digest.hexdigest()
+
+
+def read_part(
+    part: SetPart,
+    origin: SetSource,
+    shape: Shape,
+    columns: Mapping[str, str | int] | None = None,
+    keep: Sequence[str] = (),
+) -> Rows:
+    """The canonical columns of a part (and those of `keep` that it has), from the folder or the hub, checked."""
+    return check(read_rows(part, origin, shape, columns, keep), part, origin)
+
+
+def read_rows(
+    part: SetPart,
+    origin: SetSource,
+    shape: Shape,
+    columns: Mapping[str, str | int] | None = None,
+    keep: Sequence[str] = (),
+) -> Rows:
+    """What `read_part` gives, not yet compared with what is published."""
+    source = part.hub if origin.folder is None else str(find_file(part, origin.folder))
+    if not source:
+        raise MissingPart(part.name, NO_COPY, f"a file {_wanted(part)}", "give a data folder: --data DIR")
+    sources = [source] if origin.folder is not None else _splits(source)
+    try:
+        data = [read(one, shape=shape, columns=columns, keep=keep) for one in sources]
+    except InputError as error:
+        if origin.folder is not None:
+            raise
+        raise MissingPart(part.name, error.found, f"the set {source} on the hub", error.next_step) from error
+    wanted = {*COLUMNS[shape], *keep}
+    names = [name for name in data[0].table.column_names if name in wanted]
+    return Rows({name: [cell for one in data for cell in one.column(name).to_pylist()] for name in names}, source)
+
+
+def _splits(hub: str) -> list[str]:
+    """`owner/name:train+test` as the names of its splits, which are read one after the other."""
+    name, colon, splits = hub.partition(":")
+    return [f"{name}{colon}{split}" for split in splits.split("+")]
+
+
+def find_file(part: SetPart, folder: Path) -> Path:
+    """The part's file in a data folder."""
+    for name in part.files:
+        for suffix in SUFFIXES:
+            if (file := folder / f"{name}{suffix}").is_file():
+                return file
+    raise MissingPart(part.name, f"no file {_wanted(part)} in {folder}", "that file", "put it there")
+
+
+def check(rows: Rows, part: SetPart, origin: SetSource) -> Rows:
+    """The rows with notes of what is odd about them; what cannot be the published part is refused."""
+    notes = [*rows.notes]
+    _check_classes(rows, part)
+    if part.rows is not None and len(rows) != part.rows:
+        if len(rows) in part.also:
+            notes.append(f"{part.also[len(rows)]}: not comparable with published scores")
+        else:
+            notes.append(_refuse_or_note(rows, part, origin, f"{len(rows):,} rows", f"{part.rows:,} rows"))
+    elif part.labels is not None and (found := Counter(map(str, rows["label"]))) != Counter(part.labels):
+        notes.append(_label_note(found, Counter(part.labels), rows, part, origin))
+    local = origin.folder is not None  # the hub's copies are pinned by their revision
+    if local and part.sha256 and rows.sha256 not in part.sha256 and not notes:
+        notes.append("the published number of rows, but other content than the copies that were checked")
+    return Rows(rows.columns, rows.source, tuple(dict.fromkeys(notes)))
+
+
+def _check_classes(rows: Rows, part: SetPart) -> None:
+    """Labels that the set does not have are no other edition of it: some other column was taken for them."""
+    if part.labels is not None and (strange := sorted(set(map(str, rows["label"])) - set(part.labels))):
+        found = f"{len(strange):,} unknown labels, such as {strange[0][:40]!r}"
+        wanted = f"the labels {', '.join(part.labels)}"
+        raise InputError(f"{part.name} in {rows.source}", found, wanted, "check which column holds the labels")
+
+
+def _label_note(found: Counter[str], wanted: Counter[str], rows: Rows, part: SetPart, origin: SetSource) -> str:
+    """One label in a hundred may have been corrected since; with more, it is not the published part."""
+    say = [", ".join(f"{label}: {counts[label]:,}" for label in wanted) for counts in (found, wanted)]
+    if (wanted - found).total() <= SLIPS * len(rows):
+        return f"the labels {say[0]} where {say[1]} are published: not quite comparable with published scores"
+    return _refuse_or_note(rows, part, origin, f"the labels {say[0]}", f"the labels {say[1]}")
+
+
+def _refuse_or_note(rows: Rows, part: SetPart, origin: SetSource, found: str, wanted: str) -> str:
+    if origin.checked:
+        raise InputError(
+            f"{part.name} in {rows.source}",
+            found,
+            f"{wanted}, as published",
+            "fetch the file anew; or say --unchecked to score it all the same",
+        )
+    return f"{found} where {wanted} are published: not comparable with published scores"
+
+
+def _wanted(part: SetPart) -> str:
+    return f"{part.files[0]}{SUFFIXES[0]}" if part.files else part.name

@@ -1,0 +1,1 @@
+"""What is wrong with rows: cleaning, near-duplicates, leaks, languages, inspection."""

@@ -1,0 +1,249 @@
+"""Cleaning: a list of rules built from the settings, applied batch by batch, each with a count of what it did."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sentloom.data.columns import Seen, Texts, any_sentence, flat, hashes, identical, joined, mask, refill, walk
+from sentloom.data.dataset import Dataset
+from sentloom.data.scratch import scratch_table
+from sentloom.data.shapes import COLUMNS, Shape, text_columns
+from sentloom.errors import InputError
+from sentloom.hygiene.near_duplicates import check_threshold, first_of_group
+from sentloom.hygiene.scripts import SCRIPTS, dominant_scripts, word_counts
+
+WHITE_SPACE = r"[\s\p{Z}\p{Cc}]+"
+UNTIDY = r"[\p{Cc}\p{Zl}\p{Zp}]|[^\P{Z} ]|  |^ | $"  # any white space but one plain space between two words
+CHANGED, DROPPED, REPAIRED = "changed", "dropped", "repaired"
+TWO_SIDED = (Shape.PAIRS, Shape.PARALLEL)
+
+
+@dataclass(frozen=True)
+class CleanSettings:
+    """Which rules run. A sentence that is empty in the end is never kept.
+
+    Words are counted by a rule that holds for scripts without spaces too (`scripts.word_counts`).
+    """
+
+    nfc: bool = True
+    white_space: bool = True  # runs of white space and control characters become one space; none at the ends
+    min_words: int | None = None
+    max_words: int | None = None
+    min_characters: int | None = None
+    max_characters: int | None = None
+    identical_sides: bool = True  # pairs and parallel: drop rows whose two sides are the same
+    duplicates: bool = True  # drop rows that repeat an earlier one in all columns of the shape
+    length_ratio: float | None = None  # drop rows with a side that has more than so many times the words of the other
+    scripts: tuple[str, ...] = ()  # one a text column, such as ("Latin", "Kana+Han"): drop rows written otherwise
+    distinct: str | None = None  # a text column: drop rows whose sentence there came before
+    near_duplicates: float | None = None  # drop rows at least so close (Jaccard) to an earlier one; 0.8 is usual
+    seed: int = 0  # of the search for near duplicates
+
+    def __post_init__(self) -> None:
+        _check_limits("words", self.min_words, self.max_words)
+        _check_limits("characters", self.min_characters, self.max_characters)
+        if self.near_duplicates is not None:
+            check_threshold(self.near_duplicates)
+        if self.length_ratio is not None and not self.length_ratio >= 1:
+            raise InputError("cleaning, length ratio", f"{self.length_ratio:g}", "1 or more", "try 3")
+        for name in {name for side in self.scripts for name in side.split("+")} - {*SCRIPTS[1:-1]}:
+            raise InputError("cleaning, scripts", repr(name), f"names among {', '.join(SCRIPTS[1:-1])}", "correct it")
+
+
+def _check_limits(unit: str, low: int | None, high: int | None) -> None:
+    if (low is not None and low < 0) or (high is not None and high < max(low or 0, 1)):
+        raise InputError(
+            f"cleaning, limits in {unit}",
+            f"min_{unit}={low}, max_{unit}={high}",
+            "a minimum of 0 or more, and a maximum that is at least 1 and not below the minimum",
+            "correct the limits, or leave one out.",
+        )
+
+
+@dataclass(frozen=True)
+class RuleCount:
+    """What one rule did: `effect` is "changed", "dropped" or "repaired"; `example` names the first rows, "" if none."""
+
+    rule: str
+    effect: str
+    why: str
+    rows: int
+    example: str
+
+
+@dataclass(frozen=True)
+class CleanReport:
+    """What cleaning did. A dropped row is counted once, under the first rule that it broke."""
+
+    rows_before: int
+    rows_after: int
+    rules: tuple[RuleCount, ...]
+
+    def table(self) -> list[tuple[str, str, str, str, str]]:
+        """Rows for a table: rule, effect, number of rows, why, example."""
+        return [(count.rule, count.effect, f"{count.rows:,}", count.why, count.example) for count in self.rules]
+
+
+Work = Callable[[pa.RecordBatch], tuple[pa.RecordBatch, np.ndarray]]  # -> the batch after it, mask of rows concerned
+Test = Callable[[pa.RecordBatch], np.ndarray]  # -> mask of the rows to drop
+
+
+@dataclass
+class _Rule:
+    """A rule at work: what it does to a batch, and what it has done so far."""
+
+    name: str
+    effect: str
+    why: str
+    work: Work
+    rows: int = 0
+    example: str = ""
+
+    def count(self, dataset: Dataset, rows: np.ndarray) -> None:
+        if len(rows) and not self.rows:
+            self.example = dataset.place(int(rows[0]))
+        self.rows += len(rows)
+
+
+def clean(dataset: Dataset, settings: CleanSettings) -> tuple[Dataset, CleanReport]:
+    """The data set without what the rules drop, in its old order, and the account of each rule."""
+    _check_fit(dataset.shape, settings)
+    rules = [*_changes(dataset.shape, settings), *_drops(dataset.shape, settings)]
+    cleaned = dataset.derive(scratch_table(dataset.table.schema, _cleaned(dataset, rules)), repr(settings))
+    counts = [RuleCount(rule.name, rule.effect, rule.why, rule.rows, rule.example) for rule in rules]
+    if settings.near_duplicates is not None:
+        cleaned, count = _without_near_duplicates(cleaned, settings.near_duplicates, settings.seed)
+        counts.append(count)
+    return cleaned, CleanReport(len(dataset) + dataset.left_out, len(cleaned), (*_from_reading(dataset), *counts))
+
+
+def _from_reading(dataset: Dataset) -> Iterator[RuleCount]:
+    """What was repaired or left out when the data were read."""
+    for one in dataset.irregular:
+        rule, effect = ("repair", REPAIRED) if one.repaired else ("unusable", DROPPED)
+        yield RuleCount(rule, effect, one.what, one.count, one.where)
+
+
+def _check_fit(shape: Shape, settings: CleanSettings) -> None:
+    columns = text_columns(shape)
+    if settings.length_ratio is not None and shape not in TWO_SIDED:
+        raise InputError("cleaning, length ratio", f"the shape {shape}", "pairs or parallel", "leave it out")
+    if settings.scripts and len(settings.scripts) != len(columns):
+        wanted = f"one for each of {', '.join(columns)}"
+        raise InputError("cleaning, scripts", f"{', '.join(settings.scripts)}", wanted, "name as many")
+    if settings.distinct and settings.distinct not in (names := [one for one in columns if one != "negatives"]):
+        raise InputError("cleaning, distinct", repr(settings.distinct), f"one of {', '.join(names)}", "name one")
+
+
+def _cleaned(dataset: Dataset, rules: list[_Rule]) -> Iterator[pa.RecordBatch]:
+    for start, rest in walk(dataset):
+        batch, rows = rest, np.arange(start, start + rest.num_rows)
+        for rule in rules:
+            batch, concerned = rule.work(batch)
+            rule.count(dataset, rows[concerned])
+            if rule.effect == DROPPED:
+                rows = rows[~concerned]
+        yield batch
+
+
+def _without_near_duplicates(dataset: Dataset, threshold: float, seed: int) -> tuple[Dataset, RuleCount]:
+    keep = first_of_group(dataset, threshold, seed) == np.arange(len(dataset))
+    dropped = np.flatnonzero(~keep)
+    example = dataset.place(int(dropped[0])) if len(dropped) else ""
+    why = f"Jaccard {threshold:g} or more with a row that came before"
+    count = RuleCount("near duplicate", DROPPED, why, len(dropped), example)
+    return dataset.select(keep), count
+
+
+def _changes(shape: Shape, settings: CleanSettings) -> Iterator[_Rule]:
+    columns = text_columns(shape)
+    if settings.nfc:
+        yield _change("Unicode", "not in the composed form NFC", columns, partial(pc.utf8_normalize, form="NFC"))
+    if settings.white_space:
+        yield _change("white space", "not single spaces between words", columns, tidy)
+
+
+def _drops(shape: Shape, settings: CleanSettings) -> Iterator[_Rule]:
+    columns = text_columns(shape)
+    yield _drop("empty", "a sentence without text", _outside(columns, pc.utf8_length, low=1))
+    for unit, length in (("words", word_counts), ("characters", pc.utf8_length)):
+        if low := getattr(settings, f"min_{unit}"):
+            yield _drop("short", f"a sentence of fewer than {low} {unit}", _outside(columns, length, low=low))
+        if high := getattr(settings, f"max_{unit}"):
+            yield _drop("long", f"a sentence of more than {high} {unit}", _outside(columns, length, high=high))
+    if settings.identical_sides and shape in TWO_SIDED:
+        yield _drop("identical sides", "both sides are the same text", partial(identical, columns=columns))
+    if (ratio := settings.length_ratio) is not None:
+        yield _drop(
+            "length ratio", f"a side of more than {ratio:g} times the words of the other", _uneven(columns, ratio)
+        )
+    for column, script in zip(columns, settings.scripts, strict=False):
+        yield _drop("script", f"{column} mostly not in {script}", _in_other_script(column, script))
+    if settings.duplicates:
+        yield _drop("duplicate", "the same row came before", _repeated(COLUMNS[shape]))
+    if settings.distinct:
+        yield _drop("repeated side", f"the same {settings.distinct} came before", _repeated((settings.distinct,)))
+
+
+def tidy(texts: Texts) -> Texts:
+    """Runs of white space and control characters as one space, none at the ends. Most texts need nothing done."""
+    untidy = pc.match_substring_regex(texts, UNTIDY)
+    mended = pc.utf8_trim(pc.replace_substring_regex(texts.filter(untidy), WHITE_SPACE, " "), " ")
+    return pc.replace_with_mask(texts, untidy, mended)
+
+
+def _change(name: str, why: str, columns: tuple[str, ...], change: Callable[[Texts], Texts]) -> _Rule:
+    def work(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, np.ndarray]:
+        concerned = np.zeros(batch.num_rows, bool)
+        for column in columns:
+            texts, owner = flat(batch.column(column))
+            changed = change(texts)
+            concerned[owner[mask(pc.not_equal(texts, changed))]] = True
+            place = batch.schema.get_field_index(column)
+            batch = batch.set_column(place, batch.schema.field(place), refill(batch.column(column), changed))
+        return batch, concerned
+
+    return _Rule(name, CHANGED, why, work)
+
+
+def _drop(name: str, why: str, test: Test) -> _Rule:
+    def work(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, np.ndarray]:
+        bad = test(batch)
+        return (batch.filter(pa.array(~bad)) if bad.any() else batch), bad
+
+    return _Rule(name, DROPPED, why, work)
+
+
+def _outside(columns: tuple[str, ...], length: Callable[[Texts], pa.Array], low: int = 0, high: float = np.inf) -> Test:
+    def outside(texts: Texts) -> np.ndarray:
+        lengths = np.asarray(length(texts))
+        return (lengths < low) | (lengths > high)
+
+    return partial(any_sentence, columns=columns, test=outside)
+
+
+def _uneven(columns: tuple[str, ...], ratio: float) -> Test:
+    def uneven(batch: pa.RecordBatch) -> np.ndarray:
+        left, right = (np.maximum(word_counts(batch.column(name)), 1) for name in columns)
+        return np.asarray(np.maximum(left, right) > ratio * np.minimum(left, right))
+
+    return uneven
+
+
+def _in_other_script(column: str, script: str) -> Test:
+    """A text without any letter is in no other script."""
+    wanted = [0, *(SCRIPTS.index(name) for name in script.split("+"))]
+
+    def in_other_script(texts: Texts) -> np.ndarray:
+        return ~np.isin(dominant_scripts(texts), wanted)
+
+    return partial(any_sentence, columns=(column,), test=in_other_script)
+
+
+def _repeated(columns: tuple[str, ...]) -> Test:
+    seen = Seen()
+    return lambda batch: seen.repeats(hashes(joined(batch, columns)))

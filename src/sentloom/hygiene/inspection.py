@@ -1,0 +1,213 @@
+"""Inspection: what a data set holds, as plain numbers; the command prints them."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sentloom.data.columns import Seen, Texts, any_sentence, flat, hashes, identical, joined, mask, walk
+from sentloom.data.dataset import Dataset
+from sentloom.data.scratch import take_rows
+from sentloom.data.shapes import COLUMNS, Shape, text_columns
+from sentloom.hygiene.near_duplicates import coordinated_sample, first_of_group
+from sentloom.hygiene.scripts import SCRIPTS, dominant_scripts, word_counts
+
+NEAR = 0.8  # Jaccard
+SAMPLE = 20_000
+MANY_IDENTICAL = 0.01  # share of rows
+TAGS = "a|b|br|code|div|em|font|h[1-6]|hr|i|img|li|ol|p|pre|span|strong|sub|sup|table|tbody|td|th|tr|u|ul"
+TWO_SIDED = (Shape.PAIRS, Shape.PARALLEL, Shape.TRIPLETS)  # elsewhere equal sides can be meant
+HTML = rf"(?i)</?(?:{TAGS})(?:\s[^<>]*)?/?>|&(?:amp|lt|gt|quot|apos|nbsp|#[0-9]+|#x[0-9a-f]+);"
+
+
+Measure = Callable[[Texts], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """The spread of a number."""
+
+    least: float
+    quarter: float
+    median: float
+    three_quarters: float
+    p95: float
+    most: float
+    mean: float
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """How long the sentences of a column are, in tokens or words."""
+
+    column: str
+    unit: str
+    distribution: Distribution
+
+
+@dataclass(frozen=True)
+class NearDuplicates:
+    """An estimate: of `sampled` rows, how many repeat or nearly repeat an earlier one of them (Jaccard `threshold`)."""
+
+    threshold: float
+    sampled: int
+    repeats: int
+    whole: bool  # the sample is the whole data set: a count, not an estimate
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something worth a warning: what, in how many rows, and the place of the first."""
+
+    what: str
+    rows: int
+    example: str
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What `inspect` found; `dataclasses.asdict` makes it ready for JSON."""
+
+    shape: str
+    rows: int
+    sentences: int
+    lengths: tuple[Lengths, ...]
+    duplicate_rows: int  # rows that repeat an earlier one
+    duplicate_sentences: int  # sentences of any text column that stood before in any
+    near_duplicates: NearDuplicates
+    scripts: dict[str, float]  # share of the sentences by dominant script, most frequent first
+    labels: dict[str, int]  # most frequent first; empty for shapes without
+    scores: Distribution | None
+    findings: tuple[Finding, ...]
+
+
+def inspect(
+    dataset: Dataset,
+    count_tokens: Callable[[list[str]], list[int]] | None = None,
+    token_limit: int | None = None,
+) -> Inspection:
+    """Look through the whole data set, holding some bytes a sentence.
+
+    Lengths are in tokens if `count_tokens` is given, else in words; a sentence above `token_limit` tokens is cut.
+    """
+    unit, measure = ("words", word_counts) if count_tokens is None else ("tokens", _measure(count_tokens))
+    limit = np.inf if count_tokens is None or token_limit is None else token_limit
+    lengths, long_rows = _lengths(dataset, measure, limit)
+    scripts, labels, scores = _scripts(dataset), _labels(dataset), _scores(dataset)
+    sentences = scripts.total()
+    too_long = _finding(dataset, f"a sentence above {token_limit} tokens, which is cut", long_rows)
+    return Inspection(
+        shape=str(dataset.shape),
+        rows=len(dataset),
+        sentences=sentences,
+        lengths=tuple(Lengths(name, unit, distribution(counts)) for name, counts in lengths.items()),
+        duplicate_rows=_duplicate_rows(dataset),
+        duplicate_sentences=_duplicate_sentences(dataset),
+        near_duplicates=_near_duplicates(dataset),
+        scripts={name: count / sentences for name, count in scripts.most_common()},
+        labels=labels,
+        scores=scores,
+        findings=(*_uniform(labels, scores, len(dataset)), *too_long, *_faults(dataset)),
+    )
+
+
+def _measure(count_tokens: Callable[[list[str]], list[int]]) -> Measure:
+    return lambda texts: np.asarray(count_tokens(texts.to_pylist()))
+
+
+def distribution(values: np.ndarray) -> Distribution:
+    """The spread of some numbers, at least one."""
+    points = np.quantile(values, [0, 0.25, 0.5, 0.75, 0.95, 1])
+    return Distribution(*(float(point) for point in (*points, values.mean())))
+
+
+def _sentences(dataset: Dataset) -> Iterator[tuple[str, np.ndarray, Texts]]:
+    """(column, rows, texts), a batch of a column at a time."""
+    for start, batch in walk(dataset, text_columns(dataset.shape)):
+        for name in batch.schema.names:
+            texts, owner = flat(batch.column(name))
+            yield name, start + owner, texts
+
+
+def _lengths(dataset: Dataset, measure: Measure, limit: float) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """The lengths of each column's sentences, and the rows with one above the limit."""
+    lengths: dict[str, list[np.ndarray]] = {}
+    above = [np.empty(0, np.int64)]
+    for name, rows, texts in _sentences(dataset):
+        counts = np.asarray(measure(texts), np.int32)
+        lengths.setdefault(name, []).append(counts)
+        above.append(rows[counts > limit])
+    return {name: np.concatenate(parts) for name, parts in lengths.items()}, np.unique(np.concatenate(above))
+
+
+def _scripts(dataset: Dataset) -> Counter[str]:
+    counts = np.zeros(len(SCRIPTS), np.int64)
+    for _, _, texts in _sentences(dataset):
+        counts += np.bincount(dominant_scripts(texts), minlength=len(SCRIPTS))
+    return Counter({name: int(count) for name, count in zip(SCRIPTS, counts, strict=True) if count})
+
+
+def _labels(dataset: Dataset) -> dict[str, int]:
+    counts: Counter[str] = Counter()
+    if "label" in COLUMNS[dataset.shape]:
+        for _, batch in walk(dataset, ("label",)):
+            counts.update(batch.column("label").to_pylist())
+    return dict(counts.most_common())
+
+
+def _scores(dataset: Dataset) -> Distribution | None:
+    if "score" not in COLUMNS[dataset.shape] or len(dataset) == 0:
+        return None
+    return distribution(dataset.column("score").to_numpy())
+
+
+def _duplicate_rows(dataset: Dataset) -> int:
+    seen, names = Seen(), COLUMNS[dataset.shape]
+    return sum(int(seen.repeats(hashes(joined(batch, names))).sum()) for _, batch in walk(dataset, names))
+
+
+def _duplicate_sentences(dataset: Dataset) -> int:
+    seen = Seen()
+    return sum(int(seen.repeats(hashes(texts)).sum()) for _, _, texts in _sentences(dataset))
+
+
+def _near_duplicates(dataset: Dataset) -> NearDuplicates:
+    rows = coordinated_sample(dataset, SAMPLE)
+    sample = replace(dataset, table=take_rows(dataset.table, rows))
+    repeats = int((first_of_group(sample, NEAR) != np.arange(len(rows))).sum())
+    return NearDuplicates(NEAR, len(rows), repeats, whole=len(rows) == len(dataset))
+
+
+def _uniform(labels: dict[str, int], scores: Distribution | None, rows: int) -> Iterator[Finding]:
+    if len(labels) == 1 and rows > 1:
+        yield Finding(f"one label only: {next(iter(labels))}", rows, "")
+    if scores is not None and scores.least == scores.most and rows > 1:
+        yield Finding(f"one score only: {scores.least:g}", rows, "")
+
+
+def _faults(dataset: Dataset) -> Iterator[Finding]:
+    names = text_columns(dataset.shape)
+    tests: list[tuple[str, float, Callable[[pa.RecordBatch], np.ndarray]]] = [
+        ("a replacement character U+FFFD: text that was decoded wrongly", 0, partial(_matching, names, "\ufffd")),
+        ("what looks like HTML", 0, partial(_matching, names, HTML)),
+    ]
+    if dataset.shape in TWO_SIDED:
+        tests.append(("both sides are the same text", MANY_IDENTICAL, partial(identical, columns=names)))
+    for what, tolerated, test in tests:
+        parts = [start + np.flatnonzero(test(batch)) for start, batch in walk(dataset, names)]
+        rows = np.concatenate([np.empty(0, np.int64), *parts])
+        if len(rows) > tolerated * len(dataset):
+            yield from _finding(dataset, what, rows)
+
+
+def _finding(dataset: Dataset, what: str, rows: np.ndarray) -> Iterator[Finding]:
+    if len(rows):
+        yield Finding(what, len(rows), dataset.place(int(rows[0])))
+
+
+def _matching(columns: tuple[str, ...], pattern: str, batch: pa.RecordBatch) -> np.ndarray:
+    return any_sentence(batch, columns, lambda texts: mask(pc.match_substring_regex(texts, pattern)))

@@ -1,0 +1,63 @@
+"""Into how many pieces a tokenizer breaks the words of a data set: few if it knows the language, else many."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from sentloom.data.columns import sampled_texts
+from sentloom.data.dataset import Dataset
+from sentloom.data.shapes import text_columns
+from sentloom.hygiene.scripts import SCRIPTS, dominant_scripts
+
+SAMPLE = 10_000  # rows
+MANY_PIECES = 1.5  # a word or character; the embedded model: English 1.05, French 1.6, German 2.0, Turkish 2.9
+MANY_UNKNOWN = 0.01
+UNSPACED = [SCRIPTS.index(name) for name in ("Han", "Kana", "Thai")]
+BETWEEN_WORDS = re.compile(r"[\W_]+")
+
+Tokenize = Callable[[list[str]], list[list[int]]]
+
+
+@dataclass(frozen=True)
+class TokenStats:
+    """How many pieces a word of a column falls into; where words are not marked by spaces, a character."""
+
+    column: str
+    unit: str  # "word" or "character"
+    mean: float
+    unknown: float  # the share of pieces that are none: letters which the tokenizer does not know
+
+    def __str__(self) -> str:
+        return f"{self.column}, {self.share}"
+
+    @property
+    def share(self) -> str:
+        """The numbers, for people."""
+        unknown = f" ({self.unknown:.1%} of them unknown)" if self.unknown else ""
+        return f"{self.mean:.2f} pieces a {self.unit}{unknown}"
+
+    @property
+    def many(self) -> bool:
+        """Whether the model would gain from a vocabulary of its own for this text."""
+        return self.mean > MANY_PIECES or self.unknown > MANY_UNKNOWN
+
+
+def count_tokens(dataset: Dataset, tokenize: Tokenize, unknown: int | None) -> list[TokenStats]:
+    """Of each text column, over at most 10,000 rows spread evenly; punctuation is left out.
+
+    `tokenize` gives the ids of each text without special tokens, `unknown` is the id of what it does not know.
+    """
+    names = text_columns(dataset.shape)
+    return [_count(name, sampled_texts(dataset, name, SAMPLE), tokenize, unknown) for name in names]
+
+
+def _count(name: str, texts: list[str], tokenize: Tokenize, unknown: int | None) -> TokenStats:
+    words = [BETWEEN_WORDS.sub(" ", text).strip() for text in texts]
+    unspaced = np.isin(dominant_scripts(pa.array(texts, pa.large_string())), UNSPACED).mean() > 0.5
+    units = sum(len(text.replace(" ", "")) if unspaced else len(text.split()) for text in words)
+    ids = np.concatenate([np.empty(0, np.int64), *(np.array(one, np.int64) for one in tokenize(words))])
+    share = float((ids == unknown).mean()) if unknown is not None and len(ids) else 0.0
+    return TokenStats(name, "character" if unspaced else "word", len(ids) / max(units, 1), share)

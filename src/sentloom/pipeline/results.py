@@ -1,0 +1,243 @@
+"""The results of a recipe: its models where the user looks for them, and its scores as JSON and Markdown."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+from accelerate import Accelerator
+
+from sentloom.errors import InputError
+from sentloom.files import new_file, read_record, write_record
+from sentloom.markdown import table
+from sentloom.pipeline.makers import MODEL_MAKERS
+from sentloom.pipeline.making import in_words, seconds_of
+from sentloom.pipeline.plan import Plan, to_yaml
+from sentloom.pipeline.runner import PlanResult, Runner, copy_model, prepare, refuse_no_model
+
+
+@dataclass(frozen=True)
+class Row:
+    """One plan over its seeds: for each set the score of the base, the mean after and its deviation (None for one)."""
+
+    name: str
+    seeds: int
+    base: str  # the base as it is: its name and pooling
+    before: Mapping[str, float]
+    start: str  # what the first stage got: the same, or with another pooling
+    at_start: Mapping[str, float]
+    after: Mapping[str, float]
+    deviation: Mapping[str, float | None]
+    published: Mapping[str, float]
+    seconds: float  # of training, a seed
+    trained: bool  # else the base itself
+    transductive: bool
+    made: Sequence[Mapping[str, Any]] = ()  # by making stages: stage, method, result in words, seconds, place
+
+
+def summarise(plan: Plan, results: Sequence[PlanResult]) -> Row:
+    """The row of a plan in its recipe's table."""
+    scores = {name: [result.after[name] for result in results] for name in results[0].after}
+    seconds = [sum(stage["outcome"]["seconds"] for stage in result.stages) for result in results]
+    return Row(
+        name=plan.name,
+        seeds=len(results),
+        base=results[0].base,
+        before=results[0].before,
+        start=results[0].start,
+        at_start=results[0].at_start,
+        after={name: mean(values) for name, values in scores.items()},
+        deviation={name: stdev(values) if len(values) > 1 else None for name, values in scores.items()},
+        published=plan.published,
+        seconds=mean(seconds),
+        trained=bool(plan.stages),
+        transductive=any(result.transductive for result in results),
+        made=[
+            {"stage": one["stage"], "method": one["method"], "result": in_words(one), "seconds": seconds_of(one)}
+            | {"place": one["place"]}
+            for one in results[0].made
+        ],
+    )
+
+
+def run_plans(
+    plans: Sequence[Plan],
+    files: Sequence[str | None],  # for each plan the name of its files; None: it is the only one
+    folder: Path,
+    accelerator: Accelerator,
+    log: Callable[[str], None],
+) -> list[Row]:
+    """Run plans one after another and put down what each gave as soon as it is there; returns the folder's rows."""
+    rows: list[Row] = []
+    for runner, file in zip(prepare(plans, folder, accelerator, log), files, strict=True):
+        found = runner.run()
+        if accelerator.is_main_process:
+            placed = [*place_models(runner.plan, found, folder, file), *place_made(runner, folder, file)]
+            rows = write_results(summarise(runner.plan, found), found, runner.plan, folder, file)
+            for place in placed:
+                log(f"written: {place}")
+    return rows
+
+
+def model_places(plan: Plan, folder: Path, name: str | None) -> dict[int, Path]:
+    """Where each seed's model goes: `model` where there is one alone, else `models/NAME/seed-N`."""
+    if name is None and len(plan.seeds) == 1:
+        return {plan.seeds[0]: folder / "model"}
+    return {seed: folder / "models" / (name or "") / f"seed-{seed}" for seed in plan.seeds}
+
+
+def made_places(plan: Plan, folder: Path, name: str | None) -> dict[str, Path]:
+    """Where the text-to-text model goes that a plan without encoder stages ends with, by stage."""
+    makers = [stage.name for stage in plan.making if stage.method in MODEL_MAKERS]
+    if plan.stages or not makers:
+        return {}
+    return {makers[-1]: folder / "models" / name / makers[-1] if name else folder / "model"}
+
+
+def place_made(runner: Runner, folder: Path, name: str | None) -> list[Path]:
+    """Copy that model, and name the folders of data that a plan ends with."""
+    places = made_places(runner.plan, folder, name)
+    for stage, place in places.items():
+        copy_model(runner.workshop.made[stage].place / "model", place)
+    last = runner.plan.making[-1:] if not runner.plan.stages else ()
+    data = [runner.workshop.made[stage.name].place for stage in last if stage.method not in MODEL_MAKERS]
+    return [*places.values(), *data]
+
+
+def refuse_foreign(plan: Plan, folder: Path, name: str | None) -> None:
+    """Say before anything is trained that something which is not ours stands where a result will go."""
+    models = model_places(plan, folder, name).values() if plan.stages else made_places(plan, folder, name).values()
+    for place in models:
+        refuse_no_model(place)
+    refuse_foreign_file(folder / "results.md", folder / "results.json")
+    _read_results(folder / "results.json")  # a damaged one is refused now, not when all is trained
+
+
+def refuse_foreign_file(path: Path, ours: Path) -> None:
+    """A file that we would replace is ours only if the one that we write beside it is there too."""
+    if path.exists() and not ours.exists():
+        found = "a file of another's making"
+        raise InputError(str(path), found, "a folder of its own", "choose another folder")
+
+
+def place_models(plan: Plan, results: Sequence[PlanResult], folder: Path, name: str | None) -> list[Path]:
+    """Copy the models to where the user looks for them."""
+    places = model_places(plan, folder, name)
+    trained = [(result.model, places[result.seed]) for result in results if result.model is not None]
+    for model, place in trained:
+        copy_model(model, place)
+    return [place for _, place in trained]
+
+
+def write_results(row: Row, results: Sequence[PlanResult], plan: Plan, folder: Path, name: str | None) -> list[Row]:
+    """Add a plan's row to `results.json` (every number) and `results.md` (the table); write its resolved recipe.
+
+    Returns all rows: those of other plans that an earlier command left in the folder stay.
+    """
+    path = folder / "results.json"
+    before = _read_results(path)
+    rows = {one["name"]: Row(**one) for one in before["rows"]} | {row.name: row}
+    runs = [one for one in before["runs"] if one["plan"] != plan.name]
+    runs += [run_values(result, folder) for result in results]
+    write_record(path, {"rows": [_plain(one) for one in rows.values()], "runs": runs})
+    with new_file(folder / "results.md") as part:
+        part.write_text(markdown(list(rows.values())), "utf-8")
+    with new_file(folder / (f"recipes/{name}.yaml" if name else "recipe.yaml")) as part:
+        part.write_text(to_yaml(plan), "utf-8")
+    return list(rows.values())
+
+
+def _read_results(path: Path) -> dict[str, Any]:
+    """The rows and runs that earlier commands left in the folder."""
+    if not path.is_file():
+        return {"rows": [], "runs": []}
+    return read_record(path, "move it away and run again: finished stages are not trained again")
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """What was made, and the table of a recipe: scores with deviation over seeds, and the distance from the base."""
+    parts = [_made_table(things)] if (things := made_things(rows)) else []
+    scored = [row for row in rows if row.base]
+    return "\n".join([*parts, *([_score_table(scored)] if scored else [])])
+
+
+def made_things(rows: Sequence[Row]) -> list[Mapping[str, Any]]:
+    """What the making stages of all rows gave, each once."""
+    return list({one["place"]: one for row in rows for one in row.made}.values())
+
+
+def _made_table(things: Sequence[Mapping[str, Any]]) -> str:
+    rows = [(one["stage"], one["method"], one["result"], one["place"], f"{one['seconds'] / 60:.1f}") for one in things]
+    return table(("stage", "method", "result", "folder", "minutes"), rows, 4) + "\n"
+
+
+def _score_table(rows: Sequence[Row]) -> str:
+    sets = list(dict.fromkeys(name for row in rows for name in row.after))
+    with_published = any(row.published for row in rows)
+    lines = []
+    for label, scores in untouched(rows).items():
+        cells = [f"{scores[name]:.2f}" if name in scores else "" for name in sets]
+        lines.append([f"{label}, untouched", *cells, *([""] if with_published else []), "", ""])
+    for row in rows:
+        cells = [cell(row, name) for name in sets] + ([published(row)] if with_published else [])
+        mark = " (transductive)" if row.transductive else ""
+        lines.append([f"{row.name}{mark}", *cells, str(row.seeds), f"{row.seconds / 60:.1f}"])
+    head = ["", *sets, *(["published"] if with_published else []), "seeds", "minutes"]
+    return table(head, lines) + "\n"
+
+
+def untouched(rows: Sequence[Row]) -> dict[str, Mapping[str, float]]:
+    """The bases of the trained rows as they are, and as training got them: by name and pooling, their scores."""
+    found: dict[str, Mapping[str, float]] = {}
+    for row in rows:
+        if row.trained and row.before:
+            for label, scores in ((row.base, row.before), (row.start, row.at_start)):
+                found[label] = {**found.get(label, {}), **scores}  # other rows may be scored on other sets
+    return found
+
+
+def published(row: Row) -> str:
+    """The scores that a paper prints for a row."""
+    return ", ".join(f"{name} {score:.2f}" for name, score in row.published.items())
+
+
+def cell(row: Row, name: str) -> str:
+    """A row's score on a set, the distance being from the base as it is."""
+    if name not in row.after:
+        return ""
+    return score_text(row.after[name], row.deviation[name], change(row, name))
+
+
+def change(row: Row, name: str) -> float | None:
+    """How far a trained row is from its base as it is."""
+    return row.after[name] - row.before[name] if row.trained else None
+
+
+def score_text(score: float, deviation: float | None = None, change: float | None = None) -> str:
+    """As in "85.84 ± 0.12 (+6.11)"."""
+    spread = "" if deviation is None else f" ± {deviation:.2f}"
+    return f"{score:.2f}{spread}" + ("" if change is None else f" ({change:+.2f})")
+
+
+def _plain(row: Row) -> dict[str, Any]:
+    return {name: dict(value) if isinstance(value, Mapping) else value for name, value in vars(row).items()}
+
+
+def run_values(result: PlanResult, folder: Path) -> dict[str, Any]:
+    """All that is known of one plan under one seed, as JSON takes it; the model's place is told from the folder."""
+    model = result.model and str(result.model.relative_to(folder))
+    return {**vars(result), "model": model, "stages": list(result.stages), "made": list(result.made)}
+
+
+def file_names(names: Sequence[str]) -> dict[str, str]:
+    """Names of variants as names of files; where two would be the same, a hash tells them apart."""
+    plain = {name: re.sub(r"[^\w+.-]+", "-", name).strip(".-") or "variant" for name in names}
+    folded = Counter(one.casefold() for one in plain.values())
+    return {
+        name: f"{one}-{sha256(name.encode()).hexdigest()[:6]}" if folded[one.casefold()] > 1 else one
+        for name, one in plain.items()
+    }

@@ -1,0 +1,224 @@
+"""What may stand in a recipe, and what is said where something else does."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal, TypeVar, get_args
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails
+
+from sentloom.data.shapes import Shape, shape_of_roles
+from sentloom.encoder.pooling import Pooling
+from sentloom.errors import InputError
+from sentloom.pipeline.yaml_source import Keys, one_of, show
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def _canonical_pooling(text: str) -> str:
+    try:
+        return str(Pooling.parse(text))
+    except (InputError, ValueError) as error:
+        raise ValueError(error.wanted if isinstance(error, InputError) else "layers of a model") from None
+
+
+def _some(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    if not values:
+        raise ValueError("at least one")
+    return values
+
+
+def _distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    if len(set(values)) < len(values):
+        raise ValueError("each of them once")
+    return values
+
+
+def _stage_name(name: str) -> str:
+    if not re.fullmatch(r"[\w-]+", name):
+        raise ValueError("letters, digits, _ and -")
+    return name
+
+
+def _roles(columns: dict[str, str | int]) -> dict[str, str | int]:
+    try:
+        shape_of_roles(list(columns))
+    except InputError as error:
+        raise ValueError(error.wanted.replace("those", "the roles", 1)) from None
+    return columns
+
+
+Text = Annotated[str, Field(min_length=1)]
+PoolingName = Annotated[str, AfterValidator(_canonical_pooling)]  # `cls` becomes `first`
+Length = Annotated[int, Field(ge=1)]
+Seed = Annotated[int, Field(ge=0)]
+Column = str | Annotated[int, Field(ge=1)]
+
+
+class Select(_Strict):
+    """Which weights are kept: the best on a set, scored every so many steps, or the last.
+
+    `patience` stops a run after as many scores in a row without a new best, `endurance` after as many that fell.
+    """
+
+    on: Text
+    data: Text | None = None
+    every: int = Field(ge=1)
+    patience: int | None = Field(None, ge=1)
+    endurance: int | None = Field(None, ge=1)
+    keep: Literal["best", "last"] = "best"
+
+
+class Evaluate(_Strict):
+    """What the result is scored on: names of sets, or files; `mean` adds the plain mean over them."""
+
+    sets: Annotated[tuple[Text, ...], AfterValidator(_some)]
+    data: Text | None = None
+    mean: bool = False
+
+
+class Around(_Strict):
+    """Words before and behind every sentence, exactly as they are joined to it; they become part of the encoder."""
+
+    prefix: str = ""
+    suffix: str = ""
+
+    @model_validator(mode="after")
+    def _some_words(self) -> "Around":
+        if not (self.prefix or self.suffix):
+            raise ValueError("neither a prefix nor a suffix")
+        return self
+
+
+class Top(_Strict):
+    """The keys of a recipe, but for stages and variants."""
+
+    title: str | None = None
+    name: Text | None = None
+    base: Text | None = None  # no encoder, no base
+    prompt: Around | None = None
+    pooling: PoolingName | None = None
+    max_length: Length | None = None
+    select: Select | None = None
+    evaluate: Evaluate | None = None
+    seeds: Annotated[tuple[Seed, ...], AfterValidator(_some), AfterValidator(_distinct)] = (1,)
+    trackers: Annotated[tuple[Literal["tensorboard", "wandb"], ...], AfterValidator(_distinct)] = ()
+    published: dict[str, float] = Field(default_factory=dict)
+
+
+class DataKeys(_Strict):
+    """The keys that every stage has, whatever it makes."""
+
+    name: Annotated[str, AfterValidator(_stage_name)]
+    method: str
+    preset: str | None = None
+    data: Annotated[tuple[Text, ...], AfterValidator(_some)]
+    columns: Annotated[dict[str, Column], AfterValidator(_roles)] | None = None
+    shape: Shape | None = None
+    data_share: Annotated[float, Field(gt=0, le=1)] = 1.0
+    transductive: bool = False
+    drop_leaks: bool = False
+
+    @model_validator(mode="after")
+    def _one_shape(self) -> "DataKeys":
+        if self.columns and self.shape not in (None, told := shape_of_roles(list(self.columns))):
+            raise ValueError(f"columns of {told} and the shape {self.shape}")
+        return self
+
+
+class StageKeys(DataKeys):
+    """The keys of a stage that trains the encoder, but for views, the method's options and the settings of training."""
+
+    vocabulary: Annotated[int, Field(ge=100)] | None = None
+    pooling: PoolingName | None = None
+    max_length: Length | None = None
+
+
+class MakingKeys(DataKeys):
+    """The keys of a stage that makes a text-to-text model or data, but for options and the settings of training."""
+
+    model: Text
+    seed: Annotated[int, Field(ge=0, lt=2**32)] = 1
+
+
+FOR_ALL_STAGES = ("pooling", "max_length")
+TOP = tuple(key for key in (*Top.model_fields, "stages") if key != "name")  # what an override may begin with
+# pydantic's words -> those of YAML
+WORDS = {
+    "a valid string": "text",
+    "a valid integer": "a whole number",
+    "a valid number": "a number",
+    "a valid boolean": "true or false",
+    "a valid array": "a list",
+    "an object": "keys and values",
+}
+
+
+def validated(
+    model: type[Model], values: Mapping[str, Any], more: Sequence[str] = ()
+) -> tuple[Model | None, list[tuple[Keys, str, str]]]:
+    """Values as a model, or what is wrong: place, found, wanted. `more` are keys that the model leaves to others.
+
+    Through JSON, where pydantic can be strict about types and yet take a list for a tuple.
+    """
+    try:
+        return model.model_validate_json(json.dumps(values), strict=True), []
+    except ValidationError as error:
+        wanted: dict[tuple[Keys, str], list[str]] = {}  # a union says what each of its members wanted
+        for one in error.errors():
+            at, found, said = _explained(one, model, values, more)
+            wanted.setdefault((at, found), []).append(said)
+        return None, [(at, found, " or ".join(said)) for (at, found), said in wanted.items()]
+
+
+def _explained(
+    error: ErrorDetails, model: type[BaseModel], values: Mapping[str, Any], more: Sequence[str]
+) -> tuple[Keys, str, str]:
+    """Place, found and wanted of one of pydantic's errors."""
+    *around, last = error["loc"] or ("",)
+    if error["type"] == "missing":
+        short = isinstance(last, int)  # a list
+        return tuple(around), f"{last} of them" if short else f"no {show(last)}", "more" if short else "that key"
+    at = _real(error["loc"], values)
+    if error["type"] == "extra_forbidden":
+        known = [*_fields(model, around), *([] if around else more)]
+        return at, f"the key {show(last)}", one_of(str(last), known)
+    said = re.sub(r"^(Input should be|Value error,|Tuple should have|String should have) ", "", error["msg"])
+    said = WORDS.get(said, said.replace(" after validation", ""))
+    if not error["loc"]:  # of the model as a whole
+        return at, said, "values that go together"
+    if error["type"] in ("literal_error", "enum") and isinstance(error["input"], str):
+        said = one_of(error["input"], re.findall(r"'([^']*)'", error["ctx"]["expected"]))
+    return at, show(error["input"]), said
+
+
+def _real(loc: Sequence[str | int], values: Any) -> Keys:
+    """As much of pydantic's place as the values have: behind it stand names of a union's members."""
+    at: list[str | int] = []
+    for key in loc:
+        inside = key in values if isinstance(values, dict) else isinstance(values, list) and isinstance(key, int)
+        if not inside:
+            break
+        at.append(key)
+        values = values[key]
+    return tuple(at)
+
+
+def _fields(model: type[BaseModel], around: Sequence[str | int]) -> list[str]:
+    """The keys of a model, or of the one inside it that stands at this place."""
+    for key in around:
+        if isinstance(key, str):
+            model = next(_models(model.model_fields[key].annotation))
+    return list(model.model_fields)
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _models(part)

@@ -1,0 +1,1 @@
+"""From vectors to neighbours: exact and approximate search, cached vectors, hard negatives."""

@@ -1,0 +1,51 @@
+"""Exact search by cosine, block by block: memory holds one block of cosines, never all of them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sentloom.errors import InputError
+from sentloom.search.vectors import Vectors, normalised
+
+QUERY_BLOCK, DOCUMENT_BLOCK = 512, 16384  # 32 MB of cosines
+
+
+def top_k(queries: npt.NDArray[Any], documents: npt.NDArray[Any], k: int) -> tuple[npt.NDArray[np.int64], Vectors]:
+    """The numbers of the k documents nearest to each query and their cosines, both (queries, k), best first.
+
+    Among equal cosines the document that stands first wins. With fewer than k documents all of them come.
+    """
+    if k < 1:
+        raise InputError("k", str(k), "1 or more", "ask for at least one document")
+    width = min(k, len(documents))
+    numbers, cosines = np.empty((len(queries), width), np.int64), np.empty((len(queries), width), np.float32)
+    for query, document, block in cosine_blocks(queries, documents):
+        stop = document + block.shape[1]
+        kept, best = min(width, document), min(width, stop)  # columns filled by the blocks before, and by this one
+        for row, values in enumerate(block, start=query):
+            candidates = np.concatenate([numbers[row, :kept], np.arange(document, stop)])
+            candidate_cosines = np.concatenate([cosines[row, :kept], values])
+            chosen = _largest(candidate_cosines, best)
+            numbers[row, :best], cosines[row, :best] = candidates[chosen], candidate_cosines[chosen]
+    return numbers, cosines
+
+
+def cosine_blocks(queries: npt.NDArray[Any], documents: npt.NDArray[Any]) -> Iterator[tuple[int, int, Vectors]]:
+    """All cosines in blocks: the number of the first query, of the first document, and the (q, d) cosines.
+
+    The documents are read once, in order, so they may be a memory map.
+    """
+    unit_queries = normalised(queries)
+    for document in range(0, len(documents), DOCUMENT_BLOCK):
+        unit_documents = normalised(documents[document : document + DOCUMENT_BLOCK])
+        for query in range(0, len(queries), QUERY_BLOCK):
+            yield query, document, unit_queries[query : query + QUERY_BLOCK] @ unit_documents.T
+
+
+def _largest(values: Vectors, k: int) -> npt.NDArray[np.intp]:
+    """The places of the k largest values, largest first, equal ones in order."""
+    threshold = np.partition(values, -k)[-k]
+    places = np.flatnonzero(values >= threshold)
+    return places[np.argsort(-values[places], kind="stable")[:k]]

@@ -1,0 +1,190 @@
+"""The ledger of a synthesis: every candidate a row, in blocks of sources that are whole or not there at all.
+
+    plan.json              what every row depends on, written first
+    blocks/000012.parquet  all candidates of the thirteenth block of sources, with the plan's hash and their own
+
+What is done is told by the blocks that lie there, and by nothing else. A block is a pure function of the plan and its
+number: it can be made anew, by another process and at the same time, and takes its place in one step.
+"""
+
+import hashlib
+import re
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from sentloom.errors import InputError
+from sentloom.files import new_file
+from sentloom.writing.prompts import Wording
+from sentloom.writing.sampling import Sampling
+
+PLAN, BLOCKS = "plan.json", "blocks"
+SCHEMA = pa.schema(
+    [
+        ("source", pa.int64()),  # row of the raw data, from 0
+        ("source_text", pa.string()),
+        ("kind", pa.string()),
+        ("candidate", pa.int32()),
+        ("prompt", pa.string()),  # {} stands for the source
+        ("seed", pa.int64()),
+        ("model", pa.string()),  # its SHA-256
+        ("text", pa.string()),
+        ("score", pa.float64()),  # the probability of the verdict that the kind wants
+    ]
+)
+BLOCK_NAME = re.compile(r"(\d{6,})\.parquet")
+STALE = 3600.0  # seconds after which a half-written file belongs to a run that was killed
+SHOWN_HASH = 12  # characters
+GO_ON = "give the raw text and the model again: only what is missing is made"
+
+
+class LedgerPlan(BaseModel):
+    """What every row of a ledger depends on."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    version: Literal[1] = 1
+    raw: str  # SHA-256 of the raw data
+    rows: int  # of the raw data
+    model: str  # SHA-256 of the text-to-text model
+    wording: Wording
+    sampling: Sampling
+    backend: str
+    block: int = Field(ge=1)  # sources
+
+
+class Ledger:
+    """A folder of blocks that one plan made. Blocks name it by a hash of its file, which later versions read alike."""
+
+    def __init__(self, folder: Path, plan: str) -> None:
+        """`plan` is the text of its file."""
+        self.folder, self.plan = folder, LedgerPlan.model_validate_json(plan)
+        self._fingerprint = hashlib.sha256(plan.encode()).hexdigest().encode()
+
+    @classmethod
+    def open(cls, folder: Path) -> "Ledger":
+        """A ledger that is there."""
+        try:
+            return cls(folder, (folder / PLAN).read_text("utf-8"))
+        except FileNotFoundError:
+            wanted = "a ledger, with a plan and blocks"
+            raise InputError(str(folder), f"no {PLAN}", wanted, "check the folder, or give raw text to begin") from None
+        except (ValidationError, UnicodeDecodeError) as error:
+            found = f"a plan that cannot be read ({str(error).splitlines()[0]})"
+            raise InputError(str(folder / PLAN), found, "the file as it was written", "choose another folder") from None
+
+    @classmethod
+    def begin(cls, folder: Path, plan: LedgerPlan) -> "Ledger":
+        """A new ledger, or the one that is there if the same plan made it."""
+        if not (folder / PLAN).exists():
+            with new_file(folder / PLAN) as part:
+                part.write_text(plan.model_dump_json(indent=1) + "\n", "utf-8")
+        ledger = cls.open(folder)
+        if found := _differences(ledger.plan, plan):
+            next_step = "give what it was made with, or choose another folder for what is new"
+            raise InputError(str(folder), f"a ledger made with {'; '.join(found)}", "the same as now", next_step)
+        ledger._sweep()
+        return ledger
+
+    def span(self, number: int, rows: int | None = None) -> range:
+        """The sources of a block, among the first `rows`."""
+        start = number * self.plan.block
+        return range(start, min(start + self.plan.block, self.plan.rows if rows is None else rows))
+
+    def missing(self, rows: int) -> list[int]:
+        """The blocks that have not all of their sources among the first `rows`."""
+        return [number for number in range(-(-rows // self.plan.block)) if not self.has(number, rows)]
+
+    def has(self, number: int, rows: int) -> bool:
+        """Whether a block is whole, as far as the first `rows` sources go."""
+        table = self.read(number)
+        return table is not None and len(self.span(number, rows)) <= _sources(table)
+
+    def read(self, number: int) -> pa.Table | None:
+        """A block's rows; None if it is not there, damaged, or made by another plan."""
+        try:
+            table = pq.ParquetFile(pa.BufferReader(self._place(number).read_bytes())).read()
+            facts = table.schema.metadata
+            sound = facts[b"sha256"] == _digest(table) and facts[b"plan"] == self._fingerprint
+            return table if sound and table.schema.equals(SCHEMA) else None
+        except (OSError, pa.ArrowException, ValueError, KeyError, TypeError):
+            return None
+
+    def write(self, number: int, table: pa.Table) -> None:
+        """Keep a block, whole or not at all. One with as many sources stays: others may have read it already."""
+        kept = self.read(number)
+        if kept is not None and _sources(kept) >= _sources(table):
+            return
+        facts = {b"plan": self._fingerprint, b"sha256": _digest(table)}
+        sink = pa.BufferOutputStream()
+        pq.write_table(table.replace_schema_metadata(facts), sink, compression="zstd")
+        with new_file(self._place(number)) as part:
+            part.write_bytes(sink.getvalue())
+
+    def tables(self, rows: int | None = None) -> Iterator[pa.Table]:
+        """The rows of all blocks that are there, block by block; with `rows` those of the first so many sources."""
+        for number in self._numbers():
+            if rows is not None and not self.span(number, rows):
+                return
+            table = self.read(number)
+            if table is None:
+                raise InputError(str(self._place(number)), "a damaged block", "the block as it was written", GO_ON)
+            yield table if rows is None else table.filter(pc.field("source") < rows)
+
+    def __len__(self) -> int:
+        """How many blocks are there."""
+        return len(self._numbers())
+
+    def _numbers(self) -> list[int]:
+        names = [BLOCK_NAME.fullmatch(path.name) for path in (self.folder / BLOCKS).glob("*.parquet")]
+        return sorted(int(name[1]) for name in names if name)  # a name that starts with a dot is not whole
+
+    def _place(self, number: int) -> Path:
+        return self.folder / BLOCKS / f"{number:06d}.parquet"
+
+    def _sweep(self) -> None:
+        """Remove what killed runs left half-written, once nobody can be writing it."""
+        for path in [*self.folder.glob(".*.parquet"), *(self.folder / BLOCKS).glob(".*.parquet")]:
+            with suppress(FileNotFoundError):  # another run was quicker
+                if path.stat().st_mtime < time.time() - STALE:
+                    path.unlink()
+
+
+def _sources(table: pa.Table) -> int:
+    return len(table["source"].unique())
+
+
+def _digest(table: pa.Table) -> bytes:
+    """A hash of the cells, which stays the same whatever version of Arrow wrote them."""
+    digest = hashlib.sha256()
+    for name, kind in zip(SCHEMA.names, SCHEMA.types, strict=True):
+        column = table[name]
+        cells = "\0".join(column.to_pylist()).encode() if pa.types.is_string(kind) else column.to_numpy().tobytes()
+        digest.update(cells + b"\0")
+    return digest.hexdigest().encode()
+
+
+def _differences(there: LedgerPlan, now: LedgerPlan) -> list[str]:
+    """As in "sampling.top_p 0.9 (now 0.95)"."""
+    old, new = (_flat(plan.model_dump(mode="json")) for plan in (there, now))
+    names = [name for name in dict.fromkeys([*old, *new]) if old.get(name) != new.get(name)]
+    return [f"{name} {_shown(old.get(name))} (now {_shown(new.get(name))})" for name in names]
+
+
+def _flat(values: dict[str, Any], before: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        found |= _flat(value, f"{before}{name}.") if isinstance(value, dict) else {f"{before}{name}": value}
+    return found
+
+
+def _shown(value: Any) -> str:
+    is_hash = isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value)
+    return f"{value[:SHOWN_HASH]}..." if is_hash else repr(value)

@@ -1,0 +1,125 @@
+"""The same blocks on Ray Data: actors hold the model, take block numbers, and write each block themselves.
+
+A worker that dies costs the block it was at; Ray starts another and gives it the work again. On a cluster the ledger's
+folder must be one that all machines see: what the workers read and write lies there.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from sentloom.data.dataset import Dataset
+from sentloom.errors import InputError, MissingPart, SentloomError
+from sentloom.files import is_sealed, new_file, seal
+from sentloom.progress import progress
+from sentloom.writing.ledger import Ledger
+from sentloom.writing.synthesize import make_block, open_ledgers_backend
+from sentloom.writing.text_to_text import TextToText
+
+SOURCES = "sources.parquet"  # the raw texts, a row group a block
+MOST_TASKS = 1000  # that Ray holds at a time; each makes its blocks one after the other
+Numbers = dict[str, NDArray[np.int64]]
+
+
+def make_blocks(
+    ledger: Ledger,
+    raw: Dataset,
+    load: Callable[[], TextToText],
+    numbers: Sequence[int],
+    rows: int,
+    workers: int,
+    show_progress: bool,
+) -> None:
+    """Make the blocks of these numbers, as far as the first `rows` sources go, with so many workers."""
+    ray = _ray()
+    _check_workers(ray, workers)
+    _lay_out(raw, ledger)
+    items = [{"number": number} for number in numbers]
+    made = ray.data.from_items(items, override_num_blocks=min(len(items), MOST_TASKS)).map_batches(
+        _Worker,
+        fn_constructor_args=(str(ledger.folder.resolve()), load, rows),
+        batch_size=1,
+        compute=ray.data.ActorPoolStrategy(size=workers),
+    )
+    total = sum(len(ledger.span(number, rows)) for number in numbers)
+    try:
+        with progress("writing and judging", total, "sources", show_progress) as advance:
+            for row in made.iter_rows():
+                advance(int(row["sources"]))
+    except ray.exceptions.RayError as error:
+        reason = str(getattr(error, "cause", None) or error).strip().splitlines()[-1]
+        next_step = "mend it; the same command goes on where this one ended"
+        raise SentloomError("a Ray worker", reason, "blocks without a fault", next_step) from error
+
+
+class _Worker:
+    """An actor: it holds a model and makes blocks."""
+
+    def __init__(self, folder: str, load: Callable[[], TextToText], rows: int) -> None:
+        self.ledger, self.rows = Ledger.open(Path(folder)), rows
+        self.texts = pq.ParquetFile(self.ledger.folder / SOURCES)
+        model = load().eval()
+        if model.sha256 != self.ledger.plan.model:
+            raise RuntimeError("this worker's model is not the one that the ledger was begun with")
+        self.backend = open_ledgers_backend(self.ledger, model)
+
+    def __call__(self, batch: Numbers) -> Numbers:
+        """Make one block, if it is not there: after a fault Ray may give the same number again."""
+        number = int(batch["number"][0])
+        span = self.ledger.span(number, self.rows)
+        if not self.ledger.has(number, self.rows):
+            texts = self.texts.read_row_group(number)["text"].slice(0, len(span)).to_pylist()
+            try:
+                self.ledger.write(number, make_block(self.ledger.plan, span, texts, self.backend))
+            except SentloomError as error:  # as plain text, since it must travel
+                raise RuntimeError(f"{error.where}: {error.found}") from None
+        return {"sources": np.array([len(span)])}
+
+
+def _ray() -> Any:
+    """Ray, started; silent, and without a word to anyone outside."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import ray
+        import ray.data
+    except ImportError as error:
+        wanted, next_step = "the package `ray` with its part `data`", 'pip install "sentloom[ray]"'
+        raise MissingPart("engine ray", "no Ray", wanted, next_step) from error
+    if not ray.is_initialized():
+        _start(ray)
+    ray.data.DataContext.get_current().enable_progress_bars = False
+    return ray
+
+
+def _start(ray: Any) -> None:
+    try:
+        ray.init(include_dashboard=False, log_to_driver=False, logging_level="error")
+    except Exception as error:  # Ray raises plain ones, as when the machine is too busy for its half minute
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        next_step = "check the cluster or the load of this machine, or choose the engine local"
+        raise SentloomError("engine ray", reason, "Ray to start", next_step) from error
+
+
+def _check_workers(ray: Any, workers: int) -> None:
+    cores = int(ray.cluster_resources().get("CPU", 0))
+    if workers > cores:
+        raise InputError("workers", f"{workers}", f"at most {cores}, the cores that Ray has", "ask for fewer")
+
+
+def _lay_out(raw: Dataset, ledger: Ledger) -> None:
+    """Write the raw texts where workers find those of a block without reading the others."""
+    path = ledger.folder / SOURCES
+    if is_sealed(path):
+        return
+    schema = pa.schema([("text", pa.large_string())])
+    with new_file(path) as part, pq.ParquetWriter(part, schema) as writer:
+        for start in range(0, len(raw), ledger.plan.block):
+            texts = raw.column("text").slice(start, ledger.plan.block)
+            writer.write_table(pa.table([texts.combine_chunks()], schema=schema))
+    seal(path)

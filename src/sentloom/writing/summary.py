@@ -1,0 +1,115 @@
+"""What a ledger gave: how many candidates each filter dropped, how the scores lie, and samples that nobody chose."""
+
+import hashlib
+import heapq
+import json
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from sentloom.files import new_file
+from sentloom.writing.filters import KEPT, Candidate, Filtering
+from sentloom.writing.prompts import KINDS, Kind
+
+BINS = 20  # of scores, from 0 to 1
+SAMPLES = 20  # of each kind, kept and dropped
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A candidate beside its source; `reason` is empty for one that was kept."""
+
+    source: str
+    text: str
+    score: float
+    reason: str
+
+
+@dataclass(frozen=True)
+class KindSummary:
+    """The candidates of one kind."""
+
+    kept: int
+    dropped: dict[str, int]  # reason -> candidates
+    histogram: list[int]  # candidates by score, in bins of equal width from 0 to 1
+    kept_samples: list[Sample]
+    dropped_samples: list[Sample]
+
+    @property
+    def written(self) -> int:
+        """All candidates."""
+        return self.kept + sum(self.dropped.values())
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A whole ledger, under one choice of filters."""
+
+    sources: int  # that are done
+    raw_rows: int  # that the raw data have
+    triplets: int
+    pairs: int  # of sources with a good entailment and no good contradiction
+    filtering: Filtering
+    kinds: dict[Kind, KindSummary]
+
+    def write(self, path: Path) -> None:
+        """As JSON; the same ledger and filters give the same bytes."""
+        values = {**vars(self), "filtering": self.filtering.model_dump()}
+        values["kinds"] = {kind: asdict(one) for kind, one in self.kinds.items()}
+        with new_file(path) as part:
+            part.write_text(json.dumps(values, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+class Tally:
+    """Counts candidates as they go by."""
+
+    def __init__(self) -> None:
+        self.sources = 0
+        self._kinds = {kind: _KindTally() for kind in KINDS}
+
+    def add(self, rows: Sequence[Candidate], reasons: Sequence[str]) -> None:
+        """Count the candidates of one source."""
+        self.sources += 1
+        for row, reason in zip(rows, reasons, strict=True):
+            self._kinds[row.kind].add(row, reason)
+
+    def summary(self, raw_rows: int, triplets: int, pairs: int, filtering: Filtering) -> Summary:
+        """What was counted so far."""
+        kinds = {kind: tally.summary() for kind, tally in self._kinds.items()}
+        return Summary(self.sources, raw_rows, triplets, pairs, filtering, kinds)
+
+
+class _KindTally:
+    def __init__(self) -> None:
+        self.reasons: Counter[str] = Counter()
+        self.histogram = [0] * BINS
+        self.kept, self.dropped = _Sampled(), _Sampled()
+
+    def add(self, row: Candidate, reason: str) -> None:
+        self.reasons[reason] += 1
+        if math.isfinite(row.score):
+            self.histogram[min(int(row.score * BINS), BINS - 1)] += 1
+        (self.dropped if reason else self.kept).add(row, reason)
+
+    def summary(self) -> KindSummary:
+        dropped = {reason: count for reason, count in self.reasons.most_common() if reason != KEPT}
+        return KindSummary(self.reasons[KEPT], dropped, self.histogram, self.kept.samples(), self.dropped.samples())
+
+
+class _Sampled:
+    """A fair sample of a stream: the rows whose hashed names are the greatest, in whatever order they come."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[bytes, Sample]] = []
+
+    def add(self, row: Candidate, reason: str) -> None:
+        key = hashlib.blake2b(f"{row.source} {row.kind} {row.candidate}".encode(), digest_size=16).digest()
+        if len(self._heap) < SAMPLES:
+            heapq.heappush(self._heap, (key, Sample(row.source_text, row.text, row.score, reason)))
+        elif key > self._heap[0][0]:
+            heapq.heapreplace(self._heap, (key, Sample(row.source_text, row.text, row.score, reason)))
+
+    def samples(self) -> list[Sample]:
+        return [sample for _, sample in sorted(self._heap, key=lambda pair: pair[0], reverse=True)]

@@ -1,0 +1,129 @@
+"""Raw text in, triplets out: what the ledger does not have is written and judged block by block, then filtered."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+
+from sentloom.data.dataset import Dataset
+from sentloom.data.shapes import Shape
+from sentloom.errors import InputError
+from sentloom.progress import progress
+from sentloom.writing.filters import Filtering
+from sentloom.writing.generator import Backend, WritingRequest, open_backend
+from sentloom.writing.ledger import SCHEMA, Ledger, LedgerPlan
+from sentloom.writing.prompts import KINDS
+from sentloom.writing.sampling import Sampling
+from sentloom.writing.summary import Summary
+from sentloom.writing.text_to_text import TextToText
+from sentloom.writing.triplets import draw
+
+Engine = Literal["local", "ray"]
+Loader = Callable[[], TextToText]
+BLOCK = 256  # sources
+CONVERTED = "converted"  # the folder, in a ledger's, for what a backend makes of the model
+
+
+def synthesize(
+    raw: Dataset,
+    model: str | Path | Loader,
+    out: Path,
+    sampling: Sampling | None = None,
+    filtering: Filtering | None = None,
+    *,
+    rows: int | None = None,
+    backend: str = "transformers",
+    engine: Engine = "local",
+    workers: int = 1,
+    block: int = BLOCK,
+    show_progress: bool = True,
+) -> Summary:
+    """Write sentences for the first `rows` texts, or for all, judge them, and draw triplets from the ledger.
+
+    `out` is the ledger's folder. What lies there is not made again, so that a run that died goes on, and more rows or
+    other filters cost only what they add; another model, text or sampling is refused. `model` is a folder, a hub name,
+    or a function that loads one. With the engine `ray`, so many workers make blocks at a time.
+    """
+    _check(raw, rows, engine, workers, block)
+    load = model if callable(model) else _loader(model)
+    writer = load().eval()
+    plan = LedgerPlan(
+        raw=raw.sha256, rows=len(raw), model=writer.sha256, wording=writer.wording, sampling=sampling or Sampling(),
+        backend=backend, block=block,
+    )  # fmt: skip
+    ledger = Ledger.begin(out, plan)
+    wanted = len(raw) if rows is None else min(rows, len(raw))
+    missing = ledger.missing(wanted)
+    if missing and engine == "ray":
+        from sentloom.writing.ray_engine import make_blocks
+
+        make_blocks(ledger, raw, load, missing, wanted, workers, show_progress)
+    elif missing:
+        _make_blocks(ledger, raw, open_ledgers_backend(ledger, writer), missing, wanted, show_progress)
+    return draw(ledger, filtering, rows=wanted, show_progress=show_progress)
+
+
+def _check(raw: Dataset, rows: int | None, engine: str, workers: int, block: int) -> None:
+    if raw.shape is not Shape.TEXTS:
+        raise InputError(raw.files[0], f"{raw.shape}", f"{Shape.TEXTS}", "choose one text column (--column)")
+    if (rows is not None and rows < 1) or block < 1 or workers < 1:
+        found = f"rows {rows}, block {block}, workers {workers}"
+        raise InputError("synthesize", found, "numbers from 1", "correct them")
+    if engine not in ("local", "ray"):
+        raise InputError("engine", repr(engine), "local or ray", "choose one of these")
+    if engine == "local" and workers > 1:
+        found = f"{workers} workers with the engine local"
+        raise InputError("synthesize", found, "one, which uses all cores", "choose the engine ray for several")
+
+
+def _loader(name: str | Path) -> Loader:
+    """A folder is named in full, since a worker may stand in another one."""
+    full = Path(name).resolve() if Path(name).exists() else name
+    return lambda: TextToText.load(full)
+
+
+def open_ledgers_backend(ledger: Ledger, model: TextToText) -> Backend:
+    """The backend that a ledger's plan names."""
+    return open_backend(ledger.plan.backend, model, ledger.plan.sampling, ledger.folder / CONVERTED)
+
+
+def _make_blocks(
+    ledger: Ledger, raw: Dataset, backend: Backend, numbers: Sequence[int], rows: int, show_progress: bool
+) -> None:
+    """One block after the other, in this process."""
+    total = sum(len(ledger.span(number, rows)) for number in numbers)
+    with progress("writing and judging", total, "sources", show_progress) as advance:
+        for number in numbers:
+            span = ledger.span(number, rows)
+            if not ledger.has(number, rows):  # another run on the same ledger may have been quicker
+                texts = raw.column("text").slice(span.start, len(span)).to_pylist()
+                ledger.write(number, make_block(ledger.plan, span, texts, backend))
+            advance(len(span))
+
+
+def make_block(plan: LedgerPlan, sources: range, texts: Sequence[str], backend: Backend) -> pa.Table:
+    """All candidates of some sources, judged: for each source the kinds, for each kind the candidates."""
+    requests = [
+        WritingRequest(source, text, kind, candidate)
+        for source, text in zip(sources, texts, strict=True)
+        for kind in KINDS
+        for candidate in range(plan.sampling.candidates)
+    ]
+    written = [text.replace("\0", "") for text in backend.write(requests)]  # readers of data refuse it
+    true = backend.judge([(one.text, text) for one, text in zip(requests, written, strict=True)])
+    entailed = np.array([one.kind == "entailment" for one in requests])
+    prompts = {kind: "{}".join(plan.wording.around(kind)) for kind in KINDS}
+    columns = {
+        "source": [one.source for one in requests],
+        "source_text": [one.text for one in requests],
+        "kind": [one.kind for one in requests],
+        "candidate": [one.candidate for one in requests],
+        "prompt": [prompts[one.kind] for one in requests],
+        "seed": [plan.sampling.seed] * len(requests),
+        "model": [plan.model] * len(requests),
+        "text": written,
+        "score": np.where(entailed, true, 1 - true),
+    }
+    return pa.table(columns, schema=SCHEMA)

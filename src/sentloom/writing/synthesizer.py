@@ -1,0 +1,61 @@
+"""Generator and discriminator in one model, trained together (GenSE, Chen et al., 2022, section 3.1)."""
+
+from typing import Any, ClassVar
+
+from pydantic import Field
+from torch import Tensor
+
+from sentloom.data.batches import Batch
+from sentloom.data.shapes import Shape
+from sentloom.methods import Options
+from sentloom.methods.method import Positive, Share
+from sentloom.writing.instances import Instance, instances, losses
+from sentloom.writing.prompts import Wording
+from sentloom.writing.text_learner import TextLearner
+from sentloom.writing.text_to_text import SOURCE_LENGTH, TARGET_LENGTH
+
+# A triplet gives four instances: 64 rows are the official batch of 256.
+GENSE: dict[str, Any] = {
+    "batch": 64,
+    "epochs": 10,
+    "optimizer": "adafactor",
+    "learning_rate": 5e-5,
+    "schedule": "constant-then-linear",
+    "warmup": 0.1,
+}
+
+
+class SynthesizerOptions(Options):
+    """The prompts and lengths that the model is to know, and how its best weights are found."""
+
+    wording: Wording = Wording()
+    source_length: int = Field(SOURCE_LENGTH, ge=1)  # tokens of a sentence that is read
+    target_length: int = Field(TARGET_LENGTH, ge=2)  # tokens of a sentence that is written
+    judge_weight: Positive = 1.0  # of a verdict's tokens against those of a sentence; the paper's mix is 1
+    held_out: Share = 0.05  # of the premises: never trained on, they measure
+    measured: int = Field(1000, ge=1)  # held-out rows at most that are measured on the way
+    every: int = Field(500, ge=1)  # steps between measurements
+
+
+class Synthesizer(TextLearner):
+    """Token cross-entropy over sentences to be written and verdicts to be given, the mean over their tokens."""
+
+    NAME = "synthesizer"
+    Options = SynthesizerOptions
+    options: SynthesizerOptions
+    SHAPES = (Shape.TRIPLETS, Shape.NLI)
+    PRESETS: ClassVar[dict[str, dict[str, Any]]] = {"default": GENSE, "paper": GENSE, "official-code": GENSE}
+
+    def weight(self, batch: Batch) -> float:
+        """The tokens to be predicted."""
+        return max(1.0, sum(len(one.target) * self._share(one) for one in instances(self.model, batch)))
+
+    def summed_loss(self, batch: Batch) -> Tensor:
+        """Over all instances of these rows."""
+        total = next(self.model.parameters()).new_zeros(())
+        for group, each, _ in losses(self.model, instances(self.model, batch)):
+            total = total + (each * each.new_tensor([self._share(one) for one in group])).sum()
+        return total
+
+    def _share(self, one: Instance) -> float:
+        return self.options.judge_weight if one.judged else 1.0

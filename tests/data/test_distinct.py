@@ -1,0 +1,21 @@
+"""Distinct texts against a dictionary."""
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sentloom.data.distinct import distinct, texts_at
+
+
+@given(st.lists(st.sampled_from(["a", "b", "", "ab", "a ", "é", "é"]), max_size=30))
+def test_against_a_dictionary(texts):
+    firsts = {}
+    for row, text in enumerate(texts):
+        firsts.setdefault(text, row)
+    for form in (texts, pa.chunked_array([texts[:4], texts[4:]], type=pa.large_string())):
+        rows, first_of_row = distinct(form)
+        assert rows.tolist() == list(firsts.values())
+        assert first_of_row.tolist() == [firsts[text] for text in texts]
+        assert texts_at(form, rows) == list(firsts)
+        assert first_of_row.dtype == np.int64

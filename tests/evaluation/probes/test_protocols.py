@@ -1,0 +1,164 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
+
+from sentloom.errors import InputError
+from sentloom.evaluation.probes import protocols
+from sentloom.evaluation.probes.protocols import Probe, cross_validated, pair_features, regress, train_and_test
+
+FAST = Probe("fast")
+PENALTIES = (1e-5, 1e-4, 1e-3, 1e-2)
+
+
+def blobs(rows, features, classes, seed=0, spread=0.7):
+    random = np.random.default_rng(seed)
+    gold = random.permutation(np.arange(rows) % classes)
+    centres = np.random.default_rng(99).normal(size=(classes, features)) * spread
+    return (centres[gold] + random.normal(size=(rows, features))).astype(np.float32), gold
+
+
+def peer(x, y, l2):
+    """scikit-learn on the same objective."""
+    c = (2 if len(set(y)) == 2 else 1) / (len(y) * l2)
+    model = LogisticRegression(C=c, fit_intercept=False, tol=1e-8, max_iter=5_000)
+    return model.fit(with_ones(x), y)
+
+
+def with_ones(x):
+    return np.concatenate([x, np.ones((len(x), 1))], axis=1).astype(np.float64)
+
+
+def folds(x, y, k=5):
+    return StratifiedKFold(k, shuffle=True, random_state=1111).split(x, y)
+
+
+def best_penalty(x, y):
+    scores = []
+    for l2 in PENALTIES:
+        right = [peer(x[fit], y[fit], l2).score(with_ones(x[held]), y[held]) for fit, held in folds(x, y)]
+        scores.append(round(100 * np.mean(right), 2))
+    return PENALTIES[int(np.argmax(scores))]
+
+
+def test_nested_folds_answer_as_a_plain_script_with_scikit_learn():
+    x, y = blobs(160, 6, 2)
+    plain = np.empty(len(y))
+    for train, test in folds(x, y):
+        model = peer(x[train], y[train], best_penalty(x[train], y[train]))
+        plain[test] = model.predict(with_ones(x[test]))
+    found = cross_validated(x, y, FAST)
+    assert found.dtype == np.float64
+    assert (found[:, 1] == y).all()
+    assert (found[:, 0] == plain).all()
+    assert 0.7 < (plain == y).mean() < 1  # neither hopeless nor trivial
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_folds_on_training_rows_answer_as_scikit_learn(classes):
+    (x, y), (test, gold) = blobs(150, 5, classes), blobs(60, 5, classes, seed=5)
+    model = peer(x, y, best_penalty(x, y))
+    found = train_and_test(x, y, test, gold, FAST)
+    assert (found[:, 0] == model.predict(with_ones(test))).all()
+    assert (found[:, 1] == gold).all()
+
+
+def test_dev_rows_choose_the_weight_decay():
+    (x, y), (dev, dev_gold), (test, gold) = blobs(60, 20, 2), blobs(90, 20, 2, seed=1), blobs(90, 20, 2, seed=2)
+    models = [peer(x, y, l2) for l2 in PENALTIES]
+    best = int(np.argmax([round(100 * model.score(with_ones(dev), dev_gold), 2) for model in models]))
+    found = train_and_test(x, y, test, gold, FAST, dev=(dev, dev_gold))
+    assert (found[:, 0] == models[best].predict(with_ones(test))).all()
+
+
+def test_the_first_of_equal_means_is_taken_and_equal_means_two_decimals():
+    assert protocols._best([[0.5, 0.7], [0.7, 0.5], [0.6, 0.600001]]) == 0
+    assert protocols._best([[0.5, 0.7], [0.7, 0.5002], [0.6, 0.7]]) == 2
+
+
+def test_labels_may_be_words_and_are_numbered_in_order():
+    x, y = blobs(60, 4, 3)
+    words = np.array(["zebra", "ant", "mole"])[y]  # sorted: ant 0, mole 1, zebra 2
+    found = cross_validated(x, words.tolist(), FAST)
+    assert (found[:, 1] == np.array([2, 0, 1])[y]).all()
+    assert (found[:, 0] == found[:, 1]).mean() > 0.5
+
+
+@pytest.mark.parametrize("hidden", [0, 50])
+def test_a_class_rarer_than_folds_is_borne(hidden):
+    x, y = blobs(80, 4, 2)
+    y[:2] = 2
+    found = cross_validated(x, y, Probe("fast", hidden))
+    assert (found[:, 1] == y).all()
+    assert (found[2:, 0] == y[2:]).mean() > 0.6
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "says"),
+    [
+        (np.ones((20, 3), np.float32), ["a"] * 20, r"only \['a'\]; wanted two classes"),
+        (np.ones((6, 3), np.float32), [0, 1] * 3, "3 of the largest class; wanted at least 5"),
+        (np.ones((4, 3), np.float32), [0, 1] * 3, r"shape \(4, 3\); wanted \(6, f\)"),
+        (np.full((20, 3), np.nan, np.float32), [0, 1] * 10, "NaN or infinity"),
+    ],
+)
+def test_what_cannot_be_probed_is_refused(x, y, says):
+    with pytest.raises(InputError, match=says):
+        cross_validated(x, y, FAST)
+
+
+def test_a_test_label_that_was_never_trained_is_refused():
+    x, y = blobs(40, 3, 2)
+    with pytest.raises(InputError, match=r"test labels: found \['7'\]"):
+        train_and_test(x, y, x, [7, *y[1:]], FAST)
+
+
+def test_unknown_options_are_refused():
+    with pytest.raises(InputError, match="'slow'; wanted paper or fast"):
+        Probe("slow")
+    with pytest.raises(InputError, match="-1; wanted 0"):
+        Probe(hidden=-1)
+
+
+@pytest.mark.parametrize("hidden", [0, 50])
+def test_vectors_that_say_nothing_give_the_greater_class(hidden):
+    y = np.array([0] * 30 + [1] * 20)
+    found = cross_validated(np.zeros((50, 4), np.float32), y, Probe("fast", hidden))
+    assert (found[:, 0] == 0).all()
+
+
+@settings(max_examples=3)
+@given(st.integers(0, 10_000))
+def test_the_order_of_features_does_not_matter(seed):
+    x, y = blobs(60, 6, 2, seed=seed % 7)
+    order = np.random.default_rng(seed).permutation(6)
+    assert (cross_validated(x[:, order], y, FAST) == cross_validated(x, y, FAST)).mean() > 0.98
+
+
+def test_scores_are_shared_among_whole_numbers():
+    shares = protocols._shares(np.array([1.0, 3.7, 5.0]), 1, 5)
+    assert shares == pytest.approx(np.array([[1, 0, 0, 0, 0], [0, 0, 0.3, 0.7, 0], [0, 0, 0, 0, 1]]), abs=1e-6)
+
+
+def test_regression_finds_a_score_that_lies_in_the_features():
+    random = np.random.default_rng(0)
+    x = random.normal(size=(400, 6)).astype(np.float32)
+    gold = np.clip(2.5 + 1.2 * x[:, 0] + 0.1 * random.normal(size=400), 0, 5)
+    found = regress(x[:300], gold[:300], x[300:], gold[300:], FAST, 0, 5)
+    assert (found[:, 1] == gold[300:]).all()
+    assert np.corrcoef(found.T)[0, 1] > 0.97
+    assert np.abs(found[:, 0] - found[:, 1]).mean() < 0.3
+    with pytest.raises(InputError, match="wanted 1 to 5"):
+        regress(x[:300], gold[:300], x[300:], gold[300:], FAST, 1, 5)
+
+
+def test_pair_features_by_hand():
+    u, v = np.array([[1.0, -2.0]], np.float32), np.array([[3.0, 0.5]], np.float32)
+    assert pair_features(u, v, "difference-product").tolist() == [[2, 2.5, 3, -1]]
+    assert pair_features(u, v, "both-difference-product").tolist() == [[1, -2, 3, 0.5, 2, 2.5, 3, -1]]
+    with pytest.raises(InputError, match="one shape"):
+        pair_features(u, v[:, :1])
+    with pytest.raises(InputError, match="'sum'"):
+        pair_features(u, v, "sum")

@@ -1,0 +1,67 @@
+"""Asking for suites, sets and files by name."""
+
+import pytest
+
+from sentloom.errors import InputError, MissingPart
+from sentloom.evaluation.suites.catalog import SUITES, find_task, load_suites
+from sentloom.evaluation.suites.set_source import SetSource
+
+HEAD = "score\tsentence1\tsentence2\tsubset\n"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "sts").mkdir()
+    for name in ("STS14", "STSB.test", "STSB.dev"):
+        (tmp_path / f"sts/{name}.tsv").write_text(HEAD + "1\ta\tb\tx\n2\tc\td\tx\n")
+    return tmp_path
+
+
+def test_the_suites_of_the_five_papers_are_there():
+    assert list(SUITES) == ["sts", "transfer", "sentglue", "multilingual", "domain", "afs"]
+    for suite in SUITES.values():
+        for average in suite.averages:
+            members = {name for part in average.parts for name in ((part,) if isinstance(part, str) else part)}
+            assert members <= set(suite.sets)
+
+
+def test_missing_sets_are_named_and_the_others_loaded(folder):
+    (suite,) = load_suites(["sts"], SetSource(folder, checked=False))
+    assert [task.name for task in suite.tasks] == ["STS14", "STS-B"]
+    assert list(suite.missing) == ["STS12", "STS13", "STS15", "STS16", "SICK-R"]
+    assert "sts/STS12.tsv" in suite.missing["STS12"]
+
+
+def test_it_is_an_error_if_all_sets_are_missing(folder):
+    with pytest.raises(MissingPart, match="senteval"):
+        load_suites(["transfer"], SetSource(folder, checked=False))
+
+
+@pytest.mark.parametrize("name", ["STS-B/dev", "sts-b/DEV", "sts/STS-B/dev"])
+def test_a_set_is_found_by_its_short_and_long_name_in_any_case(folder, name):
+    assert find_task(name, SetSource(folder, checked=False)).name == "STS-B/dev"
+
+
+def test_without_a_part_the_test_set_is_meant(folder):
+    assert find_task("sts-b/test", SetSource(folder, checked=False)).source.endswith("STSB.test.tsv")
+
+
+def test_an_unknown_name_is_refused_with_the_nearest_one(folder):
+    with pytest.raises(InputError, match="did you mean 'STS13'"):
+        find_task("STS-13", SetSource(folder))
+    with pytest.raises(InputError, match="a suite \\(sts, transfer"):
+        load_suites(["no such thing at all"], SetSource(folder))
+
+
+def test_a_file_is_taken_by_its_shape_or_as_the_user_says(tmp_path):
+    file = tmp_path / "faq.tsv"
+    file.write_text("anchor\tpositive\na\tb\nc\td\n")
+    assert find_task(str(file), SetSource()).main == "mrr@10"
+    assert find_task(f"retrieval:{file}", SetSource()).main == "mrr@10"
+    with pytest.raises(InputError):
+        find_task(f"classification:{file}", SetSource())
+
+
+def test_a_folder_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(InputError, match="no such folder"):
+        load_suites(["sts"], SetSource(tmp_path / "none"))

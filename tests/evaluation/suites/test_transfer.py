@@ -1,0 +1,246 @@
+"""The transfer tasks on small sets of known content, and on the real ones where they are at hand."""
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from datasets import ClassLabel, Dataset, Features, Value
+
+from sentloom.data.shapes import Shape
+from sentloom.errors import DataError, InputError, MissingPart
+from sentloom.evaluation.suites import transfer
+from sentloom.evaluation.suites.probed_sets import FAST_ROWS, probed_task
+from sentloom.evaluation.suites.set_source import SetSource, read_rows
+from sentloom.evaluation.suites.transfer import SETS, TRANSFER
+
+REAL = Path(__file__).parents[3] / "shared" / "data"
+WORDS = {"good": 1.0, "bad": -1.0}
+
+
+def put(folder, name, rows, header="label\ttext"):
+    file = folder / f"{name}.tsv"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("\n".join([header, *("\t".join(map(str, row)) for row in rows)]) + "\n", encoding="utf-8")
+
+
+def lookup(texts, role="symmetric"):
+    """Vectors (n, 4): the first number is what the first word says, the others are noise that hangs on the text."""
+    noise = [np.frombuffer(hashlib.sha256(text.encode()).digest()[:3], np.uint8) / 2550 for text in texts]
+    told = [WORDS.get(text.split()[0], 0.0) for text in texts]
+    return np.array([[word, *rest] for word, rest in zip(told, noise, strict=True)], np.float32)
+
+
+def reviews(count, wrong=0, start=0):
+    """As many good as bad ones; the first `wrong` rows have the label of the other."""
+    rows = [(number % 2, f"{('bad', 'good')[number % 2]} film {start + number}") for number in range(count)]
+    return [(1 - label, text) if at < wrong else (label, text) for at, (label, text) in enumerate(rows)]
+
+
+def fast(folder, checked=False):
+    return SetSource(folder, checked, {"preset": "fast"})
+
+
+@pytest.mark.parametrize("name", ["MR", "CR", "SUBJ", "MPQA"])
+def test_four_sets_are_cross_validated(tmp_path, name):
+    put(tmp_path, f"senteval/{name}", reviews(60, wrong=6))
+    task = TRANSFER.load(name, fast(tmp_path))
+    score = task.score(lookup)[task.main]
+    # The word decides all but the six rows with the wrong label, in whichever fold they are.
+    assert (task.name, task.main, score.value) == (name, "accuracy", pytest.approx(90))
+    assert score.items[:, 1].tolist() == [1, 0, 1, 0, 1, 0] + [0, 1] * 27
+    assert task.settings["protocol"] == "nested k-fold"
+    assert "60 rows where" in task.notes[0]
+
+
+def test_sst2_has_three_parts(tmp_path):
+    for part, count, wrong in (("train", 40, 0), ("dev", 20, 0), ("test", 20, 5)):
+        put(tmp_path, f"senteval/SST2.{part}", reviews(count, wrong, start=len(part) * 1000 + count))
+    task = TRANSFER.load("SST-2", fast(tmp_path))
+    assert task.score(lookup)["accuracy"].value == pytest.approx(75)
+    assert len(task.texts["symmetric"]) == len(set(task.texts["symmetric"])) == 80
+    assert task.settings == {
+        "preset": "fast",
+        "hidden": 0,
+        "features": "u",
+        "protocol": "train, L2 on dev, test",
+        "train_rows": 40,
+    }
+
+
+def test_trec_has_six_classes(tmp_path):
+    classes = ["ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM"]
+
+    def one_hot(texts, role="symmetric"):
+        return np.array([[float(name.lower() in text) for name in classes] for text in texts], np.float32)
+
+    rows = [(name, f"what {name.lower()} {number}") for number in range(8) for name in classes]
+    put(tmp_path, "senteval/TREC.train", rows)
+    put(tmp_path, "senteval/TREC.test", [("NUM", "how num"), ("ABBR", "how abbr"), ("HUM", "how num")])
+    task = TRANSFER.load("TREC", fast(tmp_path))
+    score = task.score(one_hot)["accuracy"]
+    assert score.items.tolist() == [[5, 5], [0, 0], [5, 3]]  # places in the sorted classes
+    assert score.value == pytest.approx(200 / 3)
+    assert task.settings["protocol"] == "train, L2 by k-fold on train, test"
+
+
+def test_mrpc_sees_difference_and_product(tmp_path):
+    # Two good ones are alike and so are two bad ones: only |u - v| and u * v tell, not u and v.
+    words = ["good", "bad"]
+    rows = [(int(a == b), f"{a} {n}", f"{b} {n + 99}") for n in range(12) for a in words for b in words]
+    test = [(1, "good x", "good y"), (1, "bad x", "bad y"), (1, "good x", "bad y"), (0, "bad x", "bad z")]
+    put(tmp_path, "senteval/MRPC.train", rows, "label\tsentence1\tsentence2")
+    put(tmp_path, "senteval/MRPC.test", test, "label\tsentence1\tsentence2")
+    task = TRANSFER.load("MRPC", fast(tmp_path))
+    scores = task.score(lookup)
+    assert scores["accuracy"].items.tolist() == [[1, 1], [1, 1], [0, 1], [1, 0]]
+    assert scores["accuracy"].value == pytest.approx(50)
+    assert scores["f1"].value == pytest.approx(100 * 2 / 3)  # 2 right of 3 said and of 3 there
+    assert task.settings["features"] == "difference-product"
+
+
+def test_twenty_sentences_are_not_subj(tmp_path):
+    put(tmp_path, "senteval/SUBJ", reviews(20))
+    with pytest.raises(InputError, match="found 20 rows; wanted 10,000 rows, as published"):
+        TRANSFER.load("SUBJ", fast(tmp_path, checked=True))
+
+
+@pytest.mark.parametrize("checked", [True, False])
+def test_swapped_columns_are_refused(tmp_path, checked):
+    put(tmp_path, "senteval/SUBJ", [(text, label) for label, text in reviews(10_000)])
+    with pytest.raises(InputError, match="10,000 unknown labels"):
+        TRANSFER.load("SUBJ", fast(tmp_path, checked))
+    put(tmp_path, "senteval/MRPC.train", [("one text", 1, "another")] * 4076, "label\tsentence1\tsentence2")
+    with pytest.raises(DataError, match="'one text' in column 'label'"):
+        TRANSFER.load("MRPC", fast(tmp_path, checked))
+
+
+def test_swapped_labels_of_cr_are_refused(tmp_path):
+    right = [(1, f"good {n}") for n in range(2407)] + [(0, f"bad {n}") for n in range(1368)]
+    put(tmp_path, "senteval/CR", right)
+    assert TRANSFER.load("CR", fast(tmp_path, checked=True)).notes == ()
+    put(tmp_path, "senteval/CR", [(1 - label, text) for label, text in right])
+    with pytest.raises(InputError, match="found the labels 0: 2,407, 1: 1,368"):
+        TRANSFER.load("CR", fast(tmp_path, checked=True))
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_missing_data_are_named(tmp_path, name):
+    with pytest.raises(MissingPart, match=r"no file senteval/\S+\.tsv in"):
+        TRANSFER.load(name, fast(tmp_path))
+
+
+def test_sentevals_own_folder_gives_the_same_task(tmp_path):
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    put(ours, "senteval/MR", [(1, "good one"), (1, "."), (0, "bad one")])
+    folder = theirs / "data" / "downstream" / "MR"
+    folder.mkdir(parents=True)
+    (folder / "rt-polarity.pos").write_text("good one\n\n")
+    (folder / "rt-polarity.neg").write_text("bad  one \n")
+    tasks = [TRANSFER.load("MR", fast(place)) for place in (ours, theirs)]
+    assert tasks[0].texts == tasks[1].texts
+    assert tasks[0].sha256 == tasks[1].sha256
+    with pytest.raises(MissingPart, match=r"no file .*downstream/CR/custrev.pos"):
+        TRANSFER.load("CR", fast(theirs))
+
+
+def test_fast_learns_from_a_draw_of_ten_thousand(tmp_path):
+    put(tmp_path, "senteval/SST2.train", reviews(FAST_ROWS + 50))
+    put(tmp_path, "senteval/SST2.dev", [(1, "good dev"), (0, "bad dev")])
+    put(tmp_path, "senteval/SST2.test", [(1, "good test"), (0, "bad test")])
+    task, again = (TRANSFER.load("SST-2", fast(tmp_path)) for _ in range(2))
+    *drawn, _, _, _, _ = task.texts["symmetric"]
+    order = {text: place for place, (_, text) in enumerate(reviews(FAST_ROWS + 50))}
+    assert len(drawn) == len(set(drawn)) == FAST_ROWS
+    assert [order[text] for text in drawn] == sorted(order[text] for text in drawn)
+    assert again.texts == task.texts
+    assert task.settings["train_rows"] == FAST_ROWS
+    assert "the probe learnt from 10,000 of 10,050 rows, drawn with seed 1111" in task.notes
+    assert task.score(lookup)["accuracy"].items.tolist() == [[1, 1], [0, 0]]  # labels went with their texts
+    whole = TRANSFER.load("SST-2", SetSource(tmp_path, checked=False))
+    assert whole.settings["train_rows"] == FAST_ROWS + 50
+    assert whole.sha256 == task.sha256
+
+
+def save(name, columns, **types):
+    """A data set in the hub's form, in a folder that is called what it would be called there."""
+    names = {column: types.get(column, Value("string")) for column in columns}
+    Dataset.from_dict(columns, Features(names)).save_to_disk(name)
+
+
+def test_the_hub_names_classes_that_files_number(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    mr = "cornell-movie-review-data/rotten_tomatoes@aa13bc287fa6fcab6daf52f0dfb9994269ffea28"
+    for split, label in (("train", 1), ("validation", 0), ("test", 1)):
+        save(f"{mr}:{split}", {"text": [split], "label": [label]}, label=ClassLabel(names=["neg", "pos"]))
+    put(tmp_path / "files", "senteval/MR", [(1, "train"), (0, "validation"), (1, "test")])
+    tasks = [TRANSFER.load("MR", fast(place)) for place in (None, tmp_path / "files")]
+    assert tasks[0].sha256 == tasks[1].sha256
+
+
+def test_the_hubs_mrpc(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    label = ClassLabel(names=["not_equivalent", "equivalent"])
+    for split in ("train", "validation", "test"):
+        columns = {"sentence1": [f"{split} a"], "sentence2": ["b"], "label": [1], "idx": ["0"]}
+        save(transfer.GLUE.format("mrpc", split), columns, label=label)
+    header = "label\tsentence1\tsentence2"
+    put(tmp_path, "senteval/MRPC.train", [(1, "train a", "b"), (1, "validation a", "b")], header)
+    put(tmp_path, "senteval/MRPC.test", [(1, "test a", "b")], header)
+    hub, files = (TRANSFER.load("MRPC", fast(place)) for place in (None, tmp_path))
+    assert hub.sha256 == files.sha256
+
+
+def test_sets_without_a_copy_on_the_hub():
+    for part in (
+        transfer.CR,
+        transfer.MPQA,
+        transfer.SUBJ,
+        transfer.SST2_TEST,
+        transfer.TREC_TRAIN,
+        transfer.TREC_TEST,
+    ):
+        with pytest.raises(MissingPart, match="no copy on the hub at a pinned revision"):
+            read_rows(part, SetSource(), Shape.CLASSIFICATION)
+    for name in ("CR", "MPQA", "SUBJ", "TREC"):
+        with pytest.raises(MissingPart, match="give a data folder"):
+            TRANSFER.load(name, SetSource())
+
+
+def test_a_hidden_layer_is_another_setting(tmp_path):
+    put(tmp_path, "senteval/MR", reviews(20))
+    task = TRANSFER.load("MR", SetSource(tmp_path, False, {"preset": "fast", "hidden": 50}))
+    assert task.settings["hidden"] == 50
+
+
+def test_the_average_is_of_all_seven():
+    assert TRANSFER.averages[0].parts == ("MR", "CR", "SUBJ", "MPQA", "SST-2", "TREC", "MRPC") == TRANSFER.sets
+
+
+def test_the_first_edition_at_hand_is_taken_whole(tmp_path):
+    whole = SETS["SST-2"]
+    other = replace(whole, train=replace(transfer.MR, labels=None), test=None, dev=None, note="another edition")
+    put(tmp_path, "senteval/SST2.train", reviews(4))  # the first edition's dev and test are not there
+    put(tmp_path, "senteval/MR", reviews(6))
+    task = probed_task([whole, other], fast(tmp_path))
+    assert len(task.texts["symmetric"]) == 6
+    assert "another edition" in task.notes
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="the real sets are not at hand")
+@pytest.mark.parametrize("name", ["MR", "SUBJ", "MPQA", "SST-2", "MRPC"])
+def test_the_real_sets_are_as_published(name):
+    task = TRANSFER.load(name, SetSource(REAL))
+    published = {"MR": 10_662, "SUBJ": 10_000, "MPQA": 10_606, "SST-2": 67_349 + 872 + 1821, "MRPC": 2 * (4076 + 1725)}
+    assert len(task.texts["symmetric"]) == published[name]
+    assert task.notes == ()  # the published counts, and a content that was compared
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="the real sets are not at hand")
+def test_changed_content_of_a_real_set_is_noted(tmp_path):
+    lines = (REAL / "senteval" / "MR.tsv").read_text(encoding="utf-8").split("\n")
+    (tmp_path / "senteval").mkdir()
+    (tmp_path / "senteval" / "MR.tsv").write_text("\n".join([lines[0], f"{lines[1]} !", *lines[2:]]), encoding="utf-8")
+    task = TRANSFER.load("MR", SetSource(tmp_path))
+    assert "other content than the copies that were checked" in task.notes[0]

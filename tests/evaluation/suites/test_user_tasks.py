@@ -1,0 +1,175 @@
+"""Users' files: what is scored for each shape and kind, by hand and against the older search."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sentloom.errors import InputError
+from sentloom.evaluation.retrieval import retrieval
+from sentloom.evaluation.suites.user_tasks import own_task
+from tests.evaluation.by_hand import all_alike, any_vectors, at_angles, values, write
+
+REAL = Path(__file__).parents[3] / "shared" / "data"
+FAN = {"a": 0, "b": 10, "c": 20, "d": 30, "e": 40, "f": 50}
+
+
+@pytest.fixture
+def file(tmp_path):
+    def put(*lines):
+        write(tmp_path / "own.tsv", *lines)
+        return str(tmp_path / "own.tsv")
+
+    return put
+
+
+def test_scored_pairs_are_correlated(file):
+    name = file(("score", "sentence1", "sentence2"), (5, "a", "b"), (3, "a", "c"), (4, "a", "d"))
+    task = own_task(None, name, {})
+    assert (task.name, task.main, task.source) == (name, "spearman", name)
+    assert values(task, at_angles(**FAN))["spearman"] == pytest.approx(50)  # 1 - 6 * 2 / (3 * 8)
+    assert values(own_task("pairs", name, {}), at_angles(**FAN))["spearman"] == pytest.approx(50)
+
+
+def test_pairs_are_searched(file):
+    # Distinct documents b (10), d (30), f (50). a finds b first; c, at 20, has b and d alike near: its own, d, stands
+    # second; e, at 40, has d and f alike near, and both are right.
+    pairs = (("a", "b"), ("c", "d"), ("e", "f"), ("e", "d"), ("a", "b"))
+    for kind in (None, "retrieval"):
+        task = own_task(kind, file(("question", "answer"), *pairs), {})
+        assert values(task, at_angles(**FAN)) == pytest.approx(
+            {"mrr@10": 100 * (1 + 0.5 + 1) / 3, "recall@1": 100 * (1 + 0 + 0.5) / 3, "recall@10": 100}
+        )
+        assert task.texts == {"query": ["a", "c", "e"], "document": ["b", "d", "f"]}
+    assert task.name.startswith("retrieval:")
+
+
+def test_search_equals_the_retrieval_function(file):
+    rng = np.random.default_rng(0)
+    pairs = [(f"query {q}", f"document {d}") for q, d in rng.integers(0, 40, (60, 2))]
+    found = values(own_task(None, file(("anchor", "positive"), *pairs), {}), any_vectors)
+    queries, documents = (list(dict.fromkeys(side)) for side in zip(*pairs, strict=True))
+    relevant = [{documents.index(d) for q, d in pairs if q == query} for query in queries]
+    expected = retrieval(any_vectors, queries, documents, relevant)
+    assert found["mrr@10"] == pytest.approx(100 * expected.mrr)
+    assert found["recall@1"] == pytest.approx(100 * expected.recall_at_1)
+    assert found["recall@10"] == pytest.approx(100 * expected.recall_at_k)
+
+
+def test_beyond_rank_ten_nothing_is_found(file):
+    # All alike: the right one of 12 documents is the last.
+    name = file(("anchor", "positive"), *((f"q {n}", f"d {n}") for n in range(12)))
+    assert set(values(own_task(None, name, {}), all_alike).values()) == {0.0}
+
+
+def test_triplets_by_hand(file):
+    # b is nearer to a than c and d; d is nearer to f than c, but not than e; as near is not nearer.
+    rows = (("a", "b", "c", "d"), ("f", "d", "c", "e"), ("a", "c", "c", "d"))
+    name = file(("anchor", "positive", "negative_1", "negative_2"), *rows)
+    task = own_task(None, name, {})
+    assert task.score(at_angles(**FAN))["accuracy"].items.tolist() == [[1], [0], [0]]
+    assert task.texts["query"] == ["a", "f", "a"]
+
+
+def test_triplets_can_be_searched_with_their_negatives_among_the_documents(file):
+    name = file(("anchor", "positive", "negative"), ("a", "c", "b"), ("f", "e", "b"))
+    task = own_task("retrieval", name, {})
+    assert task.texts["document"] == ["c", "e", "b"]
+    assert values(task, at_angles(**FAN))["mrr@10"] == pytest.approx(75)  # a: b before c; f: e first
+
+
+def test_lists_of_negatives_of_any_length(tmp_path):
+    file = tmp_path / "own.jsonl"
+    file.write_text(
+        '{"anchor": "a", "positive": "c", "negatives": ["d"]}\n'
+        '{"anchor": "a", "positive": "c", "negatives": ["d", "b", "e"]}\n'
+        '{"anchor": "f", "positive": "e", "negatives": ["b", "c"]}\n'
+    )
+    found = own_task(None, str(file), {}).score(at_angles(**FAN))["accuracy"].items
+    assert found.tolist() == [[1], [0], [1]]
+
+
+def test_labelled_pairs_are_told_apart(file):
+    name = file(("text1", "text2", "label"), ("a", "b", 1), ("a", "c", 0), ("a", "d", 1))
+    assert values(own_task("pairs", name, {}), at_angles(**FAN)) == pytest.approx({"average-precision": 250 / 3})
+    assert own_task(None, name, {}).main == "spearman"
+
+
+def test_labelled_questions_and_answers_are_ranked(file):
+    # Two questions of one text are told apart by their number: 1 has b wrong, c right; 2 has d right.
+    rows = ((1, 0, "a", "b"), (1, 1, "a", "c"), (2, 1, "a", "d"))
+    task = own_task("retrieval", file(("qid", "label", "question", "answer"), *rows), {})
+    assert values(task, at_angles(**FAN)) == pytest.approx({"map": 75, "mrr": 75})
+    assert set(task.texts) == {"query", "document"}
+    by_text = own_task("retrieval", file(("label", "question", "answer"), *(row[1:] for row in rows)), {})
+    assert values(by_text, at_angles(**FAN)) == pytest.approx({"map": 100 * (1 / 2 + 2 / 3) / 2, "mrr": 50})
+
+
+def test_parallel_sentences_look_for_their_translations(file):
+    name = file(("source", "target"), ("a", "b"), ("f", "e"), ("c", "d"))
+    # b (10) lies between a (0) and c (20): as near is not found. d (30) is nearer to c (20) than to f (50).
+    assert values(own_task(None, name, {}), at_angles(**FAN)) == pytest.approx(
+        {"accuracy-to-target": 200 / 3, "accuracy-to-source": 200 / 3, "accuracy": 200 / 3}
+    )
+
+
+def test_classes_are_probed(file):
+    probes = pytest.importorskip("sentloom.evaluation.probes.protocols")
+    rows = [(f"text {n}", "yes" if n % 3 else "no") for n in range(60)]
+
+    def lookup(texts, role="symmetric"):
+        """The class is the sign of the first number, so that any line finds it."""
+        signs = np.array([1.0 if int(text.split()[1]) % 3 else -1.0 for text in texts])
+        return np.column_stack([signs, any_vectors(texts)[:, :3] / 10]).astype(np.float32)
+
+    for kind in (None, "classification"):
+        task = own_task(kind, file(("text", "label"), *rows), {"preset": "fast"})
+        assert values(task, lookup) == {"accuracy": 100.0}
+    assert task.settings["probe"]["preset"] == probes.Probe(preset="fast").preset
+
+
+def test_one_class_alone_is_refused(file):
+    pytest.importorskip("sentloom.evaluation.probes.protocols")
+    with pytest.raises(InputError, match="one label, 'x'"):
+        own_task(None, file(("text", "label"), ("a", "x"), ("b", "x")), {})
+
+
+@pytest.mark.parametrize(
+    ("kind", "lines", "said"),
+    [
+        (None, [("premise", "hypothesis", "label"), ("a", "b", "neutral")], "the shape nli; wanted scored-pairs or"),
+        (None, [("text",), ("a",)], "the shape texts"),
+        ("retrieval", [("text", "label"), ("a", "x")], "pairs or triplets or scored-pairs to score as retrieval"),
+        ("pairs", [("anchor", "positive"), ("a", "b")], "the shape pairs; wanted scored-pairs to score as pairs"),
+        ("classification", [("anchor", "positive"), ("a", "b")], "wanted classification to score as classification"),
+        ("retrieval", [("text1", "text2", "score"), ("a", "b", 0.5), ("a", "c", 3)], "the labels 0.5, 3"),
+        ("retrieval", [("text1", "text2", "label"), ("a", "b", 0), ("a", "c", 0)], "the labels 0;"),
+    ],
+)
+def test_what_does_not_fit_is_refused(file, kind, lines, said):
+    with pytest.raises(InputError, match=said):
+        own_task(kind, file(*lines), {})
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(InputError, match="no such file"):
+        own_task("retrieval", str(tmp_path / "none.tsv"), {})
+
+
+def test_settings_tell_two_kinds_of_one_file_apart(file):
+    name = file(("text1", "text2", "label"), ("a", "b", 1), ("a", "c", 0))
+    tasks = [own_task(kind, name, {}) for kind in (None, "pairs", "retrieval")]
+    assert len({str(task.settings) for task in tasks}) == 3
+
+
+def test_the_embedded_pairs_can_be_searched():
+    task = own_task(None, "embedded/pairs:typer", {})
+    assert task.main == "mrr@10"
+    assert 0 <= values(task, any_vectors)["mrr@10"] < 20
+
+
+@pytest.mark.skipif(not (REAL / "qa").is_dir(), reason="the shared data folder is not here")
+def test_real_questions_and_answers():
+    task = own_task("retrieval", str(REAL / "qa" / "WikiQA.test.tsv"), {})
+    assert len(task.texts["query"]) == 2351
+    assert 0 < values(task, any_vectors)["map"] < 60

@@ -1,0 +1,62 @@
+"""What is said after a loss follows from the numbers."""
+
+from dataclasses import replace
+
+from sentloom.fitting.advice import advise
+from sentloom.fitting.routes import SkippedRoute
+from tests.report.results_by_hand import measure
+
+# 812 items; the interval of the difference is 1 wide to both sides
+GAIN = measure(before=60.0, after=60.5, spread=2.0)
+LOSS = measure(before=60.0, after=57.0, spread=2.0)
+
+
+def said(decided, chosen=1.0, label_free=False, no_prose=False, closed=()):
+    return " ".join(advise(decided, chosen, label_free=label_free, no_prose=no_prose, closed=closed))
+
+
+def test_a_clear_loss_asks_for_no_more_steps():
+    text = said(LOSS)
+    assert "Training made the base worse by 3.00 points: keep the base as it is." in text
+    assert "budget" not in text
+
+
+def test_a_gain_within_chance_says_how_many_items_would_show_it():
+    # half a point of gain, an interval of one point to each side: (1 / 0.5)^2 = 4 times as many items
+    assert "A gain of +0.50 cannot be told from chance on 812 held-out items; it would take about 3,248." in said(GAIN)
+
+
+def test_no_gain_at_all_needs_no_more_items():
+    assert "The base is at least as good (60.00 against 59.80)" in said(measure(before=60.0, after=59.8, spread=2.0))
+
+
+def test_raw_text_asks_for_labelled_pairs_and_labels_do_not():
+    assert "A few hundred labelled pairs" in said(GAIN, label_free=True)
+    assert "A few hundred labelled pairs" not in said(GAIN)
+
+
+def test_a_base_that_solves_the_rows_is_said():
+    assert "already scores 97.00 of 100" in said(measure(before=97.0, after=97.1, spread=2.0))
+    assert "already scores" not in said(GAIN)
+
+
+def test_halves_that_disagree():
+    better = replace(GAIN, low=0.1, high=0.9)
+    assert "The two halves of the held-out rows disagree" in said(better, chosen=-0.2)
+
+
+def test_a_larger_budget_is_advised_only_where_it_left_something_out():
+    late = [
+        SkippedRoute("bootstrapped", "the budget has no time for it beside the cheaper ones"),
+        SkippedRoute("synthetic", "none"),
+    ]
+    assert "Not tried for lack of time: bootstrapped. A larger --budget has time for more routes." in said(
+        GAIN, closed=late
+    )
+    assert "--budget" not in said(GAIN, closed=late[1:])
+
+
+def test_text_that_the_base_does_not_know():
+    advice = said(LOSS, no_prose=True)
+    assert advice.startswith("Give labelled pairs, or name a labelled set that decides (--against)")
+    assert "choose one that does (--base)" in advice

@@ -1,0 +1,107 @@
+"""`sentloom fit` from end to end, on data of every shape."""
+
+import json
+from itertools import pairwise
+
+import pytest
+from sentence_transformers import SentenceTransformer
+
+from sentloom.api import fit
+from sentloom.encoder import Encoder
+from tests.fitting import small_base
+
+
+def expect_written(done, result, output):
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert result.verdict == "written"
+    assert result.total.low > 0
+    assert (output / "README.md").read_text("utf-8").startswith("---\n")
+    assert SentenceTransformer(str(output)).encode(["bano"]).shape == (1, 32)
+    folder = output.with_name("model.fit")
+    for name in ("report.html", "report.md", "plan.json", "corpus.parquet"):
+        assert (folder / name).stat().st_size > 0
+    assert f"{result.total.after:.2f}" in done.stdout
+    assert "report.html" in done.stdout
+
+
+def test_pairs(run, tmp_path):
+    done, result, output = run(small_base.pairs(tmp_path / "faq.tsv"), budget="60steps")
+    expect_written(done, result, output)
+    assert {one.name for one in result.routes if one.tried} == {"pairs", "pairs with mined negatives"}
+    assert [one.rung for one in result.runs] == [1, 1, 2]
+    assert sum(one.verdict == "won" for one in result.runs) == 1
+    (source,) = result.sources
+    assert source.trained + source.held_out <= source.rows == 500
+    assert source.held_out >= 50
+    assert result.neighbours
+    assert result.histogram is not None
+    assert "will try pairs" in done.stdout
+
+
+def test_triplets(run, tmp_path):
+    expect_written(*run(small_base.triplets(tmp_path / "triplets.tsv")))
+
+
+def test_translations(run, tmp_path):
+    done, result, output = run(small_base.translations(tmp_path / "en-xx.tsv"), budget="100steps")
+    expect_written(done, result, output)
+    assert {one.name for one in result.routes} == {"cross-lingual", "mse-distillation"}
+
+
+def test_raw_text_and_pairs_become_stages(run, tmp_path):
+    done, result, output = run(
+        small_base.prose(tmp_path / "raw.txt"), small_base.pairs(tmp_path / "faq.tsv"), budget="280steps"
+    )
+    expect_written(done, result, output)
+    assert "simcse, then pairs" in {one.name for one in result.routes if one.tried}
+    last = max(one.rung for one in result.runs)
+    assert not any(one.verdict == "goes on" for one in result.runs if one.rung == last)
+    trained = list((tmp_path / "model.fit" / "stages").glob("*/model"))
+    assert {str(Encoder.load(model).pooling) for model in trained} == {"mean"}  # the base's, in both stages
+    assert any(one.stages[0].startswith("simcse") and one.stages[1].startswith("contrastive") for one in result.runs)
+    assert [one.name for one in result.measures if one.part == "deciding"] == [str(tmp_path / "faq.tsv")]
+
+
+@pytest.mark.long
+def test_a_set_that_decides_and_its_sentences_are_not_learnt_from(run, tmp_path, base):
+    data = small_base.pairs(tmp_path / "faq.tsv")
+    lines = data.read_text("utf-8").splitlines()
+    asked = tmp_path / "asked.tsv"
+    asked.write_text("\n".join([lines[0], *lines[-150:]]) + "\n", "utf-8")
+    done, result, output = run(data, options=["--against", asked])
+    expect_written(done, result, output)
+    assert [one.name for one in result.measures if one.part == "deciding"] == [str(asked)]
+    assert [one.name for one in result.measures if one.part == "watched"] == [str(data)]
+    assert "150 rows with sentences of" in done.stdout
+    (source,) = result.sources
+    assert source.trained + source.held_out == 350  # neither learnt from nor chosen by
+
+
+def test_the_same_from_python_and_again_without_training(base, tmp_path):
+    data, told = small_base.pairs(tmp_path / "faq.tsv"), []
+    first = fit(data, tmp_path / "model", base=str(base), budget="50steps")
+    assert first.scores[str(data)].after > first.scores[str(data)].before
+    assert first.model == tmp_path / "model"
+    plan = (tmp_path / "model.fit" / "plan.json").read_bytes()
+    again = fit(data, tmp_path / "model", base=str(base), budget="50steps", log=told.append)
+    assert (tmp_path / "model.fit" / "plan.json").read_bytes() == plan
+    assert any("Going on with the plan" in line for line in told)
+    assert sum("done before" in line for line in told) == 3
+    assert [run.score for run in again.result.runs] == [run.score for run in first.result.runs]
+    other = fit(data, tmp_path / "model", base=str(base), budget="60steps")
+    assert json.loads((tmp_path / "model.fit" / "plan.json").read_bytes())["inputs"]["budget"] == "60steps"
+    assert (other.result.runs[0].steps, first.result.runs[0].steps) == (12, 10)
+
+
+def test_columns_are_named_and_inference_without_contradictions_is_taken_as_pairs(run, tmp_path):
+    texts = small_base.sentences(300, 8)
+    rows = [(one, small_base.other(one), "entailment") for one in texts]
+    rows += [(one, small_base.other(two), "neutral") for one, two in pairwise(texts[:100])]
+    data = small_base.write_rows(tmp_path / "odd.tsv", "this that so", rows)
+    done, _, _ = run(data, budget="20steps")
+    assert done.returncode == 2
+    done, result, _ = run(data, budget="20steps", options=["--columns", "premise=this,hypothesis=that,label=so"])
+    assert "the entailments are taken as pairs" in done.stdout
+    assert [one.name for one in result.routes if one.tried] == ["pairs"]
+    assert result.sources[0].distinct == 300
+    assert "--columns premise=this,hypothesis=that,label=so" in result.command

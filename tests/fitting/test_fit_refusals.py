@@ -1,0 +1,159 @@
+"""`sentloom fit` where nothing is written: hopeless data, models that are no better, and what is wrong."""
+
+import re
+
+import pytest
+from sentence_transformers import SentenceTransformer
+
+from sentloom.api import fit
+from sentloom.encoder import Encoder
+from sentloom.errors import InputError, MissingPart, ModelError
+from tests.fitting import small_base
+
+
+def test_raw_text_alone_is_judged_by_views_of_itself(run, tmp_path):
+    """A few steps of SimCSE teach this base nothing that its halves of sentences show: the gate holds it back."""
+    text = small_base.prose(tmp_path / "raw.txt")
+    done, result, output = run(text, budget="20steps")
+    assert done.returncode == 3
+    assert not output.exists()
+    assert (result.verdict, result.model) == ("refused", None)
+    assert result.total.low <= 0
+    trained = list((tmp_path / "model.fit" / "stages").glob("*/model"))
+    assert {str(Encoder.load(model).pooling) for model in trained} == {"mean"}  # the base's, not simcse's preset
+    assert any("No labels decided" in warning for warning in result.warnings)
+    assert [run.verdict for run in result.runs if run.is_best] == ["best, refused"]
+    report = (tmp_path / "model.fit" / "report.md").read_text("utf-8")
+    assert not any(re.search(r"\bwon\b", text) for text in (done.stdout, report))
+    assert "Raw text alone seldom improves a sentence encoder." in " ".join(done.stdout.split())
+    assert result.stability is None  # a model that is not used needs no second seed
+    assert not list((tmp_path / "model.fit" / "recipes").glob("*-seed-2.yaml"))
+    assert "No model was written" in done.stdout
+    assert (tmp_path / "model.fit" / "report.html").is_file()
+    done, result, output = run(text, budget="20steps", options=["--force"])
+    assert (done.returncode, result.verdict) == (0, "forced")
+    assert 0 < result.stability.share < 100
+    assert result.stability.low <= result.stability.share <= result.stability.high
+    assert "Stability: two seeds of the best route agree on" in done.stdout
+    assert SentenceTransformer(str(output)).encode(["bano"]).shape == (1, 32)
+    assert "done before" in done.stdout  # nothing was trained again
+
+
+def test_random_words_are_refused_before_anything_is_trained(run, tmp_path):
+    text = small_base.random_words(tmp_path / "raw.txt")
+    done, result, output = run(text, budget="20steps")
+    assert done.returncode == 2
+    assert "nothing can be proven" in done.stderr
+    assert result is None
+    assert not output.exists()
+    done, result, _ = run(text, budget="20steps", options=["--force"])
+    assert (done.returncode, result.verdict) == (0, "forced")
+    assert "Nothing can be proven" in result.reason
+
+
+def test_a_model_that_is_no_better_is_not_written(run, tmp_path):
+    """Pairs that belong together by chance alone teach nothing that held-out rows could show."""
+    left, right = small_base.sentences(1000, 5), small_base.sentences(1000, 6)
+    shuffled = small_base.write_rows(
+        tmp_path / "noise.tsv",
+        "anchor positive",
+        [(one, small_base.other(two)) for one, two in zip(left, right, strict=True)],
+    )
+    done, result, output = run(shuffled, budget="40steps")
+    assert done.returncode == 3
+    assert not output.exists()
+    assert result.total.low <= 0
+    assert result.reason.split()[0] in ("Not", "Worse")
+    not_tried = {one.name: one.why for one in result.routes if not one.tried}
+    assert "the budget has no time for it" in not_tried["pairs with mined negatives"]
+    assert not list((tmp_path / "model.fit" / "data").glob("*mined*"))  # nothing was mined for it
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ([f"sentence number {number}" for number in range(20)], "20 sentences"),
+        (["always the same sentence"] * 500, "1 of them different"),
+        (["Always the same sentence.", "always the same sentence"] * 250, "1 of them different"),
+    ],
+)
+def test_too_little_is_refused_before_anything_is_trained(run, tmp_path, lines, said):
+    path = tmp_path / "few.txt"
+    path.write_text("\n".join(lines) + "\n")
+    done, result, output = run(path)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Next:" in done.stderr
+    assert result is None
+    assert not output.exists()
+    assert not (tmp_path / "model.fit").exists()
+
+
+def test_what_is_wrong_is_said_at_once(base, tmp_path):
+    data = small_base.pairs(tmp_path / "faq.tsv")
+    with pytest.raises(InputError, match="10m, 90s"):
+        fit(data, tmp_path / "model", base=str(base), budget="soon")
+    with pytest.raises(InputError, match="one file or more"):
+        fit([], tmp_path / "model", base=str(base))
+    with pytest.raises(InputError, match="once more"):
+        fit([data, data], tmp_path / "model", base=str(base))
+    with pytest.raises(InputError, match="an empty name"):
+        fit(data, tmp_path / "model", base=str(base), against="")
+    with pytest.raises(MissingPart, match=r"STSB\.test\.tsv"):
+        fit(data, tmp_path / "model", base=str(base), general=tmp_path)
+    (tmp_path / "model").write_text("mine")
+    with pytest.raises(ModelError, match="something that is no model"):
+        fit(data, tmp_path / "model", base=str(base))
+    assert (tmp_path / "model").read_text() == "mine"
+
+
+def test_no_model_is_replaced_that_no_fit_wrote(base, tmp_path):
+    data = small_base.pairs(tmp_path / "faq.tsv")
+    for taken, said in ((base, "the base itself"), (base.with_name("plain"), "a model that no fit wrote")):
+        weights = (taken / "model.safetensors").read_bytes()
+        with pytest.raises(InputError, match=said):
+            fit(data, taken, base=base)
+        assert (taken / "model.safetensors").read_bytes() == weights
+
+
+def labelled(path, labels):
+    texts = small_base.sentences(len(labels), 8)
+    return small_base.write_rows(path, "text label", list(zip(texts, labels, strict=True)))
+
+
+def scored(path, scores):
+    texts = small_base.sentences(len(scores), 8)
+    rows = [(one, small_base.other(one), score) for one, score in zip(texts, scores, strict=True)]
+    return small_base.write_rows(path, "sentence1 sentence2 score", rows)
+
+
+def few_anchors(path):
+    texts = small_base.sentences(500, 8)
+    return small_base.write_rows(
+        path, "anchor positive", [(texts[n % 44], small_base.other(texts[n])) for n in range(500)]
+    )
+
+
+def single_words(path):
+    path.write_text(
+        "text\n" + "\n".join(f"{one}{other}" for one in small_base.WORDS[:20] for other in small_base.FORMS[:20])
+    )
+    return path
+
+
+@pytest.mark.parametrize(
+    ("write", "said"),
+    [
+        (lambda path: labelled(path, ["often"] * 499 + ["once"]), "held-out rows that all have the label often"),
+        (lambda path: scored(path, ["5", *["1", "2"] * 200]), "rows to learn from, those with a high score"),
+        (few_anchors, "held-out rows that ask"),
+        (single_words, "too short to be judged by themselves"),
+    ],
+)
+def test_what_nothing_could_be_proven_on_is_refused_before_anything_is_trained(run, tmp_path, write, said):
+    done, result, output = run(write(tmp_path / "data.tsv"), budget="20steps")
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "data.tsv" in done.stderr
+    assert result is None
+    assert not output.exists()

@@ -1,0 +1,174 @@
+"""What is said of an input, and what is refused: files written for the purpose."""
+
+from pathlib import Path
+
+import pytest
+
+from sentloom.data import read
+from sentloom.data.shapes import Shape
+from sentloom.errors import DataError, InputError
+from sentloom.fitting.inputs import in_words, leaks_between, look, too_little
+
+
+@pytest.fixture(autouse=True)
+def _scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SENTLOOM_SCRATCH", str(tmp_path / "scratch"))
+
+
+NOUNS = "lamp chair river cloud train garden letter window bridge market".split()
+VERBS = "is was has had will would may might could should".split()
+
+
+def sentence(number: int) -> str:
+    """Ten thousand different sentences of six words, in plain enough English."""
+    a, b, c, d = (number // 10**place % 10 for place in range(4))
+    return f"The {NOUNS[a]} {VERBS[b]} in the {NOUNS[c]}{NOUNS[d]}."
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Write a file of rows into the folder that the test works in, and give its name."""
+    monkeypatch.chdir(tmp_path)
+
+    def make(name: str, *rows: str) -> str:
+        Path(name).write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
+        return name
+
+    return make
+
+
+def pairs(count: int, start: int = 0) -> list[str]:
+    return [f"{sentence(number)}\t{sentence(9999 - number)}" for number in range(start, start + count)]
+
+
+def test_an_input_in_one_line(write) -> None:
+    rows = pairs(970)
+    name = write("faq.tsv", "question\tanswer\tid", *(f"{row}\t{n}" for n, row in enumerate([*rows, *rows[:30]])))
+    (material,) = look([name])
+    lines = in_words(material)
+    assert lines[0] == "faq.tsv: 1,000 pairs (question, answer), English, median 6 words, 3.0% repeated rows"
+    assert lines[1].startswith("970 rows are used")
+    assert "columns not used: id" in lines
+    assert (len(material.data), material.inspection.rows, material.inspection.duplicate_rows) == (970, 1000, 30)
+    assert (material.language, material.languages, material.words) == ("en", {"anchor": "en", "positive": "en"}, 6)
+    too_little(material)
+
+
+def test_two_languages_and_two_lengths_are_named(write) -> None:
+    rows = [f"{sentence(number)}\tDer Hund Nummer {number} ist nicht in dem Haus." for number in range(150)]
+    (material,) = look([write("de.tsv", "source\ttarget", *rows)])
+    first = "de.tsv: 150 translated sentences (source, target), English and German, median 6 and 9 words"
+    assert in_words(material)[0] == f"{first}, no repeated rows"
+    assert material.languages == {"source": "en", "target": "de"}
+
+
+def test_mixed_languages_are_told_with_their_shares_and_are_not_called_english(write) -> None:
+    english = [f"{sentence(number)}" for number in range(130)]
+    german = [f"Der Hund Nummer {number} ist nicht in dem Haus." for number in range(70)]
+    (material,) = look([write("mixed.txt", *english, *german)])
+    assert "mixed languages: English 65%, German 35%," in in_words(material)[0]
+    assert material.shares == {"en": 0.65, "de": 0.35}
+    assert material.language is None  # back-translation, which begins with English, is not for it
+
+
+def test_raw_text_names_no_columns_and_an_unknown_language_is_said(write) -> None:
+    (material,) = look([write("codes.txt", *(f"zxq{number} vbn{number * 7}" for number in range(200)))])
+    first = "codes.txt: 200 sentences, a language that was not recognised, median 2 words, no repeated rows"
+    assert in_words(material)[0] == first
+    assert material.language is None
+
+
+def test_near_repeats_labels_scores_and_faults_have_lines_of_their_own(write) -> None:
+    texts = [sentence(number) for number in range(154)]
+    (material,) = look([write("mood.tsv", "text\tlabel", *(f"{text}\tmood {n % 7}" for n, text in enumerate(texts)))])
+    lines = in_words(material)
+    assert any(line.startswith("labels: mood 0 22, mood 1 22") and line.endswith(" and 2 more") for line in lines)
+    (scored,) = look(
+        [write("s.tsv", "sentence1\tsentence2\tscore", *(f"{row}\t{n % 6}" for n, row in enumerate(pairs(120))))]
+    )
+    assert "scores from 0 to 5" in in_words(scored)
+    (marked,) = look([write("html.txt", *(sentence(n) for n in range(120)), "The <b>lamp</b> is on.")])
+    assert "what looks like HTML: 1 rows, first at html.txt, line 121" in in_words(marked)
+    long = " ".join(texts[:8])
+    copies = [f"{long} {long[::-1]} {tail}" for tail in ("one", "two", "six", "ten")]
+    (near,) = look([write("near.txt", *(f"{n} {n * 31} {n * 77} {n * 1001} zero" for n in range(96)), *copies)])
+    assert "3.0% of the rows nearly repeat another one" in in_words(near)
+
+
+def refusal(name: str) -> InputError:
+    with pytest.raises(InputError) as caught:
+        too_little(look([name])[0])
+    assert caught.value.where == name
+    return caught.value
+
+
+def test_twenty_sentences_are_too_few(write) -> None:
+    error = refusal(write("few.txt", *(sentence(number) for number in range(20))))
+    assert error.found == "20 sentences"
+    assert "at least 100 different ones" in error.wanted
+    assert "add more data" in error.next_step
+
+
+@pytest.mark.parametrize("again", ["The lamp is on.", "the LAMP is on", "The lamp  is on !"])
+def test_repeated_sentences_do_not_count(write, again: str) -> None:
+    error = refusal(write("same.txt", "The lamp is on.", *[again] * 500))
+    assert error.found == "501 sentences, 1 of them different"
+    assert "repeated rows" in error.next_step
+
+
+def test_pairs_whose_sides_are_all_the_same_leave_nothing(write) -> None:
+    rows = [f"{sentence(number)}\t{sentence(number)}" for number in range(200)]
+    error = refusal(write("twins.tsv", "anchor\tpositive", *rows))
+    assert error.found == "200 pairs, 0 of them different"
+    assert "two sides are the same" in error.next_step
+
+
+def test_a_hundred_are_enough_and_one_less_is_not(write) -> None:
+    too_little(look([write("enough.txt", *(sentence(number) for number in range(100)))])[0])
+    assert refusal(write("less.txt", *(sentence(number) for number in range(99)))).found == "99 sentences"
+
+
+def test_rows_about_a_few_texts_cannot_be_held_out(write) -> None:
+    rows = [f"{sentence(number)}\tanswer {number % 5}" for number in range(400)]
+    error = refusal(write("five.tsv", "question\tanswer", *rows))
+    assert error.found == "400 pairs with 5 different texts on one side"
+
+
+@pytest.mark.parametrize(
+    ("head", "tail", "found"),
+    [
+        ("text\tlabel", "good", "one label only, good"),
+        ("premise\thypothesis\tlabel", "neutral", "the labels neutral"),
+        ("sentence1\tsentence2\tscore", "3.5", "one score only, 3.5"),
+    ],
+)
+def test_one_class_tells_nothing(write, head: str, tail: str, found: str) -> None:
+    rows = pairs(150) if head.count("\t") == 2 else [sentence(number) for number in range(150)]
+    error = refusal(write("one.tsv", head, *(f"{row}\t{tail}" for row in rows)))
+    assert error.found == found
+    assert "label more rows" in error.next_step
+
+
+def test_entailments_alone_are_something_to_learn_from(write) -> None:
+    rows = [f"{row}\tentailment" for row in pairs(150)]
+    (material,) = look([write("entailed.tsv", "premise\thypothesis\tlabel", *rows)])
+    too_little(material)  # is not refused
+    assert material.data.shape is Shape.PAIRS  # there is nothing to contradict
+    assert len(material.data) == 150
+
+
+def test_an_empty_file_is_refused_by_the_reader(write) -> None:
+    with pytest.raises(DataError, match="an empty file"):
+        look([write("empty.txt")])
+
+
+def test_what_inputs_and_evaluation_sets_have_in_common(write) -> None:
+    texts = write("texts.txt", *(sentence(number) for number in range(200)))
+    faq = write("faq.tsv", "question\tanswer", *pairs(100, start=150))  # 50 questions are among the texts
+    test = read(write("test.txt", *(sentence(number).upper() for number in range(240, 260)), "Nothing of it."))
+    materials = look([texts, faq])
+    assert leaks_between(materials, [test]) == [
+        "texts.txt and faq.tsv have 50 sentences in common (25.0% of texts.txt)",
+        "10 of the 21 sentences of test.txt stand in faq.tsv",
+    ]
+    assert leaks_between(materials[:1], [test]) == []

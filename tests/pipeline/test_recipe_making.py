@@ -1,0 +1,124 @@
+"""Recipes with stages that make a model or data: what is filled in, and references that are refused."""
+
+import pytest
+
+from sentloom.errors import RecipeError
+from sentloom.pipeline.makers import MAKERS
+from sentloom.pipeline.plan import to_yaml
+from sentloom.pipeline.recipe import read_recipe
+from sentloom.pipeline.schema import MakingKeys
+from sentloom.training.settings import Settings
+from sentloom.writing.filters import Filtering
+from sentloom.writing.sampling import Sampling
+
+WARM = "  - {name: warm, method: denoising, model: t5, data: raw.txt}\n"
+WRITER = (
+    "  - {name: writer, method: synthesizer, model: 'stage:warm', data: nli.tsv, seed: 4, wording: {true: 'yes'}}\n"
+)
+WRITTEN = "  - {name: written, method: synthesize, model: 'stage:writer', data: raw.txt, rows: 9, top_p: 0.8}\n"
+SYNTHETIC = "  - {name: synthetic, method: contrastive, data: ['stage:written', 'stage:written/pairs', a.tsv]}\n"
+ALL = f"base: b\nprompt: {{suffix: ' so'}}\nstages:\n{WARM}{WRITER}{WRITTEN}{SYNTHETIC}"
+
+
+@pytest.fixture
+def recipe(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def read(text, *overrides):
+        (tmp_path / "recipe.yaml").write_text(text, "utf-8")
+        return read_recipe(tmp_path / "recipe.yaml", overrides)
+
+    return read
+
+
+def test_what_is_filled_in(recipe):
+    plan = recipe(ALL, "written.threshold=0.8").resolve()
+    warm, writer, written = plan.making
+    (synthetic,) = plan.stages
+    assert (warm.model, writer.model, written.model) == ("t5", "stage:warm", "stage:writer")
+    assert (warm.seed, writer.seed, written.seed) == (1, 4, 1)
+    assert (writer.options.wording.true, writer.options.wording.false) == ("yes", "false")
+    assert (writer.settings.batch, writer.settings.optimizer, writer.settings.epochs) == (64, "adafactor", 10)
+    assert (written.settings, written.options.rows) == (None, 9)
+    assert written.options.sampling == Sampling(top_p=0.8)
+    assert written.options.filtering == Filtering(threshold=0.8)
+    assert synthetic.data == ("stage:written", "stage:written/pairs", "a.tsv")
+    assert plan.prompt.suffix == " so"
+
+
+def test_the_seed_and_the_presets_of_a_synthesis(recipe):
+    official = "base: b\nstages:\n" + WARM + WRITER + WRITTEN.replace("rows: 9", "seed: 7, preset: official-code")
+    options = recipe(official).resolve().making[2].options
+    assert options.sampling == Sampling(top_p=0.8, top_k=50, seed=7)
+    assert options.filtering == Filtering(source_words=8, words=5, substring=True, drop_equal=False)
+
+
+@pytest.mark.parametrize("method", MAKERS)
+def test_every_preset_is_a_stage_and_a_key_means_one_thing(recipe, method):
+    for preset, values in MAKERS[method].PRESETS.items():
+        text = f"stages: [{{method: {method}, preset: {preset}, model: m, data: d}}]"
+        (stage,) = recipe(text).resolve().making
+        for key, value in values.items():
+            assert value in (getattr(stage.options, key, None), getattr(stage.settings, key, None)), key
+    twice = {*MakingKeys.model_fields, *Settings.model_fields} & set(MAKERS[method].Options.model_fields)
+    assert twice <= {"seed"}  # the stage's, which is that of sampling
+
+
+def test_written_out_and_read_again(recipe):
+    for text in (ALL, f"stages:\n{WARM}{WRITER}", f"base: b\nstages:\n{WARM}{WRITER}{WRITTEN}"):
+        plan = recipe(text).resolve()
+        assert recipe(to_yaml(plan)).resolve() == plan
+    making_behind = recipe(f"base: b\nstages:\n  - {{name: nli, method: contrastive, data: d}}\n{WARM}").resolve()
+    assert recipe(to_yaml(making_behind)).resolve() == making_behind  # it is made before anything is trained
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "found", "wanted"),
+    [
+        (ALL.replace("stage:warm", "stage:worm"), "writer.model", '"stage:worm"', 'did you mean "stage:warm"?'),
+        (ALL.replace("'stage:written',", "'stage:writen',"), "synthetic.data.1", '"stage:writen"', '"stage:written"'),
+        (
+            ALL.replace("stage:writer", "stage:warm"),
+            *("written.model", '"stage:warm", a stage of the method denoising', '"stage:writer"'),
+        ),
+        (
+            ALL.replace("model: t5", "model: 'stage:writer'"),
+            *("warm.model", '"stage:writer", a stage that does not come before', "a folder or a hub name: no stage"),
+        ),
+        (
+            ALL.replace("data: raw.txt}", "data: 'stage:written'}"),
+            *("warm.data", '"stage:written", a stage that does not come before', "a file: no stage before"),
+        ),
+        (
+            ALL.replace("a.tsv]", "'stage:writer']"),
+            "synthetic.data.3",
+            "a stage of the method synthesizer",
+            "stage:written",
+        ),
+        (ALL.replace("rows: 9", "row: 9"), "written.row", 'the key "row"', 'did you mean "rows"?'),
+        (ALL.replace("rows: 9", "batch: 9"), "written.batch", 'the key "batch"', "wanted"),
+        (ALL.replace("rows: 9", "top_p: 2, workers: 2").replace(", top_p: 0.8", ""), "written.top_p", "2", "1"),
+        (ALL.replace("rows: 9", "workers: 2"), "written", "2 workers with the engine local", "values that go together"),
+        (ALL.replace("rows: 9", "backend: ctranslate"), "written.backend", '"ctranslate"', '"ctranslate2"'),
+        (ALL.replace("{true: 'yes'}", "{treu: 'yes'}"), "writer.wording.treu", 'the key "treu"', '"true"'),
+        (ALL.replace("model: t5, ", ""), "warm", 'no "model"', "that key"),
+        (ALL.replace("synthesizer", "synthesiser"), "writer.method", '"synthesiser"', '"synthesizer"'),
+        (ALL.replace("suffix: ' so'", "sufix: ' so'"), "prompt.sufix", 'the key "sufix"', '"suffix"'),
+        (ALL.replace("suffix: ' so'", "suffix: ''"), "prompt", "neither a prefix nor a suffix", "wanted"),
+        (ALL.replace("a.tsv]", "a.tsv], data_share: 0"), "synthetic.data_share", "0", "greater than 0"),
+        (ALL.replace("base: b\n", ""), "recipe.yaml", 'no "base"', "that key"),
+        (f"stages:\n{WARM}".replace("data: raw.txt", "dat: raw.txt"), "warm.dat", 'the key "dat"', '"data"'),
+    ],
+)
+def test_what_is_refused(recipe, text, place, found, wanted):
+    with pytest.raises(RecipeError) as caught:
+        recipe(text)
+    lines = str(caught.value).splitlines()
+    assert any(place in line and found in line and wanted in line for line in lines), lines
+    assert ("base" in place) or not text.startswith("stages") or not any('no "base"' in line for line in lines)
+
+
+def test_a_stage_is_named_by_its_method(recipe):
+    plan = recipe("stages:\n  - {method: denoising, model: t5, data: d}\n  - {method: denoising, model: 'stage:denoising', data: d}\n").resolve()  # fmt: skip
+    assert [stage.name for stage in plan.making] == ["denoising", "denoising-2"]
+    assert plan.base is None

@@ -1,0 +1,67 @@
+"""Ledgers for tests: a backend whose texts and scores are hashes of what it is asked, and what lies in a ledger."""
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from sentloom.data.dataset import Dataset
+from sentloom.data.shapes import Shape
+from sentloom.writing.generator import WritingRequest
+from sentloom.writing.ledger import Ledger, LedgerPlan
+from sentloom.writing.prompts import Wording
+from sentloom.writing.sampling import Sampling
+from sentloom.writing.synthesize import make_block
+from tests.data.conftest import build_dataset
+from tests.writing.small_synthesizers import TRIPLETS
+
+
+class Hashes:
+    """Any text and any score, decided by the request alone; now and then an empty text, or the source itself."""
+
+    name = "hashes"
+
+    def write(self, requests: Sequence[WritingRequest]) -> list[str]:
+        return [self._text(one) for one in requests]
+
+    def judge(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
+        return np.array([int.from_bytes(digest(*pair)[:4]) / 2**32 for pair in pairs])
+
+    def _text(self, one: WritingRequest) -> str:
+        number = digest(one.source, one.kind, one.candidate)[0]
+        return {0: "", 1: one.text.upper()}.get(number % 16, f"{one.kind} {number % 64} of {one.text}")
+
+
+def digest(*parts: object) -> bytes:
+    return hashlib.sha256(repr(parts).encode()).digest()
+
+
+def raw_texts(rows: int = 30) -> Dataset:
+    return build_dataset(
+        Shape.TEXTS, [(f"{TRIPLETS[row % len(TRIPLETS)][0]} {row}",) for row in range(rows)], "raw.txt"
+    )
+
+
+def plan_of(texts: Dataset, /, **changes: object) -> LedgerPlan:
+    values = {"model": "a" * 64, "wording": Wording(), "sampling": Sampling(candidates=2), "backend": "hashes", "block": 4}  # fmt: skip
+    return LedgerPlan(**{"raw": texts.sha256, "rows": len(texts), **values, **changes})
+
+
+def fill(ledger: Ledger, raw: Dataset, rows: int | None = None) -> None:
+    """What a run does, without a model."""
+    wanted = len(raw) if rows is None else rows
+    for number in ledger.missing(wanted):
+        span = ledger.span(number, wanted)
+        ledger.write(number, make_block(ledger.plan, span, raw.take(span)["text"], Hashes()))
+
+
+def rows_of(folder: Path) -> list[dict]:
+    """Every row that lies in a ledger, in order."""
+    return pa.concat_tables(Ledger.open(folder).tables()).to_pylist()
+
+
+def derived(folder: Path) -> dict[str, bytes]:
+    names = ("triplets.parquet", "pairs.parquet", "reasons.parquet", "summary.json")
+    return {name: (folder / name).read_bytes() for name in names}

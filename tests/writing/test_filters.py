@@ -1,0 +1,101 @@
+"""Filters: each one by hand, their order, and the presets as the paper and its code have them."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from sentloom.writing.filters import KEPT, PRESETS, REASONS, Candidate, Filtering, verdict, verdicts
+
+SOURCE = "A man is playing a guitar on the stage."
+OPEN = Filtering(threshold=0, drop_equal=False)
+
+
+def row(text, score=0.95, source=SOURCE, kind="entailment", candidate=0):
+    return Candidate(0, source, kind, candidate, text, score)
+
+
+@pytest.mark.parametrize(
+    ("text", "score", "changes", "reason"),
+    [
+        ("A man plays.", 0.95, {}, KEPT),
+        ("", 0.95, {}, "empty"),
+        (" \n", 0.95, {}, "empty"),
+        (SOURCE, 0.95, {}, "equal"),
+        (f" {SOURCE.upper()}  ", 0.95, {}, "equal"),
+        (SOURCE, 0.95, {"drop_equal": False}, KEPT),
+        ("A man plays.", 0.9, {}, KEPT),
+        ("A man plays.", 0.8999, {}, "score"),
+        ("A man plays.", 0.8999, {"threshold": 0.8}, KEPT),
+        ("A man plays.", math.nan, {"threshold": 0}, "score"),
+        ("A man plays.", 0.95, {"source_words": 9}, KEPT),
+        ("A man plays.", 0.95, {"source_words": 10}, "source words"),
+        ("A man plays.", 0.95, {"words": 3}, KEPT),
+        ("A man plays.", 0.95, {"words": 4}, "words"),
+        ("a guitar?", 0.95, {"substring": True}, "substring"),  # "a guitar" stands in the source
+        ("a guitar?", 0.95, {}, KEPT),
+        (SOURCE[:-1] + " now.", 0.95, {"substring": True}, "substring"),  # the source without its stop stands in it
+        ("a guitar stage", 0.95, {"substring": True}, KEPT),
+    ],
+)
+def test_a_filter_drops_what_it_should(text, score, changes, reason):
+    assert verdict(row(text, score), Filtering(**changes)) == reason
+
+
+def test_the_first_filter_speaks():
+    strict = Filtering(source_words=99, words=99, substring=True)
+    assert verdict(row("", 0.1), strict) == "empty"
+    assert verdict(row(SOURCE, 0.1), strict) == "equal"
+    assert verdict(row("a guitar?", 0.1), strict) == "score"
+    assert verdict(row("a guitar?"), strict) == "source words"
+    assert verdict(row("a guitar?"), strict.model_copy(update={"source_words": 0})) == "words"
+
+
+def official(source, text, score):
+    """The official code's conditions on one side of a triplet, in its own order."""
+    if score < 0.9 or len(source.split()) < 8 or len(text.split()) < 5:
+        return False
+    return not (text[:-1] in source or source[:-1] in text)
+
+
+WORDS = st.lists(st.sampled_from(["a", "man", "is", "playing", "guitar", "."]), min_size=1, max_size=12).map(" ".join)
+
+
+@given(WORDS, WORDS, st.sampled_from([0.0, 0.5, 0.899, 0.9, 1.0]))
+def test_the_preset_decides_as_the_official_code(source, text, score):
+    kept = verdict(row(text, score, source), PRESETS["official-code"]) == KEPT
+    assert kept == official(source, text, score)
+
+
+def test_the_papers_preset_looks_at_the_score_alone():
+    assert verdict(row(SOURCE), PRESETS["paper"]) == KEPT
+    assert verdict(row("x", 0.9), PRESETS["paper"]) == KEPT
+    assert verdict(row("x", 0.89), PRESETS["paper"]) == "score"
+
+
+def test_equal_candidates_of_a_kind_are_kept_once():
+    rows = [row("x", 0.2), row("x", 0.95), row("y"), row("x", 0.99), row("x", kind="contradiction")]
+    assert verdicts(rows, Filtering()) == ["score", KEPT, KEPT, "repeated", KEPT]
+
+
+@given(st.lists(st.tuples(WORDS, st.floats(0, 1)), max_size=8), st.floats(0, 1), st.floats(0, 1))
+def test_a_lower_threshold_never_loses_a_text(candidates, one, other):
+    rows = [row(text, score) for text, score in candidates]
+    kept = [
+        {
+            text
+            for (text, _), why in zip(candidates, verdicts(rows, Filtering(threshold=at)), strict=True)
+            if why == KEPT
+        }
+        for at in sorted((one, other))
+    ]
+    assert kept[1] <= kept[0]
+    assert {*verdicts(rows, OPEN)} <= {KEPT, *REASONS}
+
+
+def test_settings_out_of_range_are_refused():
+    for wrong in ({"threshold": 1.1}, {"words": -1}, {"alpha": 0.9}):
+        with pytest.raises(ValidationError):
+            Filtering(**wrong)

@@ -1,0 +1,68 @@
+"""What a Ray worker does, in this process; the cluster itself is started by the long tests."""
+
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from sentloom.errors import MissingPart, SentloomError
+from sentloom.writing import ray_engine
+from sentloom.writing.filters import Filtering
+from sentloom.writing.ledger import Ledger
+from sentloom.writing.sampling import Sampling
+from sentloom.writing.synthesize import synthesize
+from sentloom.writing.text_to_text import TextToText
+from sentloom.writing.triplets import draw
+from tests.writing.ledgers import derived, raw_texts, rows_of
+from tests.writing.small_synthesizers import build_small_t5
+
+SAMPLING, LOOSE = Sampling(max_tokens=6), Filtering(threshold=0)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return build_small_t5(tmp_path_factory.mktemp("models") / "t5")
+
+
+def test_without_ray_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingPart, match=r"sentloom\[ray\]"):
+        ray_engine._ray()
+
+
+def test_a_cluster_that_is_not_there_is_told(monkeypatch):
+    pytest.importorskip("ray", reason="Ray is not installed: pip install 'sentloom[ray]'")
+    monkeypatch.setenv("RAY_ADDRESS", "nowhere")
+    with pytest.raises(SentloomError, match=r"engine ray: found .*wanted Ray to start"):
+        ray_engine._ray()
+
+
+def test_workers_make_the_blocks_of_the_local_engine_in_any_order(model, tmp_path):
+    raw = raw_texts(11)
+    synthesize(raw, model, tmp_path / "whole", SAMPLING, LOOSE, rows=9, block=2, show_progress=False)
+    plan = Ledger.open(tmp_path / "whole").plan
+    ledger = Ledger.begin(tmp_path / "ray", plan)
+    ray_engine._lay_out(raw, ledger)
+    workers = [ray_engine._Worker(str(ledger.folder), lambda: TextToText.load(model), 9) for _ in range(2)]
+    sources = [int(workers[n % 2]({"number": np.array([n])})["sources"][0]) for n in (4, 0, 3, 3, 1, 2)]
+    assert sources == [1, 2, 2, 2, 2, 2]
+    draw(ledger, LOOSE, rows=9)
+    assert rows_of(ledger.folder) == rows_of(tmp_path / "whole")
+    assert derived(ledger.folder) == derived(tmp_path / "whole")
+
+
+def test_a_worker_with_another_model_refuses(model, tmp_path):
+    synthesize(raw_texts(2), model, tmp_path / "ledger", SAMPLING, LOOSE, show_progress=False)
+    ray_engine._lay_out(raw_texts(2), Ledger.open(tmp_path / "ledger"))
+    other = build_small_t5(tmp_path / "other", width=64)
+    with pytest.raises(RuntimeError, match="not the one that the ledger was begun with"):
+        ray_engine._Worker(str(tmp_path / "ledger"), lambda: TextToText.load(other), 2)

@@ -19,6 +19,14 @@ def _cache_of_its_own(monkeypatch, tmp_path_factory):
     monkeypatch.setenv("SENTLOOM_CACHE", str(tmp_path_factory.mktemp("cache")))
 
 
+@pytest.fixture(autouse=True)
+def scratch(tmp_path, monkeypatch):
+    """Scratch files of a test stay in its own folder."""
+    folder = tmp_path / "scratch"
+    monkeypatch.setenv("SENTLOOM_SCRATCH", str(folder))
+    return folder
+
+
 @pytest.fixture
 def sentloom(monkeypatch, capsys):
     """The command's entry point in this process, since importing torch anew takes seconds."""

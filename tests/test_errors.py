@@ -5,13 +5,13 @@ from sentloom.errors import DataError, InputError, Problem
 
 def test_an_error_says_all_four_things():
     error = InputError("option k", "0", "1 or more", "ask for at least one")
-    assert str(error) == "option k: found 0; wanted 1 or more.\nNext: ask for at least one"
+    assert str(error) == "option k: 0. Expected 1 or more.\nAsk for at least one."
     assert error.exit_code == 2
 
 
 def test_ten_problems_are_shown_and_all_are_counted():
     problems = [Problem("a.csv", f"line {i}", "3 cells", "2 cells") for i in range(1, 26)]
-    lines = str(DataError(problems, total=250, next_step="mend them")).splitlines()
-    assert lines[0] == "a.csv, line 1: found 3 cells; wanted 2 cells"
+    lines = str(DataError(problems, total=250, fix="mend them")).splitlines()
+    assert lines[0] == "a.csv, line 1: 3 cells. Expected 2 cells"
     assert lines[9].startswith("a.csv, line 10:")
-    assert lines[10:] == ["... and 240 more problems, 250 in all:", "Next: mend them"]
+    assert lines[10:] == ["... and 240 more problems, 250 in all:", "Mend them."]

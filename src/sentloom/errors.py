@@ -1,4 +1,4 @@
-"""What a user can get wrong: each error says where, what was found, what was wanted, and what to do next."""
+"""What a user can get wrong: each error says where, what is wrong, what was expected and how to fix it."""
 
 import errno
 import os
@@ -21,9 +21,9 @@ class SentloomError(Exception):
 
     exit_code = 2
 
-    def __init__(self, where: str, found: str, wanted: str, next_step: str) -> None:
-        self.where, self.found, self.wanted, self.next_step = where, found, wanted, next_step
-        super().__init__(f"{where}: found {found}; wanted {wanted}.\nNext: {next_step}")
+    def __init__(self, where: str, problem: str, expected: str, fix: str) -> None:
+        self.where, self.problem, self.expected, self.fix = where, problem, expected, fix
+        super().__init__(f"{where}: {_problem(problem, expected)}\n{_sentence(fix)}")
 
 
 class InputError(SentloomError):
@@ -58,8 +58,8 @@ def disk_error(error: Exception, place: Path | str) -> DiskError | None:
     name = error.filename if isinstance(error, OSError) else None
     if number not in NOT_WRITTEN or (isinstance(name, str) and not _is_near(Path(name), Path(place))):
         return None
-    next_step = "free some space there or choose another place; the same command then continues"
-    return DiskError(str(place), os.strerror(number), "a place that can be written to, with enough space", next_step)
+    fix = "free some space there or choose another place; the same command then continues"
+    return DiskError(str(place), os.strerror(number), "a place that can be written to, with enough space", fix)
 
 
 def _is_near(path: Path, place: Path) -> bool:
@@ -79,8 +79,8 @@ def disk_errors(place: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if told := disk_error(error, place):
-            raise told from error
+        if ours := disk_error(error, place):
+            raise ours from error
         raise
 
 
@@ -90,26 +90,37 @@ class Problem:
 
     file: str
     place: str
-    found: str
-    wanted: str
+    problem: str
+    expected: str
 
     def __str__(self) -> str:
-        spot = f"{self.file}, {self.place}" if self.place else self.file
-        return f"{spot}: found {self.found}; wanted {self.wanted}"
+        return f"{self.where}: {_problem(self.problem, self.expected)}"
+
+    @property
+    def where(self) -> str:
+        """The file, and the place in it."""
+        return f"{self.file}, {self.place}" if self.place else self.file
+
+
+def _problem(problem: str, expected: str) -> str:
+    return f"{problem}. Expected {expected}." if expected else f"{problem}."
+
+
+def _sentence(text: str) -> str:
+    """With a capital letter and a full stop."""
+    return text[:1].upper() + text[1:] + "." * (not text.endswith((".", "!", "?")))
 
 
 class DataError(SentloomError):
     """Faults in data files: all of them counted, the first ten shown, many of them summed up by kind."""
 
     def __init__(
-        self, problems: Sequence[Problem], total: int, next_step: str, summary: Sequence[str] = (), cause: str = ""
+        self, problems: Sequence[Problem], total: int, fix: str, summary: Sequence[str] = (), cause: str = ""
     ) -> None:
         self.problems, self.total = list(problems[:SHOWN_PROBLEMS]), total
         self.summary, self.cause = list(summary[:SHOWN_PROBLEMS]), cause
         first = self.problems[0]
-        super().__init__(
-            f"{first.file}, {first.place}" if first.place else first.file, first.found, first.wanted, next_step
-        )
+        super().__init__(first.where, first.problem, first.expected, fix)
 
     def __str__(self) -> str:
         lines = [str(problem) for problem in self.problems]
@@ -118,7 +129,7 @@ class DataError(SentloomError):
             lines += [f"  {line}" for line in self.summary]
         if self.cause:
             lines.append(f"Likely cause: {self.cause}")
-        return "\n".join([*lines, f"Next: {self.next_step}"])
+        return "\n".join([*lines, _sentence(self.fix)])
 
 
 class RecipeError(SentloomError):
@@ -127,9 +138,7 @@ class RecipeError(SentloomError):
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = list(problems)
         first = self.problems[0]
-        super().__init__(
-            f"{first.file}, {first.place}" if first.place else first.file, first.found, first.wanted, "correct them all"
-        )
+        super().__init__(first.where, first.problem, first.expected, "correct the recipe")
 
     def __str__(self) -> str:
-        return "\n".join([*map(str, self.problems), f"Next: {self.next_step}"])
+        return "\n".join([*map(str, self.problems), _sentence(self.fix)])

@@ -77,15 +77,15 @@ def write_record(path: Path, values: Mapping[str, Any]) -> None:
         part.write_text(text + "\n", "utf-8", "surrogatepass")
 
 
-def read_record(path: Path, next_step: str) -> dict[str, Any]:
-    """The values of a record, as JSON has them; a damaged one is refused, and `next_step` says what to do."""
+def read_record(path: Path, fix: str) -> dict[str, Any]:
+    """The values of a record, as JSON has them; a damaged one is refused, and `fix` says what to do."""
     try:
         values = json.loads(path.read_text("utf-8", "surrogatepass"))
         if values.pop(CHECKSUM) == _digest(values):
             return dict(values)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         pass
-    raise DamagedFile(str(path), "content that is not what was written", "an undamaged file", next_step)
+    raise DamagedFile(str(path), "content that is not what was written", "an undamaged file", fix)
 
 
 def write_result(folder: Path, values: Mapping[str, Any], *outputs: str) -> None:

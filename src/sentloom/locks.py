@@ -93,5 +93,5 @@ def _beside(target: Path) -> Path:
 
 
 def _refuse(target: Path) -> None:
-    found, next_step = "another process writing to it", "wait for it, or choose another name"
-    raise InputError(str(target), found, "one process at a time", next_step)
+    found, fix = "another process writing to it", "wait for it, or choose another name"
+    raise InputError(str(target), found, "one process at a time", fix)

@@ -92,7 +92,7 @@ def test_a_vocabulary_keeps_only_its_words_and_changes_no_vector(glove):
 def test_broken_lines_are_named(tmp_path, content, line, found):
     path = tmp_path / "broken.txt"
     path.write_text(content)
-    with pytest.raises(DataError, match=rf"broken.txt, line {line}: found .*{found}"):
+    with pytest.raises(DataError, match=rf"broken.txt, line {line}: .*{found}"):
         WordVectors.load(path)
 
 

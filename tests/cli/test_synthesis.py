@@ -98,8 +98,8 @@ def test_fewer_rows_first(sentloom, whole, files, tmp_path):
     [
         (("--top-p", "0.5"), "--top-p without RAW"),
         (("--synthesizer", "x", "--block", "3"), "--synthesizer, --block without RAW"),
-        (("--preset", "strict"), "'strict'; wanted one of default, paper, official-code"),
-        ((), "found no plan.json; wanted a ledger"),
+        (("--preset", "strict"), "'strict'. Expected one of default, paper, official-code"),
+        ((), "no plan.json. Expected a ledger"),
     ],
 )
 def test_what_makes_no_sense_without_raw_text(sentloom, tmp_path, arguments, said):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sentloom.data.batches import Batch, Batches
 from sentloom.data.shapes import Shape
 from sentloom.errors import InputError
-from tests.data.conftest import build_dataset
+from tests.small_data import build_dataset
 
 
 def texts(count):
@@ -174,6 +174,6 @@ def test_a_part_knows_its_own_duplicates():
 
 
 def test_too_little_data_is_refused():
-    with pytest.raises(InputError, match=r"data\.tsv: found 3 rows; wanted at least one batch of 4"):
+    with pytest.raises(InputError, match=r"data\.tsv: 3 rows. Expected at least one batch of 4"):
         Batches(texts(3), 4, seed=0)
     assert Batches(texts(4), 4, seed=0).an_epoch == 1

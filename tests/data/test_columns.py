@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from sentloom.data.columns import Seen, among, any_sentence, flat, hashes, joined, refill, walk
 from sentloom.data.shapes import Shape
+from tests.small_data import build_dataset
 
 LISTS = pa.array([["a", "b"], ["c"], ["d", "e", "f"]], pa.list_(pa.large_string()))
 
@@ -17,14 +18,14 @@ def texts(*values: str) -> pa.Array:
     return pa.array(values, pa.large_string())
 
 
-def test_walk_numbers_the_rows(build) -> None:
-    dataset = build(Shape.TEXTS, [(str(number),) for number in range(7)], chunk=3)
+def test_walk_numbers_the_rows() -> None:
+    dataset = build_dataset(Shape.TEXTS, [(str(number),) for number in range(7)], chunk=3)
     seen = [(start, batch.column("text").to_pylist()) for start, batch in walk(dataset, ("text",))]
     assert seen == [(0, ["0", "1", "2"]), (3, ["3", "4", "5"]), (6, ["6"])]
 
 
-def test_walk_passes_over_empty_chunks(build) -> None:
-    dataset = build(Shape.TEXTS, [("a",), ("b",)], chunk=1)
+def test_walk_passes_over_empty_chunks() -> None:
+    dataset = build_dataset(Shape.TEXTS, [("a",), ("b",)], chunk=1)
     full = dataset.table.to_batches()
     table = pa.Table.from_batches([full[0], full[0].slice(0, 0), full[1]])
     assert [(start, batch.num_rows) for start, batch in walk(replace(dataset, table=table))] == [(0, 1), (1, 1)]

@@ -37,21 +37,21 @@ def test_an_array_may_be_longer_than_a_line(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(json.dumps([{"text": "x" * 6_000_000}, {"text": "y" * 6_000_000}]))
     assert len(read(tmp_path / "a.json")) == 2
     (tmp_path / "a.json").write_text(json.dumps([{"text": "x" * 12_000_000}]))
-    with pytest.raises(DataError, match=r"row 1: found .* more than 10,000,000 characters"):
+    with pytest.raises(DataError, match=r"row 1: .* more than 10,000,000 characters"):
         read(tmp_path / "a.json")
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('[{"text": "a"}', "row 2: found the end of the file; wanted a comma or the closing bracket"),
-        ('[{"text": "a"}, {"te', "row 2: found JSON that cannot be read .*; wanted an object"),
-        ('[{"text": "a"} {"text": "b"}]', 'row 2: found \'{"text": "b"}\\]\'; wanted a comma or the closing bracket'),
-        ('[{"text": "a"}]\n[{"text": "b"}]', "row 2: found .*; wanted the end of the file"),
-        ('[{"text": "a"}, 7]', "row 2: found the JSON value '7'; wanted a JSON object"),
-        ('[{"text": "a"}, {"text": ""}]', "row 2: found an empty cell"),
+        ('[{"text": "a"}', "row 2: the end of the file. Expected a comma or the closing bracket"),
+        ('[{"text": "a"}, {"te', "row 2: JSON that cannot be read .*. Expected an object"),
+        ('[{"text": "a"} {"text": "b"}]', 'row 2: \'{"text": "b"}\\]\'. Expected a comma or the closing bracket'),
+        ('[{"text": "a"}]\n[{"text": "b"}]', "row 2: .*. Expected the end of the file"),
+        ('[{"text": "a"}, 7]', "row 2: the JSON value '7'. Expected a JSON object"),
+        ('[{"text": "a"}, {"text": ""}]', "row 2: an empty cell"),
         ("[]", "an empty file"),
-        ("[" * 100_000, "row 1: found JSON that cannot be read"),
+        ("[" * 100_000, "row 1: JSON that cannot be read"),
     ],
 )
 def test_faults_are_found_by_row(text: str, said: str, tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_faults_are_found_by_row(text: str, said: str, tmp_path: Path) -> None:
 
 def test_bytes_that_are_not_utf8_are_found(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_bytes(b'[{"text": "a"}, {"text": "\xff"}]')
-    with pytest.raises(DataError, match=r"row 2: found the byte 0xFF .*; wanted UTF-8"):
+    with pytest.raises(DataError, match=r"row 2: the byte 0xFF .*. Expected UTF-8"):
         read(tmp_path / "a.json")
 
 

@@ -130,7 +130,7 @@ def test_separators_that_the_first_line_states_and_bars(mark, name, first, tmp_p
 @pytest.mark.parametrize(("name", "mark"), [("a.csv", ","), ("a.tsv", "\t")])
 def test_the_null_of_databases_is_an_empty_cell(name, mark, tmp_path) -> None:
     path = put(tmp_path / name, f"question{mark}answer\na{mark}b\nc{mark}\\N\nd{mark}\\N e\n")
-    with pytest.raises(DataError, match="line 3: found an empty cell in column 'answer'"):
+    with pytest.raises(DataError, match="line 3: an empty cell in column 'answer'"):
         read(path)
     assert pairs(read(path, allow=FITTING)) == [("a", "b"), ("d", "\\N e")]
 

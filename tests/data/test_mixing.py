@@ -9,7 +9,7 @@ from sentloom.data.joining import join
 from sentloom.data.mixing import MixedBatches
 from sentloom.data.shapes import Shape
 from sentloom.errors import InputError
-from tests.data.conftest import build_dataset
+from tests.small_data import build_dataset
 
 
 def mixture(sizes, size, mix=1.0, seed=0):

@@ -72,9 +72,9 @@ def test_a_later_file_comes_later() -> None:
     found.problem(1, "x", "y")
     found.problem(0, "z", "y")
     assert problems(found) == [
-        "a.csv, line 9: found x; wanted y",
-        "b.csv: found z; wanted y",
-        "b.csv, row 1: found x; wanted y",
+        "a.csv, line 9: x. Expected y",
+        "b.csv: z. Expected y",
+        "b.csv, row 1: x. Expected y",
     ]
 
 
@@ -115,7 +115,7 @@ def test_wide_encodings_are_refused_with_the_way_to_convert(encoding: str, tmp_p
     (tmp_path / "a.txt").write_bytes(f"{mark}one\ntwo".encode(encoding))
     with pytest.raises(DataError, match="byte order mark of UTF") as caught:
         decoded(tmp_path / "a.txt", findings())
-    assert f"iconv -f {encoding[:6].upper()} -t UTF-8" in caught.value.next_step
+    assert f"iconv -f {encoding[:6].upper()} -t UTF-8" in caught.value.fix
 
 
 def test_bad_bytes_and_nul_are_named_and_stand_as_replacement_characters(tmp_path: Path) -> None:
@@ -123,10 +123,10 @@ def test_bad_bytes_and_nul_are_named_and_stand_as_replacement_characters(tmp_pat
     found = findings()
     assert decoded(tmp_path / "a.txt", found) == "good\nna\ufffdve\nn\ufffdl\ntwo \ufffd\ufffd\nlast"
     assert problems(found) == [
-        "a.csv, line 2: found the byte 0xEF at byte 3 of the line; wanted UTF-8",
-        "a.csv, line 3: found a NUL character at character 2 of the line; wanted text",
-        "a.csv, line 4: found the byte 0xFF at byte 5 of the line; wanted UTF-8",
-        "a.csv, line 4: found a NUL character at character 6 of the line; wanted text",
+        "a.csv, line 2: the byte 0xEF at byte 3 of the line. Expected UTF-8",
+        "a.csv, line 3: a NUL character at character 2 of the line. Expected text",
+        "a.csv, line 4: the byte 0xFF at byte 5 of the line. Expected UTF-8",
+        "a.csv, line 4: a NUL character at character 6 of the line. Expected text",
     ]
 
 
@@ -269,7 +269,7 @@ def test_faults_in_csv_are_named_at_their_line_and_reading_goes_on() -> None:
 
 def test_an_unclosed_quote_is_named_where_it_opens() -> None:
     found = findings()
-    with pytest.raises(DataError, match="line 4: found a quote that is not closed before the end"):
+    with pytest.raises(DataError, match="line 4: a quote that is not closed before the end"):
         list(csv_rows([(1, 'a,b\n1,2\n"two\nlines","open\nx,y\n')], found))
 
 
@@ -284,6 +284,6 @@ def test_an_unclosed_quote_is_given_up_at_the_limit(monkeypatch: pytest.MonkeyPa
             taken.append(block)
             yield block
 
-    with pytest.raises(DataError, match="line 2: found a quote that is not closed within 50 characters"):
+    with pytest.raises(DataError, match="line 2: a quote that is not closed within 50 characters"):
         list(csv_rows(blocks(), findings()))
     assert len(taken) < 10

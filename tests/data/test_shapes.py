@@ -99,11 +99,11 @@ def test_order_and_case_do_not_matter(names: list[str]) -> None:
 def test_unclear_headers_are_refused_with_columns_names_and_remedy(header: str, said: str) -> None:
     with pytest.raises(InputError) as caught:
         layout(header)
-    assert said in caught.value.found
-    assert all(repr(name) in caught.value.found for name in header.split(","))
-    assert "question" in caught.value.wanted
-    assert "hypothesis" in caught.value.wanted
-    assert "--columns" in caught.value.next_step
+    assert said in caught.value.problem
+    assert all(repr(name) in caught.value.problem for name in header.split(","))
+    assert "question" in caught.value.expected
+    assert "hypothesis" in caught.value.expected
+    assert "--columns" in caught.value.fix
     assert caught.value.where == "faq.csv"
 
 
@@ -149,7 +149,7 @@ def test_columns_that_cannot_be_had_are_refused(columns: dict[str, str | int], s
 
 
 def test_columns_and_shape_must_agree() -> None:
-    with pytest.raises(InputError, match="the roles of texts; wanted those of pairs"):
+    with pytest.raises(InputError, match=r"the roles of texts\. Expected those of pairs"):
         layout("body,id", ShapeRequest(Shape.PAIRS, {"text": "body"}))
 
 

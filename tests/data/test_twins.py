@@ -52,8 +52,8 @@ def test_faults_name_the_file_that_has_them(tmp_path) -> None:
         read(twins(tmp_path, b"a\nb\xff\nc\n", b"A\nB\n\0C\n"))
     assert fault.value.total == 2
     first, second = map(str, fault.value.problems)
-    assert "corpus.en-de.en, line 2: found the byte 0xFF" in first
-    assert "corpus.en-de.de, line 3: found a NUL" in second
+    assert "corpus.en-de.en, line 2: the byte 0xFF" in first
+    assert "corpus.en-de.de, line 3: a NUL" in second
     assert "+" not in first
 
 

@@ -83,10 +83,10 @@ def test_an_empty_list_is_an_empty_array(bert):
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        (["a", None], "item 1: found None"),
-        (["a", 3], "item 1: found int 3"),
-        ([b"a"], "item 0: found bytes"),
-        ([["a"]], "item 0: found list"),
+        (["a", None], "item 1: None"),
+        (["a", 3], "item 1: int 3"),
+        ([b"a"], "item 0: bytes"),
+        ([["a"]], "item 0: list"),
         (["a\ud800b"], "lone surrogate at character 1"),
     ],
 )

@@ -40,26 +40,26 @@ def link_to_nothing(path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"num_attention_heads": 0}, "num_attention_heads 0; wanted a whole number from 1"),
-        ({"num_attention_heads": 5}, "num_attention_heads 5; wanted a number that divides hidden_size, 32"),
-        ({"hidden_size": "32"}, "found hidden_size '32'; wanted a whole number."),
-        ({"layer_norm_eps": "x"}, "found layer_norm_eps 'x'; wanted a number."),
-        ({"bos_token_id": "x"}, "found bos_token_id 'x'; wanted a whole number or null."),
-        ({"hidden_size": 4096}, "hidden_size 4096; wanted at most 200"),
-        ({"pad_token_id": 200}, "pad_token_id 200; wanted an id below vocab_size, 200"),
-        ({"hidden_dropout_prob": 1.5}, "hidden_dropout_prob 1.5; wanted a number from 0 to below 1"),
-        ({"layer_norm_eps": 0.0}, "layer_norm_eps 0.0; wanted a small number above 0"),
+        ({"num_attention_heads": 0}, "num_attention_heads 0. Expected a whole number from 1"),
+        ({"num_attention_heads": 5}, "num_attention_heads 5. Expected a number that divides hidden_size, 32"),
+        ({"hidden_size": "32"}, "hidden_size '32'. Expected a whole number."),
+        ({"layer_norm_eps": "x"}, "layer_norm_eps 'x'. Expected a number."),
+        ({"bos_token_id": "x"}, "bos_token_id 'x'. Expected a whole number or null."),
+        ({"hidden_size": 4096}, "hidden_size 4096. Expected at most 200"),
+        ({"pad_token_id": 200}, "pad_token_id 200. Expected an id below vocab_size, 200"),
+        ({"hidden_dropout_prob": 1.5}, "hidden_dropout_prob 1.5. Expected a number from 0 to below 1"),
+        ({"layer_norm_eps": 0.0}, "layer_norm_eps 0.0. Expected a small number above 0"),
         ({"model_type": "no-such-family"}, "model_type 'no-such-family'"),
         ({"model_type": "clip"}, "not one made of several"),
         ({"quantization_config": {"bits": 4}}, "quantization_config: the weights are quantised"),
         ({"text_config": [{"auto_map": {"AutoModel": "x.Y"}}]}, "auto_map: the model brings its own code"),
         ({"_attn_implementation": "owner/repo"}, "_attn_implementation 'owner/repo', which names code elsewhere"),
-        ({"max_relative_positions": 10**12}, "max_relative_positions 1000000000000; wanted at most 10,000,000"),
+        ({"max_relative_positions": 10**12}, "max_relative_positions 1000000000000. Expected at most 10,000,000"),
         (
             {"max_position_embeddings": 9_000_000, "rope_parameters": {}},
-            "max_position_embeddings 9000000; wanted at most 100,000",
+            "max_position_embeddings 9000000. Expected at most 100,000",
         ),
-        ({"unknown": {"inner": [1, 1e12]}}, "inner 1000000000000.0; wanted at most 10,000,000"),
+        ({"unknown": {"inner": [1, 1e12]}}, "inner 1000000000000.0. Expected at most 10,000,000"),
         ({"transformers_weights": "other.safetensors"}, "transformers_weights: the weights are in another file"),
     ],
 )
@@ -107,7 +107,7 @@ def test_what_is_no_file_does_not_count_as_absent(whole_folder, name):
     for put, words in ((Path.mkdir, "a folder"), (os.mkfifo, "a pipe"), (link_to_nothing, "a link to nothing")):
         path.unlink(missing_ok=True)
         put(path)
-        with pytest.raises(ModelError, match=f"{re.escape(str(path))}: found {words}"):
+        with pytest.raises(ModelError, match=f"{re.escape(str(path))}: {words}"):
             Encoder.load(whole_folder)
         (path.rmdir if path.is_dir() else path.unlink)()
 

@@ -118,21 +118,21 @@ def test_wrong_types_are_refused_by_file_key_and_value(saved, file, key, value, 
     patch(saved / file, **{key: value})
     with pytest.raises(ModelError) as refused:
         Encoder.load(saved)
-    assert str(refused.value).startswith(f"{saved / file}: found {key} {value!r}; wanted {wanted}")
+    assert str(refused.value).startswith(f"{saved / file}: {key} {value!r}. Expected {wanted}")
 
 
 def test_widths_that_do_not_fit_are_named_with_both(saved):
     patch(saved / "2_Dense/config.json", in_features=99)
-    with pytest.raises(ModelError, match=r"24 x 32 numbers for linear\.weight in model\.safetensors; wanted 24 x 99"):
+    with pytest.raises(ModelError, match=r"24 x 32 numbers for linear\.weight in model\.safetensors. Expected 24 x 99"):
         Encoder.load(saved)
     patch(saved / "1_Pooling/config.json", word_embedding_dimension=99)
-    with pytest.raises(ModelError, match=r"1_Pooling/config\.json: found a pooling of 99 numbers; wanted 32"):
+    with pytest.raises(ModelError, match=r"1_Pooling/config\.json: a pooling of 99 numbers. Expected 32"):
         Encoder.load(saved)
 
 
 def test_a_missing_file_is_called_missing(saved):
     (saved / "1_Pooling/config.json").unlink()
-    with pytest.raises(ModelError, match=r"1_Pooling/config\.json: found no such file"):
+    with pytest.raises(ModelError, match=r"1_Pooling/config\.json: no such file"):
         Encoder.load(saved)
 
 

@@ -26,7 +26,7 @@ def grows(*steps, part="normalizer"):
     try:
         check_growth(Path("tokenizer.json"), tokenizer)
     except ModelError as error:
-        return error.found
+        return error.problem
     return None
 
 
@@ -70,5 +70,5 @@ def test_a_folder_whose_tokenizer_explodes_is_refused(model_folders, tmp_path):
         "tokenizer_class": "PreTrainedTokenizerFast"
     }
     (folder / "tokenizer_config.json").write_text(json.dumps(patched))
-    with pytest.raises(ModelError, match=rf"tokenizer\.json: found .* wanted at most {MOST_GROWTH} times"):
+    with pytest.raises(ModelError, match=rf"tokenizer\.json: .* wanted at most {MOST_GROWTH} times"):
         Encoder.load(folder)

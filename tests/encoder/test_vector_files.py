@@ -39,7 +39,7 @@ def test_parquet_holds_texts_and_vectors(bert, tmp_path, monkeypatch):
 def test_nothing_is_left_of_a_failure(bert, tmp_path):
     with pytest.raises(InputError, match=r"\.npy or \.parquet"):
         encode_to_file(bert, TEXTS, tmp_path / "v.csv", source="s")
-    with pytest.raises(InputError, match="item 1: found None"):
+    with pytest.raises(InputError, match="item 1: None"):
         encode_to_file(bert, pa.chunked_array([["a", None]]), tmp_path / "v.npy", source="s")
     assert list(tmp_path.iterdir()) == []
 
@@ -147,7 +147,7 @@ def test_a_damaged_window_of_an_interrupted_run_is_computed_again(bert, tmp_path
 
 
 def test_a_target_that_another_process_writes_is_refused(bert, tmp_path):
-    with alone_on(tmp_path / "v.npy"), pytest.raises(InputError, match=r"v\.npy: found another process writing to it"):
+    with alone_on(tmp_path / "v.npy"), pytest.raises(InputError, match=r"v\.npy: another process writing to it"):
         encode_to_file(bert, TEXTS, tmp_path / "v.npy", source="s")
     assert list(tmp_path.iterdir()) == []
 

@@ -178,5 +178,5 @@ def test_what_cannot_be_scored_is_said_with_the_name_of_its_set():
     def refuses(lookup):
         raise InputError("rows to divide", "9", "10", "give more rows")
 
-    with pytest.raises(InputError, match=r"^c, rows to divide: found 9"):
+    with pytest.raises(InputError, match=r"^c, rows to divide: 9"):
         score_tasks(Counting(), [Task("c", "first", {"symmetric": ["one"]}, refuses)])

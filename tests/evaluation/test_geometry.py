@@ -21,7 +21,7 @@ from sentloom.evaluation.geometry import (
     scored_pairs,
     uniformity,
 )
-from tests.data.conftest import build_dataset
+from tests.small_data import build_dataset
 
 CROSS = np.array([[3.0, 0.0], [0.0, 0.5], [-2.0, 0.0], [0.0, -1.0]])  # four directions at right angles, any length
 

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,8 +14,9 @@ from sentloom.errors import InputError, MissingPart
 from sentloom.evaluation.metrics import cosine_of_pairs, pearson, spearman
 from sentloom.evaluation.mteb_files import _Wrapped, find_tasks, run_mteb, run_tasks
 from tests.encoder.small_models import SENTENCES, build_model_folder
+from tests.paths import DATA
 
-STSB = Path(__file__).parents[3] / "shared" / "data" / "sts" / "STSB.test.tsv"
+STSB = DATA / "sts" / "STSB.test.tsv"
 
 
 @pytest.fixture(scope="module")

@@ -175,7 +175,7 @@ before = peak()
 try:
     read(large)
 except SentloomError as error:
-    print(error.where, error.found, sep=": ")
+    print(error.where, error.problem, sep=": ")
 print((peak() - before) // 1024)
 """
 FIFTY = 50_000_000
@@ -213,7 +213,7 @@ def test_fifty_megabytes_without_an_end_take_little_memory(
 def test_a_long_line_within_the_limit_is_read(tmp_path: Path) -> None:
     raw = b"x" * scan.LONGEST
     assert len(read(put(tmp_path, "a.txt", raw + b"\n")).take([0])["text"][0]) == scan.LONGEST
-    with pytest.raises(DataError, match="line 1: found a line of more than 10,000,000 bytes"):
+    with pytest.raises(DataError, match="line 1: a line of more than 10,000,000 bytes"):
         read(put(tmp_path, "a.txt", raw + b"x\n"))
 
 

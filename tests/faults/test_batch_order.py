@@ -20,7 +20,7 @@ from sentloom.training import train
 from tests.encoder.small_models import build_model_folder
 from tests.training.killing import start
 from tests.training.small_runs import build, data_for, settings
-from tests.training.test_processes import free_port
+from tests.training.test_distributed import free_port
 
 FAULT = "2. batches after a second and third resume"
 ASKED = 24

@@ -26,9 +26,9 @@ from sentloom.methods.cross_lingual import CrossLingual
 from sentloom.methods.self_guided import SelfGuided
 from sentloom.methods.simcse import Simcse
 from sentloom.training import Settings, train
-from tests.data.conftest import build_dataset
 from tests.encoder.small_models import SENTENCES, build_model_folder
 from tests.faults.conftest import Tally
+from tests.small_data import build_dataset
 from tests.training.small_runs import CASES, build, data_for, loaded, pairs
 
 FAULT = "12. collapse"

@@ -246,13 +246,13 @@ NAMED: list[tuple[str, str, str, Damage]] = [
         tensors_changed("model.safetensors", lambda tensors: tensors.update({"cls.stranger": torch.zeros(3)})),
     ),
     ("bert", "far positions", "max_relative_positions", patched("config.json", max_relative_positions=10**12)),
-    ("bert", "a pipe of modules", "modules.json: found a pipe", replaced("modules.json", os.mkfifo)),
-    ("bert", "a folder of modules", "modules.json: found a folder", replaced("modules.json", Path.mkdir)),
-    ("bert", "a pipe of pooling", "1_Pooling/config.json: found a pipe", replaced("1_Pooling/config.json", os.mkfifo)),
+    ("bert", "a pipe of modules", "modules.json: a pipe", replaced("modules.json", os.mkfifo)),
+    ("bert", "a folder of modules", "modules.json: a folder", replaced("modules.json", Path.mkdir)),
+    ("bert", "a pipe of pooling", "1_Pooling/config.json: a pipe", replaced("1_Pooling/config.json", os.mkfifo)),
     (
         "bert",
         "modules linked to nothing",
-        "modules.json: found a link to nothing",
+        "modules.json: a link to nothing",
         replaced("modules.json", lambda path: path.symlink_to("nothing")),
     ),
     ("t5", "no such pooling", "sentloom.json", patched("sentloom.json", pooling="median")),
@@ -286,7 +286,7 @@ def try_all(bases, load, tally, where, damages):
             if "refused" in result:
                 words = result["refused"]
                 assert str(folder) in words or words.startswith(
-                    ("encode: found NaN or infinite", "judge: found NaN or infinite")
+                    ("encode: NaN or infinite", "judge: NaN or infinite")
                 ), words
                 assert any(file in words for file in named_for(name)), words
                 assert result["kind"] == "ModelError"

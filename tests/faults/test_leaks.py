@@ -16,7 +16,7 @@ from sentloom.data import read
 from sentloom.data.dataset import FILE, LINE, Dataset
 from sentloom.data.shapes import COLUMNS, Shape, arrow_type
 from sentloom.encoder import Encoder
-from sentloom.fitting.prepare import prepare_ground
+from sentloom.fitting.prepare import prepare_inputs
 from sentloom.fitting.request import Request
 from sentloom.hygiene.leaks import Kind, find_leaks
 from tests.encoder.small_models import build_model_folder
@@ -185,7 +185,7 @@ def test_a_fit_leaves_them_out_and_says_so(tmp_path: Path) -> None:
     asked = [(text.upper(), f"{text} kalo", str(number % 5)) for number, text in enumerate(leaked)]
     scored = small_base.write_rows(tmp_path / "asked.tsv", "sentence1 sentence2 score", asked)
     request = Request((str(data),), tmp_path / "model", str(base), "100steps", (str(scored),), None, False, None, 0)
-    ground = prepare_ground(request, Encoder.load(base), told.append)
+    ground = prepare_inputs(request, Encoder.load(base), told.append)
     assert any(f"{len(leaked)} rows with sentences of {scored} are left out" in line for line in told)
     for part in ground.splits:
         for side in (part.train, part.choose, part.prove):

@@ -131,7 +131,7 @@ def test_a_full_disk_is_told_and_the_run_goes_on(model, tmp_path):
 
     def full():
         resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))  # room for the plan, not for a block
-        with pytest.raises(DiskError, match=r"full/blocks/000000\.parquet: found File too large"):
+        with pytest.raises(DiskError, match=r"full/blocks/000000\.parquet: File too large"):
             finish(raw, model, tmp_path / "full")
 
     wait(start(full, tmp_path), tmp_path)

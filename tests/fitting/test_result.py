@@ -21,7 +21,7 @@ def test_any_story_comes_back(result, tmp_path_factory):
     assert FitResult.read(path) == result
 
 
-@pytest.mark.parametrize("story", [FULL, BARE])
+@pytest.mark.parametrize("result", [FULL, BARE])
 def test_the_same_story_gives_the_same_bytes(result, tmp_path):
     for name in ("one.json", "two.json"):
         result.write(tmp_path / name)

@@ -1,7 +1,6 @@
 """Splits: the promises as properties, by Python's own sets; sizes and odd data by hand."""
 
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +12,8 @@ from sentloom.data.shapes import COLUMNS, Shape
 from sentloom.errors import InputError
 from sentloom.fitting.split import CHOOSE, DROPPED, PROVE, TRAIN, Split, sentences, sides, split, split_all
 from sentloom.hygiene.leaks import find_leaks
-from tests.data.conftest import build_dataset
+from tests.paths import DATA
+from tests.small_data import build_dataset
 
 NOTHING = np.empty(0, np.uint64)
 CHUNK = 150
@@ -189,10 +189,10 @@ def test_rows_that_all_share_a_sentence_cannot_be_split() -> None:
     with pytest.raises(InputError, match="share sentences") as caught:
         split(build_dataset(Shape.TRIPLETS, rows, file="mined.tsv", chunk=CHUNK))
     assert caught.value.where == "mined.tsv"
-    assert "at least 10 rows" in caught.value.wanted
+    assert "at least 10 rows" in caught.value.expected
 
 
-SHARED = Path(__file__).parents[3] / "shared/data"
+SHARED = DATA
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="no data beside the repository")

@@ -5,7 +5,7 @@ import pytest
 from sentloom.data.shapes import Shape
 from sentloom.fitting.general import general_task
 from sentloom.fitting.tasks import held_out, high_pairs, in_words
-from tests.data.conftest import build_dataset
+from tests.small_data import build_dataset
 
 SCORED = [("a b", "a c", 0.0), ("d e", "d f", 3.9), ("g h", "g i", 4.0), ("j k", "j l", 5.0)]
 CASES = {

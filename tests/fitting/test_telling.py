@@ -6,7 +6,7 @@ import pytest
 from sentloom.data.shapes import Shape
 from sentloom.fitting.tasks import HeldOut
 from sentloom.fitting.telling import BINS, histogram, lie, neighbours, trail
-from tests.data.conftest import build_dataset
+from tests.small_data import build_dataset
 
 ANGLES = {"one": 0.0, "eins": 0.1, "two": 1.0, "zwei": 1.1, "three": 2.0, "drei": 2.1}
 

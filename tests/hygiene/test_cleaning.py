@@ -12,6 +12,7 @@ from sentloom.data.scratch import scratch_table
 from sentloom.data.shapes import Shape, text_columns
 from sentloom.errors import InputError
 from sentloom.hygiene.cleaning import CleanReport, CleanSettings, clean, tidy
+from tests.small_data import build_dataset
 
 OFF = CleanSettings(nfc=False, white_space=False, identical_sides=False, duplicates=False)
 
@@ -24,15 +25,15 @@ def texts(dataset) -> list[str]:
     return dataset.column("text").to_pylist()
 
 
-def test_unicode_is_composed(build) -> None:
-    dataset = build(Shape.TEXTS, [("cafe",), ("cafe\u0301",), ("café",), ("\u212b",)])
+def test_unicode_is_composed() -> None:
+    dataset = build_dataset(Shape.TEXTS, [("cafe",), ("cafe\u0301",), ("café",), ("\u212b",)])
     cleaned, report = clean(dataset, replace(OFF, nfc=True))
     assert texts(cleaned) == ["cafe", "caf\u00e9", "caf\u00e9", "\u00c5"]
     assert counts(report)["Unicode"] == ("changed", 2, "data.tsv, line 3")
 
 
-def test_white_space_and_control_characters_become_single_spaces(build) -> None:
-    dataset = build(
+def test_white_space_and_control_characters_become_single_spaces() -> None:
+    dataset = build_dataset(
         Shape.TEXTS, [("as it is",), ("\ta  b\r\n",), ("a\u00a0\u2003b",), ("a\x07b\u2028c",), ("é\u3000",)]
     )
     cleaned, report = clean(dataset, replace(OFF, white_space=True))
@@ -45,16 +46,16 @@ def test_joiners_are_not_white_space() -> None:
     assert tidy(pa.array(words, pa.large_string())).to_pylist() == words
 
 
-def test_empty_sentences_are_always_dropped(build) -> None:
-    dataset = build(Shape.TRIPLETS, [("a", "b", ["c", " "]), ("a", "b", ["c", "d"])])
+def test_empty_sentences_are_always_dropped() -> None:
+    dataset = build_dataset(Shape.TRIPLETS, [("a", "b", ["c", " "]), ("a", "b", ["c", "d"])])
     cleaned, report = clean(dataset, CleanSettings())
     assert cleaned.column("negatives").to_pylist() == [["c", "d"]]
     assert counts(report)["empty"] == ("dropped", 1, "data.tsv, line 2")
 
 
-def test_length_limits_in_words_and_characters(build) -> None:
+def test_length_limits_in_words_and_characters() -> None:
     rows = [("one two three",), ("one",), ("one two three four",), ("一二三",), ("一",), ("seventeen letters",)]
-    cleaned, report = clean(build(Shape.TEXTS, rows), replace(OFF, min_words=2, max_words=3, max_characters=16))
+    cleaned, report = clean(build_dataset(Shape.TEXTS, rows), replace(OFF, min_words=2, max_words=3, max_characters=16))
     assert texts(cleaned) == ["one two three", "一二三"]
     found = [(rule.rule, rule.why, rule.rows, rule.example) for rule in report.rules]
     assert found == [
@@ -65,59 +66,59 @@ def test_length_limits_in_words_and_characters(build) -> None:
     ]
 
 
-def test_one_sentence_outside_the_limits_drops_its_row(build) -> None:
-    dataset = build(Shape.TRIPLETS, [("aa", "aa", ["aa", "a"]), ("aa", "a", ["aa"]), ("aa", "aa", ["aa"])])
+def test_one_sentence_outside_the_limits_drops_its_row() -> None:
+    dataset = build_dataset(Shape.TRIPLETS, [("aa", "aa", ["aa", "a"]), ("aa", "a", ["aa"]), ("aa", "aa", ["aa"])])
     cleaned, _ = clean(dataset, replace(OFF, min_characters=2))
     assert cleaned.column("_line").to_pylist() == [4]
 
 
 @pytest.mark.parametrize(("shape", "kept"), [(Shape.PAIRS, 1), (Shape.PARALLEL, 1)])
-def test_identical_sides_are_dropped_once_the_text_is_tidy(build, shape: Shape, kept: int) -> None:
-    dataset = build(shape, [("a b", "a  b"), ("a", "b"), ("c", "c")])
+def test_identical_sides_are_dropped_once_the_text_is_tidy(shape: Shape, kept: int) -> None:
+    dataset = build_dataset(shape, [("a b", "a  b"), ("a", "b"), ("c", "c")])
     cleaned, report = clean(dataset, CleanSettings())
     assert len(cleaned) == kept
     assert counts(report)["identical sides"] == ("dropped", 2, "data.tsv, line 2")
 
 
-def test_identical_sides_can_be_meant_in_scored_pairs(build) -> None:
-    cleaned, report = clean(build(Shape.SCORED_PAIRS, [("a", "a", 5.0)]), CleanSettings())
+def test_identical_sides_can_be_meant_in_scored_pairs() -> None:
+    cleaned, report = clean(build_dataset(Shape.SCORED_PAIRS, [("a", "a", 5.0)]), CleanSettings())
     assert len(cleaned) == 1
     assert "identical sides" not in counts(report)
 
 
-def test_duplicates_are_of_the_whole_row_and_the_first_stays(build) -> None:
+def test_duplicates_are_of_the_whole_row_and_the_first_stays() -> None:
     rows = [("a", "x"), ("b", "x"), ("a", "y"), ("a", "x"), ("c", "x"), ("b", "x"), ("a", "x")]
-    cleaned, report = clean(build(Shape.CLASSIFICATION, rows, chunk=2), CleanSettings())
+    cleaned, report = clean(build_dataset(Shape.CLASSIFICATION, rows, chunk=2), CleanSettings())
     assert cleaned.column("_line").to_pylist() == [2, 3, 4, 6]
     assert counts(report)["duplicate"] == ("dropped", 3, "data.tsv, line 5")
     assert (report.rows_before, report.rows_after) == (7, 4)
 
 
-def test_duplicates_of_scores_and_lists(build) -> None:
-    scored = build(Shape.SCORED_PAIRS, [("a", "b", 1.0), ("a", "b", 1.5), ("a", "b", 1.0)])
+def test_duplicates_of_scores_and_lists() -> None:
+    scored = build_dataset(Shape.SCORED_PAIRS, [("a", "b", 1.0), ("a", "b", 1.5), ("a", "b", 1.0)])
     assert len(clean(scored, CleanSettings())[0]) == 2
-    triplets = build(Shape.TRIPLETS, [("a", "b", ["c", "d"]), ("a", "b", ["c"]), ("a", "b", ["c", "d"])])
+    triplets = build_dataset(Shape.TRIPLETS, [("a", "b", ["c", "d"]), ("a", "b", ["c"]), ("a", "b", ["c", "d"])])
     assert len(clean(triplets, CleanSettings())[0]) == 2
 
 
-def test_near_duplicates_are_dropped_on_request(build) -> None:
+def test_near_duplicates_are_dropped_on_request() -> None:
     long = "the quick brown fox jumps over the lazy dog near the old bridge by the river"
-    dataset = build(Shape.TEXTS, [(long,), ("another sentence altogether",), (long + "s",), (long.upper(),)])
+    dataset = build_dataset(Shape.TEXTS, [(long,), ("another sentence altogether",), (long + "s",), (long.upper(),)])
     assert len(clean(dataset, CleanSettings())[0]) == 4
     cleaned, report = clean(dataset, CleanSettings(near_duplicates=0.8))
     assert cleaned.column("_line").to_pylist() == [2, 3]
     assert counts(report)["near duplicate"] == ("dropped", 2, "data.tsv, line 4")
 
 
-def test_a_row_counts_under_the_first_rule_that_it_breaks(build) -> None:
-    cleaned, report = clean(build(Shape.PAIRS, [("a", "a"), ("a", "a"), ("", "")]), CleanSettings())
+def test_a_row_counts_under_the_first_rule_that_it_breaks() -> None:
+    cleaned, report = clean(build_dataset(Shape.PAIRS, [("a", "a"), ("a", "a"), ("", "")]), CleanSettings())
     assert {rule: rows for rule, (_, rows, _) in counts(report).items() if rows} == {"empty": 1, "identical sides": 2}
     assert len(cleaned) == 0
     assert cleaned.table.schema.names == ["anchor", "positive", "_file", "_line"]
 
 
-def test_report_as_table(build) -> None:
-    _, report = clean(build(Shape.TEXTS, [("a",)] * 1501, chunk=100), replace(OFF, duplicates=True))
+def test_report_as_table() -> None:
+    _, report = clean(build_dataset(Shape.TEXTS, [("a",)] * 1501, chunk=100), replace(OFF, duplicates=True))
     assert report.table() == [
         ("empty", "dropped", "0", "a sentence without text", ""),
         ("duplicate", "dropped", "1,500", "the same row came before", "data.tsv, line 3"),
@@ -152,13 +153,13 @@ SENTENCES = st.text(alphabet="ab\u0301\u00e9 \t\u00a0\u3000\u2028\x00\x1f\x85\u2
 
 
 @given(st.lists(st.tuples(SENTENCES, SENTENCES), max_size=12), st.integers(1, 5))
-def test_all_rules_against_plain_python(build, rows: list[tuple[str, str]], chunk: int) -> None:
+def test_all_rules_against_plain_python(rows: list[tuple[str, str]], chunk: int) -> None:
     expected: list[tuple[str, str]] = []
     for row in rows:
         left, right = (tidied(side) for side in row)
         if left and right and left != right and max(len(left), len(right)) <= 4 and (left, right) not in expected:
             expected.append((left, right))
-    dataset = build(Shape.PAIRS, rows, chunk=chunk)
+    dataset = build_dataset(Shape.PAIRS, rows, chunk=chunk)
     cleaned, report = clean(dataset, CleanSettings(max_characters=4))
     columns = [cleaned.column(name).to_pylist() for name in text_columns(Shape.PAIRS)]
     assert list(zip(*columns, strict=True)) == expected
@@ -173,8 +174,8 @@ def test_tidy_over_all_of_the_first_plane(values: list[str]) -> None:
     assert tidy(pa.array(composed, pa.large_string())).to_pylist() == [tidied(value) for value in values]
 
 
-def test_memory_stays_far_below_the_text(build) -> None:
-    start = build(Shape.TEXTS, [("x" * 2000 + f" {number}",) for number in range(1000)], chunk=1000)
+def test_memory_stays_far_below_the_text() -> None:
+    start = build_dataset(Shape.TEXTS, [("x" * 2000 + f" {number}",) for number in range(1000)], chunk=1000)
     numbers = (batch for _ in range(40) for batch in start.table.to_batches())
     dataset = replace(start, table=scratch_table(start.table.schema, numbers))  # 80 MB
     usual, pool = pa.default_memory_pool(), pa.proxy_memory_pool(pa.default_memory_pool())
@@ -187,29 +188,29 @@ def test_memory_stays_far_below_the_text(build) -> None:
     assert pool.max_memory() < 20_000_000
 
 
-def test_parallel_sides_of_very_different_length_are_dropped(build) -> None:
+def test_parallel_sides_of_very_different_length_are_dropped() -> None:
     rows = [("a b c", "x"), ("a b", "x"), ("a", "x y z u"), ("one", "一二三"), ("one", "一二")]
-    cleaned, report = clean(build(Shape.PARALLEL, rows), replace(OFF, length_ratio=2))
+    cleaned, report = clean(build_dataset(Shape.PARALLEL, rows), replace(OFF, length_ratio=2))
     assert cleaned.column("_line").to_pylist() == [3, 6]
     assert counts(report)["length ratio"] == ("dropped", 3, "data.tsv, line 2")
 
 
-def test_sides_in_another_script_are_dropped(build) -> None:
+def test_sides_in_another_script_are_dropped() -> None:
     rows = [("dog", "狗"), ("dog", "dog 狗 cat"), ("犬", "狗"), ("1999", "1999"), ("dog", "ねこ")]
-    cleaned, report = clean(build(Shape.PARALLEL, rows), replace(OFF, scripts=("Latin", "Han")))
+    cleaned, report = clean(build_dataset(Shape.PARALLEL, rows), replace(OFF, scripts=("Latin", "Han")))
     assert cleaned.column("_line").to_pylist() == [2, 5]
     found = [(rule.why, rule.rows, rule.example) for rule in report.rules if rule.rule == "script"]
     assert found == [
         ("source mostly not in Latin", 1, "data.tsv, line 4"),
         ("target mostly not in Han", 2, "data.tsv, line 3"),
     ]
-    cleaned, _ = clean(build(Shape.PARALLEL, rows), replace(OFF, scripts=("Latin", "Kana+Han")))
+    cleaned, _ = clean(build_dataset(Shape.PARALLEL, rows), replace(OFF, scripts=("Latin", "Kana+Han")))
     assert cleaned.column("_line").to_pylist() == [2, 5, 6]
 
 
-def test_one_side_can_be_made_distinct(build) -> None:
+def test_one_side_can_be_made_distinct() -> None:
     rows = [("a", "x"), ("a", "y"), ("b", "x"), ("a", "x")]
-    cleaned, report = clean(build(Shape.PARALLEL, rows), replace(OFF, distinct="target"))
+    cleaned, report = clean(build_dataset(Shape.PARALLEL, rows), replace(OFF, distinct="target"))
     assert cleaned.column("_line").to_pylist() == [2, 3]
     assert counts(report)["repeated side"] == ("dropped", 2, "data.tsv, line 4")
 
@@ -224,6 +225,6 @@ def test_one_side_can_be_made_distinct(build) -> None:
         ({"distinct": "text"}, Shape.PARALLEL, "one of source, target"),
     ],
 )
-def test_rules_that_do_not_fit_are_refused(build, settings, shape, said) -> None:
+def test_rules_that_do_not_fit_are_refused(settings, shape, said) -> None:
     with pytest.raises(InputError, match=said):
-        clean(build(shape, [("a", "b")[: len(text_columns(shape))]]), CleanSettings(**settings))
+        clean(build_dataset(shape, [("a", "b")[: len(text_columns(shape))]]), CleanSettings(**settings))

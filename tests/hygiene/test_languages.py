@@ -6,7 +6,6 @@ import re
 import string
 import unicodedata
 from itertools import islice
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -23,8 +22,9 @@ from sentloom.hygiene.languages import (
     recognised,
     shares_in_words,
 )
+from tests.paths import DATA
 
-PARALLEL = Path(__file__).parents[3] / "shared/data/parallel"
+PARALLEL = DATA / "parallel"
 SAMPLES = {
     "en": ["The shop is closed on Sunday.", "She said that her brother was at home.", "How do I reset it?"],
     "de": ["Der Laden ist am Sonntag geschlossen.", "Sie sagte, dass ihr Bruder nicht zu Hause war."],

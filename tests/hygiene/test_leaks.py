@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from sentloom.data.shapes import Shape
 from sentloom.hygiene.leaks import SENTENCE_KINDS, Kind, Leak, find_leaks, forms
+from tests.small_data import build_dataset
 
 WRITTEN = "Is the Café open, today?"
 
@@ -31,9 +32,9 @@ WRITTEN = "Is the Café open, today?"
         ("Is the Café open, today? Yes.", None),
     ],
 )
-def test_kinds_of_sentences(build, trained: str, kind: Kind | None) -> None:
-    train = build(Shape.TEXTS, [("something else",), (trained,)], file="train.txt")
-    test = build(Shape.TEXTS, [("nothing of it",), ("more",), (WRITTEN,)], file="test.txt")
+def test_kinds_of_sentences(trained: str, kind: Kind | None) -> None:
+    train = build_dataset(Shape.TEXTS, [("something else",), (trained,)], file="train.txt")
+    test = build_dataset(Shape.TEXTS, [("nothing of it",), ("more",), (WRITTEN,)], file="test.txt")
     leaks = find_leaks(train, [test])
     if kind is None:
         assert leaks.counts == {}
@@ -45,18 +46,20 @@ def test_kinds_of_sentences(build, trained: str, kind: Kind | None) -> None:
 
 
 @pytest.mark.parametrize(("one", "two"), [("STRASSE", "straße"), ("ΟΔΟΣ", "οδος"), ("ΟΔΟΣ", "οδος".replace("σ", "ς"))])
-def test_case_is_that_of_every_script(build, one: str, two: str) -> None:
-    assert find_leaks(build(Shape.TEXTS, [(one,)]), [build(Shape.TEXTS, [(two,)])]).counts == {Kind.CASE: 1}
+def test_case_is_that_of_every_script(one: str, two: str) -> None:
+    assert find_leaks(build_dataset(Shape.TEXTS, [(one,)]), [build_dataset(Shape.TEXTS, [(two,)])]).counts == {
+        Kind.CASE: 1
+    }
 
 
-def test_punctuation_alone_is_not_nothing(build) -> None:
-    train, test = build(Shape.TEXTS, [("...",), ("?",)]), build(Shape.TEXTS, [("!",), (". . .",)])
+def test_punctuation_alone_is_not_nothing() -> None:
+    train, test = build_dataset(Shape.TEXTS, [("...",), ("?",)]), build_dataset(Shape.TEXTS, [("!",), (". . .",)])
     assert find_leaks(train, [test]).counts == {Kind.SPACING: 1}
 
 
-def test_an_evaluation_sentence_counts_once_under_the_nearest_kind(build) -> None:
-    train = build(Shape.TEXTS, [("a dog!",), ("A dog",), ("a dog",), ("a dog",)], file="train.txt")
-    test = build(Shape.TEXTS, [("a dog",), ("a dog",), ("A DOG",)], file="test.txt")
+def test_an_evaluation_sentence_counts_once_under_the_nearest_kind() -> None:
+    train = build_dataset(Shape.TEXTS, [("a dog!",), ("A dog",), ("a dog",), ("a dog",)], file="train.txt")
+    test = build_dataset(Shape.TEXTS, [("a dog",), ("a dog",), ("A DOG",)], file="test.txt")
     leaks = find_leaks(train, [test])
     assert leaks.counts == {Kind.EXACT: 2, Kind.CASE: 1}
     assert {leak.training for leak in leaks.kept if leak.kind is Kind.EXACT} == {"train.txt, line 4"}
@@ -64,9 +67,9 @@ def test_an_evaluation_sentence_counts_once_under_the_nearest_kind(build) -> Non
     assert (leaks.sentences, leaks.leaked_sentences) == (3, 3)
 
 
-def test_sentences_of_all_columns_count(build) -> None:
-    train = build(Shape.TRIPLETS, [("a", "b", ["c", "d"]), ("e", "f", ["g", "h"])], file="train.tsv")
-    test = build(Shape.SCORED_PAIRS, [("x", "d", 1.0), ("f", "y", 2.0), ("h", "z", 2.0)], file="test.tsv")
+def test_sentences_of_all_columns_count() -> None:
+    train = build_dataset(Shape.TRIPLETS, [("a", "b", ["c", "d"]), ("e", "f", ["g", "h"])], file="train.tsv")
+    test = build_dataset(Shape.SCORED_PAIRS, [("x", "d", 1.0), ("f", "y", 2.0), ("h", "z", 2.0)], file="test.tsv")
     leaks = find_leaks(train, [test])
     assert [(leak.text, leak.evaluation, leak.training) for leak in leaks.kept] == [
         ("d", "test.tsv, line 2", "train.tsv, line 2"),
@@ -79,31 +82,31 @@ def test_sentences_of_all_columns_count(build) -> None:
 @pytest.mark.parametrize(
     ("row", "kind"), [(("One.", "Two."), Kind.PAIR), (("Two.", "One."), Kind.SWAPPED), (("two", "ONE"), Kind.SWAPPED)]
 )
-def test_whole_pairs(build, row: tuple[str, str], kind: Kind) -> None:
-    train = build(Shape.PAIRS, [("0", "1"), row], file="train.tsv")
-    test = build(Shape.SCORED_PAIRS, [("2", "3", 0.0), ("One.", "Two.", 1.0)], file="test.tsv")
+def test_whole_pairs(row: tuple[str, str], kind: Kind) -> None:
+    train = build_dataset(Shape.PAIRS, [("0", "1"), row], file="train.tsv")
+    test = build_dataset(Shape.SCORED_PAIRS, [("2", "3", 0.0), ("One.", "Two.", 1.0)], file="test.tsv")
     leaks = find_leaks(train, [test])
     pairs = [leak for leak in leaks.kept if leak.kind in (Kind.PAIR, Kind.SWAPPED)]
     assert pairs == [Leak(kind, "One. | Two.", "test.tsv, line 3", "train.tsv, line 3")]
     assert (leaks.pairs, leaks.leaked_pairs, leaks.leaked_sentences) == (2, 1, 2)
 
 
-def test_an_anchor_with_a_negative_is_a_pair_too(build) -> None:
-    train = build(Shape.TRIPLETS, [("a", "b", ["c"]), ("d", "e", ["f", "g"])], file="train.tsv")
-    leaks = find_leaks(train, [build(Shape.NLI, [("g", "d", "contradiction"), ("a", "f", "neutral")])])
+def test_an_anchor_with_a_negative_is_a_pair_too() -> None:
+    train = build_dataset(Shape.TRIPLETS, [("a", "b", ["c"]), ("d", "e", ["f", "g"])], file="train.tsv")
+    leaks = find_leaks(train, [build_dataset(Shape.NLI, [("g", "d", "contradiction"), ("a", "f", "neutral")])])
     assert leaks.counts == {Kind.EXACT: 4, Kind.SWAPPED: 1}
 
 
-def test_sides_of_different_rows_are_no_pair(build) -> None:
-    train = build(Shape.PAIRS, [("a", "x"), ("y", "b")])
-    assert find_leaks(train, [build(Shape.PAIRS, [("a", "b")])]).counts == {Kind.EXACT: 2}
+def test_sides_of_different_rows_are_no_pair() -> None:
+    train = build_dataset(Shape.PAIRS, [("a", "x"), ("y", "b")])
+    assert find_leaks(train, [build_dataset(Shape.PAIRS, [("a", "b")])]).counts == {Kind.EXACT: 2}
 
 
-def test_several_evaluation_sets_and_the_first_of_each_kind(build) -> None:
-    train = build(Shape.TEXTS, [(f"sentence {number}",) for number in range(50)], file="train.txt", chunk=20)
+def test_several_evaluation_sets_and_the_first_of_each_kind() -> None:
+    train = build_dataset(Shape.TEXTS, [(f"sentence {number}",) for number in range(50)], file="train.txt", chunk=20)
     tests = [
-        build(Shape.TEXTS, [(f"sentence {number}",) for number in range(9, 19)], file="one.txt"),
-        build(Shape.TEXTS, [(f"Sentence {number}",) for number in range(40, 60)], file="two.txt"),
+        build_dataset(Shape.TEXTS, [(f"sentence {number}",) for number in range(9, 19)], file="one.txt"),
+        build_dataset(Shape.TEXTS, [(f"Sentence {number}",) for number in range(40, 60)], file="two.txt"),
     ]
     leaks = find_leaks(train, tests, keep=3)
     assert leaks.counts == {Kind.EXACT: 10, Kind.CASE: 10}
@@ -112,8 +115,8 @@ def test_several_evaluation_sets_and_the_first_of_each_kind(build) -> None:
     assert leaks.sentences == 30
 
 
-def test_nothing_to_compare(build) -> None:
-    train, empty = build(Shape.TEXTS, [("a",)]), build(Shape.PAIRS, [])
+def test_nothing_to_compare() -> None:
+    train, empty = build_dataset(Shape.TEXTS, [("a",)]), build_dataset(Shape.PAIRS, [])
     assert find_leaks(train, []).counts == {}
     assert find_leaks(train, [empty]).counts == {}
     assert find_leaks(empty, [train]).counts == {}

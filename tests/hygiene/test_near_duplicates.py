@@ -3,7 +3,6 @@
 import gzip
 from collections import Counter
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -27,8 +26,10 @@ from sentloom.hygiene.near_duplicates import (
     signatures,
     sketch,
 )
+from tests.paths import DATA
+from tests.small_data import build_dataset
 
-SENTENCES = Path(__file__).parents[3] / "shared/data/text/sentences.en.tsv.gz"
+SENTENCES = DATA / "text/sentences.en.tsv.gz"
 
 
 def array(texts: list[str]) -> pa.Array:
@@ -159,95 +160,106 @@ def test_connect_against_spreading_the_least_label(case: tuple[int, list[tuple[i
 
 
 @pytest.mark.parametrize("threshold", [0.6, 0.7, 0.8])
-def test_groups_against_brute_force(build, threshold: float) -> None:
+def test_groups_against_brute_force(threshold: float) -> None:
     texts = [text for pair in zip(notices(700, 1), unlike(700, 2), strict=True) for text in pair]
     expected = connect(len(texts), like_pairs(texts, threshold)) != np.arange(len(texts))
-    found = first_of_group(build(Shape.TEXTS, [(text,) for text in texts], chunk=333), threshold)
+    found = first_of_group(build_dataset(Shape.TEXTS, [(text,) for text in texts], chunk=333), threshold)
     dropped = found != np.arange(len(texts))
     assert not (dropped & ~expected).any()
     assert dropped.sum() >= 0.98 * expected.sum() > 10
 
 
-def test_groups_on_real_sentences_against_brute_force(build) -> None:
+def test_groups_on_real_sentences_against_brute_force() -> None:
     if not SENTENCES.exists():
         pytest.skip("the sentences of the shared data folder are not here")
     with gzip.open(SENTENCES, "rt", encoding="utf-8") as lines:
         texts = [line.split("\t")[0] for line in lines]
     texts = sorted({text for text in texts if len(text) < 60})[:4000]  # neighbours begin alike
     expected = connect(len(texts), like_pairs(texts, 0.7)) != np.arange(len(texts))
-    dropped = first_of_group(build(Shape.TEXTS, [(text,) for text in texts], chunk=1000), 0.7) != np.arange(len(texts))
+    dropped = first_of_group(build_dataset(Shape.TEXTS, [(text,) for text in texts], chunk=1000), 0.7) != np.arange(
+        len(texts)
+    )
     assert not (dropped & ~expected).any()
     assert dropped.sum() >= 0.98 * expected.sum() > 50
 
 
-def test_groups_depend_on_neither_seed_nor_chunks(build) -> None:
+def test_groups_depend_on_neither_seed_nor_chunks() -> None:
     rows = [(text + end,) for end in ("", " again") for text in unlike(150, 3)]
     expected = [*range(150), *range(150)]
-    assert first_of_group(build(Shape.TEXTS, rows, chunk=300), 0.8, seed=1).tolist() == expected
-    assert first_of_group(build(Shape.TEXTS, rows, chunk=7), 0.8, seed=1).tolist() == expected
-    assert first_of_group(build(Shape.TEXTS, rows, chunk=300), 0.8, seed=2).tolist() == expected
+    assert first_of_group(build_dataset(Shape.TEXTS, rows, chunk=300), 0.8, seed=1).tolist() == expected
+    assert first_of_group(build_dataset(Shape.TEXTS, rows, chunk=7), 0.8, seed=1).tolist() == expected
+    assert first_of_group(build_dataset(Shape.TEXTS, rows, chunk=300), 0.8, seed=2).tolist() == expected
 
 
-def test_one_seed_gives_one_answer(build) -> None:
-    dataset = build(Shape.TEXTS, [(text,) for text in notices(300, 3)], chunk=100)
+def test_one_seed_gives_one_answer() -> None:
+    dataset = build_dataset(Shape.TEXTS, [(text,) for text in notices(300, 3)], chunk=100)
     assert first_of_group(dataset, 0.75, seed=4).tolist() == first_of_group(dataset, 0.75, seed=4).tolist()
 
 
-def test_the_first_of_a_chain_stays(build) -> None:
+def test_the_first_of_a_chain_stays() -> None:
     base = "the keeper of the lighthouse wrote a letter every evening"
     chain = [base, base + " to his", base + " to his sister", "something else entirely, of another kind"]
     links = [index(chain[one], chain[two]) >= 0.8 for one, two in combinations(range(3), 2)]
     assert links == [True, False, True]
-    assert first_of_group(build(Shape.TEXTS, [(text,) for text in chain]), 0.8).tolist() == [0, 0, 0, 3]
+    assert first_of_group(build_dataset(Shape.TEXTS, [(text,) for text in chain]), 0.8).tolist() == [0, 0, 0, 3]
 
 
-def test_short_and_equal_texts(build) -> None:
+def test_short_and_equal_texts() -> None:
     texts = ["", "a", "ab", "a", "", "A", "一", "一"]
-    assert first_of_group(build(Shape.TEXTS, [(text,) for text in texts]), 0.8).tolist() == [0, 1, 2, 1, 0, 1, 6, 6]
+    assert first_of_group(build_dataset(Shape.TEXTS, [(text,) for text in texts]), 0.8).tolist() == [
+        0,
+        1,
+        2,
+        1,
+        0,
+        1,
+        6,
+        6,
+    ]
 
 
 @pytest.mark.parametrize("rows", [0, 1])
-def test_too_few_rows_to_be_alike(build, rows: int) -> None:
-    assert first_of_group(build(Shape.TEXTS, [("a",)] * rows), 0.8).tolist() == list(range(rows))
+def test_too_few_rows_to_be_alike(rows: int) -> None:
+    assert first_of_group(build_dataset(Shape.TEXTS, [("a",)] * rows), 0.8).tolist() == list(range(rows))
 
 
 LONG = "a long answer that two different questions share, word for word, to its very end"
 
 
-def test_every_column_must_be_alike(build) -> None:
-    pairs = build(
+def test_every_column_must_be_alike() -> None:
+    pairs = build_dataset(
         Shape.PAIRS, [("what is it?", LONG), ("who was she?", LONG), ("what is it!", LONG), ("What is it?", LONG + ".")]
     )
     assert index("what is it?", "what is it!") < 0.8
     assert first_of_group(pairs, 0.8).tolist() == [0, 1, 2, 0]
 
 
-def test_labels_scores_and_negatives_must_be_too(build) -> None:
-    labelled = build(Shape.CLASSIFICATION, [(LONG, "yes"), (LONG + ".", "no"), (LONG + "!", "yes")])
+def test_labels_scores_and_negatives_must_be_too() -> None:
+    labelled = build_dataset(Shape.CLASSIFICATION, [(LONG, "yes"), (LONG + ".", "no"), (LONG + "!", "yes")])
     assert first_of_group(labelled, 0.8).tolist() == [0, 1, 0]
-    scored = build(Shape.SCORED_PAIRS, [(LONG, LONG, 1.0), (LONG, LONG, 2.0), (LONG, LONG + ".", 1.0)])
+    scored = build_dataset(Shape.SCORED_PAIRS, [(LONG, LONG, 1.0), (LONG, LONG, 2.0), (LONG, LONG + ".", 1.0)])
     assert first_of_group(scored, 0.8).tolist() == [0, 1, 0]
-    triplets = build(
+    triplets = build_dataset(
         Shape.TRIPLETS, [(LONG, LONG, ["one negative"]), (LONG, LONG, ["another one"]), (LONG, LONG, ["one negative"])]
     )
     assert first_of_group(triplets, 0.8).tolist() == [0, 1, 0]
 
 
 @pytest.mark.parametrize("threshold", [0.0, 0.2, 1.01, float("nan")])
-def test_thresholds_out_of_range_are_refused(build, threshold: float) -> None:
+def test_thresholds_out_of_range_are_refused(threshold: float) -> None:
     with pytest.raises(InputError):
-        first_of_group(build(Shape.TEXTS, [("a",)]), threshold)
+        first_of_group(build_dataset(Shape.TEXTS, [("a",)]), threshold)
 
 
-def test_a_sample_keeps_like_rows_together(build) -> None:
+def test_a_sample_keeps_like_rows_together() -> None:
     doubled = [(text,) for text in unlike(1500, 7) for text in (text, text + " again")]  # Jaccard about 0.9
-    dataset = build(Shape.TEXTS, doubled, chunk=500)
+    dataset = build_dataset(Shape.TEXTS, doubled, chunk=500)
     rows = coordinated_sample(dataset, 600)
     assert 400 < len(rows) < 800
     assert sorted(set(rows.tolist())) == rows.tolist()
     complete = np.isin(rows ^ 1, rows).mean()  # partners are 2k and 2k + 1; a plain sample would hold one in five
     assert complete > 0.8
-    prefixed = build(
+    prefixed = build_dataset(
         Shape.TEXTS, [("the same beginning of every row " * 3 + str(row),) for row in range(500)], chunk=100
     )
     assert max(len(coordinated_sample(prefixed, 50, seed)) for seed in range(40)) == 100  # all drawn at once, and cut

@@ -16,10 +16,10 @@ from sentloom.encoder import Encoder
 from sentloom.encoder.heads import Projection
 from sentloom.errors import InputError
 from sentloom.methods.cross_lingual import CrossLingual, CrossLingualOptions
-from tests.data.conftest import build_dataset
 from tests.encoder.small_models import SENTENCES
 from tests.methods import oracles
 from tests.methods.conftest import OTHERS, changed, optimise, states_of
+from tests.small_data import build_dataset
 
 
 @pytest.fixture(scope="module")

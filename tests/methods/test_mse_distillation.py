@@ -9,9 +9,9 @@ from sentloom.encoder import Encoder
 from sentloom.encoder.heads import Projection
 from sentloom.errors import InputError
 from sentloom.methods.mse_distillation import MseDistillation, MseDistillationOptions
-from tests.data.conftest import build_dataset
 from tests.encoder.small_models import SENTENCES
 from tests.methods.conftest import OTHERS, changed, optimise, pairs_batch, states_of
+from tests.small_data import build_dataset
 
 
 @pytest.fixture

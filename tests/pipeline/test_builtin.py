@@ -3,7 +3,6 @@
 import itertools
 import re
 import statistics
-from pathlib import Path
 
 import pytest
 
@@ -11,6 +10,7 @@ from sentloom.errors import InputError
 from sentloom.pipeline.builtin import find_recipe, shipped
 from sentloom.pipeline.needs import needs
 from sentloom.pipeline.recipe import read_recipe
+from tests.paths import ROOT
 
 
 @pytest.fixture(params=list(shipped()))
@@ -35,7 +35,7 @@ def test_published_means_are_those_of_their_columns(recipe):
 
 
 def test_the_recipe_to_copy_from_the_page_on_translations_is_sound(tmp_path):
-    page = (Path(__file__).parents[1] / "docs/cross-lingual.md").read_text("utf-8")
+    page = (ROOT / "docs/cross-lingual.md").read_text("utf-8")
     (tmp_path / "german.yaml").write_text(re.search(r"```yaml\n(.*?)```", page, re.DOTALL)[1], "utf-8")
     plan = read_recipe(tmp_path / "german.yaml").resolve()
     (stage,) = plan.stages

@@ -7,12 +7,13 @@ from statistics import mean, stdev
 import pytest
 import torch
 from accelerate import Accelerator
-from sentloom.fitting.comparing import compare, read_methods
 
 from sentloom.encoder import Encoder
 from sentloom.errors import InputError, RecipeError, TrainingStopped
+from sentloom.pipeline.comparing import compare, read_methods
 from sentloom.pipeline.evaluation_sets import find_evaluation_set
 from sentloom.pipeline.recipe import read_recipe
+from sentloom.report.comparison_files import comparison_table, write_comparison
 from tests.encoder.small_models import build_model_folder
 from tests.pipeline.small_recipes import Kitchen
 
@@ -35,7 +36,8 @@ def methods(*paths, **options):
 
 def run(kitchen, plans, told=None):
     log = told.append if told is not None else lambda text: None
-    return compare(plans, kitchen.folder / "out", Accelerator(cpu=True), log)
+    folder = kitchen.folder / "out"
+    return compare(plans, folder, Accelerator(cpu=True), log, lambda found: write_comparison(found, folder))
 
 
 def test_every_recipe_and_every_variant_under_the_same_seeds(kitchen):
@@ -109,7 +111,9 @@ def test_three_methods_two_seeds_then_again(kitchen):
     paths = [kitchen.recipe(name, {"method": name}) for name in ("simcse", "mlm")]
     paths.append(kitchen.recipe("both", {"method": "mlm"}, {"method": "simcse"}))
     found = run(kitchen, methods(*paths, seeds=2))
-    base, *lines = found.table.lines[:1] + found.table.lines[2:]  # the second is the base with the first token
+    base, *lines = (
+        comparison_table(found).lines[:1] + comparison_table(found).lines[2:]
+    )  # the second is the base with the first token
     name = kitchen.set("scored.tsv")
     assert [line.name for line in lines] == ["simcse", "mlm", "both"]
     assert [line.cost.steps for line in lines] == [4, 4, 8]
@@ -175,9 +179,9 @@ def test_a_method_whose_numbers_break_leaves_the_others_their_table(kitchen):
     breaks = kitchen.recipe("breaks", {"method": "simcse", "learning_rate": 1e38, "steps": 20})
     good = kitchen.recipe("good", {"method": "simcse"})
     found = run(kitchen, methods(breaks, good, seeds=1))
-    assert [line.name for line in found.table.lines if not line.is_base] == ["good"]
+    assert [line.name for line in comparison_table(found).lines if not line.is_base] == ["good"]
     assert list(found.failed) == ["breaks"]
-    assert any("not in the table: breaks" in note for note in found.table.notes)
+    assert any("not in the table: breaks" in note for note in comparison_table(found).notes)
     assert "not in the table: breaks" in (kitchen.folder / "out/compare.md").read_text()
     with pytest.raises(TrainingStopped):
         run(kitchen, methods(breaks, seeds=1))

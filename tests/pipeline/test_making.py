@@ -262,7 +262,7 @@ def test_pairs_alone_and_a_filter_that_keeps_nothing(loom):
     (result,) = loom.run(writer, {**WRITTEN, "threshold": least}, stage)
     assert (result.made[1]["pairs"], result.made[1]["triplets"]) == expected(rows, least)
     assert result.stages[0]["data"]["rows"] == result.made[1]["pairs"]
-    with pytest.raises(InputError, match=r"stage written: found no triplets that the filters kept, of 20 sentences"):
+    with pytest.raises(InputError, match=r"stage written: no triplets that the filters kept, of 20 sentences"):
         loom.run(writer, {**WRITTEN, "words": 99}, SYNTHETIC)
 
 

@@ -19,6 +19,7 @@ from sentloom.pipeline.recipe import read_recipe
 from sentloom.pipeline.schema import Evaluate, MakingKeys, Select, StageKeys, Top
 from sentloom.training.settings import Settings
 from sentloom.views.settings import BackTranslation, MaskFill, Pivot, ReadyPairs, Synonyms
+from tests.paths import ROOT
 
 FULL = """\
 title: Self-guided on STS-B
@@ -65,15 +66,15 @@ def recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 @pytest.fixture
 def faults(recipe):
-    """The faults of a text, without the folder: ["recipe.yaml, line 1, ...: found ...; wanted ..."]."""
+    """The faults of a text, without the folder: ["recipe.yaml, line 1, ...: .... Expected ..."]."""
 
     def read(text: str, *overrides: str) -> list[str]:
         with pytest.raises(RecipeError) as caught:
             recipe(text, *overrides)
         *lines, last = str(caught.value).splitlines()
-        assert last.startswith("Next: ")
+        assert last.startswith("Correct the recipe.")
         assert caught.value.exit_code == 2
-        return [re.sub(r"^\S*recipe\.yaml", "recipe.yaml", line) for line in lines]
+        return [re.sub(r"^\S*recipe\.yaml", "recipe.yaml", line).removesuffix(".") for line in lines]
 
     return read
 
@@ -311,12 +312,12 @@ variants:
         ("line 1, bse", 'did you mean "base"?'),
         ("line 7, stages.sg.preset", 'did you mean "paper"?'),
         ("line 8, stages.sg.temprature", 'did you mean "temperature"?'),
-        ("line 9, stages.sg.objective", 'found "opt9"; wanted one of sg, opt1, opt2, opt3: did you mean'),
-        ("line 10, stages.sg.batch", 'found "16"; wanted a whole number'),
+        ("line 9, stages.sg.objective", 'found "opt9". Expected one of sg, opt1, opt2, opt3: did you mean'),
+        ("line 10, stages.sg.batch", 'found "16". Expected a whole number'),
         ("line 11, stages.sg.views.shar", 'did you mean "share"?'),
         ("line 12, stages.slf-guided.method", 'did you mean "self-guided"?'),
         ("line 12, stages.slf-guided", 'found no "data"'),
-        ("line 12, stages.slf-guided.learning_rate", 'found "fast"; wanted a number'),
+        ("line 12, stages.slf-guided.learning_rate", 'found "fast". Expected a number'),
         ("line 13, select", 'found no "every"'),
         ("line 13, select.evry", 'did you mean "every"?'),
         ("line 14, seeds", "each of them once"),
@@ -324,7 +325,7 @@ variants:
         ("line 16, variants.one.sg.objctive", 'did you mean "objective"?'),
         ("line 17, variants.two.base.x", "base.x"),
         ("line 17, variants.two.sg", "one of its keys"),
-        ("line 17, variants.two.sg.batch", "found 1; wanted greater than or equal to 2"),
+        ("line 17, variants.two.sg.batch", "1. Expected greater than or equal to 2"),
     ]
     spots = {line.split(": ")[0] for line in found}
     assert spots == {f"recipe.yaml, {spot}" for spot, _ in wanted} | {
@@ -342,56 +343,56 @@ variants:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "found null; wanted keys and values"),
+        ("", "null. Expected keys and values"),
         ("- a\n", "wanted keys and values"),
         ("just text\n", "wanted keys and values"),
-        ("base: [\n", "line 2: found while parsing"),
-        ("a: 1\n---\nb: 2\n", "line 2: found expected a single document"),
-        (SMALL + "base: again\n", 'line 4, base: found the key "base" again (first on line 1)'),
+        ("base: [\n", "line 2: while parsing"),
+        ("a: 1\n---\nb: 2\n", "line 2: expected a single document"),
+        (SMALL + "base: again\n", 'line 4, base: the key "base" again (first on line 1)'),
         (
             SMALL + "title: !!python/object/apply:os.system [echo]\n",
-            "line 4: found the tag tag:yaml.org,2002:python/object",
+            "line 4: the tag tag:yaml.org,2002:python/object",
         ),
-        (SMALL + "title: !!str a\n", "line 4: found the tag"),
-        (SMALL + "title: &a b\nname: *a\n", "line 5: found an alias"),
-        (SMALL + "? [1, 2]\n: 3\n", "line 4: found a key that is no text"),
-        (SMALL + 'title: "\\0"\n', "line 4, title: found NUL"),
-        (SMALL + 'title: "\\ud800"\n', "line 4, title: found NUL or half"),
+        (SMALL + "title: !!str a\n", "line 4: the tag"),
+        (SMALL + "title: &a b\nname: *a\n", "line 5: an alias"),
+        (SMALL + "? [1, 2]\n: 3\n", "line 4: a key that is no text"),
+        (SMALL + 'title: "\\0"\n', "line 4, title: NUL"),
+        (SMALL + 'title: "\\ud800"\n', "line 4, title: NUL or half"),
         (SMALL + "title: \x07\n", "wanted plain YAML"),
         (SMALL + "x: " + "[" * 5000 + "\n", "levels"),
-        (SMALL + "x: " + "[" * 30 + "]" * 30 + "\n", "more levels; wanted at most 12"),
+        (SMALL + "x: " + "[" * 30 + "]" * 30 + "\n", "more levels. Expected at most 12"),
         ("base: embedded\n", 'found no "stages"'),
         ("stages: []\n", 'found no "base"'),
-        ("base: b\nstages: {}\n", "line 2, stages: found {}; wanted a list"),
-        ("base: b\nstages: [7]\n", "line 2, stages.1: found 7; wanted a stage"),
-        ("base: ''\nstages: []\n", 'line 1, base: found ""; wanted at least 1 character'),
-        (SMALL + "seeds: 1\n", "line 4, seeds: found 1; wanted a list"),
-        (SMALL + "seeds: []\n", "line 4, seeds: found []; wanted at least one"),
-        (SMALL + "seeds: [true]\n", "line 4, seeds.1: found true; wanted a whole number"),
+        ("base: b\nstages: {}\n", "line 2, stages: {}. Expected a list"),
+        ("base: b\nstages: [7]\n", "line 2, stages.1: 7. Expected a stage"),
+        ("base: ''\nstages: []\n", 'line 1, base: "". Expected at least 1 character'),
+        (SMALL + "seeds: 1\n", "line 4, seeds: 1. Expected a list"),
+        (SMALL + "seeds: []\n", "line 4, seeds: []. Expected at least one"),
+        (SMALL + "seeds: [true]\n", "line 4, seeds.1: true. Expected a whole number"),
         (SMALL + "seeds: [-1]\n", "wanted greater than or equal to 0"),
         (SMALL + f"seeds: [{10**30}]\n", "wanted a whole number"),
-        (SMALL + "max_length: 1e999\n", 'found "1e999"; wanted a whole number'),
-        (SMALL + "published: {a: .nan}\n", 'found ".nan"; wanted a number'),
-        (SMALL + "pooling: frst\n", 'line 4, pooling: found "frst"; wanted one of first, mean'),
+        (SMALL + "max_length: 1e999\n", 'found "1e999". Expected a whole number'),
+        (SMALL + "published: {a: .nan}\n", 'found ".nan". Expected a number'),
+        (SMALL + "pooling: frst\n", 'line 4, pooling: "frst". Expected one of first, mean'),
         (SMALL + f"pooling: mean@{'1' * 5000}\n", "line 4, pooling"),
         (SMALL + "trackers: [tensorbord]\n", 'did you mean "tensorboard"?'),
-        (SMALL + "variants: []\n", "line 4, variants: found []; wanted names"),
+        (SMALL + "variants: []\n", "line 4, variants: []. Expected names"),
         (SMALL + "variants: {v: 3}\n", "line 4, variants.v: found"),
-        (SMALL + "variants: {v: {name: other}}\n", 'variants.v.name: found the key "name"'),
-        (SMALL + "variants: {v: {s.batch: {a: 1}}}\n", 'variants.v.s.batch: found {"a": 1}; wanted a whole number'),
+        (SMALL + "variants: {v: {name: other}}\n", 'variants.v.name: the key "name"'),
+        (SMALL + "variants: {v: {s.batch: {a: 1}}}\n", 'variants.v.s.batch: {"a": 1}. Expected a whole number'),
         (SMALL.replace("name: s,", "name: base,"), 'found the name "base"'),
         (SMALL.replace("name: s,", "name: a.b,"), "wanted letters, digits, _ and -"),
-        (SMALL + "  - {name: s, method: mlm, data: d}\n", 'line 4, stages.s.name: found the name "s"'),
-        (SMALL.replace("a.txt", "a, betas: [0.9]"), "stages.s.betas: found 1 of them; wanted more"),
-        (SMALL.replace("a.txt", "a, betas: [0.9, 2]"), "stages.s.betas.2: found 2; wanted less than or equal to 1"),
+        (SMALL + "  - {name: s, method: mlm, data: d}\n", 'line 4, stages.s.name: the name "s"'),
+        (SMALL.replace("a.txt", "a, betas: [0.9]"), "stages.s.betas: 1 of them. Expected more"),
+        (SMALL.replace("a.txt", "a, betas: [0.9, 2]"), "stages.s.betas.2: 2. Expected less than or equal to 1"),
         (SMALL.replace("a.txt", "a, epochs: null"), "found neither epochs nor steps is given"),
         (SMALL.replace("a.txt", "a, columns: {anchor: a, postive: b}"), "wanted the roles of one shape"),
         (
             SMALL.replace("a.txt", "a, columns: {text: 0}"),
-            "columns.text: found 0; wanted text or greater than or equal to 1",
+            "columns.text: 0. Expected text or greater than or equal to 1",
         ),
         (SMALL.replace("a.txt", "a, columns: {text: t}, shape: pairs"), "columns of texts and the shape pairs"),
-        (SMALL.replace("a.txt", "a, views: synonyms"), 'stages.s.views: found "synonyms"; wanted keys and values'),
+        (SMALL.replace("a.txt", "a, views: synonyms"), 'stages.s.views: "synonyms". Expected keys and values'),
         (SMALL.replace("a.txt", "a, views: {kind: synonym}"), 'did you mean "synonyms"?'),
         (SMALL.replace("a.txt", "a, views: {kind: back-translation, beams: 3}"), "beams has no effect"),
         (
@@ -574,9 +575,9 @@ def is_read_or_refused(path: Path, overrides: tuple[str, ...] = ()) -> None:
     except RecipeError as error:
         said = str(error).splitlines()
     else:
-        said = [to_yaml(read.resolve(name)) for name in (None, *read.variants)] + ["Next: run it"]
+        said = [to_yaml(read.resolve(name)) for name in (None, *read.variants)] + ["Correct the recipe."]
     assert len(said) > 1
-    assert said[-1].startswith("Next: ")
+    assert said[-1].startswith("Correct the recipe.")
 
 
 @given(values=VALUES | st.dictionaries(st.sampled_from(WORDS), VALUES), override=st.sampled_from(WORDS), value=VALUES)
@@ -622,7 +623,7 @@ def test_any_text_within_a_right_recipe(text, cut, length, override, tmp_path_fa
 
 
 def test_the_example_of_the_page_is_right(recipe, monkeypatch):
-    page = Path(__file__).parent.parent / "docs/recipes.md"
+    page = ROOT / "docs/recipes.md"
     (example,) = re.findall(r"```yaml\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
     monkeypatch.setenv("SENTLOOM_DATA", "data")
     read = recipe(example, "sg.temperature=0.05", "seeds=[1]", "select={on: sts-b/dev, every: 10}")

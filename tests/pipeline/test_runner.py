@@ -150,7 +150,7 @@ def test_scores_are_those_of_the_models(kitchen):
 
 
 def test_a_judge_of_another_shape_is_refused(kitchen):
-    with pytest.raises(InputError, match="the shape texts; wanted scored-pairs or pairs"):
+    with pytest.raises(InputError, match=r"the shape texts\. Expected scored-pairs or pairs"):
         find_evaluation_set(str(kitchen.folder / "texts.txt"), None)
 
 
@@ -300,7 +300,7 @@ def test_views_in_a_forecast_need_no_dropout(kitchen, modernbert):
 def test_nothing_that_learns_is_refused(kitchen):
     guided = {"method": "self-guided", "head_width": 8}
     for stage in (SIMCSE | {"head": False}, SIMCSE, guided, {"method": "bootstrapped"}, {"method": "mlm"}):
-        with pytest.raises(InputError, match="freeze_layers: 3; wanted some layer that learns"):
+        with pytest.raises(InputError, match=r"freeze_layers: 3\. Expected some layer that learns"):
             build_method_of(kitchen, stage | {"freeze_layers": 3})
     assert build_method_of(kitchen, SIMCSE | {"freeze_layers": 2, "head": False})
 

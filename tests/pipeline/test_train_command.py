@@ -215,7 +215,7 @@ def test_bad_input_ends_with_2_and_writes_nothing(what, kitchen, sentloom):
     done = sentloom("train", kitchen.recipe(stage, **keys), "-o", out)
     assert done.returncode == 2
     assert said in done.stderr
-    assert "Next:" in done.stderr
+    assert len(done.stderr.strip().splitlines()) >= 2
     assert "Traceback" not in done.stderr
     assert not out.exists()
     missing = sentloom("train", kitchen.folder / "none.yaml", "-o", kitchen.folder / "other")

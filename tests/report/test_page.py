@@ -62,7 +62,7 @@ def test_any_text_stays_text(result):
         assert text.replace("\r\n", "\n").replace("\r", "\n") in said.replace("\r\n", "\n").replace("\r", "\n")
 
 
-@pytest.mark.parametrize("story", [FULL, BARE])
+@pytest.mark.parametrize("result", [FULL, BARE])
 def test_nothing_is_fetched(result):
     text = page(result)
     assert not re.search(r"""(?:src|href)\s*=\s*["'](?!#)""", text)

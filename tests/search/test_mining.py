@@ -7,8 +7,8 @@ from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 from sentloom.errors import InputError
 from sentloom.search.mining import MineSettings, mine
-from tests.data.conftest import build_dataset
 from tests.encoder.small_models import SENTENCES, build_model_folder
+from tests.small_data import build_dataset
 
 ROWS = [
     ("dogs in the snow", "Two dogs run across the snow."),

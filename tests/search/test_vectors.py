@@ -21,7 +21,7 @@ def test_each_distinct_sentence_goes_through_once_in_order():
 
 @pytest.mark.parametrize("made", [np.zeros((3, 2)), np.zeros(2), np.zeros((2, 2, 2))])
 def test_another_number_of_vectors_is_refused(made):
-    with pytest.raises(ModelError, match=r"wanted \(2, d\)"):
+    with pytest.raises(ModelError, match=r"Expected \(2, d\)"):
         encode_checked(lambda sentences: made, ["a", "b"])
 
 

@@ -13,8 +13,8 @@ from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 from sentloom.methods import METHODS, Method, TokenMethod
 from sentloom.training import Outcome, Settings, train
-from tests.data.conftest import build_dataset
 from tests.encoder.small_models import SENTENCES
+from tests.small_data import build_dataset
 
 # Every method, and every objective of those that have several.
 CASES = {

@@ -107,7 +107,7 @@ def test_shares_are_the_batch_in_order():
     shares = [own_share(batch, process, 4) for process in range(4)]
     assert [list(share.places) for share in shares] == [[0, 1], [2, 3], [4, 5], [6, 7]]
     assert [text for share in shares for text in share.second] == batch.second
-    with pytest.raises(InputError, match="a batch of 8 rows; wanted a multiple of the 3 processes"):
+    with pytest.raises(InputError, match=r"a batch of 8 rows\. Expected a multiple of the 3 processes"):
         own_share(batch, 0, 3)
 
 

@@ -14,7 +14,7 @@ from sentloom.writing.ledger import Ledger, LedgerPlan
 from sentloom.writing.prompts import Wording
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.synthesize import make_block
-from tests.data.conftest import build_dataset
+from tests.small_data import build_dataset
 from tests.writing.small_synthesizers import TRIPLETS
 
 

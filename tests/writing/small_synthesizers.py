@@ -6,7 +6,7 @@ from sentloom.data.dataset import Dataset
 from sentloom.data.shapes import Shape
 from sentloom.encoder.building import build_model
 from sentloom.writing.prompts import Wording
-from tests.data.conftest import build_dataset
+from tests.small_data import build_dataset
 
 WHO = ["a man", "a woman", "a child", "two dogs", "the teacher", "my friend", "an old cat", "some people"]
 DOES = ["sleeps", "runs", "eats", "sings", "waits", "reads"]

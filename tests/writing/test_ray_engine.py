@@ -42,7 +42,7 @@ def test_without_ray_the_extra_is_named(monkeypatch):
 def test_a_cluster_that_is_not_there_is_told(monkeypatch):
     pytest.importorskip("ray", reason="Ray is not installed: pip install 'sentloom[ray]'")
     monkeypatch.setenv("RAY_ADDRESS", "nowhere")
-    with pytest.raises(SentloomError, match=r"engine ray: found .*wanted Ray to start"):
+    with pytest.raises(SentloomError, match=r"engine ray: .*wanted Ray to start"):
         ray_engine._ray()
 
 

@@ -14,7 +14,7 @@ from sentloom.writing.ledger import Ledger
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.synthesize import synthesize
 from sentloom.writing.text_to_text import TextToText
-from tests.data.conftest import build_dataset
+from tests.small_data import build_dataset
 from tests.writing.ledgers import derived, raw_texts, rows_of
 from tests.writing.small_synthesizers import build_small_t5
 
@@ -151,6 +151,6 @@ def test_what_cannot_be_is_refused(model, raw, tmp_path, changes, said):
 
 def test_only_texts_are_taken(model, tmp_path):
     pairs = build_dataset(Shape.PAIRS, [("a", "b")])
-    with pytest.raises(InputError, match="found pairs; wanted texts"):
+    with pytest.raises(InputError, match=r"pairs\. Expected texts"):
         synthesize(pairs, model, tmp_path / "ledger", **QUICK)
     assert not (tmp_path / "ledger").exists()

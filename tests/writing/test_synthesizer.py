@@ -17,7 +17,7 @@ from sentloom.writing.learning import apart, learn_to_denoise, learn_to_write_an
 from sentloom.writing.measure import measure
 from sentloom.writing.synthesizer import Synthesizer, SynthesizerOptions
 from sentloom.writing.text_to_text import TextToText
-from tests.data.conftest import build_dataset
+from tests.small_data import build_dataset
 from tests.writing.small_synthesizers import SHORT, build_small_t5, labelled, triplets
 
 

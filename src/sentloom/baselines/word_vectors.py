@@ -172,5 +172,5 @@ def _is_number(field: bytes) -> bool:
 
 
 def _refuse(path: Path, number: int, found: str, wanted: str) -> NoReturn:
-    next_step = "fetch the file anew, or take the line out"
-    raise DataError([Problem(str(path), f"line {number}", found, wanted)], 1, next_step) from None
+    fix = "fetch the file anew, or take the line out"
+    raise DataError([Problem(str(path), f"line {number}", found, wanted)], 1, fix) from None

@@ -97,7 +97,7 @@ def main() -> None:
         if told is None and not isinstance(error, OSError):
             raise
         what = f"{f'{place}: ' if place else ''}{getattr(error, 'strerror', None) or error}"
-        _print_error(str(told or f"{what}\nNext: check the path, its permissions and the space on the disk"))
+        _print_error(str(told or f"{what}\nCheck the path, its permissions and the space on the disk."))
         sys.exit(SentloomError.exit_code)
 
 

@@ -45,8 +45,8 @@ def choose(first: str, model: str | None, within: str | None) -> Wanted:
     """What the command's first word is: data, or a model folder, which looks in `within` or in its own corpus."""
     if not is_model_folder(Path(first)):
         if within is not None:
-            found, next_step = f"{first}, which is no model folder, before it", "or say: search DATA --model MODEL"
-            raise InputError("--in", found, "a model folder: search MODEL --in DATA", f"correct it, {next_step}")
+            found, fix = f"{first}, which is no model folder, before it", "or say: search DATA --model MODEL"
+            raise InputError("--in", found, "a model folder: search MODEL --in DATA", f"correct it, {fix}")
         return Wanted(model or "embedded", first)
     if model is not None:
         raise InputError("--model", f"{model}, and the model folder {first} before it", "one model", "leave one out")

@@ -114,8 +114,8 @@ def _refuse_idle(*given: dict[str, Any]) -> None:
     """Without raw text nothing is written: an option about writing is a misunderstanding."""
     names = [f"--{name.replace('_', '-')}" for some in given for name in some]
     if names:
-        next_step = "name the raw text too, or leave these out to filter the ledger anew"
-        raise InputError("synthesize", f"{', '.join(names)} without RAW", "raw text to write for", next_step)
+        fix = "name the raw text too, or leave these out to filter the ledger anew"
+        raise InputError("synthesize", f"{', '.join(names)} without RAW", "raw text to write for", fix)
 
 
 def _drawn_again(ledger: Path, by: "Filtering", rows: int | None) -> "Summary":

@@ -81,8 +81,8 @@ def _look_ahead(
     if missing:
         names = list(dict.fromkeys(missing))
         found = f"no {', no '.join(names[:5])}{' and more' if len(names) > 5 else ''}"
-        next_step = "put them there; the comment at the head of a shipped recipe says where its data comes from"
-        raise InputError(recipe, found, "these files or folders", next_step)
+        fix = "put them there; the comment at the head of a shipped recipe says where its data comes from"
+        raise InputError(recipe, found, "these files or folders", fix)
 
 
 def new(

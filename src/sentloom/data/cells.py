@@ -35,7 +35,7 @@ class CellFault(Exception):
 
     def __init__(self, found: str, wanted: str) -> None:
         super().__init__(found)
-        self.found, self.wanted = found, wanted
+        self.problem, self.expected = found, wanted
 
 
 def as_text(cell: object) -> str:
@@ -181,9 +181,9 @@ def _parse_one(parse: Callable[[Any], Any], name: str, cell: object, place: int,
         return parse(cell)
     except CellFault as fault:
         column = f"in column {shown(name)!r}"
-        kind = f"empty cells {column}" if fault.found == EMPTY else f"cells that are not {fault.wanted} {column}"
-        cause = MISSING_VALUES if fault.found == EMPTY else OTHER_ENCODING if fault.wanted == UTF8 else ""
-        findings.problem(place, f"{fault.found} {column}", fault.wanted, kind, cause)
+        kind = f"empty cells {column}" if fault.problem == EMPTY else f"cells that are not {fault.expected} {column}"
+        cause = MISSING_VALUES if fault.problem == EMPTY else OTHER_ENCODING if fault.expected == UTF8 else ""
+        findings.problem(place, f"{fault.problem} {column}", fault.expected, kind, cause)
         return UNUSABLE
 
 

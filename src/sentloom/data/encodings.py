@@ -19,7 +19,7 @@ class Foreign(NamedTuple):
     """A format that is not text, and what to do about a file in it."""
 
     name: str
-    next_step: str
+    fix: str
 
 
 EXPORT = "open it in the spreadsheet program and save it as CSV (UTF-8)"

@@ -88,10 +88,10 @@ class Findings:
         """Note what was read in another way than it was written."""
         self._kind(self._repairs, kind).add(self._files[-1], self._place_name, place)
 
-    def stop(self, place: int, found: str, wanted: str, next_step: str = CORRECT) -> NoReturn:
+    def stop(self, place: int, found: str, wanted: str, fix: str = CORRECT) -> NoReturn:
         """Note a problem behind which nothing can be read."""
         self.problem(place, found, wanted)
-        raise self.error(next_step)
+        raise self.error(fix)
 
     def judge(self, rows: int) -> None:
         """Refuse the data if too many rows cannot be used; `rows` is how many can."""
@@ -99,13 +99,13 @@ class Findings:
         if self.lost > self.allowance.most(whole):
             raise self.error("" if self.strict else self._too_many(whole))
 
-    def error(self, next_step: str = "") -> DataError:
+    def error(self, fix: str = "") -> DataError:
         """All of it as one error; by default the next step is to clean the data."""
         kinds = sorted(self._kinds.items(), key=lambda one: -one[1].count)
         summary = [f"{kind.count:,} {what}" for what, kind in kinds]
         cause = kinds[0][1].cause if kinds else ""
         problems = [problem for *_, problem in self._first]
-        return DataError(problems, self.total, next_step or self._clean(), summary, cause)
+        return DataError(problems, self.total, fix or self._clean(), summary, cause)
 
     def irregular(self) -> tuple[Irregular, ...]:
         """What was left out and what was repaired."""

@@ -67,8 +67,8 @@ def find_inputs(path: str | Path) -> list[Input]:
     if exists and is_zip:
         return [_zipped(str(path))]
     if exists and not kind:
-        next_step = EXPORT if local.suffix.lower() in SPREADSHEETS else "rename or convert the file"
-        raise InputError(str(path), f"the extension {local.suffix!r}", WANTED, next_step)
+        fix = EXPORT if local.suffix.lower() in SPREADSHEETS else "rename or convert the file"
+        raise InputError(str(path), f"the extension {local.suffix!r}", WANTED, fix)
     if exists and kind:
         return [Input(str(path), kind, (local,))]
     if BETWEEN_TWINS in str(path):
@@ -196,15 +196,13 @@ def _hub(match: re.Match[str]) -> Input:
     try:
         from datasets import load_dataset
     except ImportError as error:
-        next_step = 'check the path, or for a hub name: pip install "sentloom[hub]"'
-        raise MissingPart(
-            name, "no such path, and no package `datasets`", "a path, or the package", next_step
-        ) from error
+        fix = 'check the path, or for a hub name: pip install "sentloom[hub]"'
+        raise MissingPart(name, "no such path, and no package `datasets`", "a path, or the package", fix) from error
     try:
         data = load_dataset(repository, configuration, revision=revision, split=split or "train")
     except Exception as error:  # the package and the network raise errors of many kinds; all mean the same here
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         found = f"neither a path that exists nor a data set that the hub gives ({reason})"
-        next_step = "check the path; for a hub name check the network, the name and its split"
-        raise InputError(name, found, f"{WANTED}, or {HUB_FORM}", next_step) from error
+        fix = "check the path; for a hub name check the network, the name and its split"
+        raise InputError(name, found, f"{WANTED}, or {HUB_FORM}", fix) from error
     return Input(name, "arrow", tuple(Path(part["filename"]) for part in data.cache_files))

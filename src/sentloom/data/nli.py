@@ -52,8 +52,8 @@ def triplets_from_nli(dataset: Dataset) -> Dataset:
     entailed, contradicted = _matched(dataset)
     if not len(entailed):
         found = "no premise that has both an entailment and a contradiction"
-        next_step = "add contradictions, or read the entailments alone as pairs"
-        raise InputError(dataset.files[0], found, "at least one such premise", next_step)
+        fix = "add contradictions, or read the entailments alone as pairs"
+        raise InputError(dataset.files[0], found, "at least one such premise", fix)
     columns = COLUMNS[Shape.TRIPLETS]
     schema = pa.schema([*((name, arrow_type(name)) for name in columns), (FILE, pa.int32()), (LINE, pa.int64())])
     table = scratch_table(schema, _triplets(dataset.table, entailed, contradicted, schema))

@@ -116,7 +116,7 @@ def _utf8(path: File, digest: Digest, findings: Findings) -> Iterator[bytes]:
     blocks = raw_blocks(path, digest, findings)
     first = next(blocks, b"")
     if foreign := foreign_format(first):
-        findings.stop(0, foreign.name, "a file of text", foreign.next_step)
+        findings.stop(0, foreign.name, "a file of text", foreign.fix)
     yield from _converted(first, blocks, path, findings) if mark_of(first) else _all(first, blocks)
 
 
@@ -143,8 +143,8 @@ def _all(first: bytes, blocks: Iterator[bytes]) -> Iterator[bytes]:
 def _converted(first: bytes, blocks: Iterator[bytes], path: File, findings: Findings) -> Iterator[bytes]:
     encoding = mark_of(first) or ""
     if not findings.allowance.repair:
-        next_step = f"convert it: sentloom clean, or iconv -f {encoding} -t UTF-8 {path} > NEW_FILE"
-        findings.stop(1, f"the byte order mark of {encoding}", "UTF-8", next_step)
+        fix = f"convert it: sentloom clean, or iconv -f {encoding} -t UTF-8 {path} > NEW_FILE"
+        findings.stop(1, f"the byte order mark of {encoding}", "UTF-8", fix)
     findings.repaired(1, f"files in {encoding}, converted to UTF-8")
     yield from as_utf8(_all(first, blocks), encoding)
 
@@ -170,8 +170,8 @@ def raw_blocks(path: File, digest: Digest, findings: Findings) -> Iterator[bytes
             0, f"{kind} data that are cut short or damaged ({error})", f"a whole {kind} file", "fetch it again"
         )
     except OSError as error:
-        next_step = "check its permissions and the disk"
-        findings.stop(0, f"a file that cannot be read ({error.strerror})", "a readable file", next_step)
+        fix = "check its permissions and the disk"
+        findings.stop(0, f"a file that cannot be read ({error.strerror})", "a readable file", fix)
 
 
 def _check_declared(file: IO[bytes], findings: Findings) -> None:
@@ -185,8 +185,8 @@ def _check_declared(file: IO[bytes], findings: Findings) -> None:
     file.seek(0)
     if packed_room(packed) < declared <= MOST_DEFLATED * packed:
         found = f"compressed data that state to unpack to {declared:,} bytes from {packed:,}"
-        next_step = "fetch it again, since it may be cut short; if you trust it, unpack it and name the unpacked file"
-        findings.stop(0, found, f"at most {packed_room(packed):,} bytes from these", next_step)
+        fix = "fetch it again, since it may be cut short; if you trust it, unpack it and name the unpacked file"
+        findings.stop(0, found, f"at most {packed_room(packed):,} bytes from these", fix)
 
 
 def _stop_at_bomb(unpacked: int, packed: int, findings: Findings) -> None:

@@ -113,7 +113,7 @@ def _check_pooling(backbone: Backbone, pooling: Pooling, folder: Path) -> None:
     try:
         backbone.check(pooling)
     except InputError as error:
-        raise ModelError(str(folder / OURS), f"{error.where}, {error.found}", error.wanted, error.next_step) from None
+        raise ModelError(str(folder / OURS), f"{error.where}, {error.problem}", error.expected, error.fix) from None
 
 
 def _check_runs(backbone: Backbone, tokens: Tokens, heads: Sequence[Projection], folder: Path) -> None:

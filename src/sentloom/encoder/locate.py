@@ -60,8 +60,8 @@ def check_parts(folder: Path) -> None:
         wanted = "a transformers or sentence-transformers folder"
         raise ModelError(str(folder), "no config.json", wanted, "check the path")
     if os.path.lexists(folder / ADAPTER):
-        wanted, next_step = "a whole model", "merge the adapter into its model, and save that"
-        raise ModelError(str(folder), f"an adapter ({ADAPTER})", wanted, next_step)
+        wanted, fix = "a whole model", "merge the adapter into its model, and save that"
+        raise ModelError(str(folder), f"an adapter ({ADAPTER})", wanted, fix)
     if not any(find(folder, name) for name in VOCABULARIES):
         wanted = f"one of {', '.join(VOCABULARIES)}"
         raise ModelError(str(folder), "no tokenizer", wanted, "save the tokenizer into the model's folder")

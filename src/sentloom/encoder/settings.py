@@ -119,13 +119,13 @@ def _read_chain(folder: Path, ours: dict[str, Any]) -> EncoderSettings:
 def _read_modules(path: Path) -> list[tuple[str, str]]:
     """The kind and the folder of each module."""
     modules = read_json_value(path)
-    wanted, next_step = "a list of sentence-transformers' modules", "save the model again"
+    wanted, fix = "a list of sentence-transformers' modules", "save the model again"
     if not isinstance(modules, list):
-        raise ModelError(str(path), f"a JSON {type(modules).__name__}", wanted, next_step)
+        raise ModelError(str(path), f"a JSON {type(modules).__name__}", wanted, fix)
     for module in modules:
         named = isinstance(module, dict) and all(isinstance(module.get(key), str) for key in ("type", "path"))
         if not named or not module["type"].startswith(ORIGINS):
-            raise ModelError(str(path), f"the module {module!r:.200}", wanted, next_step)
+            raise ModelError(str(path), f"the module {module!r:.200}", wanted, fix)
     return [(module["type"].rpartition(".")[2], module["path"]) for module in modules]
 
 

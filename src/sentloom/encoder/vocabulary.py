@@ -94,8 +94,8 @@ class _Vocabulary:
         state = json.loads(backend.to_str())
         if (kind := state["model"]["type"]) not in (WORDPIECE, UNIGRAM):
             wanted = f"{WORDPIECE} or {UNIGRAM}, which can be taught pieces"
-            next_step = "start from a model such as BERT, MPNet, T5 or XLM-R"
-            raise ModelError("vocabulary", f"a tokenizer of the kind {kind}", wanted, next_step)
+            fix = "start from a model such as BERT, MPNet, T5 or XLM-R"
+            raise ModelError("vocabulary", f"a tokenizer of the kind {kind}", wanted, fix)
         ids = backend.get_vocab(with_added_tokens=True)
         pieces = sorted(ids, key=lambda piece: int(ids[piece]))
         rows = len(_table(encoder))

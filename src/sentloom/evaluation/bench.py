@@ -69,7 +69,7 @@ def _scored(task: Task, lookup: "_Lookup") -> Scores:
     try:
         return task.score(lookup.of(task))
     except InputError as error:
-        raise InputError(f"{task.name}, {error.where}", error.found, error.wanted, error.next_step) from error
+        raise InputError(f"{task.name}, {error.where}", error.problem, error.expected, error.fix) from error
 
 
 class _Lookup:

@@ -39,8 +39,8 @@ def _find_task(name: str) -> Any:
     try:
         task = _mteb().get_task(name)
     except KeyError as error:  # which says the nearest name
-        next_step = str(error.args[0]).removeprefix("KeyError: ")
-        raise InputError("mteb", f"no task {name!r}", f"a task of mteb, or {', '.join(GROUPS)}", next_step) from None
+        fix = str(error.args[0]).removeprefix("KeyError: ")
+        raise InputError("mteb", f"no task {name!r}", f"a task of mteb, or {', '.join(GROUPS)}", fix) from None
     if set(kinds := task.metadata.modalities) != {"text"}:
         raise InputError("mteb", f"{name}, a task of {' and '.join(kinds)}", "a task of text", "name another")
     return task

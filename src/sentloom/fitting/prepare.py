@@ -177,7 +177,7 @@ def find_resources(request: Request, prepared: Prepared, base: Encoder) -> Resou
         makers_for(BackTranslation())
         translator = None
     except MissingPart as error:
-        translator = f"it learns from back-translations, and the translator is missing: {error.found}"
+        translator = f"it learns from back-translations, and the translator is missing: {error.problem}"
     pairs = [data.sha256 for data in prepared.trained if data.shape is Shape.PAIRS]
     mined = request.folder / "data" / f"mined-{content_key(pairs=pairs, base=base.fingerprint())}.parquet"
     return Resources(

@@ -109,7 +109,7 @@ def _run(context: RaceContext, name: str, rung: int, steps: tuple[int, ...]) -> 
         (result,) = runner.run()
     except (InputError, TrainingStopped) as error:  # such as a synthesizer that nothing is kept of
         context.log(f"{name}: {error}")
-        return Trained(replace(run, verdict=f"failed: {error.found}"), recipe, None)
+        return Trained(replace(run, verdict=f"failed: {error.problem}"), recipe, None)
     scores = score_chosen(Encoder.load(str(result.model)), context.tasks, context.memory)
     found = compare_averages(scores, context.before)
     value = sum(score.value for score in scores) / len(scores)

@@ -66,13 +66,13 @@ def refuse_few(part: HeldOut) -> None:
     items = min(map(items_of, part.tasks), default=0)
     if not part.tasks:
         found, wanted = "texts too short to be judged by themselves", "sentences, most of them of six words or more"
-        next_step = "give longer texts, pairs or labels"
+        fix = "give longer texts, pairs or labels"
     elif items < FEWEST_ITEMS:
         found, wanted = f"held-out rows that ask {items} different things", f"at least {FEWEST_ITEMS}"
-        next_step = "give more rows, above all with other texts on the first side"
+        fix = "give more rows, above all with other texts on the first side"
     else:
         return
-    raise InputError(part.name, found, wanted, next_step)
+    raise InputError(part.name, found, wanted, fix)
 
 
 def refuse_one_kind(name: str, data: Dataset) -> None:

@@ -74,10 +74,8 @@ def refuse_no_prose(base: Encoder, prepared: Prepared, memory: Memory) -> None:
     if not prepared.label_free or not is_no_prose(base, prepared.deciding(prepared.choose), memory):
         return
     where = ", ".join(material.name for material in prepared.materials)
-    next_step = (
+    fix = (
         "give labelled pairs or a labelled set (--against); if the base does not know the language, choose one that "
         "does (--base); --force trains all the same"
     )
-    raise InputError(
-        where, f"text on which nothing can be proven: {NO_PROSE}", "sentences with some content", next_step
-    )
+    raise InputError(where, f"text on which nothing can be proven: {NO_PROSE}", "sentences with some content", fix)

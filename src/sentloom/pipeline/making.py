@@ -82,8 +82,8 @@ class Workshop:
         what, file = ("pairs", PAIRS_FILE) if name.endswith(PAIRS) else ("triplets", TRIPLETS)
         if not made.record[what]:
             found = f"no {what} that the filters kept, of {made.record['sources']:,} sentences"
-            next_step = "lower its threshold, or take a synthesizer that writes better"
-            raise InputError(f"stage {name.removeprefix(PREFIX)}", found, "some to learn from", next_step)
+            fix = "lower its threshold, or take a synthesizer that writes better"
+            raise InputError(f"stage {name.removeprefix(PREFIX)}", found, "some to learn from", fix)
         return open_data(made.place / file)
 
     def _learn(self, stage: Making, data: Dataset, source: str, hashed: str) -> tuple[str, Path, dict[str, Any]]:

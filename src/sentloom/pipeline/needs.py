@@ -78,7 +78,7 @@ def _at_hand(name: str) -> bool:
     try:
         find_task(name, SetSource(checked=False))
     except MissingPart as error:
-        if error.found == NO_COPY:
+        if error.problem == NO_COPY:
             raise
         return False
     return True

@@ -24,7 +24,7 @@ def _canonical_pooling(text: str) -> str:
     try:
         return str(Pooling.parse(text))
     except (InputError, ValueError) as error:
-        raise ValueError(error.wanted if isinstance(error, InputError) else "layers of a model") from None
+        raise ValueError(error.expected if isinstance(error, InputError) else "layers of a model") from None
 
 
 def _some(values: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -49,7 +49,7 @@ def _roles(columns: dict[str, str | int]) -> dict[str, str | int]:
     try:
         shape_of_roles(list(columns))
     except InputError as error:
-        raise ValueError(error.wanted.replace("those", "the roles", 1)) from None
+        raise ValueError(error.expected.replace("those", "the roles", 1)) from None
     return columns
 
 

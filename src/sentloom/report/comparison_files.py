@@ -20,7 +20,7 @@ def comparison_table(found: Compared) -> ComparisonTable:
     steps = {row.name: mean(_steps(one) for one in found.results if one.plan == row.name) for row in found.rows}
     table = comparison(found.rows, steps)
     stopped = [
-        f"not in the table: {name}, which stopped ({error.where}: {error.found})"
+        f"not in the table: {name}, which stopped ({error.where}: {error.problem})"
         for name, error in found.failed.items()
     ]
     return replace(table, notes=(*table.notes, *stopped))

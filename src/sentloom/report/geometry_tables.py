@@ -14,7 +14,7 @@ from sentloom.files import new_file
 from sentloom.report.tables import plain_table
 
 NOTES = {
-    UniformityVariant.SENTENCE_T5: "variant sentence-t5: vectors are also paired with themselves, as in the paper's code",
+    UniformityVariant.SENTENCE_T5: "variant sentence-t5: vectors are also paired with themselves, as in its code",
     UniformityVariant.PRINTED: "variant printed: distances not squared, alignment negated, as the papers print them",
 }
 

@@ -59,8 +59,8 @@ class VectorCache:
             if not out.size:
                 out = np.empty((len(wanted), part.shape[1]), np.float32)
             if part.shape[1] != out.shape[1]:
-                found, next_step = f"vectors of {out.shape[1]} and of {part.shape[1]} numbers", "delete the folder"
-                raise ModelError(f"{self.folder}, model {model}", found, "one width a model", next_step)
+                found, fix = f"vectors of {out.shape[1]} and of {part.shape[1]} numbers", "delete the folder"
+                raise ModelError(f"{self.folder}, model {model}", found, "one width a model", fix)
             out[places] = part
         return out if len(rows) == len(texts) else out[np.searchsorted(rows, first_of_row)]
 

@@ -95,11 +95,11 @@ def read_best(folder: Path, best: Mapping[str, str]) -> dict[str, Tensor]:
     """The weights that `write_best` kept."""
     path = folder / best["file"]
     if not path.is_file() or sha256(path) != best["sha256"]:
-        found, next_step = (
+        found, fix = (
             "content that is not what was written",
             "run the same command again: an earlier state is used",
         )
-        raise DamagedFile(str(path), found, "the best weights", next_step)
+        raise DamagedFile(str(path), found, "the best weights", fix)
     state: dict[str, Tensor] = load_file(path)
     return state
 

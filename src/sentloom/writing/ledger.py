@@ -88,8 +88,8 @@ class Ledger:
                 part.write_text(plan.model_dump_json(indent=1) + "\n", "utf-8")
         ledger = cls.open(folder)
         if found := _differences(ledger.plan, plan):
-            next_step = "give what it was made with, or choose another folder for what is new"
-            raise InputError(str(folder), f"a ledger made with {'; '.join(found)}", "the same as now", next_step)
+            fix = "give what it was made with, or choose another folder for what is new"
+            raise InputError(str(folder), f"a ledger made with {'; '.join(found)}", "the same as now", fix)
         ledger._sweep()
         return ledger
 

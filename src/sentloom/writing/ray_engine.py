@@ -54,8 +54,8 @@ def make_blocks(
                 advance(int(row["sources"]))
     except ray.exceptions.RayError as error:
         reason = str(getattr(error, "cause", None) or error).strip().splitlines()[-1]
-        next_step = "mend it; the same command goes on where this one ended"
-        raise SentloomError("a Ray worker", reason, "blocks without a fault", next_step) from error
+        fix = "mend it; the same command goes on where this one ended"
+        raise SentloomError("a Ray worker", reason, "blocks without a fault", fix) from error
 
 
 class _Worker:
@@ -78,7 +78,7 @@ class _Worker:
             try:
                 self.ledger.write(number, make_block(self.ledger.plan, span, texts, self.backend))
             except SentloomError as error:  # as plain text, since it must travel
-                raise RuntimeError(f"{error.where}: {error.found}") from None
+                raise RuntimeError(f"{error.where}: {error.problem}") from None
         return {"sources": np.array([len(span)])}
 
 
@@ -89,8 +89,8 @@ def _ray() -> Any:
         import ray
         import ray.data
     except ImportError as error:
-        wanted, next_step = "the package `ray` with its part `data`", 'pip install "sentloom[ray]"'
-        raise MissingPart("engine ray", "no Ray", wanted, next_step) from error
+        wanted, fix = "the package `ray` with its part `data`", 'pip install "sentloom[ray]"'
+        raise MissingPart("engine ray", "no Ray", wanted, fix) from error
     if not ray.is_initialized():
         _start(ray)
     ray.data.DataContext.get_current().enable_progress_bars = False
@@ -102,8 +102,8 @@ def _start(ray: Any) -> None:
         ray.init(include_dashboard=False, log_to_driver=False, logging_level="error")
     except Exception as error:  # Ray raises plain ones, as when the machine is too busy for its half minute
         reason = (str(error).splitlines() or [type(error).__name__])[0]
-        next_step = "check the cluster or the load of this machine, or choose the engine local"
-        raise SentloomError("engine ray", reason, "Ray to start", next_step) from error
+        fix = "check the cluster or the load of this machine, or choose the engine local"
+        raise SentloomError("engine ray", reason, "Ray to start", fix) from error
 
 
 def _check_workers(ray: Any, workers: int) -> None:

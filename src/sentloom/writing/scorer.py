@@ -42,8 +42,8 @@ def by_length(ids: Sequence[Ids], size: int) -> list[NDArray[np.int64]]:
 def chance_of_true(true: NDArray[np.float64], false: NDArray[np.float64]) -> NDArray[np.float64]:
     """The softmax over two logits, which is the logistic function of their difference."""
     if not (np.isfinite(true).all() and np.isfinite(false).all()):
-        found, next_step = "NaN or infinite verdicts", "check the model: its weights may be damaged"
-        raise ModelError("judge", found, "finite numbers", next_step)
+        found, fix = "NaN or infinite verdicts", "check the model: its weights may be damaged"
+        raise ModelError("judge", found, "finite numbers", fix)
     return np.exp(-np.logaddexp(0, false - true))
 
 

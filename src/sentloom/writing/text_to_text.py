@@ -78,7 +78,7 @@ class TextToText(nn.Module):
             if wording or not saved:
                 raise
             where = str(loaded.folder / SETTINGS)
-            raise ModelError(where, error.found, error.wanted, error.next_step) from None
+            raise ModelError(where, error.problem, error.expected, error.fix) from None
 
     def save(self, folder: Path) -> None:
         """An ordinary transformers folder, with the prompts beside it."""

@@ -6,7 +6,7 @@ import torch
 
 from sentloom.evaluation.probes import perceptron
 from sentloom.evaluation.probes.perceptron import Training, predict
-from tests.evaluation.test_probes import blobs
+from tests.evaluation.probes.test_protocols import blobs
 
 OPTIMIZERS = {"adam": torch.optim.Adam, "rmsprop": torch.optim.RMSprop}
 

@@ -2,7 +2,6 @@
 
 import gzip
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,8 +11,9 @@ from sentloom.errors import DataError, InputError, MissingPart
 from sentloom.evaluation.suites.multilingual import MULTILINGUAL, PARTS, load, translation_task
 from sentloom.evaluation.suites.set_source import Rows, SetSource
 from tests.evaluation.by_hand import all_alike, any_vectors, at_angles, scored, values, write
+from tests.paths import DATA
 
-REAL = Path(__file__).parents[3] / "shared" / "data"
+REAL = DATA
 
 
 def test_a_track_is_read_and_scored(tmp_path):

@@ -156,5 +156,5 @@ def test_roles_are_asked_for_and_looked_up():
 def test_what_is_no_label_is_refused(labels):
     rows = rows_of(("a", "b", labels[0]), ("a", "c", labels[1]))
     for make in (detection_task, lambda name, rows: ranking_task(name, rows, ["a", "a"])):
-        with pytest.raises(InputError, match=r"set in file.tsv: found the labels"):
+        with pytest.raises(InputError, match=r"set in file.tsv: the labels"):
             make("set", rows)

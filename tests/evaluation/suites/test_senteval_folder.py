@@ -139,7 +139,7 @@ def test_damage_is_told_by_line(tmp_path):
     with pytest.raises(DataError) as caught:
         sst_rows(tmp_path, "test")
     assert caught.value.total == 2
-    assert "sentiment-test, line 2: found 'no label'; wanted at least 2 cells" in str(caught.value)
+    assert "sentiment-test, line 2: 'no label'. Expected at least 2 cells" in str(caught.value)
     put(tmp_path, "TREC/TREC_10.label", "NUM:dist How far ?\nWho goes there ?\n")
     with pytest.raises(DataError, match="line 2"):
         trec_rows(tmp_path, "test")
@@ -152,7 +152,7 @@ def test_damage_is_told_by_line(tmp_path):
 def test_gold_and_pairs_must_be_as_many(tmp_path):
     put_sts(tmp_path, "STS14")
     put(tmp_path, "STS/STS14-en-test/STS.gs.images.txt", "1\n2\n")
-    with pytest.raises(InputError, match=r"images.txt: found 2 lines; wanted 1"):
+    with pytest.raises(InputError, match=r"images.txt: 2 lines. Expected 1"):
         sts_rows(tmp_path, "STS14")
 
 

@@ -1,7 +1,5 @@
 """SentGLUE on small sets of known content, and on the real ones where they are at hand."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from datasets import ClassLabel, Dataset, Features, Value
@@ -11,8 +9,9 @@ from sentloom.errors import InputError, MissingPart
 from sentloom.evaluation.suites.sentglue import MOST_ROWS, SENTGLUE, SETS
 from sentloom.evaluation.suites.set_source import SetSource
 from sentloom.evaluation.suites.transfer import GLUE
+from tests.paths import DATA
 
-REAL = Path(__file__).parents[3] / "shared" / "data"
+REAL = DATA
 PAIR = "label\tsentence1\tsentence2"
 NUMBER = {"zero": 0.0, "one": 1.0, "two": 2.0, "three": 3.0, "four": 4.0, "five": 5.0}
 
@@ -141,7 +140,7 @@ def test_qnli_without_training_part_is_cross_validated(tmp_path):
 def test_rte_of_other_counts_is_refused(tmp_path):
     for part in ("train", "dev"):
         put(tmp_path, f"glue/RTE.{part}", [("entailment", "a", "b")] * 277, PAIR)
-    with pytest.raises(InputError, match=r"RTE train .* found 277 rows; wanted 2,490"):
+    with pytest.raises(InputError, match=r"RTE train .* 277 rows. Expected 2,490"):
         SENTGLUE.load("RTE", fast(tmp_path, checked=True))
     put(tmp_path, "glue/RTE.train", [("neutral", "a", "b")] * 2490, PAIR)
     with pytest.raises(InputError, match="1 unknown labels, such as 'neutral'"):

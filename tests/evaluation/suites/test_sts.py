@@ -5,7 +5,6 @@ import json
 import math
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,8 +17,9 @@ from sentloom.evaluation.bench import score_tasks
 from sentloom.evaluation.suites import sts
 from sentloom.evaluation.suites.set_source import SetSource
 from sentloom.evaluation.suites.sts import SETS, STS_PARTS, load
+from tests.paths import DATA
 
-REAL = Path(__file__).parents[3] / "shared" / "data"
+REAL = DATA
 HEAD = "score\tsentence1\tsentence2\tsubset\n"
 SIZES = {"news": 30, "forum": 7, "images": 13}
 

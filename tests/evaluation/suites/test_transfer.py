@@ -2,7 +2,6 @@
 
 import hashlib
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,8 +13,9 @@ from sentloom.evaluation.suites import transfer
 from sentloom.evaluation.suites.probed_sets import FAST_ROWS, probed_task
 from sentloom.evaluation.suites.set_source import SetSource, read_rows
 from sentloom.evaluation.suites.transfer import SETS, TRANSFER
+from tests.paths import DATA
 
-REAL = Path(__file__).parents[3] / "shared" / "data"
+REAL = DATA
 WORDS = {"good": 1.0, "bad": -1.0}
 
 
@@ -102,7 +102,7 @@ def test_mrpc_sees_difference_and_product(tmp_path):
 
 def test_twenty_sentences_are_not_subj(tmp_path):
     put(tmp_path, "senteval/SUBJ", reviews(20))
-    with pytest.raises(InputError, match="found 20 rows; wanted 10,000 rows, as published"):
+    with pytest.raises(InputError, match=r"20 rows\. Expected 10,000 rows, as published"):
         TRANSFER.load("SUBJ", fast(tmp_path, checked=True))
 
 
@@ -121,7 +121,7 @@ def test_swapped_labels_of_cr_are_refused(tmp_path):
     put(tmp_path, "senteval/CR", right)
     assert TRANSFER.load("CR", fast(tmp_path, checked=True)).notes == ()
     put(tmp_path, "senteval/CR", [(1 - label, text) for label, text in right])
-    with pytest.raises(InputError, match="found the labels 0: 2,407, 1: 1,368"):
+    with pytest.raises(InputError, match="the labels 0: 2,407, 1: 1,368"):
         TRANSFER.load("CR", fast(tmp_path, checked=True))
 
 

@@ -1,7 +1,5 @@
 """Users' files: what is scored for each shape and kind, by hand and against the older search."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -9,8 +7,9 @@ from sentloom.errors import InputError
 from sentloom.evaluation.retrieval import retrieval
 from sentloom.evaluation.suites.user_tasks import own_task
 from tests.evaluation.by_hand import all_alike, any_vectors, at_angles, values, write
+from tests.paths import DATA
 
-REAL = Path(__file__).parents[3] / "shared" / "data"
+REAL = DATA
 FAN = {"a": 0, "b": 10, "c": 20, "d": 30, "e": 40, "f": 50}
 
 
@@ -137,10 +136,10 @@ def test_one_class_alone_is_refused(file):
 @pytest.mark.parametrize(
     ("kind", "lines", "said"),
     [
-        (None, [("premise", "hypothesis", "label"), ("a", "b", "neutral")], "the shape nli; wanted scored-pairs or"),
+        (None, [("premise", "hypothesis", "label"), ("a", "b", "neutral")], "the shape nli. Expected scored-pairs or"),
         (None, [("text",), ("a",)], "the shape texts"),
         ("retrieval", [("text", "label"), ("a", "x")], "pairs or triplets or scored-pairs to score as retrieval"),
-        ("pairs", [("anchor", "positive"), ("a", "b")], "the shape pairs; wanted scored-pairs to score as pairs"),
+        ("pairs", [("anchor", "positive"), ("a", "b")], "the shape pairs. Expected scored-pairs to score as pairs"),
         ("classification", [("anchor", "positive"), ("a", "b")], "wanted classification to score as classification"),
         ("retrieval", [("text1", "text2", "score"), ("a", "b", 0.5), ("a", "c", 3)], "the labels 0.5, 3"),
         ("retrieval", [("text1", "text2", "label"), ("a", "b", 0), ("a", "c", 0)], "the labels 0;"),

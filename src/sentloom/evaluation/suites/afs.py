@@ -71,8 +71,8 @@ def _authors_file(file: Path) -> dict[str, list[object]]:
                 try:
                     columns[name].append(as_score(row[column]) if name == "score" else as_text(row[column]))
                 except CellFault as fault:
-                    found = f"{fault.found} in column {column!r}"
-                    problems.append(Problem(str(file), f"line {reader.line_num}", found, fault.wanted))
+                    found = f"{fault.problem} in column {column!r}"
+                    problems.append(Problem(str(file), f"line {reader.line_num}", found, fault.expected))
     except csv.Error as error:
         problems.append(Problem(str(file), f"line {reader.line_num}", str(error), "a csv file"))
     if problems or not columns["score"]:

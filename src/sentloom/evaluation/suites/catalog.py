@@ -80,7 +80,7 @@ def _load_suite(suite: Suite, origin: SetSource) -> LoadedSuite:
         try:
             tasks.append(suite.load(name, origin))
         except MissingPart as error:
-            missing[name], reason = error.found, error
+            missing[name], reason = error.problem, error
     if reason is not None and not tasks:
         raise reason
     return LoadedSuite(suite.name, tuple(tasks), missing, suite.averages)

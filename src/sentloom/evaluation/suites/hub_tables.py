@@ -35,7 +35,7 @@ def _first(part: str, names: Sequence[str]) -> pa.Table:
             return _table(find_inputs(name)[0].paths)
         except InputError as error:
             reason = error
-    raise MissingPart(part, reason.found, f"the set {names[0]} on the hub", reason.next_step) from reason
+    raise MissingPart(part, reason.problem, f"the set {names[0]} on the hub", reason.fix) from reason
 
 
 def _table(paths: Sequence[Path]) -> pa.Table:

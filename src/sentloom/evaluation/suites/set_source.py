@@ -95,7 +95,7 @@ def read_rows(
     except InputError as error:
         if origin.folder is not None:
             raise
-        raise MissingPart(part.name, error.found, f"the set {source} on the hub", error.next_step) from error
+        raise MissingPart(part.name, error.problem, f"the set {source} on the hub", error.fix) from error
     wanted = {*COLUMNS[shape], *keep}
     names = [name for name in data[0].table.column_names if name in wanted]
     return Rows({name: [cell for one in data for cell in one.column(name).to_pylist()] for name in names}, source)

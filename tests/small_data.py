@@ -1,10 +1,8 @@
 """Small data sets, built by hand: of several chunks, and with known places."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import pyarrow as pa
-import pytest
 
 from sentloom.data.dataset import FILE, LINE, Dataset
 from sentloom.data.shapes import COLUMNS, Shape, arrow_type
@@ -20,17 +18,3 @@ def build_dataset(shape: Shape, rows: Sequence[tuple], file: str = "data.tsv", c
         arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
         batches.append(pa.record_batch(arrays, schema=schema))
     return Dataset(shape, pa.Table.from_batches(batches, schema), (file,), "line", "0" * 64)
-
-
-@pytest.fixture(autouse=True)
-def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Scratch files of a test stay in its own folder."""
-    folder = tmp_path / "scratch"
-    monkeypatch.setenv("SENTLOOM_SCRATCH", str(folder))
-    return folder
-
-
-@pytest.fixture(scope="session")
-def build():
-    """The builder, since test modules cannot import each other."""
-    return build_dataset

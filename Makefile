@@ -11,7 +11,7 @@ help:
 	@echo "make demo    install, then run the main job on the embedded defaults (no hub, no data needed)"
 	@echo "make demo-portuguese   teach the embedded encoder Portuguese, with translations made here"
 	@echo "make test    install, then run the tests"
-	@echo "make check   format, lint, types, import arrows"
+	@echo "make check   format, lint, types, import order"
 	@echo "make faults  the fault bench: kills, full disks, damaged files by the thousand (about 40 minutes)"
 	@echo "make bench   speed and memory against sentence-transformers (about 15 minutes)"
 	@echo "make format  put the code in form"
@@ -45,7 +45,7 @@ check: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest --quiet tests/test_arrows.py
+	$(BIN)/python -m pytest --quiet tests/test_imports.py
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .

@@ -89,7 +89,7 @@ def test_check_says_what_the_file_holds(sentloom, faq, tmp_path):
     done = sentloom("check", faq, "-o", tmp_path / "found.json")
     assert done.returncode == 0, done.stderr
     assert "pairs, 3 rows (anchor = 'question', positive = 'answer')" in done.stdout
-    assert "columns not used: team" in done.stdout
+    assert "unused columns: team" in done.stdout
     found = json.loads((tmp_path / "found.json").read_text())
     assert (found["shape"], found["rows"], found["duplicate_rows"]) == ("pairs", 3, 1)
     assert found["lengths"][0]["unit"] == "tokens"

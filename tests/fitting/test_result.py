@@ -1,4 +1,4 @@
-"""Stories go into JSON and come back as they were."""
+"""A result: what follows from its numbers, and its JSON, which comes back as it was."""
 
 import json
 from dataclasses import replace
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from sentloom.errors import InputError
-from sentloom.fitting.result import FitResult
+from sentloom.fitting.result import FitResult, Histogram, Neighbours
 from tests.report.results_by_hand import BARE, FULL, STORIES, measure
 
 FEW = settings(max_examples=25, deadline=None)
@@ -15,14 +15,14 @@ FEW = settings(max_examples=25, deadline=None)
 
 @FEW
 @given(result=STORIES)
-def test_any_story_comes_back(result, tmp_path_factory):
-    path = tmp_path_factory.mktemp("story") / "report.json"
+def test_any_result_comes_back(result, tmp_path_factory):
+    path = tmp_path_factory.mktemp("result") / "report.json"
     result.write(path)
     assert FitResult.read(path) == result
 
 
 @pytest.mark.parametrize("result", [FULL, BARE])
-def test_the_same_story_gives_the_same_bytes(result, tmp_path):
+def test_the_same_result_gives_the_same_bytes(result, tmp_path):
     for name in ("one.json", "two.json"):
         result.write(tmp_path / name)
     assert (tmp_path / "one.json").read_bytes() == (tmp_path / "two.json").read_bytes()
@@ -35,11 +35,11 @@ def test_a_name_that_is_no_text_stops_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("change", [{"verdict": "perhaps"}, {"title": None}, {"measures": [{"name": "x"}]}])
-def test_what_is_no_story_is_named(change, tmp_path):
+def test_a_damaged_result_is_refused(change, tmp_path):
     path = tmp_path / "report.json"
     FULL.write(path)
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    with pytest.raises(InputError, match=r"story\.json"):
+    with pytest.raises(InputError, match=r"report\.json"):
         FitResult.read(path)
     with pytest.raises(InputError, match=r"no\.json"):
         FitResult.read(tmp_path / "no.json")
@@ -51,6 +51,40 @@ def test_a_measure_is_sure_when_its_interval_leaves_0_out():
         measure(before=52, after=50, spread=2),
         measure(before=50, after=51, spread=2),
     )
-    assert (up.better, up.worse) == (True, False)  # 1 to 3
-    assert (down.better, down.worse) == (False, True)  # -3 to -1
-    assert (open_end.better, open_end.worse) == (False, False)  # 0 to 2
+    assert [one.finding for one in (up, down, open_end)] == ["better", "worse", "unsure"]  # 1 to 3, -3 to -1, 0 to 2
+    assert FULL.runs[-1].finding == "unsure"  # it failed
+
+
+def test_overlap_is_the_share_under_both_histograms():
+    # shares (0, 1/2, 1/2) and (1/4, 3/4, 0) have 1/2 in common
+    found = Histogram((0.0, 1.0, 2.0, 3.0), (0, 5, 5), (1, 3, 0), (1, 2, 3), (2, 4, 6))
+    assert found.before.overlap == pytest.approx(50)
+    assert found.after.overlap == pytest.approx(100)
+    assert Histogram((0.0, 1.0, 2.0), (0, 0), (1, 0), (0, 0), (1, 0)).before.overlap == 0
+
+
+def test_neighbours_that_left_and_that_entered():
+    found = Neighbours("s", ((0.9, "a"), (0.8, "b")), ((0.95, "c"), (0.7, "a")))
+    assert (found.gone, found.new) == ({"b"}, {"c"})
+
+
+def test_the_winner_comes_first_and_then_the_route_that_came_furthest():
+    assert list(FULL.ladder) == ["simcse", "pairs", "broken"]
+    assert FULL.winner == "simcse"
+    assert BARE.winner is None
+    assert FULL.rounds == {1: [60], 2: [120]}
+    assert [route.name for route in FULL.skipped] == ["nli triplets"]
+
+
+def test_the_mean_follows_the_measures_that_it_averages():
+    assert {part: [one.name for one in ones] for part, ones in FULL.parts.items()} == {
+        "deciding": ["halves", "views", "mean"],
+        "general": ["sts-b"],
+        "watched": ["own rows"],
+    }
+
+
+def test_a_single_measure_is_not_listed_twice():
+    one = measure()
+    assert replace(FULL, measures=(one,), total=one).parts == {"deciding": [one]}
+    assert BARE.parts == {}

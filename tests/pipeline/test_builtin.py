@@ -80,6 +80,6 @@ def test_every_plan_prints_offline_and_without_data(path, sentloom, tmp_path, mo
     for plan in plans:
         assert plan.name in done.stdout
     for one in absent:
-        said = "to be fetched from the hub: {} {}" if one.on_hub else "missing: {}, {}"
+        said = "to be downloaded from the hub: {} {}" if one.on_hub else "missing: {}, {}"
         assert said.format(one.what, one.name) in done.stdout
     assert not (tmp_path / "out").exists()

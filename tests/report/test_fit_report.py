@@ -44,7 +44,7 @@ def test_markdown_links_to_what_is_there(written):
 
 def test_nothing_run_gives_no_plots(tmp_path):
     folder = write_report(BARE, tmp_path / "words.fit").parent
-    assert sorted(path.name for path in folder.iterdir()) == ["report.html", "report.md", "report.json"]
+    assert sorted(path.name for path in folder.iterdir()) == ["report.html", "report.json", "report.md"]
     assert "plots/" not in (folder / "report.md").read_text()
 
 
@@ -55,7 +55,7 @@ def test_a_failed_run_alone_has_no_plot():
 def test_markdown_has_the_storys_numbers():
     text = fit_markdown.report(FULL, [])
     assert (
-        "| the label of halves | What decides | MRR@10, 812 items | 58.31 (56.21 to 60.41) | 69.84 (67.74 to 71.94) | +11.53 (10.48 to 12.58) |"
+        "| the label of halves | Decides | MRR@10, 812 items | 58.31 (56.21 to 60.41) | 69.84 (67.74 to 71.94) | +11.53 (10.48 to 12.58) |"
         in text
     )
     assert "73.36 → **79.99**, +6.63 (95% interval 5.73 to 7.53, p < 0.002)" in text

@@ -1,19 +1,11 @@
 """Tables of geometry and of layers, as people read them."""
 
-from io import StringIO
-
 import numpy as np
-from rich.console import Console
 
 from sentloom.evaluation.geometry import Geometry, UniformityVariant
 from sentloom.evaluation.layers import Sweep
 from sentloom.report import geometry_tables
-
-
-def printed(renderable):
-    console = Console(file=StringIO(), width=80, no_color=True)
-    console.print(renderable)
-    return console.file.getvalue()
+from tests.report.printing import printed
 
 
 def some_geometry(variant=UniformityVariant.REFERENCE):

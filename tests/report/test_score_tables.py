@@ -1,17 +1,9 @@
-"""Score tables: the scores, their marks, and the papers' rows stand in them."""
-
-from rich.console import Console
+"""Score tables show the scores, their marks, and the papers' rows."""
 
 from sentloom.evaluation.results import AverageResult, Cell, SetResult, SuiteResult
 from sentloom.evaluation.suites.published import published
 from sentloom.report import score_tables
-
-
-def printed(part, width=300):
-    console = Console(width=width, record=True, quiet=False, file=open("/dev/null", "w"))  # noqa: SIM115, PTH123
-    console.print(part)
-    console.file.close()
-    return console.export_text()
+from tests.report.printing import printed
 
 
 def result(models):

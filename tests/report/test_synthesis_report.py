@@ -7,7 +7,7 @@ from sentloom.report.synthesis_plots import synthesis as figure_of
 from sentloom.report.synthesis_tables import bar, synthesis
 from sentloom.writing.filters import REASONS, Filtering
 from sentloom.writing.summary import KindSummary, Sample, Summary
-from tests.report.test_tables import printed
+from tests.report.printing import printed
 
 KEPT = [Sample("A man [bold]plays", "A man makes music.", 0.97, "")]
 DROPPED = [Sample("A man plays", f"number {at}", 0.31, "score") for at in range(7)]

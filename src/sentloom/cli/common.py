@@ -61,11 +61,11 @@ def read(
 ) -> "Dataset":
     """Read data for a command and say what it was taken for."""
     from sentloom.corpus.opening import open_data
-    from sentloom.report import tables
+    from sentloom.report import data_tables
 
     parsed = parse_columns(columns) if columns else None
     data = open_data(name, shape=shape, columns=parsed, allow=allow, quoted=quoted)
-    show(tables.data_summary(name, data))
+    show(data_tables.data_summary(name, data))
     return data
 
 

@@ -47,20 +47,20 @@ def check(
     from sentloom.hygiene.inspection import inspect
     from sentloom.hygiene.leaks import find_leaks
     from sentloom.hygiene.token_stats import count_tokens
-    from sentloom.report import tables
+    from sentloom.report import data_tables
 
     dataset = read(data, shape, columns)
     evaluation = [read(name, None, None) for name in against or ()]
     tokens = _tokens(model)
     found = inspect(dataset, _lengths(tokens), tokens.max_length) if tokens else inspect(dataset)
-    show(tables.inspection(found))
+    show(data_tables.inspection(found))
     pieces = count_tokens(dataset, tokens.bare, tokens.tokenizer.unk_token_id) if tokens else []
     show(*(f"{model}: {one}" for one in pieces))
     if tokens and any(one.many for one in pieces):
         show(f"! {model} breaks this text to pieces; it may learn more from it with a vocabulary: sentloom vocabulary")
     leaks = find_leaks(dataset, evaluation) if evaluation else None
     if leaks:
-        show(tables.leaks(leaks))
+        show(data_tables.leaks(leaks))
     if output:
         with new_file(output) as part:
             report = {"file": data, "sha256": dataset.sha256, **asdict(found), "pieces": [*map(asdict, pieces)]}
@@ -119,7 +119,7 @@ def clean(
     from sentloom.data.writers import write
     from sentloom.hygiene.cleaning import CleanSettings
     from sentloom.hygiene.cleaning import clean as run
-    from sentloom.report import tables
+    from sentloom.report import data_tables
 
     settings = CleanSettings(
         min_words=min_words,
@@ -131,7 +131,7 @@ def clean(
     )
     cleaned, report = run(read(data, shape, columns, CLEANING, quoted), settings)
     write(cleaned, output, spreadsheet_safe)
-    show(tables.cleaning(report), f"written: {output}")
+    show(data_tables.cleaning(report), f"written: {output}")
 
 
 def views(
@@ -163,7 +163,7 @@ def views(
     """Give every sentence a second form, and write the pairs. Stopped or killed, the same command goes on."""
     from sentloom.data.shapes import Shape
     from sentloom.data.writers import check_ending, write
-    from sentloom.report import tables
+    from sentloom.report import data_tables
     from sentloom.views import make_pairs, view_settings
     from sentloom.views.settings import parse_pivot
 
@@ -179,7 +179,7 @@ def views(
         show("stopped; the same command again goes on from here")
         raise
     write(pairs, output, spreadsheet_safe)
-    show(tables.views(pairs), f"written: {output} ({len(pairs):,} pairs)")
+    show(data_tables.views(pairs), f"written: {output} ({len(pairs):,} pairs)")
 
 
 def translate(

@@ -41,7 +41,7 @@ def train(
     from sentloom import pipeline
     from sentloom.pipeline.builtin import find_recipe
     from sentloom.pipeline.recipe import read_recipe
-    from sentloom.report import tables
+    from sentloom.report import recipe_tables
 
     read = read_recipe(find_recipe(recipe), changes or ())
     names: list[str | None] = [*(variant or read.variants)]
@@ -60,7 +60,7 @@ def train(
         return
     with working_in(output, accelerator, log):
         rows = pipeline.run_plans(plans, files, output, accelerator, log)
-    log(tables.training_results(plans[0].title or read.path.stem, rows), f"written: {output / 'results.json'}")
+    log(recipe_tables.training_results(plans[0].title or read.path.stem, rows), f"written: {output / 'results.json'}")
 
 
 def _look_ahead(
@@ -68,15 +68,15 @@ def _look_ahead(
 ) -> None:
     """Print what each plan would do, with times if all it needs is here; else what is missing."""
     from sentloom import pipeline
-    from sentloom.report import tables
+    from sentloom.report import recipe_tables
 
     missing: list[str] = []
     for plan in plans:
         absent = pipeline.needs(plan)
         if absent:
-            log(tables.outline(plan, absent))
+            log(recipe_tables.outline(plan, absent))
         else:
-            log(tables.forecasts(plan.name, pipeline.forecast(plan, output, accelerator)))
+            log(recipe_tables.forecasts(plan.name, pipeline.forecast(plan, output, accelerator)))
         missing += [one.name for one in absent if not one.on_hub]
     if missing:
         names = list(dict.fromkeys(missing))
@@ -149,8 +149,8 @@ def recipes(
     """List the recipes that come with sentloom: what they train, on what, and the scores that papers print."""
     from sentloom.pipeline.builtin import find_recipe, shipped
     from sentloom.pipeline.recipe import read_recipe
-    from sentloom.report import tables
+    from sentloom.report import recipe_tables
 
     found = {name: find_recipe(name)} if name else shipped()
     for one, path in found.items():
-        show(tables.recipe(one, read_recipe(path), whole=name is not None))
+        show(recipe_tables.recipe(one, read_recipe(path), whole=name is not None))

@@ -86,7 +86,7 @@ def search(
     """Find the sentences that are nearest in meaning to a query. Vectors are kept: the next search is quick."""
     from sentloom.cli import searching
     from sentloom.encoder.vector_files import open_vectors
-    from sentloom.report import tables
+    from sentloom.report import search_tables
     from sentloom.search.nearest import top_k
 
     wanted = searching.choose(first, model, within)
@@ -103,7 +103,7 @@ def search(
             (float(value), ground.place(int(row)), str(ground.texts[int(row)]))
             for row, value in zip(numbers[0], cosines[0], strict=True)
         ]
-        show("", tables.answers(query, found))
+        show("", search_tables.answers(query, found))
 
 
 def mine(
@@ -129,7 +129,7 @@ def mine(
 ) -> None:
     """Find hard negatives for pairs: texts that the model holds for near and that are not known to be right."""
     from sentloom.data.writers import write
-    from sentloom.report import tables
+    from sentloom.report import search_tables
     from sentloom.search.mining import MineSettings
     from sentloom.search.mining import mine as run
     from sentloom.views.sentences import distinct_sentences
@@ -139,4 +139,4 @@ def mine(
     where = distinct_sentences(read(corpus, None, None)).column("text").to_pylist() if corpus else None
     triplets, report = run(load(model, pooling), pairs, where, settings)
     write(triplets, output, spreadsheet_safe)
-    show(tables.mining(report), f"written: {output}")
+    show(search_tables.mining(report), f"written: {output}")

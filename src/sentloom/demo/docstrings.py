@@ -12,7 +12,7 @@ from sentloom.data.writers import write
 from sentloom.encoder import Encoder
 from sentloom.errors import InputError
 from sentloom.locks import alone_in
-from sentloom.report import tables
+from sentloom.report import data_tables, search_tables
 from sentloom.report.fit_tables import fit_summary
 from sentloom.search.nearest import top_k
 
@@ -33,7 +33,7 @@ def run(folder: Path, model: str, corpus: Corpus, budget: str, show: Callable[[R
 
 
 def _run(folder: Path, model: str, corpus: Corpus, budget: str, show: Callable[[RenderableType], None]) -> Fit:
-    show(tables.corpus(corpus))
+    show(data_tables.corpus(corpus))
     apart = corpus.pairs("held-out")
     if not len(apart):
         raise InputError("demo", "no package that is held out", "one to score on", "name one with --held-out")
@@ -72,4 +72,4 @@ def search(before: Encoder, after: Encoder, pairs: Dataset, show: Callable[[Rend
             answers += [(float(v), f"{label}: {names[r]}", summaries[r]) for r, v in zip(rows, values, strict=True)]
     for question, answers in zip(QUESTIONS, found, strict=True):
         show("")
-        show(tables.answers(question, answers))
+        show(search_tables.answers(question, answers))

@@ -17,7 +17,7 @@ from sentloom.pipeline.builtin import find_recipe
 from sentloom.pipeline.recipe import read_recipe
 from sentloom.pipeline.results import run_plans
 from sentloom.pipeline.runner import start_accelerator
-from sentloom.report import tables
+from sentloom.report import search_tables, tables
 from sentloom.search.nearest import top_k
 from sentloom.views.translation import translate
 
@@ -86,4 +86,4 @@ def show_examples(pairs: Dataset, model: Path, show: Callable[[RenderableType], 
             answers.append((float(cosine), f"{label}, {mark}", english[first]))
     for row, answers in zip(asked, found, strict=True):
         show("")
-        show(tables.answers(portuguese[row], answers))
+        show(search_tables.answers(portuguese[row], answers))

@@ -1,11 +1,12 @@
-"""What happened in a fit, as plain numbers and words: all that the report and the model card are made of.
+"""The result of a fit, as plain numbers and words: everything that the report and the model card show.
 
-Scores, differences and their intervals are times 100. What there is no number of is None, and what there is none of
-is an empty tuple or None: the report leaves that part out.
+Scores, differences and their intervals are times 100. A missing number is None; a part that does not apply is an empty
+tuple or None, and the report leaves it out.
 """
 
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -15,10 +16,34 @@ from sentloom.files import new_file
 
 Part = Literal["deciding", "general", "watched"]
 Verdict = Literal["written", "refused", "forced"]
+Finding = Literal["better", "worse", "unsure"]
+Near = tuple[float, str]  # cosine, text
+
+
+class Compared:
+    """A difference to the base with its 95% interval."""
+
+    low: float | None
+    high: float | None
+
+    @property
+    def better(self) -> bool:
+        """Whether the whole interval of the difference is above 0."""
+        return self.low is not None and self.low > 0
+
+    @property
+    def worse(self) -> bool:
+        """Whether the whole interval of the difference is below 0."""
+        return self.high is not None and self.high < 0
+
+    @property
+    def finding(self) -> Finding:
+        """What the interval shows."""
+        return "better" if self.better else "worse" if self.worse else "unsure"
 
 
 @dataclass(frozen=True)
-class Measure:
+class Measure(Compared):
     """One score of the base (before) and of the winner (after), and their paired difference."""
 
     name: str
@@ -37,20 +62,10 @@ class Measure:
     high: float
     p: float
 
-    @property
-    def better(self) -> bool:
-        """Whether the whole interval of the difference is above 0."""
-        return self.low > 0
-
-    @property
-    def worse(self) -> bool:
-        """Whether the whole interval of the difference is below 0."""
-        return self.high < 0
-
 
 @dataclass(frozen=True)
 class Stability:
-    """How many of their nearest neighbours held-out texts share under two seeds of the winner's route, in percent."""
+    """How many nearest neighbours of held-out texts two seeds of the winning route have in common, in percent."""
 
     share: float
     low: float  # of the 95% interval
@@ -60,8 +75,8 @@ class Stability:
 
 
 @dataclass(frozen=True)
-class Run:
-    """One route at one rung, with its score on the rows that choose and its difference to the base there."""
+class Run(Compared):
+    """One route in one round, with its score on the validation rows and its difference to the base there."""
 
     route: str
     rung: int  # from 1
@@ -76,13 +91,13 @@ class Run:
 
     @property
     def is_best(self) -> bool:
-        """Whether it is the run that went before the gate."""
+        """Whether its model was the one that the gate tested."""
         return self.verdict == "won" or self.verdict.startswith("best")
 
 
 @dataclass(frozen=True)
 class RouteSummary:
-    """A way that the data permit or do not; `why` says why it was or was not tried."""
+    """A route that the data supports or does not; `why` says why it was or was not tried."""
 
     name: str
     why: str
@@ -101,7 +116,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Trail:
-    """A route's way through alignment and uniformity: the base, after each rung, the end."""
+    """Alignment and uniformity of a route: at the base and after each round."""
 
     route: str
     points: tuple[tuple[str, float, float], ...]  # (label, alignment, uniformity)
@@ -117,14 +132,54 @@ class Histogram:
     related_after: tuple[int, ...]
     unrelated_after: tuple[int, ...]
 
+    @property
+    def before(self) -> "Shares":
+        """Of the base."""
+        return Shares(_percent(self.related_before), _percent(self.unrelated_before))
+
+    @property
+    def after(self) -> "Shares":
+        """Of the fitted model."""
+        return Shares(_percent(self.related_after), _percent(self.unrelated_after))
+
+    def __bool__(self) -> bool:
+        return any((*self.related_before, *self.related_after))
+
+
+@dataclass(frozen=True)
+class Shares:
+    """A histogram of one model, in percent of the related and of the unrelated pairs."""
+
+    related: tuple[float, ...]
+    unrelated: tuple[float, ...]
+
+    @property
+    def overlap(self) -> float:
+        """The percentage that lies under both."""
+        return sum(map(min, self.related, self.unrelated))
+
+
+def _percent(counts: Sequence[int]) -> tuple[float, ...]:
+    return tuple(100 * count / max(1, sum(counts)) for count in counts)
+
 
 @dataclass(frozen=True)
 class Neighbours:
-    """The nearest texts of a sentence, nearest first: (cosine, text)."""
+    """The nearest texts of a sentence, nearest first."""
 
     sentence: str
-    before: tuple[tuple[float, str], ...]
-    after: tuple[tuple[float, str], ...]
+    before: tuple[Near, ...]
+    after: tuple[Near, ...]
+
+    @property
+    def gone(self) -> set[str]:
+        """Texts that left the list."""
+        return {text for _, text in self.before} - {text for _, text in self.after}
+
+    @property
+    def new(self) -> set[str]:
+        """Texts that entered the list."""
+        return {text for _, text in self.after} - {text for _, text in self.before}
 
 
 @dataclass(frozen=True)
@@ -147,7 +202,7 @@ class InputSummary:
 
 @dataclass(frozen=True)
 class FitResult:
-    """All of one fit."""
+    """Everything about one fit."""
 
     title: str
     verdict: Verdict
@@ -175,8 +230,46 @@ class FitResult:
     hashes: Mapping[str, str] = field(default_factory=dict)
     cost: Mapping[str, float | str] = field(default_factory=dict)  # seconds, or words
 
+    @property
+    def parts(self) -> dict[Part, list[Measure]]:
+        """Measures by what they are for; the mean follows the deciding measures."""
+        shown = [*self.measures, *([self.mean] if self.mean else [])]
+        names: tuple[Part, ...] = ("deciding", "general", "watched")
+        found = {part: [one for one in shown if one.part == part] for part in names}
+        return {part: ones for part, ones in found.items() if ones}
+
+    @property
+    def mean(self) -> Measure | None:
+        """The total, unless it is the single deciding measure itself."""
+        return None if sum(one.part == "deciding" for one in self.measures) == 1 else self.total
+
+    @property
+    def winner(self) -> str | None:
+        """The route of the best run, or else of the last run."""
+        won = [run.route for run in self.runs if run.is_best] or [run.route for run in self.runs]
+        return won[-1] if won else None
+
+    @property
+    def ladder(self) -> dict[str, dict[int, Run]]:
+        """ladder[route][round]: the winner first, then routes by how far they came, then by score."""
+        found: dict[str, dict[int, Run]] = {}
+        for run in self.runs:
+            found.setdefault(run.route, {})[run.rung] = run
+        return dict(sorted(found.items(), key=lambda item: _rank(item[1]), reverse=True))
+
+    @property
+    def rounds(self) -> dict[int, list[int]]:
+        """The different numbers of steps in each round."""
+        numbers = sorted({run.rung for run in self.runs})
+        return {number: sorted({run.steps for run in self.runs if run.rung == number}) for number in numbers}
+
+    @property
+    def skipped(self) -> list[RouteSummary]:
+        """Routes that were not tried."""
+        return [route for route in self.routes if not route.tried]
+
     def write(self, path: Path) -> None:
-        """As JSON; the same story gives the same bytes."""
+        """As JSON; the same result gives the same bytes."""
         with new_file(path) as part:
             part.write_text(json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n", "utf-8", "replace")
 
@@ -189,4 +282,9 @@ class FitResult:
             return TypeAdapter(cls).validate_json(path.read_bytes())
         except (OSError, ValidationError) as error:
             found = str(error).splitlines()[0]
-            raise InputError(str(path), found, "the story of a fit", "run `sentloom fit` again") from None
+            raise InputError(str(path), found, "the result of a fit", "run `sentloom fit` again") from None
+
+
+def _rank(runs: Mapping[int, Run]) -> tuple[bool, int, float]:
+    last = runs[max(runs)]
+    return last.is_best, last.rung, -math.inf if last.score is None else last.score

@@ -13,7 +13,7 @@ from rich.text import Text
 from sentloom.data.writers import no_formula
 from sentloom.markdown import plain, raw_table
 from sentloom.pipeline.results import Row, change, score_text, untouched
-from sentloom.report.score_tables import Wide
+from sentloom.report.tables import Wide
 
 MEAN = "mean"
 MARK = "≈"

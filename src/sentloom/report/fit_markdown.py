@@ -1,8 +1,9 @@
 """The report of a fit as Markdown, and the pieces of it that the model card shares."""
 
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 
-from sentloom.fitting.result import FitResult, Neighbours
+from sentloom.fitting.result import FitResult, Near, Neighbours
 from sentloom.markdown import fenced, plain, table
 from sentloom.report import formatting
 from sentloom.report.formatting import interval, number, signed
@@ -64,7 +65,7 @@ def measures(result: FitResult) -> str:
             f"{number(one.after)} ({interval(one.after_low, one.after_high)})",
             formatting.change(one),
         )
-        for part, group in formatting.groups(result).items()
+        for part, group in formatting.titled_parts(result).items()
         for one in group
     ]  # fmt: skip
     return table(("measure", "part", "score", "before", "after", "difference"), rows, 3) if rows else ""
@@ -77,7 +78,7 @@ def _runs(result: FitResult) -> str:
             f"{run.steps:,}", formatting.duration(run.seconds), number(run.score),
             formatting.change(run),
         )
-        for runs in formatting.routes_run(result).values()
+        for runs in result.ladder.values()
         for run in runs.values()
     ]  # fmt: skip
     head = ("route", "verdict", "stages", "round", "steps", "time", "score", "difference to the base")
@@ -85,7 +86,7 @@ def _runs(result: FitResult) -> str:
 
 
 def _not_run(result: FitResult) -> str:
-    return "\n".join(f"- Not tried: **{plain(name)}**. {plain(why)}" for name, why in formatting.routes_not_run(result))
+    return "\n".join(f"- Not tried: **{plain(one.name)}**. {plain(one.why)}" for one in result.skipped)
 
 
 def _trails(result: FitResult) -> str:
@@ -100,22 +101,20 @@ def _trails(result: FitResult) -> str:
 def _overlaps(result: FitResult) -> str:
     if (found := result.histogram) is None:
         return ""
-    before = 100 * formatting.overlap(found.related_before, found.unrelated_before)
-    after = 100 * formatting.overlap(found.related_after, found.unrelated_after)
+    before, after = found.before.overlap, found.after.overlap
     return f"Related and unrelated pairs overlap by {before:.0f}% before and by {after:.0f}% after."
 
 
 def _neighbours(one: Neighbours) -> str:
-    before, after = formatting.marked(one)
-    rows = [(_near(before, place, "gone"), _near(after, place, "new")) for place in range(max(len(before), len(after)))]
+    before = [_near(near, one.gone, "gone") for near in one.before]
+    after = [_near(near, one.new, "new") for near in one.after]
+    rows = list(zip_longest(before, after, fillvalue=""))
     return f"**{plain(one.sentence)}**\n\n{table(('before', 'after'), rows, 2)}"
 
 
-def _near(listed: Sequence[tuple[float, str, bool]], place: int, mark: str) -> str:
-    if place >= len(listed):
-        return ""
-    cosine, text, changed = listed[place]
-    return f"{number(cosine)} {text}" + (f" ({mark})" if changed else "")
+def _near(near: Near, changed: set[str], mark: str) -> str:
+    cosine, text = near
+    return f"{number(cosine)} {text}" + (f" ({mark})" if text in changed else "")
 
 
 def sources(result: FitResult) -> str:

@@ -21,7 +21,7 @@ LABEL_WIDTH = 30  # letters, before a label is broken
 def figures(result: FitResult) -> dict[str, "Figure"]:
     """By name, in the order of the report."""
     found: dict[str, Figure] = {}
-    measures = [one for group in formatting.groups(result).values() for one in group]
+    measures = [one for group in result.parts.values() for one in group]
     curves = [curve for curve in result.curves if sum(map(math.isfinite, curve.loss)) > 1]
     if measures:
         found["scores"] = scores(measures)
@@ -29,10 +29,10 @@ def figures(result: FitResult) -> dict[str, "Figure"]:
         found["routes"] = routes(result)
     if curves:
         found["training"] = training(curves)
-    if trail := next((one for one in result.trails if one.points and one.route == formatting.winner(result)), None):
+    if trail := next((one for one in result.trails if one.points and one.route == result.winner), None):
         points = [(uniformity, alignment) for _, alignment, uniformity in trail.points]
         found["trajectory"] = plots.trajectory(trail.route, points, [label for label, *_ in trail.points])
-    if result.histogram and any((*result.histogram.related_before, *result.histogram.related_after)):
+    if result.histogram:
         found["similarities"] = similarities(result.histogram)
     return found
 
@@ -63,7 +63,7 @@ def _say(axes: "Axes", text: str, x: float, y: float) -> None:
 
 def routes(result: FitResult) -> "Figure":
     """A row a run, by route and rung: its difference to the base with the interval, and what became of it."""
-    found = [(route, run) for route, runs in formatting.routes_run(result).items() for run in runs.values()]
+    found = [(route, run) for route, runs in result.ladder.items() for run in runs.values()]
     shown = [(route, run) for route, run in found if run.difference is not None]
     figure, (axes,) = _figure(7.2, 0.9 + 0.34 * len(shown), "Routes: difference to the base, with 95% intervals", 1)
     for row, (_, run) in enumerate(shown):
@@ -104,17 +104,12 @@ def training(curves: Sequence[Curve]) -> "Figure":
 def similarities(found: Histogram) -> "Figure":
     """Cosines of related and unrelated pairs, before beside after."""
     figure, panels = _figure(7.2, 3.0, "Cosines of related and unrelated pairs", 2)
-    sides = (
-        ("before", found.related_before, found.unrelated_before),
-        ("after", found.related_after, found.unrelated_after),
-    )
-    for axes, (name, related, unrelated) in zip(panels, sides, strict=True):
-        for kind, counts, colour in (("unrelated", unrelated, BASE), ("related", related, FITTED)):
-            share = formatting.shares(counts)
+    for axes, name, side in zip(panels, ("before", "after"), (found.before, found.after), strict=True):
+        for kind, share, colour in (("unrelated", side.unrelated, BASE), ("related", side.related, FITTED)):
             axes.stairs(share, found.edges, fill=True, color=colour, alpha=0.3)
             axes.stairs(share, found.edges, color=colour, lw=1.6)
             _name_peak(axes, kind, found.edges, share, FAINT if colour == BASE else colour)
-        axes.set_title(f"{name}: overlap {100 * formatting.overlap(related, unrelated):.0f}%", loc="left", fontsize=9)
+        axes.set_title(f"{name}: overlap {side.overlap:.0f}%", loc="left", fontsize=9)
         axes.set_xlabel("cosine", color=FAINT, fontsize=9)
     panels[0].set_ylabel("% of pairs", color=FAINT, fontsize=9)
     panels[1].sharey(panels[0])

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from sentloom.evaluation.significance import LEAST_P
-from sentloom.fitting.result import FitResult, InputSummary, Measure, Neighbours, Run
+from sentloom.fitting.result import FitResult, InputSummary, Measure, Run
 from sentloom.hygiene.languages import NAMES, recognised
 
 HEADLINES = {
@@ -12,7 +12,7 @@ HEADLINES = {
     "refused": "Refused: no model was written",
     "forced": "Written by force, against the gate",
 }
-PARTS = {"deciding": "What decides", "general": "General ability", "watched": "Watched, decides nothing"}
+PARTS = {"deciding": "Decides", "general": "General ability", "watched": "For information only"}
 NONE = "–"
 MINUS = "\N{MINUS SIGN}"
 
@@ -74,78 +74,11 @@ def duration(cost: float | str) -> str:
     return f"{value:.1f} {unit}" if value < 10 else f"{value:.0f} {unit}"
 
 
-def finding(one: Measure | Run) -> str:
-    """One of "better", "worse" and "unsure", by where the interval of the difference lies."""
-    if one.low is None or one.high is None:
-        return "unsure"
-    return "better" if one.low > 0 else "worse" if one.high < 0 else "unsure"
-
-
-def groups(result: FitResult) -> dict[str, list[Measure]]:
-    """Measures below the name of their part: what decides comes first, its mean behind it."""
-    total = mean(result)
-    shown = [*result.measures, *([total] if total else [])]
-    found = {title: [one for one in shown if one.part == part] for part, title in PARTS.items()}
-    return {title: ones for title, ones in found.items() if ones}
-
-
-def mean(result: FitResult) -> Measure | None:
-    """The total, where it is more than the single measure that decides."""
-    several = sum(one.part == "deciding" for one in result.measures) != 1
-    return result.total if several else None
-
-
-def winner(result: FitResult) -> str | None:
-    """The route of the best run, or else that of the last run."""
-    won = [run.route for run in result.runs if run.is_best] or [run.route for run in result.runs]
-    return won[-1] if won else None
-
-
-def routes_run(result: FitResult) -> dict[str, dict[int, Run]]:
-    """runs[route][rung]: routes that came furthest first, then by score."""
-    found: dict[str, dict[int, Run]] = {}
-    for run in result.runs:
-        found.setdefault(run.route, {})[run.rung] = run
-    return dict(sorted(found.items(), key=lambda of: _rank(of[1]), reverse=True))
-
-
-def _rank(runs: dict[int, Run]) -> tuple[bool, int, float]:
-    last = runs[max(runs)]
-    return last.is_best, last.rung, -math.inf if last.score is None else last.score
-
-
-def rungs(result: FitResult) -> dict[int, list[int]]:
-    """The different numbers of steps at each rung, in order."""
-    found: dict[int, set[int]] = {}
-    for run in result.runs:
-        found.setdefault(run.rung, set()).add(run.steps)
-    return {rung: sorted(found[rung]) for rung in sorted(found)}
+def titled_parts(result: FitResult) -> dict[str, list[Measure]]:
+    """Measures by the title of their part."""
+    return {PARTS[part]: ones for part, ones in result.parts.items()}
 
 
 def steps_in_words(steps: Sequence[int]) -> str:
     """As in "40 steps" or "40 to 62 steps"."""
     return f"{steps[0]:,} steps" if len(steps) == 1 else f"{steps[0]:,} to {steps[-1]:,} steps"
-
-
-def marked(one: Neighbours) -> tuple[list[tuple[float, str, bool]], list[tuple[float, str, bool]]]:
-    """Both lists with what changed: before, whether a text is gone; after, whether it is new."""
-    then, now = {text for _, text in one.before}, {text for _, text in one.after}
-    return (
-        [(cosine, text, text not in now) for cosine, text in one.before],
-        [(cosine, text, text not in then) for cosine, text in one.after],
-    )
-
-
-def overlap(some: Sequence[int], others: Sequence[int]) -> float:
-    """The share, from 0 to 1, of two histograms that lies under both, each taken as of the same size."""
-    return sum(min(a, b) for a, b in zip(shares(some), shares(others), strict=True)) / 100
-
-
-def shares(counts: Sequence[int]) -> list[float]:
-    """In percent of all."""
-    return [100 * count / max(1, sum(counts)) for count in counts]
-
-
-def routes_not_run(result: FitResult) -> list[tuple[str, str]]:
-    """(name, why) of routes that were not tried."""
-    return [(route.name, route.why) for route in result.routes if not route.tried]

@@ -147,7 +147,7 @@ def _made(result: FitResult) -> str:
     cost = "; ".join(f"{name} {formatting.duration(one)}" for name, one in result.cost.items())
     said = [
         f"By `sentloom fit`, {plain(result.created)}.",
-        f"Route: {plain(route)}." if (route := formatting.winner(result)) else "",
+        f"Route: {plain(route)}." if (route := result.winner) else "",
         f"Budget: {plain(result.budget)}." if result.budget else "",
         f"Cost: {plain(cost)}." if cost else "",
         f"Versions: {plain(versions)}." if versions else "",

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 
-from sentloom.fitting.result import FitResult, Histogram, InputSummary, Measure, Neighbours, Run, Trail
+from sentloom.fitting.result import FitResult, Histogram, InputSummary, Measure, Near, Neighbours, Run, Trail
 from sentloom.report import formatting, svg
 from sentloom.report.formatting import interval, number, signed
 from sentloom.report.markup import Markup, element, join
@@ -145,11 +145,11 @@ def _whisker(one: Measure | Run, scale: Scale) -> Markup:
         return NOTHING
     low, middle, high = (_share(value, scale) for value in (one.low, one.difference, one.high))
     pieces = (_piece("zero", _share(0.0, scale)), _piece("span", low, high), _piece("dot", middle))
-    return element("span", *pieces, class_=f"whisker {formatting.finding(one)}", aria_hidden="true")
+    return element("span", *pieces, class_=f"whisker {one.finding}", aria_hidden="true")
 
 
 def _bars(result: FitResult) -> Markup:
-    groups = formatting.groups(result)
+    groups = formatting.titled_parts(result)
     ones = [one for group in groups.values() for one in group]
     if not ones:
         return NOTHING
@@ -200,14 +200,14 @@ def _cell(label: str, *content: str, kind: str | None = "num") -> Markup:
 
 
 def _measures(result: FitResult) -> Markup:
-    groups = formatting.groups(result)
+    groups = formatting.titled_parts(result)
     if not groups:
         return NOTHING
     scale = _scale(one for group in groups.values() for one in group)
     rows = []
     for title, group in groups.items():
         rows.append(element("tr", element("th", title, colspan=5, scope="rowgroup"), class_="group"))
-        rows += [_measure(one, scale, "total" if one is formatting.mean(result) else None) for one in group]
+        rows += [_measure(one, scale, "total" if one is result.mean else None) for one in group]
     text = "A difference is sure when its whole 95% interval lies on one side of 0 (paired bootstrap over the items)."
     head = ("", "before", "after", "difference", "← worse · better →")
     stable = formatting.stability(result)
@@ -215,7 +215,7 @@ def _measures(result: FitResult) -> Markup:
 
 
 def _measure(one: Measure, scale: Scale, kind: str | None) -> Markup:
-    found = formatting.finding(one)
+    found = one.finding
     said = element("span", FINDINGS[found], class_=f"{found}-word")
     about = f"{one.name} · {one.metric} · {one.items:,} items · {formatting.chance(one.p)}"
     return element(
@@ -241,10 +241,10 @@ def _routes(result: FitResult) -> Markup:
 
 def _ladder(result: FitResult) -> Markup:
     """A row a route, a column a rung: where a row ends, the route was dropped."""
-    rungs, scale = formatting.rungs(result), _scale(result.runs)
+    rungs, scale = result.rounds, _scale(result.runs)
     why = {route.name: route.why for route in result.routes}
     rows = []
-    for route, runs in formatting.routes_run(result).items():
+    for route, runs in result.ladder.items():
         name = element("th", route, *([element("small", why[route])] if route in why else []), scope="row")
         cells = [_step(runs[rung], rung, scale) if rung in runs else element("td") for rung in rungs]
         last = runs[max(runs)]
@@ -297,10 +297,9 @@ def _stages(runs: Sequence[Run]) -> Markup:
 
 
 def _not_run(result: FitResult) -> Markup:
-    routes = formatting.routes_not_run(result)
-    if not routes:
+    if not result.skipped:
         return NOTHING
-    listed = [element("li", name, element("small", f" {why}", class_="soft")) for name, why in routes]
+    listed = [element("li", one.name, element("small", f" {one.why}", class_="soft")) for one in result.skipped]
     title = element("h3", "Not tried", style="margin:1.75rem 0 0.5rem")
     return join([title, element("ul", *listed, class_="plain")])
 
@@ -332,7 +331,7 @@ def _trails(result: FitResult) -> Markup:
         "Alignment: how far related sentences lie from each other. Uniformity: how evenly all sentences spread. "
         "Less is better on both, so a good way leads to the lower left; the base stands at the start."
     )
-    winner = formatting.winner(result)
+    winner = result.winner
     picture = element("figure", svg.trails(result.trails, winner))
     tables = [_trail(trail) for trail in result.trails if trail.route == winner]
     return join([_lead(text), element("div", picture, *tables, class_="grid")])
@@ -352,13 +351,13 @@ def _trail(trail: Trail) -> Markup:
 
 
 def _similarities(found: Histogram | None) -> Markup:
-    if found is None or not any((*found.related_before, *found.related_after)):
+    if not found:
         return NOTHING
-    before, after = (found.related_before, found.unrelated_before), (found.related_after, found.unrelated_after)
-    top = 1.12 * max(share for counts in (*before, *after) for share in formatting.shares(counts))
+    sides = {"Before": found.before, "After": found.after}
+    top = 1.12 * max(share for side in sides.values() for share in (*side.related, *side.unrelated))
     figures = [
-        _figure(name, f"overlap {100 * formatting.overlap(*both):.0f}%", svg.similarities(found.edges, *both, top))
-        for name, both in (("Before", before), ("After", after))
+        _figure(name, f"overlap {side.overlap:.0f}%", svg.similarities(found.edges, side, top))
+        for name, side in sides.items()
     ]
     text = (
         "Cosines of related and of unrelated held-out pairs. The less the two overlap, the better they are told apart."
@@ -377,25 +376,29 @@ def _neighbours(found: Sequence[Neighbours]) -> Markup:
 
 
 def _neighbour(one: Neighbours) -> Markup:
-    before, after = formatting.marked(one)
     return element(
         "article",
         element("h3", one.sentence, dir="auto"),
-        element("div", _near_list("before", before, "gone"), _near_list("after", after, "new"), class_="lists"),
+        element(
+            "div",
+            _near_list("before", one.before, one.gone, "gone"),
+            _near_list("after", one.after, one.new, "new"),
+            class_="lists",
+        ),
         class_="near",
     )
 
 
-def _near_list(title: str, listed: Sequence[tuple[float, str, bool]], mark: str) -> Markup:
+def _near_list(title: str, listed: Sequence[Near], changed: set[str], mark: str) -> Markup:
     items = [
         element(
             "li",
             element("span", number(cosine), class_="cosine"),
             element("span", text, dir="auto"),
-            element("span", mark if changed else "", class_="tag"),
-            class_=mark if changed else None,
+            element("span", mark if text in changed else "", class_="tag"),
+            class_=mark if text in changed else None,
         )
-        for cosine, text, changed in listed
+        for cosine, text in listed
     ]
     return element("div", element("h4", title), element("ol", *items))
 

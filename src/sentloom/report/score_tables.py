@@ -1,24 +1,20 @@
 """Scores in the terminal: models side by side, and what papers print beneath them."""
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.console import Console, ConsoleOptions, Group, RenderableType
-from rich.table import Table
+from rich.console import Group, RenderableType
 from rich.text import Text
 
 from sentloom.evaluation.results import Cell, SuiteResult
 from sentloom.evaluation.suites.catalog import SUITES
 from sentloom.evaluation.suites.published import PublishedRow, published
 from sentloom.report.score_files import cell_text
-from sentloom.report.tables import plain_table
+from sentloom.report.tables import Wide, plain_table
 
 ACROSS = 3  # models beside each other; more go below each other, without intervals
-LABEL = 30  # columns of a terminal for a row's label at least
 HEAD = 12  # columns of a terminal for the name of a mean
-BETWEEN = 3  # columns of a terminal from a cell to the next
 
 
 def suite(one: SuiteResult, models: Sequence[str]) -> RenderableType:
@@ -87,40 +83,6 @@ def _sets_across(one: SuiteResult, models: Sequence[str], rows: Sequence[Publish
     ]
     heads = [name.replace(" ", "\n") for name in names] + (_mean_heads(one) or ["mean"] * bool(rows))
     return Wide(one.name, heads, [ours, theirs])
-
-
-@dataclass(frozen=True)
-class Wide:
-    """A table whose columns go on in a further one where the terminal is too narrow: no number is ever cut."""
-
-    title: str
-    columns: Sequence[str]
-    sections: Sequence[Sequence[tuple[str, Sequence[str | Text]]]]  # of rows: a label, and cells, perhaps too few
-    first: str = "model"  # what the rows are
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table]:
-        rows = [row for section in self.sections for row in section]
-        room = options.max_width - min(LABEL, max(len(label) for label, _ in rows)) - 2 * BETWEEN
-        block: list[int] = []
-        for place in range(len(self.columns)):
-            if block and sum(map(self._width, [*block, place])) > room:
-                yield self._table(block)
-                block = []
-            block.append(place)
-        yield self._table(block)
-
-    def _width(self, place: int) -> int:
-        cells = [cells[place] for section in self.sections for _, cells in section if place < len(cells)]
-        return max(map(len, [*self.columns[place].splitlines(), *cells])) + BETWEEN
-
-    def _table(self, block: Sequence[int]) -> Table:
-        heads = [self.columns[place] for place in block]
-        table = plain_table(self.title, self.first, *heads, numbers=len(block))
-        for section in self.sections:
-            for label, cells in section:
-                table.add_row(Text(label), *(cells[place] if place < len(cells) else "" for place in block))
-            table.add_section()
-        return table
 
 
 def _mean_heads(one: SuiteResult) -> list[str]:

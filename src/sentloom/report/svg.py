@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
 
-from sentloom.fitting.result import Curve, Trail
-from sentloom.report import formatting
+from sentloom.fitting.result import Curve, Shares, Trail
 from sentloom.report.formatting import number
 from sentloom.report.markup import Markup, element, join
 
@@ -163,10 +162,10 @@ def _common(a: Box, b: Box) -> float:
     return max(0.0, min(a[2], b[2]) - max(a[0], b[0])) * max(0.0, min(a[3], b[3]) - max(a[1], b[1]))
 
 
-def similarities(edges: Sequence[float], related: Sequence[int], unrelated: Sequence[int], top: float) -> Markup:
+def similarities(edges: Sequence[float], shares: Shares, top: float) -> Markup:
     """Shares of related and unrelated pairs by cosine; `top` is the greatest share on the axis, alike in both."""
     frame = Frame(edges[0], edges[-1], 0.0, top)
-    kinds = (("unrelated", "other", formatting.shares(unrelated)), ("related", "main", formatting.shares(related)))
+    kinds = (("unrelated", "other", shares.unrelated), ("related", "main", shares.related))
     peaks = [(kind, name, _peak(edges, share)) for name, kind, share in kinds if any(share)]
     return _picture(
         "Shares of related and unrelated pairs by cosine",

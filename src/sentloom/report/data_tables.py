@@ -1,0 +1,114 @@
+"""Data for the terminal: what was read, inspected, cleaned or turned into views."""
+
+from collections.abc import Mapping
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from sentloom.corpus.docstrings import Corpus
+from sentloom.data.dataset import Dataset
+from sentloom.data.limits import listed
+from sentloom.hygiene.cleaning import CleanReport
+from sentloom.hygiene.inspection import Distribution, Inspection
+from sentloom.hygiene.leaks import Leaks
+from sentloom.report.search_tables import shortened
+from sentloom.report.tables import plain_table
+
+
+def data_summary(name: str, data: Dataset) -> RenderableType:
+    """What was read, and which column has which role."""
+    roles = ", ".join(role if own == role else f"{role} = {own!r}" for role, own in data.used.items())
+    if len(data.files) == 1 and data.files[0].startswith(f"{name}/"):
+        name = data.files[0]  # the one file that was read from a zip file
+    lines = [f"{len(data):,} rows ({roles})"]
+    lines += [f"  {note}" for note in data.notes]
+    if data.ignored:
+        lines.append(f"  unused columns: {listed(data.ignored)}")
+    lines += [f"  skipped: {count:,} {what}" for what, count in data.skipped.items()]
+    return Text.assemble(f"{name}: ", (str(data.shape), "bold"), ", ", "\n".join(lines))
+
+
+def inspection(found: Inspection) -> RenderableType:
+    """Lengths, duplicates, scripts, labels or scores, and problems."""
+    lengths = plain_table("Lengths", "column", "unit", "min", "25%", "median", "75%", "95%", "max", numbers=6)
+    for one in found.lengths:
+        lengths.add_row(one.column, one.unit, *_spread(one.distribution))
+    table = Table(title="Findings", title_justify="left", title_style="bold", show_header=False, box=SIMPLE_HEAD)
+    for name, fact in _facts(found).items():
+        table.add_row(name, Text(fact))
+    problems = [
+        Text.assemble(("! ", "yellow"), f"{one.what}: {one.rows:,} rows, first at {one.example}")
+        for one in found.findings
+    ]
+    return Group(lengths, table, *(problems or [Text("no problems found")]))
+
+
+def _facts(found: Inspection) -> dict[str, str]:
+    near = found.near_duplicates
+    of = "all rows" if near.whole else f"a sample of {near.sampled:,} rows"
+    facts = {
+        "duplicate rows": f"{found.duplicate_rows:,}",
+        "duplicate sentences": f"{found.duplicate_sentences:,} of {found.sentences:,}",
+        f"near-duplicates (Jaccard {near.threshold})": f"{near.repeats:,} in {of}",
+        "scripts": ", ".join(f"{name} {share:.1%}" for name, share in found.scripts.items()),
+    }
+    if found.labels:
+        facts["labels"] = _most(found.labels)
+    if found.scores:
+        facts["scores"] = f"{found.scores.least:g} to {found.scores.most:g}, mean {found.scores.mean:.3g}"
+    return facts
+
+
+def _spread(one: Distribution) -> list[str]:
+    return [f"{x:,.0f}" for x in (one.least, one.quarter, one.median, one.three_quarters, one.p95, one.most)]
+
+
+def _most(labels: Mapping[str, int], shown: int = 8) -> str:
+    parts = [f"{label} {count:,}" for label, count in list(labels.items())[:shown]]
+    return ", ".join(parts) + (f" and {len(labels) - shown} more" if len(labels) > shown else "")
+
+
+def leaks(found: Leaks, shown: int = 10) -> RenderableType:
+    """How many evaluation sentences appear in the training data, and where."""
+    head = (
+        f"Leaks: {found.leaked_sentences:,} of {found.sentences:,} evaluation sentences and "
+        f"{found.leaked_pairs:,} of {found.pairs:,} pairs appear in {len(found.training_rows):,} training rows"
+    )
+    table = plain_table(head, "kind", "evaluation", "training", "text")
+    for leak in found.kept[:shown]:
+        table.add_row(leak.kind, *map(Text, (leak.evaluation, leak.training, leak.text[:80])))
+    counts = ", ".join(f"{kind} {count:,}" for kind, count in found.counts.items())
+    return Group(table, f"by kind: {counts}") if found.kept else Text(head)
+
+
+def cleaning(report: CleanReport) -> RenderableType:
+    """What each rule changed or dropped."""
+    table = plain_table(
+        f"Cleaning: {report.rows_before:,} rows, {report.rows_after:,} kept", "rule", "effect", "rows", "why", "first"
+    )
+    for row in report.table():
+        table.add_row(*map(Text, row))
+    return table
+
+
+def views(pairs: Dataset, shown: int = 10) -> RenderableType:
+    """The first originals and views side by side, and what was skipped or counted."""
+    left, right = pairs.used["anchor"], pairs.used["positive"]
+    table = plain_table(f"Views: {len(pairs):,} pairs", left, right)
+    first = pairs.take(range(min(shown, len(pairs))))
+    for row in zip(first["anchor"], first["positive"], strict=True):
+        table.add_row(*(Text(shortened(text)) for text in row))
+    return Group(table, *(Text(f"{count:,} {what}") for what, count in pairs.skipped.items()))
+
+
+def corpus(found: Corpus) -> RenderableType:
+    """What each package contributes to the embedded corpus."""
+    columns = ("files", "sentences", "pairs")
+    table = plain_table("Docstrings of the installed packages", "package", "part", *columns, numbers=3)
+    for one in found.packages:
+        table.add_row(one.package, one.split, *(f"{getattr(one, name):,}" for name in columns))
+    table.add_section()
+    table.add_row("total", "", *(f"{sum(getattr(one, name) for one in found.packages):,}" for name in columns))
+    return Group(table, f"not installed: {', '.join(found.missing)}") if found.missing else table

@@ -1,0 +1,135 @@
+"""Recipes for the terminal: what they contain, what a run would cost, and what it gave."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from sentloom.report.formatting import duration
+from sentloom.report.tables import plain_table
+
+if TYPE_CHECKING:
+    from sentloom.pipeline.forecast import Forecast
+    from sentloom.pipeline.needs import Need
+    from sentloom.pipeline.plan import Making, Plan, Recipe, Stage
+    from sentloom.pipeline.results import Row
+
+
+def recipe(name: str, read: "Recipe", whole: bool) -> RenderableType:
+    """A built-in recipe: its title, and what its variants train on what, with the published mean or scores."""
+    plans = [read.resolve(variant) for variant in read.variants] or [read.resolve()]
+    head = f"{name}: {plans[0].title}" if plans[0].title else name
+    if not whole:
+        return Group(Text(head, style="bold"), *(Text(f"  {line}") for line in _in_short(plans)))
+    table = plain_table(head, "variant", "base", "stages", "data", "published")
+    for plan in plans:
+        stages = " -> ".join(stage.method for stage in _all_stages(plan)) or "none"
+        data = ", ".join(_files(plan))
+        scores = {"mean": plan.published["mean"]} if "mean" in plan.published else plan.published
+        printed = ", ".join(f"{one} {score:.2f}" for one, score in scores.items())
+        table.add_row(*map(Text, (plan.name, plan.base or "none", stages, data, printed)))
+    return table
+
+
+def _all_stages(plan: "Plan") -> list["Making | Stage"]:
+    return [*plan.making, *plan.stages]
+
+
+def _files(plan: "Plan") -> list[str]:
+    """The data of a plan, without the output of its own stages."""
+    from sentloom.pipeline.references import named_stage
+
+    files = dict.fromkeys(file for stage in _all_stages(plan) for file in stage.data)
+    return [file for file in files if not named_stage(file)]
+
+
+def _in_short(plans: Sequence["Plan"]) -> list[str]:
+    """What the variants of a recipe train, from what, on what, and the range of their published means."""
+    methods = sorted({stage.method for plan in plans for stage in _all_stages(plan)})
+    data = dict.fromkeys(Path(file).name for plan in plans for file in _files(plan))
+    models = [model for plan in plans for model in _models(plan)]
+    lines = [
+        f"{len(plans):,} {'variant' if len(plans) == 1 else 'variants'}; {', '.join(methods) or 'none'}",
+        f"base {', '.join(dict.fromkeys(plan.base or 'none' for plan in plans))}",
+        *([f"text-to-text model {', '.join(dict.fromkeys(models))}"] if models else []),
+        f"data {', '.join(data) or 'none'}",
+    ]
+    return [*lines, *_published(plans)]
+
+
+def _models(plan: "Plan") -> list[str]:
+    from sentloom.pipeline.references import named_stage
+
+    return [stage.model for stage in plan.making if not named_stage(stage.model)]
+
+
+def _published(plans: Sequence["Plan"]) -> list[str]:
+    """The range of the published means of the variants; without means, of the first set that has scores."""
+    name = "mean"
+    if not any(name in plan.published for plan in plans):
+        name = next((one for plan in plans for one in plan.published), "")
+    scores = [plan.published[name] for plan in plans if name in plan.published]
+    what = "means" if name == "mean" else name
+    return [f"published {what} {min(scores):.2f} to {max(scores):.2f}"] if scores else []
+
+
+def forecasts(name: str, found: Sequence["Forecast"]) -> RenderableType:
+    """What a plan would do, stage by stage."""
+    table = plain_table(f"{name}: per seed", "stage", "method", "shape", "rows", "batch", "steps", "time", numbers=4)
+    for one in found:
+        row = (f"{one.batch:,}", f"{one.steps:,}", duration(one.seconds)) if one.steps else ("", "", "")
+        table.add_row(one.stage, one.method, str(one.shape), f"{one.rows:,}", *row)
+    notes = [f"{one.stage}: {one.note}" for one in found if one.note]
+    notes += [f"{one.stage}: makes views of {one.views:,} sentences first" for one in found if one.views]
+    notes += [
+        f"{one.stage}: transductive, trains on {one.leaked:,} sentences of the evaluation sets"
+        for one in found
+        if one.leaked
+    ]
+    return Group(table, *map(Text, notes))
+
+
+def outline(plan: "Plan", absent: Sequence["Need"]) -> RenderableType:
+    """The stages of a plan whose cost is not known yet, and what is missing."""
+    table = plain_table(plan.name, "stage", "method", "data")
+    for one in _all_stages(plan):
+        table.add_row(one.name, one.method, Text(", ".join(one.data)))
+    missing = [f"missing: {one.what}, {one.name}" for one in absent if not one.on_hub]
+    fetched = [f"to be downloaded from the hub: {one.what} {one.name}" for one in absent if one.on_hub]
+    return Group(table, *map(Text, [*missing, *fetched]))
+
+
+def training_results(title: str, rows: Sequence["Row"]) -> RenderableType:
+    """What was made, and the scores of every plan that has an encoder."""
+    from sentloom.pipeline.results import made_things
+
+    parts = [_made(title, things)] if (things := made_things(rows)) else []
+    scored = [row for row in rows if row.base]
+    return Group(*parts, *([_scores(title, scored)] if scored else []))
+
+
+def _made(title: str, things: Sequence[Mapping[str, Any]]) -> RenderableType:
+    table = plain_table(f"{title}: made", "stage", "method", "result", "folder", "time", numbers=1)
+    for one in things:
+        cells = (one["stage"], one["method"], one["result"], one["place"])
+        table.add_row(*map(Text, cells), duration(one["seconds"]))
+    return table
+
+
+def _scores(title: str, rows: Sequence["Row"]) -> RenderableType:
+    """Bases first, then every variant with its deviation over seeds and its difference to the base."""
+    from sentloom.pipeline.results import cell, untouched
+
+    sets = list(dict.fromkeys(name for row in rows for name in row.after))
+    table = plain_table(title, "", *sets, "seeds", "time per seed", numbers=len(sets) + 2)
+    best = {name: max(row.after[name] for row in rows if name in row.after) for name in sets}
+    for label, scores in untouched(rows).items():
+        cells = [Text(f"{scores[name]:.2f}" if name in scores else "") for name in sets]
+        table.add_row(Text(f"{label}, untouched"), *cells, "", "")
+    for row in rows:
+        cells = [Text(cell(row, name), style="bold" if row.after.get(name) == best[name] else "") for name in sets]
+        name = f"{row.name} (transductive)" if row.transductive else row.name
+        table.add_row(Text(name), *cells, str(row.seeds), duration(row.seconds))
+    return table

@@ -12,6 +12,6 @@ def test_an_error_says_all_four_things():
 def test_ten_problems_are_shown_and_all_are_counted():
     problems = [Problem("a.csv", f"line {i}", "3 cells", "2 cells") for i in range(1, 26)]
     lines = str(DataError(problems, total=250, fix="mend them")).splitlines()
-    assert lines[0] == "a.csv, line 1: 3 cells. Expected 2 cells"
+    assert lines[0] == "a.csv, line 1: 3 cells. Expected 2 cells."
     assert lines[9].startswith("a.csv, line 10:")
     assert lines[10:] == ["... and 240 more problems, 250 in all:", "Mend them."]

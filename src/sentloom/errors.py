@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SHOWN_PROBLEMS = 10
+COMMANDS = ("pip ", "sentloom ", "iconv ", "apt ")  # that a fix may begin with
 NOT_WRITTEN = {
     *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO),
     *(errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOTEMPTY, errno.ENAMETOOLONG, errno.ENOLCK, errno.ENOTSUP),
@@ -107,7 +108,9 @@ def _problem(problem: str, expected: str) -> str:
 
 
 def _sentence(text: str) -> str:
-    """With a capital letter and a full stop."""
+    """With a capital letter and a full stop; a command stays as it is typed."""
+    if text.startswith(COMMANDS):
+        return f"Run: {text}"
     return text[:1].upper() + text[1:] + "." * (not text.endswith((".", "!", "?")))
 
 

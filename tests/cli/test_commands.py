@@ -118,7 +118,7 @@ def test_clean_writes_what_is_left_and_says_what_is_gone(sentloom, faq, tmp_path
 
 
 def test_encode_then_search_with_and_without_its_vectors(sentloom, faq, tmp_path):
-    assert "say --column anchor" in sentloom("encode", faq, "-o", tmp_path / "v.npy").stderr
+    assert "Say --column anchor" in sentloom("encode", faq, "-o", tmp_path / "v.npy").stderr
     done = sentloom("encode", faq, "-o", tmp_path / "v.npy", "--column", "positive")
     assert done.returncode == 0, done.stderr
     assert np.load(tmp_path / "v.npy").shape == (3, 384)
@@ -245,7 +245,7 @@ def test_views_shows_originals_and_views_side_by_side_and_goes_on(sentloom, faq,
         (["--kind", "mask-fill", "--model", "embedded"], "no such head"),
         (["--kind", "mask-fill", "--model", "nowhere"], "no such folder"),
         (["--kind", "entailment"], "the shape nli"),
-        (["--kind", "file", "--file", "texts.txt"], "found the shape texts"),
+        (["--kind", "file", "--file", "texts.txt"], "texts.txt: the shape texts"),
         (["--pivot", "one"], "forward,backward"),
         (["--pivot", "nowhere,nowhere"], "no such folder"),
     ],

@@ -124,7 +124,7 @@ def test_rows_without_a_gold_label_are_dropped_and_counted(tmp_path: Path) -> No
     assert rows(dataset) == {"premise": ["c"], "hypothesis": ["d"], "label": ["neutral"]}
     assert dataset.skipped == {"rows without a gold label": 2}
     unlabelled = put(tmp_path / "b.tsv", "premise\thypothesis\tlabel\na\tb\t-\n")
-    assert refused(unlabelled) == [": no rows. Expected at least one row"]
+    assert refused(unlabelled) == [": no rows. Expected at least one row."]
 
 
 def test_columns_shape_and_keep(tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_a_folder_must_hold_data_of_one_kind_and_shape(tmp_path: Path) -> None:
         read(tmp_path)
     put(tmp_path / "a.csv", "question,answer\nq,a\n")
     put(tmp_path / "b.csv", "source,target\ns,t\n")
-    with pytest.raises(DataError, match=r"b\.csv: parallel with source, target. Expected pairs .* as in .*a\.csv"):
+    with pytest.raises(DataError, match=r"b\.csv: parallel with source, target. Expected pairs .* as in .*a\.csv."):
         read(tmp_path)
     put(tmp_path / "c.tsv", "source\ttarget\ns\tt\n")
     with pytest.raises(InputError, match="files of the kinds csv, tsv"):
@@ -296,24 +296,24 @@ for name in ("owner/name@main", "owner/name:test"):
 @pytest.mark.parametrize("name", ["a.txt", "a.csv", "a.tsv", "a.jsonl", "a.csv.gz"])
 @pytest.mark.parametrize("content", ["", "\n\n \n", "\ufeff"])
 def test_empty_files(name: str, content: str, tmp_path: Path) -> None:
-    assert refused(put(tmp_path / name, content)) == [": an empty file. Expected at least one row"]
+    assert refused(put(tmp_path / name, content)) == [": an empty file. Expected at least one row."]
 
 
 def test_a_header_alone(tmp_path: Path) -> None:
-    assert refused(put(tmp_path / "a.csv", "text\n")) == [": no rows. Expected at least one row"]
+    assert refused(put(tmp_path / "a.csv", "text\n")) == [": no rows. Expected at least one row."]
     pq.write_table(pa.table({"text": pa.array([], pa.string())}), tmp_path / "a.parquet")
-    assert refused(tmp_path / "a.parquet") == [": no rows. Expected at least one row"]
+    assert refused(tmp_path / "a.parquet") == [": no rows. Expected at least one row."]
 
 
 def test_faults_of_cells_in_text(tmp_path: Path) -> None:
     content = b"sentence1\tsentence2\tscore\na\tb\nc\t \tx\nd\te\tnan\n\xff\tf\t1\t2\n\ng\th\t1\n"
     assert refused(put(tmp_path / "a.tsv", content)) == [
-        "line 2: 2 cells. Expected 3 cells, as in the first line",
-        "line 3: an empty cell in column 'sentence2'. Expected text",
-        "line 3: 'x' in column 'score'. Expected a finite number",
-        "line 4: 'nan' in column 'score'. Expected a finite number",
-        "line 5: the byte 0xFF at byte 1 of the line. Expected UTF-8",
-        "line 5: 4 cells. Expected 3 cells, as in the first line",
+        "line 2: 2 cells. Expected 3 cells, as in the first line.",
+        "line 3: an empty cell in column 'sentence2'. Expected text.",
+        "line 3: 'x' in column 'score'. Expected a finite number.",
+        "line 4: 'nan' in column 'score'. Expected a finite number.",
+        "line 5: the byte 0xFF at byte 1 of the line. Expected UTF-8.",
+        "line 5: 4 cells. Expected 3 cells, as in the first line.",
     ]
 
 
@@ -326,15 +326,15 @@ def test_faults_of_values_in_json(tmp_path: Path) -> None:
         '{"sentence1": "\\ud83d\\ude00", "sentence2": ["b"], "score": 1' + "0" * 400 + "}",
     ]
     assert refused(put(tmp_path / "a.jsonl", "\n".join(objects))) == [
-        "line 2: 7 in column 'sentence1'. Expected text",
-        "line 2: an empty cell in column 'sentence2'. Expected text",
-        "line 2: 'x' in column 'score'. Expected a finite number",
-        "line 3: no 'sentence2'. Expected every column in every object",
-        "line 4: the lone surrogate U+D800 at character 1 in column 'sentence1'. Expected whole characters",
-        "line 4: a NUL character at character 2 in column 'sentence2'. Expected text",
-        "line 4: nan in column 'score'. Expected a finite number",
-        "line 5: ['b'] in column 'sentence2'. Expected text",
-        f"line 5: 1{'0' * 39}... in column 'score'. Expected a finite number",
+        "line 2: 7 in column 'sentence1'. Expected text.",
+        "line 2: an empty cell in column 'sentence2'. Expected text.",
+        "line 2: 'x' in column 'score'. Expected a finite number.",
+        "line 3: no 'sentence2'. Expected every column in every object.",
+        "line 4: the lone surrogate U+D800 at character 1 in column 'sentence1'. Expected whole characters.",
+        "line 4: a NUL character at character 2 in column 'sentence2'. Expected text.",
+        "line 4: nan in column 'score'. Expected a finite number.",
+        "line 5: ['b'] in column 'sentence2'. Expected text.",
+        f"line 5: 1{'0' * 39}... in column 'score'. Expected a finite number.",
     ]
 
 
@@ -350,10 +350,10 @@ def test_faults_of_rows_in_parquet(tmp_path: Path) -> None:
     bad = pa.array([b"fine", b"caf\xe9", None, b" "], pa.binary()).view(pa.string())
     pq.write_table(pa.table({"text": bad, "label": ["a", "b", "c", None]}), tmp_path / "a.parquet")
     assert refused(tmp_path / "a.parquet") == [
-        "row 2: b'caf\\xe9' in column 'text'. Expected text",
-        "row 3: an empty cell in column 'text'. Expected text",
-        "row 4: an empty cell in column 'text'. Expected text",
-        "row 4: an empty cell in column 'label'. Expected a label",
+        "row 2: b'caf\\xe9' in column 'text'. Expected text.",
+        "row 3: an empty cell in column 'text'. Expected text.",
+        "row 4: an empty cell in column 'text'. Expected text.",
+        "row 4: an empty cell in column 'label'. Expected a label.",
     ]
 
 
@@ -366,7 +366,7 @@ def test_labels_that_nli_does_not_have(label: str, wanted: str, tmp_path: Path) 
 
 def test_damage_in_the_header_is_said_before_the_header_is_judged(tmp_path: Path) -> None:
     (said,) = refused(put(tmp_path / "a.csv", b"te\xffxt\na\n"))
-    assert said == "line 1: the byte 0xFF at byte 3 of the line. Expected UTF-8"
+    assert said == "line 1: the byte 0xFF at byte 3 of the line. Expected UTF-8."
 
 
 @pytest.mark.parametrize(

@@ -72,9 +72,9 @@ def test_a_later_file_comes_later() -> None:
     found.problem(1, "x", "y")
     found.problem(0, "z", "y")
     assert problems(found) == [
-        "a.csv, line 9: x. Expected y",
-        "b.csv: z. Expected y",
-        "b.csv, row 1: x. Expected y",
+        "a.csv, line 9: x. Expected y.",
+        "b.csv: z. Expected y.",
+        "b.csv, row 1: x. Expected y.",
     ]
 
 
@@ -123,10 +123,10 @@ def test_bad_bytes_and_nul_are_named_and_stand_as_replacement_characters(tmp_pat
     found = findings()
     assert decoded(tmp_path / "a.txt", found) == "good\nna\ufffdve\nn\ufffdl\ntwo \ufffd\ufffd\nlast"
     assert problems(found) == [
-        "a.csv, line 2: the byte 0xEF at byte 3 of the line. Expected UTF-8",
-        "a.csv, line 3: a NUL character at character 2 of the line. Expected text",
-        "a.csv, line 4: the byte 0xFF at byte 5 of the line. Expected UTF-8",
-        "a.csv, line 4: a NUL character at character 6 of the line. Expected text",
+        "a.csv, line 2: the byte 0xEF at byte 3 of the line. Expected UTF-8.",
+        "a.csv, line 3: a NUL character at character 2 of the line. Expected text.",
+        "a.csv, line 4: the byte 0xFF at byte 5 of the line. Expected UTF-8.",
+        "a.csv, line 4: a NUL character at character 6 of the line. Expected text.",
     ]
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from sentloom.fitting.result import FitResult
 from sentloom.markdown import fenced
-from sentloom.report import fit_markdown, fit_plots
-from sentloom.report.fit_report import write_report
+from sentloom.report import fit_plots
+from sentloom.report.fit_report import report_markdown, write_report
 from tests.report.results_by_hand import BARE, FULL, STORIES, WORDS
 
 FEW = settings(max_examples=25, deadline=None)
@@ -53,7 +53,7 @@ def test_a_failed_run_alone_has_no_plot():
 
 
 def test_markdown_has_the_storys_numbers():
-    text = fit_markdown.report(FULL, [])
+    text = report_markdown(FULL, [])
     assert (
         "| the label of halves | Decides | MRR@10, 812 items | 58.31 (56.21 to 60.41) | 69.84 (67.74 to 71.94) | +11.53 (10.48 to 12.58) |"
         in text
@@ -68,7 +68,7 @@ def test_markdown_has_the_storys_numbers():
 @FEW
 @given(result=STORIES)
 def test_any_story_can_be_markdown_whose_tables_are_whole(result):
-    text = fit_markdown.report(result, [])
+    text = report_markdown(result, [])
     outside = re.sub(r"(?ms)^(`{3,})\w*\n.*?^\1$", "", text)
     assert not re.search(r"<(?! 0\.002)", outside)  # but for "p < 0.002"
     for table in re.findall(r"(?m)(?:^\|.*\n?)+", outside):

@@ -1,4 +1,4 @@
-"""The model card: read by the hub's own reader, with the story's numbers and honest limits."""
+"""The model card: read by the hub's own reader, with the result's numbers and honest limitations."""
 
 import ast
 import re
@@ -10,7 +10,7 @@ from huggingface_hub import ModelCard
 from hypothesis import given, settings
 
 from sentloom.encoder import Encoder
-from sentloom.report.model_card import ModelFacts, facts_of, hub_name, model_card
+from sentloom.report.model_card import ModelFacts, base_on_hub, facts_of, model_card
 from tests.encoder.small_models import build_model_folder
 from tests.report.results_by_hand import FULL, STORIES
 
@@ -51,24 +51,24 @@ def test_any_story_gives_a_card_that_the_hub_reads(result):
     ],
 )
 def test_a_base_is_linked_when_the_hub_knows_it(base, name):
-    assert hub_name(base) == name
+    assert base_on_hub(base) == name
 
 
 def test_a_folder_is_not_taken_for_a_name_of_the_hub(tmp_path, monkeypatch):
     (tmp_path / "models/mine").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
-    assert hub_name("models/mine") is None
+    assert base_on_hub("models/mine") is None
 
 
 def test_it_says_what_it_does_not_know():
     text = model_card(FULL, FACTS)
-    assert "held-out rows of its own data alone" in text
-    assert "longer than 256 tokens are cut" in text
+    assert "only on held-out rows of its own training data" in text
+    assert "longer than 256 tokens are truncated" in text
     assert "the label of sts-b: worse than the base by 1.92" in text
     assert "General ability, beyond" not in text
     assert "General ability, beyond" in model_card(replace(FULL, measures=FULL.measures[:2]), FACTS)
-    assert "by force" in model_card(replace(FULL, verdict="forced"), FACTS)
-    assert "by force" not in text
+    assert "`--force`" in model_card(replace(FULL, verdict="forced"), FACTS)
+    assert "`--force`" not in text
 
 
 def test_numbers_and_command_are_the_reports():

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sentloom.fitting.result import Curve, FitResult, Histogram, Measure, Run
-from sentloom.report import formatting, plots
+from sentloom.report import formatting, labels, plots
 from sentloom.report.plots import COLOURS, FAINT, INK, PAPER, plain_axes
 
 if TYPE_CHECKING:
@@ -118,10 +118,10 @@ def similarities(found: Histogram) -> "Figure":
 
 
 def _name_peak(axes: "Axes", kind: str, edges: Sequence[float], share: Sequence[float], colour: str) -> None:
-    """The name of a kind of pairs, above where most of them are."""
-    place = max(range(len(share)), key=share.__getitem__)
-    peak = ((edges[place] + edges[place + 1]) / 2, share[place])
-    axes.annotate(kind, peak, (0, 4), textcoords="offset points", ha="center", fontsize=9, color=colour)
+    """The name of a kind of pairs, above the peak of its histogram."""
+    axes.annotate(
+        kind, labels.peak(edges, share), (0, 4), textcoords="offset points", ha="center", fontsize=9, color=colour
+    )
 
 
 def _figure(width: float, height: float, title: str, panels: int) -> tuple["Figure", list["Axes"]]:

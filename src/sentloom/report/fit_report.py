@@ -1,28 +1,35 @@
 """The report of a fit as files: report.html, report.md, plots/*.png and report.json."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from sentloom.files import new_file, new_folder
 from sentloom.fitting.result import FitResult
-from sentloom.report import fit_markdown, fit_plots, plots
+from sentloom.report import fit_plots, plots
 from sentloom.report.page import page
+from sentloom.report.rendering import render
 
 PAGE = "report.html"
 
 
 def write_report(result: FitResult, folder: Path) -> Path:
-    """Write all of it, each file whole or not at all, and give the path of the page, which needs none of the others."""
+    """Write all files, each completely or not at all; returns the path of the page, which needs none of the others."""
     figures = fit_plots.figures(result)
     if figures:
         with new_folder(folder / "plots") as part:
             for name, figure in figures.items():
                 plots.write(figure, part / f"{name}.png")
     result.write(folder / "report.json")
-    _write(folder / "report.md", fit_markdown.report(result, list(figures)))
+    _write(folder / "report.md", report_markdown(result, list(figures)))
     _write(folder / PAGE, page(result))
     return folder / PAGE
 
 
+def report_markdown(result: FitResult, pictures: Sequence[str]) -> str:
+    """The report as Markdown; `pictures` are the names of the files in plots/."""
+    return render("report.md", result, pictures=pictures)
+
+
 def _write(path: Path, text: str) -> None:
     with new_file(path) as part:
-        part.write_text(text, "utf-8", "replace")  # half of a character pair, as in odd file names, stops nothing
+        part.write_text(text, "utf-8", "replace")  # lone surrogates, as in odd file names

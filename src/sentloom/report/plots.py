@@ -18,6 +18,7 @@ from sentloom.evaluation.geometry import ScoredPairs, UniformityVariant
 from sentloom.evaluation.layers import Sweep
 from sentloom.evaluation.metrics import Numbers
 from sentloom.files import new_file
+from sentloom.report import labels
 from sentloom.search.vectors import Encode
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def trajectory(
     variant: UniformityVariant = UniformityVariant.REFERENCE,
 ) -> "Figure":
     """A model's checkpoints by their (uniformity, alignment), in order, with arrows from each to the next."""
-    figure, axes = _plane(f"Alignment and uniformity on the way: {name}", variant)
+    figure, axes = _plane(f"Alignment and uniformity: {name}", variant)
     shade = np.linspace(0.35, 1.0, len(points))
     for (start, end), alpha in zip(pairwise(points), shade[1:], strict=True):
         style = {"arrowstyle": "-|>", "color": COLOURS[0], "alpha": alpha, "lw": 1.4, "shrinkA": 4, "shrinkB": 4}
@@ -254,65 +255,24 @@ def _marker(place: int) -> str:
     return MARKERS[(place + place // len(COLOURS)) % len(MARKERS)]
 
 
-def _place_labels(axes: "Axes", points: Numbers, labels: Sequence[str], joined: bool = False) -> None:
-    """Write each label beside its point, on the side where it covers least of points, lines, labels and the edge."""
+def _place_labels(axes: "Axes", points: Numbers, names: Sequence[str], joined: bool = False) -> None:
+    """Write each name beside its point, away from points, lines (if they are joined) and other labels."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     canvas = FigureCanvasAgg(axes.figure)
+    style: dict[str, Any] = {"fontsize": 9, "color": INK, "zorder": 5, "ha": "center", "va": "center"}
+    texts = [
+        axes.annotate(name, at, (0, 0), textcoords="offset points", **style)
+        for at, name in zip(points, names, strict=True)
+        if name
+    ]
     _literal(canvas.figure)
     canvas.draw()  # the layout must be known before lengths are
     dots = axes.transData.transform(points)
-    taken = np.concatenate([_boxes(dots, 12), _boxes(_along(dots) if joined else dots, 4)])
-    for point, label in zip(points, labels, strict=True):
-        if not label:
-            continue
-        text = axes.annotate(label, point, (0, 0), textcoords="offset points", fontsize=9, color=INK, zorder=5)
-        text.set_parse_math(False)
-        tries = []
-        for number, (x, y, across, up) in enumerate(SIDES):
-            text.set(position=(x, y), ha=across, va=up)
-            box = np.array(text.get_window_extent(canvas.get_renderer()).extents)
-            tries.append((_covered(box, taken, np.array(axes.bbox.extents)), number, box))
-        _, number, box = min(tries, key=lambda one: one[:2])
-        x, y, across, up = SIDES[number]
-        text.set(position=(x, y), ha=across, va=up)
-        taken = np.concatenate([taken, box[None]])
-
-
-def _along(dots: Numbers) -> Numbers:
-    """Places on the lines from each dot to the next."""
-    return np.concatenate([dots, *(np.linspace(start, end, 60) for start, end in pairwise(dots))])
-
-
-def _boxes(dots: Numbers, size: float) -> Numbers:
-    """Squares around dots: left, lower, right and upper edge (n, 4)."""
-    return np.concatenate([dots - size / 2, dots + size / 2], axis=1)
-
-
-# Where a label may stand, best first: offset in points, then which of its sides is at the point.
-SIDES = [
-    (scale * x, scale * y, across, up)
-    for scale in (1, 2, 3)
-    for x, y, across, up in (
-        (7, 0, "left", "center"),
-        (-7, 0, "right", "center"),
-        (0, 7, "center", "bottom"),
-        (0, -7, "center", "top"),
-        (5, 5, "left", "bottom"),
-        (5, -5, "left", "top"),
-        (-5, 5, "right", "bottom"),
-        (-5, -5, "right", "top"),
-    )
-]
-
-
-def _covered(box: Numbers, taken: Numbers, room: Numbers) -> float:
-    """How many square dots of others a label would cover, and how many of its own would stand outside."""
-    outside = np.prod(box[2:] - box[:2]) - _common(box, room[None])[0]
-    return round(float(_common(box, taken).sum() + outside), 3)
-
-
-def _common(box: Numbers, others: Numbers) -> Numbers:
-    """The area that a box shares with each of others (n, 4)."""
-    sides = np.minimum(box[2:], others[:, 2:]) - np.maximum(box[:2], others[:, :2])
-    return sides.clip(min=0).prod(axis=1)
+    taken = np.concatenate([labels.squares(dots, 12), labels.squares(labels.along(dots) if joined else dots, 4)])
+    sizes = [text.get_window_extent(canvas.get_renderer()).size for text in texts]
+    named = dots[[bool(name) for name in names]]
+    pixels = axes.figure.dpi / 72  # per point
+    boxes = labels.place(named, sizes, taken, axes.bbox.extents, 7 * pixels)
+    for text, dot, box in zip(texts, named, boxes, strict=True):
+        text.set_position(tuple(((box[:2] + box[2:]) / 2 - dot) / pixels))

@@ -1,0 +1,58 @@
+"""Fills in the Jinja2 templates, in which every value is escaped: as HTML or as Markdown."""
+
+from itertools import zip_longest
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from sentloom.fitting.result import FitResult
+from sentloom.markdown import fenced, plain
+from sentloom.report import formatting
+
+FILTERS = {
+    "number": formatting.number,
+    "signed": formatting.signed,
+    "thousands": "{:,}".format,
+    "change": formatting.change,
+    "chance": formatting.chance,
+    "duration": formatting.duration,
+    "language": formatting.language,
+}
+
+
+def render(name: str, result: FitResult, **values: Any) -> str:
+    """A template by its name; its ending says how values are escaped."""
+    environment = _markdown() if name.endswith(".md") else _environment()
+    return environment.get_template(name).render(
+        result=result,
+        headline=formatting.HEADLINES[result.verdict],
+        parts=formatting.titled_parts(result),
+        stability=formatting.stability(result),
+        details=formatting.details(result),
+        **values,
+    )
+
+
+def _environment(**more: Any) -> Environment:
+    environment = Environment(
+        loader=PackageLoader("sentloom.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True, keep_trailing_newline=True, **more,
+    )  # fmt: skip
+    environment.filters |= FILTERS
+    environment.globals |= {"interval": formatting.interval, "zip_longest": zip_longest}
+    return environment
+
+
+def _markdown() -> Environment:
+    """Values become Markdown that means nothing but itself before Jinja2 could escape them as HTML."""
+    environment = _environment(finalize=_escaped)
+    environment.filters |= {
+        "chance": lambda p: Markup(formatting.chance(p)),
+        "fenced": lambda text, language: Markup(fenced(text, language)),
+    }
+    return environment
+
+
+def _escaped(value: Any) -> Markup:
+    return value if isinstance(value, Markup) else Markup(plain(str(value)))

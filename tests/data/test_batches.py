@@ -174,6 +174,6 @@ def test_a_part_knows_its_own_duplicates():
 
 
 def test_too_little_data_is_refused():
-    with pytest.raises(InputError, match=r"data\.tsv: 3 rows. Expected at least one batch of 4"):
+    with pytest.raises(InputError, match=r"data\.tsv: 3 rows are fewer than one batch of 4"):
         Batches(texts(3), 4, seed=0)
     assert Batches(texts(4), 4, seed=0).an_epoch == 1

@@ -30,7 +30,7 @@ def test_every_form_is_read_and_announced(form: str, block: int, tmp_path: Path,
         assert data.column("anchor").to_pylist() == [one["question"] for one in OBJECTS]
         assert data.column("positive").to_pylist() == [one["answer"] for one in OBJECTS]
         assert data.place(29) == f"{tmp_path / name}, row 30"
-        assert data.notes == (f"{tmp_path / name}: one JSON array; each object in it is a row",)
+        assert data.notes == (f"{tmp_path / name}: read as one JSON array, with one row per object",)
 
 
 def test_an_array_may_be_longer_than_a_line(tmp_path: Path) -> None:
@@ -44,14 +44,14 @@ def test_an_array_may_be_longer_than_a_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('[{"text": "a"}', "row 2: the end of the file. Expected a comma or the closing bracket"),
-        ('[{"text": "a"}, {"te', "row 2: JSON that cannot be read .*. Expected an object"),
-        ('[{"text": "a"} {"text": "b"}]', 'row 2: \'{"text": "b"}\\]\'. Expected a comma or the closing bracket'),
+        ('[{"text": "a"}', "row 2: unexpected end of the file. Expected a comma or the closing bracket"),
+        ('[{"text": "a"}, {"te', "row 2: invalid JSON .*. Expected an object"),
+        ('[{"text": "a"} {"text": "b"}]', 'row 2: found \'{"text": "b"}\\]\'. Expected a comma or the closing bracket'),
         ('[{"text": "a"}]\n[{"text": "b"}]', "row 2: .*. Expected the end of the file"),
-        ('[{"text": "a"}, 7]', "row 2: the JSON value '7'. Expected a JSON object"),
-        ('[{"text": "a"}, {"text": ""}]', "row 2: an empty cell"),
-        ("[]", "an empty file"),
-        ("[" * 100_000, "row 1: JSON that cannot be read"),
+        ('[{"text": "a"}, 7]', "row 2: found the JSON value '7'. Expected a JSON object"),
+        ('[{"text": "a"}, {"text": ""}]', "row 2: empty cell"),
+        ("[]", "the file is empty"),
+        ("[" * 100_000, "row 1: invalid JSON"),
     ],
 )
 def test_faults_are_found_by_row(text: str, said: str, tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_faults_are_found_by_row(text: str, said: str, tmp_path: Path) -> None:
 
 def test_bytes_that_are_not_utf8_are_found(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_bytes(b'[{"text": "a"}, {"text": "\xff"}]')
-    with pytest.raises(DataError, match=r"row 2: the byte 0xFF .*. Expected UTF-8"):
+    with pytest.raises(DataError, match=r"row 2: invalid byte 0xFF .*. Expected UTF-8"):
         read(tmp_path / "a.json")
 
 

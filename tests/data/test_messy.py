@@ -34,7 +34,7 @@ def test_a_quoted_tsv_file_is_recognised_and_announced(tmp_path) -> None:
     rows = [(one, f'{other}\nand "more"\tof it') for one, other in ROWS]
     data = read(put(tmp_path / "a.tsv", tsv(rows)))
     assert pairs(data) == rows
-    assert "in quotes" in data.notes[0]
+    assert "quoted" in data.notes[0]
     assert pairs(read(put(tmp_path / "b.tsv", tsv(ROWS, quoting=csv.QUOTE_ALL)))) == ROWS
 
 
@@ -97,7 +97,7 @@ def test_unusable_rows_are_left_out_up_to_the_allowance(tmp_path) -> None:
         f"2 empty cells in column 'answer' ({path}, line 5, 52)",
     }
     assert data.sha256 != read(put(tmp_path / "b.tsv", tsv([row for row in rows if row[1]]))).sha256
-    with pytest.raises(DataError, match=r"3 of 101 rows cannot be used, more than 2%(.|\n)*sentloom clean"):
+    with pytest.raises(DataError, match=r"3 of 101 rows are unusable, more than 2%(.|\n)*sentloom clean"):
         read(path, allow=Allowance(0.02))
     with pytest.raises(DataError, match="sentloom clean"):
         read(path)
@@ -112,7 +112,7 @@ def test_many_problems_are_summed_up_with_their_cause(tmp_path) -> None:
     with pytest.raises(DataError) as caught:
         read(put(tmp_path / "a.tsv", tsv(ROWS) + "alone\n" * 30 + "one\t\n"))
     assert "  30 rows with 1 cell where 2 were expected\n  1 empty cells in column 'answer'" in str(caught.value)
-    assert "Likely cause: cells with line breaks" in str(caught.value)
+    assert "Likely cause: line breaks in cells" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_separators_that_the_first_line_states_and_bars(mark, name, first, tmp_p
 @pytest.mark.parametrize(("name", "mark"), [("a.csv", ","), ("a.tsv", "\t")])
 def test_the_null_of_databases_is_an_empty_cell(name, mark, tmp_path) -> None:
     path = put(tmp_path / name, f"question{mark}answer\na{mark}b\nc{mark}\\N\nd{mark}\\N e\n")
-    with pytest.raises(DataError, match="line 3: an empty cell in column 'answer'"):
+    with pytest.raises(DataError, match="line 3: empty cell in column 'answer'"):
         read(path)
     assert pairs(read(path, allow=FITTING)) == [("a", "b"), ("d", "\\N e")]
 
@@ -141,7 +141,7 @@ def test_carriage_returns_alone_end_lines(block, tmp_path, monkeypatch) -> None:
     data = read(put(tmp_path / "a.csv", "question,answer\ra b,c d\re,f\r"))
     assert pairs(data) == [("a b", "c d"), ("e", "f")]
     assert data.place(1).endswith("line 3")
-    assert data.notes == (f"{tmp_path / 'a.csv'}: its lines end in carriage returns alone",)
+    assert data.notes == (f"{tmp_path / 'a.csv'}: lines end in carriage returns without line feeds",)
     kept = read(put(tmp_path / "b.csv", 'question,answer\r\n"a\rb",c\r\n'))
     assert pairs(kept) == [("a\rb", "c")]
     assert kept.notes == ()
@@ -152,7 +152,7 @@ def test_carriage_returns_alone_end_lines(block, tmp_path, monkeypatch) -> None:
     [
         (b"PK\x03\x04\x14\x00", "a spreadsheet", "save it as CSV"),
         (b"\xd0\xcf\x11\xe0\xa1", "an old spreadsheet", "save it as CSV"),
-        (b"\x1f\x8b\x08", "gzip data", "the ending .gz"),
+        (b"\x1f\x8b\x08", "gzip data", "Rename the file to end in .gz"),
     ],
 )
 @pytest.mark.parametrize("name", ["a.csv", "a.txt", "a.jsonl"])

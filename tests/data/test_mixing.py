@@ -61,7 +61,7 @@ def test_a_step_gives_the_same_rows_in_any_order_of_asking():
 
 
 def test_too_small_a_source_and_a_wrong_number_of_weights_are_told():
-    with pytest.raises(InputError, match="number 2"):
+    with pytest.raises(InputError, match="in source 2"):
         mixture([5, 2], 3)
     with pytest.raises(InputError, match="3 weights for 2 sources"):
         mixture([5, 5], 2, mix=(1.0, 1.0, 1.0))

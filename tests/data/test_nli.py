@@ -102,7 +102,7 @@ def test_against_a_slow_oracle(rows: list[tuple[str, str]], tmp_path_factory: py
 
 def test_other_shapes_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\n")
-    with pytest.raises(InputError, match="the shape texts"):
+    with pytest.raises(InputError, match="its shape is texts"):
         triplets_from_nli(read(tmp_path / "a.txt"))
 
 
@@ -140,7 +140,7 @@ def test_pairs_are_the_entailments_in_file_order(tmp_path: Path) -> None:
 
 def test_pairs_need_nli_with_an_entailment(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\n")
-    with pytest.raises(InputError, match="the shape texts"):
+    with pytest.raises(InputError, match="its shape is texts"):
         pairs_from_nli(read(tmp_path / "a.txt"))
-    with pytest.raises(InputError, match="no entailment"):
+    with pytest.raises(InputError, match="no row has the label entailment"):
         pairs_from_nli(nli(tmp_path, [("p", "h", "neutral")]))

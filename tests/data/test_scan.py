@@ -123,10 +123,10 @@ def test_bad_bytes_and_nul_are_named_and_stand_as_replacement_characters(tmp_pat
     found = findings()
     assert decoded(tmp_path / "a.txt", found) == "good\nna\ufffdve\nn\ufffdl\ntwo \ufffd\ufffd\nlast"
     assert problems(found) == [
-        "a.csv, line 2: the byte 0xEF at byte 3 of the line. Expected UTF-8.",
-        "a.csv, line 3: a NUL character at character 2 of the line. Expected text.",
-        "a.csv, line 4: the byte 0xFF at byte 5 of the line. Expected UTF-8.",
-        "a.csv, line 4: a NUL character at character 6 of the line. Expected text.",
+        "a.csv, line 2: invalid byte 0xEF at byte 3 of the line. Expected UTF-8.",
+        "a.csv, line 3: NUL character at character 2 of the line. Expected text.",
+        "a.csv, line 4: invalid byte 0xFF at byte 5 of the line. Expected UTF-8.",
+        "a.csv, line 4: NUL character at character 6 of the line. Expected text.",
     ]
 
 
@@ -263,13 +263,13 @@ def test_faults_in_csv_are_named_at_their_line_and_reading_goes_on() -> None:
     text = 'a,b\n5" disk,x\n"open\nclosed"x,y\n1,2\n'
     assert rows_of(csv_rows([(1, text)], found)) == [(1, ["a", "b"]), (5, ["1", "2"])]
     assert [problem.place for problem in found.error().problems] == ["line 2", "line 3"]
-    assert "a quote inside a cell without quotes" in problems(found)[0]
+    assert "quote inside an unquoted cell" in problems(found)[0]
     assert "text after a cell's closing quote" in problems(found)[1]
 
 
 def test_an_unclosed_quote_is_named_where_it_opens() -> None:
     found = findings()
-    with pytest.raises(DataError, match="line 4: a quote that is not closed before the end"):
+    with pytest.raises(DataError, match="line 4: quote that is not closed before the end"):
         list(csv_rows([(1, 'a,b\n1,2\n"two\nlines","open\nx,y\n')], found))
 
 
@@ -284,6 +284,6 @@ def test_an_unclosed_quote_is_given_up_at_the_limit(monkeypatch: pytest.MonkeyPa
             taken.append(block)
             yield block
 
-    with pytest.raises(DataError, match="line 2: a quote that is not closed within 50 characters"):
+    with pytest.raises(DataError, match="line 2: quote that is not closed within 50 characters"):
         list(csv_rows(blocks(), findings()))
     assert len(taken) < 10

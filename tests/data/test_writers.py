@@ -36,11 +36,11 @@ def test_texts_go_to_txt_and_pairs_do_not(tmp_path):
     (tmp_path / "b.jsonl").write_text(FILES["pairs.jsonl"])
     write(read(tmp_path / "a.txt"), tmp_path / "out.txt")
     assert (tmp_path / "out.txt").read_text() == FILES["texts.txt"]
-    with pytest.raises(InputError, match="txt for texts alone"):
+    with pytest.raises(InputError, match="txt for texts only"):
         write(read(tmp_path / "b.jsonl"), tmp_path / "out2.txt")
-    with pytest.raises(InputError, match="ending 'parquet'"):
+    with pytest.raises(InputError, match="cannot write pairs as 'parquet'"):
         write(read(tmp_path / "b.jsonl"), tmp_path / "out.parquet.gz")
-    with pytest.raises(InputError, match="ending 'xlsx'"):
+    with pytest.raises(InputError, match="cannot write pairs as 'xlsx'"):
         write(read(tmp_path / "b.jsonl"), tmp_path / "out.xlsx")
 
 

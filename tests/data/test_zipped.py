@@ -71,9 +71,9 @@ def test_which_files_are_taken_and_which_is_the_source(tmp_path, names, source, 
 @pytest.mark.parametrize(
     ("files", "said"),
     [
-        ({}, "an empty zip file"),
-        ({"README": b"", "a.tsv": b"source\ttarget\na\tb\n"}, "the files README, a.tsv"),
-        ({"a.en": b"a", "a.de": b"b", "a.fr": b"c"}, "the files a.en, a.de, a.fr"),
+        ({}, "the zip file is empty"),
+        ({"README": b"", "a.tsv": b"source\ttarget\na\tb\n"}, "no pair of files, only README, a.tsv"),
+        ({"a.en": b"a", "a.de": b"b", "a.fr": b"c"}, "no pair of files, only a.en, a.de, a.fr"),
         ({"a.en": b"a", "a.de": b"b", "b.en": b"a", "b.de": b"b"}, "a.en with a.de and b.en with b.de"),
     ],
 )
@@ -86,7 +86,7 @@ def test_a_bomb_is_refused_by_the_size_that_it_states(tmp_path, monkeypatch) -> 
     monkeypatch.setattr(limits, "FREE_UNPACKED", 1000)
     path = pack(tmp_path / "c.zip", {"c.en": b"a\n", "c.de": b"a\n" * 1_000_000})
     monkeypatch.setattr(zipfile.ZipFile, "open", lambda *_: pytest.fail("it was unpacked"))
-    with pytest.raises(InputError, match=r"c\.de: [\d,]+ bytes that unpack to 2,000,000"):
+    with pytest.raises(InputError, match=r"[\d,]+ bytes of c\.de unpack to 2,000,000"):
         read(path)
 
 
@@ -99,9 +99,9 @@ def test_a_gzip_bomb_is_refused_by_the_size_that_it_states(tmp_path, monkeypatch
 
 
 def test_faults_name_the_member(tmp_path) -> None:
-    with pytest.raises(DataError, match=r"c\.zip/c\.de, line 2: the byte 0xFF"):
+    with pytest.raises(DataError, match=r"c\.zip/c\.de, line 2: invalid byte 0xFF"):
         read(pack(tmp_path / "c.zip", {"c.en": b"a\nb\n", "c.de": b"a\n\xff\n"}))
-    with pytest.raises(DataError, match=r"1 lines in .*c\.en and 2 lines in .*c\.de"):
+    with pytest.raises(DataError, match=r"1 lines in .*c\.en but 2 lines in .*c\.de"):
         read(pack(tmp_path / "c.zip", {"c.en": b"a\n", "c.de": b"a\nb\n"}))
 
 
@@ -110,9 +110,9 @@ def test_what_is_no_zip_file_or_cannot_be_unpacked_is_refused(tmp_path) -> None:
     with pytest.raises(InputError, match="no such file"):
         read(path)
     path.write_bytes(b"no zip file")
-    with pytest.raises(InputError, match="no readable zip file"):
+    with pytest.raises(InputError, match="the zip file cannot be read"):
         read(path)
-    with pytest.raises(InputError, match="rare way"):
+    with pytest.raises(InputError, match="rare compression"):
         read(pack(path, OPUS, zipfile.ZIP_LZMA))
     whole = pack(path, OPUS, zipfile.ZIP_STORED).read_bytes()
     path.write_bytes(whole.replace(b"Zwei", b"Drei"))

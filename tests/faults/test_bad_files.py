@@ -185,17 +185,17 @@ FIFTY = 50_000_000
 @pytest.mark.parametrize(
     ("name", "start", "unit", "end", "said"),
     [
-        ("a.txt", b"one\n", b"x", b"\ntwo\n", "line 2: a line of more than 10,000,000 bytes"),
-        ("a.tsv", b"text\n", b"x", b"", "line 2: a line of more than 10,000,000 bytes"),
-        ("a.csv", b"text\n", b'"",', b"\n", "line 2: a line of more than 10,000,000 bytes"),
-        ("a.jsonl", b'{"text": "', b"x", b'"}\n', "line 1: a line of more than 10,000,000 bytes"),
-        ("a.txt.gz", b"one\n", b"x", b"\n", "line 2: a line of more than 10,000,000 bytes"),
+        ("a.txt", b"one\n", b"x", b"\ntwo\n", "line 2: the line has more than 10,000,000 bytes"),
+        ("a.tsv", b"text\n", b"x", b"", "line 2: the line has more than 10,000,000 bytes"),
+        ("a.csv", b"text\n", b'"",', b"\n", "line 2: the line has more than 10,000,000 bytes"),
+        ("a.jsonl", b'{"text": "', b"x", b'"}\n', "line 1: the line has more than 10,000,000 bytes"),
+        ("a.txt.gz", b"one\n", b"x", b"\n", "line 2: the line has more than 10,000,000 bytes"),
         (
             "a.csv",
             b'text\na\n"',
             b"some line\n",
             b"",
-            "line 3: a quote that is not closed within 10,000,000 characters",
+            "line 3: quote that is not closed within 10,000,000 characters",
         ),
     ],
     ids=["txt", "tsv", "csv", "jsonl", "gzip", "quote"],
@@ -213,7 +213,7 @@ def test_fifty_megabytes_without_an_end_take_little_memory(
 def test_a_long_line_within_the_limit_is_read(tmp_path: Path) -> None:
     raw = b"x" * scan.LONGEST
     assert len(read(put(tmp_path, "a.txt", raw + b"\n")).take([0])["text"][0]) == scan.LONGEST
-    with pytest.raises(DataError, match="line 1: a line of more than 10,000,000 bytes"):
+    with pytest.raises(DataError, match="line 1: the line has more than 10,000,000 bytes"):
         read(put(tmp_path, "a.txt", raw + b"x\n"))
 
 

@@ -53,7 +53,7 @@ def test_more_than_five_percent_are_refused(run, tmp_path):
     data = with_empty_answers(tmp_path / "faq.tsv", set(range(100, 126)))
     done, result, output = run(data, budget="60steps")
     assert done.returncode == 2
-    assert "26 of 500 rows cannot be used, more than 5%" in done.stderr
+    assert "26 of 500 rows are unusable, more than 5%" in done.stderr
     assert f"sentloom clean {data} -o" in done.stderr
     assert result is None
     assert not output.exists()

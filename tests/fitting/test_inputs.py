@@ -158,7 +158,7 @@ def test_entailments_alone_are_something_to_learn_from(write) -> None:
 
 
 def test_an_empty_file_is_refused_by_the_reader(write) -> None:
-    with pytest.raises(DataError, match="an empty file"):
+    with pytest.raises(DataError, match="the file is empty"):
         look([write("empty.txt")])
 
 

@@ -159,7 +159,7 @@ def test_other_sets_make_a_union_with_blanks(kitchen):
 def test_a_fault_in_the_last_shows_before_the_first_trains(kitchen):
     good = kitchen.recipe("good", {"method": "simcse"})
     bad = kitchen.recipe("bad", {"method": "simcse", "batch": 5000})
-    with pytest.raises(InputError, match="at least one batch of 5000"):
+    with pytest.raises(InputError, match="fewer than one batch of 5000"):
         run(kitchen, methods(good, bad))
     assert not (kitchen.folder / "out/stages").exists()
 

@@ -202,7 +202,7 @@ BAD = {
     "a data file": ({"method": "simcse", "data": "none.txt"}, {}, "none.txt"),
     "a base": ({"method": "simcse"}, {"base": "./none"}, "none"),
     "a set": ({"method": "simcse"}, {"evaluate": {"sets": ["none.tsv"]}}, "none.tsv"),
-    "a batch beyond the data": ({"method": "simcse", "batch": 512}, {}, "at least one batch of 512"),
+    "a batch beyond the data": ({"method": "simcse", "batch": 512}, {}, "fewer than one batch of 512"),
     "a shape": ({"method": "contrastive-bt"}, {}, "pairs, which contrastive-bt learns from"),
     "layers": ({"method": "self-guided", "layers": [9]}, {}, "layers from 0 to 3"),
 }

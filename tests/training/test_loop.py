@@ -70,6 +70,6 @@ def test_batches_of_a_run_go_on_over_epochs(bert, tmp_path):
 def test_too_little_data_is_refused(bert, tmp_path):
     from sentloom.errors import InputError
 
-    with pytest.raises(InputError, match=r"32 rows\. Expected at least one batch of 64"):
+    with pytest.raises(InputError, match=r"32 rows are fewer than one batch of 64"):
         train(build("simcse", bert), data_for("simcse"), settings(batch=64), seed=1, folder=tmp_path / "run")
     assert not (tmp_path / "run").exists()

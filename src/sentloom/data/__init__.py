@@ -1,4 +1,4 @@
-"""What comes in: data of seven shapes, read, checked and held on disk."""
+"""Read data of seven shapes, check it and map it from disk."""
 
 from sentloom.data.dataset import Dataset
 from sentloom.data.nli import pairs_from_nli, triplets_from_nli

@@ -1,4 +1,4 @@
-"""From cells to Arrow: what a cell of each role must be, and the record batch of a chunk of rows."""
+"""Validate the cells of each role and convert a chunk of rows to an Arrow record batch."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -16,46 +16,46 @@ from sentloom.data.nli import nli_label
 from sentloom.data.scan import OTHER_ENCODING
 from sentloom.data.shapes import Layout, Shape, arrow_type
 
-EMPTY = "an empty cell"
+EMPTY = "empty cell"
 UTF8 = "UTF-8"
-MISSING_VALUES = "values that are missing where the data come from"
-UNUSABLE = object()  # stands for a cell that is not what its role wants
+MISSING_VALUES = "values that were already missing in the source of the data"
+UNUSABLE = object()  # marks a cell that is invalid for its role
 WITHOUT_GOLD = "rows without a gold label"
 
 
 class Chunk(NamedTuple):
-    """Some rows: the line (or row) of each, and the cells of each column that is read, by its position."""
+    """Some rows: the line (or row) number of each, and the cells of each column that is read, by column position."""
 
     places: Sequence[int]
     columns: Mapping[int, Sequence[object]]
 
 
 class CellFault(Exception):
-    """A cell is not what its role wants."""
+    """A cell is invalid for its role."""
 
-    def __init__(self, found: str, wanted: str) -> None:
-        super().__init__(found)
-        self.problem, self.expected = found, wanted
+    def __init__(self, problem: str, expected: str) -> None:
+        super().__init__(problem)
+        self.problem, self.expected = problem, expected
 
 
 def as_text(cell: object) -> str:
-    """A sentence: a string that is not blank."""
+    """Parse a sentence: a string that is not blank."""
     if not isinstance(cell, str) or not cell.strip():
         raise CellFault(_shown(cell), "text")
     return _clean(cell)
 
 
 def as_texts(cell: object) -> list[str]:
-    """One sentence or a list of them."""
+    """Parse one sentence or a list of sentences."""
     if not isinstance(cell, list):
         return [as_text(cell)]
     if not cell:
-        raise CellFault("an empty list", "at least one text")
+        raise CellFault("empty list", "at least one text")
     return [as_text(item) for item in cell]
 
 
 def as_score(cell: object) -> float:
-    """A finite number, written out or not; true and false are 1 and 0."""
+    """Parse a finite number, given as a number or as text; true and false are 1 and 0."""
     try:
         value = float(cell)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
@@ -66,23 +66,23 @@ def as_score(cell: object) -> float:
 
 
 def as_nli_label(cell: object) -> str | None:
-    """One of the canonical words, or None without a gold label."""
+    """Parse an NLI label to its canonical word, or to None if there is no gold label."""
     try:
         return nli_label(cell)
     except KeyError:
-        wanted = "entailment, neutral, contradiction, not_entailment, or 0, 1, 2 for the first three"
-        raise CellFault(_shown(cell), wanted) from None
+        expected = "entailment, neutral, contradiction, not_entailment, or 0, 1, 2 for the first three"
+        raise CellFault(_shown(cell), expected) from None
 
 
 def as_label(cell: object) -> str:
-    """The name of a class; numbers are written out."""
+    """Parse the name of a class; numbers become text."""
     if not isinstance(cell, str | int | float) or not str(cell).strip():
         raise CellFault(_shown(cell), "a label")
     return _clean(str(cell).strip())
 
 
 def as_kept(cell: object) -> str:
-    """Any value, written out; nothing is the empty string."""
+    """Convert any value to text; None becomes the empty string."""
     return "" if cell is None else _clean(str(cell))
 
 
@@ -90,21 +90,21 @@ def _clean(text: str) -> str:
     if len(text) > LONGEST:
         raise CellFault(f"{len(text):,} characters", f"at most {LONGEST:,}")
     if "\0" in text:
-        raise CellFault(f"a NUL character at character {text.index(chr(0)) + 1}", "text")
+        raise CellFault(f"NUL character at character {text.index(chr(0)) + 1}", "text")
     if not text.isascii():
         try:
             text.encode()
         except UnicodeEncodeError as error:
-            found, wanted = _half(ord(text[error.start]))
-            raise CellFault(f"{found} at character {error.start + 1}", wanted) from None
+            problem, expected = _half(ord(text[error.start]))
+            raise CellFault(f"{problem} at character {error.start + 1}", expected) from None
     return text
 
 
 def _half(surrogate: int) -> tuple[str, str]:
-    """What a lone surrogate stands for: itself, or a byte that could not be decoded."""
+    """Explain a lone surrogate: it was in the text, or it represents a byte that could not be decoded."""
     if 0xDC80 <= surrogate <= 0xDCFF:
-        return f"the byte 0x{surrogate - 0xDC00:02X}", UTF8
-    return f"the lone surrogate U+{surrogate:04X}", "whole characters"
+        return f"invalid byte 0x{surrogate - 0xDC00:02X}", UTF8
+    return f"lone surrogate U+{surrogate:04X}", "whole characters"
 
 
 def _shown(cell: object) -> str:
@@ -114,20 +114,20 @@ def _shown(cell: object) -> str:
         text = ascii(cell) if isinstance(cell, bytes) else repr(cell)
     except (RecursionError, ValueError):  # deeply nested, or a number of thousands of digits
         text = f"a {type(cell).__name__} too large to show"
-    return text if len(text) <= 40 else f"{text[:40]}..."
+    return f"found {text}" if len(text) <= 40 else f"found {text[:40]}..."
 
 
 def schema_of(layout: Layout) -> pa.Schema:
-    """The table that a layout fills: canonical columns, kept ones, origin."""
+    """Return the schema of a layout: canonical columns, extra columns kept on request, origin."""
     fields = [(role, arrow_type(role)) for role in layout.roles]
     kept = [(name, pa.large_string()) for name in layout.kept]
     return pa.schema([*fields, *kept, (FILE, pa.int32()), (LINE, pa.int64())])
 
 
 def make_batch(layout: Layout, chunk: Chunk, file: int, findings: Findings) -> pa.RecordBatch | None:
-    """The chunk as Arrow, without the rows that cannot be used.
+    """Convert a chunk to Arrow without its unusable rows.
 
-    None where one of those is enough to refuse the data: rows are then still checked but no longer wanted.
+    Returns None once a single problem is enough to refuse the data; further rows are then only checked.
     """
     before = findings.total
 
@@ -154,7 +154,7 @@ def make_batch(layout: Layout, chunk: Chunk, file: int, findings: Findings) -> p
 
 
 def _joined(row: Sequence[Any]) -> object:
-    """The lists of several columns as one."""
+    """Concatenate the lists of several columns."""
     return UNUSABLE if UNUSABLE in row else list(chain(*row))
 
 
@@ -167,7 +167,7 @@ def _parser(shape: Shape, role: str) -> Callable[[Any], Any]:
 def _parsed(
     parse: Callable[[Any], Any], name: str, cells: Sequence[Any], places: Sequence[int], findings: Findings
 ) -> Sequence[Any]:
-    """Every cell through its parser. Only where one fails are they gone through again, to say which."""
+    """Parse all cells; only if one fails, parse them again one by one to report which."""
     if parse is as_text and _sound(cells):
         return cells
     try:
@@ -188,7 +188,7 @@ def _parse_one(parse: Callable[[Any], Any], name: str, cell: object, place: int,
 
 
 def _sound(cells: Sequence[Any]) -> bool:
-    """Whether `as_text` takes every cell; some passes in C, ten times as fast as asking it."""
+    """Whether `as_text` accepts every cell, checked in a few passes in C, ten times as fast as calling it."""
     try:
         text = "".join(cells)
         fits = len(text) <= LONGEST or max(map(len, cells)) <= LONGEST

@@ -1,4 +1,4 @@
-"""Text columns of a data set: walked batch by batch, list columns flattened and put back, rows joined and hashed."""
+"""Text columns of a data set: iterate in batches, flatten and rebuild list columns, join and hash rows."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -18,7 +18,7 @@ SEPARATOR = pa.scalar("\0", pa.large_string())  # readers refuse NUL, so joined 
 
 
 def walk(dataset: Dataset, columns: tuple[str, ...] | None = None) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The data set as (number of the first row, batch), in constant memory; no batch is empty."""
+    """Yield (number of the first row, batch) for each non-empty batch, in constant memory."""
     table = dataset.table if columns is None else dataset.table.select(list(columns))
     start = 0
     for batch in table.to_batches(max_chunksize=BATCH_ROWS):
@@ -28,13 +28,13 @@ def walk(dataset: Dataset, columns: tuple[str, ...] | None = None) -> Iterator[t
 
 
 def only_column(dataset: Dataset, name: str) -> Dataset:
-    """One text column as a data set of texts; rows keep their places."""
+    """Return one text column as a data set of texts; rows keep their origin."""
     table = dataset.table.select([name, FILE, LINE]).rename_columns(["text", FILE, LINE])
     return replace(dataset.derive(table, f"column {name}", Shape.TEXTS), used={"text": dataset.used.get(name, name)})
 
 
 def sampled_texts(dataset: Dataset, name: str, rows: int) -> list[str]:
-    """The sentences of a text column, of at most so many rows that lie evenly over the data."""
+    """Return the sentences of a text column from at most `rows` evenly spaced rows."""
     at = np.unique(np.linspace(0, len(dataset) - 1, min(len(dataset), rows)).astype(np.int64))
     column = take_rows(dataset.table.select([name]), at).column(0).combine_chunks()
     return [str(text) for text in flat(column)[0].to_pylist()]
@@ -46,14 +46,14 @@ def is_list(column: pa.Array) -> bool:
 
 
 def flat(column: pa.Array) -> tuple[Texts, np.ndarray]:
-    """A column's sentences, and for each of them its row in the batch."""
+    """Return a column's sentences, and for each sentence its row in the batch."""
     if is_list(column):
         return column.flatten(), pc.list_parent_indices(column).to_numpy()
     return column, np.arange(len(column))
 
 
 def refill(column: pa.Array, texts: Texts) -> pa.Array:
-    """The column with other sentences, as many and in the same order."""
+    """Replace a column's sentences with as many others, in the same order."""
     if not is_list(column):
         return texts
     offsets = pc.subtract(column.offsets, column.offsets[0])  # a slice of a list column keeps its parent's offsets
@@ -61,12 +61,12 @@ def refill(column: pa.Array, texts: Texts) -> pa.Array:
 
 
 def mask(values: pa.BooleanArray) -> np.ndarray:
-    """Arrow's bits as numpy's bytes."""
+    """Convert Arrow booleans to a numpy mask."""
     return np.asarray(values.to_numpy(zero_copy_only=False))
 
 
 def any_sentence(batch: pa.RecordBatch, columns: tuple[str, ...], test: Callable[[Texts], np.ndarray]) -> np.ndarray:
-    """For each row, whether the test holds for one of its sentences."""
+    """For each row, whether any of its sentences passes the test."""
     found = np.zeros(batch.num_rows, bool)
     for name in columns:
         texts, owner = flat(batch.column(name))
@@ -80,24 +80,24 @@ def identical(batch: pa.RecordBatch, columns: tuple[str, ...]) -> np.ndarray:
 
 
 def as_text(column: pa.Array) -> Texts:
-    """One string a cell: a list's sentences joined, numbers written out."""
+    """Convert each cell to one string: lists are joined, numbers become text."""
     return pc.binary_join(column, SEPARATOR) if is_list(column) else column.cast(pa.large_string())
 
 
 def joined(batch: pa.RecordBatch, columns: tuple[str, ...]) -> Texts:
-    """One string a row, equal for two rows exactly if all the named cells are."""
+    """Join the named cells of each row to one string; strings are equal exactly if all these cells are equal."""
     cells = [as_text(batch.column(name)) for name in columns]
     return pc.binary_join_element_wise(*cells, SEPARATOR, null_handling="replace")
 
 
 def hashes(texts: Texts) -> np.ndarray:
-    """A 64-bit hash of each text. Ten million distinct texts meet by chance once in 400,000 runs."""
+    """Hash each text to 64 bits. Ten million distinct texts have a collision in one of 400,000 runs."""
     cells = texts.cast(pa.large_binary()).to_pylist()
     return np.frombuffer(b"".join([blake2b(cell, digest_size=8).digest() for cell in cells]), np.uint64)
 
 
 def among(values: np.ndarray, ordered: np.ndarray) -> np.ndarray:
-    """For each value, whether it is one of `ordered`, which is sorted."""
+    """For each value, whether it occurs in the sorted array `ordered`."""
     if len(ordered) == 0:
         return np.zeros(len(values), bool)
     spot = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
@@ -105,13 +105,13 @@ def among(values: np.ndarray, ordered: np.ndarray) -> np.ndarray:
 
 
 class Seen:
-    """A growing set of hashes, 8 bytes each: sorted runs that are merged when they are of like size."""
+    """A growing set of hashes, 8 bytes each: sorted runs that are merged when their sizes are similar."""
 
     def __init__(self) -> None:
         self._runs: list[np.ndarray] = []
 
     def repeats(self, values: np.ndarray) -> np.ndarray:
-        """For each value, whether it came before, here or in an earlier call; all of them are remembered."""
+        """For each value, whether it occurred before in this or an earlier call; adds all values to the set."""
         distinct, first, inverse = np.unique(values, return_index=True, return_inverse=True)
         known = np.zeros(len(distinct), bool)
         for run in self._runs:

@@ -13,12 +13,12 @@ import pyarrow as pa
 from sentloom.data.scratch import keep_rows
 from sentloom.data.shapes import Shape, text_columns
 
-FILE, LINE = "_file", "_line"  # the two columns of origin: index into `files`, and line (parquet: row) from 1
+FILE, LINE = "_file", "_line"  # the origin columns: index into `files`, and line (parquet: row) from 1
 
 
 @dataclass(frozen=True)
 class Irregular:
-    """Rows that were left out since they cannot be used, or places that were repaired, by kind."""
+    """Unusable rows that were left out, or places that were repaired, of one kind."""
 
     what: str  # in the plural: "rows with 1 cell where 2 were expected"
     count: int
@@ -27,7 +27,7 @@ class Irregular:
 
     @property
     def where(self) -> str:
-        """The first places."""
+        """The first places, for display."""
         return ", ".join(self.places) + (" ..." if self.count > len(self.places) else "") if self.places else ""
 
     def __str__(self) -> str:
@@ -36,40 +36,40 @@ class Irregular:
 
 @dataclass(frozen=True)
 class Dataset:
-    """Rows of one shape. `table` has the shape's canonical columns, those kept on request, and the origin."""
+    """Rows of one shape. `table` has the shape's canonical columns, extra columns kept on request, and the origin."""
 
     shape: Shape
     table: pa.Table
     files: tuple[str, ...]
     place_name: str  # "line", or "row" for sources without lines
-    sha256: str  # of the bytes that were read, and of what was done with the rows since
+    sha256: str  # of the bytes that were read and of the operations applied since
     used: Mapping[str, str] = field(default_factory=dict)  # canonical column -> the source's own name for it
     ignored: tuple[str, ...] = ()  # the source's other columns
-    skipped: Mapping[str, int] = field(default_factory=dict)  # what was passed over, counted: "blank lines" ...
-    notes: tuple[str, ...] = ()  # how the files were read, where it is not as their endings say
-    left_out: int = 0  # rows that cannot be used
-    irregular: tuple[Irregular, ...] = ()  # why they cannot, and what was repaired
-    sources: tuple[int, ...] = ()  # for each file, which of the joined data sets it belongs to; empty: all one
+    skipped: Mapping[str, int] = field(default_factory=dict)  # counts of skipped items: "blank lines" ...
+    notes: tuple[str, ...] = ()  # how the files were read, if not as their extensions imply
+    left_out: int = 0  # unusable rows
+    irregular: tuple[Irregular, ...] = ()  # why rows are unusable, and what was repaired
+    sources: tuple[int, ...] = ()  # for each file, the number of its data set among those joined; empty if only one
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
 
     def column(self, name: str) -> pa.ChunkedArray:
-        """One column, lazily: nothing is copied out of the map."""
+        """Return one column lazily: nothing is copied out of the memory map."""
         return self.table.column(name)
 
     @cached_property
     def _parts(self) -> tuple[npt.NDArray[np.int64], dict[str, list[pa.Array]]]:
-        """The row at which each batch starts, and each column's arrays (origin left out)."""
+        """The first row of each batch, and each column's arrays (without the origin)."""
         batches = self.table.to_batches()
         starts = np.cumsum([0, *(batch.num_rows for batch in batches)])
         names = [name for name in self.table.column_names if name not in (FILE, LINE)]
         return starts, {name: [batch.column(name) for batch in batches] for name in names}
 
     def take(self, rows: Sequence[int] | npt.NDArray[np.integer[Any]]) -> dict[str, list[Any]]:
-        """The given rows as plain Python values, one list a column (origin left out).
+        """Return the given rows as plain Python values, one list per column (without the origin).
 
-        Cell by cell: Arrow's own take joins all chunks of a list column first, which copies the whole column.
+        Reads cell by cell, because Arrow's `take` first joins all chunks of a list column, which copies the column.
         """
         at = np.asarray(rows, np.int64)
         if at.size and (at.min() < 0 or at.max() >= len(self)):
@@ -80,21 +80,21 @@ class Dataset:
         return {name: [arrays[i][j].as_py() for i, j in cells] for name, arrays in columns.items()}
 
     def place(self, row: int) -> str:
-        """Where a row came from, for people: "faq.csv, line 17"."""
+        """Return a readable origin of a row: "faq.csv, line 17"."""
         file = self.files[self.table.column(FILE)[row].as_py()]
         return f"{file}, {self.place_name} {self.table.column(LINE)[row].as_py()}"
 
     def select(self, keep: npt.NDArray[np.bool_]) -> "Dataset":
-        """The rows where the mask `keep` is true, again memory-mapped."""
+        """Return the rows where the mask `keep` is true, memory-mapped as well."""
         return self.derive(keep_rows(self.table, keep), f"rows {hashlib.sha256(keep.tobytes()).hexdigest()}")
 
     def derive(self, table: pa.Table, how: str, shape: Shape | None = None) -> "Dataset":
-        """Other rows made of these; `how` tells them apart from what else could be made, and goes into the hash."""
+        """Return a data set derived from this one; `how` identifies the operation and goes into the hash."""
         sha256 = hashlib.sha256(f"{self.sha256} {how}".encode()).hexdigest()
         return replace(self, table=table, shape=shape or self.shape, sha256=sha256)
 
     def sentences(self) -> Iterator[tuple[int, str, str]]:
-        """Every sentence as (row, column, text), row by row, in constant memory."""
+        """Yield every sentence as (row, column, text), row by row, in constant memory."""
         names = text_columns(self.shape)
         row = 0
         for batch in self.table.select(list(names)).to_batches():

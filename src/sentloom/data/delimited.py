@@ -1,4 +1,4 @@
-"""Lines to rows of cells: tab-separated without quoting, and records as RFC 4180 has them, whatever separates cells."""
+"""Split lines into rows of cells: tab-separated without quotes, or records as in RFC 4180 with any separator."""
 
 import io
 import re
@@ -11,7 +11,7 @@ from sentloom.data.limits import LONGEST
 from sentloom.data.scan import BLANK_LINES, Block, text_lines
 
 COMMA, SEMICOLON, TAB, BAR = ",", ";", "\t", "|"
-# One cell and what ends it. Quantifiers that never give back keep the search linear.
+# One cell and its terminator. Possessive quantifiers keep the search linear.
 CSV_CELLS = {
     mark: re.compile(rf'(?:"((?:[^"]++|"")*+)"|([^"{mark}]*+))([{mark}]|\Z)') for mark in (COMMA, SEMICOLON, TAB, BAR)
 }
@@ -20,27 +20,27 @@ UNQUOTED = "quotes in the text that were not doubled when the file was written"
 
 
 class DelimitedRows(NamedTuple):
-    """Rows of cells laid end to end: one list for all of them, since a list for each takes twice the time."""
+    """Rows of cells concatenated in one list; a list per row takes twice the time."""
 
     places: Sequence[int]  # the line at which each row starts
-    widths: Sequence[int]  # the number of its cells
+    widths: Sequence[int]  # the number of cells of each row
     cells: Sequence[str]
 
 
 def tsv_rows(blocks: Iterable[Block], findings: Findings) -> Iterator[DelimitedRows]:
-    """Lines split on tabs; a line of nothing but tabs is a row of empty cells, not a blank line."""
+    """Split lines on tabs; a line of only tabs is a row of empty cells, not a blank line."""
     for numbers, lines in text_lines(blocks, findings, spaces=" \r"):
         yield split_plain(TAB, numbers, lines)
 
 
 def split_plain(mark: str, numbers: Sequence[int], lines: list[str]) -> DelimitedRows:
-    """Lines split on a mark, whatever else is in them."""
+    """Split lines on a separator; quotes have no meaning."""
     widths = [line.count(mark) + 1 for line in lines]
     return DelimitedRows(numbers, widths, mark.join(lines).split(mark) if lines else [])
 
 
 def csv_rows(blocks: Iterable[Block], findings: Findings, separator: str = COMMA) -> Iterator[DelimitedRows]:
-    """Records as RFC 4180 has them: a cell in quotes may hold separators, doubled quotes and line ends."""
+    """Parse records as in RFC 4180: a quoted cell may contain separators, doubled quotes and line breaks."""
     record = CsvRecord(findings, separator)
     for first, text in blocks:
         if '"' not in text and not record.is_open:
@@ -57,14 +57,14 @@ def csv_rows(blocks: Iterable[Block], findings: Findings, separator: str = COMMA
 
 
 class CsvRecord:
-    """The record at hand: one line, or several while a quote is open."""
+    """The current record: one line, or several while a quote is open."""
 
     def __init__(self, findings: Findings, separator: str) -> None:
         self.start, self.is_open, self._separator = 0, False, separator
-        self._text, self._findings = io.StringIO(), findings  # the text of an open record: no string for each line
+        self._text, self._findings = io.StringIO(), findings  # a buffer for an open record, not one string per line
 
     def add(self, number: int, line: str) -> list[str] | None:
-        """The cells, if the record ends with this line."""
+        """Add a line; return the cells if it completes the record."""
         if not self.is_open:
             if not line.strip():
                 self._findings.skipped[BLANK_LINES] += 1
@@ -88,13 +88,13 @@ class CsvRecord:
             self._text = io.StringIO()
             self._text.write(text)
             return None
-        fault = "text after a cell's closing quote" if text[at] == '"' else "a quote inside a cell without quotes"
-        wanted = "cells with quotes written in quotes, each quote inside doubled"
-        self._findings.problem(self.start + text.count("\n", 0, at), fault, wanted, "misplaced quotes", UNQUOTED)
+        problem = "text after a cell's closing quote" if text[at] == '"' else "quote inside an unquoted cell"
+        expected = "cells that contain quotes to be quoted, with each inner quote doubled"
+        self._findings.problem(self.start + text.count("\n", 0, at), problem, expected, "misplaced quotes", UNQUOTED)
         return None
 
     def end(self) -> None:
-        """The file is at its end: an open quote is never closed."""
+        """Finish the file; an open quote is an error."""
         if self.is_open:
             self._stop_unclosed("before the end of the file")
 
@@ -102,11 +102,11 @@ class CsvRecord:
         text = self._text.getvalue()
         _, at = split_csv(text, self._separator)
         line = self.start + text.count("\n", 0, at)
-        self._findings.stop(line, f"a quote that is not closed {limit}", "a closing quote", "close or double the quote")
+        self._findings.stop(line, f"quote that is not closed {limit}", "a closing quote", "close or double the quote")
 
 
 def split_csv(text: str, separator: str = COMMA) -> tuple[list[str], int | None]:
-    """The cells of one record, and where the first cell starts that is not well formed (None: all are)."""
+    """Return the cells of one record, and where its first malformed cell starts (None if there is none)."""
     if '"' not in text:
         return text.split(separator), None
     cells, at, pattern = [], 0, CSV_CELLS[separator]

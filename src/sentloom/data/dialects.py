@@ -1,4 +1,4 @@
-"""How a csv or tsv file is written, where its ending does not say it: other separators, and quotes in tsv files."""
+"""Detect the dialect of a csv or tsv file: other separators than the extension implies, and quotes in tsv files."""
 
 import re
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ OWN = {"csv": COMMA, "tsv": TAB}
 NAMES = {COMMA: "commas", SEMICOLON: "semicolons", TAB: "tabs", BAR: "vertical bars"}
 STATED = re.compile(rf'"?sep=([{"".join(NAMES)}])"?', re.IGNORECASE)  # the first line, as Excel reads it
 NUMBER = re.compile(r"[+-]?[\d.,]+([eE][+-]?\d+)?")
-FAR_FEWER = 10  # times: rows of the wrong width, read with quotes against read without
+FAR_FEWER = 10  # times fewer rows of the wrong width with quotes than without
 
 
 @dataclass(frozen=True)
@@ -37,47 +37,47 @@ class Dialect:
 
     separator: str
     quoted: bool
-    stated: bool = False  # by the first line, which is then no row
+    stated: bool = False  # by the first line, which is then not a row
 
     @property
     def decimal_comma(self) -> bool:
-        """Semicolons separate cells where the comma is the decimal sign."""
+        """Whether scores use a decimal comma, as in files separated by semicolons."""
         return self.separator == SEMICOLON
 
     def rows(self, blocks: Iterator[Block], findings: Findings) -> Iterator[DelimitedRows]:
-        """Split a file that is written so."""
+        """Split a file in this dialect into rows."""
         split = partial(csv_rows, separator=self.separator) if self.quoted else tsv_rows
         return split(_without_first_line(blocks) if self.stated else blocks, findings)
 
 
 def dialect_of(entry: Input, request: ShapeRequest, findings: Findings) -> Dialect:
-    """The dialect of a file; one that its ending does not tell is announced."""
+    """Return the dialect of a file; adds a note if the extension does not imply it."""
     own = OWN[entry.kind]
     if request.quoted is False:
         return Dialect(own, quoted=False)
     line = _first_line(entry)
     if stated := STATED.fullmatch(line):
-        findings.notes.append(f"{entry.name}: its first line says that {NAMES[stated[1]]} separate cells")
+        findings.notes.append(f"{entry.name}: cells are separated by {NAMES[stated[1]]}, as its first line states")
         return Dialect(stated[1], quoted=True, stated=True)
     separator = _separator(line, OWN[entry.kind], request)
     if separator != own:
-        findings.notes.append(f"{entry.name}: its cells are separated by {NAMES[separator]}")
+        findings.notes.append(f"{entry.name}: cells are separated by {NAMES[separator]}")
         return Dialect(separator, quoted=True)
     if request.quoted:
         return Dialect(own, quoted=True)
     quoting = quoting_of(first_lines(entry.paths[0])) if entry.kind == "tsv" and _has_quotes(entry) else Quoting.NONE
     if quoting is Quoting.SURE or (quoting is Quoting.LIKELY and findings.allowance.repair):
-        taken_off = "cells are in quotes, as in a csv file, and are read without them"
-        findings.notes.append(f"{entry.name}: {taken_off}; `sentloom clean --unquoted` leaves them")
+        removed = "cells are quoted as in a csv file; the quotes are removed"
+        findings.notes.append(f"{entry.name}: {removed} (`sentloom clean --unquoted` keeps them)")
         return Dialect(TAB, quoted=True)
     if quoting is Quoting.LIKELY:
-        kept = "some cells are in quotes, and are read with them; `sentloom clean --quoted` takes them off"
+        kept = "some cells are quoted; the quotes are kept as text (`sentloom clean --quoted` removes them)"
         findings.notes.append(f"{entry.name}: {kept}")
     return Dialect(own, quoted=entry.kind == "csv")
 
 
 def _first_line(entry: Input) -> str:
-    """The first line that is not blank."""
+    """Return the first line that is not blank."""
     for _, text in first_lines(entry.paths[0]):
         if line := next((one for one in text.split("\n") if one.strip()), ""):
             return line.removesuffix("\r")
@@ -85,7 +85,7 @@ def _first_line(entry: Input) -> str:
 
 
 def _without_first_line(blocks: Iterator[Block]) -> Iterator[Block]:
-    """Without the first line that is not blank."""
+    """Drop the first line that is not blank."""
     for first, text in blocks:
         lines = text.split("\n")
         at = next((number for number, line in enumerate(lines) if line.strip()), None)
@@ -96,7 +96,7 @@ def _without_first_line(blocks: Iterator[Block]) -> Iterator[Block]:
 
 
 def _separator(line: str, own: str, request: ShapeRequest) -> str:
-    """The separator of the first line: another than the ending tells only where that gives a single column."""
+    """Return the separator of the first line: the extension's own unless that gives a single column."""
     widths = {mark: len(split_csv(line, mark)[0]) for mark in (own, TAB, SEMICOLON, COMMA, BAR)}
     numbers = [column for column in (request.columns or {}).values() if isinstance(column, int)]
     if widths[own] > 1 or (numbers and max(numbers) == 1):
@@ -114,15 +114,15 @@ def _has_quotes(entry: Input) -> bool:
 
 
 class Quoting(Enum):
-    """Whether a tsv file has cells in quotes as RFC 4180 has them."""
+    """Whether a tsv file has cells quoted as in RFC 4180."""
 
-    NONE = "one quote or more breaks the rules, or there are none"
+    NONE = "there are no quotes, or some break the rules"
     LIKELY = "every quote follows the rules, and the file splits well without them too"
-    SURE = "it does not split without them, or all cells of text are in quotes"
+    SURE = "the file splits only with quotes, or all text cells are quoted"
 
 
 def quoting_of(blocks: Iterator[Block]) -> Quoting:
-    """The quoting of a tsv file."""
+    """Detect the quoting of a tsv file."""
     evidence = _Evidence()
     try:
         for text, width in _records(blocks):
@@ -133,7 +133,7 @@ def quoting_of(blocks: Iterator[Block]) -> Quoting:
 
 
 def _records(blocks: Iterator[Block]) -> Iterator[tuple[str, int]]:
-    """Each record read with quotes, and the number of its cells; a DataError at the first fault."""
+    """Yield each record, parsed with quotes, and its number of cells; raise a DataError at the first problem."""
     unnoted, lines = Findings(), list[str]()
     unnoted.begin("", "line")
     record = CsvRecord(unnoted, TAB)
@@ -152,18 +152,20 @@ def _records(blocks: Iterator[Block]) -> Iterator[tuple[str, int]]:
 
 @dataclass
 class _Evidence:
-    """How a file splits with and without quotes, and which of its cells are in quotes."""
+    """Statistics of how a file splits with and without quotes, and which of its cells are quoted."""
 
-    widths: tuple[int, int] | None = None  # of the first line without quotes, and of the first record with them
-    ragged: int = 0  # records of another width, read with quotes
-    ragged_plain: int = 0  # lines of another width, read without
+    widths: tuple[int, int] | None = (
+        None  # of the first line split without quotes, and of the first record split with them
+    )
+    ragged: int = 0  # records of another width, split with quotes
+    ragged_plain: int = 0  # lines of another width, split without
     spanning: int = 0  # records of several lines
     in_quotes: int = 0
-    needless: int = 0  # cells in quotes that could do without
-    bare: int = 0  # cells of text without quotes
+    needless: int = 0  # quoted cells that do not need quotes
+    bare: int = 0  # unquoted text cells
 
     def add(self, text: str, width: int) -> None:
-        """One record."""
+        """Count one record."""
         plain = [line.count(TAB) + 1 for line in text.split("\n") if line.strip(" \r")]
         self.widths = self.widths or (plain[0], width)
         self.ragged += width != self.widths[1]
@@ -182,7 +184,7 @@ class _Evidence:
                 self.needless += not any(mark in inner for mark in '"\t\n\r')
 
     def quoting(self) -> Quoting:
-        """Where the file splits well both ways, quotes must be where writers put them: around all or few."""
+        """Decide; if the file splits well both ways, quotes must be where writers put them: around all cells or few."""
         if not self.in_quotes or (self.ragged_plain and FAR_FEWER * self.ragged > self.ragged_plain):
             return Quoting.NONE
         if self.ragged_plain or not self.bare or (self.spanning and not self.ragged):

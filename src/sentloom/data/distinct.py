@@ -1,4 +1,4 @@
-"""Texts of any kind of sequence, each distinct one found once, in memory of some bytes a row."""
+"""Find the distinct texts of any kind of sequence, using a few bytes of memory per row."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,25 +15,26 @@ Texts: TypeAlias = Sequence[str] | pa.ChunkedArray
 
 
 def as_texts(texts: Iterable[str] | pa.ChunkedArray) -> Texts:
-    """A sequence that can be read by position. Lists, tuples and Arrow columns are taken as they are."""
+    """Return the texts as an indexable sequence. Lists, tuples and Arrow columns are returned unchanged."""
     if isinstance(texts, pa.Array):
         return pa.chunked_array([texts])
     if not isinstance(texts, Iterable):
-        raise InputError("texts", f"{type(texts).__name__} {texts!r}"[:80], "a string or strings", "give a list")
+        problem = f"found {type(texts).__name__} {texts!r}"[:80]
+        raise InputError("texts", problem, "a string or an iterable of strings", "pass a list of strings")
     return texts if isinstance(texts, (list, tuple, pa.ChunkedArray)) else list(texts)
 
 
 def texts_at(texts: Texts, rows: NDArray[np.int64]) -> list[str]:
-    """The texts of some rows."""
+    """Return the texts of the given rows."""
     if isinstance(texts, pa.ChunkedArray):
         return list(take_rows(pa.table({"text": texts}), rows).column("text").to_pylist())
     return [texts[row] for row in rows]
 
 
 def distinct(texts: Texts) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The row where each distinct text first stands, in order, and for every row the row of its first like.
+    """Return the rows where each distinct text first occurs, sorted, and for every row the first row with its text.
 
-    Texts are told apart by 128-bit hashes, so that ten million rows cost megabytes and not the texts themselves.
+    Texts are compared by 128-bit hashes, so that ten million rows take megabytes instead of a copy of the texts.
     """
     digests = bytearray()
     for row, text in enumerate(_each(texts)):
@@ -57,10 +58,10 @@ def _each(texts: Texts) -> Iterator[str]:
 
 def _digest(row: int, text: object) -> bytes:
     if not isinstance(text, str):
-        found = "None" if text is None else f"{type(text).__name__} {text!r}"
-        raise InputError(f"texts, item {row}", found[:80], "a string", "convert or drop it")
+        problem = "found None" if text is None else f"found {type(text).__name__} {text!r}"
+        raise InputError(f"texts, item {row}", problem[:80], "a string", "convert or drop it")
     try:
         return hashlib.blake2b(text.encode(), digest_size=16).digest()
     except UnicodeEncodeError as error:
-        lone = f"a lone surrogate at character {error.start}"
-        raise InputError(f"texts, item {row}", lone, "valid Unicode", "decode the text anew or drop it") from None
+        problem = f"lone surrogate at character {error.start}"
+        raise InputError(f"texts, item {row}", problem, "valid Unicode", "decode the text again or drop it") from None

@@ -1,4 +1,4 @@
-"""What a reading comes upon: problems with their places, counted by kind; repairs; what was skipped."""
+"""What reading a file finds: problems with their places, counted by kind; repairs; skipped lines."""
 
 import bisect
 import shlex
@@ -15,14 +15,14 @@ from sentloom.errors import SHOWN_PROBLEMS, DataError, Problem
 MOST_KINDS = 50
 OTHER = "other problems"
 SHOWN_PLACES = 5
-RIGHT_FILE = "check that this is the right file and that its ending says what it holds"
+RIGHT_FILE = "check that this is the right file and that its extension matches its content"
 CORRECT = "correct the file and read it again"
 
 
 @dataclass
 class _Kind:
     count: int = 0
-    places: list[str] = field(default_factory=list)  # the first with its file, the others by number
+    places: list[str] = field(default_factory=list)  # the first with its file, the others as a number only
     cause: str = ""
     file: str = ""
 
@@ -35,11 +35,11 @@ class _Kind:
 
 
 class Findings:
-    """All problems counted, the first ten in file order kept whole. How many are tolerated is the allowance's say."""
+    """All problems of a reading, counted, with the first ten in file order. `allowance` says how many are tolerated."""
 
     def __init__(self, allowance: Allowance = STRICT, name: str = "FILE") -> None:
         self.allowance, self.total = allowance, 0
-        self.repeated = 0  # problems of rows that had one before
+        self.repeated = 0  # further problems of rows that already had one
         self.skipped: Counter[str] = Counter()
         self.notes: list[str] = []
         self._name = name
@@ -51,7 +51,7 @@ class Findings:
 
     @property
     def lost(self) -> int:
-        """How many rows cannot be used."""
+        """How many rows are unusable."""
         return self.total - self.repeated
 
     @property
@@ -60,47 +60,47 @@ class Findings:
         return self.allowance == STRICT
 
     def begin(self, file: str, place_name: str) -> None:
-        """The problems from here on are in this file."""
+        """Attribute the following problems to this file."""
         self._files.append(file)
         self._place_name = place_name
 
     @contextmanager
     def within(self, file: str) -> Iterator[None]:
-        """Of several files that are read side by side, the one that is meant for now."""
+        """Attribute problems to one of several files that are read in parallel."""
         together, self._files[-1] = self._files[-1], file
         try:
             yield
         finally:
             self._files[-1] = together
 
-    def problem(self, place: int, found: str, wanted: str, kind: str = "", cause: str = "") -> None:
-        """Note a problem at a line or row from 1; 0 stands for the file as a whole.
+    def problem(self, place: int, problem: str, expected: str, kind: str = "", cause: str = "") -> None:
+        """Record a problem at a line or row counted from 1; 0 means the file as a whole.
 
-        `kind` is what it is counted as, in the plural, and `cause` what most often leads to it.
+        `kind` is the plural under which it is counted, and `cause` the most likely reason.
         """
         self.total += 1
-        problem = Problem(self._files[-1], f"{self._place_name} {place}" if place else "", found, wanted)
-        bisect.insort(self._first, (len(self._files), place, self.total, problem))
+        located = Problem(self._files[-1], f"{self._place_name} {place}" if place else "", problem, expected)
+        bisect.insort(self._first, (len(self._files), place, self.total, located))
         del self._first[SHOWN_PROBLEMS:]
-        self._kind(self._kinds, kind or found).add(self._files[-1], self._place_name, place, cause)
+        self._kind(self._kinds, kind or problem).add(self._files[-1], self._place_name, place, cause)
 
     def repaired(self, place: int, kind: str) -> None:
-        """Note what was read in another way than it was written."""
+        """Record a place that was repaired."""
         self._kind(self._repairs, kind).add(self._files[-1], self._place_name, place)
 
-    def stop(self, place: int, found: str, wanted: str, fix: str = CORRECT) -> NoReturn:
-        """Note a problem behind which nothing can be read."""
-        self.problem(place, found, wanted)
+    def stop(self, place: int, problem: str, expected: str, fix: str = CORRECT) -> NoReturn:
+        """Record a problem after which nothing can be read, and raise the error."""
+        self.problem(place, problem, expected)
         raise self.error(fix)
 
     def judge(self, rows: int) -> None:
-        """Refuse the data if too many rows cannot be used; `rows` is how many can."""
+        """Raise an error if too many rows are unusable; `rows` is the number of usable ones."""
         whole = rows + self.lost
         if self.lost > self.allowance.most(whole):
             raise self.error("" if self.strict else self._too_many(whole))
 
     def error(self, fix: str = "") -> DataError:
-        """All of it as one error; by default the next step is to clean the data."""
+        """Return one error for all problems; the default fix is to clean the data."""
         kinds = sorted(self._kinds.items(), key=lambda one: -one[1].count)
         summary = [f"{kind.count:,} {what}" for what, kind in kinds]
         cause = kinds[0][1].cause if kinds else ""
@@ -108,7 +108,7 @@ class Findings:
         return DataError(problems, self.total, fix or self._clean(), summary, cause)
 
     def irregular(self) -> tuple[Irregular, ...]:
-        """What was left out and what was repaired."""
+        """Return what was left out and what was repaired."""
         return tuple(
             Irregular(what, kind.count, tuple(kind.places), repaired)
             for kinds, repaired in ((self._repairs, True), (self._kinds, False))
@@ -118,11 +118,11 @@ class Findings:
     def _clean(self) -> str:
         if self.allowance.repair:
             return RIGHT_FILE
-        return f"correct them, or let `sentloom clean {shlex.quote(self._name)} -o FIXED` repair or drop such rows"
+        return f"correct the rows, or repair or drop them with `sentloom clean {shlex.quote(self._name)} -o FIXED`"
 
     def _too_many(self, whole: int) -> str:
         share = f"{self.allowance.share:.0%}"
-        unusable = f"{self.lost:,} of {whole:,} rows cannot be used, more than {share}"
+        unusable = f"{self.lost:,} of {whole:,} rows are unusable, more than {share}"
         if self.allowance.repair:
             return f"{unusable}: {RIGHT_FILE}"
         return f"{unusable}: {self._clean()}"

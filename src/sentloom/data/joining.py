@@ -1,4 +1,4 @@
-"""Several data sets of one shape as one."""
+"""Join several data sets of one shape."""
 
 import hashlib
 from collections import Counter
@@ -13,14 +13,14 @@ from sentloom.errors import InputError
 
 
 def join(datasets: Sequence[Dataset]) -> Dataset:
-    """The rows of all, one set behind the other; every row keeps its file and line."""
+    """Concatenate data sets; every row keeps its file and line."""
     first = datasets[0]
     if len(datasets) == 1:
         return first
     other = next((one for one in datasets if one.shape is not first.shape), None)
     if other is not None:
-        found = f"the shape {other.shape}, behind {first.files[0]} with the shape {first.shape}"
-        raise InputError(other.files[0], found, "files of one shape", "put them in stages of their own")
+        problem = f"its shape is {other.shape}, but the shape of {first.files[0]} is {first.shape}"
+        raise InputError(other.files[0], problem, "files of one shape", "put them in separate stages")
     tables, offset = [], 0
     for one in datasets:
         table = one.table.select([*COLUMNS[one.shape], FILE, LINE])

@@ -1,4 +1,4 @@
-"""From lines to JSON objects, one in each."""
+"""Parse JSON Lines: one object per line."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 from sentloom.data.findings import Findings
 from sentloom.data.scan import Block, Records, text_lines
 
-WANTED = "one JSON object"
-COMMAS = "lines that end in commas, where each line should hold one object alone"
-PRETTY = "one JSON object over many lines: write one object a line, or an array of objects"
+EXPECTED = "one JSON object"
+COMMAS = "lines that end in commas; each line should hold one object and nothing else"
+PRETTY = "one JSON object spread over many lines: write one object per line, or an array of objects"
 
 
 def jsonl_records(blocks: Iterable[Block], findings: Findings) -> Iterator[Records]:
-    """One JSON object a line."""
+    """Yield the JSON objects with their line numbers."""
     for numbers, lines in text_lines(blocks, findings):
         try:
             rows = [json.loads(line) for line in lines]
@@ -26,26 +26,29 @@ def jsonl_records(blocks: Iterable[Block], findings: Findings) -> Iterator[Recor
 
 def _json_object(number: int, line: str, findings: Findings) -> dict[str, object] | None:
     if findings.allowance.repair and (repaired := _without_comma(line)) is not None:
-        findings.repaired(number, "lines with a comma behind the object")
+        findings.repaired(number, "lines with a comma after the object")
         line = repaired
     try:
         value = json.loads(line)
-        found = f"the JSON value {str(value)[:40]!r}"
+        problem = f"found the JSON value {str(value)[:40]!r}"
     except json.JSONDecodeError as error:
-        found = f"a line that is not JSON ({error.msg}, character {error.pos + 1})"
-        findings.problem(number, found, WANTED, "lines that are not JSON", _cause(line))
+        problem = f"the line is not JSON ({error.msg}, character {error.pos + 1})"
+        findings.problem(number, problem, EXPECTED, "lines that are not JSON", _cause(line))
         return None
-    except (ValueError, RecursionError) as error:  # a number of thousands of digits, brackets thousands deep
-        findings.problem(number, f"JSON that cannot be read ({error})", WANTED, "lines of JSON that cannot be read")
+    except (
+        ValueError,
+        RecursionError,
+    ) as error:  # a number with thousands of digits, or brackets nested thousands deep
+        findings.problem(number, f"the JSON cannot be read ({error})", EXPECTED, "lines of JSON that cannot be read")
         return None
     if isinstance(value, dict):
         return value
-    findings.problem(number, found, WANTED, "lines with JSON that is not an object", _cause(line))
+    findings.problem(number, problem, EXPECTED, "lines with JSON that is not an object", _cause(line))
     return None
 
 
 def _without_comma(line: str) -> str | None:
-    """The object of a line that ends in a comma; None for any other line."""
+    """Return the object of a line that ends in a comma; None for any other line."""
     whole = line.strip()
     return whole.removesuffix(",") if whole.startswith("{") and whole.endswith(",") else None
 

@@ -1,4 +1,4 @@
-"""Batches of one source at a time, where several data sets are mixed: in-batch negatives then come from one domain."""
+"""Mix several data sets in batches of one source each, so that in-batch negatives come from one domain."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,16 +14,16 @@ Mix = float | tuple[float, ...]  # a temperature, or a weight for each source
 
 
 def make_batches(data: Dataset, size: int, seed: int, mix: Mix | None) -> Batches:
-    """Batches of one source each, or, where nothing is said, of all rows together."""
+    """Return batches of one source each if `mix` is given, else of all rows together."""
     return Batches(data, size, seed) if mix is None else MixedBatches(data, size, seed, mix)
 
 
 @dataclass(frozen=True)
 class MixedBatches(Batches):
-    """Batches of one source each, shared out by `mix`; an epoch has as many as the sources have whole ones.
+    """Batches of one source each, in proportions given by `mix`; an epoch has as many as the sources have full batches.
 
-    A temperature T gives a source of n rows a share of n^(1/T): 1 is proportional, the greater the more even. A source
-    that runs out begins anew in another order, whatever the others do.
+    A temperature T gives a source of n rows a share of n^(1/T): 1 is proportional, higher values are more even. A
+    source that runs out restarts in a new order, independently of the others.
     """
 
     mix: Mix
@@ -31,11 +31,11 @@ class MixedBatches(Batches):
     def __post_init__(self) -> None:
         short = [str(number + 1) for number, rows in enumerate(self._rows) if len(rows) < self.size]
         if short:
-            found = f"a source with fewer rows than a batch of {self.size}: number {', '.join(short)}"
-            raise InputError(self.data.files[0], found, "a batch from each source", "leave it out, or shrink the batch")
+            problem = f"too few rows for one batch of {self.size} in source {', '.join(short)}"
+            raise InputError(self.data.files[0], problem, "", "leave out the source or use a smaller batch")
         if isinstance(self.mix, tuple) and (len(self.mix) != len(self._rows) or not any(self.mix)):
-            found = f"{len(self.mix)} weights for {len(self._rows)} sources, {sum(self.mix):g} together"
-            raise InputError("mix", found, "one weight a source, not all 0", "give as many weights as data")
+            problem = f"{len(self.mix)} weights for {len(self._rows)} sources, with sum {sum(self.mix):g}"
+            raise InputError("mix", problem, "one weight per source, not all 0", "give as many weights as data sets")
 
     @cached_property
     def _rows(self) -> list[Rows]:
@@ -46,7 +46,7 @@ class MixedBatches(Batches):
 
     @cached_property
     def counts(self) -> npt.NDArray[np.int64]:
-        """Batches of each source in an epoch: their shares of the whole, rounded, at least one unless it weighs 0."""
+        """Batches of each source per epoch: its share, rounded, and at least one unless its weight is 0."""
         sizes = np.array([len(rows) for rows in self._rows], float)
         weights = np.array(self.mix) if isinstance(self.mix, tuple) else sizes ** (1 / self.mix)
         total = int(sum(len(rows) // self.size for rows in self._rows))
@@ -58,26 +58,28 @@ class MixedBatches(Batches):
 
     @property
     def an_epoch(self) -> int:
-        """Batches of an epoch."""
+        """Batches per epoch."""
         return int(self.counts.sum())
 
     def source(self, step: int) -> int:
-        """Which source the batch of a step is from."""
+        """Return the source of the batch at a step."""
         epoch, place = divmod(step, self.an_epoch)
         return int(self._sequence(epoch)[place])
 
     def rows(self, step: int) -> Rows:
-        """The rows of the batch of a step, counted from 0 over all epochs."""
+        """Return the rows of the batch at a step, counted from 0 over all epochs."""
         epoch, place = divmod(step, self.an_epoch)
         sequence = self._sequence(epoch)
         source = int(sequence[place])
         rows = self._rows[source]
-        before = epoch * int(self.counts[source]) + int((sequence[:place] == source).sum())  # of this source
+        before = epoch * int(self.counts[source]) + int(
+            (sequence[:place] == source).sum()
+        )  # batches of this source so far
         own_epoch, own_place = divmod(before, len(rows) // self.size)
         order = epoch_order(len(rows), self.seed, own_epoch, source + 1)
         return rows[order[own_place * self.size : (own_place + 1) * self.size]]
 
     def _sequence(self, epoch: int) -> Rows:
-        """The sources of an epoch's batches, in order."""
+        """Return the sources of an epoch's batches, in order."""
         each = np.repeat(np.arange(len(self.counts)), self.counts)
         return each[epoch_order(len(each), self.seed, epoch, len(self.counts) + 1)]

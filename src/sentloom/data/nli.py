@@ -1,4 +1,4 @@
-"""Natural language inference: what its labels are called, and triplets or pairs out of labelled pairs."""
+"""Natural language inference: the names of its labels, and triplets or pairs made from labelled pairs."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,7 +14,7 @@ from sentloom.data.shapes import COLUMNS, Shape, arrow_type, squash
 from sentloom.errors import InputError
 
 ENTAILMENT, NEUTRAL, CONTRADICTION = "entailment", "neutral", "contradiction"
-NOT_ENTAILMENT = "not_entailment"  # of two-way sets (RTE, QNLI): neutral or contradiction, not told apart
+NOT_ENTAILMENT = "not_entailment"  # in two-way sets (RTE, QNLI): neutral or contradiction, without distinction
 WORDS = {
     **dict.fromkeys(("entailment", "entails", "entail"), ENTAILMENT),
     "neutral": NEUTRAL,
@@ -28,12 +28,12 @@ Rows = npt.NDArray[np.int64]
 
 
 def is_nli_word(cell: object) -> bool:
-    """Whether a label is a word of NLI; numbers are not, since they may as well be scores."""
+    """Whether a label is an NLI word; numbers are not, because they may just as well be scores."""
     return isinstance(cell, str) and (cell.strip() == "-" or squash(cell) in WORDS)
 
 
 def nli_label(cell: object) -> str | None:
-    """The canonical word for a label in any case, or for 0, 1, 2; None where there is no gold label; else KeyError."""
+    """Return the canonical word for a label or for 0, 1, 2; None for "no gold label"; raise KeyError otherwise."""
     text = str(cell).strip()
     if text in NO_GOLD:
         return None
@@ -41,19 +41,19 @@ def nli_label(cell: object) -> str | None:
 
 
 def triplets_from_nli(dataset: Dataset) -> Dataset:
-    """Triplets (premise, entailed hypothesis, contradicted hypothesis).
+    """Make triplets (premise, entailed hypothesis, contradicted hypothesis).
 
-    The rule: premises in the order of their first appearance; of each, the k-th entailment in file order goes with
-    the k-th contradiction, and the shorter of the two lists decides how many triplets there are. Two premises are
-    the same when their text is. A triplet's origin is the row of its entailment.
+    Premises come in the order of their first appearance. For each, the k-th entailment in file order is combined with
+    the k-th contradiction, and the shorter of the two lists determines the number of triplets. Two premises are the
+    same if their texts are equal. A triplet's origin is the row of its entailment.
     """
     if dataset.shape is not Shape.NLI:
-        raise InputError(dataset.files[0], f"the shape {dataset.shape}", "the shape nli", "give labelled NLI pairs")
+        raise InputError(dataset.files[0], f"its shape is {dataset.shape}", "the shape nli", "give labelled NLI pairs")
     entailed, contradicted = _matched(dataset)
     if not len(entailed):
-        found = "no premise that has both an entailment and a contradiction"
-        fix = "add contradictions, or read the entailments alone as pairs"
-        raise InputError(dataset.files[0], found, "at least one such premise", fix)
+        problem = "no premise has both an entailment and a contradiction"
+        fix = "add contradictions, or use only the entailments, as pairs"
+        raise InputError(dataset.files[0], problem, "at least one such premise", fix)
     columns = COLUMNS[Shape.TRIPLETS]
     schema = pa.schema([*((name, arrow_type(name)) for name in columns), (FILE, pa.int32()), (LINE, pa.int64())])
     table = scratch_table(schema, _triplets(dataset.table, entailed, contradicted, schema))
@@ -61,12 +61,12 @@ def triplets_from_nli(dataset: Dataset) -> Dataset:
 
 
 def pairs_from_nli(dataset: Dataset) -> Dataset:
-    """Pairs (premise, entailed hypothesis), a row each entailment, in file order; the other rows are counted."""
+    """Make pairs (premise, entailed hypothesis), one per entailment in file order; other rows count as skipped."""
     if dataset.shape is not Shape.NLI:
-        raise InputError(dataset.files[0], f"the shape {dataset.shape}", "the shape nli", "give labelled NLI pairs")
+        raise InputError(dataset.files[0], f"its shape is {dataset.shape}", "the shape nli", "give labelled NLI pairs")
     entailed = pc.equal(dataset.column("label"), ENTAILMENT).to_numpy()
     if not entailed.any():
-        raise InputError(dataset.files[0], "no entailment", "at least one row with that label", "check the labels")
+        raise InputError(dataset.files[0], "no row has the label entailment", "at least one", "check the labels")
     table = keep_rows(dataset.table.select(["premise", "hypothesis", FILE, LINE]), entailed)
     others = {"rows without entailment": int((~entailed).sum())} if not entailed.all() else {}
     pairs = dataset.derive(table.rename_columns([*COLUMNS[Shape.PAIRS], FILE, LINE]), "entailed pairs", Shape.PAIRS)
@@ -75,7 +75,7 @@ def pairs_from_nli(dataset: Dataset) -> Dataset:
 
 
 def _matched(dataset: Dataset) -> tuple[Rows, Rows]:
-    """The rows of the entailments and of the contradictions that go together."""
+    """Return the matched rows of entailments and contradictions."""
     premises = dataset.column("premise").dictionary_encode().unify_dictionaries()
     codes = np.concatenate([chunk.indices.to_numpy() for chunk in premises.chunks]).astype(np.int64)
     sides = []
@@ -89,7 +89,7 @@ def _matched(dataset: Dataset) -> tuple[Rows, Rows]:
 
 
 def _keys(codes: Rows, rows: int) -> Rows:
-    """One number for (premise, how many rows of that premise come before), for codes in ascending order."""
+    """Encode (premise, number of earlier rows with that premise) as one number, for codes in ascending order."""
     rank = np.arange(len(codes)) - np.searchsorted(codes, codes)
     return codes * rows + rank
 

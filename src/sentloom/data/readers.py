@@ -1,4 +1,4 @@
-"""Reading data: whatever is under a path or a hub name becomes one checked, memory-mapped Dataset."""
+"""Read the data at a path or a hub name into one checked, memory-mapped Dataset."""
 
 import hashlib
 import zipfile
@@ -32,25 +32,24 @@ def read(
     allow: Allowance = STRICT,
     show_progress: bool = False,
 ) -> Dataset:
-    """Read data and check all of it; a DataError counts every problem and names the first ten.
+    """Read data and check every row; a DataError counts all problems and shows the first ten.
 
     `path` is a file (txt, csv, tsv, jsonl, json, each also .gz, or parquet), a folder of files of one kind and shape, a
-    folder made by `save_to_disk`, two files of lines (`corpus.en+corpus.de`, each also .gz) whose second translates
-    the first line by line, a zip file of two such files, or, where there is no such path, a name on the hub:
+    folder made by `save_to_disk`, two text files (`corpus.en+corpus.de`, each also .gz) of which the second translates
+    the first line by line, a zip file of two such files, or, if there is no such path, a name on the hub:
     `owner/name[/configuration][@revision][:split]`, by default the split `train`.
-    The column names tell the shape (see `layout_of`) unless `shape` or `columns` does: `columns` maps every role of a
-    shape to a column's name, or to its number from 1 in a file without a header. The columns named in `keep` come
-    along as strings where the data have them. `quoted` says whether the cells of tsv files may be in quotes, as in csv
-    files; by default this is recognised from the content and announced in the notes.
+    The shape is inferred from the column names (see `layout_of`) unless `shape` or `columns` is given: `columns` maps
+    every role of a shape to a column name, or to a column number from 1 in a file without a header. The columns named
+    in `keep` are added as strings if the data have them. `quoted` says whether the cells of tsv files may be quoted, as
+    in csv files; by default this is detected from the content and reported in the notes.
     Blank lines are skipped and counted, and so are NLI rows labelled "-" or -1, which have no gold label.
-    Rows that cannot be used are left out and counted up to what `allow` tolerates, by default none.
+    Unusable rows are left out and counted, up to the number that `allow` tolerates, by default none.
     """
     findings = Findings(allow, str(path))
     request = ShapeRequest(shape and Shape(shape), columns, tuple(keep), quoted)
     reading = _Reading(request, [*map(recognised, find_inputs(path))], findings)
     if quoted is not None and any(entry.kind != "tsv" for entry in reading.inputs):
-        found, wanted = f"quoted={quoted}", "a choice about quotes only for tsv files"
-        raise InputError(str(path), found, wanted, "read these data without it")
+        raise InputError(str(path), f"quoted={quoted} is only for tsv files", "", "leave out `quoted` for these data")
     with progress("reading", sum(map(_kilobytes, reading.inputs)), "kB", show_progress) as advance:
         batches = reading.batches(advance)
         first = next(batches)
@@ -80,7 +79,7 @@ def _size(file: File) -> int:
 
 
 class _Reading:
-    """One call of `read`: what it has come to know so far."""
+    """The state of one call of `read`."""
 
     def __init__(self, request: ShapeRequest, inputs: Sequence[Input], findings: Findings) -> None:
         self.request, self.inputs, self.findings = request, inputs, findings
@@ -89,7 +88,7 @@ class _Reading:
         self.hashes: list[tuple[str, str]] = []
 
     def batches(self, advance: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
-        """At least one batch, or an error; with more problems than allowed the end is an error."""
+        """Yield at least one batch; raise an error if there are no rows or more problems than allowed."""
         for number, entry in enumerate(self.inputs):
             yield from self._batches_of(number, entry, advance)
         self.findings.judge(self.rows)
@@ -97,7 +96,7 @@ class _Reading:
             raise self.findings.error()
 
     def sha256(self) -> str:
-        """Of the bytes that were read, and of what was left out or repaired."""
+        """Hash the bytes that were read and what was left out or repaired."""
         whole = joined_hash(self.hashes)
         irregular = self.findings.irregular()
         return hashlib.sha256(f"{whole} {irregular}".encode(errors="replace")).hexdigest() if irregular else whole
@@ -122,11 +121,12 @@ class _Reading:
     def _layout(self, entry: Input, source: Source) -> Layout:
         try:
             layout = layout_of(entry.name, source.names, lambda at: is_nli_word(source.peek(at)), self.request)
-        except InputError as error:  # damage comes first: it may be what made the header hard to read
+        except InputError as error:  # report damage first: it may be why the header cannot be understood
             raise (self.findings.error() if self.findings.total else error) from None
         self.layouts.append(layout)
         first = self.layouts[0]
         if (layout.shape, [*layout.kept]) != (first.shape, [*first.kept]):
-            found, wanted = (f"{one.shape} with {', '.join([*one.used, *one.kept])}" for one in (layout, first))
-            self.findings.stop(0, found, f"{wanted}, as in {self.inputs[0].name}", "read the two apart")
+            problem, expected = (f"{one.shape} with {', '.join([*one.used, *one.kept])}" for one in (layout, first))
+            expected = f"{expected}, as in {self.inputs[0].name}"
+            self.findings.stop(0, f"found {problem}", expected, "read the two files separately")
         return layout

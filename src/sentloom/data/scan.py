@@ -1,6 +1,6 @@
-"""From bytes to lines of text: one pass that hashes, unpacks, decodes and splits a file, and knows the line of a fault.
+"""Turn bytes into lines of text: one pass hashes, unpacks, decodes and splits a file, and locates problems by line.
 
-The work is done by blocks of whole lines; only a block in which something is wrong is gone through line by line.
+The file is processed in blocks of whole lines; only a block with a problem is processed line by line.
 """
 
 import codecs
@@ -20,9 +20,9 @@ from sentloom.data.limits import CLEANING, ENDLESS, LONGEST, packed_room
 from sentloom.errors import DataError
 
 BLOCK = 1 << 18  # small enough that the strings of a block stay in the processor's cache
-LOOK = 1 << 16  # bytes in which a line end is looked for
+LOOK = 1 << 16  # bytes to search for a line feed
 GZIP_SIZE = 4  # bytes at the end of a gzip file that state its unpacked size
-MOST_DEFLATED = 1032  # times: what a byte of deflated data can unpack to
+MOST_DEFLATED = 1032  # the highest compression ratio of deflate
 BLANK_LINES = "blank lines"
 HALF_BLANK = "lines that are blank on one side"
 OTHER_ENCODING = "the file is not in UTF-8 but in another encoding, such as Windows-1252 from Excel"
@@ -32,23 +32,23 @@ Records = tuple[Sequence[int], list[Any]]  # the line at which each record start
 
 
 class Digest:
-    """The hash of what has been read so far, and its size in bytes."""
+    """A running hash of the bytes read so far, and their number."""
 
     def __init__(self) -> None:
         self.size, self._hash = 0, hashlib.sha256()
 
     def update(self, block: bytes) -> None:
-        """More was read."""
+        """Add a block."""
         self.size += len(block)
         self._hash.update(block)
 
     def hexdigest(self) -> str:
-        """The hash in hex."""
+        """Return the hash as hexadecimal digits."""
         return self._hash.hexdigest()
 
 
 class _Hashed(io.RawIOBase):
-    """A file that adds to a hash whatever is read from it."""
+    """A file that hashes everything read from it."""
 
     def __init__(self, file: IO[bytes], digest: Digest) -> None:
         self._file, self._digest = file, digest
@@ -64,10 +64,10 @@ class _Hashed(io.RawIOBase):
 
 
 def text_blocks(path: File, digest: Digest, findings: Findings) -> Iterator[Block]:
-    """The file as text, in blocks of whole lines.
+    """Yield the file as text, in blocks of whole lines.
 
-    What cannot be decoded is noted and becomes U+FFFD; where unusable rows are left out, it stays in the cells, whose
-    rows are then unusable; where they are repaired, it is repaired.
+    In strict mode, undecodable bytes are reported and become U+FFFD. If unusable rows are tolerated, the bytes become
+    surrogates, which make their row unusable. If repairs are allowed, they are repaired where possible.
     """
     western: bool | None = None
     for first, raw in _whole_lines(_with_line_ends(_utf8(path, digest, findings), path, findings), findings):
@@ -85,8 +85,8 @@ def text_blocks(path: File, digest: Digest, findings: Findings) -> Iterator[Bloc
         yield first, text
 
 
-def text_pieces(path: File, digest: Digest, findings: Findings) -> Iterator[str]:
-    """The file as text in pieces that end anywhere; bytes that are not UTF-8 become surrogates, which no cell takes."""
+def text_chunks(path: File, digest: Digest, findings: Findings) -> Iterator[str]:
+    """Yield the file as text in chunks that may end anywhere; invalid UTF-8 becomes surrogates, which cells reject."""
     decoder = codecs.getincrementaldecoder("utf-8-sig")(errors="surrogateescape")
     for block in _utf8(path, digest, findings):
         yield decoder.decode(block)
@@ -94,7 +94,7 @@ def text_pieces(path: File, digest: Digest, findings: Findings) -> Iterator[str]
 
 
 def first_lines(path: File) -> Iterator[Block]:
-    """The file as text for a first look: what is wrong with it is not noted, and ends the look."""
+    """Yield the file as text for detection: problems are not reported; an error ends the iteration."""
     with suppress(DataError):
         unnoted = Findings(CLEANING)
         unnoted.begin(str(path), "line")
@@ -112,16 +112,16 @@ def _is_western(path: File) -> bool:
 
 
 def _utf8(path: File, digest: Digest, findings: Findings) -> Iterator[bytes]:
-    """The bytes of a file; another encoding that its first bytes name is converted, or refused."""
+    """Yield the bytes of a file as UTF-8; an encoding named by a byte order mark is converted or refused."""
     blocks = raw_blocks(path, digest, findings)
     first = next(blocks, b"")
     if foreign := foreign_format(first):
-        findings.stop(0, foreign.name, "a file of text", foreign.fix)
+        findings.stop(0, f"the file contains {foreign.name}", "a text file", foreign.fix)
     yield from _converted(first, blocks, path, findings) if mark_of(first) else _all(first, blocks)
 
 
 def _with_line_ends(blocks: Iterator[bytes], path: File, findings: Findings) -> Iterator[bytes]:
-    """Lines that end in carriage returns alone get line feeds, if there is no line feed in a long look."""
+    """Replace carriage returns by line feeds if the first LOOK bytes have no line feed."""
     start = b""
     for block in blocks:
         start += block
@@ -130,7 +130,7 @@ def _with_line_ends(blocks: Iterator[bytes], path: File, findings: Findings) -> 
     if b"\n" in start or b"\r" not in start.rstrip(b"\r"):
         yield from _all(start, blocks)
         return
-    findings.notes.append(f"{path}: its lines end in carriage returns alone")
+    findings.notes.append(f"{path}: lines end in carriage returns without line feeds")
     for block in _all(start, blocks):
         yield block.replace(b"\r", b"\n")
 
@@ -143,14 +143,14 @@ def _all(first: bytes, blocks: Iterator[bytes]) -> Iterator[bytes]:
 def _converted(first: bytes, blocks: Iterator[bytes], path: File, findings: Findings) -> Iterator[bytes]:
     encoding = mark_of(first) or ""
     if not findings.allowance.repair:
-        fix = f"convert it: sentloom clean, or iconv -f {encoding} -t UTF-8 {path} > NEW_FILE"
-        findings.stop(1, f"the byte order mark of {encoding}", "UTF-8", fix)
+        fix = f"convert it with `sentloom clean` or `iconv -f {encoding} -t UTF-8 {path} > NEW_FILE`"
+        findings.stop(1, f"byte order mark of {encoding}", "UTF-8", fix)
     findings.repaired(1, f"files in {encoding}, converted to UTF-8")
     yield from as_utf8(_all(first, blocks), encoding)
 
 
 def raw_blocks(path: File, digest: Digest, findings: Findings) -> Iterator[bytes]:
-    """The bytes of a file, unpacked; what unpacks to far more than it is, is refused."""
+    """Yield the unpacked bytes of a file; a decompression bomb is refused."""
     is_gzip, unpacked = path.suffix.lower() == ".gz", 0
     try:
         with path.open("rb") as raw:
@@ -167,43 +167,43 @@ def raw_blocks(path: File, digest: Digest, findings: Findings) -> Iterator[bytes
     except (EOFError, gzip.BadGzipFile, zipfile.BadZipFile, zlib.error) as error:
         kind = "gzip" if is_gzip else "zip"
         findings.stop(
-            0, f"{kind} data that are cut short or damaged ({error})", f"a whole {kind} file", "fetch it again"
+            0, f"the {kind} data are truncated or damaged ({error})", f"a complete {kind} file", "download it again"
         )
     except OSError as error:
         fix = "check its permissions and the disk"
-        findings.stop(0, f"a file that cannot be read ({error.strerror})", "a readable file", fix)
+        findings.stop(0, f"the file cannot be read ({error.strerror})", "a readable file", fix)
 
 
 def _check_declared(file: IO[bytes], findings: Findings) -> None:
-    """Before anything is unpacked: the last four bytes of a gzip file state the size of its last part, below 4 GB.
+    """Check the declared size before unpacking: a gzip file ends in the size of its last member, modulo 4 GB.
 
-    In a file that is cut short they are any bytes: a size that deflate cannot reach is left to the reading.
+    In a truncated file these four bytes are arbitrary, so a size that deflate cannot reach is ignored here.
     """
     packed = file.seek(0, io.SEEK_END)
     file.seek(max(0, packed - GZIP_SIZE))
     declared = int.from_bytes(file.read(GZIP_SIZE), "little")
     file.seek(0)
     if packed_room(packed) < declared <= MOST_DEFLATED * packed:
-        found = f"compressed data that state to unpack to {declared:,} bytes from {packed:,}"
-        fix = "fetch it again, since it may be cut short; if you trust it, unpack it and name the unpacked file"
-        findings.stop(0, found, f"at most {packed_room(packed):,} bytes from these", fix)
+        problem = f"{packed:,} bytes of compressed data claim to unpack to {declared:,} bytes"
+        fix = "download it again, since it may be truncated; if you trust it, unpack it and give the unpacked file"
+        findings.stop(0, problem, f"at most {packed_room(packed):,} bytes", fix)
 
 
 def _stop_at_bomb(unpacked: int, packed: int, findings: Findings) -> None:
-    found = f"compressed data that unpack to more than {unpacked:,} bytes from {packed:,}"
-    wanted = f"at most {packed_room(packed):,} bytes from these"
-    findings.stop(0, found, wanted, "if you trust the file, unpack it and name the unpacked one")
+    problem = f"{packed:,} bytes of compressed data unpack to more than {unpacked:,} bytes"
+    expected = f"at most {packed_room(packed):,} bytes"
+    findings.stop(0, problem, expected, "if you trust the file, unpack it and give the unpacked file")
 
 
 def _whole_lines(blocks: Iterable[bytes], findings: Findings) -> Iterator[tuple[int, bytes]]:
-    """Blocks that end where a line ends. An overlong line is noted and dropped while it is read; its end stays."""
+    """Yield blocks of whole lines. The text of an overlong line is reported and dropped; its line break stays."""
     number, rest, length = 1, b"", 0
     for block in blocks:
         start, newline, others = block.partition(b"\n")
         length += len(start)
         rest = b"" if length > LONGEST else rest + start
         if length > ENDLESS:
-            findings.stop(number, f"{ENDLESS:,} bytes without a line end", "lines of text")
+            findings.stop(number, f"{ENDLESS:,} bytes without a line break", "lines of text")
         if not newline:
             continue
         _note_overlong(number, length, findings)
@@ -219,7 +219,7 @@ def _whole_lines(blocks: Iterable[bytes], findings: Findings) -> Iterator[tuple[
 def _note_overlong(line: int, length: int, findings: Findings) -> None:
     if length > LONGEST:
         kind = f"lines of more than {LONGEST:,} bytes"
-        findings.problem(line, f"a line of more than {LONGEST:,} bytes", "shorter lines", kind)
+        findings.problem(line, f"the line has more than {LONGEST:,} bytes", "shorter lines", kind)
 
 
 def _decode_line(number: int, line: bytes, findings: Findings, western: bool) -> str:
@@ -233,26 +233,26 @@ def _decode_line(number: int, line: bytes, findings: Findings, western: bool) ->
         findings.repaired(number, "lines with NUL characters, which were removed")
         return text.replace("\0", "")
     if findings.strict:
-        found = f"a NUL character at character {text.index(chr(0)) + 1} of the line"
-        findings.problem(number, found, "text", "lines with a NUL character")
+        problem = f"NUL character at character {text.index(chr(0)) + 1} of the line"
+        findings.problem(number, problem, "text", "lines with a NUL character")
         return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
     return text
 
 
 def _decode_other(number: int, line: bytes, start: int, findings: Findings, western: bool) -> str:
-    """A line that is not UTF-8. Where such rows are left out, its bytes stand as surrogates, which no cell takes."""
+    """Decode a line that is not UTF-8. If such rows are tolerated, its bytes become surrogates, which cells reject."""
     if western:
         findings.repaired(number, "lines that are not UTF-8, read as Windows-1252")
         return line.decode(WESTERN)
     if not findings.strict:
         return line.decode(errors="surrogateescape")
-    found = f"the byte 0x{line[start]:02X} at byte {start + 1} of the line"
-    findings.problem(number, found, "UTF-8", "lines that are not UTF-8", OTHER_ENCODING)
+    problem = f"invalid byte 0x{line[start]:02X} at byte {start + 1} of the line"
+    findings.problem(number, problem, "UTF-8", "lines that are not UTF-8", OTHER_ENCODING)
     return line.decode(errors="replace")
 
 
 def text_lines(blocks: Iterable[Block], findings: Findings, spaces: str | None = None) -> Iterator[Records]:
-    """Lines that are not blank; `spaces` says which characters make a blank line, by default any white space."""
+    """Yield the lines that are not blank; a blank line has only `spaces`, by default any white space."""
     for first, text in blocks:
         lines = split_lines(text)
         numbers: Sequence[int] = range(first, first + len(lines))
@@ -264,13 +264,13 @@ def text_lines(blocks: Iterable[Block], findings: Findings, spaces: str | None =
 
 
 def split_lines(text: str) -> list[str]:
-    """Without their ends; a file may end in a bare carriage return."""
+    """Split text into lines without line breaks; a file may end in a bare carriage return."""
     end = "\n" if text.endswith("\n") else "\r"
     return text.replace("\r\n", "\n").removesuffix(end).split("\n")
 
 
 def twin_lines(paths: Sequence[File], digests: Sequence[Digest], findings: Findings) -> Iterator[Records]:
-    """The lines of two files, side by side by number; what is blank on one side or both is skipped and counted."""
+    """Yield the lines of two files paired by number; pairs with a blank side are skipped and counted."""
     sides = [_side(path, digest, findings) for path, digest in zip(paths, digests, strict=True)]
     waiting: list[list[str]] = [[], []]
     number = 1
@@ -282,8 +282,8 @@ def twin_lines(paths: Sequence[File], digests: Sequence[Digest], findings: Findi
         number += paired
     counts = [number - 1 + len(side) + sum(map(len, lines)) for side, lines in zip(waiting, sides, strict=True)]
     if counts[0] != counts[1]:
-        found = " and ".join(f"{count:,} lines in {path}" for count, path in zip(counts, paths, strict=True))
-        findings.stop(0, found, "the same number of lines in both", "take both files from one download")
+        problem = " but ".join(f"{count:,} lines in {path}" for count, path in zip(counts, paths, strict=True))
+        findings.stop(0, problem, "the same number of lines in both", "take both files from the same download")
 
 
 def _side(path: File, digest: Digest, findings: Findings) -> Iterator[list[str]]:

@@ -1,4 +1,4 @@
-"""Tables that live on disk, not in memory: record batches go to an unnamed file, which is then mapped as one table."""
+"""Tables on disk instead of in memory: record batches are written to an unnamed file, which is mapped as one table."""
 
 import mmap
 import os
@@ -18,7 +18,7 @@ BATCH_ROWS = 1 << 14  # rows held in memory at a time: some megabytes of sentenc
 
 
 def scratch_folder() -> Path:
-    """Where scratch files go: the user's cache unless the variable names another, since /tmp is often memory."""
+    """Return the folder for scratch files: the variable's, else the user's cache, since /tmp is often in memory."""
     if named := os.environ.get(FOLDER_VARIABLE):
         return Path(named)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sentloom"
@@ -32,7 +32,7 @@ def _disk_errors(folder: Path) -> Iterator[None]:
         raise SentloomError(
             f"scratch folder {folder}",
             error.strerror or str(error),
-            "a folder that can be written, with room for a copy of the data",
+            "a writable folder with space for a copy of the data",
             f"free some space there, or set {FOLDER_VARIABLE} to a folder on a larger disk.",
         ) from error
 
@@ -44,12 +44,12 @@ def _unnamed_file(folder: Path) -> IO[bytes]:
 
 
 def scratch_table(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> pa.Table:
-    """Write the batches to an unnamed temporary file and map it; the space is freed when the table goes."""
+    """Write the batches to an unnamed temporary file and map it; the space is freed with the table."""
     folder = scratch_folder()
     file = _unnamed_file(folder)
     try:
         writer = pa.ipc.new_file(file, schema)
-        for batch in batches:  # outside the guard: a fault of the producer is not one of this folder
+        for batch in batches:  # outside the guard: an error of the producer is not one of this folder
             with _disk_errors(folder):
                 writer.write_batch(batch)
         with _disk_errors(folder):
@@ -57,13 +57,13 @@ def scratch_table(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> pa.Ta
             file.flush()
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     finally:
-        with suppress(OSError):  # closing flushes again, and a full disk was told above
+        with suppress(OSError):  # closing flushes again, and a full disk was reported above
             file.close()
     return pa.ipc.open_file(pa.py_buffer(mapped)).read_all()
 
 
 def take_rows(table: pa.Table, rows: np.ndarray) -> pa.Table:
-    """The given rows, in the given order. Table.take joins all chunks first, which would copy the map into memory."""
+    """Return the given rows in order. Table.take would first join all chunks, which copies the map to memory."""
     if len(rows) == 0:
         return table.slice(0, 0)
     chunks = table.to_batches()
@@ -81,7 +81,7 @@ def take_rows(table: pa.Table, rows: np.ndarray) -> pa.Table:
 
 
 def keep_rows(table: pa.Table, keep: np.ndarray) -> pa.Table:
-    """The rows where the mask is true, in a new scratch table."""
+    """Copy the rows where the mask is true to a new scratch table."""
     return scratch_table(table.schema, _kept(table, keep))
 
 

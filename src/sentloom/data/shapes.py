@@ -1,4 +1,4 @@
-"""The seven shapes of data, the column names people use for them, and how a shape is inferred from a header."""
+"""The seven shapes of data, the column names commonly used for them, and how a shape is inferred from a header."""
 
 import difflib
 import re
@@ -35,16 +35,21 @@ COLUMNS: dict[Shape, tuple[str, ...]] = {
     Shape.PARALLEL: ("source", "target"),
     Shape.CLASSIFICATION: ("text", "label"),
 }
-# Large strings: offsets of 64 bits, since a column of ten million rows passes 2 GB.
+# Large strings have 64-bit offsets: a column of ten million rows exceeds 2 GB.
 ARROW_TYPES: dict[str, pa.DataType] = {"score": pa.float64(), "negatives": pa.list_(pa.large_string())}
 
-# Names are compared without case, spaces, "_" and "-": "Sentence_1" is sentence1, "hard_neg" is hardneg.
+# Names are compared ignoring case, spaces, "_" and "-": "Sentence_1" is sentence1, "hard_neg" is hardneg.
 TEXT_NAMES = ("text", "texts", "sentence", "sentences", "content")
 CLASS_NAMES = ("label", "labels", "class", "category")
-LABEL_NAMES = ("label", "labels", "goldlabel", "isduplicate")  # of two sentences; a FAQ's category is not one
+LABEL_NAMES = (
+    "label",
+    "labels",
+    "goldlabel",
+    "isduplicate",
+)  # of a pair; a category is not one: it may belong to a FAQ
 SCORE_NAMES = ("score", "scores", "similarity", "similarityscore", "relatednessscore", "relevance")
 NEGATIVE_NAME = re.compile(r"(hard)?neg(ative)?s?\d*")
-# Two columns that belong together, by the shape they have alone: any name on the left with any on the right.
+# Columns that form a pair, by the shape they have on their own: any name on the left with any on the right.
 Couple = tuple[tuple[str, ...], tuple[str, ...]]
 COUPLES: dict[Shape, tuple[Couple, ...]] = {
     Shape.PAIRS: (
@@ -69,30 +74,30 @@ _SIDES = {
     for shape, families in COUPLES.items()
 }
 UNDERSTOOD = (
-    f"columns named as one of: {'|'.join(TEXT_NAMES)}, alone or with {'|'.join(CLASS_NAMES)}; "
+    f"column names such as {'|'.join(TEXT_NAMES)}, alone or with {'|'.join(CLASS_NAMES)}; "
     f"{_SIDES[Shape.PAIRS]}, alone or with negative|hard_neg|negative_1..., {'|'.join(SCORE_NAMES)} or "
     f"{'|'.join(LABEL_NAMES)}; {_SIDES[Shape.NLI]} and label; {_SIDES[Shape.PARALLEL]}"
 )
-COLUMNS_EXAMPLE = "say which column is which, for example --columns anchor=title,positive=body"
+COLUMNS_EXAMPLE = "map the columns yourself, for example --columns anchor=title,positive=body"
 
 SHOWN_CHOICES = 5
-SEARCHED_NAMES = 100  # columns that are compared with the known names, to suggest one
+SEARCHED_NAMES = 100  # columns compared with the known names for suggestions
 
 Choice = TypeVar("Choice", int, tuple[int, int])
 
 
 def arrow_type(column: str) -> pa.DataType:
-    """The Arrow type of a canonical column."""
+    """Return the Arrow type of a canonical column."""
     return ARROW_TYPES.get(column, pa.large_string())
 
 
 def text_columns(shape: Shape) -> tuple[str, ...]:
-    """The canonical columns that hold sentences."""
+    """Return the canonical columns that hold sentences."""
     return tuple(name for name in COLUMNS[shape] if name not in ("score", "label"))
 
 
 def squash(name: object) -> str:
-    """A name without case, spaces, underscores and hyphens."""
+    """Normalise a name: without case, spaces, underscores and hyphens."""
     return re.sub(r"[\s_-]+", "", str(name)).casefold()
 
 
@@ -112,62 +117,62 @@ class Layout:
 
     @property
     def positions(self) -> list[int]:
-        """Every column that is read."""
+        """The positions of all columns that are read."""
         return sorted({at for positions in self.roles.values() for at in positions} | set(self.kept.values()))
 
     @property
     def ignored(self) -> tuple[str, ...]:
-        """The columns that are not read."""
+        """The names of the columns that are not read."""
         used = set(self.positions)
         return tuple(name for at, name in enumerate(self.names) if at not in used)
 
 
 @dataclass(frozen=True)
 class ShapeRequest:
-    """What the caller asked for; None and () leave it to the header."""
+    """What the caller asked for; None and () mean: infer it from the header."""
 
     shape: Shape | None = None
     columns: Mapping[str, str | int] | None = None
     keep: tuple[str, ...] = ()
-    quoted: bool | None = None  # whether the cells of a tsv file may be in quotes
+    quoted: bool | None = None  # whether the cells of a tsv file may be quoted
 
     @property
     def by_number(self) -> bool:
-        """Columns given by number: the file has no header."""
+        """Whether columns are given by number, which means that the file has no header."""
         return any(isinstance(column, int) for column in (self.columns or {}).values())
 
 
 def parse_columns(text: str) -> dict[str, str | int]:
-    """The command's `anchor=title,positive=body`, or `anchor=1,positive=3` for a file without a header."""
+    """Parse `anchor=title,positive=body`, or `anchor=1,positive=3` for a file without a header."""
     columns: dict[str, str | int] = {}
     for part in text.split(","):
-        role, equals, name = (piece.strip() for piece in part.partition("="))
+        role, equals, name = (field.strip() for field in part.partition("="))
         if not (role and equals and name) or role in columns:
-            raise InputError("--columns", f"{part!r} in {text!r}", "role=column, each role once", COLUMNS_EXAMPLE)
+            problem = f"cannot parse {part!r} in {text!r}"
+            raise InputError("--columns", problem, "role=column, each role once", COLUMNS_EXAMPLE)
         columns[role] = int(name) if name.isascii() and name.isdigit() else name
     return columns
 
 
 def shape_of_roles(roles: Sequence[str]) -> Shape:
-    """The shape that has exactly these roles; `negative`, `negative_1` ... stand for `negatives`."""
+    """Return the shape that has exactly these roles; `negative`, `negative_1` ... mean `negatives`."""
     canonical = {_canonical(role) for role in roles}
-    for shape, wanted in COLUMNS.items():
-        if canonical == set(wanted):
+    for shape, names in COLUMNS.items():
+        if canonical == set(names):
             return shape
-    known = [role for wanted in COLUMNS.values() for role in wanted]
+    known = [role for names in COLUMNS.values() for role in names]
     hint = _nearest([role for role in roles if _canonical(role) not in known], known)
-    shapes = "; ".join(",".join(wanted) for wanted in COLUMNS.values())
-    raise InputError(
-        "--columns", f"the roles {', '.join(roles)}", f"those of one shape: {shapes}", hint + COLUMNS_EXAMPLE
-    )
+    shapes = "; ".join(",".join(names) for names in COLUMNS.values())
+    problem = f"no shape has exactly the roles {', '.join(roles)}"
+    raise InputError("--columns", problem, f"the roles of one shape: {shapes}", hint + COLUMNS_EXAMPLE)
 
 
 def layout_of(where: str, names: Sequence[str], is_nli: Callable[[int], bool], request: ShapeRequest) -> Layout:
-    """The layout of a source with these column names; `is_nli` tells if a column's first cell is a word of NLI.
+    """Return the layout of a source with these column names; `is_nli` says if a column's first cell is an NLI word.
 
-    Columns that the request names are taken as they are. Else the names decide, with one rule for safety: two sides
-    that have a label or score beside them are never positive pairs. They are NLI where the first label is a word of
-    NLI (entailment, neutral ...), and scored pairs otherwise.
+    Columns in the request are used as given. Otherwise the names decide, with one safety rule: two sentence columns
+    with a label or score are never positive pairs. They are NLI if the first label is an NLI word (entailment,
+    neutral ...), and scored pairs otherwise.
     """
     header = _Header(where, tuple(names))
     if request.columns is not None:
@@ -177,9 +182,8 @@ def layout_of(where: str, names: Sequence[str], is_nli: Callable[[int], bool], r
         shape = request.shape or header.shape(is_nli)
         roles = header.roles(shape)
     if request.shape not in (None, shape):
-        raise InputError(
-            "--columns", f"the roles of {shape}", f"those of {request.shape}", "drop one of the two options"
-        )
+        problem = f"these are the roles of {shape}"
+        raise InputError("--columns", problem, f"the roles of {request.shape}", "drop one of the two options")
     kept = {name: at for name in request.keep if name not in roles and (at := header.position(name)) is not None}
     return Layout(shape, header.names, roles, kept)
 
@@ -189,47 +193,48 @@ def _canonical(role: str) -> str:
 
 
 def _nearest(names: Sequence[str], known: Sequence[str]) -> str:
-    """A question about the first name that is close to a known one, else nothing."""
+    """Return a question about the first name that resembles a known one, or an empty string."""
     for name in names[:SEARCHED_NAMES]:
         if close := difflib.get_close_matches(squash(name)[:SHOWN_LENGTH], known, n=1, cutoff=0.75):
-            return f"did you mean {close[0]!r} by {shown(name)!r}? If not, "
+            return f"did you mean {close[0]!r} instead of {shown(name)!r}? If not, "
     return ""
 
 
 @dataclass(frozen=True)
 class _Header:
-    """The column names of one source, and the questions asked of them."""
+    """The column names of one source, and what can be inferred from them."""
 
     where: str
     names: tuple[str, ...]
 
     def position(self, name: str) -> int | None:
-        """Where a column is: by its exact name, else by the squashed one; None if it is missing or not alone."""
+        """Find a column by its exact or its normalised name; None if it is missing or ambiguous."""
         for form in (str, squash):
             if len(places := [at for at, own in enumerate(self.names) if form(own) == form(name)]) == 1:
                 return places[0]
         return None
 
     def asked_roles(self, shape: Shape, columns: Mapping[str, str | int]) -> dict[str, tuple[int, ...]]:
-        """The columns that the caller mapped to the roles of a shape, by name or by number from 1."""
+        """Return the columns that the caller mapped to the roles of a shape, by name or by number from 1."""
         roles: dict[str, tuple[int, ...]] = dict.fromkeys(COLUMNS[shape], ())
         for role, column in columns.items():
             at = column - 1 if isinstance(column, int) else self.position(column)
             if at is None or not 0 <= at < len(self.names):
                 hint = _nearest([str(column)], [squash(name) for name in self.names])
-                raise InputError(self.where, self._list(), f"one column {column!r}", hint + COLUMNS_EXAMPLE)
+                problem = f"no unique column {column!r} among {self._list()}"
+                raise InputError(self.where, problem, "", hint + COLUMNS_EXAMPLE)
             roles[_canonical(role)] += (at,)
         return roles
 
     def shape(self, is_nli: Callable[[int], bool]) -> Shape:
-        """The shape that the names tell."""
+        """Infer the shape from the names."""
         couples = {couple: shape for shape in COUPLES for couple in self._couples(shape)}
         if not couples:
             return Shape.CLASSIFICATION if self._named(CLASS_NAMES) else Shape.TEXTS
-        alone = couples[self._only(list(couples), "two sides")]
+        alone = couples[self._only(list(couples), "pair of sentence columns")]
         negatives, scores, labels = self._negatives(), self._named(SCORE_NAMES), self._named(LABEL_NAMES)
         if negatives and (scores or labels):
-            self._refuse("both negatives and a label or score")
+            self._refuse("there are both negatives and a label or score")
         if negatives:
             return Shape.TRIPLETS
         if alone is Shape.NLI or (labels and not scores and is_nli(labels[0])):
@@ -237,45 +242,47 @@ class _Header:
         return Shape.SCORED_PAIRS if scores or labels else alone
 
     def roles(self, shape: Shape) -> dict[str, tuple[int, ...]]:
-        """The columns that fill the roles of a shape, by their names."""
+        """Return the columns that fill the roles of a shape, by their names."""
         found: list[tuple[int, ...]]
         if shape in (Shape.TEXTS, Shape.CLASSIFICATION):
-            found = [(self._only(self._named(TEXT_NAMES), "text"),)]
+            found = [(self._only(self._named(TEXT_NAMES), "text column"),)]
         else:
             own = self._couples(shape) or [couple for other in COUPLES for couple in self._couples(other)]
-            found = [(at,) for at in self._only(own, "two sides")]
+            found = [(at,) for at in self._only(own, "pair of sentence columns")]
         if "negatives" in COLUMNS[shape]:
-            found.append(tuple(self._negatives()) or self._refuse("no negatives"))
+            found.append(tuple(self._negatives()) or self._refuse("there is no column of negatives"))
         if "score" in COLUMNS[shape]:
-            found.append((self._only(self._named(SCORE_NAMES) or self._named(LABEL_NAMES), "score"),))
+            found.append((self._only(self._named(SCORE_NAMES) or self._named(LABEL_NAMES), "score column"),))
         if "label" in COLUMNS[shape]:
             names = CLASS_NAMES if shape is Shape.CLASSIFICATION else LABEL_NAMES
-            found.append((self._only(self._named(names), "label"),))
+            found.append((self._only(self._named(names), "label column"),))
         return dict(zip(COLUMNS[shape], found, strict=True))
 
-    def _named(self, wanted: Sequence[str]) -> list[int]:
-        return [at for at, name in enumerate(self.names) if squash(name) in wanted]
+    def _named(self, known: Sequence[str]) -> list[int]:
+        return [at for at, name in enumerate(self.names) if squash(name) in known]
 
     def _negatives(self) -> list[int]:
         return [at for at, name in enumerate(self.names) if NEGATIVE_NAME.fullmatch(squash(name))]
 
     def _couples(self, shape: Shape) -> list[tuple[int, int]]:
         families = COUPLES.get(shape, COUPLES[Shape.PAIRS])
-        few = SHOWN_CHOICES  # of each side: two couples are too many already
+        few = SHOWN_CHOICES  # per side: two pairs are already too many
         return [
             (i, j) for lefts, rights in families for i in self._named(lefts)[:few] for j in self._named(rights)[:few]
         ]
 
     def _only(self, choices: Sequence[Choice], role: str) -> Choice:
-        """The one choice there is for a role."""
+        """Return the only choice for a role, or refuse the header."""
         if not choices:
-            self._refuse(f"no {role}")
+            self._refuse(f"there is no {role}")
         if len(choices) > 1:
             more = " ..." if len(choices) > SHOWN_CHOICES else ""
-            self._refuse(f"more than one {role}: {' or '.join(map(self._say, choices[:SHOWN_CHOICES]))}{more}")
+            self._refuse(
+                f"there is more than one {role}: {' or '.join(map(self._show, choices[:SHOWN_CHOICES]))}{more}"
+            )
         return choices[0]
 
-    def _say(self, choice: int | tuple[int, int]) -> str:
+    def _show(self, choice: int | tuple[int, int]) -> str:
         return ",".join(self.names[at] for at in ((choice,) if isinstance(choice, int) else choice))
 
     def _list(self) -> str:
@@ -283,4 +290,4 @@ class _Header:
 
     def _refuse(self, why: str) -> NoReturn:
         hint = _nearest(self.names, KNOWN_NAMES)
-        raise InputError(self.where, f"{self._list()} ({why})", UNDERSTOOD, hint + COLUMNS_EXAMPLE)
+        raise InputError(self.where, f"{why} among {self._list()}", UNDERSTOOD, hint + COLUMNS_EXAMPLE)

@@ -1,4 +1,4 @@
-"""Opened inputs: the column names, a glance at the first row, and then the cells chunk by chunk with their places."""
+"""Open inputs: the column names, a peek at the first row, and then the cells in chunks with their places."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,7 +17,7 @@ from sentloom.data.json_arrays import NOTE as ARRAY_NOTE
 from sentloom.data.json_arrays import array_records
 from sentloom.data.json_lines import jsonl_records
 from sentloom.data.limits import LONGEST_NAME, MOST_COLUMNS, shown
-from sentloom.data.scan import Digest, text_blocks, text_lines, text_pieces, twin_lines
+from sentloom.data.scan import Digest, text_blocks, text_chunks, text_lines, twin_lines
 from sentloom.data.shapes import Layout, ShapeRequest
 from sentloom.data.typed import DAMAGE, Typed, open_arrow, open_parquet, stop_at_damage
 from sentloom.errors import InputError
@@ -28,9 +28,9 @@ NULL = r"\N"  # how MySQL and PostgreSQL write a missing value in delimited file
 
 @dataclass(frozen=True)
 class Source:
-    """An opened input. `peek` gives the first row's cell of a column; `sha256` is known once all chunks are read.
+    """An opened input. `peek` returns the first cell of a column; `sha256` is available once all chunks are read.
 
-    `size` is how many bytes were read so far; Arrow does not tell.
+    `size` is the number of bytes read so far, or 0 for Arrow, which does not report it.
     """
 
     names: Sequence[str]
@@ -44,7 +44,10 @@ def open_source(entry: Input, request: ShapeRequest, findings: Findings) -> Sour
     """Open an input of any kind."""
     if request.by_number and entry.kind not in ("txt", "csv", "tsv"):
         raise InputError(
-            entry.name, "columns by number", "columns by name, since these data name them", "correct --columns"
+            entry.name,
+            "columns cannot be given by number here",
+            "column names, which these data have",
+            "correct --columns",
         )
     openers: dict[str, Callable[[Input, ShapeRequest, Findings], Source]] = {
         "txt": _open_txt,
@@ -66,30 +69,31 @@ def open_source(entry: Input, request: ShapeRequest, findings: Findings) -> Sour
 
 def _check_names(names: Sequence[str], findings: Findings) -> None:
     if len(names) > MOST_COLUMNS:
-        findings.stop(0, f"{len(names):,} columns", f"at most {MOST_COLUMNS:,}", "keep only the columns you need")
+        problem = f"{len(names):,} columns are too many"
+        findings.stop(0, problem, f"at most {MOST_COLUMNS:,}", "keep only the columns you need")
     if long := next((name for name in names if len(name) > LONGEST_NAME), None):
-        found = f"a column name of {len(long):,} characters, {shown(long)!r}"
-        findings.stop(0, found, f"names of at most {LONGEST_NAME:,}", "check that the first line names the columns")
+        problem = f"the column name {shown(long)!r} has {len(long):,} characters"
+        findings.stop(0, problem, f"at most {LONGEST_NAME:,}", "check that the first line contains the column names")
 
 
 def joined_hash(hashes: Sequence[tuple[str, str]]) -> str:
-    """The hash of the only file; of several, the hash of their list as `sha256sum` prints it in their folder."""
+    """Return the hash of the only file, or of several files the hash of their list as `sha256sum` prints it."""
     if len(hashes) == 1:
         return hashes[0][1]
     return hashlib.sha256("".join(f"{value}  {Path(name).name}\n" for name, value in hashes).encode()).hexdigest()
 
 
-def _begin(records: Iterator[tuple[Any, ...]], wanted: int, findings: Findings) -> list[list[Any]]:
-    """Records from the front, at least as many as wanted if there are; each field of a record is a sequence."""
+def _begin(records: Iterator[tuple[Any, ...]], rows: int, findings: Findings) -> list[list[Any]]:
+    """Read from the front until there are `rows` rows or the records end; each field of a record is a sequence."""
     begun: list[list[Any]] = [[]]
     for record in records:
         begun = [[*old, *new] for old, new in zip_longest(begun, record, fillvalue=())]
-        if len(begun[0]) >= wanted:
+        if len(begun[0]) >= rows:
             break
     if not begun[0] and findings.total:
         raise findings.error()
     if not begun[0]:
-        findings.stop(0, "an empty file", "at least one row")
+        findings.stop(0, "the file is empty", "at least one row")
     return begun
 
 
@@ -107,7 +111,7 @@ def _open_txt(entry: Input, request: ShapeRequest, findings: Findings) -> Source
 
 
 def _open_twins(entry: Input, request: ShapeRequest, findings: Findings) -> Source:
-    """Two files of lines, the second one the translations of the first."""
+    """Open two text files, the second of which translates the first line by line."""
     files = entry.files
     digests = [Digest() for _ in files]
     records = twin_lines(files, digests, findings)
@@ -127,7 +131,7 @@ def _open_twins(entry: Input, request: ShapeRequest, findings: Findings) -> Sour
 
 
 def _open_table(entry: Input, request: ShapeRequest, findings: Findings) -> Source:
-    """A csv or tsv file: the first row is the header, unless columns are asked for by number."""
+    """Open a csv or tsv file: the first row is the header, unless columns are given by number."""
     dialect, digest = dialect_of(entry, request, findings), Digest()
     rows = dialect.rows(text_blocks(entry.paths[0], digest, findings), findings)
     begun = DelimitedRows(*_begin(rows, 2, findings))
@@ -149,12 +153,12 @@ def _open_table(entry: Input, request: ShapeRequest, findings: Findings) -> Sour
 
 
 def _printable(names: Sequence[str]) -> list[str]:
-    """Names may hold a lone surrogate, which cannot be printed."""
+    """Replace lone surrogates, which cannot be printed."""
     return [name.encode(errors="replace").decode() for name in names]
 
 
 def _columns(rows: DelimitedRows, layout: Layout, width: int, decimal_comma: bool, findings: Findings) -> Chunk:
-    """Rows turned into columns; those with a cell too many or too few are noted and left out."""
+    """Transpose rows to columns; rows with too many or too few cells are reported and left out."""
     places, cells = rows.places, rows.cells
     if set(rows.widths) - {width}:
         places, cells = [], []
@@ -174,22 +178,20 @@ def _without_null(cells: Sequence[str]) -> Sequence[str]:
     return ["" if cell == NULL else cell for cell in cells] if NULL in cells else cells
 
 
-def _note_width(place: int, found: int, wanted: int, findings: Findings) -> None:
-    cells = f"{found} cell" if found == 1 else f"{found} cells"
-    kind = f"rows with {cells} where {wanted} were expected"
-    few, many = (
-        "cells with line breaks that are not in quotes",
-        "separators in the text of cells that are not in quotes",
-    )
-    findings.problem(place, cells, f"{wanted} cells, as in the first line", kind, few if found < wanted else many)
+def _note_width(place: int, width: int, expected: int, findings: Findings) -> None:
+    cells = f"{width} cell" if width == 1 else f"{width} cells"
+    kind = f"rows with {cells} where {expected} were expected"
+    few, many = "line breaks in cells that are not quoted", "separators in cells that are not quoted"
+    cause = few if width < expected else many
+    findings.problem(place, f"found {cells}", f"{expected} cells, as in the first line", kind, cause)
 
 
 def _open_json(entry: Input, request: ShapeRequest, findings: Findings) -> Source:
-    """JSON lines or one array: the keys of the first object are the columns."""
+    """Open JSON Lines or a JSON array: the keys of the first object are the columns."""
     digest, path = Digest(), entry.paths[0]
     if entry.kind == "json":
         findings.notes.append(f"{entry.name}: {ARRAY_NOTE}")
-        records = array_records(text_pieces(path, digest, findings), findings)
+        records = array_records(text_chunks(path, digest, findings), findings)
     else:
         records = jsonl_records(text_blocks(path, digest, findings), findings)
     places, objects = _begin(records, 1, findings)
@@ -209,13 +211,14 @@ def _open_json(entry: Input, request: ShapeRequest, findings: Findings) -> Sourc
 def _values(
     places: Sequence[int], rows: list[dict[str, object]], keys: list[str], layout: Layout, findings: Findings
 ) -> Chunk:
-    """Objects turned into columns; those that lack one are noted and left out."""
+    """Convert objects to columns; objects that lack a key are reported and left out."""
     required = {keys[at] for positions in layout.roles.values() for at in positions}
     if not all(required <= row.keys() for row in rows):
         for place, row in zip(places, rows, strict=True):
             if missing := sorted(required - row.keys()):
-                found = ", ".join(map(repr, missing))
-                findings.problem(place, f"no {found}", "every column in every object", f"objects without {found}")
+                keys_missing = ", ".join(map(repr, missing))
+                kind = f"objects without {keys_missing}"
+                findings.problem(place, f"the object has no {keys_missing}", "every column in every object", kind)
         places = [place for place, row in zip(places, rows, strict=True) if required <= row.keys()]
         rows = [row for row in rows if required <= row.keys()]
     return Chunk(places, {at: [row.get(keys[at]) for row in rows] for at in layout.positions})
@@ -224,7 +227,7 @@ def _values(
 def _typed(
     opener: Callable[[Input, Findings], Typed], entry: Input, request: ShapeRequest, findings: Findings
 ) -> Source:
-    """Data with types of their own."""
+    """Open data with typed columns."""
     data = opener(entry, findings)
     return Source(
         names=data.names,

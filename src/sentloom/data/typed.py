@@ -1,4 +1,4 @@
-"""Parquet and Arrow: columns with types of their own, unpacked in small parts, so that a small file stays small."""
+"""Parquet and Arrow: typed columns, unpacked in small parts, so that a small file cannot fill the memory."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,14 +17,14 @@ from sentloom.data.inputs import Input
 from sentloom.data.limits import BATCH_BYTES, packed_room
 from sentloom.data.scratch import BATCH_ROWS
 
-DAMAGE = (pa.ArrowException, OSError, UnicodeDecodeError)  # what Arrow raises at broken files; the last at names
-ROW_BYTES = 8  # that a row takes at least, whatever it holds
-Batches = Callable[[list[str]], Iterable[pa.RecordBatch]]  # of some columns
+DAMAGE = (pa.ArrowException, OSError, UnicodeDecodeError)  # raised by Arrow for broken files, the last for names
+ROW_BYTES = 8  # minimum per row, whatever it holds
+Batches = Callable[[list[str]], Iterable[pa.RecordBatch]]  # reads some columns
 
 
 @dataclass(frozen=True)
 class Typed:
-    """Opened data: their schema, how to read some columns of it, and how many bytes they may unpack to."""
+    """Opened data: the schema, how to read some of its columns, and how many bytes they may unpack to."""
 
     schema: pa.Schema
     batches: Batches
@@ -33,15 +33,15 @@ class Typed:
 
     @property
     def names(self) -> list[str]:
-        """Of the columns."""
+        """The column names."""
         return list(self.schema.names)
 
     def peek(self, at: int) -> object:
-        """The first cell of a column."""
+        """Return the first cell of a column."""
         return next((chunk.columns[at][0] for chunk in self.chunks([at], [at]) if chunk.places), None)
 
     def chunks(self, positions: Sequence[int], labels: Sequence[int]) -> Iterator[Chunk]:
-        """The rows of some columns. Numbers that stand for named classes are read as the names where a label is."""
+        """Yield the rows of some columns. In label columns, the numbers of named classes are replaced by the names."""
         classes = _class_names(self.schema)
         for row, batch in self._numbered([self.names[at] for at in positions]):
             cells = {at: _cells(batch.column(number)) for number, at in enumerate(positions)}
@@ -51,7 +51,7 @@ class Typed:
             yield Chunk(range(row, row + batch.num_rows), cells)
 
     def _numbered(self, names: list[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Each part with the number of its first row, from 1; what unpacks to far more than it is, is refused."""
+        """Yield each part with the number of its first row, from 1; a decompression bomb is refused."""
         row, unpacked = 1, 0
         try:
             for batch in self.batches(names):
@@ -66,7 +66,7 @@ class Typed:
 
 
 def open_parquet(entry: Input, findings: Findings) -> Typed:
-    """A parquet file."""
+    """Open a parquet file."""
     file, room = (
         pq.ParquetFile(entry.paths[0], page_checksum_verification=True),
         packed_room(entry.paths[0].stat().st_size),
@@ -77,7 +77,7 @@ def open_parquet(entry: Input, findings: Findings) -> Typed:
 
 
 def _parquet_batches(path: Path, file: pq.ParquetFile, names: list[str]) -> Iterator[pa.RecordBatch]:
-    """A dictionary may hold one long text for many rows: as many rows at a time as could hold its longest."""
+    """Yield few rows at a time if texts are long: a dictionary may hold one long text for many rows."""
     leaves = [file.metadata.schema.column(at) for at in range(file.metadata.num_columns)]
     texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
     packed = pq.ParquetFile(path, read_dictionary=texts, page_checksum_verification=True)
@@ -89,7 +89,7 @@ def _parquet_batches(path: Path, file: pq.ParquetFile, names: list[str]) -> Iter
 
 
 def _longest(column: pa.Array) -> int:
-    """The longest text of a column's dictionary; 0 for a column without."""
+    """Return the length of the longest text in a column's dictionary, or 0 if it has none."""
     while pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
         column = column.values
     if not pa.types.is_dictionary(column.type) or not len(column.dictionary):
@@ -98,9 +98,9 @@ def _longest(column: pa.Array) -> int:
 
 
 def open_arrow(entry: Input, findings: Findings) -> Typed:
-    """Arrow streams, as the `datasets` package keeps them."""
+    """Open Arrow streams, as the `datasets` package stores them."""
     if not entry.paths:
-        findings.stop(0, "an empty data set", "at least one row")
+        findings.stop(0, "the data set is empty", "at least one row")
     with pa.memory_map(str(entry.paths[0])) as file, pa.ipc.open_stream(file) as stream:
         schema = stream.schema
     room = packed_room(sum(path.stat().st_size for path in entry.paths))
@@ -112,12 +112,12 @@ def _arrow_batches(paths: Sequence[Path], names: list[str]) -> Iterator[pa.Recor
         with pa.memory_map(str(path)) as file, pa.ipc.open_stream(file) as stream:
             for batch in stream:
                 part = batch.select(names)
-                part.validate(full=True)  # offsets are taken on trust otherwise, and could lead anywhere
+                part.validate(full=True)  # otherwise offsets are not checked and could point anywhere
                 yield part
 
 
 def _unpacked(batch: pa.RecordBatch) -> int:
-    """How many bytes the cells of a batch take, each written out."""
+    """Return the bytes that the cells of a batch take without dictionary encoding."""
     return ROW_BYTES * int(batch.num_rows) + sum(_written_out(column) for column in batch.columns)
 
 
@@ -132,7 +132,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The batch in parts that are small when written out."""
+    """Split a batch into parts that are small when unpacked."""
     if batch.num_rows > 1 and (batch.num_rows > BATCH_ROWS or _unpacked(batch) > BATCH_BYTES):
         half = batch.num_rows // 2
         yield from _parts(batch.slice(0, half))
@@ -142,21 +142,19 @@ def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def _stop_at_bomb(row: int, unpacked: int, room: int, findings: Findings) -> NoReturn:
-    found, wanted = (
-        f"data that unpack to {unpacked:,} bytes or more",
-        f"at most {room:,} bytes from a file of this size",
-    )
-    findings.stop(row, found, wanted, "if you trust the file, write it as jsonl and name that")
+    problem = f"the data unpack to {unpacked:,} bytes or more"
+    expected = f"at most {room:,} bytes from a file of this size"
+    findings.stop(row, problem, expected, "if you trust the file, convert it to jsonl and give that file")
 
 
 def stop_at_damage(error: Exception, row: int, findings: Findings) -> NoReturn:
-    """Say what Arrow said."""
+    """Report the first line of Arrow's error."""
     reason = (str(error).splitlines() or [type(error).__name__])[0]
-    findings.stop(row, f"data that cannot be read ({reason})", "a whole, readable file", "fetch or write it again")
+    findings.stop(row, f"the data cannot be read ({reason})", "a complete file", "download or write it again")
 
 
 def _cells(column: pa.Array) -> list[Any]:
-    if pa.types.is_dictionary(column.type):  # one object for all cells that are the same
+    if pa.types.is_dictionary(column.type):  # equal cells share one object
         values = _cells(column.dictionary)
         return [None if at is None else values[at] for at in column.indices.to_pylist()]
     try:
@@ -166,7 +164,7 @@ def _cells(column: pa.Array) -> list[Any]:
 
 
 def _cell(scalar: pa.Scalar) -> object:
-    """A cell's value; where its text is not UTF-8, its bytes, which no role takes."""
+    """Return a cell's value, or its bytes if its text is not UTF-8; no role accepts bytes."""
     try:
         return scalar.as_py()
     except UnicodeDecodeError as error:
@@ -174,7 +172,7 @@ def _cell(scalar: pa.Scalar) -> object:
 
 
 def _class_names(schema: pa.Schema) -> dict[str, dict[int, str]]:
-    """The classes behind a column's numbers, which the `datasets` package leaves in the schema."""
+    """Return the class names of numeric columns, which the `datasets` package stores in the schema."""
     try:
         features = json.loads(schema.metadata[b"huggingface"])["info"]["features"]
         named = {name: kind["names"] for name, kind in features.items() if kind.get("_type") == "ClassLabel"}

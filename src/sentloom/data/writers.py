@@ -1,4 +1,4 @@
-"""A data set to a file: the form is told by the ending, and what is written reads back the same."""
+"""Write a data set to a file in the format of its extension; reading the file gives the same data."""
 
 import csv
 import gzip
@@ -15,15 +15,15 @@ from sentloom.data.shapes import Shape
 from sentloom.errors import InputError
 from sentloom.files import new_file
 
-ROWS = 4096  # written at a time
+ROWS = 4096  # to write at a time
 PARQUET = "parquet"
 FORMULA_STARTS = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")  # the last four are =, +, - and @ in full width
 
 
 def write(data: Dataset, path: Path, spreadsheet_safe: bool = False) -> None:
-    """Write txt (texts only), csv, tsv, jsonl, each also .gz, or parquet. Nothing is left half-written.
+    """Write txt (texts only), csv, tsv, jsonl, each also .gz, or parquet. The write is atomic.
 
-    With `spreadsheet_safe`, no text of a csv or tsv file is run as a formula (`no_formula`), and so some are changed.
+    `spreadsheet_safe` changes the texts in csv and tsv files that a spreadsheet would run as a formula (`no_formula`).
     """
     table = data.table.drop_columns([FILE, LINE])
     form = check_ending(path, data.shape, table.column_names)
@@ -39,20 +39,20 @@ def write(data: Dataset, path: Path, spreadsheet_safe: bool = False) -> None:
 
 
 def no_formula(cell: Any) -> Any:
-    """A cell that spreadsheets take for text: an apostrophe before what they would run. Numbers stay as they are."""
+    """Prefix a cell that spreadsheets would run as a formula with an apostrophe. Numbers stay unchanged."""
     if isinstance(cell, list):
         return [no_formula(one) for one in cell]
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA_STARTS) else cell
 
 
 def check_ending(path: Path, shape: Shape, names: Sequence[str] = ()) -> str:
-    """The form that the ending of a path tells, if columns of these names can be written in it."""
+    """Return the format of a path's extension, if columns of these names can be written in it."""
     form = path.name.lower().removesuffix(".gz").rpartition(".")[2]
     if path.suffix.lower() == f".{PARQUET}":
         return PARQUET
     if form not in LINES or (form == "txt" and [*names] != ["text"]):
-        wanted = "an ending .csv, .tsv, .jsonl (each also .gz) or .parquet; .txt for texts alone"
-        raise InputError(str(path), f"ending {form!r} for {shape}", wanted, "choose another ending")
+        expected = "the extension .csv, .tsv, .jsonl (each also .gz) or .parquet; .txt for texts only"
+        raise InputError(str(path), f"cannot write {shape} as {form!r}", expected, "choose another extension")
     return form
 
 
@@ -63,7 +63,7 @@ def _open(part: Path, path: Path) -> TextIO:
 
 
 def _flat_names(table: pa.Table) -> list[str]:
-    """Column names, with one for each of the negatives: as many as the row that has most."""
+    """Return the column names with one column per negative, as many as any row has."""
     names = []
     for name in table.column_names:
         column = table.column(name)
@@ -116,15 +116,16 @@ LINES: dict[str, Callable[[TextIO, Sequence[str], Iterator[Mapping[str, Any]]], 
 
 def _full(cells: list[Any], names: Sequence[str]) -> list[Any]:
     if len(cells) != len(names):
-        found = "rows with different numbers of negatives"
-        raise InputError("triplets", found, "one number of negatives for csv and tsv", "write .jsonl or .parquet")
+        problem = "rows have different numbers of negatives"
+        raise InputError(
+            "triplets", problem, "the same number in every row for csv and tsv", "write .jsonl or .parquet"
+        )
     return cells
 
 
 def _one_line(text: str, column: str, *others: str) -> str:
     if any(mark in text for mark in ("\n", "\r", *others)):
-        found = f"a line break or tab inside a cell of {column}"
-        raise InputError(
-            "writing", found, "cells of one line", "clean the white space, or write .csv, .jsonl or .parquet"
-        )
+        problem = f"line break or tab in a cell of {column}"
+        fix = "clean the white space, or write .csv, .jsonl or .parquet"
+        raise InputError("writing", problem, "cells of one line", fix)
     return text

@@ -49,7 +49,7 @@ def _roles(columns: dict[str, str | int]) -> dict[str, str | int]:
     try:
         shape_of_roles(list(columns))
     except InputError as error:
-        raise ValueError(error.expected.replace("those", "the roles", 1)) from None
+        raise ValueError(error.expected) from None
     return columns
 
 

@@ -83,8 +83,8 @@ def test_topics_must_be_the_three(tmp_path, head):
         ("", "no column"),
         ("regression_label,sentence_1,sentence_2\n", "no rows"),
         ("regression_label,sentence_1,sentence_2\n1,a,b\nhigh,a,b\n", r"line 3.*'high' in column 'regression_label'"),
-        ("regression_label,sentence_1,sentence_2\n1,,b\n", r"line 2.*an empty cell in column 'sentence_1'"),
-        ("regression_label,sentence_1,sentence_2\n1,a\n", r"line 2.*an empty cell in column 'sentence_2'"),
+        ("regression_label,sentence_1,sentence_2\n1,,b\n", r"line 2.*empty cell in column 'sentence_1'"),
+        ("regression_label,sentence_1,sentence_2\n1,a\n", r"line 2.*empty cell in column 'sentence_2'"),
         ('regression_label,sentence_1,sentence_2\n1,"a,b\n', "line"),
     ],
 )

@@ -386,7 +386,7 @@ variants:
         (SMALL.replace("a.txt", "a, betas: [0.9]"), "stages.s.betas: 1 of them. Expected more"),
         (SMALL.replace("a.txt", "a, betas: [0.9, 2]"), "stages.s.betas.2: 2. Expected less than or equal to 1"),
         (SMALL.replace("a.txt", "a, epochs: null"), "found neither epochs nor steps is given"),
-        (SMALL.replace("a.txt", "a, columns: {anchor: a, postive: b}"), "wanted the roles of one shape"),
+        (SMALL.replace("a.txt", "a, columns: {anchor: a, postive: b}"), "Expected the roles of one shape"),
         (
             SMALL.replace("a.txt", "a, columns: {text: 0}"),
             "columns.text: 0. Expected text or greater than or equal to 1",

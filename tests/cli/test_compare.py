@@ -28,7 +28,7 @@ def test_a_table_of_recipes_and_variants(kitchen, sentloom):
     command = ["compare", one, two, "-o", out, "--seeds", "2", "--set", "simcse.steps=3"]
     done = sentloom(*command)
     assert done.returncode == 0, done.stderr
-    lines = done.stdout[done.stdout.index("Methods against each other") :].splitlines()
+    lines = done.stdout[done.stdout.index("Comparison") :].splitlines()
     found = {
         line["name"]: line for line in json.loads((out / "compare.json").read_text())["lines"] if not line["is_base"]
     }

@@ -11,9 +11,10 @@ from accelerate import Accelerator
 from sentloom.encoder import Encoder
 from sentloom.errors import InputError, RecipeError, TrainingStopped
 from sentloom.pipeline.comparing import compare, read_methods
+from sentloom.pipeline.comparison import comparison_table
 from sentloom.pipeline.evaluation_sets import find_evaluation_set
 from sentloom.pipeline.recipe import read_recipe
-from sentloom.report.comparison_files import comparison_table, write_comparison
+from sentloom.report.comparison_tables import write_comparison
 from tests.encoder.small_models import build_model_folder
 from tests.pipeline.small_recipes import Kitchen
 

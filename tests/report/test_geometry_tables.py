@@ -34,4 +34,4 @@ def test_sweep_names_the_best():
     )
     assert "Layers of small" in text
     assert [line.split() for line in text.splitlines() if line.strip().startswith("1")] == [["1", "9.50", "-3.00"]]
-    assert "best: first of layer 1, 9.50" in text
+    assert "best: first pooling of layer 1, 9.50" in text

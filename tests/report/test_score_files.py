@@ -7,7 +7,7 @@ import pytest
 
 from sentloom.errors import InputError
 from sentloom.evaluation.results import AverageResult, Cell, SetResult, SuiteResult
-from sentloom.report.score_files import as_markdown, cell_text, check_ending, write_scores
+from sentloom.report.score_files import cell_text, check_scores_file, scores_markdown, write_scores
 
 A = {"accuracy": Cell(50.123456789, 45.0, 55.0)}
 B = {"accuracy": Cell(50.5, 46.0, 56.0, difference=0.376543211, p=0.4)}
@@ -63,7 +63,7 @@ def test_no_name_in_the_csv_is_run_as_a_formula(tmp_path):
 
 
 def test_markdown_puts_models_side_by_side():
-    lines = as_markdown(MODELS, [RESULT]).splitlines()
+    lines = scores_markdown(MODELS, [RESULT]).splitlines()
     assert lines[2] == "| set | score | items | a | b | s |"
     assert lines[4] == "| MR | accuracy | 200 | 50.12 (45.0 to 55.0) | ≈ 50.50 (46.0 to 56.0) | 70.00 ± 1.25 |"
     assert "- CR: missing, left out (no file)" in lines
@@ -76,16 +76,16 @@ def test_a_cell_says_what_is_not_significant():
 
 def test_an_unknown_ending_or_a_folder_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"\.json, \.csv, \.md"):
-        check_ending(tmp_path / "scores.xlsx")
+        check_scores_file(tmp_path / "scores.xlsx")
     (tmp_path / "folder.json").mkdir()
     with pytest.raises(InputError, match="a folder"):
-        check_ending(tmp_path / "folder.json")
+        check_scores_file(tmp_path / "folder.json")
 
 
 def test_names_mean_nothing_in_markdown():
     script = "<script>alert(1)</script>"
     sets = (SetResult(f"{script}|a\n| b", "accuracy", 200, {script: A}, "x", "0f", {}, (script,)),)
     result = SuiteResult(script, sets, (AverageResult(script, {script: A["accuracy"]}),), {})
-    text = as_markdown({script: {}}, [result])
+    text = scores_markdown({script: {}}, [result])
     assert "<" not in text
     assert {line.replace(r"\|", "").count("|") for line in text.splitlines() if line.startswith("|")} == {5}

@@ -34,7 +34,8 @@ def compare(
     """
     from sentloom import pipeline
     from sentloom.pipeline import comparing
-    from sentloom.report import comparison_files, comparison_tables
+    from sentloom.pipeline.comparison import comparison_table
+    from sentloom.report import comparison_tables
 
     plans = comparing.read_methods(
         recipes, seeds=seeds, variants=variant or (), changes=changes or (), on=on or (), data=data
@@ -43,12 +44,12 @@ def compare(
     accelerator = pipeline.start_accelerator(tuple(trackers), output)
     log = show if accelerator.is_main_process else lambda *parts: None
     with working_in(output, accelerator, log):
-        comparison_files.refuse_foreign_tables(output)
+        comparison_tables.refuse_foreign_tables(output)
         found = comparing.compare(
-            plans, output, accelerator, log, lambda some: comparison_files.write_comparison(some, output)
+            plans, output, accelerator, log, lambda some: comparison_tables.write_comparison(some, output)
         )
-    log("", comparison_tables.table("Methods against each other", comparison_files.comparison_table(found)))
-    for name in comparison_files.FILES:
+    log("", comparison_tables.methods_table("Comparison", comparison_table(found)))
+    for name in comparison_tables.FILES:
         log(f"written: {output / name}")
     for error in found.failed.values():
         raise error

@@ -66,7 +66,7 @@ def evaluate(
     from sentloom.evaluation.evaluate import open_memory, parse_models
     from sentloom.locks import in_turn
     from sentloom.report import score_tables
-    from sentloom.report.score_files import check_ending, write_scores
+    from sentloom.report.score_files import check_scores_file, write_scores
 
     chosen = parse_models(models)
     if mteb:
@@ -74,7 +74,7 @@ def evaluate(
         return
     targets = output or [Path("scores.json")]
     for target in targets:
-        check_ending(target)
+        check_scores_file(target)
     try:
         found = run(
             chosen,
@@ -178,7 +178,8 @@ def _write_geometry(
 
     from sentloom.evaluation import geometry as space
     from sentloom.evaluation.layers import sweep as run_sweep
-    from sentloom.report import geometry_tables, plots
+    from sentloom.evaluation.pair_map import pair_map
+    from sentloom.report import geometry_plots, geometry_tables, plots
 
     found, layers = {}, {}
     for number, model in enumerate(models, start=1):
@@ -186,14 +187,16 @@ def _write_geometry(
         found[model] = space.geometry(partial(encoder.encode, show_progress=True), scored, reading)
         if sweep:
             layers[model] = run_sweep(encoder, scored)
-            plots.write(plots.heat_map(model, layers[model]), output / f"layers-{number}.png")
+            plots.write(geometry_plots.heat_map(model, layers[model]), output / f"layers-{number}.png")
         if tsne:
-            chosen = plots.chosen_vectors(encoder.encode, scored)
-            plots.write(plots.map_pairs(model, *chosen), output / f"tsne-{number}.png")
+            places = pair_map(encoder.encode, scored)
+            plots.write(geometry_plots.pairs_on_a_plane(model, places), output / f"tsne-{number}.png")
     points = {model: (one.uniformity, one.alignment) for model, one in found.items()}
-    plots.write(plots.align_uniform(points, reading), output / "align-uniform.png")
+    plots.write(geometry_plots.align_uniform(points, reading), output / "align-uniform.png")
     if trajectory:
         labels = [Path(model).name for model in points]
-        plots.write(plots.trajectory(models[-1], list(points.values()), labels, reading), output / "trajectory.png")
+        plots.write(
+            geometry_plots.trajectory(models[-1], list(points.values()), labels, reading), output / "trajectory.png"
+        )
     geometry_tables.write_numbers(output / "geometry.json", found, layers)
     show(geometry_tables.geometry(found), *(geometry_tables.sweep(model, one) for model, one in layers.items()))

@@ -1,6 +1,6 @@
 """Methods against each other by hand: every recipe and variant under the same seeds, in one table.
 
-The table itself is in `report.comparison_tables`. Finished stages and scores are reused from DIR (see `runner`).
+The table itself is in `comparison`. Finished stages and scores are reused from DIR (see `runner`).
 """
 
 import json

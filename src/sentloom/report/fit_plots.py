@@ -1,83 +1,68 @@
-"""The figures of a fit as PNG files, for places where no page can be shown; what there are no numbers of has none."""
+"""The figures of a fit as PNG files, for places that cannot show the page; figures without numbers are left out."""
 
 import math
 import textwrap
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
+from sentloom.evaluation.results import Cell
 from sentloom.fitting.result import Curve, FitResult, Histogram, Measure, Run
-from sentloom.report import formatting, labels, plots
-from sentloom.report.plots import COLOURS, FAINT, INK, PAPER, plain_axes
+from sentloom.report import formatting, geometry_plots, labels, plots
+from sentloom.report.plots import COLOURS, FAINT, INK, PAPER, name_axes, name_rows, panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 BASE, FITTED = "#a3abb3", COLOURS[0]
-COLUMNS = 2  # of curves beside each other
-LABEL_WIDTH = 30  # letters, before a label is broken
+COLUMNS = 2  # of training curves
 
 
 def figures(result: FitResult) -> dict[str, "Figure"]:
     """By name, in the order of the report."""
     found: dict[str, Figure] = {}
-    measures = [one for group in result.parts.values() for one in group]
+    runs = [run for runs in result.ladder.values() for run in runs.values() if run.difference is not None]
     curves = [curve for curve in result.curves if sum(map(math.isfinite, curve.loss)) > 1]
-    if measures:
-        found["scores"] = scores(measures)
-    if any(run.difference is not None for run in result.runs):
-        found["routes"] = routes(result)
+    if measures := list(chain.from_iterable(result.parts.values())):
+        found["scores"] = scores_figure(measures)
+    if runs:
+        found["routes"] = runs_figure(runs)
     if curves:
-        found["training"] = training(curves)
+        found["training"] = training_figure(curves)
     if trail := next((one for one in result.trails if one.points and one.route == result.winner), None):
         points = [(uniformity, alignment) for _, alignment, uniformity in trail.points]
-        found["trajectory"] = plots.trajectory(trail.route, points, [label for label, *_ in trail.points])
+        found["trajectory"] = geometry_plots.trajectory(trail.route, points, [label for label, *_ in trail.points])
     if result.histogram:
-        found["similarities"] = similarities(result.histogram)
+        found["similarities"] = similarity_figure(result.histogram)
     return found
 
 
-def scores(measures: Sequence[Measure]) -> "Figure":
+def scores_figure(measures: Sequence[Measure]) -> "Figure":
     """Bars before and after with their intervals."""
-    figure, (axes,) = _figure(7.2, 0.9 + 0.62 * len(measures), "Before (grey) and after (blue), with 95% intervals", 1)
-    for row, one in enumerate(measures):
-        _bar(axes, row - 0.19, one.before, one.before_low, one.before_high, BASE)
-        _bar(axes, row + 0.19, one.after, one.after_low, one.after_high, FITTED)
-    axes.set_yticks(range(len(measures)), [textwrap.fill(one.label, LABEL_WIDTH) for one in measures])
-    axes.set_ylim(len(measures) - 0.5, -0.5)
-    axes.margins(x=0.12)
-    axes.grid(axis="y", visible=False)
-    return figure
+    cells = [
+        (
+            one.label,
+            {
+                "base": Cell(one.before, one.before_low, one.before_high),
+                "fitted model": Cell(one.after, one.after_low, one.after_high),
+            },
+        )
+        for one in measures
+    ]
+    return plots.score_bars("Scores before and after, with 95% intervals", cells, (BASE, FITTED))
 
 
-def _bar(axes: "Axes", height: float, value: float, low: float, high: float, colour: str) -> None:
-    axes.barh(height, value, 0.34, color=colour)
-    axes.plot([low, high], [height, height], color=INK, lw=1.3, solid_capstyle="butt")
-    _say(axes, formatting.number(value), max(high, 0.0), height)
-
-
-def _say(axes: "Axes", text: str, x: float, y: float) -> None:
-    """Words to the right of a place."""
-    axes.annotate(text, (x, y), (6, 0), textcoords="offset points", va="center", fontsize=8.5, color=INK)
-
-
-def routes(result: FitResult) -> "Figure":
-    """A row a run, by route and rung: its difference to the base with the interval, and what became of it."""
-    found = [(route, run) for route, runs in result.ladder.items() for run in runs.values()]
-    shown = [(route, run) for route, run in found if run.difference is not None]
-    figure, (axes,) = _figure(7.2, 0.9 + 0.34 * len(shown), "Routes: difference to the base, with 95% intervals", 1)
-    for row, (_, run) in enumerate(shown):
+def runs_figure(runs: Sequence[Run]) -> "Figure":
+    """One row per run: its difference to the base with the interval, and its outcome."""
+    figure, (axes,) = panels(7.2, 0.9 + 0.34 * len(runs), "Routes: difference to the base, with 95% intervals")
+    for row, run in enumerate(runs):
         _whisker(axes, row, run)
-    axes.set_yticks(range(len(shown)), [_route_label(route, run) for route, run in shown])
-    axes.set_ylim(len(shown) - 0.5, -0.5)
+    shortened = [textwrap.shorten(run.route, plots.LABEL_WIDTH - 10, placeholder=" …") for run in runs]
+    name_rows(axes, [f"{name}, round {run.rung}" for name, run in zip(shortened, runs, strict=True)])
     axes.axvline(0, color=FAINT, lw=1, linestyle="--")
     axes.margins(x=0.2)
-    axes.grid(axis="y", visible=False)
     return figure
-
-
-def _route_label(route: str, run: Run) -> str:
-    return f"{textwrap.shorten(route, LABEL_WIDTH, placeholder=' …')}, round {run.rung}"
 
 
 def _whisker(axes: "Axes", row: int, run: Run) -> None:
@@ -86,52 +71,33 @@ def _whisker(axes: "Axes", row: int, run: Run) -> None:
     colour = FITTED if run.is_best else FAINT
     axes.plot([low, high], [row, row], color=colour, lw=2)
     axes.plot(difference, row, "o", color=colour, ms=6, mfc=colour if run.is_best else PAPER, mew=1.6)
-    _say(axes, f"{formatting.signed(difference)}  {run.verdict}", high, row)
+    plots.name_beside(axes, f"{formatting.signed(difference)}  {run.verdict}", high, row)
 
 
-def training(curves: Sequence[Curve]) -> "Figure":
-    """A small picture a stage, each with a scale of its own: losses of different methods do not compare."""
-    rows = -(-len(curves) // COLUMNS)
-    figure, panels = _figure(7.2, 0.6 + 2.3 * rows, "Training loss", len(curves))
-    for axes, curve in zip(panels, curves, strict=True):
+def training_figure(curves: Sequence[Curve]) -> "Figure":
+    """One panel per stage, each with its own scale: losses of different methods cannot be compared."""
+    columns = min(COLUMNS, len(curves))
+    rows = -(-len(curves) // columns)
+    figure, made = panels(7.2, 0.6 + 2.3 * rows, "Training loss", rows, columns)
+    for axes in made[len(curves) :]:
+        axes.remove()
+    for axes, curve in zip(made, curves, strict=False):
         axes.plot(curve.steps[: len(curve.loss)], curve.loss[: len(curve.steps)], color=FITTED, lw=1.2)
-        title = textwrap.fill(f"{curve.route}: {curve.stage}", 44)
-        axes.set_title(title, loc="left", fontsize=9, color=INK)
-        axes.set_xlabel("step", color=FAINT, fontsize=9)
+        axes.set_title(textwrap.fill(f"{curve.route}: {curve.stage}", 44), loc="left", fontsize=9, color=INK)
+        name_axes(axes, "step")
     return figure
 
 
-def similarities(found: Histogram) -> "Figure":
-    """Cosines of related and unrelated pairs, before beside after."""
-    figure, panels = _figure(7.2, 3.0, "Cosines of related and unrelated pairs", 2)
-    for axes, name, side in zip(panels, ("before", "after"), (found.before, found.after), strict=True):
+def similarity_figure(found: Histogram) -> "Figure":
+    """Cosines of related and unrelated pairs, before and after."""
+    figure, made = panels(7.2, 3.0, "Cosines of related and unrelated pairs", 1, 2, sharey=True)
+    for axes, name, side in zip(made, ("before", "after"), (found.before, found.after), strict=True):
         for kind, share, colour in (("unrelated", side.unrelated, BASE), ("related", side.related, FITTED)):
             axes.stairs(share, found.edges, fill=True, color=colour, alpha=0.3)
             axes.stairs(share, found.edges, color=colour, lw=1.6)
-            _name_peak(axes, kind, found.edges, share, FAINT if colour == BASE else colour)
+            style: dict[str, Any] = {"ha": "center", "fontsize": 9, "color": FAINT if colour == BASE else colour}
+            axes.annotate(kind, labels.peak(found.edges, share), (0, 4), textcoords="offset points", **style)
         axes.set_title(f"{name}: overlap {side.overlap:.0f}%", loc="left", fontsize=9)
-        axes.set_xlabel("cosine", color=FAINT, fontsize=9)
-    panels[0].set_ylabel("% of pairs", color=FAINT, fontsize=9)
-    panels[1].sharey(panels[0])
-    panels[0].margins(y=0.12)
+        name_axes(axes, "cosine", "% of pairs" if name == "before" else "")
+    made[0].margins(y=0.12)
     return figure
-
-
-def _name_peak(axes: "Axes", kind: str, edges: Sequence[float], share: Sequence[float], colour: str) -> None:
-    """The name of a kind of pairs, above the peak of its histogram."""
-    axes.annotate(
-        kind, labels.peak(edges, share), (0, 4), textcoords="offset points", ha="center", fontsize=9, color=colour
-    )
-
-
-def _figure(width: float, height: float, title: str, panels: int) -> tuple["Figure", list["Axes"]]:
-    """Plain axes on white, light lines behind, the title at the left."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), facecolor=PAPER, layout="constrained")
-    figure.suptitle(title, x=0.02, ha="left", fontsize=12, fontweight="bold", color=INK)
-    columns = min(COLUMNS, panels)
-    made = [figure.add_subplot(-(-panels // columns), columns, place + 1) for place in range(panels)]
-    for axes in made:
-        plain_axes(axes)
-    return figure, made

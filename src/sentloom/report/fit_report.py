@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from sentloom.files import new_file, new_folder
+from sentloom.files import new_folder
 from sentloom.fitting.result import FitResult
 from sentloom.report import fit_plots, plots
 from sentloom.report.page import page
 from sentloom.report.rendering import render
+from sentloom.report.text_files import write_text
 
 PAGE = "report.html"
 
@@ -20,16 +21,11 @@ def write_report(result: FitResult, folder: Path) -> Path:
             for name, figure in figures.items():
                 plots.write(figure, part / f"{name}.png")
     result.write(folder / "report.json")
-    _write(folder / "report.md", report_markdown(result, list(figures)))
-    _write(folder / PAGE, page(result))
+    write_text(folder / "report.md", report_markdown(result, list(figures)))
+    write_text(folder / PAGE, page(result))
     return folder / PAGE
 
 
 def report_markdown(result: FitResult, pictures: Sequence[str]) -> str:
     """The report as Markdown; `pictures` are the names of the files in plots/."""
     return render("report.md", result, pictures=pictures)
-
-
-def _write(path: Path, text: str) -> None:
-    with new_file(path) as part:
-        part.write_text(text, "utf-8", "replace")  # lone surrogates, as in odd file names

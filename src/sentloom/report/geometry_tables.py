@@ -1,6 +1,5 @@
-"""Tables of how vectors lie in their space and of what each layer gives."""
+"""Geometry of the vectors and scores by layer, for the terminal and as JSON."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -10,8 +9,8 @@ from rich.text import Text
 
 from sentloom.evaluation.geometry import Geometry, UniformityVariant
 from sentloom.evaluation.layers import Sweep
-from sentloom.files import new_file
 from sentloom.report.tables import plain_table
+from sentloom.report.text_files import json_text, write_text
 
 NOTES = {
     UniformityVariant.SENTENCE_T5: "variant sentence-t5: vectors are also paired with themselves, as in its code",
@@ -20,7 +19,7 @@ NOTES = {
 
 
 def geometry(found: Mapping[str, Geometry]) -> RenderableType:
-    """One model a row: the mean cosine, and the effective rank with the dimension."""
+    """One row per model."""
     one = next(iter(found.values()))
     columns = ("alignment", "uniformity", "cosine", "isotropy", "rank")
     head = f"Geometry: {one.positives:,} positive pairs, {one.sentences:,} sentences"
@@ -32,20 +31,19 @@ def geometry(found: Mapping[str, Geometry]) -> RenderableType:
 
 
 def sweep(model: str, found: Sweep) -> RenderableType:
-    """One layer a row; the best score of all stands out."""
+    """One row per layer; the best score is bold."""
     table = plain_table(f"Layers of {model}: Spearman", "layer", *found.poolings, numbers=len(found.poolings))
     best = found.spearman.max()
     for layer, scores in zip(found.layers, found.spearman, strict=True):
         table.add_row(str(layer), *(Text(f"{x:.2f}", style="bold" if x == best else "") for x in scores))
     layer, pooling, score = found.best
-    return Group(table, Text(f"best: {pooling} of layer {layer}, {score:.2f}"))
+    return Group(table, Text(f"best: {pooling} pooling of layer {layer}, {score:.2f}"))
 
 
 def write_numbers(path: Path, found: Mapping[str, Geometry], layers: Mapping[str, Sweep]) -> None:
-    """Every number as JSON; the scores of layers (layer, pooling) where there are any."""
+    """Every number as JSON, with the scores of layers (layer, pooling) if there are any."""
     numbers = {
         model: {**asdict(one), "layers": layers[model].spearman.tolist() if model in layers else None}
         for model, one in found.items()
     }
-    with new_file(path) as part:
-        part.write_text(json.dumps(numbers, indent=2) + "\n", "utf-8")
+    write_text(path, json_text(numbers))

@@ -1,12 +1,10 @@
-"""The figure of a synthesis: how the scores of each kind lie, and what became of the candidates."""
+"""The figure of a synthesis: how the scores of each kind are distributed, and how many candidates were kept."""
 
-import textwrap
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sentloom.report.plots import COLOURS, FAINT, INK, PAPER, plain_axes
+from sentloom.report.plots import COLOURS, INK, PAPER, legend, name_axes, name_rows, panels
 from sentloom.writing.filters import REASONS
 from sentloom.writing.summary import BINS, Summary
 
@@ -15,20 +13,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 KEPT_COLOUR = COLOURS[2]
-# Of what was dropped, by reason: greys, so that what was kept stands out; neighbours differ.
+# Shades of grey for the reasons why candidates were dropped, so that kept ones stand out; neighbours differ.
 SHADES = dict(zip(REASONS, ("#3d3d3d", "#7d7d7d", "#b8b8b8", "#5f5f5f", "#cccccc", "#8f8f8f", "#e2e2e2"), strict=True))
 DARK = (KEPT_COLOUR, *(shade for shade in SHADES.values() if shade < "#90"))  # numbers on these are white
-LEAST_LABELLED = 0.06  # share of a bar in which a number has room
+LEAST_LABELLED = 0.06  # share of a bar that has room for a number
 
 
 def synthesis(summary: Summary) -> "Figure":
-    """Above, candidates by score with the threshold; below, a bar a kind: kept, and dropped by which filter."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7.2, 5.0), facecolor=PAPER, layout="constrained")
+    """Above, candidates by score with the threshold; below, a bar per kind: kept, and dropped by which filter."""
     title = f"Synthesis: {summary.sources:,} sources, {summary.triplets:,} triplets, {summary.pairs:,} pairs"
-    figure.suptitle(textwrap.fill(title, 61), x=0.02, ha="left", fontsize=12, fontweight="bold", color=INK)
-    above, below = figure.subplots(2, 1, height_ratios=(2.4, 1))
+    figure, (above, below) = panels(7.2, 5.0, title, 2, height_ratios=(2.4, 1))
     _scores(above, summary)
     _yields(below, summary)
     return figure
@@ -36,7 +30,6 @@ def synthesis(summary: Summary) -> "Figure":
 
 def _scores(axes: "Axes", summary: Summary) -> None:
     edges = np.linspace(0, 1, BINS + 1)
-    plain_axes(axes)
     for place, (kind, one) in enumerate(summary.kinds.items()):
         share = 100 * np.array(one.histogram) / max(1, one.written)
         colour, line = COLOURS[place], ("-", (0, (4, 1.5)))[place % 2]
@@ -45,20 +38,16 @@ def _scores(axes: "Axes", summary: Summary) -> None:
     threshold = summary.filtering.threshold
     axes.axvline(threshold, color=INK, lw=1, linestyle=":")
     axes.annotate(
-        f"kept from {threshold:g}", (threshold, 1), (-5, -4), xycoords=("data", "axes fraction"),
+        f"threshold {threshold:g}", (threshold, 1), (-5, -4), xycoords=("data", "axes fraction"),
         textcoords="offset points", ha="right", va="top", fontsize=9, color=INK,
     )  # fmt: skip
     axes.set_xlim(0, 1)
     axes.set_ylim(bottom=0)
-    axes.set_xlabel("score: the probability of the wanted verdict", color=FAINT, fontsize=9)
-    axes.set_ylabel("% of candidates", color=FAINT, fontsize=9)
-    axes.legend(
-        loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False, fontsize=9, borderaxespad=0.2, labelcolor=INK
-    )
+    name_axes(axes, "score: probability of the expected verdict", "% of candidates")
+    legend(axes, 2, handlelength=2)
 
 
 def _yields(axes: "Axes", summary: Summary) -> None:
-    plain_axes(axes)
     kinds = summary.kinds
     starts = np.zeros(len(kinds))
     written = np.array([max(1, one.written) for one in kinds.values()])
@@ -67,22 +56,11 @@ def _yields(axes: "Axes", summary: Summary) -> None:
     for name in [name for name in parts if name == "kept" or any(parts[name])]:
         shares = np.array(parts[name]) / written
         colour = SHADES.get(name, KEPT_COLOUR)
-        axes.barh(range(len(kinds)), 100 * shares, 0.62, 100 * starts, color=colour, label=name, edgecolor=PAPER)
-        _labels(axes, starts, shares, PAPER if colour in DARK else INK)
+        bars = axes.barh(range(len(kinds)), 100 * shares, 0.62, 100 * starts, color=colour, label=name, edgecolor=PAPER)
+        numbers = [f"{100 * share:.0f}" if share >= LEAST_LABELLED else "" for share in shares]
+        axes.bar_label(bars, numbers, label_type="center", fontsize=9, color=PAPER if colour in DARK else INK)
         starts += shares
-    axes.set_yticks(range(len(kinds)), list(kinds))
-    axes.set_ylim(len(kinds) - 0.5, -0.5)
+    name_rows(axes, list(kinds))
     axes.set_xlim(0, 100)
-    axes.set_xlabel("% of candidates", color=FAINT, fontsize=9)
-    axes.grid(axis="y", visible=False)
-    axes.legend(
-        loc="lower left", bbox_to_anchor=(0, 1), ncols=8, frameon=False, fontsize=8.5, borderaxespad=0.2,
-        handlelength=1, handleheight=1, columnspacing=0.9, labelcolor=INK,
-    )  # fmt: skip
-
-
-def _labels(axes: "Axes", starts: NDArray[np.float64], shares: NDArray[np.float64], ink: str) -> None:
-    for row, (start, share) in enumerate(zip(starts, shares, strict=True)):
-        if share >= LEAST_LABELLED:
-            x = 100 * (start + share / 2)
-            axes.text(x, row, f"{100 * share:.0f}", ha="center", va="center", fontsize=9, color=ink)
+    name_axes(axes, "% of candidates")
+    legend(axes, 8, fontsize=8.5, handlelength=1, handleheight=1, columnspacing=0.9)

@@ -48,7 +48,7 @@ def test_published_rows_stand_beneath_with_source_and_faults():
 
 def test_a_single_set_has_no_published_rows():
     one = result(["a"])
-    assert "no published rows" in printed(score_tables.with_published(SuiteResult("STS-B", one.sets, (), {}), ["a"]))
+    assert "no published scores" in printed(score_tables.with_published(SuiteResult("STS-B", one.sets, (), {}), ["a"]))
 
 
 def wide(models):

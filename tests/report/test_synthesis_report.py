@@ -31,7 +31,7 @@ def test_yields_stand_in_the_table():
     assert ["dropped:", "score", "30", "30.0%", "70", "70.0%"] in rows
     assert ["dropped:", "equal", "10", "10.0%", "0", "0.0%"] in rows
     assert not [row for row in rows if "substring" in row]  # a filter that dropped nothing has no row
-    assert found[-1].startswith("20 triplets (0.20 a source); 35 pairs")
+    assert found[-1].startswith("20 triplets (0.20 per source); 35 pairs")
 
 
 def test_the_histogram_counts_in_tenths():

@@ -1,1 +1,1 @@
-"""Scores and findings to what people read."""
+"""Results as people read them: tables, figures, files, one HTML page and a model card."""

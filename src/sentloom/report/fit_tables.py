@@ -1,4 +1,4 @@
-"""What `sentloom fit` shows at its end: base against winner, and what was tried."""
+"""What `sentloom fit` prints at the end: the runs, the scores before and after, and the verdict."""
 
 from collections.abc import Iterator
 
@@ -6,11 +6,11 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from sentloom.fitting.result import FitResult, Measure, Run
-from sentloom.report import formatting
+from sentloom.fitting.result import FitResult, Measure
+from sentloom.report.formatting import change_text, duration, number, stability
 from sentloom.report.tables import plain_table
 
-MARKS = {"deciding": "", "general": " (general)", "watched": " (watched)"}
+MARKS = {"deciding": "", "general": " (general ability)", "watched": " (for information)"}
 STYLES = {"written": "bold green", "forced": "bold yellow", "refused": "bold red"}
 
 
@@ -20,52 +20,37 @@ def fit_summary(result: FitResult) -> RenderableType:
 
 
 def _parts(result: FitResult) -> Iterator[RenderableType]:
-    yield runs(result)
-    yield scores(result)
-    if stable := formatting.stability(result):
-        yield Text(stable)
+    yield _runs(result)
+    yield _scores(result)
+    if result.stability:
+        yield Text(stability(result))
     for warning in result.warnings:
         yield Text(f"WARNING: {warning}", style="bold yellow")
     yield Text.assemble((f"{result.verdict.capitalize()}. ", STYLES[result.verdict]), result.reason)
     yield from map(Text, result.advice)
 
 
-def runs(result: FitResult) -> Table:
-    """Every run with its score on the rows that choose."""
-    table = plain_table(
-        "What was tried", "route", "round", "steps", "minutes", "score", "against the base", "", numbers=4
-    )
+def _runs(result: FitResult) -> Table:
+    """Every run with its score on the validation rows."""
+    head = ("route", "outcome", "round", "steps", "time", "score", "difference to the base")
+    table = plain_table("Runs, scored on the validation rows", *head, numbers=5)
     for run in result.runs:
-        table.add_row(*_run(run), style="bold" if run.is_best else "")
+        numbers = (f"{run.steps:,}", duration(run.seconds), number(run.score), change_text(run))
+        table.add_row(run.route, run.verdict, str(run.rung), *numbers, style="bold" if run.is_best else "")
     return table
 
 
-def _run(run: Run) -> tuple[str, ...]:
-    cells = (run.route, str(run.rung), f"{run.steps:,}", f"{run.seconds / 60:.1f}")
-    if run.score is None or run.difference is None:
-        return (*cells, "", "", run.verdict)
-    interval = "" if run.low is None or run.high is None else f" ({run.low:+.2f} to {run.high:+.2f})"
-    return (*cells, f"{run.score:.2f}", f"{run.difference:+.2f}{interval}", run.verdict)
-
-
-def scores(result: FitResult) -> Table:
-    """Base against winner on the rows that prove."""
-    table = plain_table(
-        "On held-out rows that nothing was chosen on", "", "what is asked", "base", "fitted", "gain", numbers=3
-    )
+def _scores(result: FitResult) -> Table:
+    """The base and the winner on test data."""
+    table = plain_table("Scores on test data", "", "task", "base", "fitted", "difference", numbers=3)
     for one in result.measures:
-        table.add_row(f"{one.name}{MARKS[one.part]}", one.label, f"{one.before:.2f}", f"{one.after:.2f}", gain(one))
-    if result.total and result.total not in result.measures:
+        table.add_row(f"{one.name}{MARKS[one.part]}", one.label, *_numbers(one))
+    if result.mean:
         table.add_section()
-        table.add_row(result.total.name, "of those that decide", *_both(result.total), style="bold")
+        table.add_row(result.mean.name, "of the deciding tasks", *_numbers(result.mean), style="bold")
     return table
 
 
-def _both(one: Measure) -> tuple[str, str, str]:
-    return f"{one.before:.2f}", f"{one.after:.2f}", gain(one)
-
-
-def gain(one: Measure) -> str:
-    """The difference with its interval, and a word where it may be chance."""
-    unsure = "" if one.better or one.worse else " unsure"
-    return f"{one.difference:+.2f} ({one.low:+.2f} to {one.high:+.2f}){unsure}"
+def _numbers(one: Measure) -> tuple[str, str, str]:
+    unsure = ", no difference shown" if one.finding == "unsure" else ""
+    return number(one.before), number(one.after), change_text(one) + unsure

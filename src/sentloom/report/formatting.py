@@ -30,14 +30,16 @@ def signed(value: float | None) -> str:
     return f"+{text}" if value is not None and value > 0 and text not in ("0.00", NONE) else text
 
 
-def interval(low: float | None, high: float | None) -> str:
+def interval_text(low: float | None, high: float | None) -> str:
     """As in "11.80 to 14.91"."""
     return f"{number(low)} to {number(high)}"
 
 
-def change(one: Measure | Run) -> str:
+def change_text(one: Measure | Run) -> str:
     """A difference and its interval, as in "+11.90 (10.60 to 13.20)"."""
-    return signed(one.difference) if one.low is None else f"{signed(one.difference)} ({interval(one.low, one.high)})"
+    return (
+        signed(one.difference) if one.low is None else f"{signed(one.difference)} ({interval_text(one.low, one.high)})"
+    )
 
 
 def chance(p: float) -> str:

@@ -14,7 +14,7 @@ FILTERS = {
     "number": formatting.number,
     "signed": formatting.signed,
     "thousands": "{:,}".format,
-    "change": formatting.change,
+    "change": formatting.change_text,
     "chance": formatting.chance,
     "duration": formatting.duration,
     "language": formatting.language,
@@ -40,7 +40,7 @@ def _environment(**more: Any) -> Environment:
         lstrip_blocks=True, keep_trailing_newline=True, **more,
     )  # fmt: skip
     environment.filters |= FILTERS
-    environment.globals |= {"interval": formatting.interval, "zip_longest": zip_longest}
+    environment.globals |= {"interval": formatting.interval_text, "zip_longest": zip_longest}
     return environment
 
 

@@ -1,4 +1,4 @@
-"""Scores in the terminal: models side by side, and what papers print beneath them."""
+"""Scores in the terminal: models side by side, and published scores below them."""
 
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -13,22 +13,22 @@ from sentloom.evaluation.suites.published import PublishedRow, published
 from sentloom.report.score_files import cell_text
 from sentloom.report.tables import Wide, plain_table
 
-ACROSS = 3  # models beside each other; more go below each other, without intervals
-HEAD = 12  # columns of a terminal for the name of a mean
+MOST_COLUMNS = 3  # of models; more get a row each, without intervals
+HEAD = 12  # characters, before the name of a mean is wrapped
 
 
 def suite(one: SuiteResult, models: Sequence[str]) -> RenderableType:
     """The main scores of a suite, with intervals, and notes."""
-    down = len(models) <= ACROSS
+    down = len(models) <= MOST_COLUMNS
     body = _sets_down(one, models) if down else _sets_across(one, models, ())
     return Group(body, *_legend(one, intervals=down), *_notes(one))
 
 
 def with_published(one: SuiteResult, models: Sequence[str]) -> RenderableType:
-    """The models above the rows that papers print for a suite, with the source and the known faults of each."""
+    """The models, then the published rows of a suite, with the source and the known faults of each."""
     rows = published(one.name)
     if not rows:
-        return Text(f"{one.name}: no published rows; they are of whole suites, such as --suite sts", style="yellow")
+        return Text(f"{one.name}: no published scores; whole suites such as --suite sts have them", style="yellow")
     faults: dict[str, list[str]] = {}
     for number, row in enumerate(rows, start=1):
         for fault in row.faults:
@@ -38,7 +38,7 @@ def with_published(one: SuiteResult, models: Sequence[str]) -> RenderableType:
 
 
 def mteb(scores: Mapping[str, Mapping[str, float]]) -> RenderableType:
-    """The main scores of mteb's tasks, tasks down and models across."""
+    """The main scores of mteb's tasks: one row per task, one column per model."""
     table = plain_table("mteb", "task", *scores, numbers=len(scores))
     for task in dict.fromkeys(task for some in scores.values() for task in some):
         table.add_row(task, *(f"{some[task]:.2f}" if task in some else "" for some in scores.values()))
@@ -59,12 +59,12 @@ def _sets_down(one: SuiteResult, models: Sequence[str]) -> RenderableType:
 
 
 def _cell(cell: Cell, models: int) -> str:
-    """With several models the interval goes below the score: a terminal of 80 columns has no room beside it."""
+    """With several models the interval goes below the score: a terminal of 80 characters is too narrow."""
     return cell_text(cell).replace(" (", "\n(") if models > 1 else cell_text(cell)
 
 
 def _sets_across(one: SuiteResult, models: Sequence[str], rows: Sequence[PublishedRow]) -> RenderableType:
-    """One row a model, then one a printed row, whose mean is of the kind that the suite's first mean is."""
+    """One row per model, then one per published row, whose mean belongs under the suite's first mean."""
     own = {row.name: row for row in one.sets}
     suite_order = SUITES[one.name].sets if one.name in SUITES else ()
     printed = {*own, *(name for row in rows for name in row.scores)}
@@ -86,7 +86,7 @@ def _sets_across(one: SuiteResult, models: Sequence[str], rows: Sequence[Publish
 
 
 def _mean_heads(one: SuiteResult) -> list[str]:
-    """A suite's only mean is "mean", with how many sets it has where some are missing; of several, each is named."""
+    """A single mean is called "mean", with the number of its sets if some are missing; several keep their names."""
     labels = [average.label for average in one.averages]
     if len(labels) == 1:
         return ["mean" + labels[0].partition(":")[2].replace(" ", "\n", 1)]
@@ -108,18 +108,16 @@ def _numbers(values: Mapping[Any, float | None], names: Sequence[Any]) -> list[s
 
 
 def _legend(one: SuiteResult, intervals: bool) -> list[Text]:
-    """What the signs mean, where they stand."""
+    """What the signs in the table mean."""
     cells = [scores[row.main] for row in one.sets for scores in row.cells.values()]
     cells += [cell for average in one.averages for cell in average.cells.values()]
-    several = any(cell.deviation is not None for cell in cells)
-    lines = (
-        ["in brackets: 95% bootstrap interval over items"]
-        if intervals and any(c.low is not None for c in cells)
-        else []
-    )
-    lines += ["±: deviation over seeds, whose differences are not tested"] if several else []
+    lines = []
+    if intervals and any(cell.low is not None for cell in cells):
+        lines.append("in brackets: 95% bootstrap interval over items")
+    if any(cell.deviation is not None for cell in cells):
+        lines.append("±: standard deviation over seeds; differences are not tested")
     if not all(cell.significant for cell in cells):
-        lines.append("≈: no significant difference from the first model (paired bootstrap, p >= 0.05)")
+        lines.append("≈: no significant difference to the first model (paired bootstrap, p >= 0.05)")
     return [Text("; ".join(lines), style="dim")] if lines else []
 
 

@@ -1,4 +1,4 @@
-"""A synthesis for the terminal: what each filter dropped, how the scores lie, and samples that nobody chose."""
+"""A synthesis for the terminal: what each filter dropped, the distribution of scores, and random samples."""
 
 from collections.abc import Sequence
 
@@ -24,7 +24,7 @@ def synthesis(summary: Summary) -> list[RenderableType]:
 
 
 def _yields(summary: Summary) -> RenderableType:
-    """A row a filter, in the order they are tried: candidates and their share, kind by kind."""
+    """One row per filter, in the order in which they are applied: candidates and their share, by kind."""
     kinds = summary.kinds
     of = "" if summary.sources == summary.raw_rows else f" of {summary.raw_rows:,}"
     title = f"Synthesis: {summary.sources:,}{of} sources; threshold {summary.filtering.threshold:g}"
@@ -41,11 +41,11 @@ def _yields(summary: Summary) -> RenderableType:
 
 
 def _scores(summary: Summary) -> RenderableType:
-    """Bars of candidates by score, kind by kind; all bars have one scale."""
+    """Bars of candidates by score and kind, all on one scale."""
     kinds, step = summary.kinds, BINS // ROWS
     counts = {kind: [sum(one.histogram[at : at + step]) for at in range(0, BINS, step)] for kind, one in kinds.items()}
     most = max([1, *(count for of_kind in counts.values() for count in of_kind)])
-    table = plain_table("Scores: the probability of the wanted verdict", "score", *counts)
+    table = plain_table("Scores: probability of the expected verdict", "score", *counts)
     for row in reversed(range(ROWS)):
         cells = [Text(f"{bar(of_kind[row] / most)} {of_kind[row]:,}") for of_kind in counts.values()]
         table.add_row(f"{row / ROWS:.1f} to {(row + 1) / ROWS:.1f}", *cells)
@@ -53,7 +53,7 @@ def _scores(summary: Summary) -> RenderableType:
 
 
 def bar(share: float, width: int = WIDTH) -> str:
-    """A bar in eighths of a character; what is not nothing is seen."""
+    """A bar in eighths of a character; anything above 0 is visible."""
     eighths = max(round(share * width * 8), 1 if share > 0 else 0)
     return ("█" * (eighths // 8) + EIGHTHS[eighths % 8]).strip()
 
@@ -71,6 +71,6 @@ def _samples(title: str, samples: Sequence[Sample]) -> RenderableType:
 def _outcome(summary: Summary) -> RenderableType:
     share = summary.triplets / max(1, summary.sources)
     return Text(
-        f"{summary.triplets:,} triplets ({share:.2f} a source); {summary.pairs:,} pairs of sources without a good "
+        f"{summary.triplets:,} triplets ({share:.2f} per source); {summary.pairs:,} pairs from sources without a good "
         "contradiction"
     )

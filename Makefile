@@ -5,12 +5,12 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-portuguese test check format faults bench clean
+.PHONY: help demo demo-portuguese test lint check format faults bench clean
 
 help:
 	@echo "make demo    install, then run the main job on the embedded defaults (no hub, no data needed)"
 	@echo "make demo-portuguese   teach the embedded encoder Portuguese, with translations made here"
-	@echo "make test    install, then run the tests"
+	@echo "make test    install, then check format, lint and types, and run the tests"
 	@echo "make check   format, lint, types, import order"
 	@echo "make faults  the fault bench: kills, full disks, damaged files by the thousand (about 40 minutes)"
 	@echo "make bench   speed and memory against sentence-transformers (about 15 minutes)"
@@ -37,14 +37,17 @@ demo-portuguese: $(VENV)/.installed
 	@echo "== sentloom demo --portuguese"
 	@HF_HUB_OFFLINE=1 $(BIN)/sentloom demo --portuguese -o out/demo-portuguese
 
-test: $(VENV)/.installed-dev
+test: lint
 	@echo "== tests"
 	@HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest --quiet --numprocesses 2 --dist loadfile
 
-check: $(VENV)/.installed-dev
-	$(BIN)/ruff format --check .
-	$(BIN)/ruff check .
-	$(BIN)/mypy
+lint: $(VENV)/.installed-dev
+	@echo "== format, lint and types"
+	@$(BIN)/ruff format --quiet --check .
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy
+
+check: lint
 	$(BIN)/python -m pytest --quiet tests/test_imports.py
 
 format: $(VENV)/.installed-dev

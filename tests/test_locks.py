@@ -36,7 +36,7 @@ def test_a_second_process_is_refused_until_the_first_is_killed(tmp_path):
     target = tmp_path / "v.npy"
     child = held(tmp_path, target)
     try:
-        with pytest.raises(InputError, match=r"v\.npy: another process writing to it"), alone_on(target):
+        with pytest.raises(InputError, match=r"v\.npy: another process is writing to it"), alone_on(target):
             pass
     finally:
         kill(child)

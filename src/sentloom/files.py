@@ -1,7 +1,7 @@
-"""Atomic writes, and proofs that a file is what was written: the only place that renames.
+"""Atomic writes and checksums: the only module that renames files.
 
-A reader sees the old file or the new one, never a part. What is read back later carries a SHA-256: JSON records inside
-(`write_record`), other files and folders in a small file beside them (`seal`).
+A reader sees the old file or the new one, never a part. Files that are read back later have a SHA-256: JSON records
+contain it (`write_record`), other files and folders have it in a small file beside them (`seal`).
 """
 
 import glob
@@ -24,7 +24,7 @@ RESULT = "result.json"
 
 
 def sha256(path: Path) -> str:
-    """The SHA-256 of a file's bytes, in hex."""
+    """Return the SHA-256 of a file's bytes, in hex."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(BLOCK):
@@ -33,9 +33,9 @@ def sha256(path: Path) -> str:
 
 
 def is_inside(folder: Path, name: str) -> bool:
-    """Whether a name in a folder leads to a file in it, also by links; an OSError or ValueError for an impossible one.
+    """Whether a name in a folder resolves to a file inside it; raises OSError or ValueError for an invalid name.
 
-    In the hub's cache, a snapshot's files are links into the folder `blobs` beside `snapshots`; these are inside too.
+    In the hub's cache, a snapshot's files are links into the folder `blobs` beside `snapshots`; these count as inside.
     """
     root, real = folder.resolve(), (folder / name).resolve()
     cached = any(above.name == "snapshots" and real.parent == above.parent / "blobs" for above in root.parents)
@@ -43,7 +43,7 @@ def is_inside(folder: Path, name: str) -> bool:
 
 
 def content_sha256(path: Path) -> str:
-    """The SHA-256 of a file, or of the names and contents of all files in a folder."""
+    """Return the SHA-256 of a file, or of the names and contents of all files in a folder."""
     if not path.is_dir():
         return sha256(path)
     files = [file for file in sorted(path.rglob("*")) if file.is_file()]
@@ -52,14 +52,14 @@ def content_sha256(path: Path) -> str:
 
 
 def seal(path: Path) -> None:
-    """Write down the SHA-256 of a file or a folder, beside it."""
+    """Write the SHA-256 of a file or folder to a file beside it."""
     digest = content_sha256(path)
     with new_file(_seal_of(path)) as part:
         part.write_text(f"{digest}\n", "ascii")
 
 
 def is_sealed(path: Path) -> bool:
-    """Whether a file or a folder is there and holds what it held when it was sealed."""
+    """Whether a file or folder exists and is unchanged since it was sealed."""
     try:
         return _seal_of(path).read_text("ascii") == f"{content_sha256(path)}\n"
     except (OSError, UnicodeDecodeError):
@@ -71,30 +71,30 @@ def _seal_of(path: Path) -> Path:
 
 
 def write_record(path: Path, values: Mapping[str, Any]) -> None:
-    """Write plain values as JSON, with a hash of them."""
+    """Write plain values as JSON, with their hash."""
     text = json.dumps({**values, CHECKSUM: _digest(values)}, indent=1, ensure_ascii=False)
     with new_file(path) as part:
         part.write_text(text + "\n", "utf-8", "surrogatepass")
 
 
 def read_record(path: Path, fix: str) -> dict[str, Any]:
-    """The values of a record, as JSON has them; a damaged one is refused, and `fix` says what to do."""
+    """Read the values of a record; if it is damaged, raise a DamagedFile with the advice `fix`."""
     try:
         values = json.loads(path.read_text("utf-8", "surrogatepass"))
         if values.pop(CHECKSUM) == _digest(values):
             return dict(values)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         pass
-    raise DamagedFile(str(path), "content that is not what was written", "an undamaged file", fix)
+    raise DamagedFile(str(path), "the file is damaged: its content is not what was written", "", fix)
 
 
 def write_result(folder: Path, values: Mapping[str, Any], *outputs: str) -> None:
-    """Write result.json, last of all: what is known of the finished work in a folder, with hashes of its outputs."""
+    """Write result.json when all else is written: the results of the work in a folder, with hashes of its outputs."""
     write_record(folder / RESULT, {**values, "outputs": {name: content_sha256(folder / name) for name in outputs}})
 
 
 def read_result(folder: Path, log: Callable[[str], None]) -> dict[str, Any] | None:
-    """What `write_result` wrote; None if the work is not finished, or damaged, of which the user is told."""
+    """Read what `write_result` wrote; None if the work is not finished or is damaged, which is logged."""
     if not (folder / RESULT).is_file():
         return None
     try:
@@ -104,18 +104,18 @@ def read_result(folder: Path, log: Callable[[str], None]) -> dict[str, Any] | No
     except (DamagedFile, KeyError, FileNotFoundError):
         damaged = [RESULT]
     if damaged:
-        log(f"{folder}: {damaged[0]} is missing or not what was written; it is computed again")
+        log(f"{folder}: {damaged[0]} is missing or damaged; it is computed again")
     return None if damaged else values
 
 
 def _digest(values: Mapping[str, Any]) -> str:
-    """Of plain values, whatever their order and layout in a file."""
-    as_read = json.loads(json.dumps(values))  # a key that is a number becomes text
+    """Hash plain values independently of their order and layout in a file."""
+    as_read = json.loads(json.dumps(values))  # numeric keys become text
     return hashlib.sha256(json.dumps(as_read, sort_keys=True).encode()).hexdigest()
 
 
 def remove(path: Path) -> None:
-    """Remove a file or a folder that is no longer needed; what cannot be removed stays."""
+    """Remove a file or folder that is no longer needed; errors are ignored."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
@@ -124,7 +124,7 @@ def remove(path: Path) -> None:
 
 
 def _sync(path: Path) -> None:
-    """Flush a file, or a folder's entries: without it a rename may survive a crash that the content did not."""
+    """Flush a file or a folder's entries: otherwise a rename may survive a crash that loses the content."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -134,7 +134,7 @@ def _sync(path: Path) -> None:
 
 @contextmanager
 def new_file(target: Path) -> Iterator[Path]:
-    """A path to write to, beside `target`; it takes the target's place when the block ends well, else it vanishes."""
+    """Yield a path to write to, beside `target`; it replaces the target if the block succeeds, else it is removed."""
     with disk_errors(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=target.suffix, dir=target.parent)
@@ -149,7 +149,7 @@ def new_file(target: Path) -> Iterator[Path]:
 
 
 def put(part: Path, target: Path) -> None:
-    """Give a finished file its name, durably; one that was there is replaced."""
+    """Rename a finished file to its target durably, replacing an existing one."""
     _sync(part)
     part.replace(target)
     _sync(target.parent)
@@ -157,9 +157,9 @@ def put(part: Path, target: Path) -> None:
 
 @contextmanager
 def new_folder(target: Path) -> Iterator[Path]:
-    """A folder to fill, beside `target`; it takes the target's place when the block ends well, else it vanishes.
+    """Yield a folder to fill, beside `target`; it replaces the target if the block succeeds, else it is removed.
 
-    A folder that was there is moved aside first and removed last; if the new one cannot take its place, it goes back.
+    An existing folder is moved aside first and removed last; if the new one cannot replace it, it is restored.
     Processes that write the same folder take turns; the next one cleans up after one that was killed.
     """
     with in_turn(target), disk_errors(target):
@@ -170,7 +170,7 @@ def new_folder(target: Path) -> Iterator[Path]:
             yield part
             umask = _umask()
             for path in [*sorted(part.rglob("*")), part]:
-                path.chmod((0o777 if path.is_dir() else 0o666) & ~umask)  # safetensors writes for the owner alone
+                path.chmod((0o777 if path.is_dir() else 0o666) & ~umask)  # safetensors gives access to the owner only
                 _sync(path)
             _swap(part, target, old)
             _sync(target.parent)
@@ -184,7 +184,7 @@ def _part_prefix(target: Path) -> str:
 
 
 def _clean_up(target: Path) -> None:
-    """Undo what a process that was killed left half-done: called by the one process whose turn it is."""
+    """Clean up after a killed process; called while holding the lock."""
     for path in sorted(target.parent.glob(glob.escape(_part_prefix(target)) + "*")):
         if path.suffix == ".old" and not target.exists():
             path.replace(target)
@@ -204,12 +204,12 @@ def _swap(part: Path, target: Path, old: Path) -> None:
 
 
 def _mode(target: Path) -> int:
-    """The mode that a file at this place has, or would get."""
+    """Return the mode that a file at this path has or would get."""
     return target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
 
 
 def _umask() -> int:
-    """The process's umask, which can only be read by setting it."""
+    """Return the process's umask, which can only be read by setting it."""
     umask = os.umask(0o077)
     os.umask(umask)
     return umask

@@ -1,4 +1,4 @@
-"""Ctrl-C ends a run at the end of a step, where its state can be saved; what happens is said at once."""
+"""Handle Ctrl-C: a run stops at the end of a step, where it can be saved, and prints at once what will happen."""
 
 import os
 import signal
@@ -8,30 +8,30 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 
 STDERR = 2
-SAVING = "Stopping: a checkpoint is saved after this step. Ctrl-C again stops at once, without it."
+SAVING = "Stopping: a checkpoint is saved after this step. Press Ctrl-C again to stop now without saving."
 STOPPING = "Stopping ..."
 
 
 def say_at_once(text: str) -> None:
-    """Write a line to standard error from within a signal handler, where no buffered stream may be used."""
+    """Write a line to standard error from a signal handler, where buffered streams must not be used."""
     with suppress(OSError):
         os.write(STDERR, f"\n{text}\n".encode())
 
 
 def announce_interrupts() -> None:
-    """Have Ctrl-C say so at once: what is under way may take a moment to end."""
+    """Print a message on Ctrl-C at once, since the current work may take a moment to stop."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         say_at_once(STOPPING)
         signal.default_int_handler(number, frame)
 
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # a job in the background ignores Ctrl-C
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # background jobs ignore Ctrl-C
         signal.signal(signal.SIGINT, stop)
 
 
 @contextmanager
 def stop_asked() -> Iterator[Callable[[], bool]]:
-    """Yield a function that says whether the user pressed Ctrl-C; pressed a second time, it interrupts at once."""
+    """Yield a function that returns whether the user pressed Ctrl-C; a second Ctrl-C interrupts at once."""
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False
         return

@@ -1,7 +1,7 @@
 """Locks on outputs, so that two processes (or two threads) never build the same one at the same time.
 
-A lock is flock(2) on a small file, which the kernel releases when its process dies, however it dies. The file is
-removed before the lock is released: a process that had opened it by then notices that it is gone, and tries again.
+A lock is flock(2) on a small file; the kernel releases it when the process dies for any reason. The file is removed
+before the lock is released: a process that has already opened it notices that it is gone and tries again.
 """
 
 import fcntl
@@ -12,33 +12,33 @@ from pathlib import Path
 
 from sentloom.errors import InputError, disk_errors
 
-Busy = Callable[[], None]  # called when another process holds the lock: it raises, or returns in order to wait
+Busy = Callable[[], None]  # called if another process holds the lock: raises an error, or returns in order to wait
 
 
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
-    """Work in a folder that no other process works in; refused while one does."""
+    """Hold the lock of a folder; raise an InputError if another process holds it."""
     with locked(folder / ".lock", lambda: _refuse(folder)):
         yield
 
 
 @contextmanager
 def alone_on(target: Path) -> Iterator[None]:
-    """Build a file or a folder that no other process builds; refused while one does."""
+    """Hold the lock of an output file or folder; raise an InputError if another process holds it."""
     with locked(_beside(target), lambda: _refuse(target)):
         yield
 
 
 @contextmanager
 def in_turn(target: Path, log: Callable[[str], None] = lambda text: None) -> Iterator[None]:
-    """Build a file or a folder; while another process does, say so and wait for it."""
+    """Hold the lock of an output file or folder; if another process holds it, log that and wait."""
     with locked(_beside(target), lambda: log(f"waiting for another process that is writing {target}")):
         yield
 
 
 @contextmanager
 def locked(lock: Path, busy: Busy) -> Iterator[None]:
-    """Hold a lock file; folders that had to be made for it are removed again if they stay empty."""
+    """Hold a lock file; folders created for it are removed afterwards if they are empty."""
     new = [folder for folder in lock.parents if not folder.exists()]
     with disk_errors(lock.parent):
         handle = _take(lock, busy)
@@ -54,7 +54,7 @@ def locked(lock: Path, busy: Busy) -> Iterator[None]:
 
 
 def _take(lock: Path, busy: Busy) -> int:
-    """The open lock file, once it is locked and still the one that the next process will find."""
+    """Return the open lock file once it is locked and still at its path."""
     while True:
         lock.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -87,11 +87,11 @@ def _is_at(handle: int, path: Path) -> bool:
 
 
 def _beside(target: Path) -> Path:
-    """The lock file of a target; of a link, that of what it points to."""
+    """Return the lock file of a target, or of what it points to if it is a link."""
     place = target.resolve()
     return place.with_name(f".{place.name}.lock")
 
 
 def _refuse(target: Path) -> None:
-    found, fix = "another process writing to it", "wait for it, or choose another name"
-    raise InputError(str(target), found, "one process at a time", fix)
+    problem, fix = "another process is writing to it", "wait for it to finish, or choose another name"
+    raise InputError(str(target), problem, "", fix)

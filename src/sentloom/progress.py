@@ -7,22 +7,22 @@ from typing import Protocol
 
 
 def note(text: str) -> None:
-    """Say something that a user should know, where no caller takes messages."""
+    """Print a message for the user, for code without a log function."""
     from sentloom.terminal import printable
 
     sys.stderr.write(f"{printable(text)}\n")
 
 
 class Advance(Protocol):
-    """Moves a bar on by n, and may say beside the title how the work stands."""
+    """Advances a bar by n, with an optional note beside the title."""
 
     def __call__(self, n: int, note: str = "") -> None:
-        """Move on."""
+        """Advance."""
 
 
 @contextmanager
 def progress(title: str, total: int, unit: str, show: bool = True) -> Iterator[Advance]:
-    """Yield a function that moves the bar on. Only a terminal gets a bar: logs and pipes stay clean."""
+    """Yield a function that advances the bar. Bars are only shown on a terminal, to keep logs and pipes clean."""
     if not (show and total and sys.stderr.isatty()):
         yield lambda n, note="": None
         return
@@ -44,7 +44,7 @@ def progress(title: str, total: int, unit: str, show: bool = True) -> Iterator[A
         def render(self, task: Task) -> Text:
             return Text(f"{task.speed:,.0f} {unit}/s" if task.speed else "", style="dim")
 
-    # The title gives way where the terminal is narrow; nothing wraps.
+    # On a narrow terminal the title is shortened; nothing wraps.
     column = Column(no_wrap=True, overflow="ellipsis", ratio=1)
     title_column = TextColumn("{task.description}", markup=False, table_column=column)
     columns = (

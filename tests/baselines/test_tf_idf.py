@@ -50,7 +50,7 @@ def test_fingerprints_tell_fits_apart():
 
 
 def test_what_it_refuses(tmp_path):
-    with pytest.raises(InputError, match="without a word"):
+    with pytest.raises(InputError, match="contain no words"):
         TfIdf().fit(["", "!"])
     with pytest.raises(InputError, match="item 0"):
         TfIdf().fit(TEXTS).encode([None])

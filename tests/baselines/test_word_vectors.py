@@ -84,9 +84,9 @@ def test_a_vocabulary_keeps_only_its_words_and_changes_no_vector(glove):
         ("the 1 2\n\ncat 1 x\n", 3, "could not convert"),
         ("the 1 2\ncat 1 nan\n", 2, "NaN"),
         ("the 1 2\ncat 1 1e99\n", 2, "infinity"),
-        ("2 2\nthe 1 2\n", 2, "an end after 1 words"),
+        ("2 2\nthe 1 2\n", 2, "the file ends after 1 words"),
         ("word\n", 1, "1 fields"),
-        ("", 0, "an end after 0 words"),
+        ("", 0, "the file ends after 0 words"),
     ],
 )
 def test_broken_lines_are_named(tmp_path, content, line, found):

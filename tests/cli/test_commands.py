@@ -326,7 +326,7 @@ def test_twin_files_are_checked_cleaned_and_teach_a_vocabulary(sentloom, twins, 
     assert done.returncode == 0, done.stderr
     assert "15 rows (source, target)" in done.stdout
     assert "3 lines that are blank on one side" in done.stdout
-    assert "pieces a word" in done.stdout
+    assert "tokens per word" in done.stdout
     assert "sentloom vocabulary" in done.stdout
     options = ["--length-ratio", "3", "--scripts", "Latin,Latin", "--distinct", "target"]
     done = sentloom("clean", twins, "-o", tmp_path / "clean.tsv", *options)
@@ -342,7 +342,7 @@ def test_twin_files_are_checked_cleaned_and_teach_a_vocabulary(sentloom, twins, 
     (tmp_path / "more.txt").write_text("Der Arzt empfiehlt die Vorsorgeuntersuchung.\n" * 9)
     done = sentloom("vocabulary", "embedded", tmp_path / "more.txt", "-o", tmp_path / "student", "--size", "100")
     assert done.returncode == 0, done.stderr
-    assert "before, 1.00 pieces a word after; 0.0% of the sentences keep their tokens" in done.stdout
+    assert "before, 1.00 tokens per word after; 0.0% of the sentences keep their tokens" in done.stdout
     assert sentloom("check", twins, "--model", tmp_path / "student").returncode == 0
 
 

@@ -147,7 +147,7 @@ def test_a_damaged_window_of_an_interrupted_run_is_computed_again(bert, tmp_path
 
 
 def test_a_target_that_another_process_writes_is_refused(bert, tmp_path):
-    with alone_on(tmp_path / "v.npy"), pytest.raises(InputError, match=r"v\.npy: another process writing to it"):
+    with alone_on(tmp_path / "v.npy"), pytest.raises(InputError, match=r"v\.npy: another process is writing to it"):
         encode_to_file(bert, TEXTS, tmp_path / "v.npy", source="s")
     assert list(tmp_path.iterdir()) == []
 

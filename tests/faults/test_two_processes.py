@@ -13,7 +13,7 @@ from tests.faults.conftest import Tally
 FAULT = "two processes on one output"
 
 SLOW = {"fit", "demo"}
-REFUSALS = ("another process writing to it", "a folder with something in it")
+REFUSALS = ("another process is writing to it", "a folder with something in it")
 
 
 @pytest.fixture(scope="module")

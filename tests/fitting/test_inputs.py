@@ -73,7 +73,7 @@ def test_mixed_languages_are_told_with_their_shares_and_are_not_called_english(w
 
 def test_raw_text_names_no_columns_and_an_unknown_language_is_said(write) -> None:
     (material,) = look([write("codes.txt", *(f"zxq{number} vbn{number * 7}" for number in range(200)))])
-    first = "codes.txt: 200 sentences, a language that was not recognised, median 2 words, no repeated rows"
+    first = "codes.txt: 200 sentences, an unrecognised language, median 2 words, no repeated rows"
     assert in_words(material)[0] == first
     assert material.language is None
 
@@ -88,7 +88,7 @@ def test_near_repeats_labels_scores_and_faults_have_lines_of_their_own(write) ->
     )
     assert "scores from 0 to 5" in in_words(scored)
     (marked,) = look([write("html.txt", *(sentence(n) for n in range(120)), "The <b>lamp</b> is on.")])
-    assert "what looks like HTML: 1 rows, first at html.txt, line 121" in in_words(marked)
+    assert "text that looks like HTML: 1 rows, first at html.txt, line 121" in in_words(marked)
     long = " ".join(texts[:8])
     copies = [f"{long} {long[::-1]} {tail}" for tail in ("one", "two", "six", "ten")]
     (near,) = look([write("near.txt", *(f"{n} {n * 31} {n * 77} {n * 1001} zero" for n in range(96)), *copies)])

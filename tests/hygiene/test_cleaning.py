@@ -59,10 +59,10 @@ def test_length_limits_in_words_and_characters() -> None:
     assert texts(cleaned) == ["one two three", "一二三"]
     found = [(rule.rule, rule.why, rule.rows, rule.example) for rule in report.rules]
     assert found == [
-        ("empty", "a sentence without text", 0, ""),
-        ("short", "a sentence of fewer than 2 words", 2, "data.tsv, line 3"),
-        ("long", "a sentence of more than 3 words", 1, "data.tsv, line 4"),
-        ("long", "a sentence of more than 16 characters", 1, "data.tsv, line 7"),
+        ("empty", "a sentence is empty", 0, ""),
+        ("short", "a sentence has fewer than 2 words", 2, "data.tsv, line 3"),
+        ("long", "a sentence has more than 3 words", 1, "data.tsv, line 4"),
+        ("long", "a sentence has more than 16 characters", 1, "data.tsv, line 7"),
     ]
 
 
@@ -120,8 +120,8 @@ def test_a_row_counts_under_the_first_rule_that_it_breaks() -> None:
 def test_report_as_table() -> None:
     _, report = clean(build_dataset(Shape.TEXTS, [("a",)] * 1501, chunk=100), replace(OFF, duplicates=True))
     assert report.table() == [
-        ("empty", "dropped", "0", "a sentence without text", ""),
-        ("duplicate", "dropped", "1,500", "the same row came before", "data.tsv, line 3"),
+        ("empty", "dropped", "0", "a sentence is empty", ""),
+        ("duplicate", "dropped", "1,500", "repeats an earlier row", "data.tsv, line 3"),
     ]
 
 
@@ -201,8 +201,8 @@ def test_sides_in_another_script_are_dropped() -> None:
     assert cleaned.column("_line").to_pylist() == [2, 5]
     found = [(rule.why, rule.rows, rule.example) for rule in report.rules if rule.rule == "script"]
     assert found == [
-        ("source mostly not in Latin", 1, "data.tsv, line 4"),
-        ("target mostly not in Han", 2, "data.tsv, line 3"),
+        ("source is mostly not in Latin", 1, "data.tsv, line 4"),
+        ("target is mostly not in Han", 2, "data.tsv, line 3"),
     ]
     cleaned, _ = clean(build_dataset(Shape.PARALLEL, rows), replace(OFF, scripts=("Latin", "Kana+Han")))
     assert cleaned.column("_line").to_pylist() == [2, 5, 6]
@@ -220,7 +220,7 @@ def test_one_side_can_be_made_distinct() -> None:
     [
         ({"length_ratio": 0.5}, Shape.PARALLEL, "1 or more"),
         ({"length_ratio": 2}, Shape.TEXTS, "pairs or parallel"),
-        ({"scripts": ("Latin",)}, Shape.PARALLEL, "one for each of source, target"),
+        ({"scripts": ("Latin",)}, Shape.PARALLEL, "one for each column: source, target"),
         ({"scripts": ("Latin", "Chinese")}, Shape.PARALLEL, "'Chinese'"),
         ({"distinct": "text"}, Shape.PARALLEL, "one of source, target"),
     ],

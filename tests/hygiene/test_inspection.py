@@ -48,7 +48,9 @@ def test_lengths_in_tokens_and_those_above_the_limit() -> None:
         ("positive", "tokens", 2),
         ("negatives", "tokens", 6),
     ]
-    assert found.findings == (Finding("a sentence above 4 tokens, which is cut", 2, "data.tsv, line 2"),)
+    assert found.findings == (
+        Finding("a sentence has more than 4 tokens and will be truncated", 2, "data.tsv, line 2"),
+    )
     assert found.sentences == 11
 
 
@@ -96,10 +98,10 @@ def test_labels_and_scores() -> None:
 
 def test_one_label_and_one_score_are_worth_a_warning() -> None:
     assert inspect(build_dataset(Shape.CLASSIFICATION, [("a", "x"), ("b", "x")])).findings == (
-        Finding("one label only: x", 2, ""),
+        Finding("all rows have the same label: x", 2, ""),
     )
     scored = build_dataset(Shape.SCORED_PAIRS, [("a", "b", 0.5), ("c", "d", 0.5)])
-    assert inspect(scored).findings == (Finding("one score only: 0.5", 2, ""),)
+    assert inspect(scored).findings == (Finding("all rows have the same score: 0.5", 2, ""),)
     assert inspect(build_dataset(Shape.CLASSIFICATION, [("a", "x")])).findings == ()
 
 
@@ -113,8 +115,8 @@ def test_faults_of_the_text() -> None:
         ("fine again", '<a href="x">link</a> \ufffd'),
     ]
     assert inspect(build_dataset(Shape.PAIRS, rows)).findings == (
-        Finding("a replacement character U+FFFD: text that was decoded wrongly", 2, "data.tsv, line 3"),
-        Finding("what looks like HTML", 3, "data.tsv, line 4"),
+        Finding("the replacement character U+FFFD, a sign of wrong decoding", 2, "data.tsv, line 3"),
+        Finding("text that looks like HTML", 3, "data.tsv, line 4"),
     )
 
 

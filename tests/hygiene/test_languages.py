@@ -198,7 +198,7 @@ def test_scripts_are_told_apart_text_by_text() -> None:
 def test_no_language_at_all() -> None:
     assert language_shares([]) == {}
     assert language_shares(["12 34", "..."]) == {}
-    assert shares_in_words({}) == "a language that was not recognised"
+    assert shares_in_words({}) == "an unrecognised language"
 
 
 @given(st.lists(st.text(max_size=40), max_size=20))

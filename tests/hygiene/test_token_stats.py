@@ -20,7 +20,7 @@ def test_pieces_a_word_by_column_without_punctuation() -> None:
     assert (target.column, target.unit, target.mean, target.unknown) == ("target", "word", 7 / 4, 1 / 7)
     assert not source.many
     assert target.many
-    assert str(target) == "target, 1.75 pieces a word (14.3% of them unknown)"
+    assert str(target) == "target, 1.75 tokens per word (14.3% of them unknown)"
 
 
 def test_scripts_without_spaces_are_counted_by_characters() -> None:

@@ -192,7 +192,7 @@ def test_two_runs_in_one_folder(kitchen, sentloom):
         done = sentloom("train", recipe, "-o", out)
         assert [path.name for path in out.iterdir()] == [".lock"]
     assert done.returncode == 2
-    assert "another process writing to it" in done.stderr
+    assert "another process is writing to it" in done.stderr
     assert sentloom("train", recipe, "-o", out).returncode == 0
 
 

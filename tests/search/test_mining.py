@@ -75,9 +75,9 @@ def test_other_settings_models_and_corpora_give_other_hashes(encoder, pairs):
 
 
 def test_what_cannot_be_mined_is_told(encoder, pairs):
-    with pytest.raises(InputError, match="no row with a negative"):
+    with pytest.raises(InputError, match="no row has a negative"):
         mine(encoder, pairs, SENTENCES, MineSettings(margin=3.0), False)
-    with pytest.raises(InputError, match="the shape texts"):
+    with pytest.raises(InputError, match="its shape is texts"):
         mine(encoder, build_dataset(Shape.TEXTS, [("a",)]), SENTENCES, MineSettings(), False)
     with pytest.raises(InputError, match="depth"):
         MineSettings(skip=5, depth=5)

@@ -233,7 +233,7 @@ def test_broken_vectors_are_never_kept(tmp_path):
 
 def test_a_model_whose_width_changed_is_refused(tmp_path):
     VectorCache(tmp_path).vectors("model", ["a"], Encode())
-    with pytest.raises(ModelError, match="8 and of 9"):
+    with pytest.raises(ModelError, match="both 8 and 9"):
         VectorCache(tmp_path).vectors("model", ["a", "b"], Encode(width=9))
 
 

@@ -1,4 +1,4 @@
-"""Encoders without training of ours, to be scored beside those with: word vectors, TF-IDF, whitening, SBERT-WK."""
+"""Baselines without training, for comparison: word vectors, TF-IDF, whitening, SBERT-WK."""
 
 import re
 
@@ -29,7 +29,7 @@ NAME = re.compile(r"(?P<kind>tf-idf|words|wk|whitening)(-(?P<dimension>\d+))?(:(
 
 
 def open_baseline(name: str, *, pooling: str | None = None) -> Baseline | None:
-    """A baseline by name (see FORMS), or None where the name is not one's. `pooling` overrides the model's own."""
+    """Open a baseline by name (see FORMS); None if it is another name. `pooling` overrides the model's own."""
     form = NAME.fullmatch(name)
     if form is None or (form["rest"] is None and form["kind"] != "tf-idf"):
         return None
@@ -39,7 +39,7 @@ def open_baseline(name: str, *, pooling: str | None = None) -> Baseline | None:
         or rest == ""
         or (dimension and (kind != "whitening" or not int(dimension)))
     ):
-        raise InputError("baseline", repr(name), f"one of {FORMS}", "correct the name")
+        raise InputError("baseline", f"unknown name {name!r}", f"one of {FORMS}", "correct the name")
     if kind == "tf-idf":
         return TfIdf()
     if kind == "words":
@@ -50,7 +50,7 @@ def open_baseline(name: str, *, pooling: str | None = None) -> Baseline | None:
 
 
 def _whitening(name: str, rest: str, dimension: int | None, pooling: str | None) -> Baseline:
-    """On target text, or on the sentences of a data set."""
+    """Return whitening that is fitted on the scored text, or on the sentences of a data set if one is named."""
     model, _, texts = rest.partition(":")
     base = Encoder.load(model, pooling=pooling)
     if not texts:

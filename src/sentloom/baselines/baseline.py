@@ -1,4 +1,4 @@
-"""What all baselines share: the form in which they are scored, and what they say when they cannot be saved."""
+"""What all baselines share: the interface for scoring, and the error when they cannot be saved."""
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -13,28 +13,28 @@ from sentloom.errors import ModelError
 
 
 class Baseline(Protocol):
-    """What can be scored as an Encoder is. Those that are fitted on the scored text have a `fit(texts)` as well."""
+    """Can be scored like an Encoder. Baselines that are fitted on the scored text also have a `fit(texts)`."""
 
     @property
     def name(self) -> str:
-        """As it is asked for."""
+        """The name by which it is opened."""
 
     @property
     def dimension(self) -> int:
         """The width of a vector."""
 
     def fingerprint(self) -> str:
-        """A hash of all that a vector depends on; of one yet to be fitted, without the text it will be fitted on."""
+        """Return a hash of everything a vector depends on, except the text that it is yet to be fitted on."""
 
     def encode(self, texts: Sequence[str], *, role: Role = "symmetric", show_progress: bool = False) -> Vectors:
-        """The vectors (n, dimension) of texts. One yet to be fitted is fitted on these."""
+        """Return the vectors (n, dimension) of texts. An unfitted baseline is fitted on these texts."""
 
     def save(self, folder: str | Path) -> None:
-        """Write a sentence-transformers folder, or refuse."""
+        """Write a sentence-transformers folder, or raise a ModelError."""
 
 
 def of_distinct(texts: Iterable[str], encode: Callable[[list[str]], Vectors]) -> Vectors:
-    """Encode each distinct text once; what is no text is refused by its position."""
+    """Encode each distinct text once; an item that is not a string is an error that names its position."""
     sequence = as_texts([texts] if isinstance(texts, str) else texts)
     rows, first_of_row = distinct(sequence)
     vectors = encode(texts_at(sequence, rows))[np.searchsorted(rows, first_of_row)]
@@ -42,7 +42,5 @@ def of_distinct(texts: Iterable[str], encode: Callable[[list[str]], Vectors]) ->
 
 
 def refuse_to_save(name: str, folder: str | Path, reason: str) -> NoReturn:
-    """For a baseline that no folder can carry."""
-    raise ModelError(
-        str(folder), f"the baseline {name}, {reason}", "a model that a folder can hold", "score it by name"
-    )
+    """Raise the error of a baseline that cannot be saved."""
+    raise ModelError(str(folder), f"the baseline {name} cannot be saved: {reason}", "", "score it by name")

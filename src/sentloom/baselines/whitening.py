@@ -1,8 +1,8 @@
-"""Whitening (Su et al., 2021): shift and turn vectors so that they have mean 0 and the identity as covariance.
+"""Whitening (Su et al., 2021): a linear map after which vectors have mean 0 and the identity as covariance.
 
-Taken from the base's vectors as they are before they get unit length, behind its own heads, as the method's own code
-does; a base that gives unit length loses that step before whitening and has it behind. The whole is one more linear
-layer: what is saved is an ordinary sentence-transformers folder.
+It is fitted, as in the method's own code, on the base's vectors after its heads and before normalisation to unit
+length; normalisation comes after whitening instead. Since whitening is one more linear layer, the result is saved as an
+ordinary sentence-transformers folder.
 """
 
 import hashlib
@@ -22,46 +22,46 @@ from sentloom.encoder.prompts import Role
 from sentloom.errors import InputError
 from sentloom.progress import progress
 
-BLOCK = 4096  # texts whose vectors are held at once
-FLAT = 1e-10  # of the greatest variance: a direction with less is noise of float32, such as a layer norm leaves
+BLOCK = 4096  # texts whose vectors are in memory at a time
+FLAT = 1e-10  # of the greatest variance; a direction with less is float32 noise, such as a layer norm leaves
 
 Numbers = NDArray[np.float64]
 
 
 class WhitenedEncoder(Encoder):
-    """An Encoder whose last head whitens."""
+    """An Encoder whose last head is the whitening layer."""
 
     name: str = "whitening"
 
 
 class Whitened:
-    """Whitening yet to be fitted on the text that is scored."""
+    """Unfitted whitening, which is fitted on the scored text."""
 
     def __init__(self, base: Encoder, dimension: int | None = None, *, name: str = "whitening") -> None:
         self.base, self.wanted, self.name = base, dimension, name
 
     @property
     def dimension(self) -> int:
-        """The width of a vector; less where the texts differ in fewer directions."""
+        """The width of a vector; the fitted encoder has fewer if the texts differ in fewer directions."""
         return self.wanted or self.base.dimension
 
     def fit(self, texts: Sequence[str]) -> WhitenedEncoder:
-        """The base whitened on these texts; of few it keeps a quarter as many directions, if not told how many."""
+        """Fit whitening on these texts; with few texts and no dimension, keep a quarter as many directions as texts."""
         different = len(set(texts))
         few = max(1, different // 4) if different < self.base.dimension + 2 else None
         return whiten(self.base, texts, self.wanted or few, name=self.name)
 
     def fingerprint(self) -> str:
-        """A hash of the base and the dimension."""
+        """Return a hash of the base and the dimension."""
         return hashlib.sha256(f"whitening {self.wanted} {self.base.fingerprint()}".encode()).hexdigest()
 
     def encode(self, texts: Sequence[str], *, role: Role = "symmetric", show_progress: bool = False) -> Vectors:
-        """Fitted on these texts and applied to them."""
+        """Fit on these texts and encode them."""
         return self.fit(texts).encode(texts, role=role, show_progress=show_progress)
 
     def save(self, folder: str | Path) -> None:
-        """Refused: what `fit` gives can be saved."""
-        refuse_to_save(self.name, folder, "which is yet to be fitted")
+        """Raise a ModelError; the result of `fit` can be saved."""
+        refuse_to_save(self.name, folder, "it is not fitted yet")
 
 
 def whiten(
@@ -72,10 +72,10 @@ def whiten(
     name: str = "whitening",
     show_progress: bool = False,
 ) -> WhitenedEncoder:
-    """The base with a whitening head fitted on texts (a text counts as often as it stands there), of unit length.
+    """Return the base with a whitening head fitted on texts (repeated texts count repeatedly), with unit length.
 
-    `dimension` keeps the directions of greatest variance, by default all that have any. There must be more different
-    texts than that: of as few, whitening makes every two equally far apart, whatever they say.
+    `dimension` is the number of directions of greatest variance to keep, by default all with any variance. There must
+    be more distinct texts than dimensions: otherwise whitening puts all texts at the same distance from each other.
     """
     raw = base.copy().eval()
     raw.unit_length = False
@@ -92,20 +92,18 @@ def whiten(
 
 
 def _moments(raw: Encoder, texts: Sequence[str], dimension: int, show_progress: bool) -> tuple[Numbers, Numbers]:
-    """Mean (d,) and covariance (d, d), in float64, a block at a time: memory does not grow with the texts."""
+    """Return mean (d,) and covariance (d, d) in float64, block by block: memory does not grow with the texts."""
     sequence = as_texts(texts)
     rows, first_of_row = distinct(sequence)
     if len(rows) < dimension + 2:
-        _refuse(f"{len(rows)} different texts", f"at least {dimension + 2} for {dimension} dimensions")
-    counts = np.unique(first_of_row, return_counts=True)[1].astype(
-        np.float64
-    )  # in the order of `rows`, which is sorted
+        _refuse(f"only {len(rows)} distinct texts", f"at least {dimension + 2} for {dimension} dimensions")
+    counts = np.unique(first_of_row, return_counts=True)[1].astype(np.float64)  # in the order of `rows`
     shift, total, squares = np.zeros(raw.dimension), np.zeros(raw.dimension), np.zeros((raw.dimension, raw.dimension))
     with progress("whitening", len(rows), "sentences", show_progress) as advance:
         for start in range(0, len(rows), BLOCK):
             block = slice(start, start + BLOCK)
             vectors = raw.encode(texts_at(sequence, rows[block])).astype(np.float64)
-            shift = shift if start else vectors.mean(axis=0)  # sums of what is near 0 lose no digits
+            shift = shift if start else vectors.mean(axis=0)  # sums of values near 0 keep their precision
             weighted = (vectors - shift) * counts[block, None]
             total += weighted.sum(axis=0)
             squares += weighted.T @ (vectors - shift)
@@ -115,15 +113,15 @@ def _moments(raw: Encoder, texts: Sequence[str], dimension: int, show_progress: 
 
 
 def _whitening(covariance: Numbers, dimension: int | None) -> Numbers:
-    """U diag(s^-1/2), (d, k), of the covariance's singular vectors and values."""
+    """Return U diag(s^-1/2), (d, k), from the covariance's singular vectors and values."""
     u, s, _ = np.linalg.svd(covariance)
     rank = int((s > FLAT * s[0]).sum())
     if rank < (dimension or 1):
-        _refuse(f"vectors that differ in {rank} directions", f"{dimension or 1} at least")
+        _refuse(f"the vectors differ in only {rank} directions", f"at least {dimension or 1}")
     k = dimension or rank
     weight: Numbers = u[:, :k] / np.sqrt(s[:k])
     return weight
 
 
-def _refuse(found: str, wanted: str) -> NoReturn:
-    raise InputError("whitening", found, wanted, "give more texts (whitening:MODEL:TEXTS), or fewer dimensions")
+def _refuse(problem: str, expected: str) -> NoReturn:
+    raise InputError("whitening", problem, expected, "give more texts (whitening:MODEL:TEXTS) or fewer dimensions")

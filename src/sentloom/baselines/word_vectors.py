@@ -1,4 +1,4 @@
-"""The mean of static word vectors: files of GloVe, word2vec or fastText in their text form."""
+"""The mean of static word vectors, from GloVe, word2vec or fastText files in text format."""
 
 import gzip
 import hashlib
@@ -16,26 +16,26 @@ from sentloom.encoder.prompts import Role
 from sentloom.errors import DataError, InputError, Problem
 from sentloom.progress import progress
 
-HEADER = re.compile(rb"(\d+) (\d+)\s*")  # word2vec's first line: how many words, how many numbers each
+HEADER = re.compile(rb"(\d+) (\d+)\s*")  # word2vec's first line: number of words, dimension
 WORD_OR_MARK = re.compile(r"\w+|[^\w\s]")
-FIRST_ROOM = 1 << 16  # words; doubled whenever it is full
-LINES_A_STEP = 4096  # of the progress bar
+FIRST_ROOM = 1 << 16  # words; doubled when full
+LINES_PER_STEP = 4096  # of the progress bar
 
 
 class WordVectors:
-    """Words and their vectors. A word that is not known is looked up in lower case, then skipped."""
+    """Words and their vectors. An unknown word is looked up in lower case, and skipped if still unknown."""
 
     def __init__(
         self, rows: Mapping[str, int], vectors: Vectors, *, as_tokens: bool = False, name: str = "words"
     ) -> None:
-        """`as_tokens`: texts are tokens already, with spaces between them; else marks are cut from words."""
+        """Set rows and vectors; `as_tokens` means that texts are already tokenised, with spaces between tokens."""
         self.rows, self.vectors, self.as_tokens, self.name = rows, vectors, as_tokens, name
 
     @classmethod
     def load(
         cls, path: str | Path, *, vocabulary: Iterable[str] | None = None, as_tokens: bool = False
     ) -> "WordVectors":
-        """Read a text file (also .gz), with or without a header; of `vocabulary`, texts, only the words are kept."""
+        """Read a text file (also .gz), with or without a header; `vocabulary` limits it to the words of these texts."""
         wanted = None
         if vocabulary is not None:
             words = {word for text in vocabulary for word in split(text, as_tokens)}
@@ -49,14 +49,14 @@ class WordVectors:
         return int(self.vectors.shape[1])
 
     def fingerprint(self) -> str:
-        """A hash of words, vectors and the way texts are split."""
+        """Return a hash of words, vectors and the way texts are split."""
         words = "\n".join(sorted(self.rows, key=self.rows.__getitem__))
         digest = hashlib.sha256(f"{self.as_tokens} {self.vectors.shape} {words}".encode())
         digest.update(np.ascontiguousarray(self.vectors).data)
         return digest.hexdigest()
 
     def encode(self, texts: Sequence[str], *, role: Role = "symmetric", show_progress: bool = False) -> Vectors:
-        """The mean vector (n, dimension) of each text's known words, zeros where it has none. Roles are all one."""
+        """Return the mean (n, dimension) of each text's known words, zeros if it has none. The role has no effect."""
 
         def means(some: list[str]) -> Vectors:
             out = np.zeros((len(some), self.dimension), np.float32)
@@ -70,8 +70,8 @@ class WordVectors:
         return of_distinct(texts, means)
 
     def save(self, folder: str | Path) -> None:
-        """Refused: sentence-transformers has an unknown word where we skip it."""
-        refuse_to_save(self.name, folder, "whose vectors are in their own file")
+        """Raise a ModelError: sentence-transformers does not skip unknown words as this baseline does."""
+        refuse_to_save(self.name, folder, "its vectors are in their own file")
 
     def _known(self, text: str) -> list[int]:
         found = (self.rows.get(word, self.rows.get(word.lower())) for word in split(text, self.as_tokens))
@@ -79,12 +79,12 @@ class WordVectors:
 
 
 def split(text: str, as_tokens: bool = False) -> list[str]:
-    """The words and marks of a text, or its tokens where spaces are between them already."""
+    """Split a text into words and punctuation, or at spaces if it is already tokenised."""
     return text.split() if as_tokens else WORD_OR_MARK.findall(text)
 
 
 class _Table:
-    """Vectors that grow in place: no second array stands beside them. Of a word that comes twice, the first counts."""
+    """Vectors that grow in place, without a second array in memory. The first vector of a repeated word counts."""
 
     def __init__(self) -> None:
         self.rows: dict[str, int] = {}
@@ -104,7 +104,7 @@ class _Table:
 
 
 def _read(path: Path, wanted: set[str] | None) -> tuple[dict[str, int], Vectors]:
-    """Each word's row, and the vectors."""
+    """Read each word's row, and the vectors."""
     table, width, promised, count, number = _Table(), 0, 0, 0, 0
     for number, line in _lines(path):
         if number == 1 and (header := HEADER.fullmatch(line)):
@@ -116,40 +116,40 @@ def _read(path: Path, wanted: set[str] | None) -> tuple[dict[str, int], Vectors]
         if wanted is None or word in wanted:
             table.add(word, _numbers(path, number, fields))
     if not count or count < promised:
-        _refuse(path, number, f"an end after {count} words", f"{promised or 'some'} words")
+        _refuse(path, number, f"the file ends after {count} words", f"{promised or 'some'} words")
     return table.rows, table.fitting(width)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """The lines that are not blank, by number, with a bar over the bytes read from disk."""
+    """Yield the lines that are not blank with their numbers, and show the progress in bytes."""
     number = done = 0
     try:
         with path.open("rb") as raw, progress(f"reading {path.name}", path.stat().st_size, "bytes") as advance:
             for number, line in enumerate(gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else raw, 1):
-                if number % LINES_A_STEP == 0:
+                if number % LINES_PER_STEP == 0:
                     advance(raw.tell() - done)
                     done = raw.tell()
                 if line := line.rstrip():
                     yield number, line
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        _refuse(path, number + 1, f"damage ({error})", "a sound .gz file")
+        _refuse(path, number + 1, f"the file is damaged ({error})", "a complete .gz file")
     except OSError as error:
-        found = f"no file that can be read ({error.strerror})"
-        raise InputError(str(path), found, "word vectors as text", "check the path") from None
+        problem = f"the file cannot be read ({error.strerror})"
+        raise InputError(str(path), problem, "word vectors as text", "check the path") from None
 
 
 def _cut(path: Path, number: int, line: bytes, width: int) -> tuple[str, list[bytes]]:
-    """A word, which may have spaces in it, and so many numbers."""
-    wanted = f"a word and {width} numbers" if width > 0 else "a word and numbers"
+    """Split a line into a word, which may contain spaces, and `width` numbers."""
+    expected = f"a word and {width} numbers" if width > 0 else "a word and numbers"
     word, *fields = line.rsplit(None, max(width, 0))
     if width < 1 or len(fields) != width:
-        _refuse(path, number, f"{len(line.split())} fields", wanted)
-    if len(pieces := word.split()) > 1 and _is_number(pieces[-1]):
-        _refuse(path, number, f"more than {width} numbers", wanted)
+        _refuse(path, number, f"found {len(line.split())} fields", expected)
+    if len(parts := word.split()) > 1 and _is_number(parts[-1]):
+        _refuse(path, number, f"found more than {width} numbers", expected)
     try:
         return word.decode(), fields
     except UnicodeDecodeError as error:
-        _refuse(path, number, f"a word that is not UTF-8 ({error.reason})", wanted)
+        _refuse(path, number, f"the word is not UTF-8 ({error.reason})", expected)
 
 
 def _numbers(path: Path, number: int, fields: list[bytes]) -> Vectors:
@@ -157,9 +157,9 @@ def _numbers(path: Path, number: int, fields: list[bytes]) -> Vectors:
         with np.errstate(over="ignore"):
             vector: Vectors = np.array(list(map(float, fields)), np.float32)
     except ValueError as error:
-        _refuse(path, number, str(error), "numbers behind the word")
+        _refuse(path, number, str(error), "numbers after the word")
     if not np.isfinite(vector).all():
-        _refuse(path, number, "NaN or infinity", "finite numbers")
+        _refuse(path, number, "found NaN or infinity", "finite numbers")
     return vector
 
 
@@ -171,6 +171,6 @@ def _is_number(field: bytes) -> bool:
     return True
 
 
-def _refuse(path: Path, number: int, found: str, wanted: str) -> NoReturn:
-    fix = "fetch the file anew, or take the line out"
-    raise DataError([Problem(str(path), f"line {number}", found, wanted)], 1, fix) from None
+def _refuse(path: Path, number: int, problem: str, expected: str) -> NoReturn:
+    fix = "download the file again, or remove the line"
+    raise DataError([Problem(str(path), f"line {number}", problem, expected)], 1, fix) from None

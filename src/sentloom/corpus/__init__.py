@@ -1,4 +1,4 @@
-"""The embedded corpus: what the docstrings of the installed packages say."""
+"""The embedded corpus: text from the docstrings of installed packages."""
 
 from sentloom.corpus.docstrings import Corpus, Split, harvest
 

@@ -1,8 +1,8 @@
-"""The embedded corpus: the docstrings of the installed Python packages, read with `ast`, nothing imported.
+"""The embedded corpus: the docstrings of installed Python packages, parsed with `ast` without importing anything.
 
-A real domain that every machine with sentloom has: sentences, and pairs of a qualified name and its summary line,
-`scipy.spatial.distance.cdist` and "Compute distance between each pair of the two collections of inputs.". The split
-is by package: what a held-out package says is taken out of the training side. The same environment gives the same rows.
+A real domain that is available wherever sentloom is installed: sentences, and pairs of a qualified name and its summary
+line, `scipy.spatial.distance.cdist` and "Compute distance between each pair of the two collections of inputs.". The
+split is by package; text of a held-out package is removed from training. The same environment gives the same rows.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ from sentloom.progress import progress
 
 Split = Literal["train", "held-out"]
 
-# The standard library, what sentloom's own dependencies bring along, and what its users are likely to have.
+# The standard library, sentloom's dependencies, and packages that its users are likely to have.
 DEFAULT_PACKAGES = (
     STANDARD_LIBRARY,
     "accelerate",
@@ -51,53 +51,53 @@ DEFAULT_PACKAGES = (
     "typer",
 )
 DEFAULT_HELD_OUT = ("scipy",)
-NOT_SAID = re.compile(r"[\W_]+")
+NOT_ALPHANUMERIC = re.compile(r"[\W_]+")
 
 
 class _Row(NamedTuple):
     cells: tuple[str, ...]
     file: str
     line: int
-    key: str  # the last cell in bare letters and digits: equal keys are one sentence
+    key: str  # the letters and digits of the last cell: rows with equal keys have the same sentence
 
     @classmethod
     def of(cls, cells: tuple[str, ...], file: str, line: int) -> "_Row":
-        return cls(cells, file, line, NOT_SAID.sub("", cells[-1].casefold()))
+        return cls(cells, file, line, NOT_ALPHANUMERIC.sub("", cells[-1].casefold()))
 
 
 @dataclass(frozen=True)
 class PackageCount:
-    """What one package gave."""
+    """What one package contributed."""
 
     package: str
     split: Split
     files: int
     generated: int  # files left out because a program wrote them
     unreadable: int  # files left out because they cannot be decoded or parsed
-    sentences: int  # those that no package before it has
+    sentences: int  # not counting those of earlier packages
     pairs: int
     leaked: int  # training sentences and pairs dropped because a held-out package has them
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """A harvest: sentences and pairs of the training packages and of the held-out ones."""
+    """Sentences and pairs of the training packages and of the held-out packages."""
 
     packages: tuple[PackageCount, ...]
-    missing: tuple[str, ...]  # packages that were asked for and are not installed
+    missing: tuple[str, ...]  # requested packages that are not installed
     data: Mapping[tuple[Split, Shape], Dataset]
 
     def texts(self, split: Split = "train") -> Dataset:
-        """Prose sentences, each once."""
+        """Return distinct prose sentences."""
         return self.data[split, Shape.TEXTS]
 
     def pairs(self, split: Split = "train") -> Dataset:
-        """Qualified name (anchor) and summary (positive); within a package each name and each summary once."""
+        """Return pairs of qualified name (anchor) and summary (positive), both distinct within a package."""
         return self.data[split, Shape.PAIRS]
 
     @property
     def sha256(self) -> str:
-        """Of all rows, in order."""
+        """The hash of all rows, in order."""
         return _sha256(data.sha256 for data in self.data.values())
 
 
@@ -108,19 +108,20 @@ def harvest(
     workers: int | None = None,
     show_progress: bool = False,
 ) -> Corpus:
-    """Read the docstrings of the named packages (default: DEFAULT_PACKAGES), those in `held_out` kept apart.
+    """Read the docstrings of the named packages (default: DEFAULT_PACKAGES), separating those in `held_out`.
 
-    Packages go by distribution or import name; "stdlib" is the standard library. Without `held_out` it is scipy, where
-    that is among them. `workers` processes share the parsing (default: one a core) and do not change the result.
+    Packages are given by distribution or import name; "stdlib" is the standard library. `held_out` defaults to scipy if
+    it is among the packages. `workers` processes (default: one per core) share the parsing; the result is the same.
     """
     names = import_names(DEFAULT_PACKAGES if packages is None else packages)
     apart = import_names(sorted(set(DEFAULT_HELD_OUT) & set(names)) if held_out is None else held_out)
     if strangers := [name for name in apart if name not in names]:
-        raise InputError("held_out", ", ".join(strangers), "packages that are also in `packages`", "name them in both.")
+        problem = f"{', '.join(strangers)} not in `packages`"
+        raise InputError("held_out", problem, "", "add them to `packages` too")
     files = {name: found for name in names if (found := locate(name)) is not None}
     missing = tuple(name for name in names if name not in files)
     if not files:
-        raise MissingPart("packages", "none of them installed", "one or more", f"pip install {' '.join(missing)}")
+        raise MissingPart("packages", "none of them is installed", "at least one", f"pip install {' '.join(missing)}")
     every = list(chain.from_iterable(files.values()))
     sources = []
     with progress("reading docstrings", len(every), "files", show_progress) as advance:
@@ -128,13 +129,13 @@ def harvest(
             sources.append(source)
             advance(1)
     rest = iter(sources)
-    packs = [_Package.of(name, name in apart, list(islice(rest, len(files[name])))) for name in files]
-    return _split(packs, missing)
+    parsed = [_Package.of(name, name in apart, list(islice(rest, len(files[name])))) for name in files]
+    return _split(parsed, missing)
 
 
 @dataclass(frozen=True)
 class _Package:
-    """The rows of one package: within each list no key twice."""
+    """The rows of one package, with distinct keys in each list."""
 
     name: str
     split: Split
@@ -162,7 +163,7 @@ def _texts(sources: Iterable[DocstringSource]) -> Iterator[_Row]:
 
 
 def _pairs(sources: Sequence[DocstringSource]) -> Iterator[_Row]:
-    """Public names with a summary; a name or a summary that comes again is left out, so that each answers the other."""
+    """Yield public names with their summaries, one to one: repeated names and repeated summaries are left out."""
     public, named, said = PublicNames(source.module for source in sources), set(), set()
     for source in sources:
         for path, line, prose in source.docstrings:
@@ -177,7 +178,7 @@ def _pairs(sources: Sequence[DocstringSource]) -> Iterator[_Row]:
 
 
 def _distinct(rows: Iterable[_Row], seen: set[str]) -> Iterator[_Row]:
-    """The rows whose key is not in `seen`, which takes it up."""
+    """Yield the rows whose key is not in `seen`, and add the keys to it."""
     for row in rows:
         if (key := row.key) not in seen:
             seen.add(key)
@@ -185,20 +186,20 @@ def _distinct(rows: Iterable[_Row], seen: set[str]) -> Iterator[_Row]:
 
 
 def _split(packages: Sequence[_Package], missing: tuple[str, ...]) -> Corpus:
-    """The rows of each side; the training side without anything that a held-out package says."""
-    kept_apart = {row.key for pack in packages if pack.split == "held-out" for row in (*pack.texts, *pack.pairs)}
+    """Split the rows; text of a held-out package is removed from the training side."""
+    held_out = {row.key for pack in packages if pack.split == "held-out" for row in (*pack.texts, *pack.pairs)}
     seen: dict[Split, set[str]] = {"train": set(), "held-out": set()}
     texts: dict[Split, list[_Row]] = {"train": [], "held-out": []}
     pairs: dict[Split, list[_Row]] = {"train": [], "held-out": []}
     counts = []
     for pack in packages:
-        banned: Set[str] = kept_apart if pack.split == "train" else frozenset()
-        fair_texts, fair_pairs = ([row for row in rows if row.key not in banned] for rows in (pack.texts, pack.pairs))
-        leaked = len(pack.texts) + len(pack.pairs) - len(fair_texts) - len(fair_pairs)
-        new_texts = list(_distinct(fair_texts, seen[pack.split]))
+        banned: Set[str] = held_out if pack.split == "train" else frozenset()
+        own_texts, own_pairs = ([row for row in rows if row.key not in banned] for rows in (pack.texts, pack.pairs))
+        leaked = len(pack.texts) + len(pack.pairs) - len(own_texts) - len(own_pairs)
+        new_texts = list(_distinct(own_texts, seen[pack.split]))
         texts[pack.split] += new_texts
-        pairs[pack.split] += fair_pairs
-        counts.append(pack.count(len(new_texts), len(fair_pairs), leaked))
+        pairs[pack.split] += own_pairs
+        counts.append(pack.count(len(new_texts), len(own_pairs), leaked))
     data = {(split, Shape.TEXTS): _dataset(Shape.TEXTS, rows) for split, rows in texts.items()}
     data |= {(split, Shape.PAIRS): _dataset(Shape.PAIRS, rows) for split, rows in pairs.items()}
     return Corpus(tuple(counts), missing, data)

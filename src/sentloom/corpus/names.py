@@ -1,7 +1,7 @@
-"""The public name of what a module defines: the shortest dotted name it can be imported by, found without importing.
+"""Find the public name of an object: the shortest dotted name it can be imported by, found without importing.
 
-`scipy/stats/_stats_py.py` defines `ttest_ind`, but people know `scipy.stats.ttest_ind`: the import statements and
-`__all__` lists of a package tell which of its modules shows what another one defines.
+`scipy/stats/_stats_py.py` defines `ttest_ind`, but users know `scipy.stats.ttest_ind`: the import statements and
+`__all__` lists of a package show which of its modules export what another one defines.
 """
 
 import ast
@@ -17,7 +17,7 @@ class ParsedModule:
     """What one module binds at its top level."""
 
     name: str
-    is_package: bool  # an `__init__.py`: what it imports, it shows
+    is_package: bool  # an `__init__.py`, which exports what it imports
     defined: frozenset[str]
     imported: Mapping[str, Origin]
     stars: tuple[str, ...]  # modules of `from x import *`
@@ -25,7 +25,7 @@ class ParsedModule:
 
 
 def read_module(name: str, is_package: bool, tree: ast.Module) -> ParsedModule:
-    """The bindings of a parsed module."""
+    """Collect the bindings of a parsed module."""
     defined: set[str] = set()
     imported: dict[str, Origin] = {}
     stars: list[str] = []
@@ -40,12 +40,12 @@ def read_module(name: str, is_package: bool, tree: ast.Module) -> ParsedModule:
         elif isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "__all__" for t in node.targets):
             exports = _strings(node.value)
         elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name) and node.target.id == "__all__":
-            exports = None  # put together at run time
+            exports = None  # computed at run time
     return ParsedModule(name, is_package, frozenset(defined), imported, tuple(stars), exports)
 
 
 def statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of a module's or a class's body, those under `if` and `try` included."""
+    """Yield the statements of a module or class body, including those under `if` and `try`."""
     for node in body:
         yield node
         if isinstance(node, ast.If | ast.Try):
@@ -56,7 +56,7 @@ def statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _source(node: ast.ImportFrom, module: str, is_package: bool) -> str:
-    """The absolute name of the module that a `from` statement reads."""
+    """Return the absolute name of the module that a `from` statement imports from."""
     if not node.level:
         return node.module or ""
     parts = module.split(".")
@@ -77,14 +77,14 @@ def is_public(name: str) -> bool:
 
 
 def _home(module: str) -> str:
-    """A module's name up to its first private part; what is private right under the root stays as it is."""
+    """Return a module's name up to its first private part, or unchanged if that part is right below the root."""
     parts = module.split(".")
     shown = list(takewhile(is_public, parts))
     return ".".join(shown) if len(shown) > 1 else module
 
 
 class PublicNames:
-    """The public names of what a package's modules define."""
+    """The public names of the objects in a package's modules."""
 
     def __init__(self, modules: Iterable[ParsedModule]) -> None:
         self._modules = {module.name: module for module in modules}
@@ -99,10 +99,10 @@ class PublicNames:
         self._taken = set(self._shortest.values())
 
     def find(self, module: str, path: str) -> str | None:
-        """The public name of the object at dotted `path` in `module` ("" is the module itself), or None.
+        """Return the public name of the object at dotted `path` in `module` ("" is the module itself), or None.
 
-        What nothing shows is named after its module, and in a private module after the public package around that,
-        unless the package has another object of that name.
+        An object that no module exports is named after its module or, in a private module, after the public package
+        around it, unless the package has another object of that name.
         """
         head, _, rest = path.partition(".")
         name = self._shortest.get((module, head))
@@ -114,14 +114,14 @@ class PublicNames:
         return full if is_public(full) else None
 
     def _shown(self, module: ParsedModule) -> Iterable[str]:
-        """The names a module shows: what it lists, else what it defines or imports by star, or a package imports."""
+        """Return the names a module exports: `__all__`, else definitions and star imports, and a package's imports."""
         if module.exports is not None:
             return module.exports
         starred = chain.from_iterable(map(self._names_starred, module.stars))
         return filter(is_public, self._names_bound(module.name) if module.is_package else {*module.defined, *starred})
 
     def _names_bound(self, name: str) -> frozenset[str]:
-        """Every name bound in a module, star imports followed; a circle of them ends where it began."""
+        """Return every name bound in a module, following star imports, which may be circular."""
         module = self._modules.get(name)
         if module is None:
             return frozenset()
@@ -131,12 +131,12 @@ class PublicNames:
         return self._bound[name]
 
     def _names_starred(self, name: str) -> frozenset[str]:
-        """What `from name import *` binds."""
+        """Return the names that `from name import *` binds."""
         module = self._modules.get(name)
         return module.exports if module is not None and module.exports is not None else self._names_bound(name)
 
     def _origin(self, module: str, name: str, seen: frozenset[Origin]) -> Origin | None:
-        """Where a name that a module binds was defined."""
+        """Find where a name bound in a module was defined."""
         found = self._modules.get(module)
         if found is None or (module, name) in seen:
             return None

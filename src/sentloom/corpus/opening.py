@@ -1,4 +1,4 @@
-"""Data by name, as commands and recipes give it: a path, a hub name, or the embedded corpus."""
+"""Open data by the name used in commands and recipes: a path, a hub name, or the embedded corpus."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from sentloom.data.shapes import Shape
 from sentloom.errors import InputError, MissingPart
 
 FORM = re.compile(r"embedded(/(?P<kind>texts|pairs)(?P<held_out>/held-out)?)?(:(?P<packages>[\w.,-]+))?")
-FORMS = "embedded, embedded/texts or embedded/pairs, behind it /held-out, behind that :package,package"
+FORMS = "embedded, embedded/texts or embedded/pairs, optionally followed by /held-out and by :package,package"
 
 
 def open_data(
@@ -24,19 +24,19 @@ def open_data(
     quoted: bool | None = None,
     allow: Allowance = STRICT,
 ) -> Dataset:
-    """Read data, or harvest it: `embedded` is the sentences of docstrings, `embedded/pairs` names and summaries.
+    """Read data, or the embedded corpus: `embedded` is sentences of docstrings, `embedded/pairs` names and summaries.
 
-    `embedded/pairs/held-out` is the part kept from training; `embedded:numpy,pandas` takes all of those packages.
+    `embedded/pairs/held-out` is the held-out part; `embedded:numpy,pandas` is all of these packages.
     """
     if not str(name).startswith("embedded") or Path(name).exists():
         return read(name, shape=shape, columns=columns, keep=keep, quoted=quoted, allow=allow, show_progress=True)
     form = FORM.fullmatch(str(name))
     if form is None:
-        raise InputError("data", repr(str(name)), FORMS, "correct the name")
+        raise InputError("data", f"unknown name {str(name)!r}", FORMS, "correct the name")
     packages = form["packages"].split(",") if form["packages"] else None
     corpus = harvest(packages, held_out=packages and (packages if form["held_out"] else []), show_progress=True)
     if packages and corpus.missing:
         missing = ", ".join(corpus.missing)
-        raise MissingPart(str(name), f"no package {missing}", "installed packages", f"pip install {missing}")
+        raise MissingPart(str(name), f"not installed: {missing}", "", f"pip install {missing}")
     split: Split = "held-out" if form["held_out"] else "train"
     return corpus.pairs(split) if form["kind"] == "pairs" else corpus.texts(split)

@@ -1,4 +1,4 @@
-"""The Python files of installed packages, found without importing anything, and the docstrings parsed out of them."""
+"""Find the Python files of installed packages without importing anything, and parse their docstrings."""
 
 import ast
 import gc
@@ -18,7 +18,7 @@ from sentloom.corpus.text import Prose, read_docstring
 from sentloom.errors import InputError
 
 STANDARD_LIBRARY = "stdlib"
-IMPORT_NAMES = {"scikit-learn": "sklearn"}  # distributions whose import name is not their own with underscores
+IMPORT_NAMES = {"scikit-learn": "sklearn"}  # distributions whose import name is not the same with underscores
 
 SKIPPED_FOLDER = re.compile(
     r"_?(tests?|testing|vendor\w*|externals?|third_party|bundled)|test_\w+|\w+_test|array_api_\w+|__pycache__"
@@ -28,8 +28,8 @@ GENERATED = re.compile(
     rb"^#.*(\bfile\b.*auto(matically )?-?generated|auto-?generated file|code generated|do not edit)",
     re.IGNORECASE | re.MULTILINE,
 )
-GENERATED_HEAD = 1500  # bytes in which a generated file says so
-POOL_FROM = 400  # files from which it pays to start worker processes
+GENERATED_HEAD = 1500  # bytes in which a generated file is marked as such
+POOL_FROM = 400  # files above which worker processes pay off
 
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -37,12 +37,12 @@ Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 class Skipped(StrEnum):
     """Why a file was not read."""
 
-    GENERATED = "generated"  # a program wrote it
-    UNREADABLE = "unreadable"  # it cannot be decoded or parsed
+    GENERATED = "generated"  # written by a program
+    UNREADABLE = "unreadable"  # cannot be decoded or parsed
 
 
 class Docstring(NamedTuple):
-    """The prose of one docstring, and the dotted path of what it documents inside its module ("": the module)."""
+    """The prose of one docstring, and the dotted path of its object inside the module ("" is the module)."""
 
     path: str
     line: int
@@ -50,7 +50,7 @@ class Docstring(NamedTuple):
 
 
 class DocstringSource(NamedTuple):
-    """One parsed file, named from the folder that holds its package."""
+    """One parsed file, with its path relative to the folder that holds its package."""
 
     file: str
     module: ParsedModule
@@ -58,16 +58,17 @@ class DocstringSource(NamedTuple):
 
 
 def import_names(packages: Iterable[str]) -> list[str]:
-    """Import names, each once, in order."""
+    """Convert to distinct import names, in order."""
     names = list(dict.fromkeys(IMPORT_NAMES.get(name, name.replace("-", "_")) for name in packages))
     for name in names:
         if not name.isidentifier():
-            raise InputError("packages", repr(name), "names of top-level packages", "write numpy, not numpy.linalg.")
+            problem = f"{name!r} is not the name of a top-level package"
+            raise InputError("packages", problem, "", "write numpy, not numpy.linalg")
     return names
 
 
 def locate(package: str) -> list[tuple[Path, Path]] | None:
-    """A package's files, each with the folder it is named from; None if it is not installed. Imports nothing."""
+    """Return a package's files, each with its base folder, without importing it; None if it is not installed."""
     if package == STANDARD_LIBRARY:
         folder = Path(sysconfig.get_path("stdlib"))
         return [(folder, file) for file in _python_files(folder)]
@@ -81,7 +82,7 @@ def locate(package: str) -> list[tuple[Path, Path]] | None:
 
 
 def _python_files(folder: str | Path) -> list[Path]:
-    """Python files below a folder in order, tests and vendored copies left out (and site-packages: not a module)."""
+    """Return the Python files below a folder, sorted, without tests, vendored copies and site-packages."""
     found: list[Path] = []
     for parent, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if name.isidentifier() and not SKIPPED_FOLDER.fullmatch(name)]
@@ -90,11 +91,13 @@ def _python_files(folder: str | Path) -> list[Path]:
 
 
 def read_sources(files: Sequence[tuple[Path, Path]], workers: int) -> Iterator[DocstringSource | Skipped]:
-    """Every file parsed, in order."""
+    """Parse every file, in order."""
     if workers == 1 or len(files) < POOL_FROM:
         yield from map(_read_source, files)
     else:
-        with ProcessPoolExecutor(workers, initializer=gc.disable) as pool:  # syntax trees are freed without it
+        with ProcessPoolExecutor(
+            workers, initializer=gc.disable
+        ) as pool:  # syntax trees are freed without the garbage collector
             yield from pool.map(_read_source, files, chunksize=16)
 
 
@@ -105,7 +108,7 @@ def _read_source(place: tuple[Path, Path]) -> DocstringSource | Skipped:
         if GENERATED.search(source[:GENERATED_HEAD]):
             return Skipped.GENERATED
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # invalid escapes in others' code
+            warnings.simplefilter("ignore")  # invalid escapes in third-party code
             tree = ast.parse(source)
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return Skipped.UNREADABLE
@@ -116,7 +119,7 @@ def _read_source(place: tuple[Path, Path]) -> DocstringSource | Skipped:
 
 
 def _docstrings(node: ast.Module | Definition, path: str) -> Iterator[Docstring]:
-    """Docstrings of a module, its classes, functions and methods; functions inside functions have no name to others."""
+    """Yield the docstrings of a module, its classes, functions and methods, but not of nested functions."""
     text = ast.get_docstring(node, clean=False)
     if text:
         yield Docstring(path, node.body[0].lineno, read_docstring(text))

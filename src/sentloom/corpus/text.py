@@ -1,7 +1,7 @@
-"""From a docstring to prose: the paragraphs that hold sentences, without their markup, cut into sentences.
+"""Extract prose from a docstring: its paragraphs without markup, split into sentences.
 
-Docstrings come in reStructuredText, numpydoc, Google style, Markdown and none at all. One pass over the lines keeps
-paragraphs, list items and admonitions, and leaves out what is not prose: parameter lists, code, tables, headings.
+Docstrings use reStructuredText, numpydoc, Google style, Markdown or no markup. One pass over the lines keeps
+paragraphs, list items and admonitions, and leaves out everything else: parameter lists, code, tables, headings.
 """
 
 import inspect
@@ -12,10 +12,10 @@ from dataclasses import dataclass
 MIN_WORDS, MAX_WORDS = 4, 60
 MIN_SUMMARY_WORDS = 3
 MIN_LETTERS = 0.85  # share of letters and spaces in a sentence
-MAX_CAPITALS = 0.5  # share of capitals among its letters: licences shout
-NARROW = 45  # a line that had room for the next word within this width was broken on purpose
+MAX_CAPITALS = 0.5  # share of capitals among its letters, to exclude licences
+NARROW = 45  # a line break is deliberate if the next word had fit within this width
 
-# Sections without prose, numpydoc's ("Parameters" over a rule) and Google's ("Args:") alike.
+# Sections without prose, in numpydoc ("Parameters", underlined) and in Google style ("Args:").
 LIST_SECTION = re.compile(
     r"((keyword|other|call) )?(args|arguments|param(eter)?s?)|kwargs|inputs?|attributes|methods|properties|fields|"
     r"members|returns?( value)?|yields?|receives|outputs?|raises?|exceptions|warns|references?|citations|see also|"
@@ -37,9 +37,9 @@ BULLET = re.compile(r"(?:[-*+•]|\d+[.)]|\(?[a-z\d]\))\s+(?=\S)")
 HYPHEN = re.compile(r"(?<=\w)-\n(?=\w)")  # a word broken at its hyphen
 SIGNATURE = re.compile(r"\s*[\w.]+\([^\n]*\)(\s*->\s*[^\n]+)?\s*(\n|$)")
 
-# Inline markup, in the order in which it goes: characters that it cannot be without, its form, and what stays of it.
+# Inline markup in the order of removal: characters that it always contains, its pattern, and the replacement.
 INLINE: tuple[tuple[str, re.Pattern[str], str], ...] = (
-    # Citations, [1]_, at the end of a clause; after "see" or "in" they are a word of it and stay.
+    # Citations, [1]_, at the end of a clause; after "see" or "in" they are part of the sentence and stay.
     (
         "]_",
         re.compile(r"(?<=\S)(?<!\b[Ss]ee|\band)(?<!\bin|\bof|\bby|\bto)(?<!\bfrom)\s*\[[\w#*.:-]+\]_(?=[.,;)]|$)"),
@@ -49,19 +49,19 @@ INLINE: tuple[tuple[str, re.Pattern[str], str], ...] = (
     (":`", re.compile(r"(?<!\w):[a-z][\w:+.-]*:(?=`)"), ""),  # roles: :func:`x`
     (">`", re.compile(r"`+([^`<]+?)\s*<[^`<>]+>`+_*"), r"\1"),  # links and roles with a title
     ("`", re.compile(r"\[?`+[~!]?(?:(?<=~)[\w.]*\.)?([^`]+?)`+_{0,2}\]?"), r"\1"),  # literals; ~a.b.c shows c
-    ("`", re.compile(r"`([^`']+)'"), r"\1"),  # `quotes of old'
+    ("`", re.compile(r"`([^`']+)'"), r"\1"),  # old-style `quotes'
     ("$", re.compile(r"\$(\w)\$"), r"\1"),  # a formula of one letter
     ("*", re.compile(r"(?<![\w*])\*{1,3}([^*\s](?:[^*]*[^*\s])?)\*{1,3}(?![\w*])"), r"\1"),  # emphasis
     ("<", re.compile(r"</?[a-zA-Z]+/?>"), " "),  # HTML tags
 )
-# A sentence ends at . ? or ! (closing marks included) before white space and a capital, a digit or an opening mark.
+# A sentence ends at . ? or ! and closing marks, followed by white space and a capital, a digit or an opening mark.
 END = re.compile(r"[.?!][\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9])")
 ABBREVIATION = re.compile(
     r"\b(?:e\.?g|i\.?e|etc|vs|cf|viz|al|resp|approx|figs?|eqs?|sec|pp?|vol|dr|mrs?|prof|refs?|incl|inc|ltd|jr|"
     r"a\.k\.a|w\.r\.t|[a-z])\.$",
     re.IGNORECASE,
 )
-# What prose does not hold: code, formulas, templates, addresses, leftovers of markup.
+# What prose does not contain: code, formulas, templates, URLs, leftover markup.
 NOT_PROSE = re.compile(
     r"[\\{}|`$^~\u2500-\u257f\x00-\x1f\x7f-\x9f\ud800-\udfff]|\s\(\s*\)|::|->|=>|<-|\.\.\.|>>|==|=.*=|\*\*|%\(|\w\(.*\w\(|"
     r"https?:|www\.|\]_|sphx_|\b(?:def|TODO|FIXME|XXX)\b"
@@ -81,7 +81,7 @@ class _Scanner:
         self.in_list_section = self.in_fence = self.until_blank = False
 
     def read(self, number: int, line: str, following: str) -> None:
-        """Take one line; `following` is the one after it, which may underline it."""
+        """Process one line; `following` is the next line, which may underline it."""
         text, indent = line.strip(), _indent(line)
         if FENCE.match(text):
             self.close()
@@ -94,10 +94,10 @@ class _Scanner:
             self.in_list_section = LIST_SECTION.fullmatch(text.rstrip(":")) is not None
             self.skipped = self.body = None
         elif not (self.in_fence or self.in_list_section or self.until_blank or self._is_skipped(indent)):
-            self._read_shown(number, text, indent, following)
+            self._read_visible(number, text, indent, following)
 
     def close(self) -> None:
-        """End the open paragraph. One that ends in "::" announces a literal block."""
+        """End the open paragraph. If it ends in "::", a literal block follows."""
         if self.open:
             text = HYPHEN.sub("-", "\n".join(self.open)).replace("\n", " ")
             self.paragraphs.append((self.is_opening, text))
@@ -114,14 +114,14 @@ class _Scanner:
         self.skipped = indent
 
     def _is_skipped(self, indent: int) -> bool:
-        """Whether a line belongs to what is skipped; a line that does not ends it."""
+        """Whether a line belongs to a skipped block; a line outside the block ends it."""
         if self.skipped is not None and indent <= self.skipped:
             self.skipped = None
         if self.body is not None and indent <= self.body:
             self.body = None
         return self.skipped is not None
 
-    def _read_shown(self, number: int, text: str, indent: int, following: str) -> None:
+    def _read_visible(self, number: int, text: str, indent: int, following: str) -> None:
         directive, section = DIRECTIVE.match(text), SECTION.match(text)
         if DOCTEST.match(text) or TABLE.match(text):
             self.open = []
@@ -142,7 +142,7 @@ class _Scanner:
             self._read_plain(number, text, indent, following)
 
     def _read_plain(self, number: int, text: str, indent: int, following: str) -> None:
-        """A line of a paragraph; one that is indented on its own is code, one with a deeper line under it a term."""
+        """Process a line of text: part of a paragraph, code if only it is indented, or a term if the next is deeper."""
         if self.open and indent > self.indent and self.open[-1].endswith(":"):
             self._skip_deeper(self.indent)
         elif self.open and not _broken_on_purpose(self.open[-1], text):
@@ -158,13 +158,13 @@ def _indent(line: str) -> int:
 
 
 def _broken_on_purpose(line: str, following: str) -> bool:
-    """Whether `following` starts a new unit: with a capital, though the line before had room for its first word."""
+    """Whether `following` starts a new unit: it begins with a capital, and its first word had fit on `line`."""
     has_room = len(line) + 1 + len(following.split(maxsplit=1)[0]) <= NARROW
     return has_room and following[0].isupper() and line[-1] not in ",;:(-/"
 
 
 def paragraphs(lines: Sequence[str]) -> list[tuple[bool, str]]:
-    """The paragraphs of prose, each on one line, inline markup still in it, with whether it opens the docstring."""
+    """Return the prose paragraphs, each on one line with its inline markup, and whether it opens the docstring."""
     scanner = _Scanner()
     for number, (line, following) in enumerate(zip(lines, [*lines[1:], ""], strict=False)):
         scanner.read(number, line, following)
@@ -173,7 +173,7 @@ def paragraphs(lines: Sequence[str]) -> list[tuple[bool, str]]:
 
 
 def plain(text: str) -> str:
-    """A paragraph without inline markup and with single spaces."""
+    """Remove inline markup and repeated spaces from a paragraph."""
     for mark, pattern, kept in INLINE:
         if mark in text:
             text = pattern.sub(kept, text)
@@ -181,7 +181,7 @@ def plain(text: str) -> str:
 
 
 def split_sentences(text: str) -> Iterator[str]:
-    """The sentences of a paragraph; an abbreviation or an initial does not end one."""
+    """Split a paragraph into sentences; an abbreviation or an initial does not end a sentence."""
     start = 0
     for end in END.finditer(text):
         if not ABBREVIATION.search(text, start, end.start() + 1):
@@ -191,7 +191,7 @@ def split_sentences(text: str) -> Iterator[str]:
 
 
 def is_prose(sentence: str, min_words: int) -> bool:
-    """Whether a piece of text reads as a sentence: enough words, mostly letters, nothing of code, brackets closed."""
+    """Whether a text is a sentence: enough words, mostly letters, no code, brackets closed."""
     words, letters = sentence.count(" ") + 1, sum(map(str.isalpha, sentence))
     return (
         min_words <= words <= MAX_WORDS
@@ -207,14 +207,14 @@ def is_prose(sentence: str, min_words: int) -> bool:
 
 @dataclass(frozen=True)
 class Prose:
-    """What a docstring says in sentences."""
+    """The sentences of a docstring."""
 
-    summary: str | None  # its first sentence; None when it does not begin with one
-    sentences: tuple[str, ...]  # capital first; a full stop last, but for the summary line
+    summary: str | None  # the first sentence, or None if the docstring does not begin with one
+    sentences: tuple[str, ...]  # start with a capital and, except for the summary, end with a full stop
 
 
 def read_docstring(docstring: str) -> Prose:
-    """The prose of a docstring. A signature before the summary is passed over."""
+    """Extract the prose of a docstring, skipping a signature before the summary."""
     signature = SIGNATURE.match(docstring)
     text = QUOTE.sub(r"\1", inspect.cleandoc(docstring[signature.end() if signature else 0 :]))
     summary, kept = None, []

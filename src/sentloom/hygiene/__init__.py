@@ -1,1 +1,1 @@
-"""What is wrong with rows: cleaning, near-duplicates, leaks, languages, inspection."""
+"""Find and fix problems in data: cleaning, near duplicates, leaks, languages, inspection."""

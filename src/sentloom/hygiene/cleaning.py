@@ -1,4 +1,4 @@
-"""Cleaning: a list of rules built from the settings, applied batch by batch, each with a count of what it did."""
+"""Clean data with a list of rules built from the settings, applied batch by batch, each with a count of its effects."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,30 +17,30 @@ from sentloom.hygiene.near_duplicates import check_threshold, first_of_group
 from sentloom.hygiene.scripts import SCRIPTS, dominant_scripts, word_counts
 
 WHITE_SPACE = r"[\s\p{Z}\p{Cc}]+"
-UNTIDY = r"[\p{Cc}\p{Zl}\p{Zp}]|[^\P{Z} ]|  |^ | $"  # any white space but one plain space between two words
+UNTIDY = r"[\p{Cc}\p{Zl}\p{Zp}]|[^\P{Z} ]|  |^ | $"  # any white space except single spaces between words
 CHANGED, DROPPED, REPAIRED = "changed", "dropped", "repaired"
 TWO_SIDED = (Shape.PAIRS, Shape.PARALLEL)
 
 
 @dataclass(frozen=True)
 class CleanSettings:
-    """Which rules run. A sentence that is empty in the end is never kept.
+    """Which rules run. Rows with an empty sentence are always dropped.
 
-    Words are counted by a rule that holds for scripts without spaces too (`scripts.word_counts`).
+    Words are counted in a way that also works for scripts without spaces (`scripts.word_counts`).
     """
 
     nfc: bool = True
-    white_space: bool = True  # runs of white space and control characters become one space; none at the ends
+    white_space: bool = True  # collapse white space and control characters to one space, and strip the ends
     min_words: int | None = None
     max_words: int | None = None
     min_characters: int | None = None
     max_characters: int | None = None
     identical_sides: bool = True  # pairs and parallel: drop rows whose two sides are the same
     duplicates: bool = True  # drop rows that repeat an earlier one in all columns of the shape
-    length_ratio: float | None = None  # drop rows with a side that has more than so many times the words of the other
-    scripts: tuple[str, ...] = ()  # one a text column, such as ("Latin", "Kana+Han"): drop rows written otherwise
-    distinct: str | None = None  # a text column: drop rows whose sentence there came before
-    near_duplicates: float | None = None  # drop rows at least so close (Jaccard) to an earlier one; 0.8 is usual
+    length_ratio: float | None = None  # drop rows if one side has more than this many times the words of the other
+    scripts: tuple[str, ...] = ()  # one per text column, such as ("Latin", "Kana+Han"): drop rows in other scripts
+    distinct: str | None = None  # a text column: drop rows whose sentence in it occurred before
+    near_duplicates: float | None = None  # drop rows with at least this Jaccard index with an earlier one, often 0.8
     seed: int = 0  # of the search for near duplicates
 
     def __post_init__(self) -> None:
@@ -49,24 +49,25 @@ class CleanSettings:
         if self.near_duplicates is not None:
             check_threshold(self.near_duplicates)
         if self.length_ratio is not None and not self.length_ratio >= 1:
-            raise InputError("cleaning, length ratio", f"{self.length_ratio:g}", "1 or more", "try 3")
+            raise InputError("cleaning, length ratio", f"{self.length_ratio:g} is too small", "1 or more", "try 3")
         for name in {name for side in self.scripts for name in side.split("+")} - {*SCRIPTS[1:-1]}:
-            raise InputError("cleaning, scripts", repr(name), f"names among {', '.join(SCRIPTS[1:-1])}", "correct it")
+            expected = f"one of {', '.join(SCRIPTS[1:-1])}"
+            raise InputError("cleaning, scripts", f"unknown script {name!r}", expected, "correct the name")
 
 
 def _check_limits(unit: str, low: int | None, high: int | None) -> None:
     if (low is not None and low < 0) or (high is not None and high < max(low or 0, 1)):
         raise InputError(
             f"cleaning, limits in {unit}",
-            f"min_{unit}={low}, max_{unit}={high}",
-            "a minimum of 0 or more, and a maximum that is at least 1 and not below the minimum",
-            "correct the limits, or leave one out.",
+            f"min_{unit}={low} and max_{unit}={high} are not valid limits",
+            "a minimum of 0 or more, and a maximum of at least 1 that is not below the minimum",
+            "correct the limits, or leave one out",
         )
 
 
 @dataclass(frozen=True)
 class RuleCount:
-    """What one rule did: `effect` is "changed", "dropped" or "repaired"; `example` names the first rows, "" if none."""
+    """What one rule did: `effect` is "changed", "dropped" or "repaired"; `example` locates the first row or is ""."""
 
     rule: str
     effect: str
@@ -77,24 +78,24 @@ class RuleCount:
 
 @dataclass(frozen=True)
 class CleanReport:
-    """What cleaning did. A dropped row is counted once, under the first rule that it broke."""
+    """What cleaning did. A dropped row is counted once, under the first rule that it violates."""
 
     rows_before: int
     rows_after: int
     rules: tuple[RuleCount, ...]
 
     def table(self) -> list[tuple[str, str, str, str, str]]:
-        """Rows for a table: rule, effect, number of rows, why, example."""
+        """Return table rows: rule, effect, number of rows, reason, example."""
         return [(count.rule, count.effect, f"{count.rows:,}", count.why, count.example) for count in self.rules]
 
 
-Work = Callable[[pa.RecordBatch], tuple[pa.RecordBatch, np.ndarray]]  # -> the batch after it, mask of rows concerned
+Work = Callable[[pa.RecordBatch], tuple[pa.RecordBatch, np.ndarray]]  # -> the new batch, mask of the affected rows
 Test = Callable[[pa.RecordBatch], np.ndarray]  # -> mask of the rows to drop
 
 
 @dataclass
 class _Rule:
-    """A rule at work: what it does to a batch, and what it has done so far."""
+    """A rule: its effect on a batch, and its counts so far."""
 
     name: str
     effect: str
@@ -110,7 +111,7 @@ class _Rule:
 
 
 def clean(dataset: Dataset, settings: CleanSettings) -> tuple[Dataset, CleanReport]:
-    """The data set without what the rules drop, in its old order, and the account of each rule."""
+    """Apply the rules; return the cleaned data set, in its original order, and a report of each rule."""
     _check_fit(dataset.shape, settings)
     rules = [*_changes(dataset.shape, settings), *_drops(dataset.shape, settings)]
     cleaned = dataset.derive(scratch_table(dataset.table.schema, _cleaned(dataset, rules)), repr(settings))
@@ -122,7 +123,7 @@ def clean(dataset: Dataset, settings: CleanSettings) -> tuple[Dataset, CleanRepo
 
 
 def _from_reading(dataset: Dataset) -> Iterator[RuleCount]:
-    """What was repaired or left out when the data were read."""
+    """Yield what was repaired or left out when the data were read."""
     for one in dataset.irregular:
         rule, effect = ("repair", REPAIRED) if one.repaired else ("unusable", DROPPED)
         yield RuleCount(rule, effect, one.what, one.count, one.where)
@@ -131,12 +132,14 @@ def _from_reading(dataset: Dataset) -> Iterator[RuleCount]:
 def _check_fit(shape: Shape, settings: CleanSettings) -> None:
     columns = text_columns(shape)
     if settings.length_ratio is not None and shape not in TWO_SIDED:
-        raise InputError("cleaning, length ratio", f"the shape {shape}", "pairs or parallel", "leave it out")
+        problem = f"not available for the shape {shape}"
+        raise InputError("cleaning, length ratio", problem, "pairs or parallel", "leave out the length ratio")
     if settings.scripts and len(settings.scripts) != len(columns):
-        wanted = f"one for each of {', '.join(columns)}"
-        raise InputError("cleaning, scripts", f"{', '.join(settings.scripts)}", wanted, "name as many")
+        problem, expected = f"{len(settings.scripts)} given", f"one for each column: {', '.join(columns)}"
+        raise InputError("cleaning, scripts", problem, expected, "give one script per column")
     if settings.distinct and settings.distinct not in (names := [one for one in columns if one != "negatives"]):
-        raise InputError("cleaning, distinct", repr(settings.distinct), f"one of {', '.join(names)}", "name one")
+        problem = f"unknown column {settings.distinct!r}"
+        raise InputError("cleaning, distinct", problem, f"one of {', '.join(names)}", "choose one of these")
 
 
 def _cleaned(dataset: Dataset, rules: list[_Rule]) -> Iterator[pa.RecordBatch]:
@@ -154,7 +157,7 @@ def _without_near_duplicates(dataset: Dataset, threshold: float, seed: int) -> t
     keep = first_of_group(dataset, threshold, seed) == np.arange(len(dataset))
     dropped = np.flatnonzero(~keep)
     example = dataset.place(int(dropped[0])) if len(dropped) else ""
-    why = f"Jaccard {threshold:g} or more with a row that came before"
+    why = f"Jaccard index of {threshold:g} or more with an earlier row"
     count = RuleCount("near duplicate", DROPPED, why, len(dropped), example)
     return dataset.select(keep), count
 
@@ -162,38 +165,38 @@ def _without_near_duplicates(dataset: Dataset, threshold: float, seed: int) -> t
 def _changes(shape: Shape, settings: CleanSettings) -> Iterator[_Rule]:
     columns = text_columns(shape)
     if settings.nfc:
-        yield _change("Unicode", "not in the composed form NFC", columns, partial(pc.utf8_normalize, form="NFC"))
+        yield _change("Unicode", "not in composed form (NFC)", columns, partial(pc.utf8_normalize, form="NFC"))
     if settings.white_space:
-        yield _change("white space", "not single spaces between words", columns, tidy)
+        yield _change("white space", "other than single spaces between words", columns, tidy)
 
 
 def _drops(shape: Shape, settings: CleanSettings) -> Iterator[_Rule]:
     columns = text_columns(shape)
-    yield _drop("empty", "a sentence without text", _outside(columns, pc.utf8_length, low=1))
+    yield _drop("empty", "a sentence is empty", _outside(columns, pc.utf8_length, low=1))
     for unit, length in (("words", word_counts), ("characters", pc.utf8_length)):
         if low := getattr(settings, f"min_{unit}"):
-            yield _drop("short", f"a sentence of fewer than {low} {unit}", _outside(columns, length, low=low))
+            yield _drop("short", f"a sentence has fewer than {low} {unit}", _outside(columns, length, low=low))
         if high := getattr(settings, f"max_{unit}"):
-            yield _drop("long", f"a sentence of more than {high} {unit}", _outside(columns, length, high=high))
+            yield _drop("long", f"a sentence has more than {high} {unit}", _outside(columns, length, high=high))
     if settings.identical_sides and shape in TWO_SIDED:
         yield _drop("identical sides", "both sides are the same text", partial(identical, columns=columns))
     if (ratio := settings.length_ratio) is not None:
         yield _drop(
-            "length ratio", f"a side of more than {ratio:g} times the words of the other", _uneven(columns, ratio)
+            "length ratio", f"one side has more than {ratio:g} times the words of the other", _uneven(columns, ratio)
         )
     for column, script in zip(columns, settings.scripts, strict=False):
-        yield _drop("script", f"{column} mostly not in {script}", _in_other_script(column, script))
+        yield _drop("script", f"{column} is mostly not in {script}", _in_other_script(column, script))
     if settings.duplicates:
-        yield _drop("duplicate", "the same row came before", _repeated(COLUMNS[shape]))
+        yield _drop("duplicate", "repeats an earlier row", _repeated(COLUMNS[shape]))
     if settings.distinct:
-        yield _drop("repeated side", f"the same {settings.distinct} came before", _repeated((settings.distinct,)))
+        yield _drop("repeated side", f"repeats an earlier {settings.distinct}", _repeated((settings.distinct,)))
 
 
 def tidy(texts: Texts) -> Texts:
-    """Runs of white space and control characters as one space, none at the ends. Most texts need nothing done."""
+    """Collapse white space and control characters to single spaces and strip the ends. Most texts need no change."""
     untidy = pc.match_substring_regex(texts, UNTIDY)
-    mended = pc.utf8_trim(pc.replace_substring_regex(texts.filter(untidy), WHITE_SPACE, " "), " ")
-    return pc.replace_with_mask(texts, untidy, mended)
+    tidied = pc.utf8_trim(pc.replace_substring_regex(texts.filter(untidy), WHITE_SPACE, " "), " ")
+    return pc.replace_with_mask(texts, untidy, tidied)
 
 
 def _change(name: str, why: str, columns: tuple[str, ...], change: Callable[[Texts], Texts]) -> _Rule:
@@ -235,11 +238,11 @@ def _uneven(columns: tuple[str, ...], ratio: float) -> Test:
 
 
 def _in_other_script(column: str, script: str) -> Test:
-    """A text without any letter is in no other script."""
-    wanted = [0, *(SCRIPTS.index(name) for name in script.split("+"))]
+    """Test for texts in other scripts; a text without letters passes."""
+    allowed = [0, *(SCRIPTS.index(name) for name in script.split("+"))]
 
     def in_other_script(texts: Texts) -> np.ndarray:
-        return ~np.isin(dominant_scripts(texts), wanted)
+        return ~np.isin(dominant_scripts(texts), allowed)
 
     return partial(any_sentence, columns=(column,), test=in_other_script)
 

@@ -1,4 +1,4 @@
-"""Inspection: what a data set holds, as plain numbers; the command prints them."""
+"""Compute statistics of a data set as plain numbers, which the command prints."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ NEAR = 0.8  # Jaccard
 SAMPLE = 20_000
 MANY_IDENTICAL = 0.01  # share of rows
 TAGS = "a|b|br|code|div|em|font|h[1-6]|hr|i|img|li|ol|p|pre|span|strong|sub|sup|table|tbody|td|th|tr|u|ul"
-TWO_SIDED = (Shape.PAIRS, Shape.PARALLEL, Shape.TRIPLETS)  # elsewhere equal sides can be meant
+TWO_SIDED = (Shape.PAIRS, Shape.PARALLEL, Shape.TRIPLETS)  # in other shapes equal sides can be intended
 HTML = rf"(?i)</?(?:{TAGS})(?:\s[^<>]*)?/?>|&(?:amp|lt|gt|quot|apos|nbsp|#[0-9]+|#x[0-9a-f]+);"
 
 
@@ -29,7 +29,7 @@ Measure = Callable[[Texts], np.ndarray]
 
 @dataclass(frozen=True)
 class Distribution:
-    """The spread of a number."""
+    """Summary statistics of a number."""
 
     least: float
     quarter: float
@@ -42,7 +42,7 @@ class Distribution:
 
 @dataclass(frozen=True)
 class Lengths:
-    """How long the sentences of a column are, in tokens or words."""
+    """The lengths of a column's sentences, in tokens or words."""
 
     column: str
     unit: str
@@ -51,17 +51,17 @@ class Lengths:
 
 @dataclass(frozen=True)
 class NearDuplicates:
-    """An estimate: of `sampled` rows, how many repeat or nearly repeat an earlier one of them (Jaccard `threshold`)."""
+    """How many of `sampled` rows repeat or nearly repeat an earlier one of them (Jaccard index of `threshold`)."""
 
     threshold: float
     sampled: int
     repeats: int
-    whole: bool  # the sample is the whole data set: a count, not an estimate
+    whole: bool  # the sample is the whole data set, so this is a count, not an estimate
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something worth a warning: what, in how many rows, and the place of the first."""
+    """A warning: what was found, in how many rows, and the place of the first."""
 
     what: str
     rows: int
@@ -70,17 +70,17 @@ class Finding:
 
 @dataclass(frozen=True)
 class Inspection:
-    """What `inspect` found; `dataclasses.asdict` makes it ready for JSON."""
+    """The result of `inspect`; `dataclasses.asdict` converts it for JSON."""
 
     shape: str
     rows: int
     sentences: int
     lengths: tuple[Lengths, ...]
     duplicate_rows: int  # rows that repeat an earlier one
-    duplicate_sentences: int  # sentences of any text column that stood before in any
+    duplicate_sentences: int  # sentences that occurred before in any text column
     near_duplicates: NearDuplicates
     scripts: dict[str, float]  # share of the sentences by dominant script, most frequent first
-    labels: dict[str, int]  # most frequent first; empty for shapes without
+    labels: dict[str, int]  # most frequent first; empty for shapes without labels
     scores: Distribution | None
     findings: tuple[Finding, ...]
 
@@ -90,16 +90,16 @@ def inspect(
     count_tokens: Callable[[list[str]], list[int]] | None = None,
     token_limit: int | None = None,
 ) -> Inspection:
-    """Look through the whole data set, holding some bytes a sentence.
+    """Inspect the whole data set, using a few bytes of memory per sentence.
 
-    Lengths are in tokens if `count_tokens` is given, else in words; a sentence above `token_limit` tokens is cut.
+    Lengths are in tokens if `count_tokens` is given, else in words; sentences above `token_limit` tokens are reported.
     """
     unit, measure = ("words", word_counts) if count_tokens is None else ("tokens", _measure(count_tokens))
     limit = np.inf if count_tokens is None or token_limit is None else token_limit
     lengths, long_rows = _lengths(dataset, measure, limit)
     scripts, labels, scores = _scripts(dataset), _labels(dataset), _scores(dataset)
     sentences = scripts.total()
-    too_long = _finding(dataset, f"a sentence above {token_limit} tokens, which is cut", long_rows)
+    too_long = _finding(dataset, f"a sentence has more than {token_limit} tokens and will be truncated", long_rows)
     return Inspection(
         shape=str(dataset.shape),
         rows=len(dataset),
@@ -120,13 +120,13 @@ def _measure(count_tokens: Callable[[list[str]], list[int]]) -> Measure:
 
 
 def distribution(values: np.ndarray) -> Distribution:
-    """The spread of some numbers, at least one."""
+    """Summarise a non-empty array of numbers."""
     points = np.quantile(values, [0, 0.25, 0.5, 0.75, 0.95, 1])
     return Distribution(*(float(point) for point in (*points, values.mean())))
 
 
 def _sentences(dataset: Dataset) -> Iterator[tuple[str, np.ndarray, Texts]]:
-    """(column, rows, texts), a batch of a column at a time."""
+    """Yield (column, rows, texts) for each batch of each column."""
     for start, batch in walk(dataset, text_columns(dataset.shape)):
         for name in batch.schema.names:
             texts, owner = flat(batch.column(name))
@@ -134,7 +134,7 @@ def _sentences(dataset: Dataset) -> Iterator[tuple[str, np.ndarray, Texts]]:
 
 
 def _lengths(dataset: Dataset, measure: Measure, limit: float) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """The lengths of each column's sentences, and the rows with one above the limit."""
+    """Return the sentence lengths of each column, and the rows with a sentence above the limit."""
     lengths: dict[str, list[np.ndarray]] = {}
     above = [np.empty(0, np.int64)]
     for name, rows, texts in _sentences(dataset):
@@ -184,16 +184,16 @@ def _near_duplicates(dataset: Dataset) -> NearDuplicates:
 
 def _uniform(labels: dict[str, int], scores: Distribution | None, rows: int) -> Iterator[Finding]:
     if len(labels) == 1 and rows > 1:
-        yield Finding(f"one label only: {next(iter(labels))}", rows, "")
+        yield Finding(f"all rows have the same label: {next(iter(labels))}", rows, "")
     if scores is not None and scores.least == scores.most and rows > 1:
-        yield Finding(f"one score only: {scores.least:g}", rows, "")
+        yield Finding(f"all rows have the same score: {scores.least:g}", rows, "")
 
 
 def _faults(dataset: Dataset) -> Iterator[Finding]:
     names = text_columns(dataset.shape)
     tests: list[tuple[str, float, Callable[[pa.RecordBatch], np.ndarray]]] = [
-        ("a replacement character U+FFFD: text that was decoded wrongly", 0, partial(_matching, names, "\ufffd")),
-        ("what looks like HTML", 0, partial(_matching, names, HTML)),
+        ("the replacement character U+FFFD, a sign of wrong decoding", 0, partial(_matching, names, "\ufffd")),
+        ("text that looks like HTML", 0, partial(_matching, names, HTML)),
     ]
     if dataset.shape in TWO_SIDED:
         tests.append(("both sides are the same text", MANY_IDENTICAL, partial(identical, columns=names)))

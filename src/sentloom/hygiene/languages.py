@@ -1,6 +1,6 @@
-"""Which languages texts are in: by their script where that decides, else by function words and letters.
+"""Detect the languages of texts: by script if that is enough, else by function words and letters.
 
-`guess_language` looks at all texts together, `language_shares` at each of them, so that a mixed file shows as mixed.
+`guess_language` looks at all texts together; `language_shares` looks at each one, so that mixed files are recognised.
 """
 
 import re
@@ -13,17 +13,17 @@ import pyarrow as pa
 
 from sentloom.hygiene.scripts import SCRIPTS, dominant_scripts
 
-SAMPLED = 2_000  # texts looked at, evenly over all
-LONGEST = 1_000  # characters of a text
-LEAST_SHARE = 0.08  # of the words that must be function words; prose has 0.2 to 0.5, terse captions 0.1 and more
-# Of single texts: the evidence that the likeliest language must have, and its lead over the next one.
+SAMPLED = 2_000  # texts to look at, evenly spaced
+LONGEST = 1_000  # characters to look at per text
+LEAST_SHARE = 0.08  # of the words must be function words; prose has 0.2 to 0.5, terse captions 0.1 and more
+# For single texts: the evidence that the most likely language must have, and its lead over the next one.
 LEAST_EVIDENCE = 0.5
 LEAST_LEAD = 0.25
-LEAST_RECOGNISED = 0.2  # of the texts; with fewer, all texts are looked at together
-LEAST_LANGUAGE = 0.02  # of the recognised texts: what is rarer is as likely a mistake
-FEWEST_TEXTS = 3  # of a language
-ONE_LANGUAGE = 0.9  # of the recognised texts: a file with less of its main language is mixed
-WITH_KANA = 0.2  # of the texts in Han and Kana: Japanese prose is hardly ever without
+LEAST_RECOGNISED = 0.2  # of the texts; with fewer, all texts are classified together
+LEAST_LANGUAGE = 0.02  # of the recognised texts; anything rarer is probably a mistake
+FEWEST_TEXTS = 3  # per language
+ONE_LANGUAGE = 0.9  # of the recognised texts; a file with less of its main language is mixed
+WITH_KANA = 0.2  # of the texts in Han and Kana; Japanese prose almost always has Kana
 UNDETERMINED = "und"  # ISO 639-2: texts whose language is not recognised
 LETTERS = re.compile(r"[^\W\d_]+")
 
@@ -37,8 +37,8 @@ NAMES = {
 }  # fmt: skip
 BY_SCRIPT = {"Greek": "el", "Hebrew": "he", "Devanagari": "hi", "Thai": "th", "Hangul": "ko"}
 
-# The most frequent words that say little by themselves, about as many for each language. Words of one letter are left
-# out: initials and codes are full of them.
+# The most frequent function words, about as many for each language. Words of one letter are left out: initials and
+# codes are full of them.
 FUNCTION_WORDS: dict[str, dict[str, str]] = {
     "Latin": {
         "en": "the of and to in is that it for on with as was at by this are be from have not you he she we my your his"
@@ -93,7 +93,7 @@ FUNCTION_WORDS: dict[str, dict[str, str]] = {
 }  # fmt: skip
 
 
-# Letters that English lacks, by the languages that use them. A letter counts half a function word.
+# Letters that English lacks, by the languages that use them. A letter counts as half a function word.
 LETTERS_OF = {
     "de": "äöüß", "sv": "åäö", "fi": "äö", "da": "åæø", "no": "åæø", "pl": "ąćęłńóśźż", "cs": "áčďéěíňóřšťúůýž",
     "hu": "áéíóöőúüű", "tr": "çğıöşü", "ro": "ăâîșțşţ", "es": "áéíñóúü", "pt": "áâãàçéêíóôõú", "fr": "àâçèéêëîïôùûœ",
@@ -103,7 +103,7 @@ LETTER_WEIGHT = 0.5
 
 
 def _weights(owners: dict[str, Sequence[str]], each: float = 1.0) -> dict[str, dict[str, float]]:
-    """By word or letter: what it says for each language; what several share says as much less."""
+    """Return the weight of each word or letter for its languages, divided among the languages that share it."""
     found: dict[str, list[str]] = {}
     for code, ones in owners.items():
         for one in dict.fromkeys(ones):
@@ -119,11 +119,11 @@ LETTER_WEIGHTS = _weights({code: list(letters) for code, letters in LETTERS_OF.i
 
 
 def language_shares(texts: Sequence[str]) -> dict[str, float]:
-    """ISO 639-1 codes and their shares of the texts, the largest first; `und` (undetermined) last, for the rest.
+    """Return ISO 639-1 codes with their shares of the texts, the largest first; `und` (undetermined) is the rest.
 
-    Each text is looked at by itself; one without a function word or a telling letter is not recognised, as many short
-    messages are not. Languages under 2% of the recognised texts count as undetermined. Where few texts are recognised,
-    as of file names or codes, all are looked at together.
+    Each text is classified on its own; one without a function word or a distinctive letter is not recognised, which is
+    common for short messages. Languages below 2% of the recognised texts count as undetermined. If few texts are
+    recognised, as with file names or codes, all are classified together.
     """
     sample = [unicodedata.normalize("NFC", text[:LONGEST]) for text in _evenly(texts)]
     evidence = _evidence(sample)
@@ -143,19 +143,19 @@ def language_shares(texts: Sequence[str]) -> dict[str, float]:
 
 
 def recognised(shares: Mapping[str, float]) -> dict[str, float]:
-    """The languages among shares, without the undetermined rest."""
+    """Return the shares without the undetermined rest."""
     return {code: share for code, share in shares.items() if code != UNDETERMINED}
 
 
 def main_language(shares: Mapping[str, float]) -> str | None:
-    """The language of nearly all recognised texts; None where none is recognised, or several are mixed."""
+    """Return the language of nearly all recognised texts; None if none is recognised or several are mixed."""
     known = recognised(shares)
     code = max(known, key=lambda code: known[code], default=None)
     return code if code is not None and known[code] >= ONE_LANGUAGE * sum(known.values()) else None
 
 
 def shares_in_words(shares: Mapping[str, float]) -> str:
-    """As in "English", or of a mixed file "English 50%, German 20%, Polish 15%, not recognised 15%"."""
+    """Format shares as "English", or for a mixed file "English 50%, German 20%, Polish 15%, not recognised 15%"."""
     code = main_language(shares)
     if code is not None or not recognised(shares):
         return language_name(code)
@@ -163,7 +163,7 @@ def shares_in_words(shares: Mapping[str, float]) -> str:
 
 
 def _evidence(texts: Sequence[str]) -> list[dict[str, float]]:
-    """Of each text with letters: what speaks for each language."""
+    """Return the evidence for each language, for each text with letters."""
     scripts = [SCRIPTS[number] for number in dominant_scripts(pa.array(texts, pa.large_string()))]
     written = [(text, "Han" if script == "Kana" else script) for text, script in zip(texts, scripts, strict=True)]
     asian = [text for text, script in written if script == "Han"]
@@ -189,7 +189,7 @@ def _by_words_and_letters(text: str, script: str) -> dict[str, float]:
 
 
 def _likeliest(evidence: Mapping[str, float]) -> str | None:
-    """The language that most speaks for; None where that is too little, or hardly more than for another."""
+    """Return the language with the most evidence; None if there is too little, or hardly more than for another."""
     if not evidence:
         return None
     best, *others = sorted(evidence, key=lambda code: -evidence[code])
@@ -198,9 +198,9 @@ def _likeliest(evidence: Mapping[str, float]) -> str | None:
 
 
 def guess_language(texts: Sequence[str]) -> str | None:
-    """The ISO 639-1 code of the language that most of the texts are in; None where none reaches a likely share.
+    """Return the ISO 639-1 code of the main language of the texts; None if no language has enough evidence.
 
-    Languages that are not in the tables are either None or taken for a near relative (Slovak for Czech).
+    A language that is not in the tables gives None or a close relative (Czech for Slovak).
     """
     sample = [unicodedata.normalize("NFC", text[:LONGEST]) for text in _evenly(texts)]
     script = _script(sample)
@@ -212,8 +212,8 @@ def guess_language(texts: Sequence[str]) -> str | None:
 
 
 def language_name(code: str | None) -> str:
-    """The English name of a language that `guess_language` gave."""
-    return "a language that was not recognised" if code is None else NAMES[code]
+    """Return the English name of a result of `guess_language`."""
+    return "an unrecognised language" if code is None else NAMES[code]
 
 
 def _evenly(texts: Sequence[str]) -> list[str]:
@@ -222,7 +222,7 @@ def _evenly(texts: Sequence[str]) -> list[str]:
 
 
 def _script(texts: Sequence[str]) -> str:
-    """The script of more than half of the texts that have letters, Kana counted as Han; "" if there is none."""
+    """Return the script of more than half of the texts with letters, counting Kana as Han; "" if there is none."""
     counts = np.bincount(dominant_scripts(pa.array(texts, pa.large_string())), minlength=len(SCRIPTS))
     shares = dict(zip(SCRIPTS, counts.tolist(), strict=True))
     del shares["none"]
@@ -238,7 +238,7 @@ def _share_with_kana(texts: Sequence[str]) -> float:
 
 
 def _by_function_words(texts: Sequence[str], languages: dict[str, str]) -> str | None:
-    """The language whose function words are the largest share of all words, if that is large enough."""
+    """Return the language whose function words have the largest share of all words, if it is large enough."""
     words = Counter(word for text in texts for word in LETTERS.findall(text.lower()))
     shares = {code: sum(words[word] for word in set(known.split())) for code, known in languages.items()}
     best = max(shares, key=lambda code: shares[code])

@@ -1,7 +1,7 @@
-"""Leaks: evaluation sentences and pairs that stand in the training data, be it in another form of writing.
+"""Find leaks: evaluation sentences and pairs that occur in the training data, possibly spelled differently.
 
-Every sentence is hashed in several forms, from the text as it is to bare letters and digits. The training data is
-read once and only its hash in the barest form is looked up; the finer forms are for the few that are found.
+Every sentence is hashed in several forms, from the exact text to only its letters and digits. The training data is
+read once and looked up by its most reduced form only; the other forms are computed for the few matches.
 """
 
 import unicodedata
@@ -19,18 +19,18 @@ from sentloom.data.dataset import Dataset
 from sentloom.data.shapes import text_columns
 
 SPACES = r"[\s\p{Z}\p{Cc}\p{Cf}]+"
-SPACES_AND_PUNCTUATION = r"[\s\p{Z}\p{Cc}\p{Cf}\p{P}`]+"  # the backtick is a symbol to Unicode, a quote to treebanks
-ORDERED = np.uint64(0x9E3779B97F4A7C15)  # makes the hash of (a, b) another than that of (b, a)
+SPACES_AND_PUNCTUATION = r"[\s\p{Z}\p{Cc}\p{Cf}\p{P}`]+"  # the backtick is a symbol in Unicode but a quote in treebanks
+ORDERED = np.uint64(0x9E3779B97F4A7C15)  # makes the hashes of (a, b) and (b, a) differ
 
 
 class Kind(StrEnum):
-    """In what an evaluation sentence differs from the training sentence, or which way round a whole pair stands."""
+    """How an evaluation sentence differs from the training sentence, or the order of a leaked pair."""
 
     EXACT = "exact"
     UNICODE = "Unicode form"
     SPACING = "spacing"
     CASE = "case"
-    PUNCTUATION = "punctuation"  # and spacing, which goes with it
+    PUNCTUATION = "punctuation"  # and spacing, which changes with it
     MIXED = "mixed"  # case, and spacing or punctuation
     PAIR = "pair"
     SWAPPED = "swapped pair"
@@ -42,7 +42,7 @@ PAIR_KINDS = (Kind.PAIR, Kind.SWAPPED)
 
 @dataclass(frozen=True)
 class Leak:
-    """One evaluation sentence (or pair) and the first training row that has it in the nearest form."""
+    """One evaluation sentence (or pair) and the first training row that contains it in the closest form."""
 
     kind: Kind
     text: str
@@ -52,28 +52,28 @@ class Leak:
 
 @dataclass(frozen=True)
 class Leaks:
-    """All leaks counted, the first of each kind kept. A pair that leaks counts besides its two sentences."""
+    """The counts of all leaks, and the first of each kind. A leaked pair is counted in addition to its sentences."""
 
     counts: dict[Kind, int]
     kept: tuple[Leak, ...]
     sentences: int  # in the evaluation data
     pairs: int
-    training_rows: np.ndarray  # every training row with an evaluation sentence in it, in order
+    training_rows: np.ndarray  # every training row that contains an evaluation sentence, sorted
 
     @property
     def leaked_sentences(self) -> int:
-        """Evaluation sentences found in the training data, in whatever form."""
+        """Number of evaluation sentences found in the training data, in any form."""
         return sum(self.counts.get(kind, 0) for kind in SENTENCE_KINDS)
 
     @property
     def leaked_pairs(self) -> int:
-        """Evaluation pairs found whole in the training data."""
+        """Number of evaluation pairs of which both sides are in one training row."""
         return sum(self.counts.get(kind, 0) for kind in PAIR_KINDS)
 
 
 @dataclass(frozen=True)
 class _Column:
-    """The sentences of one text column of a batch, with their rows in the data set and their barest hashes."""
+    """The sentences of one text column of a batch, with their rows in the data set and their most reduced hashes."""
 
     rows: np.ndarray
     texts: Texts
@@ -82,24 +82,24 @@ class _Column:
 
 @dataclass(frozen=True)
 class _Items:
-    """Sentences or pairs: their rows, and one hash for each kind of leak, nearest kind first [kinds, items]."""
+    """Sentences or pairs: their rows, and one hash for each kind of leak, closest kind first [kinds, items]."""
 
     rows: np.ndarray
     hashes: np.ndarray
-    texts: Sequence[str] = ()  # of evaluation items only: training data is too large to hold
+    texts: Sequence[str] = ()  # evaluation items only: training data may be too large
 
 
 def find_leaks(train: Dataset, evals: Sequence[Dataset], keep: int = 1000) -> Leaks:
-    """Look for the sentences and pairs of the evaluation sets in the training data; `keep` leaks of each kind."""
+    """Find the sentences and pairs of evaluation sets in training data; returns up to `keep` leaks of each kind."""
     sentences, pairs = [_sentences(part) for part in evals], [_pairs(part) for part in evals]
     found_sentences, found_pairs = _training_items(train, _lookup(sentences), _lookup(pairs))
     counts: Counter[Kind] = Counter()
     kept: list[Leak] = []
     for items, found, kinds in ((sentences, found_sentences, SENTENCE_KINDS), (pairs, found_pairs, PAIR_KINDS)):
-        for dataset, wanted in zip(evals, items, strict=True):
-            for kind, item, row in _matches(wanted, found, kinds):
+        for dataset, own in zip(evals, items, strict=True):
+            for kind, item, row in _matches(own, found, kinds):
                 if counts[kind] < keep:
-                    kept.append(Leak(kind, wanted.texts[item], dataset.place(int(wanted.rows[item])), train.place(row)))
+                    kept.append(Leak(kind, own.texts[item], dataset.place(int(own.rows[item])), train.place(row)))
                 counts[kind] += 1
     rows = np.unique(np.concatenate([found_sentences.rows, found_pairs.rows]))
     return Leaks(dict(counts), tuple(kept), _total(sentences), _total(pairs), rows)
@@ -109,10 +109,10 @@ def _total(items: list[_Items]) -> int:
     return sum(len(part.rows) for part in items)
 
 
-def _matches(wanted: _Items, found: _Items, kinds: Sequence[Kind]) -> Iterator[tuple[Kind, int, int]]:
-    """Each wanted item that was found, under the nearest kind: (kind, item, training row)."""
-    match = np.full(len(wanted.rows), -1)
-    for kind, values, training in zip(kinds, wanted.hashes, found.hashes, strict=True):
+def _matches(items: _Items, found: _Items, kinds: Sequence[Kind]) -> Iterator[tuple[Kind, int, int]]:
+    """Yield (closest kind, item, training row) for each evaluation item that was found."""
+    match = np.full(len(items.rows), -1)
+    for kind, values, training in zip(kinds, items.hashes, found.hashes, strict=True):
         distinct, first = np.unique(training, return_index=True)
         new = np.flatnonzero((match < 0) & among(values, distinct))
         match[new] = found.rows[first[np.searchsorted(distinct, values[new])]]
@@ -121,14 +121,14 @@ def _matches(wanted: _Items, found: _Items, kinds: Sequence[Kind]) -> Iterator[t
 
 
 def _columns(dataset: Dataset) -> Iterator[list[_Column]]:
-    """The text columns, batch by batch."""
+    """Yield the text columns of each batch."""
     for start, batch in walk(dataset, text_columns(dataset.shape)):
         flattened = [flat(column) for column in batch.columns]
         yield [_Column(start + owner, texts, hashes(_bare(_folded(texts)))) for texts, owner in flattened]
 
 
 def _pairings(columns: list[_Column]) -> Iterator[tuple[_Column, np.ndarray, np.ndarray, np.ndarray]]:
-    """The first column with each other one: (that column, partner of each of its sentences, hash, hash swapped)."""
+    """Pair the first column with each other one: (other column, partner of each sentence, hash, swapped hash)."""
     first, *others = columns
     for other in others:
         partner = other.rows - first.rows[0]
@@ -156,7 +156,7 @@ def _pairs(dataset: Dataset) -> _Items:
 
 
 def _training_items(train: Dataset, sentence_keys: np.ndarray, pair_keys: np.ndarray) -> tuple[_Items, _Items]:
-    """What of the training data has one of the keys, in one pass over it."""
+    """Return the training sentences and pairs with one of the keys, in one pass."""
     sentences, pairs = [], []
     for columns in _columns(train):
         for column in columns:
@@ -169,12 +169,12 @@ def _training_items(train: Dataset, sentence_keys: np.ndarray, pair_keys: np.nda
 
 
 def _lookup(items: list[_Items]) -> np.ndarray:
-    """The barest hashes of all items, sorted."""
+    """Return the most reduced hashes of all items, sorted."""
     return np.unique(np.concatenate([np.empty(0, np.uint64), *(part.hashes[-1] for part in items)]))
 
 
 def _in_order(parts: list[_Items], kinds: Sequence[Kind]) -> _Items:
-    """All parts as one, sorted by row."""
+    """Join all parts, sorted by row."""
     rows = np.concatenate([np.empty(0, np.int64), *(part.rows for part in parts)])
     values = np.concatenate([np.empty((len(kinds), 0), np.uint64), *(part.hashes for part in parts)], axis=1)
     texts = [text for part in parts for text in part.texts]
@@ -183,9 +183,9 @@ def _in_order(parts: list[_Items], kinds: Sequence[Kind]) -> _Items:
 
 
 def forms(texts: Texts) -> np.ndarray:
-    """The hashes of each sentence in the form that each of SENTENCE_KINDS compares: [kinds, sentences].
+    """Hash each sentence in the form that each of SENTENCE_KINDS compares: [kinds, sentences].
 
-    Two sentences that are equal in one form are equal in the last, which is therefore enough to look them up by.
+    Two sentences that are equal in any form are equal in the last one, so it is enough for lookups.
     """
     plain = pa.array([unicodedata.normalize("NFKC", text) for text in texts.to_pylist()], pa.large_string())
     folded = _folded(texts)
@@ -198,7 +198,7 @@ def _folded(texts: Texts) -> Texts:
 
 
 def _bare(texts: Texts) -> Texts:
-    """Without spaces and punctuation, but punctuation stays where there is nothing else."""
+    """Remove spaces and punctuation; keep the punctuation if there is nothing else."""
     bare = pc.replace_substring_regex(texts, SPACES_AND_PUNCTUATION, "")
     empty = pc.equal(bare, "")
     return pc.replace_with_mask(bare, empty, pc.replace_substring_regex(texts.filter(empty), SPACES, ""))

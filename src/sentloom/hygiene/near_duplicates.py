@@ -1,7 +1,7 @@
-"""Near duplicates: MinHash signatures of character shingles, banded; candidates verified by their exact Jaccard.
+"""Find near duplicates: banded MinHash signatures of character shingles give candidates, verified by exact Jaccard.
 
-Rows are alike if in every text column the Jaccard index of the two shingle sets reaches the threshold, and if
-label and score are the same. Case is ignored. A shingle is five characters, so that no script needs words marked.
+Two rows are near duplicates if the Jaccard index of their shingle sets reaches the threshold in every text column, and
+if label and score are equal. Case is ignored. A shingle is five characters, so scripts without spaces work too.
 """
 
 import math
@@ -19,28 +19,28 @@ from sentloom.data.shapes import COLUMNS, text_columns
 from sentloom.errors import InputError
 
 SHINGLE = 5
-LOWEST_THRESHOLD = 0.5  # below it most sentences of one style are candidates, and the search is slow
-RECALL = 0.999  # of a pair exactly at the threshold
-HASHES = 128  # in a signature
-SIGNED_ROWS = 1 << 10  # the shingles of so many sentences stay in the processor's cache
+LOWEST_THRESHOLD = 0.5  # below it most sentences of similar style are candidates, and the search is slow
+RECALL = 0.999  # for a pair exactly at the threshold
+HASHES = 128  # per signature
+SIGNED_ROWS = 1 << 10  # sentences whose shingles fit in the processor's cache
 VERIFIED_PAIRS = 1 << 11
-WINDOW = 8  # candidates of a row in one bucket
+WINDOW = 8  # candidates per row in one bucket
 ODD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: spreads small numbers
 
 
 def check_threshold(threshold: float) -> None:
-    """Refuse a threshold that cannot be searched for."""
+    """Refuse a threshold outside the supported range."""
     if not LOWEST_THRESHOLD <= threshold <= 1:
         raise InputError(
             "near duplicates, threshold",
-            f"{threshold}",
+            f"{threshold} is out of range",
             f"a Jaccard index between {LOWEST_THRESHOLD} and 1",
-            "try 0.8: about one word in fifteen differs.",
+            "try 0.8, at which about one word in fifteen differs",
         )
 
 
 def first_of_group(dataset: Dataset, threshold: float, seed: int = 0) -> np.ndarray:
-    """For each row the first row of its group, where groups are the rows connected by likeness: [rows]."""
+    """Return for each row the first row of its group, the connected component of near duplicates: [rows]."""
     check_threshold(threshold)
     if len(dataset) < 2:
         return np.arange(len(dataset))
@@ -52,9 +52,9 @@ def first_of_group(dataset: Dataset, threshold: float, seed: int = 0) -> np.ndar
 
 
 def coordinated_sample(dataset: Dataset, size: int, seed: int = 0) -> np.ndarray:
-    """About `size` rows (never above twice as many), in order, like rows being mostly taken or left together.
+    """Sample about `size` rows (at most twice as many), in order, keeping near duplicates together.
 
-    A plain random sample would part nearly every two of them. Here a row is taken by its least shingle hash, which
+    A plain random sample would separate nearly all of them. Here a row is sampled by its smallest shingle hash, which
     two rows share with a probability equal to their Jaccard index.
     """
     if len(dataset) <= size:
@@ -66,18 +66,18 @@ def coordinated_sample(dataset: Dataset, size: int, seed: int = 0) -> np.ndarray
 
 
 def banding(threshold: float) -> tuple[int, int]:
-    """Number of bands and hashes in each: as many hashes in a band (the fewer candidates) as RECALL permits."""
+    """Return the number of bands and of hashes per band: as many hashes (fewer candidates) as RECALL allows."""
     choices = [(_bands_needed(threshold**rows), rows) for rows in range(1, HASHES + 1)]
     return max((choice for choice in choices if math.prod(choice) <= HASHES), key=itemgetter(1))
 
 
 def _bands_needed(shared: float) -> int:
-    """How many bands find a pair with probability RECALL, if one band finds it with probability `shared`."""
+    """Return how many bands find a pair with probability RECALL if one band finds it with probability `shared`."""
     return 1 if shared == 1 else math.ceil(math.log1p(-RECALL) / math.log1p(-shared))
 
 
 def mix(values: np.ndarray) -> np.ndarray:
-    """Spread every bit of 64 over all of them (the finaliser of splitmix64), in place."""
+    """Mix the bits of 64-bit values in place (the finaliser of splitmix64)."""
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         values ^= values >> np.uint64(shift)
         values *= np.uint64(factor)
@@ -86,7 +86,7 @@ def mix(values: np.ndarray) -> np.ndarray:
 
 
 def shingles(texts: Texts) -> tuple[np.ndarray, np.ndarray]:
-    """The hash of each shingle of each text [shingles], and where a text's begin [texts]; a short text is padded."""
+    """Hash each shingle [shingles] and return where each text's shingles start [texts]; short texts are padded."""
     padded = pc.utf8_rpad(pc.utf8_lower(texts), width=SHINGLE, padding="\0")
     points = np.frombuffer("".join(padded.to_pylist()).encode("utf-32-le"), np.uint32).astype(np.uint64)
     windows = max(len(points) - SHINGLE + 1, 0)
@@ -96,14 +96,14 @@ def shingles(texts: Texts) -> tuple[np.ndarray, np.ndarray]:
         values += points[place : place + windows]
     lengths = pc.utf8_length(padded).to_numpy()
     ends = np.cumsum(lengths)
-    inside = np.ones(len(points), bool)  # windows that do not run over into the next text
+    inside = np.ones(len(points), bool)  # windows that do not extend into the next text
     for place in range(1, SHINGLE):
         inside[ends - place] = False
     return mix(values[inside[:windows]]), ends - lengths - np.arange(len(texts)) * (SHINGLE - 1)
 
 
 def signatures(values: np.ndarray, starts: np.ndarray, factors: np.ndarray, terms: np.ndarray) -> np.ndarray:
-    """The least hash of each text under each permutation x -> factor * x + term modulo 2^32: [permutations, texts]."""
+    """Smallest hash of each text under each permutation x -> factor * x + term modulo 2^32: [permutations, texts]."""
     short = (values >> np.uint64(32)).astype(np.uint32)
     permuted = np.empty_like(short)
     least = np.empty((len(factors), len(starts)), np.uint32)
@@ -116,11 +116,11 @@ def signatures(values: np.ndarray, starts: np.ndarray, factors: np.ndarray, term
 
 def _permutations(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     factors, terms = np.random.default_rng(seed).integers(0, 1 << 32, (2, count), np.uint32)
-    return factors | np.uint32(1), terms  # an odd factor permutes
+    return factors | np.uint32(1), terms  # an odd factor gives a permutation
 
 
 def _signed(dataset: Dataset, bands: int, rows: int, seed: int) -> Iterator[pa.RecordBatch]:
-    """For each row one number a band, of which like rows probably share one, and its sketch."""
+    """Yield for each row one number per band, of which near duplicates probably share one, and its sketch."""
     factors, terms = _permutations(HASHES, seed)
     for _, batch in walk(dataset, text_columns(dataset.shape)):
         for start in range(0, batch.num_rows, SIGNED_ROWS):
@@ -137,24 +137,24 @@ def _schema(bands: int) -> pa.Schema:
 
 
 def sketch(least: np.ndarray) -> np.ndarray:
-    """One bit of each hash of a signature: [permutations, texts] -> [permutations / 64, texts]."""
+    """Keep one bit of each hash of a signature: [permutations, texts] -> [permutations / 64, texts]."""
     packed = np.packbits((least & np.uint32(1)).astype(bool), axis=0)
     return np.ascontiguousarray(packed.T).view(np.uint64).T
 
 
 def most_different_bits(threshold: float) -> float:
-    """How many bits of their sketches two texts at the threshold differ in, at the very most (four deviations).
+    """Return an upper bound on how many sketch bits of two texts at the threshold differ (four standard deviations).
 
-    A bit differs in half of the cases in which the hash does.
+    A bit differs in half of the cases in which the hash differs.
     """
     differing = (1 - threshold) / 2
     return HASHES * differing + 4 * math.sqrt(HASHES * differing * (1 - differing))
 
 
 def _row_signatures(batch: pa.RecordBatch, factors: np.ndarray, terms: np.ndarray) -> np.ndarray:
-    """Signatures of whole rows, the shingles of each column being told apart: [permutations, rows].
+    """Return signatures of whole rows, with distinct shingles for each column: [permutations, rows].
 
-    If two rows reach the threshold in every column, they reach it in the union too, so no candidate is lost.
+    If two rows reach the threshold in every column, they also reach it in the union, so no candidate is lost.
     """
     least = []
     for number, column in enumerate(batch.columns):
@@ -164,7 +164,7 @@ def _row_signatures(batch: pa.RecordBatch, factors: np.ndarray, terms: np.ndarra
 
 
 def candidate_pairs(bands: Sequence[pa.ChunkedArray], sketches: Sequence[np.ndarray], most_bits: float) -> np.ndarray:
-    """Distinct pairs of rows that share a band and nearly share the sketch: [pairs, 2], the lower row first."""
+    """Return distinct pairs of rows with a common band and similar sketches: [pairs, 2], the lower row first."""
     pairs = np.empty(0, np.uint64)
     for number, band in enumerate(bands):  # only two bands are in memory at a time
         one, two = neighbours(band.to_numpy(), bands[(number + 1) % len(bands)].to_numpy())
@@ -175,10 +175,10 @@ def candidate_pairs(bands: Sequence[pa.ChunkedArray], sketches: Sequence[np.ndar
 
 
 def neighbours(band: np.ndarray, following: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of rows in one bucket of a band.
+    """Return pairs of rows in the same bucket of a band.
 
-    A large bucket has too many pairs to take all, so a row is paired with the WINDOW rows before it in its bucket,
-    which is sorted by the next band: rows that share two bands stand side by side.
+    A large bucket has too many pairs, so each row is paired with the WINDOW rows before it in its bucket, which is
+    sorted by the next band: rows that share two bands are adjacent.
     """
     order = np.argsort(band)
     equal = band[order[1:]] == band[order[:-1]]
@@ -193,7 +193,7 @@ def neighbours(band: np.ndarray, following: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def _alike(dataset: Dataset, pairs: np.ndarray, threshold: float) -> np.ndarray:
-    """Which of the candidate pairs are alike, by their texts."""
+    """Return which candidate pairs are near duplicates, by their texts."""
     names = text_columns(dataset.shape)
     others = tuple(name for name in COLUMNS[dataset.shape] if name not in names)
     table = dataset.table.select([*names, *others])
@@ -213,7 +213,7 @@ def _batch(table: pa.Table) -> pa.RecordBatch:
 
 
 def jaccard(left: Texts, right: Texts) -> np.ndarray:
-    """The Jaccard index of the shingle sets of each two texts: [texts]."""
+    """Return the Jaccard index of the shingle sets of each pair of texts: [texts]."""
     (one, one_owner), (two, two_owner) = _shingle_sets(left), _shingle_sets(right)
     shared = np.bincount(one_owner[np.isin(one, two, assume_unique=True)], minlength=len(left))
     sizes = np.bincount(one_owner, minlength=len(left)) + np.bincount(two_owner, minlength=len(left))
@@ -221,7 +221,7 @@ def jaccard(left: Texts, right: Texts) -> np.ndarray:
 
 
 def _shingle_sets(texts: Texts) -> tuple[np.ndarray, np.ndarray]:
-    """Each text's distinct shingles, made distinct between texts as well, and the text that each belongs to."""
+    """Return each text's distinct shingles, made unique across texts as well, and the text that each belongs to."""
     values, starts = shingles(texts)
     owner = np.repeat(np.arange(len(texts)), np.diff(starts, append=len(values)))
     distinct, first = np.unique(mix(values ^ (owner.astype(np.uint64) * ODD)), return_index=True)
@@ -229,7 +229,7 @@ def _shingle_sets(texts: Texts) -> tuple[np.ndarray, np.ndarray]:
 
 
 def connect(size: int, pairs: np.ndarray) -> np.ndarray:
-    """The first member of each node's connected component, the pairs being the edges: [size]."""
+    """Return the first member of each node's connected component, with the pairs as edges: [size]."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 

@@ -1,4 +1,4 @@
-"""Scripts of writing: which one a sentence is written in, and how many words it has in any of them."""
+"""Writing systems: the script of a sentence, and its number of words in any script."""
 
 import unicodedata
 from functools import cache
@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-# Blocks of the scripts that are told apart; only the letters in them count.
+# Unicode blocks of the scripts; only the letters in them count.
 BLOCKS: dict[str, tuple[tuple[int, int], ...]] = {
     "Latin": ((0x41, 0x24F), (0x250, 0x2AF), (0x1D00, 0x1DBF), (0x1E00, 0x1EFF), (0x2C60, 0x2C7F), (0xA720, 0xA7FF),
               (0xAB30, 0xAB6F), (0xFB00, 0xFB06), (0xFF21, 0xFF5A)),
@@ -24,8 +24,8 @@ BLOCKS: dict[str, tuple[tuple[int, int], ...]] = {
 SCRIPTS = ("none", *BLOCKS, "other")  # "none": a sentence without letters
 LAST_LETTER = 0x323AF
 
-# Words where the script marks them by spaces. Of the scripts that do not, a Han or Kana character counts as one
-# word, and so do up to four characters of the alphabets of South-East Asia.
+# Words are separated by spaces. In scripts without spaces, a Han or Kana character counts as one word, and so do up
+# to four characters of the scripts of South-East Asia.
 UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}"
 SYLLABIC = r"\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 WORD = rf"[{UNSPACED}]|[{SYLLABIC}]{{1,4}}|[^\s\p{{Z}}{UNSPACED}{SYLLABIC}]+"
@@ -33,7 +33,7 @@ WORD = rf"[{UNSPACED}]|[{SYLLABIC}]{{1,4}}|[^\s\p{{Z}}{UNSPACED}{SYLLABIC}]+"
 
 @cache
 def _script_of() -> np.ndarray:
-    """The number in SCRIPTS of every code point, 0 for those that are not letters; the last entry is for all above."""
+    """Return the index in SCRIPTS of each code point, 0 if it is not a letter; the last entry is for higher ones."""
     table = np.zeros(LAST_LETTER + 2, np.uint8)
     letters = np.array([unicodedata.category(chr(point))[0] == "L" for point in range(LAST_LETTER + 1)] + [False])
     table[letters] = len(SCRIPTS) - 1
@@ -44,7 +44,7 @@ def _script_of() -> np.ndarray:
 
 
 def dominant_scripts(texts: pa.LargeStringArray) -> np.ndarray:
-    """For each text the number in SCRIPTS of the script with most of its letters (the earlier one of equals)."""
+    """Return for each text the index in SCRIPTS of the script of most of its letters (the first one in a tie)."""
     points = np.frombuffer("".join(texts.to_pylist()).encode("utf-32-le"), np.uint32)
     script = _script_of()[np.minimum(points, LAST_LETTER + 1)]
     owner = np.repeat(np.arange(len(texts)), pc.utf8_length(texts).to_numpy())
@@ -55,5 +55,5 @@ def dominant_scripts(texts: pa.LargeStringArray) -> np.ndarray:
 
 
 def word_counts(texts: pa.LargeStringArray) -> np.ndarray:
-    """The number of words of each text, by a rule that holds for every script."""
+    """Count the words of each text, in any script."""
     return np.asarray(pc.count_substring_regex(texts, WORD))

@@ -1,4 +1,4 @@
-"""Into how many pieces a tokenizer breaks the words of a data set: few if it knows the language, else many."""
+"""Count the tokens per word of a data set: few if the tokenizer knows the language, else many."""
 
 import re
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from sentloom.data.shapes import text_columns
 from sentloom.hygiene.scripts import SCRIPTS, dominant_scripts
 
 SAMPLE = 10_000  # rows
-MANY_PIECES = 1.5  # a word or character; the embedded model: English 1.05, French 1.6, German 2.0, Turkish 2.9
+MANY_TOKENS = 1.5  # per word or character; the embedded model: English 1.05, French 1.6, German 2.0, Turkish 2.9
 MANY_UNKNOWN = 0.01
 UNSPACED = [SCRIPTS.index(name) for name in ("Han", "Kana", "Thai")]
 BETWEEN_WORDS = re.compile(r"[\W_]+")
@@ -23,32 +23,32 @@ Tokenize = Callable[[list[str]], list[list[int]]]
 
 @dataclass(frozen=True)
 class TokenStats:
-    """How many pieces a word of a column falls into; where words are not marked by spaces, a character."""
+    """Tokens per word of a column, or per character in scripts without spaces."""
 
     column: str
     unit: str  # "word" or "character"
     mean: float
-    unknown: float  # the share of pieces that are none: letters which the tokenizer does not know
+    unknown: float  # the share of unknown tokens, for characters that the tokenizer does not know
 
     def __str__(self) -> str:
         return f"{self.column}, {self.share}"
 
     @property
     def share(self) -> str:
-        """The numbers, for people."""
+        """The numbers as text."""
         unknown = f" ({self.unknown:.1%} of them unknown)" if self.unknown else ""
-        return f"{self.mean:.2f} pieces a {self.unit}{unknown}"
+        return f"{self.mean:.2f} tokens per {self.unit}{unknown}"
 
     @property
     def many(self) -> bool:
-        """Whether the model would gain from a vocabulary of its own for this text."""
-        return self.mean > MANY_PIECES or self.unknown > MANY_UNKNOWN
+        """Whether extending the vocabulary for this text would help the model."""
+        return self.mean > MANY_TOKENS or self.unknown > MANY_UNKNOWN
 
 
 def count_tokens(dataset: Dataset, tokenize: Tokenize, unknown: int | None) -> list[TokenStats]:
-    """Of each text column, over at most 10,000 rows spread evenly; punctuation is left out.
+    """Count the tokens per word of each text column, over at most 10,000 evenly spaced rows, without punctuation.
 
-    `tokenize` gives the ids of each text without special tokens, `unknown` is the id of what it does not know.
+    `tokenize` returns the ids of each text without special tokens; `unknown` is the id of the unknown token.
     """
     names = text_columns(dataset.shape)
     return [_count(name, sampled_texts(dataset, name, SAMPLE), tokenize, unknown) for name in names]

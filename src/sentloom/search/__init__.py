@@ -1,1 +1,1 @@
-"""From vectors to neighbours: exact and approximate search, cached vectors, hard negatives."""
+"""Search by vectors: exact and approximate nearest neighbours, cached vectors, hard negatives."""

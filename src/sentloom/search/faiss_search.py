@@ -1,4 +1,4 @@
-"""Nearest neighbours with faiss: exact for some hundred thousand documents, by cells for more."""
+"""Nearest neighbours with faiss: exact up to 200,000 documents, approximate (IVF) for more."""
 
 from typing import Any
 
@@ -8,20 +8,20 @@ import numpy.typing as npt
 from sentloom.errors import MissingPart
 from sentloom.search.vectors import Vectors, normalised
 
-EXACT = 200_000  # documents that are searched one by one
-CELLS = 4  # times the square root of the documents
-SEARCHED = 16  # one cell in so many is looked into
-LEARNED_FROM = 64  # documents a cell
+EXACT = 200_000  # documents that are searched exhaustively
+CELLS = 4  # times the square root of the number of documents
+SEARCHED = 16  # one in so many cells is searched
+LEARNED_FROM = 64  # documents per cell
 
 
 def faiss_top_k(
     queries: npt.NDArray[Any], documents: npt.NDArray[Any], k: int, exact: int = EXACT
 ) -> tuple[npt.NDArray[np.int64], Vectors]:
-    """As `top_k`: the numbers and cosines (q, k) of the nearest documents, nearest first; -1 where none was found."""
+    """Like `top_k`: indices and cosines (q, k) of the nearest documents, nearest first; -1 where none was found."""
     try:
         import faiss
     except ImportError:
-        raise MissingPart("--search faiss", "no package faiss", "it installed", "pip install sentloom[faiss]") from None
+        raise MissingPart("--search faiss", "faiss is not installed", "", "pip install sentloom[faiss]") from None
     unit, width = normalised(documents), documents.shape[1]
     index = faiss.IndexFlatIP(width)
     if len(unit) > exact:

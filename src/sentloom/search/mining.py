@@ -1,4 +1,4 @@
-"""Hard negatives from a corpus: what the current encoder holds for near, and is not known to be right."""
+"""Mine hard negatives from a corpus: texts that the encoder ranks close and that are not known positives."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,30 +24,31 @@ TRIPLETS = pa.schema(
 
 @dataclass(frozen=True)
 class MineSettings:
-    """How hard the negatives may be. A candidate above `cos(anchor, positive) - margin` may be right itself."""
+    """How hard the negatives may be. A candidate above `cos(anchor, positive) - margin` may be a positive itself."""
 
     negatives: int = 1
     margin: float = 0.05
-    skip: int = 0  # nearest candidates that are passed over
-    depth: int = 50  # candidates looked at
+    skip: int = 0  # nearest candidates to skip
+    depth: int = 50  # candidates to consider
     search: Literal["exact", "faiss"] = "exact"
 
     def __post_init__(self) -> None:
         if self.search not in ("exact", "faiss"):
-            raise InputError("search", repr(self.search), "exact or faiss", "correct it")
+            raise InputError("search", f"unknown kind {self.search!r}", "exact or faiss", "choose one of these")
         if self.negatives < 1 or self.depth <= self.skip or self.skip < 0:
-            found = f"negatives {self.negatives}, skip {self.skip}, depth {self.depth}"
-            raise InputError("mine", found, "at least one negative, and a depth beyond skip", "correct them")
+            problem = f"negatives={self.negatives}, skip={self.skip}, depth={self.depth} are not valid"
+            expected = "at least one negative, a skip of 0 or more, and a depth greater than skip"
+            raise InputError("mine", problem, expected, "correct them")
 
 
 @dataclass(frozen=True)
 class MineReport:
-    """What became of the candidates and the rows."""
+    """Counts of rows and candidates."""
 
     rows: int
     kept: int  # rows with at least one negative
     negatives: int
-    known_right: int  # candidates that are a positive of the anchor, or the anchor itself
+    known_right: int  # candidates that are a positive of the anchor or the anchor itself
     too_near: int  # candidates within the margin
 
 
@@ -58,31 +59,31 @@ def mine(
     settings: MineSettings,
     show_progress: bool = True,
 ) -> tuple[Dataset, MineReport]:
-    """Triplets: each pair with its hardest negatives among the texts of a corpus (None: the pairs' own positives).
+    """Make triplets of each pair and its hardest negatives from a corpus (None: the positives of all pairs).
 
-    Rows without any are left out. Every positive that an anchor has in any row is known to be right.
+    Rows without a negative are left out. A positive of an anchor in any row is never a negative for that anchor.
     """
     if pairs.shape is not Shape.PAIRS:
-        raise InputError(pairs.files[0], f"the shape {pairs.shape}", "pairs", "give anchors and positives")
+        raise InputError(pairs.files[0], f"its shape is {pairs.shape}", "pairs", "give anchors and positives")
     anchors, positives = pairs.column("anchor").to_pylist(), pairs.column("positive").to_pylist()
     corpus = list(dict.fromkeys(positives if corpus is None else corpus))
     documents = encoder.encode(corpus, role="document", show_progress=show_progress)
     queries = encoder.encode(anchors, role="query", show_progress=show_progress)
     own = np.einsum("nd,nd->n", _unit(queries), _unit(encoder.encode(positives, role="document")))
-    look = faiss_top_k if settings.search == "faiss" else top_k
-    numbers, cosines = look(queries, documents, settings.depth)
+    search = faiss_top_k if settings.search == "faiss" else top_k
+    numbers, cosines = search(queries, documents, settings.depth)
     right = _known_right(anchors, positives, corpus)
     known, near, found = 0, 0, []
     for row, (places, values) in enumerate(zip(numbers, cosines, strict=True)):
         candidates = list(zip(places[settings.skip :].tolist(), values[settings.skip :].tolist(), strict=True))
-        candidates = [(place, value) for place, value in candidates if place >= 0]  # faiss fills up with -1
+        candidates = [(place, value) for place, value in candidates if place >= 0]  # faiss pads with -1
         others = [(place, value) for place, value in candidates if place not in right[row]]
         below = [place for place, value in others if value <= own[row] - settings.margin]
         known, near = known + len(candidates) - len(others), near + len(others) - len(below)
         found.append([corpus[place] for place in below[: settings.negatives]])
     kept = [row for row, negatives in enumerate(found) if negatives]
     if not kept:
-        raise InputError(pairs.files[0], "no row with a negative", "at least one", "lower the margin, raise the depth")
+        raise InputError(pairs.files[0], "no row has a negative", "at least one", "lower the margin or raise the depth")
     table = scratch_table(TRIPLETS, _batches(pairs, found, kept))
     how = f"mined {settings} {encoder.fingerprint()} {sha256(chr(0).join(corpus).encode()).hexdigest()}"
     report = MineReport(len(pairs), len(kept), sum(map(len, found)), known, near)
@@ -94,7 +95,7 @@ def _unit(vectors: np.ndarray) -> np.ndarray:
 
 
 def _known_right(anchors: Sequence[str], positives: Sequence[str], corpus: Sequence[str]) -> list[set[int]]:
-    """For each row the places in the corpus of its anchor and of every positive that the anchor has anywhere."""
+    """Return for each row the corpus positions of its anchor and of every positive that the anchor has in any row."""
     places: dict[int, list[int]] = {}
     for number, key in enumerate(text_keys(corpus).tolist()):
         places.setdefault(key, []).append(number)

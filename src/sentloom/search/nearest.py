@@ -1,4 +1,4 @@
-"""Exact search by cosine, block by block: memory holds one block of cosines, never all of them."""
+"""Exact search by cosine, block by block, so that only one block of cosines is in memory."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,17 +13,17 @@ QUERY_BLOCK, DOCUMENT_BLOCK = 512, 16384  # 32 MB of cosines
 
 
 def top_k(queries: npt.NDArray[Any], documents: npt.NDArray[Any], k: int) -> tuple[npt.NDArray[np.int64], Vectors]:
-    """The numbers of the k documents nearest to each query and their cosines, both (queries, k), best first.
+    """Return the indices and cosines of the k documents nearest to each query, both (queries, k), best first.
 
-    Among equal cosines the document that stands first wins. With fewer than k documents all of them come.
+    Ties are broken by document order. If there are fewer than k documents, all of them are returned.
     """
     if k < 1:
-        raise InputError("k", str(k), "1 or more", "ask for at least one document")
+        raise InputError("k", f"{k} is too small", "1 or more", "ask for at least one document")
     width = min(k, len(documents))
     numbers, cosines = np.empty((len(queries), width), np.int64), np.empty((len(queries), width), np.float32)
     for query, document, block in cosine_blocks(queries, documents):
         stop = document + block.shape[1]
-        kept, best = min(width, document), min(width, stop)  # columns filled by the blocks before, and by this one
+        kept, best = min(width, document), min(width, stop)  # columns filled before and after this block
         for row, values in enumerate(block, start=query):
             candidates = np.concatenate([numbers[row, :kept], np.arange(document, stop)])
             candidate_cosines = np.concatenate([cosines[row, :kept], values])
@@ -33,7 +33,7 @@ def top_k(queries: npt.NDArray[Any], documents: npt.NDArray[Any], k: int) -> tup
 
 
 def cosine_blocks(queries: npt.NDArray[Any], documents: npt.NDArray[Any]) -> Iterator[tuple[int, int, Vectors]]:
-    """All cosines in blocks: the number of the first query, of the first document, and the (q, d) cosines.
+    """Yield all cosines in blocks: the index of the first query, of the first document, and the (q, d) cosines.
 
     The documents are read once, in order, so they may be a memory map.
     """
@@ -45,7 +45,7 @@ def cosine_blocks(queries: npt.NDArray[Any], documents: npt.NDArray[Any]) -> Ite
 
 
 def _largest(values: Vectors, k: int) -> npt.NDArray[np.intp]:
-    """The places of the k largest values, largest first, equal ones in order."""
+    """Return the indices of the k largest values, largest first, ties in order."""
     threshold = np.partition(values, -k)[-k]
     places = np.flatnonzero(values >= threshold)
     return places[np.argsort(-values[places], kind="stable")[:k]]

@@ -1,7 +1,7 @@
-"""Vectors on disk, by model and text, shared by all suites and runs: what was encoded once is read from then on.
+"""Cache vectors on disk by model and text, shared by all suites and runs.
 
-A folder a model, in it shards: safetensors files with `keys` (n, 2) uint64, 128-bit hashes of texts, and `vectors`
-(n, d) float32. A shard is whole or not there. Where two shards have the same text, the older one speaks.
+Each model has a folder of shards: safetensors files with `keys` (n, 2) uint64, 128-bit hashes of texts, and `vectors`
+(n, d) float32. Shards are written atomically. If two shards have the same text, the older entry wins.
 """
 
 import hashlib
@@ -24,9 +24,9 @@ from sentloom.files import new_file
 from sentloom.progress import note, progress
 from sentloom.search.vectors import Encode, Vectors, encode_checked
 
-BLOCK = 4096  # texts of a shard
+BLOCK = 4096  # texts per shard
 LIMIT = 2 * 1024**3
-STALE = 3600.0  # seconds after which a half-written file belongs to a run that was killed
+STALE = 3600.0  # seconds after which a partly written file is assumed to be left by a killed run
 ENDING = ".safetensors"
 
 Keys: TypeAlias = NDArray[np.uint64]  # (n, 2)
@@ -34,23 +34,23 @@ Rows: TypeAlias = NDArray[np.int64]
 
 
 def default_folder() -> Path:
-    """$SENTLOOM_CACHE, else $XDG_CACHE_HOME/sentloom, else ~/.cache/sentloom; in it, `vectors`."""
+    """Return `vectors` in $SENTLOOM_CACHE, else in $XDG_CACHE_HOME/sentloom, else in ~/.cache/sentloom."""
     if ours := os.environ.get("SENTLOOM_CACHE"):
         return Path(ours).expanduser() / "vectors"
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "sentloom" / "vectors"
 
 
 class VectorCache:
-    """A folder of vectors. `note` says why nothing is kept, where the disk does not take it; else it is empty."""
+    """A folder of cached vectors. `note` says why nothing can be cached, such as a full disk, and is else empty."""
 
     def __init__(self, folder: Path, limit: float = LIMIT) -> None:
-        """`limit` is in bytes: above it, the shards that were used least recently go."""
+        """Set the folder and the `limit` in bytes, above which the least recently used shards are removed."""
         self.folder, self.limit, self.note = folder, limit, ""
 
     def vectors(self, model: str, texts: Sequence[str], encode: Encode, *, show_progress: bool = False) -> Vectors:
-        """The vectors (n, d) of texts. `model` is a hash of all else that they depend on, the role among it.
+        """Return the vectors (n, d) of texts. `model` is a hash of everything else they depend on, such as the role.
 
-        What is not kept yet is encoded in blocks, each kept at once, so that a run that died goes on behind the last.
+        Texts that are not cached are encoded in blocks, each stored immediately, so that a killed run can resume.
         """
         rows, first_of_row = distinct(texts)
         wanted = [texts[row] for row in rows]
@@ -59,15 +59,15 @@ class VectorCache:
             if not out.size:
                 out = np.empty((len(wanted), part.shape[1]), np.float32)
             if part.shape[1] != out.shape[1]:
-                found, fix = f"vectors of {out.shape[1]} and of {part.shape[1]} numbers", "delete the folder"
-                raise ModelError(f"{self.folder}, model {model}", found, "one width a model", fix)
+                problem = f"cached vectors have both {out.shape[1]} and {part.shape[1]} dimensions"
+                raise ModelError(f"{self.folder}, model {model}", problem, "one width per model", "delete the folder")
             out[places] = part
         return out if len(rows) == len(texts) else out[np.searchsorted(rows, first_of_row)]
 
     def _parts(
         self, shelf: "_Shelf", texts: Sequence[str], encode: Encode, show_progress: bool
     ) -> Iterator[tuple[Rows, Vectors]]:
-        """What is kept, shard by shard, then the others, block by block: which texts, and their vectors."""
+        """Yield positions of texts with their vectors: first the cached ones by shard, then the others by block."""
         keys = _keys(texts)
         missing = np.ones(len(texts), bool)
         for places, part in shelf.find(keys):
@@ -83,17 +83,17 @@ class VectorCache:
                 yield places, part
 
     def _keep(self, shelf: "_Shelf", keys: Keys, vectors: Vectors) -> None:
-        """Write a shard; a disk that is full or not ours to write to costs a note and nothing else."""
+        """Write a shard; if the disk is full or read-only, only set the note."""
         if self.note:
             return
         try:
             shelf.add(keys, vectors)
             self._trim(shelf.used)
         except (OSError, SafetensorError) as error:
-            self.note = f"vectors are not kept in {self.folder}: {error}"
+            self.note = f"vectors cannot be cached in {self.folder}: {error}"
 
     def _trim(self, used: set[Path]) -> None:
-        """Remove what was used least recently, never what this call uses, and what killed runs left half-written."""
+        """Remove the least recently used shards, except those used by this call, and partial files of killed runs."""
         files = [file for path in self.folder.glob(f"*/*{ENDING}") if (file := _File.of(path))]
         total = sum(file.size for file in files)
         for file in sorted(files, key=lambda file: file.used_at):
@@ -111,7 +111,7 @@ class _File(NamedTuple):
 
     @classmethod
     def of(cls, path: Path) -> "_File | None":
-        """None for one that another process has just removed."""
+        """Stat a file; None if another process has just removed it."""
         try:
             facts = path.stat()
         except OSError:
@@ -120,14 +120,14 @@ class _File(NamedTuple):
 
 
 class _Shelf:
-    """The shards of one model, and which of them this call has used."""
+    """The shards of one model, and those used by this call."""
 
     def __init__(self, folder: Path, model: str) -> None:
         self.folder = folder / hashlib.sha256(model.encode()).hexdigest()[:32]
         self.used: set[Path] = set()
 
     def add(self, keys: Keys, vectors: Vectors) -> None:
-        """Keep some vectors. The name sorts by time."""
+        """Store some vectors in a file whose name sorts by time."""
         path = self.folder / f"{time.time_ns():020d}-{os.getpid()}{ENDING}"
         tensors: dict[str, NDArray[Any]] = {"keys": keys, "vectors": np.ascontiguousarray(vectors)}
         with new_file(path) as part:
@@ -135,8 +135,8 @@ class _Shelf:
         self.used.add(path)
 
     def find(self, keys: Keys) -> Iterator[tuple[Rows, Vectors]]:
-        """For each shard that has some of the keys: which of them, and their vectors."""
-        shards = sorted(self.folder.glob(f"[0-9]*{ENDING}"))  # a name that starts with a dot is not whole
+        """Yield for each shard with some of the keys the positions of these keys and their vectors."""
+        shards = sorted(self.folder.glob(f"[0-9]*{ENDING}"))  # names of partial files start with a dot
         opened = [(shard, found) for shard in shards if (found := _read(shard, "keys")) is not None]
         if not opened:
             return
@@ -152,7 +152,7 @@ class _Shelf:
 
 
 def _read(shard: Path, name: str) -> NDArray[Any] | None:
-    """One of a shard's tensors; None for a shard that has vanished, or is damaged, which then goes."""
+    """Read one of a shard's tensors; None if the shard is gone or damaged; a damaged shard is removed."""
     try:
         with safe_open(shard, framework="numpy") as file:
             sizes = [file.get_slice(one).get_shape() for one in ("keys", "vectors")]
@@ -165,7 +165,7 @@ def _read(shard: Path, name: str) -> NDArray[Any] | None:
         return None
     except (SafetensorError, ValueError, TypeError, KeyError, IndexError):
         pass
-    note(f"{shard} is not what was written: its vectors are computed again")
+    note(f"{shard} is damaged; its vectors are computed again")
     with suppress(OSError):
         shard.unlink()
     return None
@@ -180,12 +180,13 @@ def _keys(texts: Sequence[str]) -> Keys:
     return np.frombuffer(digests, np.uint64).reshape(-1, 2)
 
 
-def _join(kept: Keys, wanted: Keys) -> Rows:
-    """For each wanted key the first row of `kept` that equals it, or -1.
+def _join(cached: Keys, keys: Keys) -> Rows:
+    """Return for each key the first row of `cached` that equals it, or -1.
 
-    Found by one half and checked by the other: of two keys that share the first half only, one counts as not kept.
+    Keys are looked up by their first half and compared in full: if two cached keys share only the first half, the
+    second one is not found.
     """
-    order = np.argsort(kept[:, 0], kind="stable")
-    at = np.minimum(np.searchsorted(kept[order, 0], wanted[:, 0]), len(kept) - 1)
+    order = np.argsort(cached[:, 0], kind="stable")
+    at = np.minimum(np.searchsorted(cached[order, 0], keys[:, 0]), len(cached) - 1)
     rows = order[at]
-    return np.where((kept[rows] == wanted).all(axis=1), rows, -1)
+    return np.where((cached[rows] == keys).all(axis=1), rows, -1)

@@ -1,4 +1,4 @@
-"""Sentences in, checked vectors out: any callable can be scored, a model or a baseline such as TF-IDF."""
+"""Encode sentences and check the vectors: any callable can be scored, a model or a baseline such as TF-IDF."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
@@ -13,11 +13,11 @@ Encode: TypeAlias = Callable[[Sequence[str]], npt.NDArray[Any]]  # n sentences -
 
 
 def encode_checked(encode: Encode, sentences: Sequence[str]) -> Vectors:
-    """One vector a sentence, all of them finite: a score of anything else would mean nothing."""
+    """Return one finite vector per sentence; anything else is an error, since its scores would be meaningless."""
     vectors = np.asarray(encode(sentences), np.float32)
     if vectors.ndim != 2 or len(vectors) != len(sentences):
         raise ModelError(
-            "encoder", f"vectors of shape {vectors.shape}", f"({len(sentences)}, d)", "return one vector a sentence"
+            "encoder", f"vectors of shape {vectors.shape}", f"({len(sentences)}, d)", "return one vector per sentence"
         )
     broken = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
     if len(broken):
@@ -25,19 +25,19 @@ def encode_checked(encode: Encode, sentences: Sequence[str]) -> Vectors:
             "encoder",
             f"NaN or infinity in {len(broken)} of {len(vectors)} vectors, first for {sentences[broken[0]][:80]!r}",
             "finite vectors",
-            "check the model's weights, and that it runs in a precision it can bear",
+            "check the model's weights, and whether its precision is too low",
         )
     return vectors
 
 
 def encode_distinct(encode: Encode, sentences: Iterable[str]) -> dict[str, npt.NDArray[np.float32]]:
-    """The vector of each distinct sentence, all from one call of `encode`."""
+    """Return the vector of each distinct sentence, all from one call of `encode`."""
     distinct = list(dict.fromkeys(sentences))
     return dict(zip(distinct, encode_checked(encode, distinct), strict=True))
 
 
 def normalised(vectors: npt.NDArray[Any]) -> Vectors:
-    """Rows of length one; a row of zeros stays as it is, so that its cosine with anything is 0."""
+    """Scale rows to unit length; a row of zeros stays unchanged, so that its cosine with anything is 0."""
     rows = np.asarray(vectors, np.float32)
     length = np.linalg.norm(rows, axis=1, keepdims=True)
     unit: Vectors = np.divide(rows, length, out=np.zeros_like(rows), where=length > 0)

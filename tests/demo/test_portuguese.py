@@ -1,4 +1,4 @@
-"""The Portuguese demo, whole but small: real translations, real training, and what it prints against the model's vectors."""
+"""The whole Portuguese demo at small scale: real translations and training, printed scores against an oracle."""
 
 import io
 
@@ -34,7 +34,7 @@ def corpus():
 
 
 def run(folder, corpus):
-    """What it prints."""
+    """Run the demo and return its output."""
     page = io.StringIO()
     console = Console(file=page, width=300)
     portuguese.run(folder, corpus, 24, lambda part: console.print(part, highlight=False, markup=False), SMALL)
@@ -42,7 +42,7 @@ def run(folder, corpus):
 
 
 def accuracy(model, pairs):
-    """How many find their translation, both ways, by plain comparison of all with all."""
+    """Compute the share of sentences whose nearest neighbour is their translation, in both directions."""
     vectors = [Encoder.load(model).encode(pairs.column(name).to_pylist()) for name in ("source", "target")]
     cosines = np.float64(vectors[0]) @ np.float64(vectors[1]).T
     own = np.arange(len(cosines))
@@ -50,7 +50,7 @@ def accuracy(model, pairs):
 
 
 @pytest.mark.long
-def test_it_translates_teaches_and_shows_what_came_of_it(corpus, tmp_path, monkeypatch):
+def test_the_demo_translates_trains_and_shows_scores(corpus, tmp_path, monkeypatch):
     monkeypatch.setattr(portuguese, "HELD_OUT", 8)
     monkeypatch.setenv("SENTLOOM_SCRATCH", str(tmp_path / "scratch"))
     said = run(tmp_path / "demo", corpus)
@@ -61,14 +61,14 @@ def test_it_translates_teaches_and_shows_what_came_of_it(corpus, tmp_path, monke
     for label, one in (("before", "embedded"), ("after", model)):
         (line,) = (line.split() for line in said.splitlines() if line.split()[:1] == [label])
         assert line[1] == f"{accuracy(one, test):.1f}%"
-    page = " ".join(said.split())  # long titles are broken
+    page = " ".join(said.split())  # long titles are wrapped
     asked = [text for text in test.column("target").to_pylist() if f"“{text}”" in page]
     assert len(asked) == portuguese.EXAMPLES
     assert said.count("before, ") == said.count("after, ") == portuguese.EXAMPLES
     assert f"--model {model}" in page
 
 
-def test_too_few_sentences_are_told(corpus, tmp_path):
+def test_too_few_sentences_are_refused(corpus, tmp_path):
     with pytest.raises(InputError, match="install more packages"):
         run(tmp_path / "demo", corpus)
     assert not (tmp_path / "demo").exists()

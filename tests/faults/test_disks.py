@@ -20,7 +20,7 @@ from sentloom.evaluation.task import Score
 from sentloom.files import is_sealed, read_record, read_result, seal, write_record, write_result
 from sentloom.search.vector_cache import VectorCache
 from sentloom.training.checkpoints import Checkpoint, newest_checkpoint, read_best, write_best, write_checkpoint
-from sentloom.views.cache import Shelf
+from sentloom.views.cache import ViewCache
 from sentloom.writing.ledger import Ledger
 from tests.faults.commands import COMMANDS, EXIT_REFUSED, Command, Ended, build_kitchen, run
 from tests.faults.conftest import Tally
@@ -296,9 +296,9 @@ def vector_shards(folder: Path) -> Callable[[], object]:
 
 
 def view_shards(folder: Path) -> Callable[[], object]:
-    shelf = Shelf(folder, "upper")
-    shelf.add(["a", "b"], ["A", "B"])
-    return lambda: shelf.table().to_pylist() or None
+    views = ViewCache(folder, "upper")
+    views.add(["a", "b"], ["A", "B"])
+    return lambda: views.table().to_pylist() or None
 
 
 def ledger_blocks(folder: Path) -> Callable[[], object]:

@@ -17,13 +17,13 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(autouse=True)
 def two_threads() -> None:
-    """Two workers make views, also where the tests run with one thread a process."""
+    """Make views with two workers, even if the tests run with one thread per process."""
     torch.set_num_threads(2)
 
 
 @pytest.fixture
 def wordnet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """WordNet where nltk would have put it."""
+    """A small WordNet where nltk would put it."""
     monkeypatch.setenv("NLTK_DATA", str(tmp_path / "nltk_data"))
     return build_wordnet(tmp_path / "nltk_data/corpora/wordnet31")
 
@@ -35,6 +35,6 @@ def masked_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def translation_models(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Four Marian models with other weights each: forward, backward, forward, backward."""
+    """Four Marian models with different weights: forward, backward, forward, backward."""
     pytest.importorskip("sentencepiece")
     return [build_translation_model(tmp_path_factory.mktemp("marian"), seed) for seed in range(4)]

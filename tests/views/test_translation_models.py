@@ -8,7 +8,7 @@ import torch
 from sentloom.encoder import text_models as models_room
 from sentloom.errors import MissingPart, ModelError
 from sentloom.views import BackTranslation, Pivot
-from sentloom.views.translation_models import Chance, PivotTranslator
+from sentloom.views.translation_models import GumbelNoise, PivotTranslator
 from tests.encoder.small_models import SENTENCES
 
 pytestmark = pytest.mark.filterwarnings("ignore:Recommended. pip install sacremoses")
@@ -21,7 +21,7 @@ def translator(folders, **settings):
 
 @torch.no_grad()
 def greedy(way, text):
-    """The slow oracle: the whole row again for every word, always the likeliest; the padding is no word."""
+    """Slow oracle: run the whole row again for every token and take the likeliest, never padding."""
     torch.set_num_threads(1)
     ids = way.tokenizer(" ".join(text.split()), truncation=True, max_length=62, return_tensors="pt")["input_ids"]
     out = [way.model.config.decoder_start_token_id]
@@ -32,7 +32,7 @@ def greedy(way, text):
     return way.tokenizer.decode(out, skip_special_tokens=True)
 
 
-def test_one_beam_takes_the_likeliest_word_each_time(translation_models):
+def test_one_beam_is_greedy_decoding(translation_models):
     maker = translator(translation_models, beams=1)
     for text in SENTENCES[:3]:
         pivot = greedy(maker._ways[0], text)
@@ -40,14 +40,14 @@ def test_one_beam_takes_the_likeliest_word_each_time(translation_models):
 
 
 @pytest.mark.parametrize("settings", [{"beams": 3}, {"decoding": "sampling", "seed": 5}])
-def test_order_and_company_do_not_matter(translation_models, settings):
+def test_order_and_batch_do_not_matter(translation_models, settings):
     maker = translator(translation_models, **settings)
     views = list(maker.views(SENTENCES[:5]))
     assert list(maker.views(SENTENCES[:5][::-1])) == views[::-1]
     assert list(translator(translation_models, **settings).views(SENTENCES[2:4])) == views[2:4]
 
 
-def test_the_seed_decides_and_chance_elsewhere_is_left_alone(translation_models):
+def test_sampling_depends_on_the_seed_and_leaves_the_global_generator_alone(translation_models):
     first, second = (translator(translation_models, decoding="sampling", seed=seed) for seed in (1, 2))
     torch.manual_seed(0)
     expected = torch.rand(3)
@@ -57,15 +57,15 @@ def test_the_seed_decides_and_chance_elsewhere_is_left_alone(translation_models)
     assert views != list(second.views(SENTENCES))
 
 
-def test_chance_draws_from_the_softmax():
+def test_gumbel_noise_samples_from_the_softmax():
     logits = torch.tensor([[1.0, 2.0, 3.0, -torch.inf]])
-    drawn = Counter(int(Chance(seed)(None, logits).argmax()) for seed in range(6000))
+    drawn = Counter(int(GumbelNoise(seed)(None, logits).argmax()) for seed in range(6000))
     for word, share in enumerate(logits.softmax(-1)[0, :3].tolist()):
-        assert drawn[word] / 6000 == pytest.approx(share, abs=0.025)  # four standard deviations of the widest
+        assert drawn[word] / 6000 == pytest.approx(share, abs=0.025)  # four standard deviations of the largest
     assert drawn[3] == 0
 
 
-def test_a_small_top_p_leaves_one_word(translation_models):
+def test_a_small_top_p_is_greedy(translation_models):
     sampled = translator(translation_models, decoding="sampling", top_p=1e-6)
     assert list(sampled.views(SENTENCES[:2])) == list(translator(translation_models, beams=1).views(SENTENCES[:2]))
 
@@ -75,7 +75,7 @@ def test_top_k_of_one_is_greedy(translation_models):
     assert list(sampled.views(SENTENCES[:2])) == list(translator(translation_models, beams=1).views(SENTENCES[:2]))
 
 
-def test_identities_differ_by_all_that_matters(translation_models):
+def test_identities_differ_by_every_setting(translation_models):
     makers = [
         translator(translation_models),
         translator(translation_models[::-1]),
@@ -87,7 +87,7 @@ def test_identities_differ_by_all_that_matters(translation_models):
     assert len({maker.identity for maker in makers}) == len(makers)
 
 
-def test_without_sentencepiece_the_message_says_what_to_install(translation_models, monkeypatch):
+def test_missing_sentencepiece_is_named_with_the_install_command(translation_models, monkeypatch):
     monkeypatch.setattr(models_room, "find_spec", lambda name: None)
     with pytest.raises(MissingPart, match="pip install sentencepiece"):
         translator(translation_models)

@@ -16,17 +16,17 @@ def test_the_other_words_of_the_most_frequent_sense(wordnet):
     assert words.irregular_verbs == {"tell", "run"}
 
 
-def test_it_is_found_in_nltk_data_first(wordnet):
+def test_nltk_data_is_searched_first(wordnet):
     assert find_wordnet() == wordnet
 
 
-def test_a_folder_that_lacks_a_file_is_passed_over(wordnet, monkeypatch, tmp_path):
+def test_an_incomplete_folder_is_skipped(wordnet, monkeypatch, tmp_path):
     (wordnet / "data.adv").unlink()
     monkeypatch.setattr(room, "DEBIAN", build_wordnet(tmp_path / "debian"))
     assert find_wordnet() == tmp_path / "debian"
 
 
-def test_nltk_s_usual_place_in_the_home_folder(monkeypatch, tmp_path):
+def test_nltk_data_in_the_home_folder_is_found(monkeypatch, tmp_path):
     monkeypatch.delenv("NLTK_DATA", raising=False)
     monkeypatch.setattr(room, "DEBIAN", tmp_path / "nothing")
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -34,7 +34,7 @@ def test_nltk_s_usual_place_in_the_home_folder(monkeypatch, tmp_path):
     assert find_wordnet() == folder
 
 
-def test_what_is_missing_is_said(monkeypatch, tmp_path):
+def test_the_error_names_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setattr(room, "_candidates", lambda: iter([tmp_path]))
     with pytest.raises(MissingPart, match="wordnet-base") as error:
         find_wordnet()
@@ -42,7 +42,7 @@ def test_what_is_missing_is_said(monkeypatch, tmp_path):
     assert "NLTK_DATA" in str(error.value)
 
 
-def test_the_hash_follows_the_files(wordnet):
+def test_the_hash_depends_on_the_files(wordnet):
     before = WordNet(wordnet).sha256
     with (wordnet / "index.adv").open("a") as file:
         file.write("swiftly r 1 0 1 0 00000050  \n")

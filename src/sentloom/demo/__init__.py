@@ -1,1 +1,1 @@
-"""The main job and the papers, shown on embedded data."""
+"""Demos that run on embedded data, without downloads."""

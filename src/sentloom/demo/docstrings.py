@@ -1,4 +1,4 @@
-"""The main job on the embedded defaults: an encoder is fitted to docstrings, which every machine has."""
+"""Demo of `sentloom fit`: fit the embedded encoder to the docstrings of installed Python packages."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -23,11 +23,11 @@ QUESTIONS = (
     "scipy.signal.butter",
     "scipy.sparse.csgraph.shortest_path",
 )
-FOUND = 2  # answers to each
+FOUND = 2  # results shown per question
 
 
 def run(folder: Path, model: str, corpus: Corpus, budget: str, show: Callable[[RenderableType], None]) -> Fit:
-    """Fit on the sentences and pairs of some packages, prove it on others, and search there before and after."""
+    """Fit on the docstrings of some packages, evaluate on held-out ones, and search those before and after."""
     with alone_in(folder):
         return _run(folder, model, corpus, budget, show)
 
@@ -36,14 +36,14 @@ def _run(folder: Path, model: str, corpus: Corpus, budget: str, show: Callable[[
     show(data_tables.corpus(corpus))
     apart = corpus.pairs("held-out")
     if not len(apart):
-        raise InputError("demo", "no package that is held out", "one to score on", "name one with --held-out")
+        raise InputError("demo", "no package is held out", "at least one to evaluate on", "name one with --held-out")
     packages = ", ".join(one.package for one in corpus.packages if one.split == "held-out")
     files = {"sentences": corpus.texts(), "pairs": corpus.pairs(), "held-out": apart}
     paths = {name: folder / f"{name}.parquet" for name in files}
     for name, data in files.items():
         write(data, paths[name])
     shown = f"sentloom fit {paths['sentences']} {paths['pairs']} --against {paths['held-out']}"
-    show(f"\nThe pairs of {packages} are held out. What follows is: {shown} -o {folder / 'model'} --budget {budget}\n")
+    show(f"\nThe pairs of {packages} are held out. Running: {shown} -o {folder / 'model'} --budget {budget}\n")
     done = fit(
         [paths["sentences"], paths["pairs"]],
         folder / "model",
@@ -62,7 +62,7 @@ def _run(folder: Path, model: str, corpus: Corpus, budget: str, show: Callable[[
 
 
 def search(before: Encoder, after: Encoder, pairs: Dataset, show: Callable[[RenderableType], None]) -> None:
-    """Answer a few questions from the held-out summaries, with both encoders."""
+    """Search the held-out summaries for a few questions with both encoders and show the results."""
     names, summaries = pairs.column("anchor").to_pylist(), pairs.column("positive").to_pylist()
     found: list[list[tuple[float, str, str]]] = [[] for _ in QUESTIONS]
     for label, encoder in (("before", before), ("after", after)):

@@ -1,4 +1,4 @@
-"""The embedded encoder learns Portuguese, without hub and data: docstrings, translated here, teach it."""
+"""Demo of cross-lingual training: the embedded encoder learns Portuguese from locally translated docstrings."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -21,10 +21,10 @@ from sentloom.report import search_tables, tables
 from sentloom.search.nearest import top_k
 from sentloom.views.translation import translate
 
-WORDS = range(5, 15)  # of a sentence: the translator is made for sentences, and short ones are quick
+WORDS = range(5, 15)  # words per sentence: short sentences translate faster
 HELD_OUT = 400
 EXAMPLES = 3
-FOUND = "find their translation among all, both ways"
+FOUND = "translation ranked first, both directions"
 
 
 def run(
@@ -32,9 +32,9 @@ def run(
     corpus: Corpus,
     sentences: int,
     show: Callable[[RenderableType], None],
-    changes: Sequence[str] = (),  # over the recipe
+    changes: Sequence[str] = (),  # overrides of recipe values
 ) -> None:
-    """Translate sentences of docstrings, train on most of them, and search among the others before and after."""
+    """Translate docstring sentences, train on most of them, and search the rest before and after."""
     with alone_in(folder):
         _run(folder, corpus, sentences, show, changes)
 
@@ -43,7 +43,7 @@ def _run(
     folder: Path, corpus: Corpus, sentences: int, show: Callable[[RenderableType], None], changes: Sequence[str]
 ) -> None:
     chosen = choose(corpus.texts("train"), sentences + HELD_OUT)
-    show(f"Translating {len(chosen):,} of their English sentences into Portuguese ...")
+    show(f"Translating {len(chosen):,} English sentences into Portuguese ...")
     pairs = translate(chosen, into="pt", cache=folder / "views")
     apart = np.arange(len(pairs)) % (len(pairs) // HELD_OUT) == 0
     for name, rows in (("train", ~apart), ("test", apart)):
@@ -52,9 +52,9 @@ def _run(
     placed = [f"portuguese.data={train}", f"evaluate.sets=[{test}]", *changes]
     plan = read_recipe(find_recipe("portuguese"), placed).resolve()
     output = folder / "run"
-    show(f"Teaching an English encoder: {(~apart).sum():,} translations are to get the vectors of their originals ...")
+    show(f"Training an English encoder to map {(~apart).sum():,} translations to the vectors of their originals ...")
     row = run_plans([plan], [None], output, start_accelerator((), output), show)[0]
-    table = tables.plain_table(f"{apart.sum():,} sentences that it did not learn from", "", FOUND, numbers=1)
+    table = tables.plain_table(f"{apart.sum():,} held-out sentences", "", FOUND, numbers=1)
     for label, scores in (("before", row.before), ("after", row.after)):
         table.add_row(label, *(f"{score:.1f}%" for score in scores.values()))
     show("")
@@ -64,18 +64,18 @@ def _run(
 
 
 def choose(texts: Dataset, wanted: int) -> Dataset:
-    """Sentences of fitting length, evenly from all packages."""
+    """Choose sentences of 5 to 14 words, spread evenly over all packages."""
     fitting = [row for row, text in enumerate(texts.column("text").to_pylist()) if len(text.split()) in WORDS]
     if len(fitting) < 4 * HELD_OUT:
-        found, wanted_text = f"{len(fitting):,} sentences of 5 to 14 words", f"at least {4 * HELD_OUT:,}"
-        raise InputError("embedded corpus", found, wanted_text, "install more packages, such as pandas")
+        problem, expected = f"only {len(fitting):,} sentences have 5 to 14 words", f"at least {4 * HELD_OUT:,}"
+        raise InputError("embedded corpus", problem, expected, "install more packages, such as pandas")
     keep = np.zeros(len(texts), dtype=bool)
     keep[np.array(fitting)[np.linspace(0, len(fitting) - 1, min(wanted, len(fitting))).astype(int)]] = True
     return texts.select(keep)
 
 
 def show_examples(pairs: Dataset, model: Path, show: Callable[[RenderableType], None]) -> None:
-    """What some Portuguese sentences find among the English ones, before and after."""
+    """Show the top English result for some Portuguese sentences, before and after training."""
     english, portuguese = (pairs.column(name).to_pylist() for name in ("source", "target"))
     asked = [int(row) for row in np.linspace(0, len(english) - 1, EXAMPLES + 2)[1:-1]]
     found: list[list[tuple[float, str, str]]] = [[] for _ in asked]

@@ -24,7 +24,7 @@ from sentloom.evaluation.retrieval import ranks_of
 from sentloom.evaluation.suites.set_source import Rows
 from sentloom.evaluation.suites.user_tasks import triplet_task
 from sentloom.evaluation.task import Lookup, Score, Scores, Task
-from sentloom.views.cache import Shelf, find, make_missing
+from sentloom.views.cache import ViewCache, find, make_missing
 from sentloom.views.maker import seed_for
 from sentloom.views.pairs import makers_for
 from sentloom.views.settings import BackTranslation, Synonyms
@@ -241,14 +241,14 @@ def _units(text: str) -> tuple[list[str], str]:
 
 
 def _views(settings: BackTranslation | Synonyms, texts: Sequence[str], cache: Path) -> list[str]:
-    """A view of each text, made now or kept before; empty ones where the part that makes them is missing."""
+    """Return a view of each text, made now or cached; empty views if the package that makes them is missing."""
     try:
         (maker,) = makers_for(settings)
     except MissingPart:
         return [""] * len(texts)
-    shelf, column = Shelf(cache, maker.identity), pa.chunked_array([pa.array(texts, pa.large_string())])
-    make_missing(maker, column, shelf, settings.kind, True)
-    table = shelf.table()
+    views, column = ViewCache(cache, maker.identity), pa.chunked_array([pa.array(texts, pa.large_string())])
+    make_missing(maker, column, views, settings.kind, True)
+    table = views.table()
     made: list[str] = table.column("view").take(pa.array(find(table.column("text"), column))).to_pylist()
     return made
 

@@ -1,6 +1,6 @@
-"""A sentence's second form: back-translation, synonyms, mask-fill, ready pairs, entailment.
+"""Positive pairs from single sentences: back-translation, synonyms, mask-fill, ready pairs, entailment.
 
-Loaded when first used: makers need torch, and the settings, which recipes read, do not.
+Names are imported on first use: the makers need torch, but the settings, which recipes read, do not.
 """
 
 from importlib import import_module

@@ -1,13 +1,13 @@
-"""Long texts in pieces that a translation model takes whole."""
+"""Split long texts into chunks that a translation model can handle."""
 
 import re
 
-LONGEST = 300  # characters: from some 90 words on, models made for sentences drop the rest or repeat themselves
+LONGEST = 300  # characters: beyond about 90 words, sentence translation models drop text or repeat themselves
 SENTENCE_END = re.compile(r"(?<=[.!?;])\s+")
 
 
-def pieces(text: str, longest: int = LONGEST) -> list[str]:
-    """A text with single spaces, cut where it is too long: behind sentences, else between words, else anywhere."""
+def chunks(text: str, longest: int = LONGEST) -> list[str]:
+    """Collapse whitespace and split a long text after sentences, else between words, else anywhere."""
     parts: list[str] = []
     for sentence in SENTENCE_END.split(" ".join(text.split())):
         for word in _short(sentence, longest):
@@ -19,7 +19,7 @@ def pieces(text: str, longest: int = LONGEST) -> list[str]:
 
 
 def _short(sentence: str, longest: int) -> list[str]:
-    """The sentence whole if it is short enough, else its words, the longest of them cut."""
+    """Return the whole sentence if it is short enough, else its words, with words that are too long cut."""
     if len(sentence) <= longest:
         return [sentence]
     return [word[at : at + longest] for word in sentence.split(" ") for at in range(0, len(word), longest)]

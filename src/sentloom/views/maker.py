@@ -1,4 +1,4 @@
-"""What every maker of views is: something with an identity that turns texts into views, one by one."""
+"""The protocol of view makers, which turn texts into views one by one."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -6,20 +6,20 @@ from typing import Protocol
 
 
 class Maker(Protocol):
-    """Makes one view a text. The view depends on the identity and the text alone, never on the company."""
+    """Makes one view per text. A view depends only on the maker's identity and the text, never on the batch."""
 
     @property
     def identity(self) -> str:
-        """Everything that a view depends on but the text: models by their hash, settings, seed."""
+        """Everything besides the text that a view depends on: hashes of models, settings, seed."""
 
     @property
     def shard(self) -> int:
-        """How many views are kept at a time: what a kill can cost, some seconds to a minute of work."""
+        """How many views are cached at a time; an interrupted run loses at most this many."""
 
     def views(self, texts: Sequence[str]) -> Iterator[str]:
-        """The views of the texts, in their order."""
+        """Yield the views of the texts, in the same order."""
 
 
 def seed_for(seed: int, text: str) -> int:
-    """A seed of 63 bits for one text, so that chance depends on neither order nor batch."""
+    """Derive a 63-bit seed for one text, so that sampling does not depend on order or batch."""
     return int.from_bytes(hashlib.blake2b(f"{seed} {text}".encode(), digest_size=8).digest()) >> 1

@@ -1,4 +1,4 @@
-"""Mask-fill: a share of the tokens is masked, and a masked language model says what stands there."""
+"""Mask-fill: a share of the tokens is masked and filled in by a masked language model."""
 
 from collections.abc import Iterator, Sequence
 from random import Random
@@ -12,34 +12,34 @@ from sentloom.errors import ModelError
 from sentloom.views.maker import seed_for
 from sentloom.views.settings import MaskFill
 
-REVISION = 1  # raised when the same model would give other views
-WANTED = "a masked language model with its head"
+REVISION = 1  # increased when the same model would produce different views
+EXPECTED = "a masked language model with its head"
 
 
 class MaskFiller:
-    """Fills all masks of a text at once with the likeliest tokens; one text at a time, so company changes nothing."""
+    """Fills all masks of a text at once with the likeliest tokens, one text at a time, independent of the batch."""
 
     shard = 128
 
     def __init__(self, settings: MaskFill) -> None:
         if settings.model == "embedded":
-            found = "the embedded encoder, which has no such head"
-            raise ModelError("mask-fill", found, WANTED, "name a folder or a hub model, such as roberta-base")
-        self._all = load_model(settings.model, AutoModelForMaskedLM, WANTED)
+            problem = "the embedded encoder cannot fill masks"
+            raise ModelError("mask-fill", problem, EXPECTED, "name a folder or a hub model, such as roberta-base")
+        self._all = load_model(settings.model, AutoModelForMaskedLM, EXPECTED)
         if self._all.tokenizer.mask_token_id is None:
-            raise ModelError(settings.model, "a tokenizer without a mask token", WANTED, "choose another model")
+            raise ModelError(settings.model, "the tokenizer has no mask token", EXPECTED, "choose another model")
         self._settings = settings
         self.identity = f"mask-fill {REVISION} {self._all.sha256} share {settings.share} seed {settings.seed}"
 
     def views(self, texts: Sequence[str]) -> Iterator[str]:
-        """The texts with filled masks; where the model says what stood there, the text as it was."""
+        """Yield the texts with filled masks; a text is unchanged if the model predicts the original tokens."""
         with pack_workers(self._all.model.device) as executor:
             yield from executor.map(self._fill, texts)
 
     def _fill(self, text: str) -> str:
         coded = self._all.tokenizer(text, return_special_tokens_mask=True)
         special, _ = self._all.cut(coded["special_tokens_mask"])
-        head, rest = self._all.cut(coded["input_ids"])  # what is too long for the model stays as it is
+        head, rest = self._all.cut(coded["input_ids"])  # text beyond the model's maximum length stays unchanged
         places = [place for place, is_special in enumerate(special) if not is_special]
         if not places:
             return text
@@ -54,7 +54,7 @@ class MaskFiller:
 
     @torch.inference_mode()
     def _likeliest(self, ids: list[int], masked: list[int]) -> list[int]:
-        """The likeliest ordinary token at each masked place."""
+        """Return the likeliest non-special token at each masked position."""
         row = torch.tensor([ids], device=self._all.model.device)
         row[0, masked] = self._all.tokenizer.mask_token_id
         logits = self._all.model(row).logits[0, masked]  # (masked, vocabulary)

@@ -1,4 +1,4 @@
-"""Pairs out of any data set: every distinct sentence once, beside its view; or two views of it."""
+"""Build pairs from any data set: each distinct sentence with its view, or two views of it."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from sentloom.data.nli import pairs_from_nli
 from sentloom.data.scratch import BATCH_ROWS, scratch_folder, scratch_table, take_rows
 from sentloom.data.shapes import Shape
 from sentloom.errors import InputError
-from sentloom.views.cache import Shelf, find, make_missing
+from sentloom.views.cache import ViewCache, find, make_missing
 from sentloom.views.maker import Maker
 from sentloom.views.ready_pairs import ready_views
 from sentloom.views.sentences import distinct_sentences
@@ -31,7 +31,7 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class _Side:
-    """One side of the pairs: for sentence i row `rows[i]` of the only column of `texts`, or none where that is -1."""
+    """One side of the pairs: sentence i has row `rows[i]` of the only column of `texts`, or no text if that is -1."""
 
     name: str
     identity: str
@@ -45,11 +45,11 @@ class _Side:
 def make_pairs(
     dataset: Dataset, settings: ViewSettings, *, cache: Path | None = None, show_progress: bool = True
 ) -> Dataset:
-    """Pairs (anchor, positive) of an original and its view, or of two views, a row each distinct sentence.
+    """Make pairs (anchor, positive) of an original and its view, or of two views, one row per distinct sentence.
 
-    A row's origin is the first row that has the sentence. Sentences without a view or with an empty one are left out;
-    rows with two equal sides stay, since dropout still tells them apart. All of them are counted in `skipped`. Views
-    are kept in the folder `cache`: what is there is not made again, so that a run that died goes on.
+    A row's origin is the first row with the sentence. Sentences without a view or with an empty one are dropped;
+    pairs of two equal texts stay, because dropout still tells them apart. `skipped` counts both. Views are cached in
+    the folder `cache`, so an interrupted run resumes without making them again.
     """
     if isinstance(settings, Entailment):
         return pairs_from_nli(dataset)
@@ -65,7 +65,7 @@ def make_pairs(
 def make_translations(
     dataset: Dataset, maker: Maker, *, cache: Path | None = None, show_progress: bool = True
 ) -> Dataset:
-    """Parallel data (source, target) of every distinct sentence and its translation, kept and resumed as views are."""
+    """Make parallel data (source, target) of every distinct sentence and its translation, cached like views."""
     sentences = distinct_sentences(dataset)
     with _folder(cache) as folder:
         pairs = _paired(
@@ -79,7 +79,7 @@ def _paired(dataset: Dataset, sentences: pa.Table, left: _Side, right: _Side) ->
     counts: Counter[str] = Counter()
     table = scratch_table(PAIRS, _batches(sentences, left, right, counts))
     if not len(table):
-        raise InputError(dataset.files[0], "no sentence with a view", "at least one", "choose another kind of view")
+        raise InputError(dataset.files[0], "no sentence has a view", "at least one", "choose another kind of view")
     pairs = dataset.derive(table, f"pairs of {left.identity} and {right.identity}", Shape.PAIRS)
     return replace(
         pairs,
@@ -90,7 +90,7 @@ def _paired(dataset: Dataset, sentences: pa.Table, left: _Side, right: _Side) ->
 
 
 def makers_for(settings: BackTranslation | Synonyms | MaskFill) -> list[Maker]:
-    """One maker, whose views stand beside the originals, or two, whose views stand beside each other."""
+    """Return one maker, whose views are paired with the originals, or two, whose views are paired."""
     if isinstance(settings, Synonyms):
         from sentloom.views.synonyms import SynonymReplacement
 
@@ -115,7 +115,7 @@ def _originals(sentences: pa.Table) -> _Side:
 def _made(
     settings: BackTranslation | Synonyms | MaskFill, sentences: pa.Table, cache: Path | None, show_progress: bool
 ) -> list[_Side]:
-    """The views of one or two makers: what the cache has, and what is made now."""
+    """Collect the views of one or two makers, from the cache or made now."""
     makers = makers_for(settings)
     names = [settings.kind] if len(makers) == 1 else [f"{settings.kind} {number}" for number in (1, 2)]
     sides = [_originals(sentences)] if len(makers) == 1 else []
@@ -126,16 +126,16 @@ def _made(
 
 
 def _side(name: str, maker: Maker, sentences: pa.Table, folder: Path, show_progress: bool) -> _Side:
-    """The views of one maker, those that the folder lacks being made."""
-    texts, shelf = sentences.column("text"), Shelf(folder, maker.identity)
-    make_missing(maker, texts, shelf, name, show_progress)
-    table = shelf.table()
+    """Collect the views of one maker, making those that are not cached."""
+    texts, cache = sentences.column("text"), ViewCache(folder, maker.identity)
+    make_missing(maker, texts, cache, name, show_progress)
+    table = cache.table()
     return _Side(name, maker.identity, table.select(["view"]), find(table.column("text"), texts))
 
 
 @contextmanager
 def _folder(cache: Path | None) -> Iterator[Path]:
-    """The cache, or a folder for this call only: what is mapped from it stays readable when its name goes."""
+    """Yield the cache folder, or a temporary one; mapped files stay readable after it is deleted."""
     if cache is not None:
         yield cache
         return
@@ -145,7 +145,7 @@ def _folder(cache: Path | None) -> Iterator[Path]:
 
 
 def _batches(sentences: pa.Table, left: _Side, right: _Side, counts: Counter[str]) -> Iterator[pa.RecordBatch]:
-    """The pairs, a batch at a time; counts what is left out and what is equal."""
+    """Yield the pairs batch by batch, counting dropped sentences and equal texts."""
     known = np.flatnonzero((left.rows >= 0) & (right.rows >= 0))
     counts["sentences without a view"] = len(sentences) - len(known)
     for start in range(0, len(known), BATCH_ROWS):
@@ -154,7 +154,7 @@ def _batches(sentences: pa.Table, left: _Side, right: _Side, counts: Counter[str
         columns = [left.at(part), right.at(part), *(origin.column(name).combine_chunks() for name in (FILE, LINE))]
         batch = pa.RecordBatch.from_arrays(columns, schema=PAIRS)
         full = batch.filter(pc.and_(*(pc.greater(pc.utf8_length(batch.column(side)), 0) for side in (0, 1))))
-        counts["sentences with an empty view (left out)"] += len(part) - full.num_rows
+        counts["sentences with an empty view (dropped)"] += len(part) - full.num_rows
         equal = "views equal to the original (kept)" if left.name == "original" else "equal views (kept)"
         counts[equal] += pc.sum(pc.equal(full.column(0), full.column(1))).as_py() or 0
         yield full

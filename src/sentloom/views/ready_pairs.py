@@ -1,4 +1,4 @@
-"""Views that were made elsewhere: a file of pairs, the original and its view."""
+"""Views made elsewhere, read from a file of pairs (original, view)."""
 
 import numpy as np
 import pyarrow as pa
@@ -16,11 +16,11 @@ from sentloom.views.settings import ReadyPairs
 def ready_views(
     settings: ReadyPairs, dataset: Dataset, sentences: pa.Table, show_progress: bool
 ) -> tuple[Dataset, NDArray[np.int64]]:
-    """The file's pairs, and for each sentence the row whose anchor has exactly its text, or -1 if that is allowed."""
+    """Read the file's pairs, and find for each sentence the row with the same anchor, or -1 if that is allowed."""
     ready = read(settings.file, show_progress=show_progress)
     if ready.shape is not Shape.PAIRS:
         fix = "give two columns, such as anchor and positive"
-        raise InputError(settings.file, f"the shape {ready.shape}", "pairs of an original and its view", fix)
+        raise InputError(settings.file, f"the file contains {ready.shape}", "pairs of an original and its view", fix)
     rows = find(ready.column("anchor"), sentences.column("text"))
     missing = np.flatnonzero(rows < 0)
     if len(missing) and settings.missing == "refuse":
@@ -34,7 +34,7 @@ def _problems(dataset: Dataset, sentences: pa.Table) -> list[Problem]:
         Problem(
             dataset.files[row[FILE]],
             f"{dataset.place_name} {row[LINE]}",
-            f"no view of {row['text'][:80]!r}",
+            f"{row['text'][:80]!r} has no view",
             "one for every sentence",
         )
         for row in sentences.to_pylist()

@@ -1,4 +1,4 @@
-"""The distinct sentences of a data set, each with the place where it first stands."""
+"""The distinct sentences of a data set, each with the file and line of its first occurrence."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ SCHEMA = pa.schema([("text", pa.large_string()), (FILE, pa.int32()), (LINE, pa.i
 
 
 def distinct_sentences(dataset: Dataset) -> pa.Table:
-    """Text and origin of every distinct sentence of all text columns, in the order in which they first appear."""
+    """Collect the text and origin of every distinct sentence in all text columns, in order of first occurrence."""
     table = scratch_table(SCHEMA, _batches(dataset))
     fresh = np.zeros(len(table), dtype=bool)
     fresh[distinct(table.column("text"))[0]] = True

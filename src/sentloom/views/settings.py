@@ -1,4 +1,4 @@
-"""How views are made: one model of settings a kind, as recipes and the command give them."""
+"""Settings for making views: one pydantic model per kind, for recipes and the command line."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Union, get_args
@@ -22,22 +22,22 @@ class Pivot(_Settings):
 
 
 class BackTranslation(_Settings):
-    """Into another language and back. No pivot: the embedded translator, by way of Portuguese.
+    """Translation into another language and back. Without a pivot: the embedded translator, by way of Portuguese.
 
-    One pivot: the original and its back-translation. Two: the back-translations by the first and by the second.
+    One pivot pairs the original with its back-translation; two pivots pair their two back-translations.
     """
 
     kind: Literal["back-translation"] = "back-translation"
     pivots: tuple[Pivot, ...] = Field(default=(), max_length=2)
     decoding: Literal["beam", "sampling"] = "beam"
     beams: int = Field(default=5, ge=1)
-    top_k: int = Field(default=0, ge=0)  # 0: among all words
+    top_k: int = Field(default=0, ge=0)  # 0: no limit
     top_p: float = Field(default=1.0, gt=0, le=1)
-    seed: int = 0  # of sampling
+    seed: int = 0  # for sampling
 
     @model_validator(mode="after")
     def _no_idle_setting(self) -> "BackTranslation":
-        """What is set must matter: beams, words to sample among and seeds belong to one decoding each."""
+        """Refuse settings that have no effect with the chosen decoding."""
         fields = type(self).model_fields
         given = {name for name in fields if getattr(self, name) != fields[name].default}
         used = {"beam": {"beams"}, "sampling": {"top_k", "top_p", "seed"}}[self.decoding] if self.pivots else set()
@@ -48,7 +48,7 @@ class BackTranslation(_Settings):
 
 
 class Synonyms(_Settings):
-    """Some words are replaced by others of the same WordNet synset."""
+    """Replacement of some words by others of the same WordNet synset."""
 
     kind: Literal["synonyms"] = "synonyms"
     share: Share = 0.3  # of the words
@@ -56,7 +56,7 @@ class Synonyms(_Settings):
 
 
 class MaskFill(_Settings):
-    """Some tokens are masked, and a masked language model (a folder or a hub name) fills them."""
+    """Replacement of some tokens by the predictions of a masked language model (a folder or a hub name)."""
 
     kind: Literal["mask-fill"] = "mask-fill"
     model: str
@@ -69,11 +69,11 @@ class ReadyPairs(_Settings):
 
     kind: Literal["file"] = "file"
     file: str
-    missing: Literal["refuse", "skip"] = "refuse"  # originals that the file does not have
+    missing: Literal["refuse", "skip"] = "refuse"  # what to do with originals that the file lacks
 
 
 class Entailment(_Settings):
-    """The premises of an NLI data set, each with the hypotheses that it entails."""
+    """Pairs of an NLI data set: each premise with the hypotheses that it entails."""
 
     kind: Literal["entailment"] = "entailment"
 
@@ -88,23 +88,25 @@ KINDS = {
 
 
 def view_settings(values: Mapping[str, Any]) -> ViewSettings:
-    """Settings out of plain values, `kind` among them; what is wrong is named."""
+    """Validate plain values, including `kind`, and return the settings; an error names the invalid value."""
     kind = values.get("kind")
     if kind not in KINDS:
-        raise InputError("views", f"kind {kind!r}", f"one of {', '.join(KINDS)}", "correct the kind")
+        raise InputError("views", f"kind {kind!r} does not exist", f"one of {', '.join(KINDS)}", "correct the kind")
     try:
         return TypeAdapter[ViewSettings](ViewSettings).validate_python(dict(values))
     except ValidationError as error:
         first = error.errors()[0]
         at = ".".join(str(part) for part in first["loc"][1:])
-        found = f"{at}: {first['msg']}" if at else first["msg"]
+        problem = f"{at}: {first['msg']}" if at else first["msg"]
         names = [name for name in KINDS[kind].model_fields if name != "kind"]
-        raise InputError(f"views, {kind}", found, f"the settings {', '.join(names)}", "correct or drop it") from None
+        expected = f"the settings {', '.join(names)}"
+        raise InputError(f"views, {kind}", problem, expected, "correct or remove it") from None
 
 
 def parse_pivot(text: str) -> Pivot:
-    """The command's `forward,backward`."""
+    """Parse the option `--pivot forward,backward`."""
     forward, comma, backward = (part.strip() for part in text.partition(","))
     if not (forward and comma and backward):
-        raise InputError("--pivot", repr(text), "two models: forward,backward", "give folders or hub names")
+        problem = f"{text!r} does not name two models"
+        raise InputError("--pivot", problem, "forward,backward", "give two folders or hub names, with a comma between")
     return Pivot(forward=forward, backward=backward)

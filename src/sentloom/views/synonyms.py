@@ -1,4 +1,4 @@
-"""Synonym replacement: a share of the words gives way to others of the same WordNet synset."""
+"""Synonym replacement: a share of the words is replaced by others of the same WordNet synset."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -8,9 +8,9 @@ from sentloom.views.maker import seed_for
 from sentloom.views.settings import Synonyms
 from sentloom.views.wordnet import WordNet, find_wordnet
 
-REVISION = 1  # raised when the same WordNet would give other views
+REVISION = 1  # increased when the same WordNet would produce different views
 WORD = re.compile(r"[A-Za-z]+(?:['’-][A-Za-z]+)*")
-# Words of grammar: WordNet has some of them as rare nouns (a: angstrom, in: inch, who: a health organisation).
+# Function words, never replaced: WordNet has some as rare nouns (a: angstrom, in: inch, who: a health organisation).
 GRAMMAR = frozenset(
     """a about above after again against all am an and any are as at be because been before being below between both
     but by can could did do does doing done down during each either else ever few for from further had has have having
@@ -19,19 +19,19 @@ GRAMMAR = frozenset(
     the their theirs them then there these they this those through thus to too under until up upon us very was we were
     what when where whether which while who whom whose why will with within without would yet you your yours""".split()
 )
-# How regular forms are made, most special first: (ending of the form, ending of the lemma). The last letter of a
-# stem may also be doubled (running).
+# Regular inflection, most specific first: (ending of the form, ending of the lemma). The last letter of a stem may also
+# be doubled (running).
 ENDINGS = {
     "s": (("ies", "y"), ("ches", "ch"), ("shes", "sh"), ("sses", "ss"), ("xes", "x"), ("zes", "z"), ("s", "")),
     "ed": (("ied", "y"), ("ed", "e"), ("ed", "")),
     "ing": (("ing", "e"), ("ing", "")),
 }
 FORMS = {"noun": ("s",), "verb": ("s", "ed", "ing")}
-SHORTEST = 3  # letters of a lemma that a form is led back to
+SHORTEST = 3  # letters of a lemma
 
 
 class SynonymReplacement:
-    """Replaces words one by one; which, and by what, depends on the seed and the text alone."""
+    """Replaces words one by one; the choices depend only on the seed and the text."""
 
     shard = 8192
 
@@ -40,7 +40,7 @@ class SynonymReplacement:
         self.identity = f"synonyms {REVISION} {self.wordnet.sha256} share {settings.share} seed {settings.seed}"
 
     def views(self, texts: Sequence[str]) -> Iterator[str]:
-        """The texts with some words replaced; one without a word that has a synonym stays as it is."""
+        """Yield the texts with some words replaced; a text in which no word has a synonym stays unchanged."""
         return map(self._replace, texts)
 
     def _replace(self, text: str) -> str:
@@ -55,7 +55,7 @@ class SynonymReplacement:
         return text
 
     def _choices(self, word: str, first: bool) -> list[str]:
-        """What may stand for a word, in the same form. Capitals inside a text are names, and stay."""
+        """Return the replacements of a word, in the same form; capitalised words inside a text are names and stay."""
         lower = word.lower()
         if lower in GRAMMAR or len(word) == 1 or not (word == lower or (first and word == word.capitalize())):
             return []
@@ -69,7 +69,7 @@ class SynonymReplacement:
         return [inflect(other, part, form) for other in others]
 
     def _readings(self, word: str) -> Iterator[tuple[str, str, str]]:
-        """Part of speech, lemma and form ("" for the lemma itself) that WordNet knows for a word."""
+        """Yield each (part of speech, lemma, form) that WordNet has for a word; form is "" for the lemma itself."""
         for part, known in self.wordnet.index.items():
             if word in known:
                 yield part, word, ""
@@ -78,14 +78,14 @@ class SynonymReplacement:
 
 
 def lemmas(word: str, form: str) -> list[str]:
-    """What a word could be the regular form of: tries, making -> trie, try; make, mak."""
+    """List the lemmas that a word could be a regular form of: tries -> trie, try; making -> make, mak."""
     stems = [word.removesuffix(end) + own for end, own in ENDINGS[form] if word.endswith(end)]
     stems += [stem[:-1] for stem in stems if form != "s" and stem[-2:-1] == stem[-1:]]
     return [stem for stem in stems if len(stem) >= SHORTEST and not (form == "s" and stem.endswith("s"))]
 
 
 def inflect(words: str, part: str, form: str) -> str:
-    """Put a synonym into a form: of a noun of several words the last changes, of a verb the first."""
+    """Inflect a synonym: the last word of a multi-word noun, the first word of a multi-word verb."""
     if not form:
         return words
     before, space, after = words.rpartition(" ") if part == "noun" else ("", "", words)
@@ -94,7 +94,7 @@ def inflect(words: str, part: str, form: str) -> str:
 
 
 def _form(word: str, form: str) -> str:
-    """The regular form of one word."""
+    """Return the regular form of one word."""
     if form != "ing" and re.search("[^aeiou]y$", word):
         return word[:-1] + ("ies" if form == "s" else "ied")
     if form == "s":

@@ -1,4 +1,4 @@
-"""Parallel data out of any data set: each distinct sentence beside its translation."""
+"""Build parallel data from any data set: each distinct sentence with its translation."""
 
 from pathlib import Path
 
@@ -20,11 +20,11 @@ def translate(
     cache: Path | None = None,
     show_progress: bool = True,
 ) -> Dataset:
-    """Pairs (source, target) by the embedded translator, into "pt" or "en", or by a translation model.
+    """Make pairs (source, target) with the embedded translator, into "pt" or "en", or with a translation model.
 
-    `model` is a folder or a hub name, Marian's or T5's, searched with 5 `beams` if not told otherwise; T5 wants a
-    `prefix` such as "translate English to German: ".
-    Translations are kept in the folder `cache`: what is there is not made again, so that a run that died goes on.
+    `model` is the folder or hub name of a Marian or T5 model, decoded with 5 `beams` by default; T5 needs a `prefix`
+    such as "translate English to German: ".
+    Translations are cached in the folder `cache`, so an interrupted run resumes without making them again.
     """
     maker = _maker(into, model, beams, prefix)
     return make_translations(dataset, maker, cache=cache, show_progress=show_progress)
@@ -35,12 +35,12 @@ def _maker(into: str | None, model: str | None, beams: int | None, prefix: str) 
         from sentloom.views.embedded_translator import EmbeddedTranslation
 
         if prefix or beams:
-            found = "a prefix or beams for the embedded translator"
-            raise InputError("translation", found, "these only with a model", "leave them out, or name a model")
+            problem = "prefix and beams do not apply to the embedded translator"
+            raise InputError("translation", problem, "", "leave them out, or name a model")
         return EmbeddedTranslation(into or "pt")
     from sentloom.views.translation_models import ModelTranslation
 
     if into is not None:
-        found = f"into {into!r} beside the model {model}"
-        raise InputError("translation", found, "a model, which has its own language, or a language", "leave one out")
+        problem = f"both the language {into!r} and the model {model} are given"
+        raise InputError("translation", problem, "only one, because a model has its own language", "leave one out")
     return ModelTranslation(model, beams or BEAMS, prefix)

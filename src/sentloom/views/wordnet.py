@@ -1,4 +1,4 @@
-"""WordNet from its own files (index.noun, data.noun ...): Debian's, or those that nltk has fetched."""
+"""Read WordNet's own files (index.noun, data.noun ...), from Debian's package or nltk's data."""
 
 import hashlib
 import os
@@ -16,15 +16,15 @@ DEBIAN = Path("/usr/share/wordnet")
 
 
 def find_wordnet() -> Path:
-    """The folder of WordNet's files: in NLTK_DATA, of Debian's package, or where nltk puts its data."""
+    """Find the folder of WordNet's files: in NLTK_DATA, in Debian's package, or where nltk puts its data."""
     for folder in _candidates():
         if all((folder / name).is_file() for name in FILES):
             return folder
     raise MissingPart(
         "synonyms",
-        f"no WordNet ({DEBIAN} and the corpora/wordnet folders of nltk were looked at)",
+        f"WordNet is not installed (searched {DEBIAN} and nltk's corpora/wordnet folders)",
         f"a folder with {', '.join(FILES)}",
-        "apt-get install wordnet-base; or fetch nltk's corpus wordnet, unzip it, and set NLTK_DATA if it is elsewhere",
+        "run apt-get install wordnet-base; or download nltk's corpus wordnet, unzip it, and set NLTK_DATA if needed",
     )
 
 
@@ -39,7 +39,7 @@ def _candidates() -> Iterator[Path]:
 
 
 class WordNet:
-    """Words and their synonyms. The indexes lie in memory; synsets are read where they stand in the data files."""
+    """Words and their synonyms. Indexes are parsed once; synsets are parsed from the data files on demand."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -48,29 +48,29 @@ class WordNet:
 
     @cached_property
     def sha256(self) -> str:
-        """Of all files that synonyms come from."""
+        """A hash of all files that synonyms are read from."""
         return hashlib.sha256(" ".join(sha256(self.folder / name) for name in FILES).encode()).hexdigest()
 
     @cached_property
     def index(self) -> Mapping[str, Mapping[str, tuple[int, int, int]]]:
-        """Part of speech -> word -> (senses met in tagged text, senses, place of the most frequent one)."""
+        """Part of speech -> word -> (senses seen in tagged text, senses, offset of the most frequent one)."""
         return {part: dict(_index(self.folder / f"index.{part}")) for part in PARTS}
 
     @cached_property
     def irregular_verbs(self) -> frozenset[str]:
-        """Verbs with a form that is not made by adding an ending alone; lines are: form verb..."""
+        """Verbs with an irregular form; lines are: form verb..."""
         lines = (self.folder / "verb.exc").read_text(encoding="utf-8").splitlines()
         return frozenset(verb for line in lines for verb in line.split()[1:])
 
     def _synonyms(self, part: str, word: str) -> tuple[str, ...]:
-        """The other words of a word's most frequent sense."""
-        place = self.index[part][word][2]
-        words = _words(self._data[part][place : self._data[part].index(b"\n", place)].decode())
+        """Return the other words of a word's most frequent sense."""
+        offset = self.index[part][word][2]
+        words = _words(self._data[part][offset : self._data[part].index(b"\n", offset)].decode())
         return tuple(other for other in words if other.lower() != word)
 
 
 def _index(path: Path) -> Iterator[tuple[str, tuple[int, int, int]]]:
-    """Lines: lemma pos senses pointers symbol... senses tagged offset...; those of the licence start with spaces."""
+    """Parse lines: lemma pos senses pointers symbol... senses tagged offset...; licence lines start with spaces."""
     with path.open(encoding="utf-8") as file:
         for line in file:
             if not line.startswith(" "):
@@ -80,6 +80,6 @@ def _index(path: Path) -> Iterator[tuple[str, tuple[int, int, int]]]:
 
 
 def _words(line: str) -> list[str]:
-    """The words of a synset: offset file type count(hex) word id ...; adjectives may have a mark: galore(ip)."""
+    """Parse the words of a synset: offset file type count(hex) word id ...; adjectives may be marked: galore(ip)."""
     cells = line.split(" ")
     return [cells[4 + 2 * i].partition("(")[0].replace("_", " ") for i in range(int(cells[3], 16))]

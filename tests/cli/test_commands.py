@@ -338,7 +338,7 @@ def test_twin_files_are_checked_cleaned_and_teach_a_vocabulary(sentloom, twins, 
     ]
     done = sentloom("vocabulary", "embedded", twins, "-o", tmp_path / "student", "--size", "100")
     assert done.returncode == 2
-    assert "no piece" in done.stderr  # three times is too rare to be learned
+    assert "no token" in done.stderr  # three times is too rare to be learned
     (tmp_path / "more.txt").write_text("Der Arzt empfiehlt die Vorsorgeuntersuchung.\n" * 9)
     done = sentloom("vocabulary", "embedded", tmp_path / "more.txt", "-o", tmp_path / "student", "--size", "100")
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""One small model of every family, built once a session."""
+"""One small model of every family, built once per session."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from tests.encoder.small_models import FAMILIES, build_model_folder
 
 @pytest.fixture(autouse=True)
 def two_threads():
-    """Two workers take the packs of `encode`, also where the tests run with one thread a process."""
+    """Make `encode` use two workers, even if the tests run with one thread per process."""
     torch.set_num_threads(2)
 
 

@@ -17,7 +17,7 @@ SENTENCES = [
     "Yes",
     "Ein Hund läuft durch den Garten und bellt.",
 ]
-# family -> (kind of tokenizer, tokenizer class, settings of a small model)
+# family -> (type of tokenizer, tokenizer class, settings of a small model)
 SMALL = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 64}
 SMALL_T5 = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 3, "num_heads": 4, "decoder_start_token_id": 0}
 FAMILIES = {
@@ -46,7 +46,7 @@ SPECIALS = {
 
 
 def train_tokenizer(kind: str) -> Tokenizer:
-    """A tokenizer of the given kind that knows the sentences above."""
+    """Train a tokenizer of the given type on the sentences above."""
     if kind == "wordpiece":
         tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
         tokenizer.normalizer = normalizers.BertNormalizer()
@@ -70,7 +70,7 @@ def train_tokenizer(kind: str) -> Tokenizer:
 
 
 def build_model_folder(family: str, folder: Path) -> Path:
-    """A plain transformers folder of a small random model."""
+    """Write a plain transformers folder with a small random model."""
     kind, tokenizer_class, settings = FAMILIES[family]
     tokenizer = train_tokenizer(kind)
     names = {
@@ -79,11 +79,11 @@ def build_model_folder(family: str, folder: Path) -> Path:
         "pieces": ("<pad>", "<unk>", "<s>", "</s>", "<mask>"),
     }[kind]
     roles = dict(zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), names, strict=True))
-    if tokenizer_class == "MPNetTokenizer":  # its own defaults have no rows in this small model
+    if tokenizer_class == "MPNetTokenizer":  # its default ids have no rows in this small model
         roles |= {"bos_token": "[CLS]", "eos_token": "[SEP]"}
     if tokenizer_class == "T5Tokenizer":
         roles = {"pad_token": "<pad>", "unk_token": "<unk>", "eos_token": "</s>", "extra_ids": 0}
-    if tokenizer_class == "MPNetTokenizer":  # it would add tokens of its own, beyond the embeddings
+    if tokenizer_class == "MPNetTokenizer":  # it would add tokens that have no embeddings
         roles |= {"bos_token": "[CLS]", "eos_token": "[SEP]"}
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer.save(str(folder / "tokenizer.json"))

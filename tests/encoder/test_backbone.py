@@ -1,4 +1,4 @@
-"""The packed and padded ways against transformers' own padded forward, for every family."""
+"""Packed and padded runs against transformers' own forward, for every model family."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ LONG = " ".join(SENTENCES * 20)
 
 
 def reference_states(folder, family, ids):
-    """transformers' own forward of one sentence, all layers: no packing, no padding, no mask."""
+    """Run transformers' own forward on one sentence, all layers, without packing, padding or mask."""
     kind = AutoModelForTextEncoding if family in DECODER_FAMILIES else AutoModel
     model = kind.from_pretrained(folder).eval()
     return model(input_ids=torch.tensor([ids]), output_hidden_states=True).hidden_states
@@ -47,7 +47,7 @@ def test_modernbert_above_128_tokens_honours_its_window(model_folders):
     ours = encoder.backbone.states(pack(ids, np.array([0, 1])))[0][: len(ids[0])]
     theirs = reference_states(model_folders["modernbert"], "modernbert", ids[0])[-1][0]
     torch.testing.assert_close(ours, theirs, atol=2e-6, rtol=1e-5)
-    wide = Encoder.load(model_folders["modernbert"])  # the window does matter to this sentence
+    wide = Encoder.load(model_folders["modernbert"])  # the window matters for this sentence
     for layer in wide.backbone.model.layers:
         layer.attn.sliding_window = None
     assert (wide.backbone.states(pack(ids, np.array([0, 1])))[0][: len(ids[0])] - theirs).abs().max() > 1e-3
@@ -81,7 +81,7 @@ def test_gradients_of_a_packed_step_equal_those_of_single_sentences(model_folder
         torch.testing.assert_close(gradient, alone[name], atol=1e-5, rtol=1e-4)
 
 
-def test_layers_and_decoders_that_are_not_there_are_refused(model_folders):
+def test_missing_layers_and_decoders_are_refused(model_folders):
     with pytest.raises(InputError, match="layers from 0 to 3"):
         Encoder.load(model_folders["bert"], pooling="mean@7")
     with pytest.raises(InputError, match="no decoder"):

@@ -1,4 +1,4 @@
-"""Models from a few numbers: they load, in every pooling, save, and know their words."""
+"""Built models load with every pooling, save, and have the words of the texts in their vocabulary."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def test_a_built_model_loads_encodes_and_saves(family, tmp_path):
     assert encoder.tokens.tokenizer.unk_token_id not in ids
 
 
-def test_the_same_seed_gives_the_same_weights_and_another_others(tmp_path):
+def test_weights_depend_on_the_seed(tmp_path):
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         build_model(tmp_path / name, "bert", TEXTS, vocabulary=100, layers=1, width=32, seed=seed)
     one, same, other = ((tmp_path / name / "model.safetensors").read_bytes() for name in "abc")
@@ -34,11 +34,11 @@ def test_the_same_seed_gives_the_same_weights_and_another_others(tmp_path):
     assert one != other
 
 
-def test_what_cannot_be_built_is_told(tmp_path):
+def test_invalid_sizes_and_families_are_refused(tmp_path):
     for settings in ({"family": "gpt"}, {"family": "bert", "width": 33}, {"family": "t5", "layers": 0}):
         with pytest.raises(InputError):
             build_model(tmp_path / "x", texts=TEXTS, **settings)
     (tmp_path / "full").mkdir()
     (tmp_path / "full/mine.txt").write_text("mine")
-    with pytest.raises(InputError, match="something in it"):
+    with pytest.raises(InputError, match="not an empty folder"):
         build_model(tmp_path / "full", "bert", TEXTS)

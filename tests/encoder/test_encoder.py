@@ -1,4 +1,4 @@
-"""encode: the same vector whatever the company, defined behaviour on odd input, no more work than needed."""
+"""encode: vectors do not depend on the batch, odd input has defined behaviour, no unnecessary work."""
 
 import subprocess
 import sys
@@ -26,7 +26,7 @@ def cosine(a, b):
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=25)
 @given(st.lists(st.text(st.characters(codec="utf-8"), max_size=80), min_size=1, max_size=12))
-def test_a_vector_does_not_depend_on_its_company(bert, texts):
+def test_a_vector_does_not_depend_on_the_batch(bert, texts):
     together = bert.encode(texts)
     assert together.shape == (len(texts), bert.dimension)
     assert np.isfinite(together).all()
@@ -43,7 +43,7 @@ def test_every_family_gives_the_same_vector_in_any_batch_and_order(encoder):
     assert (1 - cosine(together, backwards)).max() < 1e-6
 
 
-def test_training_mode_is_left_as_it_was_and_has_no_say(bert):
+def test_training_mode_is_restored_and_does_not_affect_vectors(bert):
     expected = bert.encode(SENTENCES)
     bert.train()
     assert np.array_equal(bert.encode(SENTENCES), expected)
@@ -51,7 +51,7 @@ def test_training_mode_is_left_as_it_was_and_has_no_say(bert):
     bert.eval()
 
 
-def test_each_distinct_sentence_is_run_once(model_folders):
+def test_each_distinct_sentence_is_encoded_once(model_folders):
     encoder = Encoder.load(model_folders["bert"])
     seen = []
     tokenize = encoder.tokenize
@@ -62,20 +62,20 @@ def test_each_distinct_sentence_is_run_once(model_folders):
 
 
 @pytest.mark.parametrize("window", [1, 3, 100])
-def test_windows_and_packs_change_nothing(bert, monkeypatch, window):
+def test_vectors_do_not_depend_on_windows_and_packs(bert, monkeypatch, window):
     expected = bert.encode(SENTENCES * 3)
     monkeypatch.setattr("sentloom.encoder.encoder.WINDOW", window)
     monkeypatch.setattr("sentloom.encoder.encoder.TOKENS_A_PACK", 16)
     assert (1 - cosine(bert.encode(SENTENCES * 3), expected)).max() < 1e-6
 
 
-def test_odd_texts_are_defined(bert):
+def test_odd_texts_get_finite_vectors(bert):
     vectors = bert.encode(["", "   ", "\n\t", "😀😀", "x " * 500_000, "‮مرحبا", "\x00"])
     assert np.isfinite(vectors).all()
     assert np.allclose(vectors[0], vectors[1], atol=1e-6)  # no words in either
 
 
-def test_an_empty_list_is_an_empty_array(bert):
+def test_an_empty_list_gives_an_empty_array(bert):
     assert bert.encode([]).shape == (0, bert.dimension)
     assert bert.encode([], tensor=True).shape == (0, bert.dimension)
 
@@ -90,12 +90,12 @@ def test_an_empty_list_is_an_empty_array(bert):
         (["a\ud800b"], "lone surrogate at character 1"),
     ],
 )
-def test_what_is_no_text_is_refused_by_position(bert, texts, message):
+def test_non_strings_are_refused_with_their_position(bert, texts, message):
     with pytest.raises(InputError, match=message):
         bert.encode(texts)
 
 
-def test_forms_of_input_and_output(bert, tmp_path):
+def test_input_and_output_types(bert, tmp_path):
     expected = bert.encode(SENTENCES)
     assert bert.encode(SENTENCES[0]).shape == (bert.dimension,)
     assert np.array_equal(bert.encode(iter(SENTENCES)), expected)
@@ -110,7 +110,7 @@ def test_forms_of_input_and_output(bert, tmp_path):
         bert.encode(SENTENCES, out=np.empty((2, 2), np.float32))
 
 
-def test_the_number_of_threads_is_left_as_it_was(bert):
+def test_the_number_of_threads_is_restored(bert):
     torch.set_num_threads(before := 2)
     bert.encode(SENTENCES)
     with pytest.raises(InputError):
@@ -119,8 +119,8 @@ def test_the_number_of_threads_is_left_as_it_was(bert):
 
 
 @pytest.mark.long
-def test_memory_does_not_grow_with_the_texts(model_folders, tmp_path):
-    """4,000 against 40,000 distinct texts into a memory-mapped array: what the process itself holds hardly moves."""
+def test_memory_does_not_grow_with_the_number_of_texts(model_folders, tmp_path):
+    """Encode 4,000 and 40,000 distinct texts into a memory-mapped array: the process's own memory hardly changes."""
     script = f"""
 import numpy as np
 from sentloom.encoder import Encoder
@@ -139,4 +139,4 @@ print(run(4_000), run(40_000))
         pytest.skip("reads /proc/self/status, which only Linux has")
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     small, large = map(int, done.stdout.split())
-    assert large - small < 40_000  # kB; the 36,000 more texts as Python strings are some 3 MB of it
+    assert large - small < 40_000  # kB; the 36,000 additional texts as Python strings take about 3 MB

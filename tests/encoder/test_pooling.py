@@ -1,4 +1,4 @@
-"""Pooling: names, and vectors by hand."""
+"""Pooling: parsing of names, and hand-computed vectors."""
 
 import pytest
 import torch
@@ -20,7 +20,7 @@ RUNS = (PackedRun(0, 2, 2), PackedRun(4, 1, 1))
         ("max", [[3, 8], [4, 0], [7, 7]]),
     ],
 )
-def test_vectors_by_hand(how, expected):
+def test_hand_computed_vectors(how, expected):
     assert pool(how, STATES, RUNS).tolist() == expected
 
 
@@ -42,6 +42,6 @@ def test_names(text, pooling):
 
 
 @pytest.mark.parametrize("text", ["", "average", "mean@", "mean@x", "mean@1,", "first-last@2", "decoder-first@1", "@1"])
-def test_wrong_names_say_what_is_wanted(text):
+def test_the_error_about_a_wrong_name_lists_the_valid_ones(text):
     with pytest.raises(InputError, match="decoder-first"):
         Pooling.parse(text)

@@ -1,4 +1,4 @@
-"""Saved folders: plain sentence-transformers gives the same vectors, in a process that has never seen sentloom."""
+"""Plain sentence-transformers computes the same vectors from saved folders, in a process without sentloom."""
 
 import json
 import subprocess
@@ -14,14 +14,14 @@ from sentloom.encoder.heads import Projection
 from sentloom.errors import ModelError
 from tests.encoder.small_models import DECODER_FAMILIES, FAMILIES, SENTENCES
 
-# 1,000 distinct texts, one in fifty beyond what most of the models read
+# 1,000 distinct texts, one in fifty longer than the maximum length of most models
 TEXTS = [f"{SENTENCES[i % 8]} {i}" if i % 50 else f"{' '.join(SENTENCES)} {i}" for i in range(1000)]
 POOLINGS = ["mean", "first", "max", "first-last", "last-two", "max@0,2", "mean@1"]
 
 QUICK = ("bert", "modernbert", "t5")  # one per kind of tokenizer; `make faults` runs all families
 PLAIN = """
 import json, sys
-sys.modules["sentloom"] = None  # an import of it would fail
+sys.modules["sentloom"] = None  # importing it fails
 import numpy as np
 from sentence_transformers import SentenceTransformer
 for line in sys.stdin:
@@ -34,7 +34,7 @@ for line in sys.stdin:
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory):
-    """Ask one fresh process, which cannot import sentloom, for the vectors of plain SentenceTransformer(folder)."""
+    """Encode with plain SentenceTransformer(folder) in a new process that cannot import sentloom."""
     out = tmp_path_factory.mktemp("plain") / "vectors.npy"
     with subprocess.Popen(
         [sys.executable, "-c", PLAIN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -56,7 +56,7 @@ def cosines(a, b):
 
 @pytest.mark.parametrize(
     ("family", "pooling"),
-    # every pooling on a family that runs packed and on one that runs padded, two poolings on the others
+    # every pooling for one packed and one padded family, two poolings for the others
     [
         pytest.param(one, how, marks=() if one == "bert" or (one in QUICK and how == "mean") else pytest.mark.long)
         for one in FAMILIES
@@ -78,7 +78,7 @@ def test_round_trip_of_every_pooling(family, pooling, model_folders, tmp_path, p
     "family", [pytest.param(one, marks=() if one in QUICK else pytest.mark.long) for one in FAMILIES], indirect=True
 )
 def test_round_trip_of_heads_and_prompts(family, model_folders, tmp_path, plain):
-    """A suffix that survives truncation, a prefix, a projection and unit length, all native."""
+    """A suffix that survives truncation, a prefix, a projection and unit length all have native forms."""
     base = Encoder.load(model_folders[family], max_length=30)
     torch.manual_seed(3)
     heads = [Projection(32, 24, bias=False), Projection(24, 12, activation="tanh")]
@@ -95,7 +95,7 @@ def test_round_trip_of_heads_and_prompts(family, model_folders, tmp_path, plain)
         assert np.array_equal(again.encode(TEXTS, role=role), ours)
         assert cosines(vectors, ours).min() >= 0.99999
     bare = Encoder.load(tmp_path / "model", prompts={})
-    assert cosines(bare.encode(TEXTS), encoder.encode(TEXTS)).max() < 0.99999  # the prompts do change the vectors
+    assert cosines(bare.encode(TEXTS), encoder.encode(TEXTS)).max() < 0.99999  # the prompts change the vectors
 
 
 @pytest.mark.parametrize("family", DECODER_FAMILIES, indirect=True)
@@ -117,13 +117,13 @@ def test_suffixes_that_differ_by_role_need_sentloom(model_folders, tmp_path):
         assert np.array_equal(again.encode(SENTENCES, role=role), encoder.encode(SENTENCES, role=role))
 
 
-def test_an_encoder_only_checkpoint_has_no_decoder_to_pool_from(model_folders, tmp_path):
+def test_decoder_first_pooling_of_an_encoder_only_checkpoint_is_refused(model_folders, tmp_path):
     Encoder.load(model_folders["t5"], pooling="mean").save(tmp_path / "model")
-    with pytest.raises(ModelError, match="no fitting weights"):
+    with pytest.raises(ModelError, match="there are no weights for"):
         Encoder.load(tmp_path / "model", pooling="decoder-first")
 
 
-def test_saving_replaces_a_folder_in_one_step(model_folders, tmp_path):
+def test_saving_replaces_a_folder_atomically(model_folders, tmp_path):
     encoder = Encoder.load(model_folders["bert"])
     encoder.save(tmp_path / "model")
     (tmp_path / "model" / "stale").write_text("from before")

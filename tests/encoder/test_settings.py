@@ -1,4 +1,4 @@
-"""Folders that others made or changed: read as sentence-transformers reads them, or refused; never read otherwise."""
+"""Folders made or changed by others are read as sentence-transformers reads them, or refused."""
 
 import json
 import shutil
@@ -26,7 +26,7 @@ def assert_same(folder, **options):
 
 @pytest.fixture
 def saved(model_folders, tmp_path):
-    """A folder with every part: prompts, two projections, unit length."""
+    """A saved folder with prompts, two projections and unit length."""
     base = Encoder.load(model_folders["bert"])
     heads = [Projection(32, 24), Projection(24, 12, activation="tanh")]
     prompts = {"symmetric": Prompt("dogs "), "query": Prompt("man ")}
@@ -36,7 +36,7 @@ def saved(model_folders, tmp_path):
 
 
 @pytest.mark.parametrize("family", ["bert", "t5"], indirect=True)
-def test_a_suffix_that_was_taken_away_does_not_come_back(family, model_folders, tmp_path):
+def test_a_removed_suffix_does_not_come_back(family, model_folders, tmp_path):
     Encoder.load(model_folders[family], prompts={"symmetric": Prompt(suffix=" A man knows.")}).save(tmp_path / "with")
     without = Encoder.load(tmp_path / "with", prompts={})
     without.save(tmp_path / "without")
@@ -47,7 +47,7 @@ def test_a_suffix_that_was_taken_away_does_not_come_back(family, model_folders, 
 
 
 @pytest.mark.parametrize("family", ["roberta", "t5"], indirect=True)
-def test_lower_case_is_kept(family, model_folders, tmp_path):
+def test_lower_case_is_saved(family, model_folders, tmp_path):
     Encoder.load(model_folders[family]).save(tmp_path / "model")
     patch(tmp_path / "model/sentence_bert_config.json", do_lower_case=True)
     encoder = Encoder.load(tmp_path / "model")
@@ -58,14 +58,14 @@ def test_lower_case_is_kept(family, model_folders, tmp_path):
     assert_same(tmp_path / "again")
 
 
-def test_a_pooling_changed_by_others_is_followed(saved):
+def test_a_pooling_changed_by_others_is_used(saved):
     assert Encoder.load(saved).pooling.how == "mean"
     (saved / "1_Pooling/config.json").write_text(json.dumps({"word_embedding_dimension": 32, "pooling_mode": "max"}))
     assert Encoder.load(saved).pooling.how == "max"
     assert_same(saved)
 
 
-def test_prompts_changed_by_others_are_followed_and_empty_ones_are_empty(saved):
+def test_prompts_changed_by_others_are_used_and_may_be_empty(saved):
     prompts = {"symmetric": "train ", "query": "bird ", "document": ""}
     patch(saved / "config_sentence_transformers.json", prompts=prompts, default_prompt_name="symmetric")
     encoder = Encoder.load(saved)
@@ -74,7 +74,7 @@ def test_prompts_changed_by_others_are_followed_and_empty_ones_are_empty(saved):
     assert_same(saved)
 
 
-def test_what_cannot_be_read_as_it_is_meant_is_refused(saved, tmp_path):
+def test_unsupported_folders_are_refused(saved, tmp_path):
     modules = json.loads((saved / "modules.json").read_text())
     swapped = shutil.copytree(saved, tmp_path / "swapped")
     (swapped / "modules.json").write_text(json.dumps([*modules[:2], modules[4], *modules[2:4]]))
@@ -104,7 +104,7 @@ def test_what_cannot_be_read_as_it_is_meant_is_refused(saved, tmp_path):
         ("1_Pooling/config.json", "pooling_mode_mean_tokens", "false", "true or false"),
         ("1_Pooling/config.json", "include_prompt", 0, "true or false"),
         ("1_Pooling/config.json", "word_embedding_dimension", "32", "a whole number, 1 or more"),
-        ("config_sentence_transformers.json", "prompts", [], "an object of names with texts"),
+        ("config_sentence_transformers.json", "prompts", [], "an object that maps names to strings"),
         ("config_sentence_transformers.json", "default_prompt_name", "passage", "null or one of symmetric, query"),
         ("config_sentence_transformers.json", "default_prompt_name", 3, "null or one of symmetric, query"),
         ("2_Dense/config.json", "bias", "x", "true or false"),
@@ -114,29 +114,31 @@ def test_what_cannot_be_read_as_it_is_meant_is_refused(saved, tmp_path):
         ("2_Dense/config.json", "module_output_name", "token_embeddings", "sentence_embedding"),
     ],
 )
-def test_wrong_types_are_refused_by_file_key_and_value(saved, file, key, value, wanted):
+def test_the_error_about_a_wrong_type_names_file_key_and_value(saved, file, key, value, wanted):
     patch(saved / file, **{key: value})
     with pytest.raises(ModelError) as refused:
         Encoder.load(saved)
-    assert str(refused.value).startswith(f"{saved / file}: {key} {value!r}. Expected {wanted}")
+    assert str(refused.value).startswith(f"{saved / file}: {key} is {value!r}. Expected {wanted}")
 
 
-def test_widths_that_do_not_fit_are_named_with_both(saved):
+def test_the_error_about_mismatched_widths_names_both(saved):
     patch(saved / "2_Dense/config.json", in_features=99)
-    with pytest.raises(ModelError, match=r"24 x 32 numbers for linear\.weight in model\.safetensors. Expected 24 x 99"):
+    with pytest.raises(
+        ModelError, match=r"linear\.weight in model\.safetensors has the shape 24 x 32. Expected 24 x 99"
+    ):
         Encoder.load(saved)
     patch(saved / "1_Pooling/config.json", word_embedding_dimension=99)
-    with pytest.raises(ModelError, match=r"1_Pooling/config\.json: a pooling of 99 numbers. Expected 32"):
+    with pytest.raises(ModelError, match=r"1_Pooling/config\.json: the pooling has 99 dimensions. Expected 32"):
         Encoder.load(saved)
 
 
-def test_a_missing_file_is_called_missing(saved):
+def test_a_missing_file_is_reported(saved):
     (saved / "1_Pooling/config.json").unlink()
     with pytest.raises(ModelError, match=r"1_Pooling/config\.json: no such file"):
         Encoder.load(saved)
 
 
-def test_encoder_decoders_that_others_pool_otherwise_are_refused(tmp_path):
+def test_unsupported_encoder_decoders_are_refused(tmp_path):
     build_model_folder("roberta", tmp_path / "bart")
     small = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 2}
     BartModel(BartConfig(vocab_size=400, decoder_attention_heads=2, **small)).save_pretrained(tmp_path / "bart")
@@ -144,18 +146,18 @@ def test_encoder_decoders_that_others_pool_otherwise_are_refused(tmp_path):
         Encoder.load(tmp_path / "bart")
 
 
-def test_saving_replaces_models_and_nothing_else(model_folders, tmp_path):
+def test_saving_only_replaces_models(model_folders, tmp_path):
     encoder = Encoder.load(model_folders["bert"])
     (tmp_path / "home").mkdir()
     (tmp_path / "home/thesis.tex").write_text("years of work")
-    with pytest.raises(ModelError, match="holds no model"):
+    with pytest.raises(ModelError, match="something other than a model"):
         encoder.save(tmp_path / "home")
-    with pytest.raises(ModelError, match="a file"):
+    with pytest.raises(ModelError, match="it is a file"):
         encoder.save(tmp_path / "home/thesis.tex")
     assert (tmp_path / "home/thesis.tex").read_text() == "years of work"
 
 
 @pytest.mark.parametrize("prompts", [{"passage": Prompt("p: ")}, {"query": "q: "}])
-def test_prompts_that_would_do_nothing_are_refused(model_folders, prompts):
+def test_invalid_prompts_are_refused(model_folders, prompts):
     with pytest.raises(InputError, match="a Prompt for one of symmetric, query, document"):
         Encoder.load(model_folders["bert"], prompts=prompts)

@@ -1,4 +1,4 @@
-"""Tokens: the frame, the prompts, and that only the sentence is cut."""
+"""Tokens: special tokens and prompts are added, and only the sentence is truncated."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.encoder.small_models import SENTENCES
 LONG = " ".join(SENTENCES * 5)
 
 
-def test_without_prompts_the_ids_are_the_tokenizers_own(encoder):
+def test_ids_without_prompts_equal_the_tokenizers_own(encoder):
     texts = [*SENTENCES, "", "  "]
     ours = encoder.tokenize(texts)
     theirs = encoder.tokens.tokenizer(texts, truncation=True, max_length=encoder.tokens.max_length)["input_ids"]
@@ -40,5 +40,5 @@ def test_roles_fall_back_to_the_symmetric_prompt(model_folders):
 
 def test_a_prompt_that_leaves_no_room_is_refused(model_folders):
     encoder = Encoder.load(model_folders["bert"], prompts={"symmetric": Prompt(suffix=LONG)})
-    with pytest.raises(InputError, match="fewer than the 64 tokens"):
+    with pytest.raises(InputError, match="fewer than the maximum length of 64 tokens"):
         encoder.tokenize(["Yes"])

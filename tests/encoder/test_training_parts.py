@@ -1,4 +1,4 @@
-"""What training asks of an encoder: raw vectors, layers, token states, copies, frozen parts, dropout."""
+"""The parts of an encoder that training uses: raw vectors, layers, token states, copies, freezing, dropout."""
 
 import json
 
@@ -15,12 +15,12 @@ POOL = {"first": lambda states: states[0], "mean": lambda states: states.mean(0)
 
 @pytest.fixture(autouse=True)
 def one_thread(two_threads):
-    """Nothing here runs workers, and threads that wait for each other are dear."""
+    """Run with one thread: no test here uses workers, and waiting threads are expensive."""
     torch.set_num_threads(1)
 
 
 def single_states(folder, family, ids):
-    """transformers' own forward of each sentence by itself: [sentence][layer] -> (tokens, d)."""
+    """Run transformers' own forward on each sentence separately: [sentence][layer] -> (tokens, d)."""
     kind = AutoModelForTextEncoding if family in DECODER_FAMILIES else AutoModel
     model = kind.from_pretrained(folder).eval()
     outputs = [model(input_ids=torch.tensor([one]), output_hidden_states=True).hidden_states for one in ids]
@@ -28,8 +28,10 @@ def single_states(folder, family, ids):
 
 
 @torch.no_grad()
-def test_layers_equal_single_sentences_pooled(encoder, family, model_folders, monkeypatch):
-    monkeypatch.setattr("sentloom.encoder.encoder.TOKENS_A_PACK", 40)  # several packs: rows must come back in order
+def test_layers_equal_pooled_single_sentences(encoder, family, model_folders, monkeypatch):
+    monkeypatch.setattr(
+        "sentloom.encoder.encoder.TOKENS_A_PACK", 40
+    )  # several packs: the order of rows must be restored
     ids = encoder.tokenize(SENTENCES)
     asked = (3, 0, 2)
     states = single_states(model_folders[family], family, ids)
@@ -47,7 +49,7 @@ def test_token_states_equal_single_sentences_in_order(encoder, family, model_fol
     ids = encoder.tokenize(SENTENCES)
     draw = np.random.default_rng(0)
     places = [np.sort(draw.choice(len(one), int(draw.integers(len(one))), replace=False)) for one in ids]
-    places[2], places[4] = places[2][:0], places[4][::-1]  # none of one sentence; an order that is not sorted
+    places[2], places[4] = places[2][:0], places[4][::-1]  # no token of one sentence; an unsorted order in another
     states = single_states(model_folders[family], family, ids)
     expected = torch.cat([layers[-1][at.copy()] for layers, at in zip(states, places, strict=True)])
     assert len(expected) == sum(map(len, places)) > 10
@@ -86,17 +88,17 @@ def test_a_copy_shares_the_tokenizer_and_no_weights(encoder):
     assert "query" not in encoder.prompts
 
 
-# family -> what a name begins with: the embeddings, and the first two blocks
+# family -> prefixes of the parameter names of the embeddings and of the first two blocks
 FROZEN = {
     "bert": (["embeddings."], ["encoder.layer.0.", "encoder.layer.1."]),
     "roberta": (["embeddings."], ["encoder.layer.0.", "encoder.layer.1."]),
     "xlm-roberta": (["embeddings."], ["encoder.layer.0.", "encoder.layer.1."]),
-    # its bias of relative positions is one for all blocks; T5 has it in the first
+    # its relative position bias is shared by all blocks; in T5 it is part of the first
     "mpnet": (["embeddings."], ["encoder.layer.0.", "encoder.layer.1.", "encoder.relative_attention_bias."]),
     "electra": (["embeddings.", "embeddings_project."], ["encoder.layer.0.", "encoder.layer.1."]),
     "distilbert": (["embeddings."], ["transformer.layer.0.", "transformer.layer.1."]),
     "modernbert": (["embeddings."], ["layers.0.", "layers.1."]),
-    # the blocks of ALBERT are one, repeated
+    # ALBERT repeats a single block
     "albert": (["embeddings.", "encoder.embedding_hidden_mapping_in."], ["encoder.albert_layer_groups."]),
     "t5": (["shared.", "encoder.embed_tokens."], ["encoder.block.0.", "encoder.block.1."]),
     "mt5": (["shared.", "encoder.embed_tokens."], ["encoder.block.0.", "encoder.block.1."]),
@@ -104,7 +106,7 @@ FROZEN = {
 
 
 def frozen(encoder):
-    """Names within the model of what is kept from training."""
+    """List the names of frozen parameters."""
     return {name for name, parameter in encoder.backbone.model.named_parameters() if not parameter.requires_grad}
 
 
@@ -112,7 +114,7 @@ def beginning(encoder, *parts):
     return {name for name, _ in encoder.backbone.model.named_parameters() if name.startswith(tuple(parts))}
 
 
-def test_freezing_keeps_what_it_says_and_nothing_else(encoder, family):
+def test_only_the_requested_parameters_are_frozen(encoder, family):
     embeddings, blocks = FROZEN[family]
     assert frozen(encoder) == set()
     encoder.backbone.freeze(0)
@@ -122,7 +124,7 @@ def test_freezing_keeps_what_it_says_and_nothing_else(encoder, family):
 
 
 @pytest.mark.parametrize("family", DECODER_FAMILIES, indirect=True)
-def test_freezing_with_a_decoder_leaves_the_decoder(family, model_folders):
+def test_the_decoder_is_not_frozen(family, model_folders):
     encoder = Encoder.load(model_folders[family], pooling="decoder-first")
     encoder.backbone.freeze(2)
     embeddings, blocks = FROZEN[family]
@@ -131,13 +133,13 @@ def test_freezing_with_a_decoder_leaves_the_decoder(family, model_folders):
 
 
 @pytest.mark.parametrize("layers", [0, 2])
-def test_frozen_layers_give_the_same_states_after_steps(encoder, family, layers):
-    """By what they compute, not by name: layers 0 to `layers` stay bit for bit, the last does not."""
+def test_states_of_frozen_layers_do_not_change_in_training(encoder, family, layers):
+    """Check by output, not by name: layers 0 to `layers` stay bit-identical, the last does not."""
     ids = encoder.tokenize(SENTENCES)
     encoder.backbone.freeze(layers)
     before = encoder.layers(ids, "mean", range(4)).detach()
     trained = [p for p in encoder.parameters() if p.requires_grad]
-    if family == "albert" and layers:  # its one block is frozen: nothing of these layers is left to train
+    if family == "albert" and layers:  # its only block is frozen, so none of these layers is trained
         assert not any("layer" in name for name, p in encoder.named_parameters() if p.requires_grad)
         return
     optimizer = torch.optim.AdamW(trained, lr=1e-2)
@@ -150,7 +152,7 @@ def test_frozen_layers_give_the_same_states_after_steps(encoder, family, layers)
     assert not torch.equal(after[:, 3], before[:, 3])
 
 
-def test_a_model_of_one_or_two_layers_has_its_blocks_found(tmp_path, family):
+def test_blocks_are_found_in_models_of_one_or_two_layers(tmp_path, family):
     kind, tokenizer_class, settings = FAMILIES[family]
     for count in (1, 2):
         deep = next(name for name in ("num_hidden_layers", "n_layers", "num_layers") if name in settings)
@@ -168,7 +170,7 @@ def twice(encoder):
         return encoder(ids, raw=True), encoder(ids, raw=True)
 
 
-def test_dropout_is_told_and_set(encoder):
+def test_dropout_can_be_read_and_set(encoder):
     encoder.backbone.dropout = 0.0
     assert encoder.backbone.dropout == 0
     assert torch.equal(*twice(encoder.train()))
@@ -179,14 +181,14 @@ def test_dropout_is_told_and_set(encoder):
     assert torch.equal(*twice(encoder.eval()))
 
 
-def test_the_rate_a_model_comes_with(encoder, family):
-    expected = 0.0 if family in ("modernbert", "albert") else 0.1  # as their configurations say
+def test_the_default_dropout_rate(encoder, family):
+    expected = 0.0 if family in ("modernbert", "albert") else 0.1  # as in their configurations
     assert encoder.backbone.dropout == expected
 
 
 @pytest.mark.parametrize("family", ["modernbert", "t5", "mt5"], indirect=True)
-def test_the_attention_drops_too(encoder, family):
-    """Without any nn.Dropout: what is left is the attention's own rate."""
+def test_attention_has_dropout(encoder, family):
+    """Without any nn.Dropout, only the attention's own rate is left."""
     encoder.backbone.dropout = 0.3
     for module in encoder.modules():
         if isinstance(module, torch.nn.Dropout):
@@ -196,7 +198,7 @@ def test_the_attention_drops_too(encoder, family):
 
 
 @pytest.mark.parametrize(("family", "rate"), [("modernbert", "attention_dropout"), ("t5", "dropout_rate")])
-def test_a_rate_written_as_a_whole_number_is_a_rate(tmp_path, family, rate):
+def test_an_integer_dropout_rate_is_accepted(tmp_path, family, rate):
     folder = build_model_folder(family, tmp_path)
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {rate: 0}))

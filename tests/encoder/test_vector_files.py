@@ -1,4 +1,4 @@
-"""Vectors on disk: the same as in memory, whole or not at all."""
+"""Vectors in files are the same as in memory, and files are complete or absent."""
 
 from contextlib import suppress
 
@@ -28,7 +28,7 @@ def test_npy(bert, tmp_path):
     assert np.array_equal(open_vectors(tmp_path / "v.npy", expected.shape), expected)
 
 
-def test_parquet_holds_texts_and_vectors(bert, tmp_path, monkeypatch):
+def test_parquet_contains_texts_and_vectors(bert, tmp_path, monkeypatch):
     monkeypatch.setattr("sentloom.encoder.vector_files.ROWS", 4)
     encode_to_file(bert, TEXTS, tmp_path / "v.parquet", source="s")
     table = pq.read_table(tmp_path / "v.parquet")
@@ -36,7 +36,7 @@ def test_parquet_holds_texts_and_vectors(bert, tmp_path, monkeypatch):
     assert np.array_equal(np.array(table.column("vector").to_pylist(), np.float32), bert.encode(TEXTS))
 
 
-def test_nothing_is_left_of_a_failure(bert, tmp_path):
+def test_a_failure_leaves_no_files(bert, tmp_path):
     with pytest.raises(InputError, match=r"\.npy or \.parquet"):
         encode_to_file(bert, TEXTS, tmp_path / "v.csv", source="s")
     with pytest.raises(InputError, match="item 1: None"):
@@ -49,11 +49,11 @@ def test_vectors_of_another_file_are_refused(bert, tmp_path):
     with pytest.raises(InputError, match="shape"):
         open_vectors(tmp_path / "v.npy", (3, bert.dimension))
     (tmp_path / "v.npy").write_bytes(b"no array")
-    with pytest.raises(InputError, match="no readable vectors"):
+    with pytest.raises(InputError, match="the vectors are unreadable"):
         open_vectors(tmp_path / "v.npy", (10, bert.dimension))
 
 
-def test_any_damage_to_a_file_of_vectors_is_told(tmp_path):
+def test_any_damage_to_a_vector_file_is_refused(tmp_path):
     path, vectors = tmp_path / "v.npy", np.ones((3, 4), np.float32)
     np.save(path, vectors)
     whole = path.read_bytes()
@@ -62,18 +62,18 @@ def test_any_damage_to_a_file_of_vectors_is_told(tmp_path):
     for content in broken:
         path.write_bytes(content)
         with suppress(InputError):
-            assert np.array_equal(open_vectors(path, (3, 4)), vectors)  # a space of the header, for another
+            assert np.array_equal(open_vectors(path, (3, 4)), vectors)  # one space of the header replaced by another
     np.save(path, vectors.astype(np.float64))
     with pytest.raises(InputError, match="float64"):
         open_vectors(path, (3, 4))
 
 
 class Stop(Exception):
-    """The end of a run, as by Ctrl-C."""
+    """Ends a run as Ctrl-C would."""
 
 
 @pytest.mark.parametrize("ending", ["npy", "parquet"])
-def test_an_interrupted_run_goes_on_where_it_was(bert, tmp_path, monkeypatch, ending):
+def test_an_interrupted_run_resumes(bert, tmp_path, monkeypatch, ending):
     monkeypatch.setattr(encoder_module, "WINDOW", 3)
     target, tokenize, seen = tmp_path / f"v.{ending}", bert.tokenize, []
     encode_to_file(bert, TEXTS, tmp_path / f"whole.{ending}", source="s")
@@ -89,13 +89,13 @@ def test_an_interrupted_run_goes_on_where_it_was(bert, tmp_path, monkeypatch, en
         encode_to_file(bert, TEXTS, target, source="s")
     assert not target.exists()
     assert encode_to_file(bert, TEXTS, target, source="s") == 6
-    assert seen[3] == seen[2] == SENTENCES[6:8]  # the eight distinct texts: three, three, and the last two again
+    assert seen[3] == seen[2] == SENTENCES[6:8]  # eight distinct texts: three, three, and the last two again
     assert target.read_bytes() == (tmp_path / f"whole.{ending}").read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"v.{ending}", f"whole.{ending}"]
 
 
 def interrupt(bert, target, source, patch, windows):
-    """Run a job that dies in its given window."""
+    """Run a job that is interrupted in the given window."""
     tokenize, seen = bert.tokenize, []
 
     def die(texts, role):
@@ -108,16 +108,16 @@ def interrupt(bert, target, source, patch, windows):
             encode_to_file(bert, TEXTS, target, source=source)
 
 
-def test_another_job_in_between_is_not_taken_for_this_one(bert, tmp_path, monkeypatch):
+def test_another_job_in_between_does_not_mix_with_this_one(bert, tmp_path, monkeypatch):
     monkeypatch.setattr(encoder_module, "WINDOW", 3)
     target = tmp_path / "v.npy"
     interrupt(bert, target, "one", monkeypatch, windows=3)
-    interrupt(bert, target, "another", monkeypatch, windows=1)  # it dies before it has done anything
+    interrupt(bert, target, "another", monkeypatch, windows=1)  # interrupted before the first window is complete
     assert encode_to_file(bert, TEXTS, target, source="one") == 0
     assert np.array_equal(np.load(target), bert.encode(TEXTS))
 
 
-def test_vectors_that_were_cut_short_are_not_taken_for_done(bert, tmp_path, monkeypatch):
+def test_truncated_vectors_are_not_resumed(bert, tmp_path, monkeypatch):
     monkeypatch.setattr(encoder_module, "WINDOW", 3)
     interrupt(bert, tmp_path / "v.npy", "s", monkeypatch, windows=3)
     part = tmp_path / ".v.npy.vectors.part"
@@ -140,7 +140,7 @@ def test_a_damaged_window_of_an_interrupted_run_is_computed_again(bert, tmp_path
     monkeypatch.setattr(encoder_module, "WINDOW", 3)
     interrupt(bert, tmp_path / "v.npy", "s", monkeypatch, windows=3)
     part = np.lib.format.open_memmap(tmp_path / ".v.npy.vectors.part", mode="r+")
-    part[4] = 0  # of the second window
+    part[4] = 0  # in the second window
     part.flush()
     assert encode_to_file(bert, TEXTS, tmp_path / "v.npy", source="s") == 3
     assert np.array_equal(np.load(tmp_path / "v.npy"), bert.encode(TEXTS))
@@ -152,21 +152,21 @@ def test_a_target_that_another_process_writes_is_refused(bert, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_row_that_was_never_written_is_found(bert, tmp_path, monkeypatch):
+def test_an_unwritten_row_is_detected(bert, tmp_path, monkeypatch):
     fill = bert.fill
 
     def leave_one_out(out, *arguments, **options):
         kept = out[7].copy()
         yield from fill(out, *arguments, **options)
-        out[7] = kept  # as it was before
+        out[7] = kept  # restore the old value
 
     monkeypatch.setattr(bert, "fill", leave_one_out)
-    with pytest.raises(InputError, match="row 7 without a finite vector"):
+    with pytest.raises(InputError, match="row 7 has no finite vector"):
         encode_to_file(bert, TEXTS, tmp_path / "v.npy", source="s")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_fingerprint_tells_encoders_apart(model_folders):
+def test_fingerprints_differ_between_encoders(model_folders):
     first = Encoder.load(model_folders["bert"]).fingerprint()
     assert Encoder.load(model_folders["bert"]).fingerprint() == first
     assert Encoder.load(model_folders["bert"], pooling="max").fingerprint() != first

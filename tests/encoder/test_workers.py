@@ -1,4 +1,4 @@
-"""The number of threads is put back, whatever runs beside."""
+"""The number of threads is restored, also with concurrent calls."""
 
 import threading
 
@@ -16,7 +16,7 @@ def test_workers_have_one_thread_each():
     assert torch.get_num_threads() == before
 
 
-def test_overlapping_calls_put_the_number_back_once_all_are_done():
+def test_overlapping_calls_restore_the_number_after_the_last_one():
     torch.set_num_threads(2)
     inside, go_on = threading.Event(), threading.Event()
 

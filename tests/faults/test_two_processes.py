@@ -13,7 +13,7 @@ from tests.faults.conftest import Tally
 FAULT = "two processes on one output"
 
 SLOW = {"fit", "demo"}
-REFUSALS = ("another process is writing to it", "a folder with something in it")
+REFUSALS = ("another process is writing to it", "it exists and is not an empty folder")
 
 
 @pytest.fixture(scope="module")

@@ -67,7 +67,7 @@ def test_text_beyond_the_maximum_length_is_unchanged(masked_model):
 def test_models_without_a_head_are_refused(tmp_path):
     with pytest.raises(ModelError, match="cannot fill masks"):
         filler("embedded")
-    with pytest.raises(ModelError, match="no fitting weights for cls"):
+    with pytest.raises(ModelError, match="there are no weights for cls"):
         filler(build_model_folder("bert", tmp_path / "bare"))
     with pytest.raises(ModelError, match="a masked language model"):
         filler(build_model_folder("t5", tmp_path / "t5"))

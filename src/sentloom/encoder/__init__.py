@@ -1,4 +1,4 @@
-"""Sentences to vectors: backbone, packing, pooling, heads, prompts, save and load."""
+"""Sentence encoders: backbone, packing, pooling, heads, prompts, loading and saving."""
 
 from sentloom.encoder.encoder import Encoder
 from sentloom.encoder.pooling import Pooling

@@ -1,4 +1,4 @@
-"""A pretrained transformer behind one call: a pack of sentences in, the states of its tokens out."""
+"""A pretrained transformer that maps a pack of sentences to the hidden states of its tokens."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,25 +11,25 @@ from sentloom.encoder.packing import ATTENTION, Pack, packed_attention, pad
 from sentloom.encoder.pooling import DECODER_FIRST, Pooling
 from sentloom.errors import InputError
 
-# The families that run packed. All others (T5 and MPNet have relative position bias) run padded, on sentences of
-# similar length.
+# The model families that run packed. All others (T5 and MPNet have a relative position bias) run padded, on sentences
+# of similar length.
 PACKED = {"albert", "bert", "camembert", "distilbert", "electra", "modernbert", "roberta", "xlm-roberta"}
 SHORTEST_WHEN_PADDED = 0.8
-EMBEDDING = "embed"  # in the name of what is laid over the looked-up vectors: positions, norms, projections
-POSITION_BIAS = "relative_attention_bias"  # one for all blocks, so the first too: T5 has it in that, MPNet beside them
+EMBEDDING = "embed"  # in the names of all embedding parameters: positions, norms, projections
+POSITION_BIAS = "relative_attention_bias"  # shared by all blocks; part of the first block in T5, separate in MPNet
 
 AttentionInterface.register(ATTENTION, packed_attention)
 
 
 def first_position(model: PreTrainedModel) -> int:
-    """The position of a sentence's first token: RoBERTa and its kin count from behind their padding index."""
+    """Return the position of a sentence's first token: RoBERTa-like models count from after their padding index."""
     table = getattr(getattr(model, "embeddings", None), "position_embeddings", None)
     padding = getattr(table, "padding_idx", None)
     return 0 if padding is None else int(padding) + 1
 
 
 class Backbone(nn.Module):
-    """The transformer itself. `shortest` is what `packing.plan` wants to know of it."""
+    """The transformer. `shortest` is the argument of that name for `packing.plan`."""
 
     def __init__(self, model: PreTrainedModel) -> None:
         super().__init__()
@@ -47,23 +47,23 @@ class Backbone(nn.Module):
 
     @property
     def width(self) -> int:
-        """d, the width of a token's state."""
+        """The hidden size d of a token's state."""
         return int(self.model.config.hidden_size)
 
     @property
     def num_layers(self) -> int:
-        """Blocks of the encoder; states are numbered 0 (embedding output) to this."""
+        """The number of encoder blocks; states are numbered from 0 (embedding output) to this number."""
         return int(self.model.config.num_hidden_layers)
 
     @property
     def blocks(self) -> nn.ModuleList:
-        """The encoder's blocks in order; ALBERT's, which repeats one, are a single one."""
+        """The encoder's blocks in order; ALBERT, which repeats one block, has a single one."""
         encoder = self.model.get_encoder() if self.model.config.is_encoder_decoder else self.model
         lists = [module for module in encoder.modules() if isinstance(module, nn.ModuleList)]
         return next((one for one in lists if len(one) == self.num_layers), lists[0])
 
     def freeze(self, layers: int) -> None:
-        """Keep the embeddings (0) and as many blocks from training."""
+        """Freeze the embeddings and the first `layers` blocks."""
         self.model.get_input_embeddings().requires_grad_(False)
         parts = (EMBEDDING, POSITION_BIAS) if layers else (EMBEDDING,)
         for name, parameter in self.model.named_parameters():
@@ -73,7 +73,7 @@ class Backbone(nn.Module):
 
     @property
     def dropout(self) -> float:
-        """The greatest dropout rate anywhere in the model."""
+        """The largest dropout rate in the model."""
         return dropout_of(self.model)
 
     @dropout.setter
@@ -81,28 +81,28 @@ class Backbone(nn.Module):
         set_dropout(self.model, rate)
 
     def check(self, pooling: Pooling) -> None:
-        """Refuse a pooling that this model cannot give."""
+        """Refuse a pooling that this model does not support."""
         name = f"pooling {str(pooling)!r}"
         if pooling.how == DECODER_FIRST and not self.model.config.is_encoder_decoder:
-            found = f"a {self.model.config.model_type} model, which has no decoder"
-            raise InputError(name, found, "an encoder-decoder model such as T5", "choose mean or first")
+            problem = f"a {self.model.config.model_type} model has no decoder"
+            raise InputError(name, problem, "an encoder-decoder model such as T5", "choose mean or first")
         if not all(-self.num_layers - 1 <= layer <= self.num_layers for layer in pooling.layers):
             raise InputError(
                 name,
-                f"a model of {self.num_layers} layers",
+                f"the model has {self.num_layers} layers",
                 f"layers from 0 to {self.num_layers}",
-                "choose among those",
+                "choose other layers",
             )
 
     def states(self, pack: Pack, layers: Sequence[int] = (-1,)) -> list[Tensor]:
-        """The states (T, d) of each asked layer."""
+        """Return the states (T, d) of each requested layer."""
         only_last = tuple(layers) == (-1,)
         outputs, unpad = self._run(pack, output_hidden_states=not only_last)
         chosen = [outputs.last_hidden_state] if only_last else [outputs.hidden_states[layer] for layer in layers]
         return [unpad(states) for states in chosen]
 
     def decoder_first(self, pack: Pack) -> Tensor:
-        """The decoder's state (n, d) over its start symbol, as only input, in packed order."""
+        """Return the decoder's states (n, d) for its start token as the only input, in packed order."""
         ids, mask = pad(pack.ids[0], pack, self.padding)
         states = self.model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state
         start = ids.new_full((len(ids), 1), self.decoder_start)
@@ -112,7 +112,7 @@ class Backbone(nn.Module):
         return decoded.last_hidden_state[:, 0]
 
     def _run(self, pack: Pack, **options: bool) -> tuple[Any, Callable[[Tensor], Tensor]]:
-        """The model's outputs, and the way from one of its state tensors to (T, d)."""
+        """Return the model's outputs and a function that maps one of its state tensors to (T, d)."""
         if self.packed:
             positions = pack.positions + self.first_position
             outputs = self.model(input_ids=pack.ids, position_ids=positions, runs=pack.runs, **options)

@@ -1,4 +1,4 @@
-"""A model of random weights from a few numbers, with a tokenizer trained on given text: a start without any hub."""
+"""Build a model with random weights and a tokenizer trained on given text, without downloads."""
 
 import json
 from collections.abc import Iterable
@@ -29,18 +29,19 @@ def build_model(
     max_length: int = 128,
     seed: int = 0,
 ) -> None:
-    """Write a transformers folder: BERT with WordPiece; T5, or mT5 with its gated layers, with a unigram tokenizer."""
+    """Write a transformers folder: BERT with a WordPiece tokenizer, or T5 or mT5 with a Unigram tokenizer."""
     if family not in FAMILIES:
-        raise InputError("family", repr(family), f"one of {', '.join(FAMILIES)}", "name one of these")
+        raise InputError("family", f"{family!r} is unknown", f"one of {', '.join(FAMILIES)}", "choose one of these")
     if width % 32 or layers < 1:
-        raise InputError("size", f"width {width}, layers {layers}", "a multiple of 32, and layers", "correct them")
+        problem = f"a model with width {width} and {layers} layers cannot be built"
+        raise InputError("size", problem, "a width that is a multiple of 32, and at least one layer", "correct them")
     _refuse_filled(folder)
     tokenizer, facts = (_wordpiece if family == "bert" else _unigram)(texts, vocabulary)
     size = tokenizer.get_vocab_size()
     torch.manual_seed(seed)
     model = AutoModel.from_config(_config(family, size, layers, width, max_length))
     with new_folder(folder) as part, quiet():
-        _refuse_filled(folder)  # another process may have been quicker
+        _refuse_filled(folder)  # another process may have written it meanwhile
         model.save_pretrained(part)
         tokenizer.save(str(part / "tokenizer.json"))
         facts |= {"model_max_length": max_length}
@@ -49,7 +50,7 @@ def build_model(
 
 def _refuse_filled(folder: Path) -> None:
     if folder.exists() and (folder.is_file() or any(folder.iterdir())):
-        raise InputError(str(folder), "a file, or a folder with something in it", "a new name", "choose another name")
+        raise InputError(str(folder), "it exists and is not an empty folder", "a new name", "choose another name")
 
 
 def _config(family: str, vocabulary: int, layers: int, width: int, max_length: int) -> Any:

@@ -1,4 +1,4 @@
-"""Sentences in, vectors out: the object that is loaded, trained, evaluated and saved."""
+"""The sentence encoder: loaded, trained, evaluated and saved as one object."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,13 +27,13 @@ from sentloom.errors import InputError, ModelError
 from sentloom.progress import progress
 
 Vectors = NDArray[np.float32]
-TOKENS_A_PACK = 2048  # on a CPU: activations of a pack stay near the caches
+TOKENS_A_PACK = 2048  # on a CPU: the activations of a pack roughly fit the caches
 TOKENS_A_PACK_ELSEWHERE = 32_768
-WINDOW = 4096  # texts that are tokenised and sorted by length together
+WINDOW = 4096  # texts tokenised and sorted by length together
 
 
 class Encoder(nn.Module):
-    """A backbone, a pooling, heads and prompts."""
+    """Maps texts to vectors with a backbone, a pooling, projection heads and prompts."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Encoder(nn.Module):
         max_length: int | None = None,
         device: str | None = None,
     ) -> "Encoder":
-        """Load `embedded`, a folder, or a hub name (owner/name@revision); arguments override what it says."""
+        """Load `embedded`, a folder, or a hub name (owner/name@revision); arguments override saved settings."""
         from sentloom.encoder.loading import load
 
         parts = load(name, revision=revision, pooling=pooling, prompts=prompts, max_length=max_length)
@@ -72,28 +72,28 @@ class Encoder(nn.Module):
         return cls(**parts).to(where).eval()
 
     def save(self, folder: str | Path) -> None:
-        """Write a sentence-transformers folder; one that was there is replaced in one step."""
+        """Write a sentence-transformers folder, atomically replacing an existing model."""
         from sentloom.encoder.saving import save
 
         save(self, Path(folder))
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are."""
+        """The device of the weights."""
         return next(self.parameters()).device
 
     @property
     def dimension(self) -> int:
-        """The width of a vector."""
+        """The number of dimensions of a vector."""
         last = self.heads[-1] if len(self.heads) else None
         return last.linear.out_features if isinstance(last, Projection) else self.backbone.width
 
     def forward(self, ids: Sequence[Sequence[int]], *, raw: bool = False) -> Tensor:
-        """Vectors (n, dimension) of tokenised sentences, with gradient: what training calls. Raw: any length."""
+        """Compute vectors (n, dimension) of tokenised sentences, with gradients; `raw` skips normalisation."""
         return self._by_pack(ids, partial(self._vectors, raw=raw))
 
     def layers(self, ids: Sequence[Sequence[int]], how: str, layers: Sequence[int]) -> Tensor:
-        """Each of the layers pooled by itself, without heads: (n, layers, d)."""
+        """Pool each layer separately, without heads: (n, layers, d)."""
 
         def pooled(one: Pack) -> Tensor:
             return torch.stack([pool(how, states, one.runs) for states in self.backbone.states(one, layers)], dim=1)
@@ -101,7 +101,7 @@ class Encoder(nn.Module):
         return self._by_pack(ids, pooled)
 
     def token_states(self, ids: Sequence[Sequence[int]], places: Sequence[NDArray[np.int64]]) -> Tensor:
-        """The last states (k, d) of the tokens at some places of each sentence, sentence by sentence."""
+        """Return the last states (k, d) of the tokens at the given positions of each sentence, in sentence order."""
         states, owners = [], []
         for rows in self._plan(ids):
             one = pack(ids, rows, self.device)
@@ -113,11 +113,11 @@ class Encoder(nn.Module):
         return torch.cat(states)[torch.from_numpy(order).to(self.device)]
 
     def copy(self) -> "Encoder":
-        """One with weights of its own; the tokenizer, which does not change, is shared."""
+        """Return a copy with its own weights; the tokenizer, which never changes, is shared."""
         return deepcopy(self, {id(self.tokens): self.tokens})
 
     def tokenize(self, texts: Sequence[str], role: Role = "symmetric") -> list[list[int]]:
-        """Token ids with prompts and special tokens, cut to the greatest length."""
+        """Return token ids with prompts and special tokens, truncated to the maximum length."""
         return self.tokens(texts, prompt_for(self.prompts, role))
 
     @overload
@@ -139,19 +139,19 @@ class Encoder(nn.Module):
         tensor: bool = False,
         show_progress: bool = False,
     ) -> Vectors | Tensor:
-        """The vectors of texts, (n, dimension) float32, or (dimension,) of a single string.
+        """Encode texts as float32 vectors (n, dimension), or a single string as one vector (dimension,).
 
-        Each distinct text is run once. `out` takes the vectors, for instance a memory-mapped array: then memory
-        stays constant in n. An empty or blank text is a sentence without words and gets a finite vector; None and
-        numbers are refused by position; what is longer than the model reads is cut.
+        Each distinct text is encoded once. `out` receives the vectors; with a memory-mapped array, memory use does
+        not grow with n. Empty and blank texts get a finite vector, texts beyond the maximum length are truncated,
+        and None or numbers are refused with their position.
         """
         single = isinstance(texts, str)
         sequence = as_texts([texts] if isinstance(texts, str) else texts)
         shape = (len(sequence), self.dimension)
         vectors: Vectors = np.empty(shape, np.float32) if out is None else out
         if vectors.shape != shape or vectors.dtype != np.float32:
-            given = f"an array of {vectors.dtype} {vectors.shape}"
-            raise InputError("out", given, f"float32 {shape}", "make it of that form")
+            problem = f"the array is {vectors.dtype} of shape {vectors.shape}"
+            raise InputError("out", problem, f"float32 of shape {shape}", "pass such an array")
         for _ in self.fill(vectors, sequence, role=role, show_progress=show_progress):
             pass
         result = vectors[0] if single else vectors
@@ -160,9 +160,9 @@ class Encoder(nn.Module):
     def fill(
         self, out: Vectors, texts: Texts, *, role: Role = "symmetric", done: int = 0, show_progress: bool = False
     ) -> Iterator[NDArray[np.int64]]:
-        """Write the vectors of texts into `out`, window by window, and yield the rows that each has written.
+        """Write the vectors of texts into `out` window by window, and yield the rows of each window once written.
 
-        Windows are of `WINDOW` distinct texts; `done` is the number of distinct texts that are in `out` already.
+        A window has `WINDOW` distinct texts; `done` is the number of distinct texts already in `out`.
         """
         rows, first_of_row = distinct(texts)
         with (
@@ -183,7 +183,7 @@ class Encoder(nn.Module):
             out[part] = out[first_of_row[part]]
 
     def fingerprint(self) -> str:
-        """A hash of what a vector depends on: configuration, weights, tokenizer, pooling, heads, prompts, length."""
+        """Hash everything vectors depend on: configuration, weights, tokenizer, pooling, heads, prompts, length."""
         digest = hashlib.sha256(self.backbone.model.config.to_json_string().encode())
         for name, tensor in sorted(self.state_dict().items()):
             digest.update(f"{name} {tuple(tensor.shape)}".encode())
@@ -194,7 +194,7 @@ class Encoder(nn.Module):
         return digest.hexdigest()
 
     def _by_pack(self, ids: Sequence[Sequence[int]], run: Callable[[Pack], Tensor]) -> Tensor:
-        """Run the packs of some sentences and bring the rows back in order."""
+        """Run sentences pack by pack and restore the original order of the rows."""
         packs = [pack(ids, rows, self.device) for rows in self._plan(ids)]
         order = np.argsort(np.concatenate([one.rows for one in packs]))
         return torch.cat([run(one) for one in packs])[torch.from_numpy(order).to(self.device)]
@@ -204,7 +204,7 @@ class Encoder(nn.Module):
         return plan(np.array([len(sentence) for sentence in ids], dtype=np.int64), budget, self.backbone.shortest)
 
     def _vectors(self, one: Pack, raw: bool = False) -> Tensor:
-        """Vectors (n, dimension) of a pack, in packed order."""
+        """Compute the vectors (n, dimension) of a pack, in packed order."""
         if self.pooling.how == DECODER_FIRST:
             pooled = self.backbone.decoder_first(one)
         else:
@@ -221,7 +221,7 @@ class Encoder(nn.Module):
 
     @contextmanager
     def _inference(self) -> Iterator[Executor]:
-        """Evaluation mode, and workers that take packs."""
+        """Switch to evaluation mode and yield workers that encode packs."""
         was_training = self.training
         if was_training:
             self.eval()
@@ -234,8 +234,9 @@ class Encoder(nn.Module):
 
 
 def _check_finite(vectors: Vectors, texts: Texts, rows: NDArray[np.int64]) -> None:
-    """Refuse vectors with NaN or infinite values, by the text that gave the first of them."""
+    """Refuse vectors with NaN or infinite values; the error names the first such text."""
     if not np.isfinite(vectors).all():
         row = rows[np.flatnonzero(~np.isfinite(vectors).all(axis=1))[:1]]
-        found = f"NaN or infinite values in the vector of {texts_at(texts, row)[0][:60]!r} (text {row[0] + 1})"
-        raise ModelError("encode", found, "finite numbers", "check the model: its weights may be damaged")
+        text = f"{texts_at(texts, row)[0][:60]!r} (text {row[0] + 1})"
+        problem = f"the vector of {text} has NaN or infinite values"
+        raise ModelError("encode", problem, "finite numbers", "check the model: its weights may be damaged")

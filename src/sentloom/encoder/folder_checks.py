@@ -1,7 +1,7 @@
-"""What a model folder's configuration may say: checked here, once, before any loader reads it.
+"""Checks of a model folder's configuration, made once before any loader reads it.
 
-Each problem is one sentence. Keys that would make a loader fetch or run code are refused; keys that only tell
-transformers where to look, or how to compute, are left out of what it gets to read.
+Keys that would make a loader download or run code are refused; keys that only tell transformers where to look or how
+to compute are removed before it reads the configuration.
 """
 
 import math
@@ -36,18 +36,18 @@ REFUSED = {
     "backbone": "the weights are in another model",
     "use_pretrained_backbone": "the weights are in another model",
 }
-# The way attention is computed is ours to choose. A plain word is only a hint; anything else names code on the hub.
+# We choose the attention implementation. A plain word is only a hint; anything else names code on the hub.
 COMPUTED = re.compile(r"_?(attn|experts)_implementation(_internal)?")
-# What only tells transformers where to look or how to answer.
+# Keys that only tell transformers where to look or what to return.
 LEFT_OUT = {"configuration_files", "name_or_path", "_name_or_path", "_commit_hash", "dtype", "torch_dtype"}
 LEFT_OUT |= {"return_dict", "use_return_dict", "output_attentions", "torchscript", "per_layer_config"}
-# What belongs to heads for labels, which are never loaded; transformers makes a name for each of num_labels.
+# Keys of classification heads, which are never loaded; transformers would create a name for each of num_labels.
 LEFT_OUT |= {"num_labels", "_num_labels", "id2label", "label2id", "problem_type", "finetuning_task"}
 LEFT_OUT |= {"task_specific_params"}
 TOKENIZER_LEFT_OUT = {"init_inputs", "chat_template", "name_or_path", "processor_class", "is_local", "local_files_only"}
 TOKENIZER_CLASS = re.compile(r"[A-Za-z0-9_]*(Tokenizer|TokenizerFast|Backend)")
-SENTENCEPIECE = {"enable_sampling", "nbest_size", "alpha"}  # options that name no file
-# What translation models need; other settings of decoding are ours to choose.
+SENTENCEPIECE = {"enable_sampling", "nbest_size", "alpha"}  # options that do not name a file
+# Settings that translation models need; we choose the other decoding settings.
 GENERATION = {
     "max_length": int,
     "num_beams": int,
@@ -66,7 +66,7 @@ GENERATION = {
     "early_stopping": bool,
     "renormalize_logits": bool,
 }
-# The types of transformers' fields in words.
+# Descriptions of the types of transformers' fields.
 KINDS = {"int": "a whole number", "float": "a number", "str": "a text", "bool": "true or false", "NoneType": "null"}
 KINDS |= {"list": "a list", "tuple": "a list", "dict": "an object"}
 LAYERS = ("num_hidden_layers", "num_layers", "num_decoder_layers", "encoder_layers", "decoder_layers")
@@ -84,16 +84,16 @@ RANGES = {
     "global_attn_every_n_layers": (1, 1000),
     "chunk_size_feed_forward": (0, 1_000_000),
 }
-LARGEST_NUMBER = 10_000_000  # of any key, known or not: what it sizes is not known
-NO_SIZES = {"rope_theta", "global_rope_theta", "local_rope_theta", "model_max_length"}  # may be larger: size nothing
+LARGEST_NUMBER = 10_000_000  # for any key, because an unknown key may be the size of something
+NO_SIZES = {"rope_theta", "global_rope_theta", "local_rope_theta", "model_max_length"}  # not sizes, may be larger
 POSITIONS = ("max_position_embeddings", "max_relative_positions", "position_buckets", "n_positions")
-MOST_POSITIONS = 100_000  # of a table of positions; rotary positions have none
+MOST_POSITIONS = 100_000  # rows of a position table; rotary positions have none
 ACTIVATIONS = ("hidden_act", "activation", "activation_function", "hidden_activation", "dense_act_fn")
 IDS = ("pad_token_id", "decoder_start_token_id")  # the ids that we use ourselves
 
 
 def checked_config(folder: Path, weights: Weights) -> tuple[dict[str, Any], PreTrainedConfig]:
-    """config.json without what is not for loaders, and the configuration that it gives."""
+    """Check config.json; return its content without the keys that loaders must not see, and the parsed config."""
     path = inside(folder, CONFIG)
     content = read_json(path)
     _refuse_code(path, content)
@@ -108,7 +108,7 @@ def checked_config(folder: Path, weights: Weights) -> tuple[dict[str, Any], PreT
 
 
 def checked_tokenizer_config(folder: Path) -> dict[str, Any]:
-    """tokenizer_config.json without the names of files: those are ours to choose. Empty if there is none."""
+    """Check tokenizer_config.json and return it without file names, which we choose; empty if there is none."""
     path = find(folder, TOKENIZER_CONFIG)
     if not path:
         return {}
@@ -130,7 +130,7 @@ def checked_tokenizer_config(folder: Path) -> dict[str, Any]:
 
 
 def checked_generation_config(folder: Path) -> dict[str, Any]:
-    """What generation_config.json says of decoding; empty if there is none."""
+    """Check generation_config.json and return its decoding settings; empty if there is none."""
     path = find(folder, GENERATION_CONFIG)
     if not path:
         return {}
@@ -141,24 +141,24 @@ def checked_generation_config(folder: Path) -> dict[str, Any]:
         kinds: Any = GENERATION[key]
         fits = isinstance(value, kinds) and (kinds is bool or not isinstance(value, bool))
         if not fits or (isinstance(value, list) and not _are_ids(value)):
-            raise wrong_value(path, key, value, "a value of the kind that transformers writes")
+            raise wrong_value(path, key, value, "a value of the type that transformers writes")
     return kept
 
 
 def _refuse_code(path: Path, content: Mapping[str, Any]) -> None:
-    """At any depth: a configuration inside another one reaches the same loaders."""
+    """Refuse keys that bring code, at any depth, because nested configurations reach the same loaders."""
     for key, value in _walk(content):
         if key in REFUSED and value not in (None, False, [], {}):
             raise ModelError(
-                str(path), f"{key}: {REFUSED[key]}", "a model of the transformers library", "choose another"
+                str(path), f"{REFUSED[key]} ({key})", "a model of the transformers library", "choose another model"
             )
         if COMPUTED.fullmatch(key) and value is not None and not re.fullmatch(r"[a-z0-9_]+", str(value)):
-            found = f"{key} {str(value)[:100]!r}, which names code elsewhere"
-            raise ModelError(str(path), found, "a model of the transformers library", "remove the key")
+            problem = f"{key} {str(value)[:100]!r} names code elsewhere"
+            raise ModelError(str(path), problem, "a model of the transformers library", "remove the key")
 
 
 def _refuse_large_numbers(path: Path, content: Mapping[str, Any]) -> None:
-    """At any depth, also in lists."""
+    """Refuse numbers that are too large, at any depth, also in lists."""
     for key, value in _walk(content):
         for number in value if isinstance(value, list) else [value]:
             if _is_number(number) and number > LARGEST_NUMBER and key not in NO_SIZES:
@@ -180,33 +180,35 @@ def _check_tokenizer_class(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def _parse(path: Path, content: dict[str, Any]) -> PreTrainedConfig:
-    """By transformers' own class of the family, which checks the types of its fields."""
+    """Parse a config with transformers' class for the model family, which checks the types of its fields."""
     family = content.get("model_type")
     if not isinstance(family, str) or family not in CONFIG_MAPPING:
-        raise wrong_value(path, "model_type", family, "a family of models that transformers knows")
+        raise wrong_value(path, "model_type", family, "a model family of the transformers library")
     kind: Any = CONFIG_MAPPING[family]
     if kind.sub_configs:
-        raise wrong_value(path, "model_type", family, "a single text model, not one made of several")
+        raise wrong_value(path, "model_type", family, "a single text model, not one composed of several")
     try:
         config: PreTrainedConfig = kind.from_dict(dict(content))
     except StrictDataclassFieldValidationError as error:
         raise _wrong_kind(path, content, kind, str(error)) from None
-    except Exception as error:  # of many kinds, as the fields are
-        found = f"a configuration that does not load ({reason_of(error)})"
-        raise ModelError(str(path), found, f"the configuration of a {family} model", NEXT_STEP) from None
+    except Exception as error:  # of many types
+        problem = f"the configuration does not load ({reason_of(error)})"
+        raise ModelError(str(path), problem, f"the configuration of a {family} model", NEXT_STEP) from None
     return config
 
 
 def _wrong_kind(path: Path, content: Mapping[str, Any], kind: Any, reason: str) -> ModelError:
-    """In our words what transformers says of a field."""
+    """Reword transformers' error about a field."""
     key = reason.split("'")[1]  # Validation error for field 'hidden_size': ... expected int, got str (value: '32')
     types = re.findall(r"(?:<class '|expected )(\w+)", reason)
     kinds = dict.fromkeys(KINDS[name] for name in types if name in KINDS)
-    return wrong_value(path, key, content.get(key), " or ".join(kinds) or f"what a {kind.model_type} model has there")
+    return wrong_value(
+        path, key, content.get(key), " or ".join(kinds) or f"a valid value for a {kind.model_type} model"
+    )
 
 
 def _check_numbers(path: Path, config: Any) -> None:
-    """The numbers that size the model, and the ids that we use."""
+    """Check the numbers that determine the model's size, and the ids that we use."""
     for key, (least, most) in RANGES.items():
         value = getattr(config, key, None)
         if value is not None and not (type(value) is int and least <= value <= most):
@@ -223,7 +225,7 @@ def _check_numbers(path: Path, config: Any) -> None:
 
 
 def _check_rates(path: Path, config: Any) -> None:
-    """Dropout, the small numbers of norms, and activations."""
+    """Check dropout rates, the epsilons of norms, and the names of activations."""
     for key, value in vars(config).items():
         if value is None or isinstance(value, bool):
             continue
@@ -236,15 +238,15 @@ def _check_rates(path: Path, config: Any) -> None:
 
 
 def _check_against_weights(path: Path, config: Any, weights: Weights) -> None:
-    """Before a model of the declared size is made: no more layers than the weights have, no wider than they are."""
+    """Refuse a config with more layers or larger sizes than the weights have, before a model is allocated."""
     shapes = weights.all_shapes
     numbered = [int(found[1]) for name in shapes if (found := re.search(r"(?:^|\.)(\d{1,6})\.", name))]
     in_weights, widest = max(numbered, default=-1) + 1, max((max(one, default=0) for one in shapes.values()), default=0)
-    shared = getattr(config, "num_hidden_groups", None)  # ALBERT runs the same layers again and again
+    shared = getattr(config, "num_hidden_groups", None)  # ALBERT repeats the same layers
     for key in ("num_hidden_groups",) if shared else LAYERS:
         if (getattr(config, key, None) or 0) > in_weights:
             raise wrong_value(
-                path, key, getattr(config, key), f"at most {in_weights}, the layers that the weights have"
+                path, key, getattr(config, key), f"at most {in_weights}, the number of layers in the weights"
             )
     for key in SIZES:
         if (getattr(config, key, None) or 0) > widest:
@@ -253,11 +255,11 @@ def _check_against_weights(path: Path, config: Any, weights: Weights) -> None:
     for key in () if hasattr(type(config), "rope_parameters") else POSITIONS:
         value: Any = getattr(config, key, None)
         if _is_number(value) and value > most:
-            raise wrong_value(path, key, value, f"at most {most:,}: there is a row for each position")
+            raise wrong_value(path, key, value, f"at most {most:,}, because each position has a row")
 
 
 def _are_ids(value: object) -> bool:
-    """An id, a list of ids, or a list of such lists."""
+    """Whether a value is an id, a list of ids, or a list of such lists."""
     return all(map(_are_ids, value)) if isinstance(value, list) else type(value) is int and value >= 0
 
 
@@ -266,5 +268,5 @@ def _is_number(value: object) -> bool:
 
 
 def reason_of(error: BaseException) -> str:
-    """An error of another library in one line."""
+    """Describe another library's error in one line."""
     return " ".join(f"{type(error).__name__}: {error}".split())[:300]

@@ -1,4 +1,4 @@
-"""What may stand between pooling and the vector, and is kept at inference."""
+"""Projection heads and normalisation, applied after pooling in training and inference."""
 
 import torch
 from torch import Tensor, nn
@@ -7,7 +7,7 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {"identity": nn.Identity, "tanh": nn.T
 
 
 class Projection(nn.Module):
-    """A linear map and an activation: sentence-transformers' Dense, with the same names of weights."""
+    """A linear layer and an activation, with the same weight names as sentence-transformers' Dense."""
 
     def __init__(self, width_in: int, width_out: int, *, bias: bool = True, activation: str = "identity") -> None:
         super().__init__()
@@ -22,5 +22,5 @@ class Projection(nn.Module):
 
 
 def normalize(x: Tensor) -> Tensor:
-    """Rows to unit length; a zero row stays zero."""
+    """Scale rows to unit length; a zero row stays zero."""
     return torch.nn.functional.normalize(x, dim=-1)

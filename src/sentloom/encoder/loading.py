@@ -1,4 +1,4 @@
-"""From a model folder or name to the parts of an Encoder."""
+"""Load the parts of an Encoder from a model folder or name."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -25,7 +25,7 @@ from sentloom.encoder.tokens import Tokens
 from sentloom.errors import InputError, ModelError
 
 ENCODER_DECODERS = ("t5", "mt5", "umt5")
-LONGEST_UNSTATED = 512  # for models that state no limit, such as T5
+LONGEST_UNSTATED = 512  # for models without a stated limit, such as T5
 
 
 def load(
@@ -36,7 +36,7 @@ def load(
     prompts: Prompts | None,
     max_length: int | None,
 ) -> dict[str, Any]:
-    """The parts of an Encoder."""
+    """Load a model and return the constructor arguments of an Encoder."""
     folder = locate(name, revision)
     settings = read_settings(folder)
     chosen = Pooling.parse(pooling) if pooling else settings.pooling
@@ -62,7 +62,7 @@ def load(
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without transformers' bars and reports: what matters in them (missing weights) is an error of ours."""
+    """Silence transformers' progress bars and reports; we raise our own error for missing weights."""
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
     logging.disable_progress_bar()
@@ -77,52 +77,53 @@ def quiet() -> Iterator[None]:
 def _load_model(stage: Staged, decoder: bool) -> PreTrainedModel:
     config = stage.config
     if config.is_encoder_decoder and config.model_type not in ENCODER_DECODERS:
-        found = f"an encoder-decoder of the family {config.model_type}"
-        raise ModelError(str(stage.origin), found, "T5, mT5 or UMT5, or an encoder", "choose another model")
+        problem = f"encoder-decoder models of the family {config.model_type} are not supported"
+        raise ModelError(str(stage.origin), problem, "T5, mT5 or UMT5, or an encoder", "choose another model")
     encoder_only = config.model_type in ENCODER_DECODERS and not decoder
     kind = AutoModelForTextEncoding if encoder_only else AutoModel
     model = load_weights(kind, stage, may_miss=[POOLER], unused=[DECODER] if encoder_only else [])
-    model.config.output_hidden_states = False  # a saved layer pooling asks for them; we ask when we need them
+    model.config.output_hidden_states = False  # a saved layer pooling sets it; we request them when needed
     return model
 
 
 def _load_tokens(stage: Staged, backbone: Backbone, settings: EncoderSettings, max_length: int | None) -> Tokens:
     tokenizer = load_tokenizer(stage)
     if not hasattr(tokenizer, "backend_tokenizer"):
-        found = f"a {type(tokenizer).__name__}, written in Python"
-        raise ModelError(str(stage.origin), found, "a tokenizer of the tokenizers library", "choose another model")
+        problem = f"{type(tokenizer).__name__} is a slow tokenizer, written in Python"
+        raise ModelError(str(stage.origin), problem, "a tokenizer of the tokenizers library", "choose another model")
     check_ids(tokenizer, backbone.model, stage.origin)
     length = _length(tokenizer, backbone, settings.max_length, max_length)
     suffix = shared_suffix(settings.prompts) or ""
-    with loading(stage.origin, "a tokenizer"):
+    with loading(stage.origin, "the tokenizer"):
         tokens = Tokens(tokenizer, length, suffix=suffix, lower_case=settings.lower_case)
     if max_length is None and length <= (frame := len(tokens.specials.before) + len(tokens.specials.behind)):
-        found = f"a greatest length of {length} tokens, with {frame} special ones"
-        raise ModelError(str(stage.origin), found, "room for a sentence", "raise max_seq_length")
+        problem = f"the maximum length is {length} tokens, and {frame} of them are special tokens"
+        raise ModelError(str(stage.origin), problem, "room for a sentence", "raise max_seq_length")
     return tokens
 
 
 def _check_width(settings: EncoderSettings, backbone: Backbone, folder: Path) -> None:
     if settings.width not in (None, backbone.width):
-        found, wanted = f"a pooling of {settings.width} numbers", f"{backbone.width}, the width of the model"
-        raise ModelError(str(folder / settings.pooling_file), found, wanted, "save the model again")
+        problem = f"the pooling has {settings.width} dimensions"
+        expected = f"{backbone.width}, the hidden size of the model"
+        raise ModelError(str(folder / settings.pooling_file), problem, expected, "save the model again")
 
 
 def _check_pooling(backbone: Backbone, pooling: Pooling, folder: Path) -> None:
-    """A pooling that the folder names, and the model cannot give, is a fault of the folder."""
+    """Raise a ModelError if the folder names a pooling that its model does not support."""
     try:
         backbone.check(pooling)
     except InputError as error:
-        raise ModelError(str(folder / OURS), f"{error.where}, {error.problem}", error.expected, error.fix) from None
+        raise ModelError(str(folder / OURS), f"{error.where}: {error.problem}", error.expected, error.fix) from None
 
 
 def _check_runs(backbone: Backbone, tokens: Tokens, heads: Sequence[Projection], folder: Path) -> None:
-    """The model must run, on a sentence without words, and its projections must fit it and each other."""
+    """Check that the projections fit the model and each other, and that the model runs on a sentence without words."""
     width = backbone.width
     for place, head in enumerate(heads, 1):
         if head.linear.in_features != width:
-            found, wanted = f"{head.linear.in_features} inputs of projection {place}", f"{width}, what it is given"
-            raise ModelError(str(folder / "modules.json"), found, wanted, "save the model again")
+            problem, expected = f"projection {place} has {head.linear.in_features} inputs", f"{width}"
+            raise ModelError(str(folder / "modules.json"), problem, expected, "save the model again")
         width = head.linear.out_features
     ids = [*tokens.specials.before, *tokens.specials.behind] or [0]
     with loading(folder, MODEL), torch.inference_mode():
@@ -130,12 +131,12 @@ def _check_runs(backbone: Backbone, tokens: Tokens, heads: Sequence[Projection],
 
 
 def _length(tokenizer: PreTrainedTokenizerBase, backbone: Backbone, saved: int | None, asked: int | None) -> int:
-    """How many tokens a sentence may have: what was asked for, else saved, else what tokenizer and model can take."""
+    """Return the maximum length in tokens: the requested one, else the saved one, else that of tokenizer and model."""
     positions = getattr(backbone.model.config, "max_position_embeddings", None)
     room = positions - backbone.first_position if positions else None
     if asked is not None and not 1 <= asked <= (room or asked):
-        wanted = f"1 to {room}, the positions of this model" if room else "1 or more"
-        raise InputError("max_length", str(asked), wanted, "choose another length")
+        expected = f"1 to {room}, the positions of this model" if room else "1 or more"
+        raise InputError("max_length", f"{asked} is out of range", expected, "choose another length")
     if asked is None and saved and room:
         saved = min(saved, room)
     return asked or saved or int(min(tokenizer.model_max_length, room or LONGEST_UNSTATED))

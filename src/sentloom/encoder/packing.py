@@ -1,8 +1,8 @@
-"""Sentences of unequal length in one row, without padding: lay out, attend, unpack.
+"""Pack sentences of different lengths into one row, without padding.
 
-Padding is the waste of short sentences. A pack holds sentences sorted by length, longest first, end to end in one
-row of T tokens. Everything in a transformer but attention looks at one token at a time, so the row runs as it is;
-attention is cut into runs of equal length, each an ordinary batch without a mask.
+Padding wastes compute on short sentences. A pack holds sentences sorted by length, longest first, end to end in one
+row of T tokens. Everything in a transformer except attention works on one token at a time, so the row needs no change;
+attention is computed per run of sentences of equal length, each an ordinary batch without a mask.
 
 Shapes: T tokens of a pack, n sentences, L tokens of a sentence, H heads, D width of a head, d hidden width.
 """
@@ -19,12 +19,12 @@ from torch import Tensor, nn
 
 from sentloom.encoder.dropout import dropout_mask
 
-ATTENTION = "sentloom_packed"  # the name under which transformers knows `packed_attention`
+ATTENTION = "sentloom_packed"  # the name of `packed_attention` in transformers' registry
 
 
 @dataclass(frozen=True)
 class PackedRun:
-    """`count` sentences of `length` tokens each, from token `start` of the row."""
+    """A run of `count` sentences of `length` tokens each, starting at token `start` of the row."""
 
     start: int
     count: int
@@ -33,23 +33,23 @@ class PackedRun:
 
 @dataclass(frozen=True)
 class Pack:
-    """One row of sentences. `rows` says which of the caller's sentences stand in it, in packed order."""
+    """One row of packed sentences. `rows` are the indices of the caller's sentences, in packed order."""
 
     rows: NDArray[np.int64]  # (n,)
     ids: Tensor  # (1, T)
-    positions: Tensor  # (1, T), from 0 in every sentence
+    positions: Tensor  # (1, T), starting at 0 in every sentence
     runs: tuple[PackedRun, ...]
 
     @property
     def lengths(self) -> list[int]:
-        """Tokens of each sentence, in packed order."""
+        """The number of tokens of each sentence, in packed order."""
         return [run.length for run in self.runs for _ in range(run.count)]
 
 
 def plan(lengths: NDArray[np.int64], budget: int, shortest: float = 0.0) -> list[NDArray[np.int64]]:
-    """Cut sentences into packs of at most `budget` tokens, longest first; a longer sentence gets its own.
+    """Divide sentences into packs of at most `budget` tokens, longest first; a longer sentence gets its own pack.
 
-    `shortest` is the least share of a pack's longest sentence that another may have: for models that pad.
+    `shortest` is the minimum length of a sentence as a share of the pack's longest one, for models that pad.
     """
     order = np.argsort(-lengths, kind="stable")
     packs, first, tokens = [], 0, 0
@@ -63,7 +63,7 @@ def plan(lengths: NDArray[np.int64], budget: int, shortest: float = 0.0) -> list
 
 
 def pack(ids: Sequence[Sequence[int]], rows: NDArray[np.int64], device: torch.device | None = None) -> Pack:
-    """Lay the sentences `rows` of `ids`, which are sorted by length, into one row."""
+    """Pack the sentences `rows` of `ids`, which must be sorted by length, into one row."""
     lengths = np.array([len(ids[row]) for row in rows])
     flat = np.concatenate([np.asarray(ids[row], dtype=np.int64) for row in rows])
     starts = np.cumsum(lengths) - lengths
@@ -74,7 +74,7 @@ def pack(ids: Sequence[Sequence[int]], rows: NDArray[np.int64], device: torch.de
 
 
 def by_run(states: Tensor, runs: tuple[PackedRun, ...]) -> list[Tensor]:
-    """States (T, ...) as one (count, L, ...) a run. A split has one backward; a slice a run fills T zeros for each."""
+    """Split states (T, ...) into (count, L, ...) per run; the backward of slices would allocate T zeros per run."""
     parts = states.split([run.count * run.length for run in runs])
     return [part.unflatten(0, (run.count, run.length)) for part, run in zip(parts, runs, strict=True)]
 
@@ -92,7 +92,7 @@ def packed_attention(
     sliding_window: int | None = None,
     **_: object,
 ) -> tuple[Tensor, None]:
-    """Attention inside each sentence of a pack, in the form that transformers' AttentionInterface calls."""
+    """Compute attention within each sentence of a pack, with the signature of transformers' AttentionInterface."""
     if attention_mask is not None:
         raise AssertionError("a packed row has no attention mask")
     heads, width = query.shape[1], query.shape[3]
@@ -107,7 +107,7 @@ def packed_attention(
 
 
 def _attend(q: Tensor, k: Tensor, v: Tensor, band: Tensor | None, dropout: float, scaling: float | None) -> Tensor:
-    """Attention over (count, H, L, D). With dropout on a CPU torch has no fused form, and its plain one is slower."""
+    """Compute attention over (count, H, L, D); with dropout on a CPU, torch's own version is unfused and slower."""
     if not dropout or q.device.type != "cpu":
         return F.scaled_dot_product_attention(q, k, v, attn_mask=band, dropout_p=dropout, scale=scaling)
     scores = (q * (q.shape[-1] ** -0.5 if scaling is None else scaling)) @ k.transpose(-2, -1)  # (count, H, L, L)
@@ -116,9 +116,9 @@ def _attend(q: Tensor, k: Tensor, v: Tensor, band: Tensor | None, dropout: float
 
 
 def _band(length: int, sliding_window: int | None, device: torch.device) -> Tensor | None:
-    """The (L, L) mask of a sliding window, where a sentence is longer than it reaches.
+    """Return the (L, L) mask of a sliding window, or None if the sentence fits into the window.
 
-    transformers hands over the half window plus one: a token sees those at a distance below that number.
+    transformers passes half the window plus one: a token attends to tokens at a distance below that number.
     """
     if sliding_window is None or length <= sliding_window:
         return None
@@ -127,7 +127,7 @@ def _band(length: int, sliding_window: int | None, device: torch.device) -> Tens
 
 
 def pad(states: Tensor, pack: Pack, value: float = 0) -> tuple[Tensor, Tensor]:
-    """From (T, ...) to (n, longest L, ...) with `value` behind, and the mask (n, L) of what is real."""
+    """Pad (T, ...) to (n, longest L, ...) with `value`; also return the mask (n, L) of real tokens."""
     longest = pack.runs[0].length
     deeper = [0, 0] * (states.dim() - 1)  # F.pad counts axes from the last; only the token axis grows
     parts = [

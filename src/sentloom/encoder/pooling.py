@@ -1,8 +1,8 @@
-"""From the states of a pack's tokens to one vector a sentence.
+"""Pool the token states of a pack into one vector per sentence.
 
-A pooling is written as a name, and may say which layers: `mean`, `max`, `first` (alias `cls`), `decoder-first`,
+A pooling is written as a name, optionally with layers: `mean`, `max`, `first` (alias `cls`), `decoder-first`,
 `mean@1,-1`. Layer 0 is the embedding output, 1 the first block, -1 the last; the states of several layers are
-averaged first, then pooled. `first-last` is `mean@1,-1` and `last-two` is `mean@-2,-1`.
+averaged, then pooled. `first-last` is `mean@1,-1` and `last-two` is `mean@-2,-1`.
 """
 
 import re
@@ -15,33 +15,33 @@ from torch import Tensor
 from sentloom.encoder.packing import PackedRun, by_run
 from sentloom.errors import InputError
 
-# Each takes a run's states (count, L, d) to (count, d).
+# Each maps a run's states (count, L, d) to (count, d).
 POOLERS: dict[str, Callable[[Tensor], Tensor]] = {
     "first": lambda states: states[:, 0],
     "mean": lambda states: states.mean(dim=1),
     "max": lambda states: states.amax(dim=1),
 }
-DECODER_FIRST = "decoder-first"  # the decoder's first state, its start symbol as only input: needs a decoder
+DECODER_FIRST = "decoder-first"  # the decoder's state for its start token as the only input; needs a decoder
 ALIASES = {"cls": "first", "first-last": "mean@1,-1", "last-two": "mean@-2,-1"}
 
 
 @dataclass(frozen=True)
 class Pooling:
-    """How a sentence's vector is taken from the token states."""
+    """How a sentence's vector is computed from its token states."""
 
     how: str = "mean"
     layers: tuple[int, ...] = (-1,)
 
     @classmethod
     def parse(cls, text: str) -> "Pooling":
-        """Read the written form."""
+        """Parse the written form."""
         how, at, layers = ALIASES.get(text.strip(), text.strip()).partition("@")
         how = ALIASES.get(how, how)
         wrong = how not in POOLERS if at else how not in (*POOLERS, DECODER_FIRST)
         if wrong or not re.fullmatch(r"-?\d+(,-?\d+)*", layers if at else "-1"):
             raise InputError(
                 "pooling",
-                repr(text),
+                f"{text!r} is not a pooling",
                 f"one of {', '.join([*POOLERS, DECODER_FIRST, *ALIASES])}, with layers as in mean@0,-1",
                 "correct the name or the layers",
             )

@@ -1,4 +1,4 @@
-"""A projection from a folder of sentence-transformers' Dense module."""
+"""Load a projection from a folder of sentence-transformers' Dense module."""
 
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ TANH = "torch.nn.modules.activation.Tanh"  # sentence-transformers' default
 
 
 def load_projection(folder: Path) -> Projection:
-    """A Dense layer on sentence embeddings, with Identity or Tanh, without a residual."""
+    """Load a Dense layer on sentence embeddings, with Identity or Tanh, without a residual."""
     settings, path = inside(folder, "config.json"), inside(folder, WEIGHTS)
     config = read_json(settings)
     _check_config(settings, config)
@@ -27,7 +27,7 @@ def load_projection(folder: Path) -> Projection:
     _check_shapes(settings, read_shapes(path), declared)
     activation = ACTIVATIONS[config.get("activation_function", TANH)]
     head = Projection(width_in, width_out, bias=bias, activation=activation)
-    with loading(path, "a layer"):
+    with loading(path, "the layer"):
         head.load_state_dict(load_file(path))
     check_finite(head, path)
     return head
@@ -43,19 +43,19 @@ def _check_config(path: Path, config: dict[str, Any]) -> None:
     if not (isinstance(activation, str) and activation in ACTIVATIONS):
         raise wrong_value(path, "activation_function", activation, f"one of {', '.join(ACTIVATIONS)}")
     if config.get("use_residual") not in (None, False):
-        raise wrong_value(path, "use_residual", config["use_residual"], "false: no residual is computed")
+        raise wrong_value(path, "use_residual", config["use_residual"], "false, because residuals are not supported")
     for key in ("module_input_name", "module_output_name"):
         if config.get(key) not in (None, "sentence_embedding"):
             raise wrong_value(path, key, config[key], "sentence_embedding")
 
 
 def _check_shapes(path: Path, shapes: Shapes, declared: Shapes) -> None:
-    """The weights must be those that the configuration declares, which are read only then."""
+    """Refuse weights other than those that the configuration declares, before reading them."""
     if shapes.keys() != declared.keys():
-        found = f"the tensors {', '.join(sorted(shapes))[:200] or 'none'} in {WEIGHTS}"
-        raise ModelError(str(path), found, f"{' and '.join(declared)}", "save the model again")
+        problem = f"{WEIGHTS} contains the tensors {', '.join(sorted(shapes))[:200] or '(none)'}"
+        raise ModelError(str(path), problem, f"{' and '.join(declared)}", "save the model again")
     for name, shape in shapes.items():
         if shape != declared[name]:
-            found = f"{as_sizes(shape)} numbers for {name} in {WEIGHTS}"
-            wanted = f"{as_sizes(declared[name])}, as config.json says"
-            raise ModelError(str(path), found, wanted, "save the model again")
+            problem = f"{name} in {WEIGHTS} has the shape {as_sizes(shape)}"
+            expected = f"{as_sizes(declared[name])}, as in config.json"
+            raise ModelError(str(path), problem, expected, "save the model again")

@@ -1,4 +1,4 @@
-"""Words put before and behind a sentence, by the role that it plays."""
+"""Prompts: text put before and after a sentence, depending on its role."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ ROLES: tuple[Role, ...] = get_args(Role)
 
 @dataclass(frozen=True)
 class Prompt:
-    """A prefix and a suffix, exactly as they are joined to the sentence: give the spaces you want."""
+    """A prefix and a suffix, joined to the sentence as they are, so include the spaces you want."""
 
     prefix: str = ""
     suffix: str = ""
@@ -22,21 +22,21 @@ Prompts = Mapping[Role, Prompt]
 
 
 def prompt_for(prompts: Prompts, role: Role) -> Prompt:
-    """The prompt of a role. Query and document fall back to the symmetric one."""
+    """Return the prompt of a role; query and document fall back to the symmetric one."""
     if role not in ROLES:
-        raise InputError("role", repr(role), f"one of {', '.join(ROLES)}", "correct the role")
+        raise InputError("role", f"{role!r} is unknown", f"one of {', '.join(ROLES)}", "correct the role")
     return prompts.get(role, prompts.get("symmetric", Prompt()))
 
 
 def check_prompts(prompts: Prompts) -> None:
-    """Refuse roles that nobody asks for, and prompts that are bare strings."""
+    """Refuse unknown roles, and plain strings instead of prompts."""
     for role, prompt in prompts.items():
         if role not in ROLES or not isinstance(prompt, Prompt):
-            wanted = f"a Prompt for one of {', '.join(ROLES)}"
-            raise InputError("prompts", f"{role!r}: {prompt!r}", wanted, 'write {"query": Prompt(prefix="...")}')
+            problem, expected = f"{role!r}: {prompt!r} is not valid", f"a Prompt for one of {', '.join(ROLES)}"
+            raise InputError("prompts", problem, expected, 'write {"query": Prompt(prefix="...")}')
 
 
 def shared_suffix(prompts: Prompts) -> str | None:
-    """The suffix of every role ("" for none), or None where roles differ: a tokenizer can carry only one."""
+    """Return the suffix that all roles share ("" for none), or None if they differ: a tokenizer can store only one."""
     suffixes = {prompt_for(prompts, role).suffix for role in ROLES}
     return suffixes.pop() if len(suffixes) == 1 else None

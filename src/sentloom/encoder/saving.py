@@ -1,9 +1,9 @@
-"""From an Encoder to a model folder.
+"""Save an Encoder as a model folder.
 
-The folder is sentence-transformers' own: plain `SentenceTransformer(folder)` loads it, with no flag and without
-sentloom, wherever its native modules can say what we do. A suffix prompt goes into the tokenizer's post-processor,
-layers into WeightedLayerPooling. For decoder-first, and for suffixes that differ by role, it has no home: such a
-folder names a module of ours, so that sentence-transformers refuses it instead of giving other vectors.
+The folder is in sentence-transformers' format: plain `SentenceTransformer(folder)` loads it, without flags and without
+sentloom, if native modules can express the encoder. A suffix prompt goes into the tokenizer's post-processor, layers
+into WeightedLayerPooling. Decoder-first pooling and suffixes that differ by role have no native form: such a folder
+names a module of ours, so that sentence-transformers refuses it instead of computing different vectors.
 """
 
 import json
@@ -34,7 +34,7 @@ NATIVE = "sentence_transformers.models."
 
 @dataclass(frozen=True)
 class Module:
-    """One link of modules.json: its class, and what its folder holds."""
+    """One entry of modules.json: its class and the content of its folder."""
 
     kind: str
     config: dict[str, Any] = field(default_factory=dict)
@@ -42,14 +42,15 @@ class Module:
 
 
 def save(encoder: "Encoder", target: Path) -> None:
-    """Write the folder beside its place, then put it there in one step. Only a model is ever replaced."""
+    """Write the folder under a temporary name, then move it into place. Only a model is ever replaced."""
     if (
         target.exists()
         and not (target / "config.json").is_file()
         and not (target.is_dir() and not any(target.iterdir()))
     ):
-        found = "a file" if target.is_file() else "a folder that holds no model"
-        raise ModelError(str(target), found, "a new name, an empty folder or a model folder", "save under another name")
+        problem = "it is a file" if target.is_file() else "the folder contains something other than a model"
+        expected = "a new name, an empty folder or a model folder"
+        raise ModelError(str(target), problem, expected, "save under another name")
     with new_folder(target) as folder, quiet():
         encoder.backbone.model.save_pretrained(folder)
         encoder.tokens.tokenizer.save_pretrained(folder)
@@ -71,7 +72,7 @@ def is_native(encoder: "Encoder") -> bool:
 
 
 def _chain(encoder: "Encoder") -> list[Module]:
-    """The modules behind each other, the transformer first."""
+    """List the modules in order, the transformer first."""
     chain = [Module(NATIVE + "Transformer" if is_native(encoder) else f"sentloom.{NEEDS_US}")]
     width, num_layers = encoder.backbone.width, encoder.backbone.num_layers
     if encoder.pooling.layers != (-1,):
@@ -99,7 +100,7 @@ def _dense(head: Projection) -> Module:
 
 
 def _write_modules(chain: list[Module], folder: Path) -> None:
-    """modules.json, and a folder for each module behind the transformer, whose files lie in the root."""
+    """Write modules.json and a folder for each module except the transformer, whose files are in the root."""
     listed = []
     for place, module in enumerate(chain):
         path = f"{place}_{module.kind.rpartition('.')[2]}" if place else ""
@@ -113,7 +114,7 @@ def _write_modules(chain: list[Module], folder: Path) -> None:
 
 
 def _prefixes(prompts: Prompts) -> dict[str, Any]:
-    """Prefixes as sentence-transformers' prompts: its encode_query and encode_document find theirs by name."""
+    """Express prefixes as sentence-transformers' prompts; encode_query and encode_document find theirs by name."""
     named = {role: prompt_for(prompts, role).prefix for role in ROLES}
     return {
         "prompts": named if any(named.values()) else {},
@@ -123,7 +124,7 @@ def _prefixes(prompts: Prompts) -> dict[str, Any]:
 
 
 def _put_suffix_in_tokenizer(tokens: Tokens, suffix: str, folder: Path) -> None:
-    """Into its post-processor. `TokenizersBackend`, since the classes of BERT, T5 and others rebuild their own."""
+    """Add a suffix to the post-processor. `TokenizersBackend`, because BERT's, T5's and other classes rebuild it."""
     _patch_json(folder / "tokenizer.json", post_processor=json.loads(tokens.frame(suffix).__getstate__()))
     _patch_json(folder / "tokenizer_config.json", tokenizer_class="TokenizersBackend")
 

@@ -1,6 +1,6 @@
-"""What is beside a model's weights: read from a folder of sentence-transformers, of plain transformers, or of ours.
+"""Read an encoder's settings from a folder written by sentence-transformers, plain transformers, or sentloom.
 
-The chain of modules.json is the ground; our own `sentloom.json` adds what it cannot say (layers, a suffix prompt).
+modules.json comes first; our own `sentloom.json` adds what it cannot express (layers, a suffix prompt).
 """
 
 import re
@@ -15,15 +15,15 @@ from sentloom.errors import InputError, ModelError
 
 OURS, MODULES = "sentloom.json", "modules.json"
 LIMITS, THEIRS = "sentence_bert_config.json", "config_sentence_transformers.json"
-ORIGINS = ("sentence_transformers.", "sentloom.")  # of the modules that we know
-NEEDS_US = "NeedsSentloomToLoad"  # names no class: sentence-transformers prints it when it refuses the folder
+ORIGINS = ("sentence_transformers.", "sentloom.")  # packages of the supported modules
+NEEDS_US = "NeedsSentloomToLoad"  # not a class: sentence-transformers prints it when it refuses the folder
 POOLING_MODES = {"cls": "first", "mean": "mean", "max": "max"}  # their name -> ours
 LEGACY_MODES = {"cls": "pooling_mode_cls_token", "mean": "pooling_mode_mean_tokens", "max": "pooling_mode_max_tokens"}
 
 
 @dataclass(frozen=True)
 class EncoderSettings:
-    """How token states become a vector."""
+    """Settings that determine how token states become a vector."""
 
     pooling: Pooling = field(default_factory=Pooling)
     dense_folders: tuple[str, ...] = ()
@@ -31,25 +31,25 @@ class EncoderSettings:
     prompts: Prompts = field(default_factory=dict)
     max_length: int | None = None
     lower_case: bool = False
-    width: int | None = None  # of a token's state, as the pooling's own file states it
+    width: int | None = None  # hidden size, as stated in the pooling's file
     pooling_file: str = ""
 
 
 def read_settings(folder: Path) -> EncoderSettings:
-    """The settings of a model folder; plain transformers folders get mean pooling."""
+    """Read the settings of a model folder; plain transformers folders get mean pooling."""
     ours = _optional(folder, OURS)
     settings = _read_chain(folder, ours) if find(folder, MODULES) else EncoderSettings()
     limits = _optional(folder, LIMITS)
     length, lower = limits.get("max_seq_length"), limits.get("do_lower_case", False)
     if length is not None and not (type(length) is int and length >= 1):
-        raise ModelError(str(folder / LIMITS), f"max_seq_length {length!r:.100}", "a number of tokens", "correct it")
+        raise ModelError(str(folder / LIMITS), f"max_seq_length is {length!r:.100}", "a number of tokens", "correct it")
     if not isinstance(lower, bool | None):
-        raise ModelError(str(folder / LIMITS), f"do_lower_case {lower!r:.100}", "true or false", "correct it")
+        raise ModelError(str(folder / LIMITS), f"do_lower_case is {lower!r:.100}", "true or false", "correct it")
     return replace(settings, max_length=length, lower_case=bool(lower), prompts=_read_prompts(folder, ours))
 
 
 def own_pooling(folder: Path) -> Pooling | None:
-    """The pooling that a model folder states; None for a raw language model, a folder of plain transformers."""
+    """Return the pooling stated in a model folder; None for a raw language model in a plain transformers folder."""
     return read_settings(folder).pooling if find(folder, MODULES) else None
 
 
@@ -59,7 +59,7 @@ def _optional(folder: Path, name: str) -> dict[str, Any]:
 
 
 def _read_prompts(folder: Path, ours: dict[str, Any]) -> Prompts:
-    """sentence-transformers' prefixes, its default one for symmetric; ours, if they still agree with those."""
+    """Read sentence-transformers' prefixes, with its default as symmetric; our prompts win if their prefixes agree."""
     config = _optional(folder, THEIRS)
     named, default = _named_prompts(folder / THEIRS, config)
     named = {**named, "symmetric": named.get(default, "")}
@@ -69,40 +69,40 @@ def _read_prompts(folder: Path, ours: dict[str, Any]) -> Prompts:
         prompts: dict[Any, Prompt] = {role: Prompt(**prompt) for role, prompt in ours.get("prompts", {}).items()}
         check_prompts(prompts)
         if not all(isinstance(text, str) for one in prompts.values() for text in (one.prefix, one.suffix)):
-            raise TypeError("a prompt is no text")
+            raise TypeError("a prompt is not a string")
     except (TypeError, AttributeError, InputError) as error:
-        found = f"unreadable prompts ({' '.join(str(error).split())[:200]})"
-        raise ModelError(str(folder / OURS), found, "our own form", "save the model again") from None
+        problem = f"the prompts are unreadable ({' '.join(str(error).split())[:200]})"
+        raise ModelError(str(folder / OURS), problem, "", "save the model again") from None
     if not all(prompt_for(prompts, role).prefix == prompt_for(theirs, role).prefix for role in ROLES):
         return theirs
     return prompts
 
 
 def _named_prompts(path: Path, config: dict[str, Any]) -> tuple[dict[str, str], str]:
-    """sentence-transformers' prompts, and the name of the one that it takes where none is named ("" for none)."""
+    """Return sentence-transformers' prompts and the name of its default prompt ("" for none)."""
     given, default = config.get("prompts"), config.get("default_prompt_name")
     named = {} if given is None else given
     if not isinstance(named, dict) or not all(isinstance(text, str) for text in named.values()):
-        raise wrong_value(path, "prompts", named, "an object of names with texts")
+        raise wrong_value(path, "prompts", named, "an object that maps names to strings")
     if default is not None and not (isinstance(default, str) and default in named):
         raise wrong_value(path, "default_prompt_name", default, f"null or one of {', '.join(named) or 'no prompts'}")
     return named, default or ""
 
 
 def _read_chain(folder: Path, ours: dict[str, Any]) -> EncoderSettings:
-    """Walk modules.json. Layers and decoder-first are ours: there, and only there, `sentloom.json` has the pooling."""
+    """Read modules.json; the pooling is in `sentloom.json` only if it uses layers or decoder-first."""
     path = inside(folder, MODULES)
     chain = _read_modules(path)
     kinds = [kind for kind, _ in chain]
-    wanted = "Transformer, Pooling, then any Dense, then perhaps Normalize"
+    expected = "Transformer, Pooling, any number of Dense, and optionally Normalize"
     if not re.fullmatch(
         rf"(Transformer (WeightedLayerPooling )?Pooling|{NEEDS_US}( Pooling)?)( Dense)*( Normalize)?", " ".join(kinds)
     ):
-        found = f"the modules {', '.join(kinds)[:300]}"
-        raise ModelError(str(path), found, wanted, "load this model with sentence-transformers")
+        problem = f"the modules are {', '.join(kinds)[:300]}"
+        raise ModelError(str(path), problem, expected, "load this model with sentence-transformers")
     if chain[0][1]:
-        found = f"a transformer in the folder {chain[0][1][:100]!r}"
-        raise ModelError(str(path), found, "one in the model's own folder", "save it with sentence-transformers")
+        problem = f"the transformer is in the folder {chain[0][1][:100]!r}"
+        raise ModelError(str(path), problem, "it in the model's main folder", "save it with sentence-transformers")
     places = {kind: inside(folder, place) for kind, place in chain}
     dense = tuple(place for kind, place in chain if kind == "Dense")
     settings = EncoderSettings(dense_folders=dense, unit_length="Normalize" in kinds)
@@ -117,15 +117,15 @@ def _read_chain(folder: Path, ours: dict[str, Any]) -> EncoderSettings:
 
 
 def _read_modules(path: Path) -> list[tuple[str, str]]:
-    """The kind and the folder of each module."""
+    """Return the type and the folder of each module."""
     modules = read_json_value(path)
-    wanted, fix = "a list of sentence-transformers' modules", "save the model again"
+    expected, fix = "a list of sentence-transformers' modules", "save the model again"
     if not isinstance(modules, list):
-        raise ModelError(str(path), f"a JSON {type(modules).__name__}", wanted, fix)
+        raise ModelError(str(path), f"the JSON value is a {type(modules).__name__}", expected, fix)
     for module in modules:
         named = isinstance(module, dict) and all(isinstance(module.get(key), str) for key in ("type", "path"))
         if not named or not module["type"].startswith(ORIGINS):
-            raise ModelError(str(path), f"the module {module!r:.200}", wanted, fix)
+            raise ModelError(str(path), f"the module {module!r:.200} is not supported", expected, fix)
     return [(module["type"].rpartition(".")[2], module["path"]) for module in modules]
 
 
@@ -133,10 +133,9 @@ def _own_pooling(path: Path, ours: dict[str, Any]) -> Pooling:
     try:
         return Pooling.parse(ours["pooling"])
     except (KeyError, TypeError, AttributeError, InputError):
-        found = f"the pooling {ours.get('pooling')!r:.100}"
-        raise ModelError(
-            str(path), found, "the pooling that modules.json leaves to it", "save the model again"
-        ) from None
+        problem = f"the pooling is {ours.get('pooling')!r:.100}"
+        expected = "a pooling, because modules.json does not state it"
+        raise ModelError(str(path), problem, expected, "save the model again") from None
 
 
 def _pooling_width(path: Path, config: dict[str, Any]) -> int | None:
@@ -163,6 +162,6 @@ def _read_pooling(path: Path, config: dict[str, Any]) -> Pooling:
     if len(modes) != 1 or str(modes[0]) not in POOLING_MODES or others:
         found = ", ".join(map(str, [*modes, *others]))[:200] or "none"
         raise ModelError(
-            str(path), f"pooling {found}", "one of cls, mean, max", "load this model with sentence-transformers"
+            str(path), f"the pooling is {found}", "one of cls, mean, max", "load this model with sentence-transformers"
         )
     return Pooling(POOLING_MODES[modes[0]])

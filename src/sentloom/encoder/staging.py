@@ -1,7 +1,7 @@
-"""A model folder as loaders may see it: a temporary folder with what was checked, and nothing else.
+"""Stage a model folder for loaders: a temporary folder that contains only checked files.
 
 Loaders look for many files by name: adapters, chat templates, code, other configurations, pickles. Here they find only
-configurations that `folder_checks` went through, tokenizer files by their known names, and links to safetensors files.
+configurations that passed `folder_checks`, tokenizer files with known names, and links to safetensors files.
 """
 
 import json
@@ -38,7 +38,7 @@ from sentloom.errors import ModelError
 
 @dataclass(frozen=True)
 class Staged:
-    """The temporary folder, its configuration, and the folder that they come from."""
+    """The temporary folder, its configuration and weights, and the original folder."""
 
     folder: Path
     config: PreTrainedConfig
@@ -48,7 +48,7 @@ class Staged:
 
 @contextmanager
 def staged(origin: Path) -> Iterator[Staged]:
-    """Check a model folder, and give loaders a folder with what passed."""
+    """Check a model folder and yield a temporary folder with the files that passed."""
     weights = read_weights(origin)
     content, config = checked_config(origin, weights)
     jsons = {
@@ -74,13 +74,13 @@ def _link_tokenizer(origin: Path, folder: Path) -> None:
         if file in TOKENIZER_JSON:
             check_growth(path, read_json(path, LARGEST_VOCABULARY))
         elif path.stat().st_size > LARGEST_VOCABULARY:
-            found, wanted = f"{path.stat().st_size:,} bytes", f"at most {LARGEST_VOCABULARY:,}"
-            raise ModelError(str(path), found, wanted, "fetch or save the model again")
+            problem, expected = f"the file has {path.stat().st_size:,} bytes", f"at most {LARGEST_VOCABULARY:,}"
+            raise ModelError(str(path), problem, expected, "download or save the model again")
         (folder / file).symlink_to(path.resolve())
 
 
 def _link_weights(weights: Weights, folder: Path) -> None:
-    """Under names that loaders take for safetensors, whatever they were called."""
+    """Link the weights under names that loaders read as safetensors, whatever their original names."""
     if len(weights.files) == 1:
         (folder / WEIGHTS).symlink_to(weights.files[0].resolve())
         return

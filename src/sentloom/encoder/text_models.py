@@ -1,4 +1,4 @@
-"""Models that make views: loaded from a folder or the hub, safetensors only, whole, and known by a hash."""
+"""Load the models that make views, from a folder or the hub, with a hash of their files."""
 
 import hashlib
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from sentloom.encoder.staging import staged
 from sentloom.errors import MissingPart, ModelError
 from sentloom.files import sha256
 
-ENDINGS = (".json", ".safetensors", ".txt", ".model", ".spm")  # of files that a model's output depends on
+ENDINGS = (".json", ".safetensors", ".txt", ".model", ".spm")  # files that a model's output depends on
 
 
 @dataclass(frozen=True)
@@ -30,29 +30,31 @@ class TextModel:
 
     @property
     def longest(self) -> int:
-        """How many tokens it reads; RoBERTa counts positions from 2, which all models are taken to do."""
+        """The maximum number of tokens, assuming for all models that positions start at 2, as in RoBERTa."""
         positions = getattr(self.model.config, "max_position_embeddings", None) or 514
         return min(self.tokenizer.model_max_length, positions - 2)
 
     def cut(self, ids: list[int]) -> tuple[list[int], list[int]]:
-        """Token ids that the model can read, with the last, which closes a text; and those that were in between."""
+        """Truncate token ids to the maximum length, keeping the final token; also return the ids cut out."""
         if len(ids) <= self.longest:
             return ids, []
         return [*ids[: self.longest - 1], ids[-1]], ids[self.longest - 1 : -1]
 
 
-def load_model(name: str, kind: Any, wanted: str) -> TextModel:
-    """Load with one of transformers' Auto classes; `wanted` says for people what is looked for."""
+def load_model(name: str, kind: Any, expected: str) -> TextModel:
+    """Load a model with one of transformers' Auto classes; `expected` describes it in error messages."""
     folder = locate(name)
     if any(folder.glob("*.spm")) and find_spec("sentencepiece") is None:
-        found = "no package sentencepiece"
-        raise MissingPart(name, found, "what this model's tokenizer needs", "pip install sentencepiece")
+        problem = "the model's tokenizer needs the package sentencepiece, which is not installed"
+        raise MissingPart(name, problem, "", "pip install sentencepiece")
     with quiet(), staged(folder) as stage:
         if type(stage.config) not in kind._model_mapping:
-            raise ModelError(str(folder), f"a {stage.config.model_type} model", wanted, "choose another")
+            raise ModelError(
+                str(folder), f"this is a {stage.config.model_type} model", expected, "choose another model"
+            )
         model, tokenizer = load_weights(kind, stage), load_tokenizer(stage)
     check_ids(tokenizer, model, folder)
-    if hasattr(tokenizer, "backend_tokenizer"):  # now, since it must not change while several workers use it
+    if hasattr(tokenizer, "backend_tokenizer"):  # now, because it must not change while several workers use it
         tokenizer.backend_tokenizer.no_truncation()
         tokenizer.backend_tokenizer.no_padding()
     device: Any = "cuda" if torch.cuda.is_available() else "cpu"

@@ -1,4 +1,4 @@
-"""How much longer a tokenizer can make a text: computed from its steps, before any text goes through them.
+"""Bound how much longer a tokenizer can make a text, computed from its steps without running them.
 
 A few chained replacements of one character by ten would turn a short sentence into gigabytes.
 """
@@ -12,29 +12,30 @@ from typing import Any
 
 from sentloom.errors import ModelError
 
-MOST_GROWTH = 64  # times; a step of sentencepiece alone has 18, for an Arabic ligature
+MOST_GROWTH = 64  # factor; a single step of sentencepiece has 18, for an Arabic ligature
 MOST_STEPS = 100
-SHORT_TEXT = 100  # characters: a step that prepends is measured against it
-PARTS = (("normalizer", "pre_tokenizer"), ("decoder",))  # a text goes through those of a group in turn
+SHORT_TEXT = 100  # characters: the text length assumed for a step that prepends
+PARTS = (("normalizer", "pre_tokenizer"), ("decoder",))  # the parts of a group are applied in turn
 MAY_MATCH_NOTHING = re.compile(r"[*?|^$(]|\{0?,|\{0\}|\\[bBAzZGKyY]")
 
 
 def check_growth(where: Path, tokenizer: Mapping[str, Any]) -> None:
-    """Refuse a tokenizer, in the form of tokenizer.json, whose steps can make a text much longer."""
+    """Refuse a tokenizer (the content of tokenizer.json) whose steps can make a text much longer."""
     for names in PARTS:
         steps = [step for name in names for step in _steps(tokenizer.get(name))]
         growth, named = math.prod(map(_growth, steps)), " and ".join(names)
         if len(steps) > MOST_STEPS:
-            found, wanted = f"{len(steps):,} steps in {named}", f"at most {MOST_STEPS}"
+            problem, expected = f"{named} have {len(steps):,} steps", f"at most {MOST_STEPS}"
         elif growth > MOST_GROWTH:
-            found, wanted = f"{named} that can make a text {growth:.3g} times longer", f"at most {MOST_GROWTH} times"
+            problem, expected = f"{named} can make a text {growth:.3g} times longer", f"at most {MOST_GROWTH} times"
         else:
             continue
-        raise ModelError(str(where), found, wanted, "fetch or save the tokenizer again, or choose another model")
+        fix = "download or save the tokenizer again, or choose another model"
+        raise ModelError(str(where), problem, expected, fix)
 
 
 def _steps(part: object) -> Iterator[dict[str, Any]]:
-    """Every step, also inside sequences."""
+    """Yield every step, also those inside sequences."""
     if isinstance(part, dict):
         yield part
         part = [value for key, value in part.items() if key != "pattern"]
@@ -43,7 +44,7 @@ def _steps(part: object) -> Iterator[dict[str, Any]]:
 
 
 def _growth(step: dict[str, Any]) -> float:
-    """Of one step, known by its fields, since the type may be left out."""
+    """Return the growth factor of one step, identified by its fields because the type may be omitted."""
     content, prepended, charsmap = (step.get(key) for key in ("content", "prepend", "precompiled_charsmap"))
     if "pattern" in step and isinstance(content, str):
         return max(1.0, _replacement_growth(step["pattern"], len(content)))
@@ -55,7 +56,7 @@ def _growth(step: dict[str, Any]) -> float:
 
 
 def _replacement_growth(pattern: object, length: int) -> float:
-    """A pattern that may match nothing puts its content between any two characters."""
+    """Return the growth of a replacement; a pattern that may match nothing inserts its content at every position."""
     string, regex = (pattern.get(key) if isinstance(pattern, dict) else None for key in ("String", "Regex"))
     if isinstance(string, str) and string:
         return length / len(string)
@@ -65,7 +66,7 @@ def _replacement_growth(pattern: object, length: int) -> float:
 
 
 def _longest_of(charsmap: str) -> int:
-    """The longest replacement of sentencepiece's map: the size of a trie, the trie, texts that end with a zero byte."""
+    """Find the longest replacement in a sentencepiece map: the size of a trie, the trie, null-terminated texts."""
     try:
         data = base64.b64decode(charsmap)
     except ValueError:

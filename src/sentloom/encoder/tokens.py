@@ -1,4 +1,4 @@
-"""From text to token ids: special tokens and prompts around the sentence. Only the sentence is ever cut."""
+"""Tokenise texts, with special tokens and prompts around the sentence. Only the sentence is ever truncated."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,19 +12,19 @@ from sentloom.errors import InputError
 
 @dataclass(frozen=True)
 class Specials:
-    """The ids that the tokenizer puts around every sentence, such as [CLS] ... [SEP]."""
+    """The ids that the tokenizer adds around every sentence, such as [CLS] ... [SEP]."""
 
     before: tuple[int, ...]
     behind: tuple[int, ...]
 
 
 class Tokens:
-    """A tokenizer with the way sentences are framed and the length at which they are cut."""
+    """A tokenizer with its special tokens and the maximum length of a sentence."""
 
     def __init__(
         self, tokenizer: PreTrainedTokenizerBase, max_length: int, *, suffix: str = "", lower_case: bool = False
     ) -> None:
-        """`suffix` is one that the tokenizer's own post-processor already appends; from now on, we do it."""
+        """Wrap a tokenizer; `suffix` is one that its post-processor appends so far, which we then do instead."""
         backend = tokenizer.backend_tokenizer
         backend.no_truncation()
         backend.no_padding()
@@ -38,12 +38,12 @@ class Tokens:
         self._empty = [next(i for i in (tokenizer.unk_token_id, tokenizer.pad_token_id, 0) if i is not None)]
 
     def bare(self, texts: Sequence[str]) -> list[list[int]]:
-        """Token ids without special tokens, uncut."""
+        """Return token ids without special tokens or truncation."""
         backend = self.tokenizer.backend_tokenizer
         return [encoding.ids for encoding in backend.encode_batch_fast(list(texts), add_special_tokens=False)]
 
     def __call__(self, texts: Sequence[str], prompt: Prompt) -> list[list[int]]:
-        """Framed ids of each text; without special tokens, a text of no tokens is read as one unknown token."""
+        """Return the ids of each text with prompt and special tokens; a text without any ids becomes one unknown."""
         before = list(self.specials.before)
         behind = [*self.suffix_ids(prompt.suffix), *self.specials.behind]
         room = self.max_length - len(before) - len(behind)
@@ -54,16 +54,16 @@ class Tokens:
         ]
 
     def suffix_ids(self, suffix: str) -> list[int]:
-        """The ids of a suffix, tokenised by itself, so that they are the same behind every sentence."""
+        """Return the ids of a suffix, tokenised separately so that they are the same after every sentence."""
         return self.bare([suffix])[0] if suffix else []
 
     def frame(self, suffix: str = "") -> processors.TemplateProcessing:
-        """The special tokens, and a suffix, as a post-processor of the tokenizers library.
+        """Return a post-processor of the tokenizers library that adds the special tokens and a suffix.
 
-        The suffix is there a special token of many ids: truncation cuts the sentence before it.
+        The suffix is a special token with several ids, so that truncation cuts the sentence before it.
         """
         around = [*self.specials.before, *self.specials.behind]
-        pieces = {"suffix": self.suffix_ids(suffix)} | {f"special-{i}": [i] for i in around}
+        parts = {"suffix": self.suffix_ids(suffix)} | {f"special-{i}": [i] for i in around}
         frame = [
             *(f"special-{i}" for i in self.specials.before),
             "$A",
@@ -71,14 +71,14 @@ class Tokens:
             *(f"special-{i}" for i in self.specials.behind),
         ]
         names = self.tokenizer.convert_ids_to_tokens
-        special_tokens = [{"id": name, "ids": ids, "tokens": names(ids)} for name, ids in pieces.items() if ids]
+        special_tokens = [{"id": name, "ids": ids, "tokens": names(ids)} for name, ids in parts.items() if ids]
         return processors.TemplateProcessing(single=frame, pair=[*frame, "$B"], special_tokens=special_tokens)
 
     def _find_specials(self, suffix_length: int) -> Specials:
-        """What the tokenizer's own post-processor frames a sentence with, less a suffix behind it."""
+        """Find the special tokens that the tokenizer's post-processor adds, without a suffix."""
         backend = self.tokenizer.backend_tokenizer
         probes = ("a", "1", ".", *(backend.id_to_token(i) or "" for i in range(min(1000, backend.get_vocab_size()))))
-        probe = next(text for text in probes if self.bare([text])[0])  # a small vocabulary may lack the first ones
+        probe = next(text for text in probes if self.bare([text])[0])  # a small vocabulary may lack the first probes
         framed, bare = backend.encode(probe, add_special_tokens=True).ids, self.bare([probe])[0]
         start = next(i for i in range(len(framed)) if framed[i : i + len(bare)] == bare)
         return Specials(tuple(framed[:start]), tuple(framed[start + len(bare) + suffix_length :]))
@@ -88,7 +88,7 @@ class Tokens:
         if room <= prefix:
             raise InputError(
                 "prompt",
-                f"prefix, suffix and special tokens of {self.max_length - room + prefix} tokens",
-                f"fewer than the {self.max_length} tokens of a sentence",
+                f"prefix, suffix and special tokens take {self.max_length - room + prefix} tokens",
+                f"fewer than the maximum length of {self.max_length} tokens",
                 "shorten the prompt or raise max_length",
             )

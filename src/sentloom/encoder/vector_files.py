@@ -1,4 +1,4 @@
-"""Vectors of many texts straight to a file: memory does not grow with their number, and a killed run continues."""
+"""Encode many texts directly to a file, with constant memory; an interrupted run resumes."""
 
 import hashlib
 import os
@@ -20,7 +20,7 @@ from sentloom.errors import DamagedFile, DiskError, InputError, SentloomError, d
 from sentloom.files import new_file, put, read_record, write_record
 from sentloom.locks import alone_on
 
-ROWS = 16_384  # of a parquet row group
+ROWS = 16_384  # per parquet row group
 
 
 def encode_to_file(
@@ -28,20 +28,21 @@ def encode_to_file(
 ) -> int:
     """Write .npy (float32, one row per text) or .parquet (text and vector); return how many were already done.
 
-    Until it is complete, the work is kept beside the target in two files that end in .part: the vectors, and a journal
-    with a checksum of each window of them. The same call with the same encoder and `source` (a hash of the texts)
-    continues from there. A target that another process is writing is refused.
+    Until the file is complete, two files ending in .part are stored beside the target: the vectors, and a journal with
+    a checksum of each window. The same call with the same encoder and `source` (a hash of the texts) resumes from
+    them. A target that another process is writing is refused.
     """
     if target.suffix not in (".npy", ".parquet"):
-        raise InputError(str(target), f"the ending {target.suffix!r}", ".npy or .parquet", "choose another ending")
+        problem = f"files ending in {target.suffix!r} cannot be written"
+        raise InputError(str(target), problem, ".npy or .parquet", "choose another file name")
     if target.is_dir():
-        raise InputError(str(target), "a folder", "a file to write", "choose another name")
+        raise InputError(str(target), "it is a folder", "a file to write", "choose another name")
     with alone_on(target):
         return build_file(encoder, texts, target, source=source, role=role)
 
 
 def build_file(encoder: Encoder, texts: pa.ChunkedArray, target: Path, *, source: str, role: Role = "symmetric") -> int:
-    """What `encode_to_file` does, for a caller that holds the target's lock."""
+    """Do the work of `encode_to_file` for a caller that holds the target's lock."""
     part, journal = (target.with_name(f".{target.name}.{kind}.part") for kind in ("vectors", "done"))
     shape = (len(texts), encoder.dimension)
     job = hashlib.sha256(f"{encoder.fingerprint()} {source} {role} {shape} {encoding.WINDOW}".encode()).hexdigest()
@@ -72,30 +73,30 @@ def build_file(encoder: Encoder, texts: pa.ChunkedArray, target: Path, *, source
 def _resume(
     journal: Path, part: Path, job: str, texts: pa.ChunkedArray, shape: tuple[int, int]
 ) -> "tuple[list[int], int, np.memmap[Any, np.dtype[np.float32]]]":
-    """The checksums of what an interrupted run of the same job had done, its number of texts, and the vectors.
+    """Return the checksums of the windows that an interrupted run completed, its number of texts, and the vectors.
 
-    A window that is not what was written, and all after it, are computed again; anything else is a fresh start.
+    A damaged window and all windows after it are computed again; without a usable run, start from the beginning.
     """
     try:
         found = read_record(journal, "")
         if found["job"] == job:
-            open_vectors(part, shape)  # it refuses a file that was cut short; numpy would fill it up with zeros
+            open_vectors(part, shape)  # refuses a truncated file, which numpy would fill with zeros
             out = np.lib.format.open_memmap(part, mode="r+")
             windows = zip(_windows(texts), found["windows"], strict=False)
             sound = list(takewhile(lambda pair: _checksum(out, pair[0]) == pair[1], windows))
             return [crc for _, crc in sound], sum(len(rows) for rows, _ in sound), out
     except (OSError, ValueError, TypeError, KeyError, InputError, DamagedFile):
         pass
-    journal.unlink(missing_ok=True)  # first, or another job's journal would vouch for these vectors
+    journal.unlink(missing_ok=True)  # first, or another job's journal would be valid for these vectors
     out = np.lib.format.open_memmap(part, mode="w+", dtype=np.float32, shape=shape)
     _reserve(part)
     for start in range(0, len(out), ROWS):
-        out[start : start + ROWS] = np.nan  # so that a row that is never written shows
+        out[start : start + ROWS] = np.nan  # marks rows that are never written
     return [], 0, out
 
 
 def _windows(texts: pa.ChunkedArray) -> list[NDArray[np.int64]]:
-    """The rows of each window that `Encoder.fill` writes."""
+    """List the rows of each window that `Encoder.fill` writes."""
     rows, _ = distinct(texts)
     return [rows[start : start + encoding.WINDOW] for start in range(0, len(rows), encoding.WINDOW)]
 
@@ -105,16 +106,16 @@ def _checksum(vectors: Vectors, rows: NDArray[np.int64]) -> int:
 
 
 def _refuse_unwritten(vectors: Vectors, target: Path) -> None:
-    """No file gets its name while a row of it was not written, or is not a number."""
+    """Refuse vectors with a row that was not written or is not finite, before the file gets its name."""
     for start in range(0, len(vectors), ROWS):
         bad = np.flatnonzero(~np.isfinite(vectors[start : start + ROWS]).all(axis=1))
         if len(bad):
-            found = f"row {start + bad[0]} without a finite vector"
-            raise InputError(str(target), found, "a finite vector in each row", "check the model, and encode again")
+            problem = f"row {start + bad[0]} has no finite vector"
+            raise InputError(str(target), problem, "a finite vector in each row", "check the model, and encode again")
 
 
 def _reserve(part: Path) -> None:
-    """Take the space on disk now: a write into a map for which there is none kills the process without a word."""
+    """Reserve the disk space now: writing to a memory map on a full disk kills the process without a message."""
     if not hasattr(os, "posix_fallocate"):
         return
     try:
@@ -136,15 +137,16 @@ def _write_parquet(path: Path, texts: pa.ChunkedArray, vectors: Vectors) -> None
 
 
 def open_vectors(path: Path, shape: tuple[int, int]) -> Vectors:
-    """The vectors of a .npy file, memory-mapped, if it is whole and they are of the wanted number and width."""
+    """Open a .npy file as a memory map, if it is complete and has the expected shape."""
     try:
         vectors = np.lib.format.open_memmap(path, mode="r")
-    except Exception as error:  # a damaged header makes errors of many kinds; all mean the same
+    except Exception as error:  # a damaged header causes many types of errors
         raise InputError(
-            str(path), f"no readable vectors ({error})", "a .npy file", "write it: sentloom encode"
+            str(path), f"the vectors are unreadable ({error})", "a .npy file", "write it with sentloom encode"
         ) from None
     whole = path.stat().st_size == vectors.offset + vectors.nbytes
     if not whole or vectors.shape != shape or vectors.dtype != np.float32:
-        found = f"{vectors.dtype} vectors of shape {vectors.shape}{'' if whole else ' and more'}"
-        raise InputError(str(path), found, f"float32, {shape}", "give the file and the model they were made with")
+        problem = f"the vectors are {vectors.dtype} of shape {vectors.shape}{'' if whole else ' and the size is wrong'}"
+        fix = "give the file and the model they were made with"
+        raise InputError(str(path), problem, f"float32 of shape {shape}", fix)
     return vectors

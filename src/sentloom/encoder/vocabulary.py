@@ -1,9 +1,9 @@
-"""Another vocabulary for a model: pieces learned on the text it must read, their embeddings made from its own.
+"""Give a model a new vocabulary: tokens learned on given text, with embeddings computed from its own.
 
-Two kinds of tokenizer can be taught: WordPiece (BERT and its kin, the embedded model) and Unigram (T5, XLM-R, ALBERT).
-The row of a new piece is the mean of the rows of the old pieces that its letters fall into at the same place: "##haus"
-is split as the rest of a word, "haus" (Unigram: "▁haus") as a beginning. What the old vocabulary cannot spell counts as
-the mean of all old rows.
+Two types of tokenizer are supported: WordPiece (BERT-like models, the embedded model) and Unigram (T5, XLM-R, ALBERT).
+The embedding of a new token is the mean of the embeddings of the old tokens that it splits into at the same position:
+"##haus" is split as the rest of a word, "haus" (Unigram: "▁haus") as its beginning. What the old vocabulary cannot
+spell counts as the mean of all old embeddings.
 """
 
 import json
@@ -25,34 +25,35 @@ from sentloom.encoder.tokens import Tokens
 from sentloom.errors import InputError, ModelError
 
 WORDPIECE, UNIGRAM = "WordPiece", "Unigram"
-RAREST = 5  # a piece that is used less often in the texts would hardly be trained, and might turn up in other languages
-RESERVE = 2.0  # nats that a new Unigram piece must be ahead of old ones: text in the old language keeps its tokens
+RAREST = 5  # a rarer token would hardly be trained, and might appear in other languages
+RESERVE = 2.0  # nats subtracted from new Unigram tokens, so that text in the old language keeps its tokens
 COUNTED = 4096  # texts tokenised together
 CONFIGURED = ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id")  # ids that a config names
 
 
 def new_vocabulary(encoder: Encoder, texts: Iterable[str], size: int, keep_old: bool = True) -> Encoder:
-    """A copy of the encoder whose tokenizer knows pieces learned on the texts, about `size` of them.
+    """Return a copy of the encoder whose tokenizer has about `size` tokens learned on the texts.
 
-    With `keep_old` those that it lacks, and that the texts use at least five times, are added to its own, which keep
-    their ids and rows: it still reads what it read, nearly always by the same tokens. Without it they take the place
-    of its own, but for special tokens, so that the texts must show every language that it shall read.
+    With `keep_old`, learned tokens that it lacks and the texts use at least five times are added to the old ones, which
+    keep their ids and embeddings: old text is tokenised nearly always as before. Without it, they replace all old
+    tokens except the special ones, so the texts must cover every language that the model should support.
     """
     known, shown = _Vocabulary.of(encoder), list(texts)
     if not keep_old and size <= len(known.specials):
-        raise InputError("size", str(size), f"more than the {len(known.specials)} special tokens", "raise the size")
+        problem, expected = f"{size} is too small", f"more than the {len(known.specials)} special tokens"
+        raise InputError("size", problem, expected, "raise the size")
     learned = _learn(known, shown, size if keep_old else size - len(known.specials))
     if keep_old:
-        scores = {piece: score - RESERVE for piece, score in learned.items()} | known.scores
-        pieces = _extended(known, scores, shown)
+        scores = {token: score - RESERVE for token, score in learned.items()} | known.scores
+        tokens = _extended(known, scores, shown)
     else:
         scores = known.scores | learned
-        pieces = _in_places(known, _with_letters(known, [one for one in learned if one not in known.specials]))
-        _check_places(encoder, known, pieces)
+        tokens = _around_specials(known, _with_letters(known, [one for one in learned if one not in known.specials]))
+        _check_places(encoder, known, tokens)
     student = encoder.copy()
-    tokenizer = _load_taught(known, pieces, scores)
+    tokenizer = _load_with_tokens(known, tokens, scores)
     student.tokens = Tokens(tokenizer, encoder.tokens.max_length, lower_case=encoder.tokens.lower_case)
-    rows = rows_of(pieces, known.ids, known.split, known.unknown, _table(encoder))
+    rows = rows_of(tokens, known.ids, known.split, known.unknown, _table(encoder))
     model: Any = student.backbone.model
     model.resize_token_embeddings(len(rows), mean_resizing=False)
     _table(student).copy_(rows)
@@ -60,53 +61,53 @@ def new_vocabulary(encoder: Encoder, texts: Iterable[str], size: int, keep_old: 
 
 
 def _table(encoder: Encoder) -> Tensor:
-    """The rows of the embeddings (at least as many as pieces, d)."""
+    """Return the embeddings (at least one row per token, d)."""
     model: Any = encoder.backbone.model
     rows: Tensor = model.get_input_embeddings().weight.data
     return rows
 
 
 def same_tokens(one: Encoder, other: Encoder, texts: Sequence[str]) -> float:
-    """The share of texts, at least one, that two encoders cut into the same pieces."""
-    pieces = [
+    """Return the share of texts (at least one text) that two encoders split into the same tokens."""
+    tokens = [
         [encoder.tokens.tokenizer.convert_ids_to_tokens(ids) for ids in encoder.tokens.bare(texts)]
         for encoder in (one, other)
     ]
-    return sum(left == right for left, right in zip(*pieces, strict=True)) / len(texts)
+    return sum(left == right for left, right in zip(*tokens, strict=True)) / len(texts)
 
 
 @dataclass(frozen=True)
 class _Vocabulary:
-    """The vocabulary that a model has: its pieces by id, and the tokenizer that splits by them."""
+    """A model's vocabulary: its tokens by id, and the tokenizer."""
 
     tokenizer: PreTrainedTokenizerBase
     state: Mapping[str, Any]  # tokenizer.json
-    pieces: list[str]
+    tokens: list[str]
     ids: Mapping[str, int]
-    specials: list[str]  # and whatever else was added to the tokenizer
+    specials: list[str]  # and other tokens added to the tokenizer
     unknown: int
 
     @classmethod
     def of(cls, encoder: Encoder) -> "_Vocabulary":
-        """The encoder's own; a ModelError if it is of a kind that cannot be taught."""
+        """Read an encoder's vocabulary; raise a ModelError if the tokenizer is of an unsupported type."""
         tokenizer = encoder.tokens.tokenizer
         backend = tokenizer.backend_tokenizer
         state = json.loads(backend.to_str())
         if (kind := state["model"]["type"]) not in (WORDPIECE, UNIGRAM):
-            wanted = f"{WORDPIECE} or {UNIGRAM}, which can be taught pieces"
+            problem = f"tokens cannot be added to a tokenizer of the type {kind}"
             fix = "start from a model such as BERT, MPNet, T5 or XLM-R"
-            raise ModelError("vocabulary", f"a tokenizer of the kind {kind}", wanted, fix)
+            raise ModelError("vocabulary", problem, f"{WORDPIECE} or {UNIGRAM}", fix)
         ids = backend.get_vocab(with_added_tokens=True)
-        pieces = sorted(ids, key=lambda piece: int(ids[piece]))
+        tokens = sorted(ids, key=lambda token: int(ids[token]))
         rows = len(_table(encoder))
-        whole = [ids[piece] for piece in pieces] == list(range(len(ids))) and len(ids) <= rows
+        whole = [ids[token] for token in tokens] == list(range(len(ids))) and len(ids) <= rows
         if not whole or tokenizer.unk_token_id is None:
-            found = f"{len(ids)} pieces for {rows} rows, with gaps or without an unknown token"
-            wanted = "a row for every piece, ids without a gap, and an unknown token"
-            raise ModelError("vocabulary", found, wanted, "choose another start model")
+            problem = f"the model has {len(ids)} tokens and {rows} embeddings, gaps in the ids or no unknown token"
+            expected = "an embedding for every token, ids without gaps, and an unknown token"
+            raise ModelError("vocabulary", problem, expected, "choose another base model")
         added = [token.content for _, token in sorted(backend.get_added_tokens_decoder().items())]
         specials = list(dict.fromkeys([*added, str(tokenizer.unk_token)]))
-        return cls(tokenizer, state, pieces, ids, specials, int(tokenizer.unk_token_id))
+        return cls(tokenizer, state, tokens, ids, specials, int(tokenizer.unk_token_id))
 
     @property
     def is_wordpiece(self) -> bool:
@@ -114,33 +115,33 @@ class _Vocabulary:
 
     @property
     def prefix(self) -> str:
-        """What marks a WordPiece that continues a word; Unigram marks beginnings instead, by a letter of the piece."""
+        """The prefix of a WordPiece token that continues a word; Unigram marks the beginnings of words instead."""
         return str(self.state["model"].get("continuing_subword_prefix", ""))
 
-    def split(self, piece: str) -> list[int]:
-        """The ids of the pieces that a new one falls into."""
+    def split(self, token: str) -> list[int]:
+        """Return the ids of the old tokens that a new one splits into."""
         if self.is_wordpiece:
-            return longest_matches(piece, self.ids, self.prefix) or [self.unknown]
-        return [token.id for token in self.tokenizer.backend_tokenizer.model.tokenize(piece)]
+            return longest_matches(token, self.ids, self.prefix) or [self.unknown]
+        return [part.id for part in self.tokenizer.backend_tokenizer.model.tokenize(token)]
 
     @property
     def scores(self) -> dict[str, float]:
-        """Unigram's log-probabilities; WordPiece goes by length alone."""
+        """Unigram's log-probabilities; WordPiece has none, it takes the longest match."""
         return {} if self.is_wordpiece else dict(self.state["model"]["vocab"])
 
-    def taught(self, pieces: Sequence[str], scores: Mapping[str, float]) -> str:
-        """tokenizer.json with other pieces."""
-        places = {piece: number for number, piece in enumerate(pieces)}
-        listed = [[piece, scores.get(piece, 0.0)] for piece in pieces]
+    def with_tokens(self, tokens: Sequence[str], scores: Mapping[str, float]) -> str:
+        """Return tokenizer.json with other tokens."""
+        places = {token: number for number, token in enumerate(tokens)}
+        listed = [[token, scores.get(token, 0.0)] for token in tokens]
         model = {**self.state["model"], "vocab": places if self.is_wordpiece else listed}
-        added = [{**token, "id": places[token["content"]]} for token in self.state["added_tokens"]]
+        added = [{**one, "id": places[one["content"]]} for one in self.state["added_tokens"]]
         return json.dumps({**self.state, "model": model, "added_tokens": added})
 
 
-def longest_matches(piece: str, ids: Mapping[str, int], prefix: str) -> list[int]:
-    """The ids that WordPiece gives for a piece at its own place in a word; none if it cannot be spelled."""
-    found, mark = [], prefix if piece.startswith(prefix) else ""
-    rest = piece.removeprefix(prefix)
+def longest_matches(token: str, ids: Mapping[str, int], prefix: str) -> list[int]:
+    """Return the ids that WordPiece splits a token into at its position in a word; empty if it cannot be spelled."""
+    found, mark = [], prefix if token.startswith(prefix) else ""
+    rest = token.removeprefix(prefix)
     while rest:
         end = next((end for end in range(len(rest), 0, -1) if mark + rest[:end] in ids), 0)
         if not end:
@@ -151,23 +152,23 @@ def longest_matches(piece: str, ids: Mapping[str, int], prefix: str) -> list[int
 
 
 def rows_of(
-    pieces: Sequence[str], ids: Mapping[str, int], split: Callable[[str], list[int]], unknown: int, table: Tensor
+    tokens: Sequence[str], ids: Mapping[str, int], split: Callable[[str], list[int]], unknown: int, table: Tensor
 ) -> Tensor:
-    """A row for each piece (pieces, d): its own of `table` if it has one, else the mean of those it falls into.
+    """Return embeddings (tokens, d): a token's own row of `table`, else the mean of the rows it splits into.
 
-    Among the latter, the unknown piece counts as the mean of all that the vocabulary `ids` has.
+    In that mean, the unknown token counts as the mean of all rows of the vocabulary `ids`.
     """
     spelling = table.clone()
     spelling[unknown] = table[: len(ids)].mean(dim=0)
-    return torch.stack([table[ids[one]] if one in ids else spelling[split(one)].mean(dim=0) for one in pieces])
+    return torch.stack([table[ids[one]] if one in ids else spelling[split(one)].mean(dim=0) for one in tokens])
 
 
 def _learn(known: _Vocabulary, texts: list[str], size: int) -> dict[str, float]:
-    """Pieces of the texts, normalised and cut to words as before, in the order found; for Unigram with their scores."""
+    """Learn tokens from texts, normalised and pre-tokenised as before, in order of ids; for Unigram with scores."""
     backend = known.tokenizer.backend_tokenizer
     if known.is_wordpiece:
         tokenizer = Tokenizer(models.WordPiece(unk_token=known.tokenizer.unk_token))
-        # The trainer numbers letters inside words by chance, and breaks ties by number: so we number them before.
+        # The trainer numbers letters inside words in random order and breaks ties by number, so we number them first.
         letters = sorted({letter for text in texts for letter in _normalized(backend, text)})
         trainer: Any = trainers.WordPieceTrainer(
             vocab_size=size + len(letters),
@@ -184,7 +185,7 @@ def _learn(known: _Vocabulary, texts: list[str], size: int) -> dict[str, float]:
     vocabulary = json.loads(tokenizer.to_str())["model"]["vocab"]
     if isinstance(vocabulary, list):
         return dict(vocabulary)
-    return dict.fromkeys(sorted(vocabulary, key=lambda piece: int(vocabulary[piece])), 0.0)
+    return dict.fromkeys(sorted(vocabulary, key=lambda token: int(vocabulary[token])), 0.0)
 
 
 def _normalized(backend: Tokenizer, text: str) -> str:
@@ -192,32 +193,33 @@ def _normalized(backend: Tokenizer, text: str) -> str:
 
 
 def _extended(known: _Vocabulary, scores: Mapping[str, float], texts: list[str]) -> list[str]:
-    """The old pieces, then the learned ones that are often used beside them."""
-    candidates = [*known.pieces, *(piece for piece in scores if piece not in known.ids)]
-    tokenizer = Tokenizer.from_str(known.taught(candidates, scores))
+    """List the old tokens, then the learned ones that the texts use often enough."""
+    candidates = [*known.tokens, *(token for token in scores if token not in known.ids)]
+    tokenizer = Tokenizer.from_str(known.with_tokens(candidates, scores))
     uses = np.zeros(len(candidates), np.int64)
     for start in range(0, len(texts), COUNTED):
         encodings = tokenizer.encode_batch_fast(texts[start : start + COUNTED], add_special_tokens=False)
         uses += np.bincount(np.concatenate([one.ids or [known.unknown] for one in encodings]), minlength=len(uses))
-    count = len(known.pieces)
-    fresh = [piece for piece, used in zip(candidates[count:], uses[count:], strict=True) if used >= RAREST]
+    count = len(known.tokens)
+    fresh = [token for token, used in zip(candidates[count:], uses[count:], strict=True) if used >= RAREST]
     if not fresh:
-        found = f"no piece that the model lacks and the texts use {RAREST} times"
-        raise InputError("vocabulary", found, "text that falls into many pieces", "keep the model, or give more text")
-    return _with_letters(known, [*known.pieces, *fresh])
+        problem = f"the texts have no token that the model lacks and that is used {RAREST} times"
+        expected = "text that the model splits into many tokens"
+        raise InputError("vocabulary", problem, expected, "keep the model, or give more text")
+    return _with_letters(known, [*known.tokens, *fresh])
 
 
-def _with_letters(known: _Vocabulary, pieces: list[str]) -> list[str]:
-    """WordPieces, and every letter that continues a word in one: a long match must leave no rest without a match."""
+def _with_letters(known: _Vocabulary, tokens: list[str]) -> list[str]:
+    """Add every letter that continues a word in a WordPiece token, so that the rest of a longest match can match."""
     if not known.is_wordpiece:
-        return pieces
-    inner = [one.removeprefix(known.prefix) if one.startswith(known.prefix) else one[1:] for one in pieces]
-    letters = {letter for one, rest in zip(pieces, inner, strict=True) if one not in known.specials for letter in rest}
-    return list(dict.fromkeys([*pieces, *(known.prefix + letter for letter in sorted(letters))]))
+        return tokens
+    inner = [one.removeprefix(known.prefix) if one.startswith(known.prefix) else one[1:] for one in tokens]
+    letters = {letter for one, rest in zip(tokens, inner, strict=True) if one not in known.specials for letter in rest}
+    return list(dict.fromkeys([*tokens, *(known.prefix + letter for letter in sorted(letters))]))
 
 
-def _in_places(known: _Vocabulary, learned: Sequence[str]) -> list[str]:
-    """Learned pieces around the special tokens, which keep their ids where the vocabulary is long enough."""
+def _around_specials(known: _Vocabulary, learned: Sequence[str]) -> list[str]:
+    """Arrange learned tokens around the special tokens, which keep their ids if the vocabulary is large enough."""
     places: list[str | None] = [None] * (len(learned) + len(known.specials))
     beyond = []
     for special in known.specials:
@@ -229,25 +231,29 @@ def _in_places(known: _Vocabulary, learned: Sequence[str]) -> list[str]:
     return [place if place is not None else next(rest) for place in places]
 
 
-def _check_places(encoder: Encoder, known: _Vocabulary, pieces: Sequence[str]) -> None:
-    """Refuse a vocabulary so short that a special token, by whose id the model goes, had to move."""
+def _check_places(encoder: Encoder, known: _Vocabulary, tokens: Sequence[str]) -> None:
+    """Refuse a vocabulary so small that a special token whose id the model uses had to move."""
     config = encoder.backbone.model.config
     named = [getattr(config, name, None) for name in CONFIGURED]
     fixed = {*encoder.tokens.specials.before, *encoder.tokens.specials.behind, known.unknown}
-    fixed |= {number for number in named if isinstance(number, int) and 0 <= number < len(known.pieces)}
-    moved = [number for number in sorted(fixed) if number >= len(pieces) or pieces[number] != known.pieces[number]]
+    fixed |= {number for number in named if isinstance(number, int) and 0 <= number < len(known.tokens)}
+    moved = [number for number in sorted(fixed) if number >= len(tokens) or tokens[number] != known.tokens[number]]
     if moved:
-        found, wanted = f"{len(pieces)} pieces", f"more than {moved[-1]}, the id of {known.pieces[moved[-1]]}"
-        raise InputError("size", found, wanted, "raise the size, give more text, or keep the old pieces")
+        problem = f"a vocabulary of {len(tokens)} tokens is too small"
+        expected = f"more than {moved[-1]}, the id of {known.tokens[moved[-1]]}"
+        raise InputError("size", problem, expected, "raise the size, give more text, or keep the old tokens")
 
 
-def _load_taught(known: _Vocabulary, pieces: Sequence[str], scores: Mapping[str, float]) -> PreTrainedTokenizerBase:
-    """The tokenizer with these pieces, by way of files: what a saved model will load is what is used here."""
+def _load_with_tokens(
+    known: _Vocabulary, tokens: Sequence[str], scores: Mapping[str, float]
+) -> PreTrainedTokenizerBase:
+    """Load the tokenizer with these tokens from files, so that it is the one that a saved model will load."""
     with TemporaryDirectory() as name, quiet():
         known.tokenizer.save_pretrained(name)
-        Path(name, "tokenizer.json").write_text(known.taught(pieces, scores), encoding="utf-8")
+        Path(name, "tokenizer.json").write_text(known.with_tokens(tokens, scores), encoding="utf-8")
         tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(name, trust_remote_code=False)
-    if tokenizer.get_vocab() != {piece: number for number, piece in enumerate(pieces)}:
-        found = f"a {type(tokenizer).__name__} that does not take other pieces"
-        raise ModelError("vocabulary", found, "a tokenizer that its tokenizer.json defines", "choose another model")
+    if tokenizer.get_vocab() != {token: number for number, token in enumerate(tokens)}:
+        problem = f"the vocabulary of {type(tokenizer).__name__} cannot be replaced"
+        expected = "a tokenizer that is defined by its tokenizer.json"
+        raise ModelError("vocabulary", problem, expected, "choose another model")
     return tokenizer

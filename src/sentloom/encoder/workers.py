@@ -1,4 +1,4 @@
-"""Workers that take packs: on a CPU, one thread a pack beats all threads on one pack."""
+"""Worker threads for packs: on a CPU, one thread per pack is faster than all threads on one pack."""
 
 import threading
 from collections.abc import Iterator
@@ -7,11 +7,11 @@ from contextlib import contextmanager
 
 import torch
 
-MOST_WORKERS = 16  # beyond that, Python's own lock is the limit
+MOST_WORKERS = 16  # beyond that, the GIL is the limit
 
 
 class _Threads:
-    """torch's number of threads belongs to the process: the first call lowers it, the last one puts it back."""
+    """Lowers torch's global number of threads on the first call and restores it after the last one."""
 
     def __init__(self) -> None:
         self._lock, self._calls, self.before = threading.Lock(), 0, 0
@@ -35,7 +35,7 @@ _THREADS = _Threads()
 
 @contextmanager
 def pack_workers(device: torch.device) -> Iterator[Executor]:
-    """An executor with one worker a thread on a CPU, and a single one elsewhere."""
+    """Yield an executor with one worker per thread on a CPU, and a single worker elsewhere."""
     if device.type != "cpu":
         single = ThreadPoolExecutor(1)
         try:
@@ -51,5 +51,5 @@ def pack_workers(device: torch.device) -> Iterator[Executor]:
     try:
         yield executor
     finally:
-        executor.shutdown(cancel_futures=True)  # Ctrl-C does not wait for the packs still queued
+        executor.shutdown(cancel_futures=True)  # Ctrl-C does not wait for queued packs
         _THREADS.leave()

@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import torch
+from sentloom.pipeline.keys import content_key
 
 from sentloom import Encoder, read
 from sentloom.corpus.opening import open_data
@@ -38,7 +39,6 @@ from sentloom.files import new_file
 from sentloom.fitting.gauges import gauges, neighbour_overlap
 from sentloom.fitting.panel import PANEL, SYNTHETIC, every_task, halves, without_some_words
 from sentloom.methods import METHODS
-from sentloom.pipeline.keys import content_key
 from sentloom.training import Settings, train
 
 REVISION = 1  # raised when measurements would come out otherwise

@@ -13,7 +13,7 @@ from sentloom.data import read
 from sentloom.writing.filters import Filtering
 from sentloom.writing.ledger import Ledger
 from sentloom.writing.sampling import Sampling
-from sentloom.writing.synthesize import synthesize
+from sentloom.writing.synthesize import Execution, synthesize
 from tests.training.killing import ended, start
 from tests.writing.ledgers import derived, raw_texts, rows_of
 from tests.writing.small_synthesizers import build_small_t5
@@ -41,7 +41,9 @@ def files(tmp_path_factory):
 def whole(files):
     """A ledger as the command makes it with these options."""
     sampling, by = Sampling(candidates=2, max_tokens=8), Filtering(threshold=0)
-    synthesize(read(files / "raw.txt"), files / "t5", files / "whole", sampling, by, block=4, show_progress=False)
+    synthesize(
+        read(files / "raw.txt"), files / "t5", files / "whole", sampling, by, Execution(block=4), show_progress=False
+    )
     return files / "whole"
 
 

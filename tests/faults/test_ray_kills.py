@@ -12,7 +12,7 @@ import torch
 from sentloom.errors import InputError
 from sentloom.writing.filters import Filtering
 from sentloom.writing.sampling import Sampling
-from sentloom.writing.synthesize import synthesize
+from sentloom.writing.synthesize import Execution, synthesize
 from tests.writing.ledgers import derived, raw_texts, rows_of
 from tests.writing.small_synthesizers import build_small_t5
 
@@ -20,7 +20,7 @@ FAULT = "3. kill -9 in synthesis and filtering"
 
 pytestmark = pytest.mark.long  # Ray alone takes ten seconds to start
 SAMPLING, LOOSE = Sampling(max_tokens=6), Filtering(threshold=0)
-QUICK = {"block": 2, "show_progress": False}
+LOCAL, QUICK = Execution(block=2), {"show_progress": False}
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def whole(model, tmp_path_factory):
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     folder = tmp_path_factory.mktemp("whole") / "ledger"
-    synthesize(raw_texts(40), model, folder, SAMPLING, LOOSE, **QUICK)
+    synthesize(raw_texts(40), model, folder, SAMPLING, LOOSE, LOCAL, **QUICK)
     torch.set_num_threads(before)
     return folder
 
@@ -79,7 +79,7 @@ def test_two_workers_one_of_them_killed_make_the_rows_of_one_process(ray, model,
     folder, killed = tmp_path / "ledger", []
     killer = threading.Thread(target=lambda: killed.append(kill_a_worker(folder)), daemon=True)
     killer.start()
-    synthesize(raw_texts(40), model, folder, SAMPLING, LOOSE, engine="ray", workers=2, **QUICK)
+    synthesize(raw_texts(40), model, folder, SAMPLING, LOOSE, Execution(engine="ray", workers=2, block=2), **QUICK)
     killer.join(10)
     assert len(killed) == 1
     assert rows_of(folder) == rows_of(whole)
@@ -87,11 +87,13 @@ def test_two_workers_one_of_them_killed_make_the_rows_of_one_process(ray, model,
 
 
 def test_ray_goes_on_where_the_local_engine_stopped(ray, model, whole, tmp_path):
-    synthesize(raw_texts(40), model, tmp_path, SAMPLING, LOOSE, rows=37, **QUICK)
-    synthesize(raw_texts(40), model, tmp_path, SAMPLING, LOOSE, engine="ray", workers=1, **QUICK)
+    synthesize(raw_texts(40), model, tmp_path, SAMPLING, LOOSE, LOCAL, rows=37, **QUICK)
+    synthesize(raw_texts(40), model, tmp_path, SAMPLING, LOOSE, Execution(engine="ray", workers=1, block=2), **QUICK)
     assert rows_of(tmp_path) == rows_of(whole)
 
 
 def test_more_workers_than_cores_are_refused(ray, model, tmp_path):
     with pytest.raises(InputError, match="at most 2"):
-        synthesize(raw_texts(4), model, tmp_path, SAMPLING, LOOSE, engine="ray", workers=99, **QUICK)
+        synthesize(
+            raw_texts(4), model, tmp_path, SAMPLING, LOOSE, Execution(engine="ray", workers=99, block=2), **QUICK
+        )

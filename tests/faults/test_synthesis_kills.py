@@ -16,7 +16,7 @@ from sentloom.writing.filters import Filtering
 from sentloom.writing.ledger import Ledger
 from sentloom.writing.prompts import KINDS
 from sentloom.writing.sampling import Sampling
-from sentloom.writing.synthesize import synthesize
+from sentloom.writing.synthesize import Execution, synthesize
 from sentloom.writing.triplets import draw
 from tests.faults.conftest import Tally
 from tests.training.killing import complete, hidden, kill, kill_until_done, start
@@ -45,7 +45,7 @@ def model(tmp_path_factory):
 
 
 def finish(raw, model, folder):
-    synthesize(raw, model, folder, SAMPLING, LOOSE, block=2, show_progress=False)
+    synthesize(raw, model, folder, SAMPLING, LOOSE, Execution(block=2), show_progress=False)
 
 
 def wait(child, faults):

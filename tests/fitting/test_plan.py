@@ -87,9 +87,9 @@ def test_every_run_is_a_recipe(tmp_path):
     for route in routes_of(Shape.TEXTS, Shape.PARALLEL, Shape.PAIRS, Shape.TRIPLETS).values():
         steps = [40 + number for number in range(len(route.shapes))]
         plan = read_recipe(write_recipe(route, steps, "embedded", 7, tmp_path / "run.yaml")).resolve()
-        assert [stage.settings.steps for stage in plan.stages] == steps
+        assert [stage.settings.steps for stage in plan.training] == steps
         assert (plan.base, plan.seeds) == ("embedded", (7,))
-        assert plan.stages[0].settings.log_every == 2
+        assert plan.training[0].settings.log_every == 2
 
 
 def test_a_plan_finds_its_routes(tmp_path):

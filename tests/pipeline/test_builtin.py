@@ -38,8 +38,9 @@ def test_the_recipe_to_copy_from_the_page_on_translations_is_sound(tmp_path):
     page = (ROOT / "docs/cross-lingual.md").read_text("utf-8")
     (tmp_path / "german.yaml").write_text(re.search(r"```yaml\n(.*?)```", page, re.DOTALL)[1], "utf-8")
     plan = read_recipe(tmp_path / "german.yaml").resolve()
-    (stage,) = plan.stages
-    assert (stage.method, stage.vocabulary, stage.options.queue) == ("cross-lingual", 8000, 8192)
+    vocabulary, stage = plan.stages
+    assert (vocabulary.method, vocabulary.options.size) == ("vocabulary", 8000)
+    assert (stage.method, stage.options.queue) == ("cross-lingual", 8192)
     assert plan.evaluate.sets == ("test.tsv",)
 
 

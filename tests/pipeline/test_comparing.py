@@ -14,7 +14,7 @@ from sentloom.pipeline.comparing import compare, read_methods
 from sentloom.pipeline.comparison import comparison_table
 from sentloom.pipeline.evaluation_sets import find_evaluation_set
 from sentloom.pipeline.recipe import read_recipe
-from sentloom.report.comparison_tables import write_comparison
+from sentloom.report.comparison_tables import refuse_foreign_tables, write_comparison
 from tests.encoder.small_models import build_model_folder
 from tests.pipeline.small_recipes import Kitchen
 
@@ -38,6 +38,7 @@ def methods(*paths, **options):
 def run(kitchen, plans, told=None):
     log = told.append if told is not None else lambda text: None
     folder = kitchen.folder / "out"
+    refuse_foreign_tables(folder)
     return compare(plans, folder, Accelerator(cpu=True), log, lambda found: write_comparison(found, folder))
 
 
@@ -120,7 +121,7 @@ def test_three_methods_two_seeds_then_again(kitchen):
     assert [line.cost.steps for line in lines] == [4, 4, 8]
     assert base.cells[name].score == pytest.approx(find_evaluation_set(name, None).score(Encoder.load(kitchen.base)))
     for line in lines:
-        models = [kitchen.folder / "out" / one["model"] for one in found.runs if one["plan"] == line.name]
+        models = [one.model for one in found.results if one.plan == line.name]
         scores = [find_evaluation_set(name, None).score(Encoder.load(model)) for model in models]
         assert len(scores) == 2
         assert line.cells[name].score == pytest.approx(mean(scores))
@@ -141,7 +142,7 @@ def test_three_methods_two_seeds_then_again(kitchen):
     assert {path: path.read_bytes() for path in files} == files
     assert sum("done before" in line for line in told) == 8
     more = run(kitchen, methods(paths[0], seeds=3))
-    assert more.table.lines[-1].cost.seeds == 3
+    assert comparison_table(more).lines[-1].cost.seeds == 3
     assert len(list((kitchen.folder / "out/stages").iterdir())) == 7  # one seed more of one stage
 
 
@@ -149,7 +150,7 @@ def test_other_sets_make_a_union_with_blanks(kitchen):
     one = kitchen.recipe("one", {"method": "simcse"})
     two = kitchen.recipe("two", {"method": "simcse", "temperature": 0.5}, evaluate={"sets": ["faq.tsv"]})
     plain = kitchen.recipe("plain", evaluate={"sets": ["scored.tsv", "faq.tsv"]})
-    found = run(kitchen, methods(one, two, plain, seeds=1)).table
+    found = comparison_table(run(kitchen, methods(one, two, plain, seeds=1)))
     scored, faq = kitchen.set("scored.tsv"), kitchen.set("faq.tsv")
     assert found.sets == (scored, faq)
     cells = {line.name: set(line.cells) for line in found.lines if not line.is_base}
@@ -173,7 +174,7 @@ def test_a_name_that_means_two_sets_is_refused(kitchen):
     x, y = (kitchen.recipe(f"in-{one}", evaluate={"sets": ["sts-b"], "data": one}) for one in "xy")
     with pytest.raises(InputError, match="in-x than in in-y"):
         run(kitchen, methods(x, y))
-    assert run(kitchen, methods(x, y, data=kitchen.folder / "x")).table.sets == ("sts-b",)
+    assert comparison_table(run(kitchen, methods(x, y, data=kitchen.folder / "x"))).sets == ("sts-b",)
 
 
 def test_a_method_whose_numbers_break_leaves_the_others_their_table(kitchen):

@@ -5,7 +5,6 @@ import pytest
 from sentloom.encoder import Encoder
 from sentloom.errors import InputError
 from sentloom.methods import METHODS
-from sentloom.pipeline.poolings import start_pooling
 from sentloom.pipeline.recipe import read_recipe
 
 MLM, SIMCSE = {"method": "mlm"}, {"method": "simcse"}
@@ -34,13 +33,13 @@ def one_stage(tmp_path, method, preset, more=""):
 @pytest.mark.parametrize(("method", "preset"), PRESETS)
 def test_a_preset_s_pooling_is_for_a_raw_model_alone(tmp_path, bert, mean_encoder, method, preset):
     stage = one_stage(tmp_path, method, preset)
-    assert start_pooling(stage, str(bert)) == METHODS[method].PRESETS[preset].get("pooling")
+    assert stage.start_pooling(str(bert)) == METHODS[method].PRESETS[preset].get("pooling")
     if method == "self-guided":
         with pytest.raises(InputError, match="an encoder with mean pooling, and no pooling in the recipe"):
-            start_pooling(stage, str(mean_encoder))
+            stage.start_pooling(str(mean_encoder))
     else:
-        assert start_pooling(stage, str(mean_encoder)) is None
-    assert start_pooling(one_stage(tmp_path, method, preset, ", pooling: max"), str(mean_encoder)) == "max"
+        assert stage.start_pooling(str(mean_encoder)) is None
+    assert one_stage(tmp_path, method, preset, ", pooling: max").start_pooling(str(mean_encoder)) == "max"
 
 
 def test_an_encoder_keeps_its_pooling_and_nothing_is_said(kitchen, mean_encoder):
@@ -82,7 +81,7 @@ def test_a_new_vocabulary_leaves_a_raw_model_the_preset_s_pooling(kitchen):
 
 
 def test_self_guided_does_not_change_a_pooling_unasked_and_says_so_before_anything_trains(kitchen, mean_encoder):
-    with pytest.raises(InputError, match="write pooling: first in the stage") as caught:
+    with pytest.raises(InputError, match="Write pooling: first in the stage") as caught:
         kitchen.run(MLM, SELF_GUIDED, base=str(mean_encoder), pooling=None)
     assert caught.value.where == "stage self-guided"
     assert not kitchen.stages()

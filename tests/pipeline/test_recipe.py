@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from sentloom.data.shapes import Shape
 from sentloom.errors import InputError, RecipeError
 from sentloom.methods import METHODS
-from sentloom.pipeline.makers import MAKERS
+from sentloom.pipeline.building import SHORT_FORMS, own_keys
 from sentloom.pipeline.overrides import without
 from sentloom.pipeline.plan import Recipe, to_yaml
 from sentloom.pipeline.recipe import read_recipe
-from sentloom.pipeline.schema import Evaluate, MakingKeys, Select, StageKeys, Top
+from sentloom.pipeline.schema import Evaluate, Select, Top
+from sentloom.pipeline.stages import STAGES, Mine, SynthesizerStage, Train
 from sentloom.training.settings import Settings
 from sentloom.views.settings import BackTranslation, MaskFill, Pivot, ReadyPairs, Synonyms
 from tests.paths import ROOT
@@ -94,17 +95,18 @@ def test_a_full_recipe(recipe):
     assert plan.select == Select(on="sts-b/dev", data="folder", every=50, patience=10)
     assert plan.evaluate == Evaluate(sets=("sts-b/dev", "sts-b/test"), data="folder")
     assert (plan.seeds, plan.trackers, plan.published) == ((1, 2, 3), ("tensorboard",), {})
-    sg, mlm = plan.stages
-    assert (sg.name, sg.method, sg.preset, sg.data) == ("sg", "self-guided", "paper", ("sts/train.tsv",))
-    assert (sg.columns, sg.shape, sg.transductive) == ({"anchor": "title", "positive": "body"}, Shape.PAIRS, True)
-    assert sg.views == Synonyms(share=0.3)
+    views, sg, mlm = plan.stages
+    assert (views.name, views.method, views.data) == ("sg-views", "views", ("sts/train.tsv",))
+    columns = {"anchor": "title", "positive": "body"}
+    assert (views.columns, views.shape, views.transductive) == (columns, Shape.PAIRS, True)
+    assert views.options == Synonyms(share=0.3)
+    assert (sg.name, sg.method, sg.preset, sg.data) == ("sg", "self-guided", "paper", ("stage:sg-views",))
+    assert (sg.columns, sg.shape, sg.transductive) == (None, None, True)
     assert isinstance(sg.options, METHODS["self-guided"].Options)
     assert (sg.options.objective, sg.options.mask_duplicates) == ("opt3", False)  # the preset's
     assert (sg.settings.batch, sg.settings.betas, sg.settings.eps) == (16, (0.9, 0.9), 1e-8)  # own, preset's, default
-    assert (mlm.name, mlm.preset, mlm.data, mlm.views, mlm.columns, mlm.shape, mlm.transductive) == (
-        *("mlm", None, ("a.txt", "b.txt")),
-        *(None, None, None, False),
-    )
+    assert (mlm.name, mlm.preset, mlm.data) == ("mlm", None, ("a.txt", "b.txt"))
+    assert (mlm.columns, mlm.shape, mlm.transductive) == (None, None, False)
 
 
 def test_the_smallest_recipe(recipe):
@@ -136,7 +138,7 @@ def test_every_preset_of_every_method_is_a_stage(recipe, method):
         assert stage.preset_pooling == values.get("pooling")
         for key, value in without(values, "pooling").items():
             assert any(getattr(part, key, None) == value for part in (stage, stage.options, stage.settings)), key
-    common = {*StageKeys.model_fields, "views", *Settings.model_fields}
+    common = {*own_keys(Train), *SHORT_FORMS, *Settings.model_fields}
     assert not common & set(METHODS[method].Options.model_fields)  # a key means one thing
 
 
@@ -169,21 +171,21 @@ def test_paths_in_the_recipes_folder_then_in_the_working_folder_then_as_given(re
         """
 base: model
 stages:
-  - {method: simcse, data: [both.txt, here.txt, there.txt, owner/name@main:train], views: {kind: file, file: here.txt}}
-  - {method: simcse, data: embedded, views: {kind: mask-fill, model: fill}}
-  - {method: simcse, data: d, views: {kind: back-translation, pivots: [{forward: fill, backward: owner/back}]}}
+  - {method: bootstrapped, data: [both.txt, here.txt, there.txt, owner/name@main:train], views: {kind: file, file: here.txt}}
+  - {method: bootstrapped, data: embedded, views: {kind: mask-fill, model: fill}}
+  - {method: bootstrapped, data: d, views: {kind: back-translation, pivots: [{forward: fill, backward: owner/back}]}}
 select: {on: here.txt, every: 1}
 evaluate: {sets: [sts-b, here.txt], data: sets}
 """
     ).resolve()
     assert plan.base == str(tmp_path / "model")
-    first, second, third = plan.stages
+    first, _, second, _, third, _ = plan.stages
     found = [str(tmp_path / name) for name in ("both.txt", "here.txt", "work/there.txt")]
     assert first.data == (*found, "owner/name@main:train")
-    assert first.views == ReadyPairs(file=found[1])
+    assert first.options == ReadyPairs(file=found[1])
     assert second.data == ("embedded",)
-    assert second.views == MaskFill(model=str(tmp_path / "fill"))
-    assert third.views == BackTranslation(pivots=(Pivot(forward=str(tmp_path / "fill"), backward="owner/back"),))
+    assert second.options == MaskFill(model=str(tmp_path / "fill"))
+    assert third.options == BackTranslation(pivots=(Pivot(forward=str(tmp_path / "fill"), backward="owner/back"),))
     assert plan.select.on == found[1]
     assert plan.evaluate == Evaluate(sets=("sts-b", found[1]), data=str(tmp_path / "sets"))
 
@@ -232,10 +234,10 @@ def test_variants_go_over_the_common_part(recipe):
     assert list(read.variants) == ["opt1", "cls untouched"]
     assert read.variants["opt1"].overrides == {"sg.objective": "opt1"}
     opt1, bare, common = (read.resolve(name) for name in ("opt1", "cls untouched", None))
-    assert (opt1.name, opt1.stages[0].options.objective, opt1.published) == ("opt1", "opt1", {"sts-b/test": 72.61})
-    assert opt1.stages[1] == common.stages[1]
+    assert (opt1.name, opt1.stages[1].options.objective, opt1.published) == ("opt1", "opt1", {"sts-b/test": 72.61})
+    assert (opt1.stages[0], opt1.stages[2]) == (common.stages[0], common.stages[2])
     assert (bare.name, bare.stages, bare.pooling, bare.seeds) == ("cls untouched", (), "first", (1, 2, 3))
-    assert common.stages[0].options.objective == "opt3"
+    assert common.stages[1].options.objective == "opt3"
     with pytest.raises(InputError, match='did you mean "opt1"'):
         read.resolve("opt2")
 
@@ -261,17 +263,18 @@ def test_overrides_of_the_command(recipe):
             None,
             "a = b",
         )
-        sg, mlm = plan.stages
-        assert (sg.options.temperature, sg.views, sg.columns["positive"]) == (0.05, Synonyms(share=0.2), "text")
+        views, sg, mlm = plan.stages
+        assert (views.options, views.columns["positive"]) == (Synonyms(share=0.2), "text")
+        assert sg.options.temperature == 0.05
         assert (mlm.data, mlm.settings.clip) == (("x", "y"), 1.0)
     assert read.resolve("cls untouched").stages == ()  # has no stage sg: nothing to override
     assert read.resolve("cls untouched").base == "other"
 
 
 def test_an_override_goes_over_variants_and_may_begin_a_part(recipe):
-    read = recipe(FULL, "sg.objective=sg", "mlm.views.kind=entailment")
-    assert {read.resolve(name).stages[0].options.objective for name in (None, "opt1")} == {"sg"}
-    assert read.resolve().stages[1].views.kind == "entailment"
+    read = recipe(FULL, "sg.objective=sg", "mlm.method=contrastive", "mlm.views.kind=entailment")
+    assert {read.resolve(name).stages[1].options.objective for name in (None, "opt1")} == {"sg"}
+    assert read.resolve().stages[2].options.kind == "entailment"
     assert recipe(SMALL, "select.on=a", "select.every=3").resolve().select == Select(on="a", every=3)
 
 
@@ -312,13 +315,13 @@ variants:
         ("line 1, bse", 'did you mean "base"?'),
         ("line 7, stages.sg.preset", 'did you mean "paper"?'),
         ("line 8, stages.sg.temprature", 'did you mean "temperature"?'),
-        ("line 9, stages.sg.objective", 'found "opt9". Expected one of sg, opt1, opt2, opt3: did you mean'),
-        ("line 10, stages.sg.batch", 'found "16". Expected a whole number'),
+        ("line 9, stages.sg.objective", '"opt9". Expected one of sg, opt1, opt2, opt3: did you mean'),
+        ("line 10, stages.sg.batch", '"16". Expected a whole number'),
         ("line 11, stages.sg.views.shar", 'did you mean "share"?'),
         ("line 12, stages.slf-guided.method", 'did you mean "self-guided"?'),
-        ("line 12, stages.slf-guided", 'found no "data"'),
-        ("line 12, stages.slf-guided.learning_rate", 'found "fast". Expected a number'),
-        ("line 13, select", 'found no "every"'),
+        ("line 12, stages.slf-guided", 'no "data"'),
+        ("line 12, stages.slf-guided.learning_rate", '"fast". Expected a number'),
+        ("line 13, select", 'no "every"'),
         ("line 13, select.evry", 'did you mean "every"?'),
         ("line 14, seeds", "each of them once"),
         ("line 16, variants.one.sgg.batch", 'did you mean "sg"?'),
@@ -344,8 +347,8 @@ variants:
     ("text", "said"),
     [
         ("", "null. Expected keys and values"),
-        ("- a\n", "wanted keys and values"),
-        ("just text\n", "wanted keys and values"),
+        ("- a\n", "Expected keys and values"),
+        ("just text\n", "Expected keys and values"),
         ("base: [\n", "line 2: while parsing"),
         ("a: 1\n---\nb: 2\n", "line 2: expected a single document"),
         (SMALL + "base: again\n", 'line 4, base: the key "base" again (first on line 1)'),
@@ -358,34 +361,34 @@ variants:
         (SMALL + "? [1, 2]\n: 3\n", "line 4: a key that is no text"),
         (SMALL + 'title: "\\0"\n', "line 4, title: NUL"),
         (SMALL + 'title: "\\ud800"\n', "line 4, title: NUL or half"),
-        (SMALL + "title: \x07\n", "wanted plain YAML"),
+        (SMALL + "title: \x07\n", "Expected plain YAML"),
         (SMALL + "x: " + "[" * 5000 + "\n", "levels"),
         (SMALL + "x: " + "[" * 30 + "]" * 30 + "\n", "more levels. Expected at most 12"),
-        ("base: embedded\n", 'found no "stages"'),
-        ("stages: []\n", 'found no "base"'),
+        ("base: embedded\n", 'no "stages"'),
+        ("stages: []\n", 'no "base"'),
         ("base: b\nstages: {}\n", "line 2, stages: {}. Expected a list"),
         ("base: b\nstages: [7]\n", "line 2, stages.1: 7. Expected a stage"),
         ("base: ''\nstages: []\n", 'line 1, base: "". Expected at least 1 character'),
         (SMALL + "seeds: 1\n", "line 4, seeds: 1. Expected a list"),
         (SMALL + "seeds: []\n", "line 4, seeds: []. Expected at least one"),
         (SMALL + "seeds: [true]\n", "line 4, seeds.1: true. Expected a whole number"),
-        (SMALL + "seeds: [-1]\n", "wanted greater than or equal to 0"),
-        (SMALL + f"seeds: [{10**30}]\n", "wanted a whole number"),
-        (SMALL + "max_length: 1e999\n", 'found "1e999". Expected a whole number'),
-        (SMALL + "published: {a: .nan}\n", 'found ".nan". Expected a number'),
+        (SMALL + "seeds: [-1]\n", "Expected greater than or equal to 0"),
+        (SMALL + f"seeds: [{10**30}]\n", "Expected a whole number"),
+        (SMALL + "max_length: 1e999\n", '"1e999". Expected a whole number'),
+        (SMALL + "published: {a: .nan}\n", '".nan". Expected a number'),
         (SMALL + "pooling: frst\n", 'line 4, pooling: "frst". Expected one of first, mean'),
         (SMALL + f"pooling: mean@{'1' * 5000}\n", "line 4, pooling"),
         (SMALL + "trackers: [tensorbord]\n", 'did you mean "tensorboard"?'),
         (SMALL + "variants: []\n", "line 4, variants: []. Expected names"),
-        (SMALL + "variants: {v: 3}\n", "line 4, variants.v: found"),
+        (SMALL + "variants: {v: 3}\n", "line 4, variants.v: "),
         (SMALL + "variants: {v: {name: other}}\n", 'variants.v.name: the key "name"'),
         (SMALL + "variants: {v: {s.batch: {a: 1}}}\n", 'variants.v.s.batch: {"a": 1}. Expected a whole number'),
-        (SMALL.replace("name: s,", "name: base,"), 'found the name "base"'),
-        (SMALL.replace("name: s,", "name: a.b,"), "wanted letters, digits, _ and -"),
+        (SMALL.replace("name: s,", "name: base,"), 'the name "base"'),
+        (SMALL.replace("name: s,", "name: a.b,"), "Expected letters, digits, _ and -"),
         (SMALL + "  - {name: s, method: mlm, data: d}\n", 'line 4, stages.s.name: the name "s"'),
         (SMALL.replace("a.txt", "a, betas: [0.9]"), "stages.s.betas: 1 of them. Expected more"),
         (SMALL.replace("a.txt", "a, betas: [0.9, 2]"), "stages.s.betas.2: 2. Expected less than or equal to 1"),
-        (SMALL.replace("a.txt", "a, epochs: null"), "found neither epochs nor steps is given"),
+        (SMALL.replace("a.txt", "a, epochs: null"), "neither epochs nor steps is given"),
         (SMALL.replace("a.txt", "a, columns: {anchor: a, postive: b}"), "Expected the roles of one shape"),
         (
             SMALL.replace("a.txt", "a, columns: {text: 0}"),
@@ -449,6 +452,10 @@ COMMON_STAGE = {
 }
 
 
+def _takes_its_views(stage):
+    return not stage.get("views") or Shape.PAIRS in METHODS[stage["method"]].SHAPES
+
+
 @st.composite
 def recipes(draw):
     """A valid recipe as plain values."""
@@ -456,7 +463,7 @@ def recipes(draw):
     stage = st.fixed_dictionaries(
         {"method": st.sampled_from(list(METHODS)), "data": COMMON_STAGE["data"]}, optional=optional
     )
-    stages = draw(st.lists(stage, max_size=3))
+    stages = draw(st.lists(stage.filter(_takes_its_views), max_size=3))
     top = st.fixed_dictionaries(
         {"base": NAMES},
         optional={
@@ -502,7 +509,7 @@ def test_a_plan_written_out_is_read_back_equal(values, tmp_path_factory):
         assert to_yaml(again.resolve()) == to_yaml(plan)
         assert again.variants == {}
         assert plan.base == values.get("variants", {}).get(name, {}).get("base", values["base"])
-        for stage, written in zip(plan.stages, values["stages"], strict=True):
+        for stage, written in zip(plan.training, values["stages"], strict=True):
             assert stage.settings.learning_rate == written.get("learning_rate", stage.settings.learning_rate)
 
 
@@ -511,8 +518,9 @@ def test_every_default_is_written_out(recipe):
     written = yaml.safe_load(to_yaml(plan))
     assert set(written) == {*Top.model_fields, "stages"}
     for stage in written["stages"]:
-        options = METHODS[stage["method"]].Options
-        assert set(stage) == {*StageKeys.model_fields, "views", *options.model_fields, *Settings.model_fields}
+        kind = STAGES[stage["method"]]
+        settings = Settings.model_fields if kind.trains() else ()
+        assert set(stage) == {*own_keys(kind), *kind.options_model(stage).model_fields, *settings}
     assert (written["name"], written["published"]) == ("opt1", {"sts-b/test": 72.61})
 
 
@@ -532,9 +540,10 @@ WORDS = [
     *Top.model_fields,
     "stages",
     "variants",
-    *StageKeys.model_fields,
-    *MakingKeys.model_fields,
-    "views",
+    *own_keys(Train),
+    *own_keys(SynthesizerStage),
+    *own_keys(Mine),
+    *SHORT_FORMS,
     "kind",
     "share",
     "on",
@@ -551,7 +560,7 @@ VALUES = st.recursive(
         [
             *WORDS,
             *METHODS,
-            *MAKERS,
+            *STAGES,
             "stage:name",
             "paper",
             "synonyms",
@@ -628,7 +637,7 @@ def test_the_example_of_the_page_is_right(recipe, monkeypatch):
     monkeypatch.setenv("SENTLOOM_DATA", "data")
     read = recipe(example, "sg.temperature=0.05", "seeds=[1]", "select={on: sts-b/dev, every: 10}")
     assert list(read.variants) == ["opt1", "warm", "sg alone", "first untouched"]
-    assert read.resolve("warm").stages[1].views.share == 0.2
+    assert read.resolve("warm").stages[1].options.share == 0.2
     assert read.resolve().seeds == (1,)
     for message in re.findall(r"^    recipe.yaml, line .*$", page.read_text("utf-8"), re.MULTILINE):
         key, value = ("temprature", "1") if "temprature" in message else ("objective", "opt9")

@@ -3,10 +3,10 @@
 import pytest
 
 from sentloom.errors import RecipeError
-from sentloom.pipeline.makers import MAKERS
+from sentloom.methods import METHODS
 from sentloom.pipeline.plan import to_yaml
 from sentloom.pipeline.recipe import read_recipe
-from sentloom.pipeline.schema import MakingKeys
+from sentloom.pipeline.stages import STAGES, Stage
 from sentloom.training.settings import Settings
 from sentloom.writing.filters import Filtering
 from sentloom.writing.sampling import Sampling
@@ -33,35 +33,40 @@ def recipe(tmp_path, monkeypatch):
 
 def test_what_is_filled_in(recipe):
     plan = recipe(ALL, "written.threshold=0.8").resolve()
-    warm, writer, written = plan.making
-    (synthetic,) = plan.stages
+    warm, writer, written, synthetic = plan.stages
     assert (warm.model, writer.model, written.model) == ("t5", "stage:warm", "stage:writer")
-    assert (warm.seed, writer.seed, written.seed) == (1, 4, 1)
+    assert (warm.seed, writer.seed, written.options.seed) == (1, 4, 1)
     assert (writer.options.wording.true, writer.options.wording.false) == ("yes", "false")
     assert (writer.settings.batch, writer.settings.optimizer, writer.settings.epochs) == (64, "adafactor", 10)
     assert (written.settings, written.options.rows) == (None, 9)
-    assert written.options.sampling == Sampling(top_p=0.8)
-    assert written.options.filtering == Filtering(threshold=0.8)
+    assert written.options.part(Sampling) == Sampling(top_p=0.8)
+    assert written.options.part(Filtering) == Filtering(threshold=0.8)
     assert synthetic.data == ("stage:written", "stage:written/pairs", "a.tsv")
     assert plan.prompt.suffix == " so"
 
 
 def test_the_seed_and_the_presets_of_a_synthesis(recipe):
     official = "base: b\nstages:\n" + WARM + WRITER + WRITTEN.replace("rows: 9", "seed: 7, preset: official-code")
-    options = recipe(official).resolve().making[2].options
-    assert options.sampling == Sampling(top_p=0.8, top_k=50, seed=7)
-    assert options.filtering == Filtering(source_words=8, words=5, substring=True, drop_equal=False)
+    options = recipe(official).resolve().stages[2].options
+    assert options.part(Sampling) == Sampling(top_p=0.8, top_k=50, seed=7)
+    assert options.part(Filtering) == Filtering(source_words=8, words=5, substring=True, drop_equal=False)
 
 
-@pytest.mark.parametrize("method", MAKERS)
+REQUIRED = {"vocabulary": "size: 200", "views": "kind: synonyms"}
+
+
+@pytest.mark.parametrize("method", [method for method in STAGES if method not in METHODS])
 def test_every_preset_is_a_stage_and_a_key_means_one_thing(recipe, method):
-    for preset, values in MAKERS[method].PRESETS.items():
-        text = f"stages: [{{method: {method}, preset: {preset}, model: m, data: d}}]"
-        (stage,) = recipe(text).resolve().making
+    kind: type[Stage] = STAGES[method]
+    own = REQUIRED.get(method, "model: m" if "model" in kind.model_fields else "")
+    for preset, values in kind.presets(method).items():
+        text = f"base: b\nstages: [{{method: {method}, preset: {preset}, data: d, {own}}}]"
+        (stage,) = recipe(text).resolve().stages
         for key, value in values.items():
             assert value in (getattr(stage.options, key, None), getattr(stage.settings, key, None)), key
-    twice = {*MakingKeys.model_fields, *Settings.model_fields} & set(MAKERS[method].Options.model_fields)
-    assert twice <= {"seed"}  # the stage's, which is that of sampling
+    keys = [{*kind.model_fields}, {*type(stage.options).model_fields}, {*Settings.model_fields}]
+    assert not keys[0] & keys[1]
+    assert not keys[1] & keys[2] or not kind.trains()
 
 
 def test_written_out_and_read_again(recipe):
@@ -69,7 +74,8 @@ def test_written_out_and_read_again(recipe):
         plan = recipe(text).resolve()
         assert recipe(to_yaml(plan)).resolve() == plan
     making_behind = recipe(f"base: b\nstages:\n  - {{name: nli, method: contrastive, data: d}}\n{WARM}").resolve()
-    assert recipe(to_yaml(making_behind)).resolve() == making_behind  # it is made before anything is trained
+    assert recipe(to_yaml(making_behind)).resolve() == making_behind
+    assert making_behind.once == {"warm"}  # it runs before anything that depends on the seed
 
 
 @pytest.mark.parametrize(
@@ -96,7 +102,7 @@ def test_written_out_and_read_again(recipe):
             "stage:written",
         ),
         (ALL.replace("rows: 9", "row: 9"), "written.row", 'the key "row"', 'did you mean "rows"?'),
-        (ALL.replace("rows: 9", "batch: 9"), "written.batch", 'the key "batch"', "wanted"),
+        (ALL.replace("rows: 9", "batch: 9"), "written.batch", 'the key "batch"', "Expected"),
         (ALL.replace("rows: 9", "top_p: 2, workers: 2").replace(", top_p: 0.8", ""), "written.top_p", "2", "1"),
         (ALL.replace("rows: 9", "workers: 2"), "written", "2 workers with the engine local", "values that go together"),
         (ALL.replace("rows: 9", "backend: ctranslate"), "written.backend", '"ctranslate"', '"ctranslate2"'),
@@ -104,7 +110,7 @@ def test_written_out_and_read_again(recipe):
         (ALL.replace("model: t5, ", ""), "warm", 'no "model"', "that key"),
         (ALL.replace("synthesizer", "synthesiser"), "writer.method", '"synthesiser"', '"synthesizer"'),
         (ALL.replace("suffix: ' so'", "sufix: ' so'"), "prompt.sufix", 'the key "sufix"', '"suffix"'),
-        (ALL.replace("suffix: ' so'", "suffix: ''"), "prompt", "neither a prefix nor a suffix", "wanted"),
+        (ALL.replace("suffix: ' so'", "suffix: ''"), "prompt", "neither a prefix nor a suffix", "Expected"),
         (ALL.replace("a.tsv]", "a.tsv], data_share: 0"), "synthetic.data_share", "0", "greater than 0"),
         (ALL.replace("base: b\n", ""), "recipe.yaml", 'no "base"', "that key"),
         (f"stages:\n{WARM}".replace("data: raw.txt", "dat: raw.txt"), "warm.dat", 'the key "dat"', '"data"'),
@@ -120,5 +126,5 @@ def test_what_is_refused(recipe, text, place, found, wanted):
 
 def test_a_stage_is_named_by_its_method(recipe):
     plan = recipe("stages:\n  - {method: denoising, model: t5, data: d}\n  - {method: denoising, model: 'stage:denoising', data: d}\n").resolve()  # fmt: skip
-    assert [stage.name for stage in plan.making] == ["denoising", "denoising-2"]
+    assert [stage.name for stage in plan.stages] == ["denoising", "denoising-2"]
     assert plan.base is None

@@ -15,12 +15,11 @@ from safetensors.torch import load_file, save_file
 from sentloom.data import read
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
-from sentloom.errors import InputError, TrainingStopped
+from sentloom.errors import InputError, RecipeError, TrainingStopped
 from sentloom.evaluation.metrics import spearman
 from sentloom.pipeline.evaluation_sets import find_evaluation_set
 from sentloom.pipeline.forecast import forecast
-from sentloom.pipeline.runner import build_method
-from sentloom.pipeline.stage_data import fitting, read_data
+from sentloom.pipeline.stage_data import read_data
 from tests.encoder.small_models import build_model_folder
 
 MLM, SIMCSE = {"method": "mlm"}, {"method": "simcse"}
@@ -180,7 +179,7 @@ def test_leaks_that_views_bring_are_found(kitchen):
     stage = {"method": "bootstrapped", "views": {"kind": "file", "file": "views.tsv"}}
     with pytest.raises(InputError, match="sentences that are scored on"):
         kitchen.run(stage)
-    assert kitchen.run(stage | {"transductive": True})[0].stages[0]["leaked"] == 1
+    assert kitchen.run(stage | {"transductive": True})[0].stages[1]["leaked"] == 1
 
 
 def test_rows_that_leak_are_left_out_when_asked(kitchen):
@@ -220,8 +219,8 @@ def test_selection_by_a_set_and_leaks_into_it(kitchen):
 
 
 def shape_of(kitchen, stage):
-    one = kitchen.plan(stage).stages[0]
-    return fitting(one, read_data(one), kitchen.folder / "views")
+    (one,) = kitchen.plan(stage).stages
+    return one.fit(read_data(one))
 
 
 def test_data_are_brought_to_the_methods_shape(kitchen):
@@ -260,12 +259,10 @@ def test_files_are_joined_and_unlike_ones_become_sentences(kitchen):
 
 def test_views_for_a_method_of_single_sentences_are_refused(kitchen):
     ready = {"views": {"kind": "file", "file": "pairs.tsv"}}
-    assert shape_of(kitchen, {"method": "bootstrapped", **ready}).shape is Shape.PAIRS
+    kitchen.plan({"method": "bootstrapped", **ready})
     for method in ("simcse", "mlm"):
-        with pytest.raises(InputError, match=f"views for {method}"):
-            shape_of(kitchen, {"method": method, **ready})
-        with pytest.raises(InputError, match=f"views for {method}"):
-            forecast(kitchen.plan({"method": method, **ready}), kitchen.folder / "out", None)
+        with pytest.raises(RecipeError, match=f"views for {method}"):
+            kitchen.plan({"method": method, **ready})
 
 
 @pytest.fixture(scope="session")
@@ -277,7 +274,7 @@ def test_a_backbone_without_dropout_is_refused_where_views_come_from_it(kitchen,
     kitchen.base = modernbert
     assert Encoder.load(modernbert).backbone.dropout == 0
     for stage in (SIMCSE, {"method": "bootstrapped"}):
-        with pytest.raises(InputError, match=r"without dropout(.|\n)*set dropout: 0\.1 in the stage"):
+        with pytest.raises(InputError, match=r"without dropout(.|\n)*Set dropout: 0\.1 in the stage"):
             kitchen.run(stage)
     before = Encoder.load(modernbert).state_dict()
     result = kitchen.run(SIMCSE | {"dropout": 0.1})[0]
@@ -292,8 +289,9 @@ def test_views_in_a_forecast_need_no_dropout(kitchen, modernbert):
 
     kitchen.base = modernbert
     stage = {"method": "bootstrapped", "views": {"kind": "file", "file": "pairs.tsv"}}
-    one = forecast(kitchen.plan(stage), kitchen.folder / "out", Accelerator(cpu=True))[0]
-    assert (one.shape, one.views, one.rows, one.steps, one.batch) == (Shape.PAIRS, 24, 24, 4, 4)
+    views, one = forecast(kitchen.plan(stage), Accelerator(cpu=True))
+    assert (views.method, views.shape, views.rows, views.steps) == ("views", Shape.PAIRS, 24, 0)
+    assert (one.shape, one.rows, one.steps, one.batch) == (Shape.PAIRS, 24, 4, 4)
     assert not (kitchen.folder / "out").exists()
 
 
@@ -306,8 +304,8 @@ def test_nothing_that_learns_is_refused(kitchen):
 
 
 def build_method_of(kitchen, stage):
-    one = kitchen.plan(stage).stages[0]
-    return build_method(one, read_data(one), str(kitchen.base), 1)
+    (one,) = kitchen.plan(stage).stages
+    return one.build(read_data(one), str(kitchen.base), 1)
 
 
 def test_a_base_that_lacks_unread_weights_is_the_same_each_time(kitchen):

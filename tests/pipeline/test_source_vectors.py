@@ -10,7 +10,7 @@ import torch
 from sentloom.encoder import Encoder
 from sentloom.errors import RecipeError
 from sentloom.pipeline.recipe import read_recipe
-from sentloom.pipeline.stage_data import fitting, read_data
+from sentloom.pipeline.stage_data import read_data
 
 LEARN = {"method": "cross-lingual", "data": "pairs.tsv", "shape": "parallel", "queue": 10}
 
@@ -66,7 +66,7 @@ def test_a_second_stage_learns_from_what_the_first_gave(kitchen):
 
 def test_the_bootstrap_takes_the_two_languages_as_views(kitchen):
     stage = kitchen.plan({"method": "bootstrapped", "data": "pairs.tsv", "shape": "parallel"}).stages[0]
-    data = fitting(stage, read_data(stage), kitchen.folder)
+    data = stage.fit(read_data(stage))
     assert str(data.shape) == "parallel"
     kitchen.run({"method": "bootstrapped", "data": "pairs.tsv", "shape": "parallel", "predictor_width": 2})
 

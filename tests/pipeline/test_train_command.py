@@ -232,12 +232,12 @@ def test_an_unknown_variant(kitchen, sentloom):
 
 
 def test_ctrl_c_says_how_to_go_on(kitchen, sentloom, monkeypatch):
-    from sentloom.pipeline import runner
+    from sentloom.pipeline.stages import train
 
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(runner, "train", interrupted)
+    monkeypatch.setattr(train, "train", interrupted)
     recipe, out = kitchen.recipe({"method": "simcse"}), kitchen.folder / "out"
     done = sentloom("train", recipe, "-o", out)
     assert done.returncode == 130

@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 
 from sentloom.data import Shape, read
+from sentloom.data.sentences import distinct_sentences
 from sentloom.errors import DataError, InputError, MissingPart
 from sentloom.views import BackTranslation, Entailment, MaskFill, Pivot, ReadyPairs, Synonyms, make_pairs
-from sentloom.views.sentences import distinct_sentences
 
 pytestmark = pytest.mark.filterwarnings("ignore:Recommended. pip install sacremoses")
 
@@ -43,7 +43,7 @@ def test_distinct_sentences_of_every_shape(tmp_path, name, text, shape, wanted):
 
 
 def test_sentences_over_many_batches(tmp_path, monkeypatch):
-    monkeypatch.setattr("sentloom.views.sentences.BATCH_ROWS", 2)
+    monkeypatch.setattr("sentloom.data.sentences.BATCH_ROWS", 2)
     monkeypatch.setattr("sentloom.views.pairs.BATCH_ROWS", 3)
     data = file(tmp_path, "a.txt", "".join(f"word {number % 7}\n" for number in range(20)))
     ready = "anchor\tpositive\n" + "".join(f"word {number}\tview {number}\n" for number in reversed(range(7)))

@@ -11,7 +11,7 @@ from sentloom.writing import ray_engine
 from sentloom.writing.filters import Filtering
 from sentloom.writing.ledger import Ledger
 from sentloom.writing.sampling import Sampling
-from sentloom.writing.synthesize import synthesize
+from sentloom.writing.synthesize import Execution, synthesize
 from sentloom.writing.text_to_text import TextToText
 from sentloom.writing.triplets import draw
 from tests.writing.ledgers import derived, raw_texts, rows_of
@@ -48,7 +48,7 @@ def test_a_cluster_that_is_not_there_is_told(monkeypatch):
 
 def test_workers_make_the_blocks_of_the_local_engine_in_any_order(model, tmp_path):
     raw = raw_texts(11)
-    synthesize(raw, model, tmp_path / "whole", SAMPLING, LOOSE, rows=9, block=2, show_progress=False)
+    synthesize(raw, model, tmp_path / "whole", SAMPLING, LOOSE, Execution(block=2), rows=9, show_progress=False)
     plan = Ledger.open(tmp_path / "whole").plan
     ledger = Ledger.begin(tmp_path / "ray", plan)
     ray_engine._lay_out(raw, ledger)

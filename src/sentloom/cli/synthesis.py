@@ -1,7 +1,7 @@
 """The command that turns raw text into triplets: synthesize."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -9,9 +9,12 @@ from sentloom.cli.common import ColumnOption, ColumnsOption, ShapeOption, read, 
 from sentloom.errors import InputError
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from sentloom.writing.filters import Filtering
-    from sentloom.writing.sampling import Sampling
     from sentloom.writing.summary import Summary
+
+Values = TypeVar("Values", bound="BaseModel")
 
 
 def synthesize(
@@ -67,18 +70,28 @@ def synthesize(
         top_p=top_p, top_k=top_k, temperature=temperature, greedy=greedy or None, candidates=candidates,
         max_tokens=max_tokens, seed=seed,
     )  # fmt: skip
-    making = _given(rows=rows, backend=backend, engine=engine, workers=workers, block=block)
+    execution = _given(backend=backend, engine=engine, workers=workers, block=block)
     if raw is None:
-        _refuse_idle({"synthesizer": synthesizer} if synthesizer else {}, sampling, _given(**making | {"rows": None}))
+        _refuse_idle({"synthesizer": synthesizer} if synthesizer else {}, sampling, execution)
         _tell(_drawn_again(output, by, rows), output)
         return
     from sentloom.data.columns import only_column
+    from sentloom.writing.sampling import Sampling
+    from sentloom.writing.synthesize import Execution
     from sentloom.writing.synthesize import synthesize as run
 
     dataset = read(raw, shape, columns)
     texts = only_column(dataset, name) if (name := text_column(dataset, column)) != "text" else dataset
     try:
-        summary = run(texts, synthesizer or "embedded", output, _sampling(sampling), by, **making)
+        summary = run(
+            texts,
+            synthesizer or "embedded",
+            output,
+            _checked(Sampling, sampling),
+            by,
+            _checked(Execution, execution),
+            rows=rows,
+        )
     except KeyboardInterrupt:
         show("stopped; the same command again goes on from here")
         raise
@@ -97,17 +110,16 @@ def _filtering(preset: str, **changes: Any) -> "Filtering":
     return PRESETS[preset].model_copy(update=changes)
 
 
-def _sampling(values: dict[str, Any]) -> "Sampling":
+def _checked(model: "type[Values]", values: dict[str, Any]) -> "Values":
+    """Options as a model; the first that it refuses is reported."""
     from pydantic import ValidationError
 
-    from sentloom.writing.sampling import Sampling
-
     try:
-        return Sampling(**values)
+        return model(**values)
     except ValidationError as error:
         first = error.errors()[0]
-        at = ", ".join(map(str, first["loc"])) or "sampling"
-        raise InputError(at, first["msg"], "a value that sampling can take", "correct it") from None
+        at = ", ".join(map(str, first["loc"])) or "synthesize"
+        raise InputError(at, first["msg"], "", "correct it") from None
 
 
 def _refuse_idle(*given: dict[str, Any]) -> None:

@@ -76,7 +76,7 @@ def _look_ahead(
         if absent:
             log(recipe_tables.outline(plan, absent))
         else:
-            log(recipe_tables.forecasts(plan.name, pipeline.forecast(plan, output, accelerator)))
+            log(recipe_tables.forecasts(plan.name, pipeline.forecast(plan, accelerator)))
         missing += [one.name for one in absent if not one.on_hub]
     if missing:
         names = list(dict.fromkeys(missing))

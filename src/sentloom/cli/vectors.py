@@ -128,11 +128,11 @@ def mine(
     spreadsheet_safe: SpreadsheetOption = False,
 ) -> None:
     """Find hard negatives for pairs: texts that the model holds for near and that are not known to be right."""
+    from sentloom.data.sentences import distinct_sentences
     from sentloom.data.writers import write
     from sentloom.report import search_tables
     from sentloom.search.mining import MineSettings
     from sentloom.search.mining import mine as run
-    from sentloom.views.sentences import distinct_sentences
 
     settings = MineSettings(negatives, margin, skip, depth, search)
     pairs = read(data, shape, columns)

@@ -15,7 +15,6 @@ from sentloom.files import new_file, read_record, write_record
 from sentloom.fitting.budget import Budget, Pace, Rung, affordable, rungs
 from sentloom.fitting.routes import BATCH, EPOCHS, WEIGHTS, WRITTEN, Route, SkippedRoute
 from sentloom.pipeline.forecast import forecast
-from sentloom.pipeline.makers import Synthesize
 from sentloom.pipeline.recipe import read_recipe
 from sentloom.pipeline.yaml_source import Dumper
 from sentloom.progress import note
@@ -171,7 +170,7 @@ def seconds_a_step(
 def _timed(route: Route, base: str, seed: int, folder: Path, accelerator: Accelerator) -> float:
     recipe = write_recipe(route, [TIMED_STEPS], base, seed, folder / "recipes" / ".timed.yaml")
     try:
-        *_, last = forecast(read_recipe(recipe).resolve(), folder, accelerator)
+        *_, last = forecast(read_recipe(recipe).resolve(), accelerator)
     finally:
         recipe.unlink()
     return last.seconds / last.steps
@@ -184,4 +183,4 @@ def learning_stages(route: Route) -> list[Mapping[str, Any]]:
 
 def is_making(stage: Mapping[str, Any]) -> bool:
     """Whether a stage makes data and trains nothing."""
-    return bool(stage["method"] == Synthesize.NAME)
+    return bool(stage["method"] == "synthesize")

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from sentloom.data.dataset import Dataset
 from sentloom.data.joining import join
 from sentloom.data.limits import FITTING, STRICT
+from sentloom.data.sentences import texts_of
 from sentloom.data.shapes import COLUMNS, Shape
 from sentloom.data.writers import write
 from sentloom.encoder import Encoder
@@ -28,10 +29,10 @@ from sentloom.fitting.request import Request
 from sentloom.fitting.routes import LENGTH, Resources, Route, SkippedRoute, TrainingSet, with_rows
 from sentloom.fitting.split import Split, split_all
 from sentloom.fitting.tasks import HeldOut, held_out, high_pairs, refuse_few, refuse_one_kind
+from sentloom.hygiene.leaks import without_leaks
+from sentloom.pipeline.artifacts import content_key
 from sentloom.pipeline.evaluation_sets import sentences_of
-from sentloom.pipeline.keys import content_key
-from sentloom.pipeline.poolings import stated_pooling
-from sentloom.pipeline.stage_data import texts_of, without_leaks
+from sentloom.pipeline.stages.train import stated_pooling
 from sentloom.search.mining import MineSettings, mine
 from sentloom.views.pairs import makers_for
 from sentloom.views.settings import BackTranslation

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from accelerate import Accelerator
 
@@ -113,7 +112,7 @@ def _run(context: RaceContext, name: str, rung: int, steps: tuple[int, ...]) -> 
     scores = score_chosen(Encoder.load(str(result.model)), context.tasks, context.memory)
     found = compare_averages(scores, context.before)
     value = sum(score.value for score in scores) / len(scores)
-    seconds = seconds_of(result)
+    seconds = result.seconds
     run = replace(
         run, seconds=seconds, score=value, difference=found.difference, low=found.low, high=found.high, verdict="done"
     )
@@ -125,13 +124,6 @@ def score_chosen(encoder: Encoder, tasks: Sequence[Task], memory: Memory) -> lis
     """The main score of each task."""
     found = score_tasks(encoder, tasks, memory)
     return [scores[task.main] for task, scores in zip(tasks, found, strict=True)]
-
-
-def seconds_of(result: PlanResult) -> float:
-    """Of training, and of what was made for it."""
-    made: list[dict[str, Any]] = [*result.made]
-    trained = sum(stage["outcome"]["seconds"] for stage in result.stages)
-    return float(trained + sum(one.get("seconds", 0.0) for one in made))
 
 
 def _in_words(route: Route, steps: Sequence[int]) -> tuple[str, ...]:

@@ -158,7 +158,7 @@ def curves(trained: Trained, folder: Path) -> tuple[Curve, ...]:
     """The loss along each stage of a run, as its journal has it."""
     assert trained.result is not None
     found = []
-    for stage in trained.result.stages:
+    for stage in (one for one in trained.result.stages if "outcome" in one):
         lines = [
             line for line in read_journal(folder / "stages" / f"{stage['stage']}-{stage['key']}") if "loss" in line
         ]

@@ -7,7 +7,7 @@ read once and looked up by its most reduced form only; the other forms are compu
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -202,3 +202,14 @@ def _bare(texts: Texts) -> Texts:
     bare = pc.replace_substring_regex(texts, SPACES_AND_PUNCTUATION, "")
     empty = pc.equal(bare, "")
     return pc.replace_with_mask(bare, empty, pc.replace_substring_regex(texts.filter(empty), SPACES, ""))
+
+
+def without_leaks(data: Dataset, evaluated: Sequence[Dataset]) -> Dataset:
+    """The rows without any sentence of the evaluation sets; the others are counted in `skipped`."""
+    keep = np.ones(len(data), bool)
+    if evaluated:
+        keep[find_leaks(data, evaluated).training_rows] = False
+    if keep.all():
+        return data
+    kept = data.select(keep)
+    return replace(kept, skipped={**kept.skipped, "rows with sentences that are scored on": int((~keep).sum())})

@@ -123,7 +123,7 @@ def _labelled(chosen: Sequence[tuple[Recipe, str | None]]) -> list[Plan]:
 
 def _refuse_unscored(plan: Plan) -> None:
     if plan.base is None:
-        found = "stages that make a text-to-text model or data alone"
+        found = "stages that produce no encoder"
         raise InputError(plan.name, found, "an encoder to score", "leave it out, or add a stage that trains an encoder")
     if plan.evaluate is None:
         raise InputError(plan.name, "nothing that it is scored on", "sets or files", "say --on SET")

@@ -65,7 +65,7 @@ def comparison_table(found: Compared) -> ComparisonTable:
 
 
 def _steps(result: PlanResult) -> int:
-    return sum(int(stage["outcome"]["steps"]) for stage in result.stages)
+    return sum(int(stage["outcome"]["steps"]) for stage in result.stages if "outcome" in stage and not stage["once"])
 
 
 def comparison(rows: Sequence[Row], steps: Mapping[str, float]) -> ComparisonTable:

@@ -10,7 +10,7 @@ from sentloom.data.inputs import hub_name, twin_files
 from sentloom.errors import MissingPart
 from sentloom.evaluation.suites.catalog import OWN, find_task, is_set
 from sentloom.evaluation.suites.set_source import NO_COPY, SetSource
-from sentloom.pipeline.plan import Making, Plan, Stage
+from sentloom.pipeline.plan import Plan
 from sentloom.pipeline.references import named_stage
 
 
@@ -35,9 +35,10 @@ def needs(plan: Plan) -> list[Need]:
 
 
 def _models(plan: Plan) -> Iterator[Need]:
-    named = [("base", plan.base), *((f"model of {one.name}", one.model) for one in plan.making)]
+    named = [("base", plan.base)]
     for stage in plan.stages:
-        named += [(f"{key} of {stage.name}", getattr(stage.options, key)) for key in stage.options.MODELS]
+        named += [(f"model of {stage.name}", model) for model in stage.models()]
+        named += [(f"{key} of {stage.name}", model) for key, model in stage.other_models().items()]
     for what, name in named:
         if name and name != "embedded" and named_stage(name) is None and not Path(name).expanduser().is_dir():
             match = hub_name(name)
@@ -47,9 +48,8 @@ def _models(plan: Plan) -> Iterator[Need]:
 
 
 def _data(plan: Plan) -> Iterator[Need]:
-    every: list[Making | Stage] = [*plan.making, *plan.stages]
-    for stage in every:
-        for name in stage.data:
+    for stage in plan.stages:
+        for name in stage.sources:
             here = Path(name).exists() or name.startswith("embedded") or twin_files(name) is not None
             if not here and named_stage(name) is None:
                 match = hub_name(name)

@@ -4,9 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sentloom.errors import RecipeError
-from sentloom.methods import METHODS
-from sentloom.pipeline.makers import MAKERS
 from sentloom.pipeline.schema import TOP
+from sentloom.pipeline.stages import STAGES
 from sentloom.pipeline.yaml_source import Faults, Keys, Spot, Tree, one_of, parse, show
 
 
@@ -20,7 +19,7 @@ def with_names(tree: Tree) -> Tree:
     for at, stage in enumerate(stages):
         if isinstance(stage, dict) and stage.get("name") is None:
             method = stage.get("method")
-            stem = method if isinstance(method, str) and method in {**METHODS, **MAKERS} else f"stage-{at + 1}"
+            stem = method if isinstance(method, str) and method in STAGES else f"stage-{at + 1}"
             name = next(name for name in _numbered(stem) if name not in taken)
             taken.add(name)
             stage = {**stage, "name": name}

@@ -1,85 +1,65 @@
-"""What a recipe comes to: plans of stages, and their way back to YAML."""
+"""A plan: stages in order, with a base, seeds, and what results are scored on; and its YAML form.
+
+Plans come from recipes (`pipeline.recipe`) or are built in Python:
+
+    Plan("mine", base="embedded", stages=(stage("simcse", name="s", data="a.txt", steps=100),))
+"""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from sentloom.data.shapes import Shape
-from sentloom.encoder.prompts import Prompt
+from sentloom.encoder.prompts import Prompt, Prompts
 from sentloom.errors import InputError
-from sentloom.methods import METHODS, Options
 from sentloom.pipeline.schema import Evaluate, Select
+from sentloom.pipeline.stages import PREVIOUS, Stage, Train
 from sentloom.pipeline.yaml_source import Dumper, one_of, show
-from sentloom.training.settings import Settings
-from sentloom.views.settings import ViewSettings
-
-
-@dataclass(frozen=True)
-class Stage:
-    """One method on one body of data; pooling and max_length None leave the encoder's own, if it has one."""
-
-    name: str
-    method: str
-    preset: str | None
-    data: tuple[str, ...]
-    columns: Mapping[str, str | int] | None
-    shape: Shape | None
-    data_share: float  # of the rows, by a hash of their first text: a smaller share is part of a larger one
-    views: ViewSettings | None
-    transductive: bool  # sentences that are scored on may stand in the data
-    drop_leaks: bool  # rows with such sentences are left out
-    vocabulary: int | None  # pieces that the encoder's tokenizer learns from the data first
-    pooling: str | None
-    max_length: int | None
-    options: Options
-    settings: Settings
-
-    @property
-    def preset_pooling(self) -> str | None:
-        """The preset's pooling: for a raw language model, which has none of its own."""
-        found: str | None = METHODS[self.method].PRESETS[self.preset or "default"].get("pooling")
-        return found
-
-
-@dataclass(frozen=True)
-class Making:
-    """A stage that makes a text-to-text model or data, once for all seeds, before any encoder learns."""
-
-    name: str
-    method: str
-    preset: str | None
-    model: str  # a folder, a hub name, or `stage:NAME`
-    data: tuple[str, ...]
-    columns: Mapping[str, str | int] | None
-    shape: Shape | None
-    data_share: float
-    transductive: bool
-    drop_leaks: bool
-    seed: int
-    options: Options
-    settings: Settings | None  # None: nothing learns
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A recipe, or one of its variants, with everything filled in. Pooling and max_length are for a base as it is."""
+    """Stages in order. Pooling and max_length are for a plan without stages, which scores the base."""
 
-    title: str | None
     name: str
     base: str | None  # None: no encoder is trained or scored
-    prompt: Prompt | None  # around every sentence
-    pooling: str | None
-    max_length: int | None
-    making: tuple[Making, ...]
-    stages: tuple[Stage, ...]
-    select: Select | None
-    evaluate: Evaluate | None
-    seeds: tuple[int, ...]
-    trackers: tuple[str, ...]
-    published: Mapping[str, float]
+    stages: tuple[Stage, ...] = ()
+    select: Select | None = None
+    evaluate: Evaluate | None = None
+    seeds: tuple[int, ...] = (1,)
+    prompt: Prompt | None = None  # around every sentence
+    pooling: str | None = None
+    max_length: int | None = None
+    trackers: tuple[str, ...] = ()
+    published: Mapping[str, float] = field(default_factory=dict)
+    title: str | None = None
+
+    @property
+    def prompts(self) -> Prompts | None:
+        """The prompt as an encoder takes it; None leaves the encoder its own."""
+        return {"symmetric": self.prompt} if self.prompt else None
+
+    @property
+    def training(self) -> tuple[Train, ...]:
+        """The stages that train an encoder."""
+        return tuple(stage for stage in self.stages if isinstance(stage, Train))
+
+    @property
+    def once(self) -> frozenset[str]:
+        """The names of the stages that are the same under every seed."""
+        found: set[str] = set()
+        encoder_is_same = True
+        for stage in self.stages:
+            same = not stage.SEEDED and found.issuperset(stage.references())
+            if PREVIOUS in stage.models():
+                same = same and encoder_is_same
+            if same:
+                found.add(stage.name)
+            if stage.PRODUCES == "encoder":
+                encoder_is_same = same
+        return frozenset(found)
 
 
 @dataclass(frozen=True)
@@ -93,7 +73,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A file that was read and found right, its variants included."""
+    """A file that was read and has no faults, with its variants."""
 
     path: Path
     variants: dict[str, Variant]
@@ -112,7 +92,7 @@ def to_yaml(plan: Plan) -> str:
     written = {
         **{key: getattr(plan, key) for key in ("title", "name", "base", "pooling", "max_length")},
         "prompt": plan.prompt and asdict(plan.prompt),
-        "stages": [*map(_making_values, plan.making), *map(_stage_values, plan.stages)],
+        "stages": list(map(_stage_values, plan.stages)),
         "select": plan.select and plan.select.model_dump(mode="json"),
         "evaluate": plan.evaluate and plan.evaluate.model_dump(mode="json"),
         "seeds": list(plan.seeds),
@@ -124,28 +104,7 @@ def to_yaml(plan: Plan) -> str:
 
 def _stage_values(stage: Stage) -> dict[str, Any]:
     return {
-        **_data_values(stage),
-        "views": stage.views and stage.views.model_dump(mode="json"),
-        **{key: getattr(stage, key) for key in ("vocabulary", "pooling", "max_length")},
-        **stage.options.model_dump(mode="json"),
-        **stage.settings.model_dump(mode="json"),
-    }
-
-
-def _making_values(stage: Making) -> dict[str, Any]:
-    return {
-        **_data_values(stage),
-        **{key: getattr(stage, key) for key in ("model", "seed")},
+        **stage.model_dump(mode="json", exclude={"options", "settings"}),
         **stage.options.model_dump(mode="json"),
         **(stage.settings.model_dump(mode="json") if stage.settings else {}),
-    }
-
-
-def _data_values(stage: Stage | Making) -> dict[str, Any]:
-    return {
-        **{key: getattr(stage, key) for key in ("name", "method", "preset")},
-        "data": list(stage.data),
-        "columns": stage.columns and dict(stage.columns),
-        "shape": stage.shape and str(stage.shape),
-        **{key: getattr(stage, key) for key in ("data_share", "transductive", "drop_leaks")},
     }

@@ -14,8 +14,6 @@ from accelerate import Accelerator
 from sentloom.errors import InputError
 from sentloom.files import new_file, read_record, write_record
 from sentloom.markdown import table
-from sentloom.pipeline.makers import MODEL_MAKERS
-from sentloom.pipeline.making import in_words, seconds_of
 from sentloom.pipeline.plan import Plan, to_yaml
 from sentloom.pipeline.runner import PlanResult, Runner, copy_model, prepare, refuse_no_model
 
@@ -33,16 +31,16 @@ class Row:
     after: Mapping[str, float]
     deviation: Mapping[str, float | None]
     published: Mapping[str, float]
-    seconds: float  # of training, a seed
-    trained: bool  # else the base itself
+    seconds: float  # of the stages that run under every seed, per seed
+    trained: bool  # otherwise the base itself
     transductive: bool
-    made: Sequence[Mapping[str, Any]] = ()  # by making stages: stage, method, result in words, seconds, place
+    made: Sequence[Mapping[str, Any]] = ()  # by stages that run once: stage, method, result, seconds, place
 
 
 def summarise(plan: Plan, results: Sequence[PlanResult]) -> Row:
     """The row of a plan in its recipe's table."""
     scores = {name: [result.after[name] for result in results] for name in results[0].after}
-    seconds = [sum(stage["outcome"]["seconds"] for stage in result.stages) for result in results]
+    seconds = [sum(stage["seconds"] for stage in result.stages if not stage["once"]) for result in results]
     return Row(
         name=plan.name,
         seeds=len(results),
@@ -54,12 +52,12 @@ def summarise(plan: Plan, results: Sequence[PlanResult]) -> Row:
         deviation={name: stdev(values) if len(values) > 1 else None for name, values in scores.items()},
         published=plan.published,
         seconds=mean(seconds),
-        trained=bool(plan.stages),
+        trained=results[0].model is not None,
         transductive=any(result.transductive for result in results),
         made=[
-            {"stage": one["stage"], "method": one["method"], "result": in_words(one), "seconds": seconds_of(one)}
-            | {"place": one["place"]}
-            for one in results[0].made
+            {name: stage[name] for name in ("stage", "method", "result", "seconds", "place")}
+            for stage in results[0].stages
+            if stage["once"]
         ],
     )
 
@@ -76,7 +74,7 @@ def run_plans(
     for runner, file in zip(prepare(plans, folder, accelerator, log), files, strict=True):
         found = runner.run()
         if accelerator.is_main_process:
-            placed = [*place_models(runner.plan, found, folder, file), *place_made(runner, folder, file)]
+            placed = [*place_models(runner.plan, found, folder, file), *place_others(runner, folder, file)]
             rows = write_results(summarise(runner.plan, found), found, runner.plan, folder, file)
             for place in placed:
                 log(f"written: {place}")
@@ -90,28 +88,33 @@ def model_places(plan: Plan, folder: Path, name: str | None) -> dict[int, Path]:
     return {seed: folder / "models" / (name or "") / f"seed-{seed}" for seed in plan.seeds}
 
 
-def made_places(plan: Plan, folder: Path, name: str | None) -> dict[str, Path]:
-    """Where the text-to-text model goes that a plan without encoder stages ends with, by stage."""
-    makers = [stage.name for stage in plan.making if stage.method in MODEL_MAKERS]
-    if plan.stages or not makers:
-        return {}
-    return {makers[-1]: folder / "models" / name / makers[-1] if name else folder / "model"}
+def writer_place(plan: Plan, folder: Path, name: str | None) -> tuple[str, Path] | None:
+    """The stage whose writer a plan without encoders ends with, and where that writer goes."""
+    writers = [stage.name for stage in plan.stages if stage.PRODUCES == "writer"]
+    if _makes_encoder(plan) or not writers:
+        return None
+    return writers[-1], folder / "models" / name / writers[-1] if name else folder / "model"
 
 
-def place_made(runner: Runner, folder: Path, name: str | None) -> list[Path]:
-    """Copy that model, and name the folders of data that a plan ends with."""
-    places = made_places(runner.plan, folder, name)
-    for stage, place in places.items():
-        copy_model(runner.workshop.made[stage].place / "model", place)
-    last = runner.plan.making[-1:] if not runner.plan.stages else ()
-    data = [runner.workshop.made[stage.name].place for stage in last if stage.method not in MODEL_MAKERS]
-    return [*places.values(), *data]
+def place_others(runner: Runner, folder: Path, name: str | None) -> list[Path]:
+    """Copy that writer, and name the folder of the dataset that a plan ends with."""
+    placed = []
+    if found := writer_place(runner.plan, folder, name):
+        copy_model(Path(runner.artifacts[found[0]].source), found[1])
+        placed.append(found[1])
+    last = runner.plan.stages[-1:]
+    return [*placed, *(Path(runner.artifacts[one.name].source) for one in last if one.PRODUCES == "dataset")]
+
+
+def _makes_encoder(plan: Plan) -> bool:
+    return any(stage.PRODUCES == "encoder" for stage in plan.stages)
 
 
 def refuse_foreign(plan: Plan, folder: Path, name: str | None) -> None:
     """Say before anything is trained that something which is not ours stands where a result will go."""
-    models = model_places(plan, folder, name).values() if plan.stages else made_places(plan, folder, name).values()
-    for place in models:
+    writer = writer_place(plan, folder, name)
+    models = list(model_places(plan, folder, name).values()) if _makes_encoder(plan) else []
+    for place in [*models, *([writer[1]] if writer else [])]:
         refuse_no_model(place)
     refuse_foreign_file(folder / "results.md", folder / "results.json")
     _read_results(folder / "results.json")  # a damaged one is refused now, not when all is trained
@@ -166,7 +169,7 @@ def markdown(rows: Sequence[Row]) -> str:
 
 
 def made_things(rows: Sequence[Row]) -> list[Mapping[str, Any]]:
-    """What the making stages of all rows gave, each once."""
+    """What the stages that run once produced, over all rows, each once."""
     return list({one["place"]: one for row in rows for one in row.made}.values())
 
 
@@ -228,9 +231,9 @@ def _plain(row: Row) -> dict[str, Any]:
 
 
 def run_values(result: PlanResult, folder: Path) -> dict[str, Any]:
-    """All that is known of one plan under one seed, as JSON takes it; the model's place is told from the folder."""
+    """All that is known of one plan under one seed, as JSON takes it; the model's place is relative to the folder."""
     model = result.model and str(result.model.relative_to(folder))
-    return {**vars(result), "model": model, "stages": list(result.stages), "made": list(result.made)}
+    return {**vars(result), "model": model, "stages": list(result.stages)}
 
 
 def file_names(names: Sequence[str]) -> dict[str, str]:

@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
-from sentloom.data.shapes import Shape, shape_of_roles
 from sentloom.encoder.pooling import Pooling
 from sentloom.errors import InputError
 from sentloom.pipeline.yaml_source import Keys, one_of, show
@@ -16,7 +15,9 @@ from sentloom.pipeline.yaml_source import Keys, one_of, show
 Model = TypeVar("Model", bound=BaseModel)
 
 
-class _Strict(BaseModel):
+class Strict(BaseModel):
+    """Frozen, and no key that it does not know."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
@@ -27,7 +28,8 @@ def _canonical_pooling(text: str) -> str:
         raise ValueError(error.expected if isinstance(error, InputError) else "layers of a model") from None
 
 
-def _some(values: tuple[Any, ...]) -> tuple[Any, ...]:
+def at_least_one(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Refuse an empty list."""
     if not values:
         raise ValueError("at least one")
     return values
@@ -39,28 +41,13 @@ def _distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
     return values
 
 
-def _stage_name(name: str) -> str:
-    if not re.fullmatch(r"[\w-]+", name):
-        raise ValueError("letters, digits, _ and -")
-    return name
-
-
-def _roles(columns: dict[str, str | int]) -> dict[str, str | int]:
-    try:
-        shape_of_roles(list(columns))
-    except InputError as error:
-        raise ValueError(error.expected) from None
-    return columns
-
-
 Text = Annotated[str, Field(min_length=1)]
 PoolingName = Annotated[str, AfterValidator(_canonical_pooling)]  # `cls` becomes `first`
 Length = Annotated[int, Field(ge=1)]
 Seed = Annotated[int, Field(ge=0)]
-Column = str | Annotated[int, Field(ge=1)]
 
 
-class Select(_Strict):
+class Select(Strict):
     """Which weights are kept: the best on a set, scored every so many steps, or the last.
 
     `patience` stops a run after as many scores in a row without a new best, `endurance` after as many that fell.
@@ -74,15 +61,15 @@ class Select(_Strict):
     keep: Literal["best", "last"] = "best"
 
 
-class Evaluate(_Strict):
+class Evaluate(Strict):
     """What the result is scored on: names of sets, or files; `mean` adds the plain mean over them."""
 
-    sets: Annotated[tuple[Text, ...], AfterValidator(_some)]
+    sets: Annotated[tuple[Text, ...], AfterValidator(at_least_one)]
     data: Text | None = None
     mean: bool = False
 
 
-class Around(_Strict):
+class Around(Strict):
     """Words before and behind every sentence, exactly as they are joined to it; they become part of the encoder."""
 
     prefix: str = ""
@@ -95,7 +82,7 @@ class Around(_Strict):
         return self
 
 
-class Top(_Strict):
+class Top(Strict):
     """The keys of a recipe, but for stages and variants."""
 
     title: str | None = None
@@ -106,44 +93,9 @@ class Top(_Strict):
     max_length: Length | None = None
     select: Select | None = None
     evaluate: Evaluate | None = None
-    seeds: Annotated[tuple[Seed, ...], AfterValidator(_some), AfterValidator(_distinct)] = (1,)
+    seeds: Annotated[tuple[Seed, ...], AfterValidator(at_least_one), AfterValidator(_distinct)] = (1,)
     trackers: Annotated[tuple[Literal["tensorboard", "wandb"], ...], AfterValidator(_distinct)] = ()
     published: dict[str, float] = Field(default_factory=dict)
-
-
-class DataKeys(_Strict):
-    """The keys that every stage has, whatever it makes."""
-
-    name: Annotated[str, AfterValidator(_stage_name)]
-    method: str
-    preset: str | None = None
-    data: Annotated[tuple[Text, ...], AfterValidator(_some)]
-    columns: Annotated[dict[str, Column], AfterValidator(_roles)] | None = None
-    shape: Shape | None = None
-    data_share: Annotated[float, Field(gt=0, le=1)] = 1.0
-    transductive: bool = False
-    drop_leaks: bool = False
-
-    @model_validator(mode="after")
-    def _one_shape(self) -> "DataKeys":
-        if self.columns and self.shape not in (None, told := shape_of_roles(list(self.columns))):
-            raise ValueError(f"columns of {told} and the shape {self.shape}")
-        return self
-
-
-class StageKeys(DataKeys):
-    """The keys of a stage that trains the encoder, but for views, the method's options and the settings of training."""
-
-    vocabulary: Annotated[int, Field(ge=100)] | None = None
-    pooling: PoolingName | None = None
-    max_length: Length | None = None
-
-
-class MakingKeys(DataKeys):
-    """The keys of a stage that makes a text-to-text model or data, but for options and the settings of training."""
-
-    model: Text
-    seed: Annotated[int, Field(ge=0, lt=2**32)] = 1
 
 
 FOR_ALL_STAGES = ("pooling", "max_length")

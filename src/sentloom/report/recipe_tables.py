@@ -13,7 +13,7 @@ from sentloom.report.tables import plain_table
 if TYPE_CHECKING:
     from sentloom.pipeline.forecast import Forecast
     from sentloom.pipeline.needs import Need
-    from sentloom.pipeline.plan import Making, Plan, Recipe, Stage
+    from sentloom.pipeline.plan import Plan, Recipe
     from sentloom.pipeline.results import Row
 
 
@@ -25,7 +25,7 @@ def recipe(name: str, read: "Recipe", whole: bool) -> RenderableType:
         return Group(Text(head, style="bold"), *(Text(f"  {line}") for line in _in_short(plans)))
     table = plain_table(head, "variant", "base", "stages", "data", "published")
     for plan in plans:
-        stages = " -> ".join(stage.method for stage in _all_stages(plan)) or "none"
+        stages = " -> ".join(stage.method for stage in plan.stages) or "none"
         data = ", ".join(_files(plan))
         scores = {"mean": plan.published["mean"]} if "mean" in plan.published else plan.published
         printed = ", ".join(f"{one} {score:.2f}" for one, score in scores.items())
@@ -33,21 +33,17 @@ def recipe(name: str, read: "Recipe", whole: bool) -> RenderableType:
     return table
 
 
-def _all_stages(plan: "Plan") -> list["Making | Stage"]:
-    return [*plan.making, *plan.stages]
-
-
 def _files(plan: "Plan") -> list[str]:
     """The data of a plan, without the output of its own stages."""
     from sentloom.pipeline.references import named_stage
 
-    files = dict.fromkeys(file for stage in _all_stages(plan) for file in stage.data)
+    files = dict.fromkeys(file for stage in plan.stages for file in stage.sources)
     return [file for file in files if not named_stage(file)]
 
 
 def _in_short(plans: Sequence["Plan"]) -> list[str]:
     """What the variants of a recipe train, from what, on what, and the range of their published means."""
-    methods = sorted({stage.method for plan in plans for stage in _all_stages(plan)})
+    methods = sorted({stage.method for plan in plans for stage in plan.stages})
     data = dict.fromkeys(Path(file).name for plan in plans for file in _files(plan))
     models = [model for plan in plans for model in _models(plan)]
     lines = [
@@ -62,7 +58,8 @@ def _in_short(plans: Sequence["Plan"]) -> list[str]:
 def _models(plan: "Plan") -> list[str]:
     from sentloom.pipeline.references import named_stage
 
-    return [stage.model for stage in plan.making if not named_stage(stage.model)]
+    writers = [stage for stage in plan.stages if stage.MODEL_KIND == "writer"]
+    return [model for stage in writers for model in stage.models() if not named_stage(model)]
 
 
 def _published(plans: Sequence["Plan"]) -> list[str]:
@@ -79,10 +76,9 @@ def forecasts(name: str, found: Sequence["Forecast"]) -> RenderableType:
     """What a plan would do, stage by stage."""
     table = plain_table(f"{name}: per seed", "stage", "method", "shape", "rows", "batch", "steps", "time", numbers=4)
     for one in found:
-        row = (f"{one.batch:,}", f"{one.steps:,}", duration(one.seconds)) if one.steps else ("", "", "")
-        table.add_row(one.stage, one.method, str(one.shape), f"{one.rows:,}", *row)
+        steps = (f"{one.batch:,}", f"{one.steps:,}") if one.steps else ("", "")
+        table.add_row(one.stage, one.method, str(one.shape or ""), f"{one.rows:,}", *steps, duration(one.seconds))
     notes = [f"{one.stage}: {one.note}" for one in found if one.note]
-    notes += [f"{one.stage}: makes views of {one.views:,} sentences first" for one in found if one.views]
     notes += [
         f"{one.stage}: transductive, trains on {one.leaked:,} sentences of the evaluation sets"
         for one in found
@@ -94,8 +90,8 @@ def forecasts(name: str, found: Sequence["Forecast"]) -> RenderableType:
 def outline(plan: "Plan", absent: Sequence["Need"]) -> RenderableType:
     """The stages of a plan whose cost is not known yet, and what is missing."""
     table = plain_table(plan.name, "stage", "method", "data")
-    for one in _all_stages(plan):
-        table.add_row(one.name, one.method, Text(", ".join(one.data)))
+    for one in plan.stages:
+        table.add_row(one.name, one.method, Text(", ".join(one.sources)))
     missing = [f"missing: {one.what}, {one.name}" for one in absent if not one.on_hub]
     fetched = [f"to be downloaded from the hub: {one.what} {one.name}" for one in absent if one.on_hub]
     return Group(table, *map(Text, [*missing, *fetched]))

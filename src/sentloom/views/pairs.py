@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from sentloom.data.dataset import FILE, LINE, Dataset
 from sentloom.data.nli import pairs_from_nli
 from sentloom.data.scratch import BATCH_ROWS, scratch_folder, scratch_table, take_rows
+from sentloom.data.sentences import distinct_sentences
 from sentloom.data.shapes import Shape
 from sentloom.errors import InputError
 from sentloom.views.cache import ViewCache, find, make_missing
 from sentloom.views.maker import Maker
 from sentloom.views.ready_pairs import ready_views
-from sentloom.views.sentences import distinct_sentences
 from sentloom.views.settings import BackTranslation, Entailment, MaskFill, ReadyPairs, Synonyms, ViewSettings
 
 PAIRS = pa.schema(

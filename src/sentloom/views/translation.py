@@ -26,11 +26,12 @@ def translate(
     such as "translate English to German: ".
     Translations are cached in the folder `cache`, so an interrupted run resumes without making them again.
     """
-    maker = _maker(into, model, beams, prefix)
+    maker = translation_maker(into, model, beams, prefix)
     return make_translations(dataset, maker, cache=cache, show_progress=show_progress)
 
 
-def _maker(into: str | None, model: str | None, beams: int | None, prefix: str) -> Maker:
+def translation_maker(into: str | None, model: str | None, beams: int | None, prefix: str) -> Maker:
+    """The embedded translator, or a translation model."""
     if model is None:
         from sentloom.views.embedded_translator import EmbeddedTranslation
 

@@ -1,13 +1,11 @@
-"""Train a text-to-text model: on raw sentences to know a language, on NLI data to write and judge.
+"""Train a text-to-text model: on raw sentences to learn a language, on NLI data to write and to judge.
 
 FOLDER/model/         the model, a transformers folder with its prompts
       /log.jsonl      the journal
-      /result.json    what went in, how it went, how well the best weights write and judge
       /checkpoints/   only while it runs
 """
 
 import json
-import shutil
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -23,20 +21,20 @@ from sentloom.data.nli import NEUTRAL
 from sentloom.data.shapes import Shape
 from sentloom.encoder.dropout import set_dropout
 from sentloom.errors import InputError
-from sentloom.files import read_result, write_result
 from sentloom.methods import TokenMethod
 from sentloom.progress import progress
 from sentloom.training import Selection, Settings, train
+from sentloom.training.journal import read_journal
 from sentloom.writing.denoising import Denoising, DenoisingOptions
 from sentloom.writing.measure import measure
 from sentloom.writing.synthesizer import Synthesizer, SynthesizerOptions
 from sentloom.writing.text_to_text import TextToText
 
-Tell = Callable[[str], None]
-SLICES = 10_000  # premises fall into as many by their hash: what is held out does not depend on the other rows
+Log = Callable[[str], None]
+SLICES = 10_000  # premises are held out by their hash, so that the choice does not depend on the other rows
 
 
-def learn_to_write_and_judge(
+def train_synthesizer(
     base: str,
     data: Dataset,
     options: SynthesizerOptions,
@@ -45,11 +43,9 @@ def learn_to_write_and_judge(
     seed: int,
     folder: Path,
     accelerator: Accelerator | None = None,
-    log: Tell = lambda text: None,
+    log: Log = lambda text: None,
 ) -> dict[str, Any]:
-    """Train a synthesizer on NLI data, triplets or labelled pairs; returns what result.json has."""
-    if kept := read_result(folder, log):
-        return kept
+    """Train a synthesizer on NLI data, triplets or labelled pairs; returns how it went."""
     accelerator = accelerator or Accelerator()
     learned, held_out = apart(data, options.held_out)
     model = TextToText.load(
@@ -58,16 +54,16 @@ def learn_to_write_and_judge(
     few = held_out.select(_first(len(held_out), options.measured))
     selection = Selection(lambda kept: measure(kept, few).score, options.every)
     facts = _train(Synthesizer(model, options), learned, settings, seed, folder, accelerator, selection, log)
-    told = {}
+    measured = {}
     with progress("measuring", 2, "models") as advance:
         for name, one in (("before", TextToText.load(base, **_like(model))), ("after", model)):
             found = measure(one, held_out)
-            told[name] = {**asdict(found), "score": found.score}
+            measured[name] = {**asdict(found), "score": found.score}
             advance(1)
-    return _finish(folder, {**facts, "held_out": told}, accelerator)
+    return {**facts, "held_out": measured}
 
 
-def learn_to_denoise(
+def train_denoising(
     base: str,
     data: Dataset,
     options: DenoisingOptions,
@@ -76,19 +72,18 @@ def learn_to_denoise(
     seed: int,
     folder: Path,
     accelerator: Accelerator | None = None,
-    log: Tell = lambda text: None,
+    log: Log = lambda text: None,
 ) -> dict[str, Any]:
-    """Train a text-to-text model to write sentences from what is left of them; returns what result.json has."""
-    if kept := read_result(folder, log):
-        return kept
+    """Train a text-to-text model to restore sentences with masked spans; returns how it went."""
     accelerator = accelerator or Accelerator()
     model = TextToText.load(base, source_length=options.source_length, target_length=options.target_length)
     facts = _train(Denoising(model, options), data, settings, seed, folder, accelerator, None, log)
-    return _finish(folder, facts, accelerator)
+    losses = [line["loss"] for line in read_journal(folder) if "loss" in line]  # per token
+    return {**facts, "losses": [losses[0], losses[-1]] if losses else []}
 
 
 def apart(data: Dataset, share: float) -> tuple[Dataset, Dataset]:
-    """Rows to learn from and rows to measure on: no premise is in both. Neutral rows are in neither."""
+    """Split the rows into training and held-out rows: no premise is in both. Neutral rows are in neither."""
     premise = "premise" if data.shape is Shape.NLI else "anchor"
     if data.shape not in Synthesizer.SHAPES:
         wanted = " or ".join(Synthesizer.SHAPES)
@@ -114,7 +109,7 @@ def _train(
     folder: Path,
     accelerator: Accelerator,
     selection: Selection | None,
-    log: Tell,
+    log: Log,
 ) -> dict[str, Any]:
     """Run the loop and save the model."""
     if settings.dropout is not None:
@@ -133,19 +128,8 @@ def _train(
     )
     if accelerator.is_main_process:
         method.save(folder / "model")
-    facts = {"rows": len(data), "sha256": data.sha256, "skipped": dict(data.skipped)}
-    return {"method": method.NAME, "seed": seed, "outcome": asdict(outcome), "data": facts, "model": method.kept.sha256}
-
-
-def _finish(folder: Path, facts: dict[str, Any], accelerator: Accelerator) -> dict[str, Any]:
-    """Write the result, last of all, once for all processes."""
-    accelerator.wait_for_everyone()
-    if accelerator.is_main_process:
-        write_result(folder, facts, "model")
-        shutil.rmtree(folder / "checkpoints", ignore_errors=True)
-    accelerator.wait_for_everyone()
-    plain: dict[str, Any] = json.loads(json.dumps(facts))  # as a later run will read it
-    return plain
+    plain: dict[str, Any] = json.loads(json.dumps(asdict(outcome)))  # as a later run will read it
+    return {"outcome": plain, "seconds": plain["seconds"], "fingerprint": method.kept.sha256}
 
 
 def _first(rows: int, most: int) -> "np.ndarray[Any, np.dtype[np.bool_]]":

@@ -2,17 +2,18 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 import pyarrow as pa
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from sentloom.data.dataset import Dataset
 from sentloom.data.shapes import Shape
 from sentloom.errors import InputError
 from sentloom.progress import progress
 from sentloom.writing.filters import Filtering
-from sentloom.writing.generator import Backend, WritingRequest, open_backend
+from sentloom.writing.generator import Backend, BackendName, WritingRequest, open_backend
 from sentloom.writing.ledger import SCHEMA, Ledger, LedgerPlan
 from sentloom.writing.prompts import KINDS
 from sentloom.writing.sampling import Sampling
@@ -26,56 +27,59 @@ BLOCK = 256  # sources
 CONVERTED = "converted"  # the folder, in a ledger's, for what a backend makes of the model
 
 
+class Execution(BaseModel):
+    """What runs the model, and how many sources are written at a time."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    backend: BackendName = "transformers"
+    engine: Engine = "local"
+    workers: int = Field(default=1, ge=1)  # of the engine ray
+    block: int = Field(default=BLOCK, ge=1)  # sources
+
+    @model_validator(mode="after")
+    def _workers_of_ray(self) -> Self:
+        if self.engine == "local" and self.workers > 1:
+            raise ValueError(f"{self.workers} workers with the engine local, which is one")
+        return self
+
+
 def synthesize(
     raw: Dataset,
     model: str | Path | Loader,
     out: Path,
     sampling: Sampling | None = None,
     filtering: Filtering | None = None,
+    execution: Execution | None = None,
     *,
     rows: int | None = None,
-    backend: str = "transformers",
-    engine: Engine = "local",
-    workers: int = 1,
-    block: int = BLOCK,
     show_progress: bool = True,
 ) -> Summary:
     """Write sentences for the first `rows` texts, or for all, judge them, and draw triplets from the ledger.
 
-    `out` is the ledger's folder. What lies there is not made again, so that a run that died goes on, and more rows or
+    `out` is the ledger's folder. What it holds is not written again, so that a killed run resumes, and more rows or
     other filters cost only what they add; another model, text or sampling is refused. `model` is a folder, a hub name,
-    or a function that loads one. With the engine `ray`, so many workers make blocks at a time.
+    or a function that loads one. With the engine `ray`, several workers write blocks at the same time.
     """
-    _check(raw, rows, engine, workers, block)
+    if raw.shape is not Shape.TEXTS:
+        raise InputError(raw.files[0], f"{raw.shape}", f"{Shape.TEXTS}", "choose one text column (--column)")
+    execution = execution or Execution()
     load = model if callable(model) else _loader(model)
     writer = load().eval()
     plan = LedgerPlan(
         raw=raw.sha256, rows=len(raw), model=writer.sha256, wording=writer.wording, sampling=sampling or Sampling(),
-        backend=backend, block=block,
+        backend=execution.backend, block=execution.block,
     )  # fmt: skip
     ledger = Ledger.begin(out, plan)
     wanted = len(raw) if rows is None else min(rows, len(raw))
     missing = ledger.missing(wanted)
-    if missing and engine == "ray":
+    if missing and execution.engine == "ray":
         from sentloom.writing.ray_engine import make_blocks
 
-        make_blocks(ledger, raw, load, missing, wanted, workers, show_progress)
+        make_blocks(ledger, raw, load, missing, wanted, execution.workers, show_progress)
     elif missing:
         _make_blocks(ledger, raw, open_ledgers_backend(ledger, writer), missing, wanted, show_progress)
     return draw(ledger, filtering, rows=wanted, show_progress=show_progress)
-
-
-def _check(raw: Dataset, rows: int | None, engine: str, workers: int, block: int) -> None:
-    if raw.shape is not Shape.TEXTS:
-        raise InputError(raw.files[0], f"{raw.shape}", f"{Shape.TEXTS}", "choose one text column (--column)")
-    if (rows is not None and rows < 1) or block < 1 or workers < 1:
-        found = f"rows {rows}, block {block}, workers {workers}"
-        raise InputError("synthesize", found, "numbers from 1", "correct them")
-    if engine not in ("local", "ray"):
-        raise InputError("engine", repr(engine), "local or ray", "choose one of these")
-    if engine == "local" and workers > 1:
-        found = f"{workers} workers with the engine local"
-        raise InputError("synthesize", found, "one, which uses all cores", "choose the engine ray for several")
 
 
 def _loader(name: str | Path) -> Loader:

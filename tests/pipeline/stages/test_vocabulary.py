@@ -23,14 +23,18 @@ def test_new_pieces_stay_with_the_model_and_change_the_stages_key(kitchen):
     taught = kitchen.run(STAGE)[0]
     before, after = (Encoder.load(result.model).tokens for result in (plain, taught))
     assert sum(map(len, after.bare(WORDS))) < sum(map(len, before.bare(WORDS)))
-    assert len(kitchen.stages()) == 2
-    assert not list(kitchen.folder.glob("out/stages/*/start"))  # what it started from is not kept
+    assert {name.rsplit("-", 1)[0] for name in kitchen.stages()} == {"cross-lingual", "cross-lingual-vocabulary"}
+    assert len(kitchen.stages()) == 3
+    vocabulary, trained = taught.stages
+    assert trained["input"] == vocabulary["fingerprint"] != plain.stages[0]["input"]
 
 
 def test_a_recipe_keeps_it_and_a_forecast_bears_it(kitchen, tmp_path):
     write_pairs(kitchen)
     plan = read_recipe(kitchen.recipe(STAGE)).resolve()
-    assert plan.stages[0].vocabulary == 150
-    assert "vocabulary: 150" in to_yaml(plan)
-    (row,) = forecast(plan, tmp_path, start_accelerator((), tmp_path))
-    assert row.rows == 40
+    vocabulary, trained = plan.stages
+    assert (vocabulary.options.size, vocabulary.data, trained.data) == (150, trained.data, vocabulary.data)
+    (tmp_path / "whole.yaml").write_text(to_yaml(plan))
+    assert read_recipe(tmp_path / "whole.yaml").resolve() == plan
+    rows = forecast(plan, start_accelerator((), tmp_path))
+    assert [row.rows for row in rows] == [40, 40]

@@ -8,9 +8,14 @@ import pyarrow as pa
 from sentloom.data.dataset import FILE, LINE, Dataset
 from sentloom.data.distinct import distinct
 from sentloom.data.scratch import BATCH_ROWS, keep_rows, scratch_table
-from sentloom.data.shapes import text_columns
+from sentloom.data.shapes import Shape, text_columns
 
 SCHEMA = pa.schema([("text", pa.large_string()), (FILE, pa.int32()), (LINE, pa.int64())])
+
+
+def texts_of(dataset: Dataset) -> Dataset:
+    """Every distinct sentence of all text columns: a repeated one would be among its own negatives."""
+    return dataset.derive(distinct_sentences(dataset), "distinct sentences", Shape.TEXTS)
 
 
 def distinct_sentences(dataset: Dataset) -> pa.Table:

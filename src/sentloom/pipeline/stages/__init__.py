@@ -1,0 +1,40 @@
+"""The stages, by the name that a recipe gives as `method`. To add one: write its file, and add one line here."""
+
+from sentloom.methods import METHODS
+from sentloom.pipeline.stages.mine import Mine
+from sentloom.pipeline.stages.stage import PREVIOUS, Context, DataStage, Forecast, Inputs, Stage
+from sentloom.pipeline.stages.synthesize import Synthesize
+from sentloom.pipeline.stages.train import Train
+from sentloom.pipeline.stages.translate import Translate
+from sentloom.pipeline.stages.views import Views
+from sentloom.pipeline.stages.vocabulary import Vocabulary
+from sentloom.pipeline.stages.writer import DenoisingStage, SynthesizerStage
+
+STAGES: dict[str, type[Stage]] = {
+    **dict.fromkeys(METHODS, Train),
+    "vocabulary": Vocabulary,
+    "denoising": DenoisingStage,
+    "synthesizer": SynthesizerStage,
+    "synthesize": Synthesize,
+    "views": Views,
+    "translate": Translate,
+    "mine": Mine,
+}
+
+__all__ = [
+    "PREVIOUS",
+    "STAGES",
+    "Context",
+    "DataStage",
+    "DenoisingStage",
+    "Forecast",
+    "Inputs",
+    "Mine",
+    "Stage",
+    "Synthesize",
+    "SynthesizerStage",
+    "Train",
+    "Translate",
+    "Views",
+    "Vocabulary",
+]

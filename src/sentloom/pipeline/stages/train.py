@@ -1,0 +1,256 @@
+"""Train an encoder with any method: an encoder and rows in, an encoder out."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import torch
+from pydantic import BaseModel
+
+from sentloom.data.dataset import Dataset
+from sentloom.data.nli import triplets_from_nli
+from sentloom.data.sentences import texts_of
+from sentloom.data.shapes import Shape
+from sentloom.encoder import Encoder
+from sentloom.encoder.locate import locate as locate_model
+from sentloom.encoder.pooling import Pooling
+from sentloom.encoder.prompts import Prompts
+from sentloom.encoder.settings import own_pooling
+from sentloom.errors import InputError
+from sentloom.methods import METHODS, Method, Options
+from sentloom.pipeline.artifacts import MODEL, Artifact
+from sentloom.pipeline.references import named_stage
+from sentloom.pipeline.stages.stage import LATER, PREVIOUS, Context, DataStage, EncoderKeys, Forecast, Inputs
+from sentloom.pipeline.stages.timing import training_time
+from sentloom.training import Selection, train
+from sentloom.training.loop import SNAPSHOTS
+from sentloom.training.optimizers import learning
+from sentloom.training.settings import Settings
+
+PLACEHOLDER = "every sentence counts as one row of the data that an earlier stage will produce; it may keep fewer"
+
+
+class Train(EncoderKeys, DataStage):
+    """One method on one body of data, under every seed of the plan."""
+
+    MODEL_KIND = "encoder"
+    PRODUCES = "encoder"
+    OUTPUTS = (MODEL,)
+    SEEDED: ClassVar[bool] = True
+    TOGETHER: ClassVar[bool] = True
+
+    options: Options = LATER
+    settings: Settings = LATER
+
+    @classmethod
+    def presets(cls, method: str) -> Mapping[str, Mapping[str, Any]]:
+        """The method's own; their pooling is for language models that state none."""
+        return {
+            name: {key: value for key, value in preset.items() if key != "pooling"}
+            for name, preset in METHODS[method].PRESETS.items()
+        }
+
+    @classmethod
+    def options_model(cls, values: Mapping[str, Any]) -> type[BaseModel]:
+        """The method's own."""
+        return METHODS[values["method"]].Options
+
+    def located(self, locate: Callable[[str], str]) -> Self:
+        """With every path and model name located."""
+        models = {name: locate(model) for name, model in self.other_models().items()}
+        return super().located(locate).model_copy(update={"options": self.options.model_copy(update=models)})
+
+    def models(self) -> tuple[str, ...]:
+        """The encoder of the stage before."""
+        return (PREVIOUS,)
+
+    def other_models(self) -> Mapping[str, str]:
+        """Encoders that the options name, such as a teacher."""
+        named = {name: getattr(self.options, name) for name in self.options.MODELS}
+        return {name: model for name, model in named.items() if model is not None}
+
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        """The shapes that the method trains on."""
+        return METHODS[self.method].SHAPES
+
+    def fit(self, data: Dataset) -> Dataset:
+        """The data as it is, as triplets, or as the distinct sentences of all its columns."""
+        if data.shape in self.shapes and data.shape is not Shape.TEXTS:
+            return data
+        if data.shape is Shape.NLI and Shape.TRIPLETS in self.shapes:
+            return triplets_from_nli(data)
+        if self.takes_texts:
+            return texts_of(data)
+        raise InputError(
+            f"stage {self.name}",
+            f"data of the shape {data.shape}",
+            f"{' or '.join(self.shapes)}, which {self.method} learns from",
+            "give such a file" + (", or let `views` make pairs" if Shape.PAIRS in self.shapes else ""),
+        )
+
+    # Pooling: the recipe's, otherwise the encoder's own, otherwise the preset's
+
+    @property
+    def preset_pooling(self) -> str | None:
+        """The preset's pooling: for a language model, which states none."""
+        found: str | None = METHODS[self.method].PRESETS[self.preset or "default"].get("pooling")
+        return found
+
+    def start_pooling(self, source: str) -> str | None:
+        """The pooling to load the encoder with; None leaves the encoder its own."""
+        if self.pooling is not None:
+            return self.pooling
+        own = stated_pooling(source)
+        self.refuse_unstated_pooling(own)
+        return self.preset_pooling if own is None else None
+
+    def pooling_after(self, own: str | None) -> str | None:
+        """The pooling of the encoder that it produces from one with this pooling."""
+        self.refuse_unstated_pooling(own)
+        trained = self.pooling or own or self.preset_pooling or str(Pooling())
+        after = getattr(self.options, "inference_pooling", None)
+        return str(Pooling.parse(after)) if after else trained
+
+    def refuse_unstated_pooling(self, own: str | None) -> None:
+        """A method that is defined for one pooling does not change the encoder's unless the recipe says so."""
+        needed = METHODS[self.method].POOLING
+        if self.pooling is not None or needed is None or own in (None, needed):
+            return
+        raise InputError(
+            f"stage {self.name}",
+            f"an encoder with {own} pooling, and no pooling in the recipe",
+            f"{needed} pooling, which {self.method} is defined for",
+            f"write pooling: {needed} in the stage to change the encoder's pooling, or choose another method",
+        )
+
+    # What it does
+
+    def load(self, source: str, prompts: Prompts | None) -> Encoder:
+        """The encoder that it starts from."""
+        pooling = self.start_pooling(source)
+        return Encoder.load(source, pooling=pooling, max_length=self.max_length, prompts=prompts)
+
+    def fingerprint(self, model: str, prompts: Prompts | None) -> str:
+        """The fingerprint of a base as it is loaded."""
+        return self.load(model, prompts).fingerprint()
+
+    def depends(self, inputs: Inputs, context: Context) -> dict[str, Any]:
+        """Models that the options name count by their content, wherever they are."""
+        named = {name: Encoder.load(model).fingerprint() for name, model in self.other_models().items()}
+        select, found = context.select, context.selecting
+        return {
+            "options": self.options.model_dump(mode="json", exclude_defaults=True) | named,
+            "method_revision": METHODS[self.method].REVISION,
+            "pooling": self.pooling,
+            "max_length": self.max_length,
+            "select": select and select.model_dump(mode="json", exclude={"on", "data"}),
+            "selecting": found and found.data.sha256,
+        }
+
+    def run(self, inputs: Inputs, place: Path, context: Context) -> dict[str, Any]:
+        """Train, and save the encoder."""
+        data, source, accelerator = inputs.rows, inputs.model.source, context.accelerator
+        method = self.build(data, source, context.seed, context.prompts)
+        with accelerator.main_process_first():  # vectors are computed once, and read by the others
+            method.prepare(data, context.folder / "vectors", context.log)
+        for note in method.notes:
+            context.log(note)
+        self._start_trackers(context, place)
+        outcome = train(
+            method,
+            data,
+            self.settings,
+            seed=context.seed,
+            folder=place,
+            accelerator=accelerator,
+            selection=_selection(context),
+            title=f"{self.name} seed {context.seed}",
+            log=context.log,
+        )
+        for tracker in accelerator.trackers:  # a stage is a run of its own: the next one logs to another
+            tracker.finish()
+        accelerator.trackers = []
+        encoder = method.finished().to("cpu")
+        encoder.tokens.max_length = Encoder.load(source).tokens.max_length  # sentences were cut for training only
+        if accelerator.is_main_process:
+            encoder.save(place / MODEL)
+        plain: dict[str, Any] = json.loads(json.dumps(asdict(outcome)))  # as a later run will read it
+        return {"outcome": plain, "seconds": plain["seconds"], "fingerprint": encoder.fingerprint()}
+
+    def forecast(self, inputs: Inputs, context: Context, scratch: Path) -> tuple[Forecast, Artifact]:
+        """Time some steps; the encoder after them has the size of the one that the next stage will get."""
+        data = inputs.rows
+        method = self.build(data, inputs.model.source, context.seed, context.prompts)
+        steps, seconds = training_time(method, data, self.settings, context.seed, context.accelerator)
+        source = scratch / self.name
+        method.finished().to("cpu").save(source)
+        note = PLACEHOLDER if any(map(named_stage, self.data)) else ""
+        batch = self.settings.batch * self.settings.accumulate
+        found = Forecast(self.name, self.method, len(data), data.shape, seconds, batch, steps, inputs.leaked, note)
+        return found, Artifact("encoder", str(source), "")
+
+    def build(self, data: Dataset, source: str, seed: int, prompts: Prompts | None = None) -> Method:
+        """The method over its encoder; what starts at random is drawn from the seed."""
+        kind, settings = METHODS[self.method], self.settings
+        encoder = self.load(source, prompts)
+        if settings.dropout is not None:
+            encoder.backbone.dropout = settings.dropout
+        by_dropout = kind.NEEDS_DROPOUT or (kind.SHAPES[0] is Shape.PAIRS and data.shape is Shape.TEXTS)
+        if by_dropout and encoder.backbone.dropout == 0:
+            raise InputError(
+                f"stage {self.name}",
+                f"{source}, a backbone without dropout",
+                f"dropout: {self.method} takes two views of a sentence from it, which would be identical",
+                "set dropout: 0.1 in the stage",
+            )
+        if settings.freeze_layers is not None:
+            encoder.backbone.freeze(settings.freeze_layers)
+        torch.manual_seed(seed)
+        method = kind(encoder, self.options)
+        if all("pooler" in name for name in learning(method.encoder)):  # no vector comes from the pooler
+            found = f"freeze_layers: {settings.freeze_layers}"
+            raise InputError(f"stage {self.name}", found, "some layer that learns", "freeze fewer")
+        return method
+
+    def reused(self, place: Path) -> str:
+        """Snapshots cannot be taken afterwards."""
+        lacking = self.settings.snapshots and not (place / SNAPSHOTS).is_dir()
+        return "trained without snapshots; train in another folder to have them" if lacking else ""
+
+    def _start_trackers(self, context: Context, place: Path) -> None:
+        if context.trackers:
+            config = {"method": self.method, **self.options.model_dump(), **self.settings.model_dump()}
+            plain = {name: value if isinstance(value, int | float) else str(value) for name, value in config.items()}
+            context.accelerator.init_trackers(place.name, config=plain)
+
+    @staticmethod
+    def describe(record: Mapping[str, Any]) -> str:
+        """How the training went."""
+        outcome = record["outcome"]
+        parts = [f"{outcome['steps']:,} of {outcome['planned']:,} steps in {outcome['seconds'] / 60:.1f} min"]
+        if outcome["resumed_at"]:
+            parts.append(f"resumed at step {outcome['resumed_at']:,}")
+        if outcome["best_step"] is not None:
+            start, best = outcome["start_score"], outcome["best_score"]
+            parts.append(f"score {start:.2f} at the start, {best:.2f} at the best step, {outcome['best_step']:,}")
+        if outcome["masked"]:
+            parts.append(f"{outcome['masked']:,} pairs of rows with an equal text masked as negatives")
+        if outcome["alarms"]:
+            parts.append(f"{len(outcome['alarms'])} collapse alarms")
+        return "; ".join(parts)
+
+
+def stated_pooling(model: str) -> str | None:
+    """The pooling that a model states; None for a plain language model."""
+    found = own_pooling(locate_model(model))
+    return None if found is None else str(found)
+
+
+def _selection(context: Context) -> Selection | None:
+    select, found = context.select, context.selecting
+    if not (select and found):
+        return None
+    return Selection(found.score, select.every, select.patience, select.endurance, select.keep)

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -11,9 +12,11 @@ from sentloom.fitting.result import FitResult
 from sentloom.markdown import fenced
 from sentloom.report import fit_plots
 from sentloom.report.fit_report import report_markdown, write_report
+from sentloom.report.model_card import ModelFacts, model_card
 from tests.report.results_by_hand import BARE, FULL, STORIES, WORDS
 
 FEW = settings(max_examples=25, deadline=None)
+FACTS = ModelFacts(384, 256, "mean", native=True)
 PICTURES = ["scores", "routes", "training", "trajectory", "similarities"]
 
 
@@ -63,6 +66,16 @@ def test_markdown_has_the_storys_numbers():
     assert "| 0.71 Shut it. (gone) | 0.77 Undo the lid. (new) |" in text
     assert "overlap by 50% before and by 10% after" in text
     assert "```yaml\nencoder: embedded\nseed: 1\n```" in text
+
+
+@pytest.mark.parametrize("text", [report_markdown(FULL, PICTURES), report_markdown(BARE, []), model_card(FULL, FACTS)])
+def test_blocks_of_markdown_are_separated_by_one_empty_line(text):
+    assert "\n\n\n" not in text
+    for before, after in pairwise(text.removeprefix("---\n").split("\n---\n", 1)[-1].splitlines()):
+        if after.startswith(("#", "```sh", "```python", "```yaml", "![")):
+            assert before == ""
+        if after.startswith("|"):
+            assert before == "" or before.startswith("|")
 
 
 @FEW

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sentloom.fitting.result import Curve, Trail
-from sentloom.report.svg import Frame, loss_curve, ticks, trails
+from sentloom.report.svg import Frame, _digits, loss_curve, ticks, trails
 
 
 @settings(max_examples=30)
@@ -27,6 +27,14 @@ def test_ticks_are_round_and_inside(low, wide):
 def test_ticks_by_hand():
     assert ticks(0, 17.5) == [0, 5, 10, 15]
     assert ticks(-0.2, 1.0, 5) == pytest.approx([0.0, 0.5, 1.0])
+
+
+def test_numbers_at_ticks_have_the_decimals_that_they_need():
+    picture = trails([Trail("a", (("base", 0.8, -1.6), ("end", 0.1, -3.0)))], "a")
+    numbers = re.findall(r'x="36.0" y="[\d.]+">([^<]+)<', picture)
+    assert numbers == ["0.0", "0.2", "0.4", "0.6", "0.8"]  # from 0.1 and 0.8, with a margin of 0.16 of the range
+    assert _digits([0.5]) == 1
+    assert _digits([0.0, 200.0]) == 0
 
 
 def test_corners_of_a_frame():

@@ -60,7 +60,7 @@ def ticks(low: float, high: float, about: int = 4) -> list[float]:
     """Round numbers from low to high, in steps of 1, 2 or 5 times a power of ten."""
     rough = (high - low) / about
     power = 10.0 ** math.floor(math.log10(rough))
-    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.999)
+    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= 0.85 * rough)
     return [step * place for place in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
 
 
@@ -185,9 +185,9 @@ def _axes(frame: Frame, x_name: str, y_name: str) -> Markup:
 
 
 def _digits(values: Sequence[float]) -> int:
-    """As many decimals as it takes to tell neighbours apart."""
-    step = min((b - a for a, b in pairwise(values)), default=1.0)
-    return min(6, max(0, -math.floor(math.log10(step) + 1e-9)))
+    """As many decimals as the values have, at most 6."""
+    exact = (digits for digits in range(6) if all(abs(round(value, digits) - value) < 1e-9 for value in values))
+    return next(exact, 6)
 
 
 def _rule(y: float) -> Markup:

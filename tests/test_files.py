@@ -1,4 +1,4 @@
-"""Atomic writes: a reader sees the old or the new, and a failure leaves nothing behind."""
+"""Atomic writes: a reader sees the old or the new file, and a failure leaves no partial file."""
 
 import errno
 import hashlib
@@ -32,7 +32,7 @@ def test_sha256_of_a_file_larger_than_a_block(tmp_path):
     assert sha256(tmp_path / "f") == hashlib.sha256(content).hexdigest()
 
 
-def test_a_file_appears_whole(tmp_path):
+def test_a_file_appears_complete(tmp_path):
     target = tmp_path / "deep" / "a.json"
     with new_file(target) as part:
         part.write_text("new")
@@ -41,7 +41,7 @@ def test_a_file_appears_whole(tmp_path):
     assert [path.name for path in target.parent.iterdir()] == ["a.json"]
 
 
-def test_a_failure_keeps_the_old_file_and_leaves_nothing(tmp_path):
+def test_a_failure_keeps_the_old_file_and_leaves_no_other(tmp_path):
     target = tmp_path / "a.txt"
     target.write_text("old")
     with pytest.raises(KeyboardInterrupt), new_file(target) as part:
@@ -51,7 +51,7 @@ def test_a_failure_keeps_the_old_file_and_leaves_nothing(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
 
 
-def test_a_folder_replaces_another_whole(tmp_path):
+def test_a_folder_replaces_another_completely(tmp_path):
     target = tmp_path / "model"
     for content in ("one", "two"):
         with new_folder(target) as part:
@@ -98,7 +98,7 @@ def test_a_private_file_stays_private(tmp_path):
     assert target.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_new_folder_can_be_read_by_whom_the_umask_permits(tmp_path):
+def test_a_new_folder_has_the_permissions_of_the_umask(tmp_path):
     with new_folder(tmp_path / "model") as part:
         (part / "1_Pooling").mkdir(mode=0o700)
         for name in ("model.safetensors", "1_Pooling/config.json"):
@@ -112,7 +112,7 @@ def test_a_new_folder_can_be_read_by_whom_the_umask_permits(tmp_path):
 
 
 def changed(content):
-    """Every copy of a file with one bit flipped, and every one cut short."""
+    """Yield every copy of a file with one bit flipped, and every truncated copy."""
     for at in range(len(content)):
         yield content[:at] + bytes([content[at] ^ (1 << at % 8)]) + content[at + 1 :]
         yield content[:at]
@@ -130,13 +130,13 @@ def test_a_changed_record_is_never_read_as_something_else(tmp_path):
     for content in changed(path.read_bytes()):
         path.write_bytes(content)
         try:
-            assert read_record(path, "") == plain  # white space for another
+            assert read_record(path, "") == plain  # another white space character
         except DamagedFile as error:
             refused += str(path) in str(error)
     assert refused > path.stat().st_size
 
 
-def test_a_seal_holds_for_names_and_contents(tmp_path):
+def test_a_seal_covers_names_and_contents(tmp_path):
     folder, file = tmp_path / "model", tmp_path / "v.npy"
     (folder / "inner").mkdir(parents=True)
     for path in (file, folder / "a", folder / "inner/b"):
@@ -154,21 +154,21 @@ def test_a_seal_holds_for_names_and_contents(tmp_path):
 
 
 def test_a_result_counts_only_with_undamaged_outputs(tmp_path):
-    told = []
-    assert read_result(tmp_path, told.append) is None
-    assert told == []  # not finished is no damage
+    logged = []
+    assert read_result(tmp_path, logged.append) is None
+    assert logged == []  # unfinished work is not damage
     (tmp_path / "model").mkdir()
     (tmp_path / "model/weights").write_bytes(b"one")
     write_result(tmp_path, {"steps": 3}, "model")
-    assert read_result(tmp_path, told.append) == {"steps": 3}
+    assert read_result(tmp_path, logged.append) == {"steps": 3}
     (tmp_path / "model/weights").write_bytes(b"two")
-    assert read_result(tmp_path, told.append) is None
+    assert read_result(tmp_path, logged.append) is None
     shutil.rmtree(tmp_path / "model")
-    assert read_result(tmp_path, told.append) is None
+    assert read_result(tmp_path, logged.append) is None
     (tmp_path / "result.json").write_text('{"steps": 4}')
-    assert read_result(tmp_path, told.append) is None
-    assert len(told) == 3
-    assert all(str(tmp_path) in line for line in told)
+    assert read_result(tmp_path, logged.append) is None
+    assert len(logged) == 3
+    assert all(str(tmp_path) in line for line in logged)
 
 
 FAILURES = {
@@ -191,7 +191,7 @@ def test_a_failed_write_names_the_target_in_one_sentence(new, error, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_error_of_another_kind_stays_what_it_is(tmp_path):
+def test_other_errors_are_not_converted(tmp_path):
     elsewhere = PermissionError(errno.EACCES, "Permission denied", "/elsewhere/data.txt")
     for error in (elsewhere, KeyError("a"), InputError("a", "b", "c", "d"), SafetensorError("a bad header")):
         with pytest.raises(type(error)) as caught, new_file(tmp_path / "a.txt"):
@@ -199,25 +199,25 @@ def test_an_error_of_another_kind_stays_what_it_is(tmp_path):
         assert caught.value is error
 
 
-def test_a_place_below_a_file_is_named(tmp_path):
+def test_a_target_below_a_file_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     for new in (new_file, new_folder):
         with pytest.raises(DiskError, match=r"file"), new(tmp_path / "file" / "a"):
             pass
 
 
-def test_a_folder_that_a_killed_process_moved_aside_comes_back(tmp_path):
+def test_a_folder_moved_aside_by_a_killed_process_is_restored(tmp_path):
     (tmp_path / ".model.part-abcdefgh.old").mkdir()
     (tmp_path / ".model.part-abcdefgh.old/one.txt").write_text("one")
     (tmp_path / ".model.part-abcdefgh").mkdir()
-    (tmp_path / ".models").mkdir()  # another's
+    (tmp_path / ".models").mkdir()  # of another target
     with pytest.raises(KeyError), new_folder(tmp_path / "model"):
         raise KeyError
     assert (tmp_path / "model/one.txt").read_text() == "one"
     assert sorted(path.name for path in tmp_path.iterdir()) == [".models", "model"]
 
 
-def test_two_that_write_one_folder_take_turns(tmp_path):
+def test_two_writers_of_one_folder_take_turns(tmp_path):
     target = tmp_path / "model"
 
     def write(name):

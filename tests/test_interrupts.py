@@ -1,4 +1,4 @@
-"""Ctrl-C is answered at once, whatever is under way."""
+"""Ctrl-C is answered at once, whatever is running."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ from sentloom.interrupts import SAVING, STOPPING, announce_interrupts, stop_aske
 from sentloom.views.embedded_translator import EmbeddedTranslator
 
 
-def test_a_run_that_has_to_save_says_so_while_it_still_runs(capfd):
+def test_a_run_that_has_to_save_prints_so_at_once(capfd):
     with stop_asked() as stop:
         os.kill(os.getpid(), signal.SIGINT)
         assert stop()
@@ -21,7 +21,7 @@ def test_a_run_that_has_to_save_says_so_while_it_still_runs(capfd):
             os.kill(os.getpid(), signal.SIGINT)
 
 
-def test_all_else_says_so_and_stops(capfd):
+def test_everything_else_prints_so_and_stops(capfd):
     before = signal.getsignal(signal.SIGINT)
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -33,7 +33,7 @@ def test_all_else_says_so_and_stops(capfd):
     assert STOPPING in capfd.readouterr().err
 
 
-def test_a_job_that_ignores_ctrl_c_goes_on_ignoring_it():
+def test_a_job_that_ignores_ctrl_c_keeps_ignoring_it():
     code = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
     code += "from sentloom.interrupts import announce_interrupts; announce_interrupts()\n"
     code += "signal.raise_signal(signal.SIGINT); print('still here')"
@@ -41,7 +41,7 @@ def test_a_job_that_ignores_ctrl_c_goes_on_ignoring_it():
     assert (done.stdout, done.stderr) == ("still here\n", "")
 
 
-def test_a_stopped_translation_does_not_wait_for_the_texts_still_queued():
+def test_a_stopped_translation_does_not_wait_for_queued_texts():
     begun = []
 
     class Slow(EmbeddedTranslator):

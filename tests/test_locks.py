@@ -1,4 +1,4 @@
-"""Locks: one holder at a time among processes and threads, released by any death, without stale files."""
+"""Locks have one holder at a time among processes and threads, are released by any death, and leave no stale files."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ from tests.training.killing import start
 
 
 def held(work: Path, target: Path) -> int:
-    """A child that holds a target until it is killed."""
+    """Start a child that holds a lock until it is killed."""
 
     def hold() -> None:
         with alone_on(target):
@@ -45,20 +45,20 @@ def test_a_second_process_is_refused_until_the_first_is_killed(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["held"]
 
 
-def test_a_link_and_its_target_are_one_output(tmp_path):
+def test_a_link_and_its_target_share_a_lock(tmp_path):
     (tmp_path / "link.npy").symlink_to(tmp_path / "v.npy")
     with alone_on(tmp_path / "v.npy"), pytest.raises(InputError), alone_on(tmp_path / "link.npy"):
         pass
 
 
-def test_who_takes_turns_waits_and_says_so(tmp_path):
-    target, told = tmp_path / "v.npy", []
+def test_a_process_that_takes_turns_waits_and_logs_it(tmp_path):
+    target, logged = tmp_path / "v.npy", []
     child = held(tmp_path, target)
     killer = threading.Timer(0.2, kill, [child])
     killer.start()
-    with in_turn(target, told.append):
+    with in_turn(target, logged.append):
         killer.join()  # or the lock would still be held
-    assert told == [f"waiting for another process that is writing {target}"]
+    assert logged == [f"waiting for another process that is writing {target}"]
 
 
 def test_two_threads_do_not_share_a_lock(tmp_path):
@@ -78,7 +78,7 @@ def test_two_threads_do_not_share_a_lock(tmp_path):
     assert len(refused) == 1
 
 
-def test_folders_made_for_a_lock_go_if_nothing_came_of_it(tmp_path):
+def test_folders_made_for_a_lock_are_removed_if_empty(tmp_path):
     with pytest.raises(KeyError), alone_in(tmp_path / "new" / "out"):
         raise KeyError
     (tmp_path / "empty").mkdir()
@@ -89,7 +89,7 @@ def test_folders_made_for_a_lock_go_if_nothing_came_of_it(tmp_path):
 
 @pytest.mark.parametrize("take", [alone_in, in_turn])
 def test_no_two_processes_are_inside_at_once(take, tmp_path):
-    """Each adds one to a number in a file, which loses some where two are inside. The lock file comes and goes."""
+    """Each process increments a number in a file, which loses counts if two overlap; the lock file comes and goes."""
     count, each, workers = tmp_path / "count", 150, 3
     count.write_text("0")
 

@@ -1,4 +1,4 @@
-"""Progress bars: drawn on a terminal, silent elsewhere."""
+"""Progress bars are drawn on a terminal and nowhere else."""
 
 import os
 import pty

@@ -1,4 +1,4 @@
-"""What is printed: control characters, markup and emoji codes of data do nothing."""
+"""Control characters, markup and emoji codes in printed data have no effect."""
 
 import os
 import subprocess
@@ -22,7 +22,7 @@ def test_control_characters_become_pictures_and_lines_stay():
 
 
 @pytest.mark.parametrize("wrapped", [False, True])
-def test_strings_and_cells_of_tables_are_shown_as_they_are(wrapped, capsys):
+def test_strings_and_cells_of_tables_are_shown_literally(wrapped, capsys):
     table = Table(HOSTILE)
     table.add_row(HOSTILE)
     Terminal(width=100, force_terminal=wrapped).print(table)
@@ -30,7 +30,7 @@ def test_strings_and_cells_of_tables_are_shown_as_they_are(wrapped, capsys):
     Terminal(width=100).print(Text(HOSTILE, style="red"))
     out = capsys.readouterr().out
     assert out.count("[bold]x[/bold] :x:") == 4
-    assert out.count(SHOWN) == 3  # a Text loses some of them before
+    assert out.count(SHOWN) == 3  # a Text already drops some of them
     assert not {"\x07", "\x9b", "\r"} & set(out)
     assert "\x1b]" not in out
     assert "\x1b[2J" not in out
@@ -41,17 +41,17 @@ def test_notes_are_printable(capsys):
     assert capsys.readouterr().err == f"{SHOWN}\n"
 
 
-def test_errors_show_names_as_they_are(tmp_path):
+def test_errors_show_names_literally(tmp_path):
     path = tmp_path / "a\x1b[31mred:x:.csv"
     path.write_text("\x1b[2J,b\n1,2\n")
     done = subprocess.run([sys.executable, "-c", MAIN, "check", path], capture_output=True)
-    said = done.stderr.decode()
+    printed = done.stderr.decode()
     assert done.returncode == 2
-    assert "a␛[31mred:x:.csv" in said
-    assert "\x1b" not in said
+    assert "a␛[31mred:x:.csv" in printed
+    assert "\x1b" not in printed
 
 
-def test_an_output_that_nobody_reads_ends_quietly(tmp_path):
+def test_a_closed_output_ends_quietly(tmp_path):
     (tmp_path / "a.txt").write_text("one two\n")
     reader, writer = os.pipe()
     os.close(reader)

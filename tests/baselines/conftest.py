@@ -1,4 +1,4 @@
-"""A small model with random weights, and texts enough to whiten it."""
+"""A small model with random weights, and enough texts to whiten it."""
 
 import random
 from pathlib import Path

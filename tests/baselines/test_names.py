@@ -1,4 +1,4 @@
-"""Baselines by name."""
+"""Baselines are opened by name."""
 
 import numpy as np
 import pytest
@@ -11,12 +11,12 @@ from sentloom.errors import InputError
 @pytest.mark.parametrize(
     "name", ["embedded", "bert-base", "owner/wk", "wk", "words", "whitening", "whitening-8", "x:y"]
 )
-def test_other_names_are_no_baselines(name):
+def test_other_names_are_not_baselines(name):
     assert open_baseline(name) is None
 
 
 @pytest.mark.parametrize("name", ["tf-idf:x", "tf-idf-8", "wk:", "words-3:file", "wk-3:model", "whitening-0:model"])
-def test_names_that_are_half_right_are_refused(name):
+def test_incomplete_names_are_refused(name):
     with pytest.raises(InputError, match="whitening:MODEL"):
         open_baseline(name)
 
@@ -44,14 +44,14 @@ def test_every_form(small_folder, texts, tmp_path):
         assert len(model.fingerprint()) == 64
 
 
-def test_on_a_file_it_is_as_on_the_same_target_text(small_folder, texts, tmp_path):
+def test_fitting_on_a_file_equals_fitting_on_the_same_text(small_folder, texts, tmp_path):
     data = tmp_path / "texts.txt"
     data.write_text("\n".join(texts))
     on_file, on_target = (open_baseline(f"whitening-8:{small_folder}{end}") for end in (f":{data}", ""))
     assert np.array_equal(on_file.encode(texts), on_target.fit(texts).encode(texts))
 
 
-def test_a_pooling_overrides_the_models_own(small_folder, texts):
+def test_pooling_overrides_the_pooling_of_the_model(small_folder, texts):
     base = Encoder.load(small_folder, pooling="first-last")
     expected = Whitened(base).encode(texts)
     assert np.array_equal(open_baseline(f"whitening:{small_folder}", pooling="first-last").encode(texts), expected)

@@ -1,4 +1,4 @@
-"""TF-IDF against its formula."""
+"""TF-IDF equals its formula."""
 
 from math import log
 
@@ -12,7 +12,7 @@ TEXTS = ["a cat and a dog", "A cat!", "birds"]
 
 
 def expected(text, words, texts):
-    """tf * (ln((1 + n) / (1 + df)) + 1), unit length, in float64."""
+    """Compute tf * (ln((1 + n) / (1 + df)) + 1), normalised, in float64."""
     tokens = text.lower().replace("!", "").split()
     df = [sum(word in other.lower().replace("!", "").split() for other in texts) for word in words]
     vector = np.array([tokens.count(w) * (log((1 + len(texts)) / (1 + f)) + 1) for w, f in zip(words, df, strict=True)])
@@ -29,7 +29,7 @@ def test_vectors_follow_the_formula():
     assert vectors == pytest.approx(np.array([expected(text, words, TEXTS) for text in asked]), abs=1e-6)
 
 
-def test_many_words_are_turned_to_few_directions_that_keep_the_cosines():
+def test_many_words_are_projected_to_few_directions_that_keep_the_cosines():
     texts = [f"word{i} word{i + 1} both{i % 3}" for i in range(60)]
     fitted, whole = TfIdf(width=50).fit(texts), TfIdf(width=1000).fit(texts)
     assert (fitted.dimension, whole.dimension) == (50, 64)
@@ -39,11 +39,11 @@ def test_many_words_are_turned_to_few_directions_that_keep_the_cosines():
     assert np.array_equal(few, TfIdf(width=50).fit(texts).encode(texts))
 
 
-def test_unfitted_it_is_fitted_on_what_it_encodes():
+def test_an_unfitted_baseline_is_fitted_on_the_encoded_texts():
     assert np.array_equal(TfIdf().encode(TEXTS), TfIdf().fit(TEXTS).encode(TEXTS))
 
 
-def test_fingerprints_tell_fits_apart():
+def test_different_fits_have_different_fingerprints():
     one, other = TfIdf().fit(TEXTS), TfIdf().fit(TEXTS[:2])
     assert one.fingerprint() == TfIdf().fit(TEXTS).fingerprint()
     assert len({one.fingerprint(), other.fingerprint(), TfIdf().fingerprint(), TfIdf(9).fingerprint()}) == 4

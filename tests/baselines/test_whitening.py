@@ -1,4 +1,4 @@
-"""Whitening: mean 0 and covariance 1, the plain formula in float64, and a folder that loads without us."""
+"""Whitening gives mean 0 and covariance 1, equals the formula in float64, and saves a folder that others can load."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from sentloom.encoder import Encoder
 from sentloom.encoder.heads import Projection
 from sentloom.errors import InputError, ModelError
 
-RANK = 31  # of 32: a last layer norm without gains makes a state's numbers sum to 0, and so their mean
+RANK = 31  # of 32: a final layer norm without gains makes the numbers of a state, and so of their mean, sum to 0
 
 
 def unit(vectors):
@@ -23,24 +23,24 @@ def raw_vectors(encoder, texts):
 
 
 def slow_whitening(vectors, asked, dimension):
-    """As the method is written down: x -> (x - mu) U diag(s^-1/2), cut, unit length."""
+    """Whiten as in the paper: x -> (x - mu) U diag(s^-1/2), truncated, normalised."""
     u, s, _ = np.linalg.svd(np.cov(vectors.T))
     return unit((asked - vectors.mean(axis=0)) @ (u @ np.diag(s**-0.5))[:, :dimension])
 
 
 @pytest.mark.parametrize("unit_length", [True, False])
 @pytest.mark.parametrize("dimension", [None, 5])
-def test_it_is_the_formula(small, texts, unit_length, dimension):
+def test_whitening_equals_the_formula(small, texts, unit_length, dimension):
     base = small.copy()
-    base.unit_length = unit_length  # whitened before that, whatever the base does
-    given = texts + texts[:40]  # a text counts as often as it stands there
+    base.unit_length = unit_length  # whitening comes before it, whatever the base does
+    given = texts + texts[:40]  # repeated texts count repeatedly
     fitted = whiten(base, given, dimension)
     vectors = raw_vectors(small, given)
     assert fitted.dimension == (dimension or RANK)
     assert fitted.encode(texts) == pytest.approx(slow_whitening(vectors, vectors[:150], fitted.dimension), abs=2e-4)
 
 
-def test_before_unit_length_mean_and_covariance_are_as_they_should_be(small, texts, monkeypatch):
+def test_before_normalisation_the_mean_is_0_and_the_covariance_is_the_identity(small, texts, monkeypatch):
     monkeypatch.setattr(module, "BLOCK", 37)
     fitted = whiten(small, texts)
     vectors = raw_vectors(fitted, texts)
@@ -48,7 +48,7 @@ def test_before_unit_length_mean_and_covariance_are_as_they_should_be(small, tex
     assert np.cov(vectors.T) == pytest.approx(np.eye(RANK), abs=1e-4)
 
 
-def test_the_folder_loads_without_us_and_with_us(small, texts, tmp_path):
+def test_the_folder_loads_in_sentence_transformers_and_in_sentloom(small, texts, tmp_path):
     from sentence_transformers import SentenceTransformer
 
     base = small.copy()
@@ -62,14 +62,14 @@ def test_the_folder_loads_without_us_and_with_us(small, texts, tmp_path):
     assert again.fingerprint() == fitted.fingerprint()
 
 
-def test_the_base_stays_as_it_was(small, texts):
+def test_the_base_is_unchanged(small, texts):
     before = small.fingerprint()
     whiten(small, texts)
     assert small.fingerprint() == before
 
 
 def test_too_few_texts_are_refused(small, texts):
-    """33 texts in 32 dimensions would all become equally far apart."""
+    """33 texts in 32 dimensions would all have the same distance."""
     distinct = list(dict.fromkeys(texts))
     with pytest.raises(InputError, match=r"only 33 distinct texts\. Expected at least 34 for 32 dimensions"):
         whiten(small, distinct[:33] * 3)

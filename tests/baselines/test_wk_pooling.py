@@ -1,4 +1,4 @@
-"""SBERT-WK against its formulas, token by token and layer by layer in float64."""
+"""SBERT-WK equals its formulas, computed token by token and layer by layer in float64."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def cosine(x, y):
 
 
 def slow_word(states):
-    """One token, states (K, d)."""
+    """Return the vector and weight of one token with states (K, d)."""
     count = len(states)
     away, novelty = np.zeros(count), np.zeros(count)
     for i in range(count):
@@ -31,20 +31,20 @@ def slow_word(states):
 
 
 def slow_sentence(states):
-    """One sentence, states (L, K, d); its last token is left out."""
+    """Pool one sentence with states (L, K, d), without its last token."""
     words, variances = zip(*[slow_word(token) for token in states[:-1]], strict=True)
     return np.array(variances) @ np.array(words) / sum(variances)
 
 
 def like_layers(length, count, seed):
-    """States that change gradually from layer to layer."""
+    """Make states that change gradually from layer to layer."""
     rng = np.random.default_rng(seed)
     steps = rng.normal(size=(length, count, 16)) * 0.5
     return rng.normal(size=(length, 1, 16)) + np.cumsum(steps, axis=1)
 
 
 @pytest.mark.parametrize("count", [3, 4, 9])
-def test_a_sentence_is_as_the_formulas_say(count):
+def test_sentences_equal_the_formulas(count):
     for seed in range(5):
         states = like_layers(7, count, seed)
         words, salience = words_of(torch.from_numpy(states))
@@ -52,10 +52,12 @@ def test_a_sentence_is_as_the_formulas_say(count):
         assert found == pytest.approx(slow_sentence(states), rel=1e-6)
 
 
-def test_the_encoder_reads_its_layers(tmp_path):
+def test_the_encoder_pools_its_layers(tmp_path):
     build_model(tmp_path / "deep", "bert", SENTENCES * 3, vocabulary=120, layers=7, width=32)
     base = Encoder.load(tmp_path / "deep")
-    for block in base.backbone.blocks:  # random blocks of small weights change a state too little to tell layers apart
+    for (
+        block
+    ) in base.backbone.blocks:  # random blocks with small weights change a state too little to distinguish layers
         block.output.dense.weight.data *= 20
     model = wk_pooling(base)
     assert str(model.pooling) == "wk@4,5,6,7"
@@ -67,7 +69,7 @@ def test_the_encoder_reads_its_layers(tmp_path):
 
 
 @pytest.mark.parametrize(("first", "layers"), [(None, "wk@1,2,3"), (2, "wk@2,3"), (0, "wk@0,1,2,3")])
-def test_shallow_models_and_a_stated_start(small, first, layers):
+def test_first_layer_of_shallow_models_and_on_request(small, first, layers):
     model = wk_pooling(small, first)
     assert str(model.pooling) == layers
     vectors = model.encode([*SENTENCES, "", SENTENCES[0]])
@@ -76,12 +78,12 @@ def test_shallow_models_and_a_stated_start(small, first, layers):
 
 
 @pytest.mark.parametrize("first", [3, -1])
-def test_a_start_without_layers_is_refused(small, first):
+def test_a_first_layer_out_of_range_is_refused(small, first):
     with pytest.raises(InputError, match="0 to 2"):
         wk_pooling(small, first)
 
 
-def test_layers_that_are_equal_zero_or_opposite_have_finite_weights():
+def test_equal_zero_or_opposite_layers_have_finite_weights():
     equal = torch.ones(1, 4, 4, dtype=torch.float64)
     assert layer_weights(equal).sum().item() == pytest.approx(1)
     assert layer_weights(torch.zeros(1, 4, 4, dtype=torch.float64)).tolist() == [[0.25] * 4]

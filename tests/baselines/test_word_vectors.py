@@ -1,4 +1,4 @@
-"""Means of word vectors, by hand; files in every form; broken ones named by line."""
+"""Means of word vectors computed by hand; files in every format; broken files located by line."""
 
 import gzip
 
@@ -25,14 +25,14 @@ def test_means_by_hand(glove):
     assert vectors.dtype == np.float32
     assert vectors.tolist() == [
         [0.5, 1, 0],
-        np.float32([3, 8 / 3, 4]).tolist(),  # "The" is known in lower case only
+        np.float32([3, 8 / 3, 4]).tolist(),  # "The" is only known in lower case
         [0, 0, 0],
         [0, 0, 0],
         np.float32([2 / 3, 2 / 3, 0]).tolist(),
     ]
 
 
-def test_marks_are_cut_from_words_unless_the_text_is_tokens(glove):
+def test_punctuation_is_split_off_unless_texts_are_tokenised(glove):
     assert WordVectors.load(glove).encode(["cat."]).tolist() == [[4, 5, 4]]
     tokens = WordVectors.load(glove, as_tokens=True)
     assert tokens.encode(["cat.", "cat ."]).tolist() == [[0, 0, 0], [4, 5, 4]]
@@ -41,7 +41,7 @@ def test_marks_are_cut_from_words_unless_the_text_is_tokens(glove):
 @pytest.mark.parametrize("header", ["", "4 3\n"])
 @pytest.mark.parametrize("ending", [".txt", ".txt.gz"])
 @pytest.mark.parametrize("space", ["\n", " \n", "\r\n"])
-def test_every_form_of_file_reads_the_same(tmp_path, glove, header, ending, space):
+def test_every_file_format_gives_the_same_vectors(tmp_path, glove, header, ending, space):
     path = tmp_path / f"vectors{ending}"
     content = (header + GLOVE).replace("\n", space).encode()
     path.write_bytes(gzip.compress(content) if ending.endswith("gz") else content)
@@ -51,7 +51,7 @@ def test_every_form_of_file_reads_the_same(tmp_path, glove, header, ending, spac
     assert found.fingerprint() == expected.fingerprint()
 
 
-def test_words_with_spaces_and_words_twice(tmp_path):
+def test_words_with_spaces_and_repeated_words(tmp_path):
     path = tmp_path / "odd.txt"
     path.write_text(", 1 2\n. . . 3 4\n, 5 6\n\u00a0 7 8\n\n")
     found = WordVectors.load(path)
@@ -62,14 +62,14 @@ def test_words_with_spaces_and_words_twice(tmp_path):
     }
 
 
-def test_more_words_than_the_first_room(tmp_path, monkeypatch):
+def test_more_words_than_the_initial_capacity(tmp_path, monkeypatch):
     monkeypatch.setattr("sentloom.baselines.word_vectors.FIRST_ROOM", 2)
     path = tmp_path / "many.txt"
     path.write_text("".join(f"w{number} {number} {number}.5\n" for number in range(11)))
     assert WordVectors.load(path).vectors.tolist() == [[number, number + 0.5] for number in range(11)]
 
 
-def test_a_vocabulary_keeps_only_its_words_and_changes_no_vector(glove):
+def test_a_vocabulary_limits_the_words_and_changes_no_vector(glove):
     whole, part = WordVectors.load(glove), WordVectors.load(glove, vocabulary=["The CAT"])
     assert set(part.rows) == {"the", "cat"}
     assert np.array_equal(part.encode(["The CAT"]), whole.encode(["The CAT"]))
@@ -89,7 +89,7 @@ def test_a_vocabulary_keeps_only_its_words_and_changes_no_vector(glove):
         ("", 0, "the file ends after 0 words"),
     ],
 )
-def test_broken_lines_are_named(tmp_path, content, line, found):
+def test_errors_name_the_broken_line(tmp_path, content, line, found):
     path = tmp_path / "broken.txt"
     path.write_text(content)
     with pytest.raises(DataError, match=rf"broken.txt, line {line}: .*{found}"):
@@ -120,7 +120,7 @@ def test_any_bytes_are_read_or_refused(tmp_path_factory, content):
     assert len(found.vectors) == len(found.rows)
 
 
-def test_what_is_no_text_and_what_cannot_be_saved(glove, tmp_path):
+def test_items_that_are_not_strings_and_saving_are_refused(glove, tmp_path):
     words = WordVectors.load(glove)
     with pytest.raises(InputError, match="item 1"):
         words.encode(["the", None])

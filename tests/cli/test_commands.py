@@ -361,7 +361,7 @@ def test_a_wrong_ending_is_told_before_the_work(verb, sentloom, tmp_path):
     (tmp_path / "texts.txt").write_text("A dog runs.\n")
     done = sentloom(verb, tmp_path / "texts.txt", "-o", tmp_path / "pairs.txt")
     assert done.returncode == 2
-    assert "an ending .csv" in done.stderr
+    assert "the extension .csv" in done.stderr
     assert [path.name for path in tmp_path.glob("*") if path.name != "scratch"] == ["texts.txt"]  # no view was made
 
 

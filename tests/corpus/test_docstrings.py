@@ -1,4 +1,4 @@
-"""The corpus: what is harvested, how it is split, and that nothing leaks."""
+"""The embedded corpus: what it contains, how it is split, and that nothing leaks."""
 
 import re
 
@@ -55,7 +55,7 @@ def dry():
 
 @pytest.fixture
 def orchard(tmp_path, monkeypatch):
-    """Two packages that share some sentences, but for case and punctuation."""
+    """Make two packages that share some sentences up to case and punctuation."""
     for name, source in {"pears_pkg/__init__": PEARS, "pears_pkg/_impl": PEELING, "plums_pkg/__init__": PLUMS}.items():
         file = tmp_path / f"{name}.py"
         file.parent.mkdir(exist_ok=True)
@@ -96,7 +96,7 @@ def test_without_a_held_out_package_everything_is_training_data(orchard):
     assert len(corpus.texts("held-out")) == len(corpus.pairs("held-out")) == 0
 
 
-def test_what_a_held_out_package_says_leaves_the_training_side(orchard):
+def test_text_of_a_held_out_package_is_removed_from_training(orchard):
     corpus = harvest(orchard, held_out=["plums_pkg"])
     assert [name for name, _ in rows(corpus.pairs("train"))] == [
         "pears_pkg", "pears_pkg.plant", "pears_pkg.Pear.weight",
@@ -112,7 +112,7 @@ def test_what_a_held_out_package_says_leaves_the_training_side(orchard):
     assert (plums.split, plums.sentences, plums.pairs, plums.leaked) == ("held-out", 4, 3, 0)
 
 
-def test_rows_know_their_file_and_line(orchard):
+def test_rows_have_their_file_and_line(orchard):
     corpus = harvest(orchard)
     assert corpus.texts().shape is Shape.TEXTS
     assert corpus.pairs().shape is Shape.PAIRS
@@ -120,7 +120,7 @@ def test_rows_know_their_file_and_line(orchard):
     assert corpus.pairs().place(4) == "pears_pkg/_impl.py, line 2"
 
 
-def test_missing_packages_are_named_and_the_rest_is_read(orchard):
+def test_missing_packages_are_reported_and_the_rest_is_read(orchard):
     corpus = harvest([*orchard, "surely-not-installed"])
     assert corpus.missing == ("surely_not_installed",)
     assert len(corpus.packages) == 2
@@ -166,14 +166,14 @@ def test_scipy_is_held_out_by_default_and_large_enough(science):
     ) in rows(science.pairs("held-out"))
 
 
-def test_nothing_of_scipy_is_in_the_training_side(science):
+def test_no_text_of_scipy_is_in_the_training_side(science):
     held = {_bare(cell) for data in (science.texts, science.pairs) for row in rows(data("held-out")) for cell in row}
     train = {_bare(cell) for data in (science.texts, science.pairs) for row in rows(data("train")) for cell in row}
     assert not held & train
 
 
 @pytest.mark.parametrize("split", ["train", "held-out"])
-def test_names_and_summaries_come_once_and_names_are_public(science, split):
+def test_names_and_summaries_are_distinct_and_names_are_public(science, split):
     names, summaries = zip(*rows(science.pairs(split)), strict=True)
     assert len(set(names)) == len(names)
     assert len({_bare(summary) for summary in summaries}) == len(summaries)

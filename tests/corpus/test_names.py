@@ -1,4 +1,4 @@
-"""Public names, told from source text alone, and checked against Python's own imports."""
+"""Public names found in source text, checked against Python's own imports."""
 
 import ast
 import importlib
@@ -10,7 +10,7 @@ from sentloom.corpus.sources import DocstringSource, locate, read_sources
 
 
 def names_of(**files):
-    """Public names of a package given as module name (dots as __, a package ends in __) -> source."""
+    """Return the public names of a package given as module name (dots as __, a package ends in __) -> source."""
     modules = []
     for key, source in files.items():
         name = key.removesuffix("__").replace("__", ".")
@@ -18,7 +18,7 @@ def names_of(**files):
     return PublicNames(modules)
 
 
-def test_a_private_module_shown_by_its_package():
+def test_a_private_module_exported_by_its_package():
     names = names_of(pkg__="from ._impl import weigh", pkg___impl="def weigh(): ...\ndef hidden(): ...")
     assert names.find("pkg._impl", "weigh") == "pkg.weigh"
     assert names.find("pkg._impl", "hidden") is None
@@ -48,11 +48,11 @@ def test_aliases_stars_and_chains_are_followed():
         pkg___core__other="def plain(): ...",
     )
     assert names.find("pkg._core.numbers", "one") == "pkg.one"
-    assert names.find("pkg._core.numbers", "three") is None  # not in the list, so not in the star
+    assert names.find("pkg._core.numbers", "three") is None  # not in `__all__`, so not star-imported
     assert names.find("pkg._core.other", "plain") == "pkg.fancy"
 
 
-def test_a_public_module_shows_what_it_imports_only_if_it_says_so():
+def test_a_public_module_exports_its_imports_only_through_all():
     names = names_of(
         pkg__="",
         pkg__tools="from ._impl import weigh",
@@ -66,13 +66,13 @@ def test_a_public_module_shows_what_it_imports_only_if_it_says_so():
     assert names.find("pkg._starred", "sort") == "pkg.front.sort"
 
 
-def test_what_nothing_shows_is_named_after_the_public_package_around_it():
+def test_objects_that_are_not_exported_are_named_after_the_public_package():
     names = names_of(pkg__="", pkg__stats__="", pkg__stats___impl__core="class Fit:\n def run(self): ...")
     assert names.find("pkg.stats._impl.core", "Fit.run") == "pkg.stats.Fit.run"
     assert names.find("pkg.stats._impl.core", "") is None
 
 
-def test_a_name_that_is_taken_is_not_given_twice():
+def test_no_name_is_used_twice():
     names = names_of(
         pkg__="",
         pkg__stats__="from ._plain import test",
@@ -83,7 +83,7 @@ def test_a_name_that_is_taken_is_not_given_twice():
     assert names.find("pkg.stats._masked", "test") is None
 
 
-def test_imports_in_a_circle_come_to_an_end():
+def test_circular_imports_terminate():
     names = names_of(
         pkg__="from .a import *",
         pkg__a="from .b import *\nfrom .b import x",
@@ -99,7 +99,7 @@ def test_imports_under_if_and_try_count():
     assert names.find("_slow", "sort") == "front.sort"
 
 
-def test_a_list_put_together_at_run_time_is_no_list():
+def test_an_all_computed_at_run_time_is_ignored():
     names = names_of(pkg__="from ._a import x\n__all__ = ['y']\n__all__ += other", pkg___a="def x(): ...")
     assert names.find("pkg._a", "x") == "pkg.x"
 
@@ -119,7 +119,7 @@ def test_names_of_the_standard_library_can_be_imported(package):
 
 
 def _resolves(name):
-    """Whether Python finds an object under a dotted name."""
+    """Whether Python can import an object by its dotted name."""
     parts = name.split(".")
     for end in range(len(parts), 0, -1):
         try:

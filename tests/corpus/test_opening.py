@@ -1,4 +1,4 @@
-"""Data by name."""
+"""Data is opened by name."""
 
 import pytest
 
@@ -23,12 +23,12 @@ def test_packages_of_the_embedded_corpus_by_name():
 
 
 @pytest.mark.parametrize("name", ["embedded/triples", "embedded/held-out", "embedded:", "embedded/pairs/train"])
-def test_wrong_forms_say_what_is_wanted(name):
+def test_errors_for_unknown_names_list_the_valid_forms(name):
     with pytest.raises(InputError, match="embedded/pairs"):
         open_data(name)
 
 
-def test_a_package_that_is_not_installed_says_what_to_install():
+def test_the_error_for_a_missing_package_says_what_to_install():
     with pytest.raises(SentloomError, match="pip install no_such_package"):
         open_data("embedded:no_such_package")
     with pytest.raises(SentloomError, match="pip install no_such_package"):

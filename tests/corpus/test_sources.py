@@ -1,4 +1,4 @@
-"""Finding and parsing the files of a package without importing it."""
+"""The files of a package are found and parsed without importing it."""
 
 import sys
 
@@ -31,7 +31,7 @@ FILES = {
 
 @pytest.fixture
 def orchard(tmp_path, monkeypatch):
-    """A package that cannot be imported."""
+    """Make a package that cannot be imported."""
     for name, text in FILES.items():
         file = tmp_path / "orchard_pkg" / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -41,7 +41,7 @@ def orchard(tmp_path, monkeypatch):
     return "orchard_pkg"
 
 
-def test_only_the_package_s_own_modules_are_found_in_order(orchard):
+def test_only_the_modules_of_the_package_are_found_in_order(orchard):
     found = [file.relative_to(folder / orchard).as_posix() for folder, file in locate(orchard)]
     assert found == [
         "__init__.py", "_private.py", "broken.py", "bytes.py", "core.py", "inner/__init__.py", "inner/deep/code.py",
@@ -49,7 +49,7 @@ def test_only_the_package_s_own_modules_are_found_in_order(orchard):
     ]  # fmt: skip
 
 
-def test_files_are_read_or_skipped_with_a_reason_and_never_run(orchard):
+def test_files_are_parsed_or_skipped_with_a_reason_and_never_executed(orchard):
     read = dict(zip([file.name for _, file in locate(orchard)], read_sources(locate(orchard), 1), strict=True))
     assert {name for name, found in read.items() if found is Skipped.UNREADABLE} == {"broken.py", "bytes.py", "nul.py"}
     assert {name for name, found in read.items() if found is Skipped.GENERATED} == {"made.py"}
@@ -103,20 +103,20 @@ def silent():
     ]
 
 
-def test_worker_processes_give_the_same_in_the_same_order(monkeypatch):
+def test_worker_processes_give_the_same_result_in_the_same_order(monkeypatch):
     files = locate("email") + locate("json")
     alone = list(read_sources(files, 1))
     monkeypatch.setattr(docstring_sources, "POOL_FROM", 1)
     assert list(read_sources(files, 2)) == alone
 
 
-def test_the_standard_library_comes_without_its_tests_and_without_site_packages():
+def test_the_standard_library_is_read_without_tests_and_site_packages():
     files = [file.relative_to(folder).as_posix() for folder, file in locate("stdlib")]
     assert {"json/decoder.py", "typing.py", "unittest/case.py"} <= set(files)
     assert not [file for file in files if file.startswith(("test/", "site-packages/"))]
 
 
-def test_what_is_not_installed_is_none_and_what_has_no_source_is_empty():
+def test_a_missing_package_is_none_and_one_without_source_is_empty():
     assert locate("surely_not_installed") is None
     assert locate("sys") == locate("math") == []
 

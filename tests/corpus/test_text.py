@@ -1,4 +1,4 @@
-"""Docstrings of every style, written for these tests, and the prose that is in them."""
+"""Docstrings of every style, written for these tests, and the prose they contain."""
 
 import pytest
 from hypothesis import given
@@ -177,14 +177,14 @@ def test_summary(docstring, summary):
     assert read_docstring(docstring).summary == summary
 
 
-def test_a_word_broken_at_its_hyphen_is_joined():
+def test_a_hyphenated_word_across_lines_is_joined():
     assert (
         read_docstring("Numbers are zero-\nbased, here - and\nthere.").summary
         == "Numbers are zero-based, here - and there."
     )
 
 
-def test_a_line_broken_on_purpose_ends_a_unit():
+def test_a_deliberate_line_break_ends_a_unit():
     assert read_docstring("Base class of gates\nSubclasses say how to open.").summary == "Base class of gates"
     wrapped = "Return the gate of the garden that is nearest to the\nHouse of the owner."
     assert read_docstring(wrapped).summary == wrapped.replace("\n", " ")
@@ -225,7 +225,7 @@ def test_inline_markup(marked, text):
         ('He said "no." Then he left.', ['He said "no."', "Then he left."]),
     ],
 )
-def test_sentences_are_split_with_care(text, parts):
+def test_sentence_splitting(text, parts):
     assert list(split_sentences(text)) == parts
 
 
@@ -263,7 +263,7 @@ lines = st.lists(
 
 
 @given(lines)
-def test_any_text_is_read_and_what_comes_out_is_clean(docstring):
+def test_any_text_gives_clean_sentences(docstring):
     prose = read_docstring(docstring)
     for sentence in (*prose.sentences, *filter(None, [prose.summary])):
         sentence.encode()

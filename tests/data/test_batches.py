@@ -52,7 +52,7 @@ def test_any_order_of_calls_and_a_new_object_give_the_same_rows():
         assert Batches(texts(23), 4, seed=7).rows(int(step)).tolist() == forwards[step]
 
 
-def test_who_changes_rows_changes_no_later_batch():
+def test_changing_returned_rows_changes_no_later_batch():
     batches = Batches(texts(8), 4, seed=3)
     before = batches.rows(0).tolist()
     with pytest.raises(ValueError):
@@ -60,7 +60,7 @@ def test_who_changes_rows_changes_no_later_batch():
     assert batches.rows(0).tolist() == before
 
 
-def test_seeds_and_epochs_have_orders_of_their_own():
+def test_seeds_and_epochs_have_different_orders():
     orders = {
         tuple(np.concatenate([Batches(texts(20), 5, seed).rows(4 * epoch + i) for i in range(4)]).tolist())
         for seed in range(5)
@@ -69,7 +69,7 @@ def test_seeds_and_epochs_have_orders_of_their_own():
     assert len(orders) == 25
 
 
-def test_each_row_is_as_likely_at_each_place():
+def test_each_row_is_equally_likely_at_each_place():
     counts = np.zeros((5, 5), int)
     for seed in range(2000):
         rows = Batches(texts_of_five, 5, seed).rows(0)
@@ -80,7 +80,7 @@ def test_each_row_is_as_likely_at_each_place():
 texts_of_five = texts(5)
 
 
-def test_a_batch_holds_the_texts_of_its_rows():
+def test_a_batch_contains_the_texts_of_its_rows():
     data = build_dataset(Shape.PAIRS, [(f"a{i}", f"b{i}") for i in range(11)])
     batch = Batches(data, 4, seed=5).batch(6)
     assert batch.rows.tolist() == Batches(data, 4, seed=5).rows(6).tolist()
@@ -91,19 +91,19 @@ def test_a_batch_holds_the_texts_of_its_rows():
     assert len(batch) == 4
 
 
-def test_scores_and_labels_are_no_texts():
+def test_scores_and_labels_are_not_texts():
     data = build_dataset(Shape.SCORED_PAIRS, [(f"a{i}", f"b{i}", 0.5) for i in range(4)])
     assert list(Batches(data, 2, seed=0).batch(0).texts) == ["sentence1", "sentence2"]
 
 
-def test_the_second_view_of_texts_alone_is_the_sentence_itself():
+def test_the_second_view_of_plain_texts_is_the_sentence_itself():
     batch = Batches(texts(4), 2, seed=0).batch(0)
     assert batch.second == batch.first
 
 
 @settings(max_examples=50)
 @given(st.integers(1, 9), st.data())
-def test_parts_are_the_batch_cut(n, data):
+def test_parts_are_slices_of_the_batch(n, data):
     whole = by_hand([f"a{i}" for i in range(n)], [f"b{i}" for i in range(n)], key=(3, 4))
     start = data.draw(st.integers(0, n))
     stop = data.draw(st.integers(start, n))
@@ -112,10 +112,10 @@ def test_parts_are_the_batch_cut(n, data):
     assert part.second == whole.second[start:stop]
     assert part.rows.tolist() == part.places.tolist() == list(range(start, stop))
     inner = data.draw(st.integers(0, stop - start))
-    assert part.part(inner, stop - start).places.tolist() == list(range(start + inner, stop))  # of a part, too
+    assert part.part(inner, stop - start).places.tolist() == list(range(start + inner, stop))  # of a part too
 
 
-def test_the_draws_of_a_row_do_not_depend_on_how_the_batch_is_cut():
+def test_the_draws_of_a_row_do_not_depend_on_how_the_batch_is_split():
     whole = Batches(texts(12), 6, seed=2).batch(1)
     expected = [whole.random(place).random(3).tolist() for place in whole.places]
     for size in (1, 2, 4, 6):
@@ -129,14 +129,14 @@ def test_places_steps_and_seeds_draw_independently_of_each_other_and_of_the_orde
 
     drawn = [draw(seed, step, place) for seed in range(4) for step in range(4) for place in range(4)]
     assert len(set(drawn)) == len(drawn)
-    for epoch in range(4):  # the order of an epoch comes from the same seed: its stream must not be that of some row
+    for epoch in range(4):  # an epoch's order uses the same seed, but its stream must differ from that of every row
         order = Batches(texts(20), 20, seed=3).rows(epoch).tolist()
         for place in range(4):
             assert by_hand(["a"], key=(3, epoch)).random(place).permutation(20).tolist() != order
 
 
 def plain(text):
-    """Without case and spacing, letter by letter."""
+    """Remove case and spacing, letter by letter."""
     words, word = [], ""
     for letter in text.lower() + " ":
         if letter in " \t\n":
@@ -163,11 +163,11 @@ def test_equal_rows_share_a_text_in_any_column(rows, pairs):
 def test_equality_by_hand():
     batch = by_hand(["A man  sings.", "x", "y", "Straße"], ["z", "a man\tSINGS. ", "y", "STRASSE"])
     expected = np.zeros((4, 4), bool)
-    expected[0, 1] = expected[1, 0] = True  # across columns; a row that equals itself is no duplicate
+    expected[0, 1] = expected[1, 0] = True  # across columns; a row is not a duplicate of itself
     assert np.array_equal(batch.equal(), expected)
 
 
-def test_a_part_knows_its_own_duplicates():
+def test_a_part_finds_its_own_duplicates():
     whole = by_hand(["a", "b", "A", "b"])
     assert np.array_equal(whole.part(1, 4).equal(), whole.equal()[1:4, 1:4])
     assert whole.equal()[1, 3]

@@ -1,4 +1,4 @@
-"""Batches, list columns, joined rows and hashes."""
+"""Batches, list columns, joined rows and hashes of text columns."""
 
 from dataclasses import replace
 
@@ -24,14 +24,14 @@ def test_walk_numbers_the_rows() -> None:
     assert seen == [(0, ["0", "1", "2"]), (3, ["3", "4", "5"]), (6, ["6"])]
 
 
-def test_walk_passes_over_empty_chunks() -> None:
+def test_walk_skips_empty_chunks() -> None:
     dataset = build_dataset(Shape.TEXTS, [("a",), ("b",)], chunk=1)
     full = dataset.table.to_batches()
     table = pa.Table.from_batches([full[0], full[0].slice(0, 0), full[1]])
     assert [(start, batch.num_rows) for start, batch in walk(replace(dataset, table=table))] == [(0, 1), (1, 1)]
 
 
-def test_a_slice_of_a_list_column_is_flattened_and_filled_again() -> None:
+def test_a_slice_of_a_list_column_is_flattened_and_rebuilt() -> None:
     column = LISTS.slice(1)
     sentences, owner = flat(column)
     assert sentences.to_pylist() == ["c", "d", "e", "f"]
@@ -45,7 +45,7 @@ def test_any_sentence_looks_into_lists() -> None:
     assert found.tolist() == [False, True, True]
 
 
-def test_joined_rows_differ_where_cells_do() -> None:
+def test_joined_rows_differ_if_any_cell_differs() -> None:
     rows = {
         "anchor": texts("a", "ab", "a", "a", "a"),
         "score": pa.array([1.0, 1.0, 0.5, 1.0, 1.0]),
@@ -65,7 +65,7 @@ def test_hashes_are_equal_exactly_for_equal_texts(values: list[str]) -> None:
 
 
 @given(st.lists(st.lists(st.integers(0, 40))))
-def test_seen_against_a_set(calls: list[list[int]]) -> None:
+def test_seen_equals_a_set(calls: list[list[int]]) -> None:
     seen, oracle = Seen(), set()
     for call in calls:
         expected = []
@@ -76,6 +76,6 @@ def test_seen_against_a_set(calls: list[list[int]]) -> None:
 
 
 @given(st.lists(st.integers(0, 20)), st.sets(st.integers(0, 20)))
-def test_among_against_in(values: list[int], wanted: set[int]) -> None:
-    ordered = np.array(sorted(wanted), np.uint64)
-    assert among(np.array(values, np.uint64), ordered).tolist() == [value in wanted for value in values]
+def test_among_equals_the_in_operator(values: list[int], members: set[int]) -> None:
+    ordered = np.array(sorted(members), np.uint64)
+    assert among(np.array(values, np.uint64), ordered).tolist() == [value in members for value in values]

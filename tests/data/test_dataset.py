@@ -9,7 +9,7 @@ from sentloom.data.shapes import Shape
 
 
 def triplets(sizes: list[int]) -> Dataset:
-    """Rows numbered from 0, in batches of the given sizes."""
+    """Make rows numbered from 0, in batches of the given sizes."""
     total = sum(sizes)
     columns = {
         "anchor": pa.array([f"a{n}" for n in range(total)], pa.large_string()),
@@ -25,7 +25,7 @@ def triplets(sizes: list[int]) -> Dataset:
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=5).filter(any), st.data())
-def test_take_gives_the_rows_asked_for_whatever_the_batches(sizes: list[int], data: st.DataObject) -> None:
+def test_take_returns_the_requested_rows_for_any_batches(sizes: list[int], data: st.DataObject) -> None:
     rows = data.draw(st.lists(st.integers(0, sum(sizes) - 1)))
     taken = triplets(sizes).take(rows)
     assert list(taken) == ["anchor", "positive", "negatives"]
@@ -33,7 +33,7 @@ def test_take_gives_the_rows_asked_for_whatever_the_batches(sizes: list[int], da
     assert taken["negatives"] == [[f"n{n}"] * (n % 3 + 1) for n in rows]
 
 
-def test_take_stands_columns_cut_into_different_chunks() -> None:
+def test_take_handles_columns_with_different_chunks() -> None:
     dataset = triplets([3])
     other = pa.chunked_array([["x"], ["y", "z"]])
     mixed = Dataset(Shape.TRIPLETS, dataset.table.append_column("subset", other), dataset.files, "line", "")
@@ -41,7 +41,7 @@ def test_take_stands_columns_cut_into_different_chunks() -> None:
 
 
 @pytest.mark.parametrize("row", [-1, 3])
-def test_take_refuses_rows_that_are_not_there(row: int) -> None:
+def test_take_refuses_rows_out_of_range(row: int) -> None:
     with pytest.raises(IndexError):
         triplets([3]).take([row])
 

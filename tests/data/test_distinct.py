@@ -1,4 +1,4 @@
-"""Distinct texts against a dictionary."""
+"""Distinct texts equal those of a dictionary."""
 
 import numpy as np
 import pyarrow as pa

@@ -21,7 +21,7 @@ FORMS = {
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("block", [1, 7, 1 << 18])
-def test_every_form_is_read_and_announced(form: str, block: int, tmp_path: Path, monkeypatch) -> None:
+def test_every_form_is_read_with_a_note(form: str, block: int, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(scan, "BLOCK", block)
     for name in ("a.json", "a.jsonl", "a.json.gz"):
         raw = FORMS[form].encode()
@@ -42,7 +42,7 @@ def test_an_array_may_be_longer_than_a_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ('[{"text": "a"}', "row 2: unexpected end of the file. Expected a comma or the closing bracket"),
         ('[{"text": "a"}, {"te', "row 2: invalid JSON .*. Expected an object"),
@@ -54,9 +54,9 @@ def test_an_array_may_be_longer_than_a_line(tmp_path: Path) -> None:
         ("[" * 100_000, "row 1: invalid JSON"),
     ],
 )
-def test_faults_are_found_by_row(text: str, said: str, tmp_path: Path) -> None:
+def test_problems_are_located_by_row(text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(text)
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=message):
         read(tmp_path / "a.json")
 
 
@@ -66,7 +66,7 @@ def test_bytes_that_are_not_utf8_are_found(tmp_path: Path) -> None:
         read(tmp_path / "a.json")
 
 
-def test_json_lines_may_be_named_json_and_settings_in_a_folder_are_left_alone(tmp_path: Path) -> None:
+def test_json_lines_may_be_named_json_and_settings_in_a_folder_are_ignored(tmp_path: Path) -> None:
     (tmp_path / "settings.json").write_text('{"text": "a"}\n{"text": "b"}\n')
     assert len(read(tmp_path / "settings.json")) == 2
     (tmp_path / "a.csv").write_text("text\nc\n")

@@ -1,4 +1,4 @@
-"""Messy files as people have them: read, repaired or left out, and said so; strict reading refuses them."""
+"""Messy files from practice are read, repaired or left out with a report; strict reading refuses them."""
 
 import csv
 import io
@@ -30,7 +30,7 @@ def pairs(data) -> list[tuple[str, str]]:
     return list(zip(data.column("anchor").to_pylist(), data.column("positive").to_pylist(), strict=True))
 
 
-def test_a_quoted_tsv_file_is_recognised_and_announced(tmp_path) -> None:
+def test_a_quoted_tsv_file_is_recognised_with_a_note(tmp_path) -> None:
     rows = [(one, f'{other}\nand "more"\tof it') for one, other in ROWS]
     data = read(put(tmp_path / "a.tsv", tsv(rows)))
     assert pairs(data) == rows
@@ -56,7 +56,7 @@ def test_quotes_that_are_only_likely_stay_unless_cleaned(tmp_path) -> None:
 
 
 def test_the_caller_says_whether_a_tsv_file_is_quoted(tmp_path) -> None:
-    """Three files: one that is recognised as quoted, one that is only likely to be, and one that is not."""
+    """Read three files: one is recognised as quoted, one is only likely to be, and one is not."""
     sure, likely = (put(tmp_path / f"{n}.tsv", tsv([('say "a"', "b")], quoting=n)) for n in (csv.QUOTE_ALL, 0))
     stray = put(tmp_path / "stray.tsv", 'question\tanswer\n"a"\tb c\n')
     assert pairs(read(sure)) == pairs(read(sure, quoted=True)) == pairs(read(likely, quoted=True)) == [('say "a"', "b")]
@@ -69,7 +69,7 @@ def test_the_caller_says_whether_a_tsv_file_is_quoted(tmp_path) -> None:
         read(put(tmp_path / "a.csv", "text\none\n"), quoted=False)
 
 
-def test_clean_converts_a_tsv_file_as_it_is_told(tmp_path, sentloom) -> None:
+def test_clean_follows_the_quoting_options(tmp_path, sentloom) -> None:
     path, output = put(tmp_path / "a.tsv", 'question\tanswer\n"a"\tb c\n'), tmp_path / "fixed.jsonl"
     for option, text in (("--quoted", "a"), ("--unquoted", '"a"')):
         assert sentloom("clean", path, option, "-o", output).returncode == 0
@@ -108,7 +108,7 @@ def test_a_row_with_two_bad_cells_counts_once(tmp_path) -> None:
     assert (data.left_out, len(data)) == (1, 100)
 
 
-def test_many_problems_are_summed_up_with_their_cause(tmp_path) -> None:
+def test_many_problems_are_summarised_with_their_cause(tmp_path) -> None:
     with pytest.raises(DataError) as caught:
         read(put(tmp_path / "a.tsv", tsv(ROWS) + "alone\n" * 30 + "one\t\n"))
     assert "  30 rows with 1 cell where 2 were expected\n  1 empty cells in column 'answer'" in str(caught.value)
@@ -136,7 +136,7 @@ def test_the_null_of_databases_is_an_empty_cell(name, mark, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("block", [1, 5, 1 << 18])
-def test_carriage_returns_alone_end_lines(block, tmp_path, monkeypatch) -> None:
+def test_lines_may_end_in_carriage_returns(block, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(scan, "BLOCK", block)
     data = read(put(tmp_path / "a.csv", "question,answer\ra b,c d\re,f\r"))
     assert pairs(data) == [("a b", "c d"), ("e", "f")]
@@ -148,7 +148,7 @@ def test_carriage_returns_alone_end_lines(block, tmp_path, monkeypatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("start", "said", "advice"),
+    ("start", "message", "advice"),
     [
         (b"PK\x03\x04\x14\x00", "a spreadsheet", "save it as CSV"),
         (b"\xd0\xcf\x11\xe0\xa1", "an old spreadsheet", "save it as CSV"),
@@ -156,12 +156,12 @@ def test_carriage_returns_alone_end_lines(block, tmp_path, monkeypatch) -> None:
     ],
 )
 @pytest.mark.parametrize("name", ["a.csv", "a.txt", "a.jsonl"])
-def test_other_formats_named_as_text_are_called_what_they_are(start, said, advice, name, tmp_path) -> None:
+def test_other_formats_with_a_text_extension_are_recognised(start, message, advice, name, tmp_path) -> None:
     path = put(tmp_path / name, start + bytes(range(256)))
     for allow in (STRICT, CLEANING):
         with pytest.raises(DataError) as caught:
             read(path, allow=allow)
-        assert said in str(caught.value)
+        assert message in str(caught.value)
         assert advice in str(caught.value)
 
 
@@ -176,7 +176,7 @@ def test_cleaning_repairs_encodings_nul_and_commas(tmp_path) -> None:
     assert read(commas, allow=CLEANING).column("text").to_pylist() == ["a", "b"]
 
 
-def test_formulas_are_made_text_on_request(tmp_path) -> None:
+def test_formulas_are_escaped_on_request(tmp_path) -> None:
     data = read(put(tmp_path / "a.jsonl", json.dumps({"sentence1": "=1+1", "sentence2": "-x", "score": -2}) + "\n"))
     write(data, tmp_path / "plain.csv")
     assert (tmp_path / "plain.csv").read_text().splitlines()[1] == "=1+1,-x,-2.0"

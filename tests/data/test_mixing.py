@@ -1,4 +1,4 @@
-"""Mixed batches: one source each, the shares that were asked for, a pure function of the step."""
+"""Mixed batches have one source each and the requested shares, and are a pure function of the step."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def source_of(text):
     temperature=st.sampled_from([1.0, 2.0, 100.0]),
     seed=st.integers(0, 5),
 )
-def test_each_batch_is_of_one_source_and_every_source_goes_through_its_rows(sizes, size, temperature, seed):
+def test_each_batch_has_one_source_and_every_source_goes_through_its_rows(sizes, size, temperature, seed):
     batches = mixture(sizes, size, temperature, seed)
     seen = {number: [] for number in range(len(sizes))}
     for step in range(3 * batches.an_epoch):
@@ -38,7 +38,7 @@ def test_each_batch_is_of_one_source_and_every_source_goes_through_its_rows(size
         seen[batches.source(step)].append(texts)
     for number, n in enumerate(sizes):
         whole = n // size
-        for start in range(0, len(seen[number]) - whole + 1, whole):  # each own epoch takes no row twice
+        for start in range(0, len(seen[number]) - whole + 1, whole):  # no row repeats within an epoch of its source
             epoch = [text for texts in seen[number][start : start + whole] for text in texts]
             assert len(set(epoch)) == len(epoch)
 
@@ -52,7 +52,7 @@ def test_shares_are_proportional_even_or_given():
     assert mixture([80, 20, 4], 2, mix=(1.0, 1.0, 0.0)).counts.tolist() == [26, 26, 0]
 
 
-def test_a_step_gives_the_same_rows_in_any_order_of_asking():
+def test_a_step_gives_the_same_rows_in_any_order_of_calls():
     first, again = mixture([9, 12], 3, seed=4), mixture([9, 12], 3, seed=4)
     steps = np.random.default_rng(0).permutation(30)
     forwards = [first.rows(step).tolist() for step in range(30)]
@@ -60,7 +60,7 @@ def test_a_step_gives_the_same_rows_in_any_order_of_asking():
     assert [mixture([9, 12], 3, seed=5).rows(step).tolist() for step in range(30)] != forwards
 
 
-def test_too_small_a_source_and_a_wrong_number_of_weights_are_told():
+def test_too_small_a_source_and_a_wrong_number_of_weights_are_refused():
     with pytest.raises(InputError, match="in source 2"):
         mixture([5, 2], 3)
     with pytest.raises(InputError, match="3 weights for 2 sources"):

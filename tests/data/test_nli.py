@@ -37,7 +37,7 @@ def test_other_labels_are_refused(cell: object) -> None:
         nli_label(cell)
 
 
-def test_numbers_are_not_words_of_nli() -> None:
+def test_numbers_are_not_nli_words() -> None:
     assert is_nli_word("Entailment")
     assert is_nli_word("-")
     assert not any(is_nli_word(cell) for cell in ("0", 0, "1.0", "-1", "duplicate", None))
@@ -50,7 +50,7 @@ def nli(path: Path, rows: list[tuple[str, str, str]]) -> Dataset:
     return read(file)
 
 
-def test_the_kth_entailment_goes_with_the_kth_contradiction(tmp_path: Path) -> None:
+def test_the_kth_entailment_is_matched_with_the_kth_contradiction(tmp_path: Path) -> None:
     dataset = nli(
         tmp_path,
         [
@@ -86,18 +86,18 @@ def test_against_a_slow_oracle(rows: list[tuple[str, str]], tmp_path_factory: py
     sides: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for number, (premise, label) in enumerate(rows):
         sides[premise][label].append(f"h{number}")
-    wanted = [
+    expected = [
         (premise, entailed, [contradicted])
         for premise, of in sides.items()
         for entailed, contradicted in zip(of["entailment"], of["contradiction"], strict=False)
     ]
-    if not wanted:
+    if not expected:
         with pytest.raises(InputError, match="both an entailment and a contradiction"):
             triplets_from_nli(dataset)
         return
     found = triplets_from_nli(dataset)
     columns = found.take(range(len(found)))
-    assert list(zip(columns["anchor"], columns["positive"], columns["negatives"], strict=True)) == wanted
+    assert list(zip(columns["anchor"], columns["positive"], columns["negatives"], strict=True)) == expected
 
 
 def test_other_shapes_are_refused(tmp_path: Path) -> None:

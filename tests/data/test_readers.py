@@ -38,14 +38,14 @@ def put(path: Path, content: str | bytes) -> Path:
 
 
 def refused(path: Path, **options: Any) -> list[str]:
-    """What is said about a file with problems, without the file's name."""
+    """Return the problems reported for a file, without the file's name."""
     with pytest.raises(DataError) as caught:
         read(path, **options)
     assert caught.value.total == len(caught.value.problems)
     return [str(problem).removeprefix(str(path)).removeprefix(", ") for problem in caught.value.problems]
 
 
-# --- every kind ---
+# --- every file format ---
 
 PAIRS = {"anchor": ["was ist das?", "und das?"], "positive": ["ein Bär", "ein Zug"]}
 CONTENTS = {
@@ -159,7 +159,7 @@ def test_a_folder_is_read_in_the_order_of_names(tmp_path: Path) -> None:
     assert dataset.sha256 == hashlib.sha256("".join(sums).encode()).hexdigest()
 
 
-def test_links_in_a_folder_may_not_lead_out_of_it(tmp_path: Path) -> None:
+def test_links_in_a_folder_must_stay_inside_it(tmp_path: Path) -> None:
     secret = put(tmp_path / "secret.txt", "a secret\n")
     (tmp_path / "data").mkdir()
     put(tmp_path / "data/a.txt", "one two\n")
@@ -168,7 +168,7 @@ def test_links_in_a_folder_may_not_lead_out_of_it(tmp_path: Path) -> None:
     (tmp_path / "data/c.txt").symlink_to(secret)
     with pytest.raises(InputError, match=r"'c\.txt' links out of the folder"):
         read(tmp_path / "data")
-    assert rows(read(tmp_path / "data/c.txt")) == {"text": ["a secret"]}  # named by the user
+    assert rows(read(tmp_path / "data/c.txt")) == {"text": ["a secret"]}  # given by the user
 
 
 @pytest.mark.parametrize("folder", ["snapshots/1", "snapshots/1/data"])
@@ -208,7 +208,7 @@ FEATURES = {"info": {"features": {"label": {"_type": "ClassLabel", "names": ["no
 
 
 def saved(folder: Path, parts: list[pa.Table]) -> Path:
-    """A folder as `save_to_disk` makes it."""
+    """Make a folder as `save_to_disk` does."""
     folder.mkdir()
     names = [f"data-{number:05}-of-{len(parts):05}.arrow" for number in range(len(parts))]
     for name, table in zip(names, parts, strict=True):
@@ -238,7 +238,7 @@ def test_saved_data_count_their_rows_over_all_files_and_name_their_classes(tmp_p
         read(tmp_path / "s")
 
 
-def test_what_the_datasets_package_saves_is_read(tmp_path: Path) -> None:
+def test_data_saved_by_the_datasets_package_is_read(tmp_path: Path) -> None:
     datasets = pytest.importorskip("datasets")
     made = datasets.Dataset.from_dict({"text": ["a", "b"], "label": [1, 0]})
     made = made.cast_column("label", datasets.ClassLabel(names=["no", "yes"]))
@@ -270,13 +270,13 @@ try:
 except InputError as error:
     print(error)
 """
-    said = run_offline(code, tmp_path)
-    assert "no such path, and no such data set on the hub" in said
-    assert "owner/name[/configuration][@revision][:split]" in said
+    message = run_offline(code, tmp_path)
+    assert "no such path, and no such data set on the hub" in message
+    assert "owner/name[/configuration][@revision][:split]" in message
 
 
 def test_a_data_set_by_its_hub_name(tmp_path: Path) -> None:
-    """Without a network: the package takes a folder for the repository of that name."""
+    """Needs no network: the package uses a local folder as the repository of that name."""
     (tmp_path / "owner" / "name").mkdir(parents=True)
     put(tmp_path / "owner" / "name" / "train.csv", "question,answer\nq1,a1\n")
     put(tmp_path / "owner" / "name" / "test.csv", "question,answer\nq2,a2\n")
@@ -292,7 +292,7 @@ for name in ("owner/name@main", "owner/name:test"):
     ]
 
 
-# --- what is wrong is named ---
+# --- problems are reported ---
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.csv", "a.tsv", "a.jsonl", "a.csv.gz"])
@@ -301,13 +301,13 @@ def test_empty_files(name: str, content: str, tmp_path: Path) -> None:
     assert refused(put(tmp_path / name, content)) == [": the file is empty. Expected at least one row."]
 
 
-def test_a_header_alone(tmp_path: Path) -> None:
+def test_a_file_with_only_a_header(tmp_path: Path) -> None:
     assert refused(put(tmp_path / "a.csv", "text\n")) == [": no rows. Expected at least one row."]
     pq.write_table(pa.table({"text": pa.array([], pa.string())}), tmp_path / "a.parquet")
     assert refused(tmp_path / "a.parquet") == [": no rows. Expected at least one row."]
 
 
-def test_faults_of_cells_in_text(tmp_path: Path) -> None:
+def test_problems_of_cells_in_text(tmp_path: Path) -> None:
     content = b"sentence1\tsentence2\tscore\na\tb\nc\t \tx\nd\te\tnan\n\xff\tf\t1\t2\n\ng\th\t1\n"
     assert refused(put(tmp_path / "a.tsv", content)) == [
         "line 2: found 2 cells. Expected 3 cells, as in the first line.",
@@ -319,7 +319,7 @@ def test_faults_of_cells_in_text(tmp_path: Path) -> None:
     ]
 
 
-def test_faults_of_values_in_json(tmp_path: Path) -> None:
+def test_problems_of_values_in_json(tmp_path: Path) -> None:
     objects = [
         '{"sentence1": "a", "sentence2": "b", "score": 1}',
         '{"sentence1": 7, "sentence2": null, "score": "x"}',
@@ -341,14 +341,14 @@ def test_faults_of_values_in_json(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("escape", ["\\u0000", "\\udfff"])
-def test_one_escaped_fault_alone_is_found(escape: str, tmp_path: Path) -> None:
+def test_a_single_escaped_problem_is_found(escape: str, tmp_path: Path) -> None:
     objects = ['{"text": "fine"}', f'{{"text": "not {escape}"}}', '{"text": "fine"}']
-    (said,) = refused(put(tmp_path / "a.jsonl", "\n".join(objects)))
-    assert said.startswith("line 2: ")
-    assert "at character 5 in column 'text'" in said
+    (message,) = refused(put(tmp_path / "a.jsonl", "\n".join(objects)))
+    assert message.startswith("line 2: ")
+    assert "at character 5 in column 'text'" in message
 
 
-def test_faults_of_rows_in_parquet(tmp_path: Path) -> None:
+def test_problems_of_rows_in_parquet(tmp_path: Path) -> None:
     bad = pa.array([b"fine", b"caf\xe9", None, b" "], pa.binary()).view(pa.string())
     pq.write_table(pa.table({"text": bad, "label": ["a", "b", "c", None]}), tmp_path / "a.parquet")
     assert refused(tmp_path / "a.parquet") == [
@@ -359,32 +359,32 @@ def test_faults_of_rows_in_parquet(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(("label", "wanted"), [("maybe", "entailment, neutral"), ("3", "entailment, neutral")])
-def test_labels_that_nli_does_not_have(label: str, wanted: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("label", "expected"), [("maybe", "entailment, neutral"), ("3", "entailment, neutral")])
+def test_unknown_nli_labels(label: str, expected: str, tmp_path: Path) -> None:
     path = put(tmp_path / "a.csv", f"premise,hypothesis,label\na,b,neutral\na,b,{label}\n")
-    (said,) = refused(path)
-    assert said.startswith(f"line 3: found {label!r} in column 'label'. Expected {wanted}")
+    (message,) = refused(path)
+    assert message.startswith(f"line 3: found {label!r} in column 'label'. Expected {expected}")
 
 
-def test_damage_in_the_header_is_said_before_the_header_is_judged(tmp_path: Path) -> None:
-    (said,) = refused(put(tmp_path / "a.csv", b"te\xffxt\na\n"))
-    assert said == "line 1: invalid byte 0xFF at byte 3 of the line. Expected UTF-8."
+def test_damage_in_the_header_is_reported_before_its_names(tmp_path: Path) -> None:
+    (message,) = refused(put(tmp_path / "a.csv", b"te\xffxt\na\n"))
+    assert message == "line 1: invalid byte 0xFF at byte 3 of the line. Expected UTF-8."
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("a.xlsx", "unsupported extension '.xlsx'"),
         ("a.parquet.gz", "unsupported extension '.gz'"),
         ("nofile", "unsupported extension ''"),
     ],
 )
-def test_unknown_extensions(name: str, said: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=said):
+def test_unknown_extensions(name: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=message):
         read(put(tmp_path / name, "x"))
 
 
-def test_paths_that_are_not_there(tmp_path: Path) -> None:
+def test_paths_that_do_not_exist(tmp_path: Path) -> None:
     for path in (tmp_path / "a.csv", "missing/faq.csv", "a\0b", "x" * 5000, "a b"):
         with pytest.raises(SentloomError):
             read(path)
@@ -392,7 +392,7 @@ def test_paths_that_are_not_there(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads every file")
 @pytest.mark.parametrize("name", ["a.txt", "a.parquet"])
-def test_files_that_may_not_be_read(name: str, tmp_path: Path) -> None:
+def test_files_without_read_permission(name: str, tmp_path: Path) -> None:
     put(tmp_path / name, "x").chmod(0)
     with pytest.raises(DataError, match="cannot be read"):
         read(tmp_path / name)
@@ -406,7 +406,7 @@ def test_files_that_are_not_parquet(content: bytes, tmp_path: Path) -> None:
 
 # --- properties ---
 
-# Text that every kind can hold; no blank cells, which are refused.
+# Text that every format can hold, without blank cells, which are refused.
 SENTENCE = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1).filter(str.strip)
 SIMPLE = SENTENCE.filter(lambda text: not set(text) & set("\t\n\r"))
 SCORE = st.floats(allow_nan=False, allow_infinity=False)
@@ -444,7 +444,7 @@ def write_parquet(path: Path, table: Table) -> None:
 )
 @settings(max_examples=40)
 @given(data=st.data(), block=st.integers(1, 200))
-def test_what_is_written_is_read(
+def test_written_data_reads_back_the_same(
     kind: str,
     write: Callable[[Path, Table], None],
     cell: st.SearchStrategy[str],
@@ -474,7 +474,7 @@ def test_what_is_written_is_read(
     block=st.integers(1, 60),
 )
 def test_every_bad_line_is_found(cells: list[str], block: int, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Lines of tsv with one column: the oracle judges each line alone."""
+    """Read tsv lines with one column; the oracle judges each line on its own."""
     path = tmp_path_factory.mktemp("bad") / "a.tsv"
     put(path, b"text\n" + b"".join(cell.encode("latin-1") + b"\n" for cell in cells))
     bad = [line for line, cell in enumerate(cells, 2) if cell in ("a\tb", "\xff", "n\0l")]
@@ -490,7 +490,7 @@ def test_every_bad_line_is_found(cells: list[str], block: int, tmp_path_factory:
             assert lines(read(path)) == good
 
 
-def test_rows_are_on_disk_and_leave_nothing_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_on_disk_and_leave_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scratch = tmp_path / "scratch"
     monkeypatch.setenv("SENTLOOM_SCRATCH", str(scratch))
     path = put(tmp_path / "a.txt", "a sentence of some length\n" * 200_000)

@@ -28,7 +28,7 @@ def problems(found: Findings) -> list[str]:
 
 
 def blocks_of(text: str, sizes: list[int]) -> Iterator[Block]:
-    """The text in blocks of so many lines each (the last size is used again and again)."""
+    """Split the text into blocks of the given numbers of lines (the last size repeats)."""
     lines = text.splitlines(keepends=True) if "\r" not in text else [*io.StringIO(text, newline="\n")]
     number = 1
     while lines:
@@ -38,7 +38,7 @@ def blocks_of(text: str, sizes: list[int]) -> Iterator[Block]:
 
 
 def rows_of(found: Iterator[DelimitedRows]) -> list[tuple[int, list[str]]]:
-    """Rows with the lines they start at, taken apart again cell by cell."""
+    """Return rows as lists of cells, with the lines they start at."""
     result = []
     for rows in found:
         cells = iter(rows.cells)
@@ -55,7 +55,7 @@ def decoded(path: Path, found: Findings) -> str:
 # --- findings ---
 
 
-def test_all_problems_are_counted_and_the_first_ten_in_file_order_kept() -> None:
+def test_all_problems_are_counted_and_the_first_ten_in_file_order_shown() -> None:
     found = findings()
     for line in [*range(30, 10, -1), 5, 5]:
         found.problem(line, f"x{line}", "y")
@@ -82,7 +82,7 @@ def test_a_later_file_comes_later() -> None:
 
 
 @given(content=st.text(alphabet="aä\n\r€😀 ", max_size=60), block=st.integers(1, 9), zipped=st.booleans())
-def test_text_comes_back_whole_in_blocks_of_whole_lines(
+def test_text_is_complete_in_blocks_of_whole_lines(
     content: str, block: int, zipped: bool, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     path = tmp_path_factory.mktemp("scan") / ("a.txt.gz" if zipped else "a.txt")
@@ -93,7 +93,7 @@ def test_text_comes_back_whole_in_blocks_of_whole_lines(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scan, "BLOCK", block)
         blocks = list(text_blocks(path, digest, found))
-    only_returns = "\n" not in content and "\r" in content.rstrip("\r")  # these end lines then
+    only_returns = "\n" not in content and "\r" in content.rstrip("\r")  # these then end lines
     assert "".join(text for _, text in blocks) == (content.replace("\r", "\n") if only_returns else content)
     assert all(text.endswith("\n") for _, text in blocks[:-1])
     line = 1
@@ -104,13 +104,13 @@ def test_text_comes_back_whole_in_blocks_of_whole_lines(
     assert (digest.hexdigest(), digest.size) == (hashlib.sha256(stored).hexdigest(), len(stored))
 
 
-def test_a_byte_order_mark_is_taken_off(tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_removed(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes("\ufeffone\n\ufefftwo".encode())
     assert decoded(tmp_path / "a.txt", findings()) == "one\n\ufefftwo"
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32"])
-def test_wide_encodings_are_refused_with_the_way_to_convert(encoding: str, tmp_path: Path) -> None:
+def test_wide_encodings_are_refused_with_a_conversion_command(encoding: str, tmp_path: Path) -> None:
     mark = "\ufeff" if encoding.endswith("be") else ""
     (tmp_path / "a.txt").write_bytes(f"{mark}one\ntwo".encode(encoding))
     with pytest.raises(DataError, match="byte order mark of UTF") as caught:
@@ -118,7 +118,7 @@ def test_wide_encodings_are_refused_with_the_way_to_convert(encoding: str, tmp_p
     assert f"iconv -f {encoding[:6].upper()} -t UTF-8" in caught.value.fix
 
 
-def test_bad_bytes_and_nul_are_named_and_stand_as_replacement_characters(tmp_path: Path) -> None:
+def test_bad_bytes_and_nul_are_reported_and_become_replacement_characters(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"good\nna\xefve\nn\0l\ntwo \xff\0\nlast")
     found = findings()
     assert decoded(tmp_path / "a.txt", found) == "good\nna\ufffdve\nn\ufffdl\ntwo \ufffd\ufffd\nlast"
@@ -131,7 +131,7 @@ def test_bad_bytes_and_nul_are_named_and_stand_as_replacement_characters(tmp_pat
 
 
 @pytest.mark.parametrize("block", [1, 7, 20])
-def test_overlong_lines_are_noted_and_dropped(block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_overlong_lines_are_reported_and_dropped(block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scan, "BLOCK", block)
     monkeypatch.setattr(scan, "LONGEST", 20)
     lines = ["short", "x" * 20, "x" * 21, "after", "y" * 500, "", "z" * 21]
@@ -158,7 +158,7 @@ def test_a_gzip_file_of_several_members_is_read_to_the_end(tmp_path: Path) -> No
 
 def test_an_unreadable_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="cannot be read"):
-        decoded(tmp_path, findings())  # a folder can be opened by nobody, root included
+        decoded(tmp_path, findings())  # nobody can open a folder as a file, not even root
 
 
 # --- lines, tsv, jsonl ---
@@ -178,7 +178,7 @@ def test_tsv_has_no_quotes_and_a_line_of_tabs_is_not_blank() -> None:
     assert found.skipped == {"blank lines": 2}
 
 
-def test_jsonl_notes_what_is_not_an_object() -> None:
+def test_jsonl_reports_values_that_are_not_objects() -> None:
     found = findings()
     text = '{"a": 1}\n[1]\n{"a": }\n\n"s"\n' + "[" * 100_000 + "\n" + "9" * 5000 + '\n{"b": "x"}\n'
     assert [*jsonl_records([(1, text)], found)] == [([1, 8], [{"a": 1}, {"b": "x"}])]
@@ -194,7 +194,7 @@ ENDS = st.sampled_from(["\n", "\r\n"])
 
 
 def not_blank(rows: list[list[str]]) -> bool:
-    """The writer leaves a row of one blank cell bare, which reads as a blank line."""
+    """Whether a row is written as more than a blank line; the writer does not quote a single blank cell."""
     return all(any(cell.strip() for cell in row) for row in rows)
 
 
@@ -218,7 +218,7 @@ def test_csv_reads_what_the_csv_module_writes(rows: list[list[str]], end: str, q
 
 
 def slow_split(text: str) -> list[str] | None:
-    """One record, character by character; None where RFC 4180 does not allow it."""
+    """Parse one record character by character; None if RFC 4180 does not allow it."""
     cells, cell, state = [], "", "start"
     for letter in text + ",":
         if state == "quoted":
@@ -238,7 +238,7 @@ def slow_split(text: str) -> list[str] | None:
 
 
 @given(st.text(alphabet='a",', max_size=12))
-def test_one_record_against_a_slow_oracle(text: str) -> None:
+def test_one_record_equals_a_slow_parser(text: str) -> None:
     cells, fault = split_csv(text)
     assert (cells if fault is None else None) == slow_split(text)
 
@@ -246,7 +246,7 @@ def test_one_record_against_a_slow_oracle(text: str) -> None:
 @given(st.text(alphabet='a",\n\r', max_size=30), st.lists(st.integers(1, 3), min_size=1, max_size=3))
 @example('""\na\r', [1])
 @example('a"\n\n\n\r', [2])
-def test_block_borders_change_nothing(text: str, sizes: list[int]) -> None:
+def test_block_boundaries_do_not_matter(text: str, sizes: list[int]) -> None:
     results = []
     for cut in ([1000], list(sizes)):
         found = findings()
@@ -258,7 +258,7 @@ def test_block_borders_change_nothing(text: str, sizes: list[int]) -> None:
     assert results[0] == results[1]
 
 
-def test_faults_in_csv_are_named_at_their_line_and_reading_goes_on() -> None:
+def test_problems_in_csv_are_located_and_reading_continues() -> None:
     found = findings()
     text = 'a,b\n5" disk,x\n"open\nclosed"x,y\n1,2\n'
     assert rows_of(csv_rows([(1, text)], found)) == [(1, ["a", "b"]), (5, ["1", "2"])]
@@ -267,13 +267,13 @@ def test_faults_in_csv_are_named_at_their_line_and_reading_goes_on() -> None:
     assert "text after a cell's closing quote" in problems(found)[1]
 
 
-def test_an_unclosed_quote_is_named_where_it_opens() -> None:
+def test_an_unclosed_quote_is_located_where_it_opens() -> None:
     found = findings()
     with pytest.raises(DataError, match="line 4: quote that is not closed before the end"):
         list(csv_rows([(1, 'a,b\n1,2\n"two\nlines","open\nx,y\n')], found))
 
 
-def test_an_unclosed_quote_is_given_up_at_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unclosed_quote_is_refused_at_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delimited, "LONGEST", 50)
     lines = ((number, "a cell\n") for number in range(3, 1000))
     taken = []

@@ -1,4 +1,4 @@
-"""Scratch tables: the same rows back, nothing left behind, memory not taken, and clear words when the disk is full."""
+"""Scratch tables return the same rows, leave no files, take no memory, and report a full disk clearly."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ def batch(*texts: str) -> pa.RecordBatch:
     return pa.record_batch([pa.array(list(texts), pa.large_string()), pa.array([[t] for t in texts])], schema=SCHEMA)
 
 
-def test_rows_come_back_in_order() -> None:
+def test_rows_are_returned_in_order() -> None:
     table = scratch_table(SCHEMA, iter([batch("b", "ä"), batch("a")]))
     assert table.schema == SCHEMA
     assert table.to_pydict() == {"text": ["b", "ä", "a"], "negatives": [["b"], ["ä"], ["a"]]}
@@ -31,7 +31,7 @@ def test_no_batches_give_an_empty_table() -> None:
     assert scratch_table(SCHEMA, []).num_rows == 0
 
 
-def test_no_file_is_left(scratch: Path) -> None:
+def test_no_file_remains(scratch: Path) -> None:
     table = scratch_table(SCHEMA, [batch("a")])
     assert scratch.is_dir()
     assert not list(scratch.iterdir())
@@ -54,7 +54,7 @@ def test_errors_of_the_producer_pass_unchanged() -> None:
         scratch_table(SCHEMA, broken())
 
 
-def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_names_a_folder_that_cannot_be_created(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("SENTLOOM_SCRATCH", str(tmp_path / "file" / "below"))
     with pytest.raises(SentloomError, match=r"(?s)file/below.*SENTLOOM_SCRATCH") as caught:
@@ -76,7 +76,7 @@ except SentloomError as error:
 """
 
 
-def test_a_full_disk_names_folder_and_variable(scratch: Path) -> None:
+def test_the_error_for_a_full_disk_names_folder_and_variable(scratch: Path) -> None:
     done = subprocess.run([sys.executable, "-c", FULL_DISK], check=False, capture_output=True, text=True, timeout=60)
     assert str(scratch) in done.stdout, done.stderr
     assert "SENTLOOM_SCRATCH" in done.stdout
@@ -97,13 +97,13 @@ TABLE = pa.Table.from_batches([batch("a", "b"), batch(), batch("c"), batch("d", 
 
 
 @given(st.lists(st.integers(0, 5)))
-def test_rows_are_taken_in_the_asked_order(rows: list[int]) -> None:
+def test_rows_are_taken_in_the_requested_order(rows: list[int]) -> None:
     taken = take_rows(TABLE, np.array(rows, np.int64))
     assert taken.column("text").to_pylist() == ["abcdef"[row] for row in rows]
     assert taken.column("negatives").to_pylist() == [["abcdef"[row]] for row in rows]
 
 
-def test_taking_rows_copies_no_more_than_these() -> None:
+def test_taking_rows_copies_only_these() -> None:
     table = scratch_table(SCHEMA, (batch("x" * 1_000_000) for _ in range(60)))  # 120 MB
     pool = pa.proxy_memory_pool(pa.default_memory_pool())
     usual = pa.default_memory_pool()

@@ -12,7 +12,7 @@ def layout(header: str, request: ShapeRequest = ANYTHING, nli_words: bool = Fals
     return layout_of("faq.csv", header.split(","), lambda at: nli_words, request)
 
 
-def test_every_shape_has_text_columns_and_score_and_label_are_none() -> None:
+def test_every_shape_has_text_columns_without_score_and_label() -> None:
     assert all(text_columns(shape) for shape in Shape)
     assert text_columns(Shape.SCORED_PAIRS) == ("sentence1", "sentence2")
     assert text_columns(Shape.NLI) == ("premise", "hypothesis")
@@ -51,14 +51,14 @@ def test_every_shape_has_text_columns_and_score_and_label_are_none() -> None:
         ("anchor,positive,score", "scored-pairs", "anchor positive score"),
     ],
 )
-def test_names_tell_the_shape(header: str, shape: str, used: str) -> None:
+def test_the_shape_is_inferred_from_names(header: str, shape: str, used: str) -> None:
     found = layout(header)
     assert found.shape == shape
     assert found.used == dict(zip(COLUMNS[found.shape], used.split(), strict=True))
     assert set(found.ignored) == set(header.split(",")) - set(used.split())
 
 
-def test_a_label_in_words_of_nli_makes_two_sides_nli() -> None:
+def test_a_label_that_is_an_nli_word_makes_the_shape_nli() -> None:
     assert layout("label,sentence1,sentence2", nli_words=True).shape is Shape.NLI
     assert layout("question,sentence,label", nli_words=True).used == {
         "premise": "question",
@@ -85,7 +85,7 @@ def test_order_and_case_do_not_matter(names: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("header", "said"),
+    ("header", "message"),
     [
         ("id,body", "no text"),
         ("text,sentence", "text or sentence"),
@@ -96,10 +96,10 @@ def test_order_and_case_do_not_matter(names: list[str]) -> None:
         ("text,text", "text or text"),
     ],
 )
-def test_unclear_headers_are_refused_with_columns_names_and_remedy(header: str, said: str) -> None:
+def test_unclear_headers_are_refused_with_columns_names_and_a_fix(header: str, message: str) -> None:
     with pytest.raises(InputError) as caught:
         layout(header)
-    assert said in caught.value.problem
+    assert message in caught.value.problem
     assert all(repr(name) in caught.value.problem for name in header.split(","))
     assert "question" in caught.value.expected
     assert "hypothesis" in caught.value.expected
@@ -107,12 +107,12 @@ def test_unclear_headers_are_refused_with_columns_names_and_remedy(header: str, 
     assert caught.value.where == "faq.csv"
 
 
-def test_a_near_name_is_suggested() -> None:
+def test_a_similar_name_is_suggested() -> None:
     with pytest.raises(InputError, match=r"Did you mean 'question' instead of 'qestion'\?"):
         layout("qestion,replies")
 
 
-def test_a_shape_that_is_asked_for_is_looked_for_alone() -> None:
+def test_a_requested_shape_is_the_only_one_considered() -> None:
     assert layout("question,answer,label", ShapeRequest(Shape.PAIRS)).ignored == ("label",)
     assert layout("source,target,score", ShapeRequest(Shape.PARALLEL)).shape is Shape.PARALLEL
     assert layout("source,target,question,answer", ShapeRequest(Shape.PARALLEL)).used["source"] == "source"
@@ -122,7 +122,7 @@ def test_a_shape_that_is_asked_for_is_looked_for_alone() -> None:
         layout("anchor,positive", ShapeRequest(Shape.TRIPLETS))
 
 
-def test_columns_that_are_asked_for_win() -> None:
+def test_requested_columns_win() -> None:
     found = layout("text,body,label", ShapeRequest(columns={"text": "body"}))
     assert (found.shape, found.roles, found.ignored) == (Shape.TEXTS, {"text": (1,)}, ("text", "label"))
     found = layout(
@@ -134,7 +134,7 @@ def test_columns_that_are_asked_for_win() -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "said"),
+    ("columns", "message"),
     [
         ({"text": "boody"}, r"Did you mean 'body' instead of 'boody'\?"),
         ({"text": 3}, "no unique column 3 among"),
@@ -143,8 +143,8 @@ def test_columns_that_are_asked_for_win() -> None:
         ({"anchor": "body"}, "the roles of one shape"),
     ],
 )
-def test_columns_that_cannot_be_had_are_refused(columns: dict[str, str | int], said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_unknown_columns_are_refused(columns: dict[str, str | int], message: str) -> None:
+    with pytest.raises(InputError, match=message):
         layout("body,id", ShapeRequest(columns=columns))
 
 
@@ -153,7 +153,7 @@ def test_columns_and_shape_must_agree() -> None:
         layout("body,id", ShapeRequest(Shape.PAIRS, {"text": "body"}))
 
 
-def test_kept_columns_come_along_where_they_are() -> None:
+def test_kept_columns_are_included_if_present() -> None:
     found = layout("Subset,text,id", ShapeRequest(keep=("subset", "genre", "text")))
     assert found.kept == {"subset": 0}
     assert found.ignored == ("id",)

@@ -1,4 +1,4 @@
-"""Twin files, as translations are shipped: two files of lines that belong together by number."""
+"""Twin files, as used for translations: two text files whose lines correspond by number."""
 
 import gzip
 from pathlib import Path
@@ -34,20 +34,20 @@ def test_lines_are_paired_by_number(tmp_path, names, end) -> None:
     assert data.skipped == {}
 
 
-def test_blank_lines_are_skipped_and_counted_and_numbers_stay(tmp_path) -> None:
+def test_blank_lines_are_skipped_and_counted_and_numbers_are_kept(tmp_path) -> None:
     data = read(twins(tmp_path, b"a\n\n \nd\ne", b"A\n\nC\n\t\nE\n"))
     assert rows(data) == [("a", "A"), ("e", "E")]
     assert data.column("_line").to_pylist() == [1, 5]
     assert data.skipped == {"blank lines": 1, "lines that are blank on one side": 2}
 
 
-def test_unequal_counts_are_refused_with_both(tmp_path) -> None:
+def test_unequal_line_counts_are_refused_with_both_counts(tmp_path) -> None:
     for left, right, counts in ((b"a\n" * 3, b"b\n" * 5, "3 lines in .*en but 5 lines in"), (b"a", b"", "1 .* 0 ")):
         with pytest.raises(DataError, match=counts):
             read(twins(tmp_path, left, right))
 
 
-def test_faults_name_the_file_that_has_them(tmp_path) -> None:
+def test_problems_name_their_file(tmp_path) -> None:
     with pytest.raises(DataError) as fault:
         read(twins(tmp_path, b"a\nb\xff\nc\n", b"A\nB\n\0C\n"))
     assert fault.value.total == 2
@@ -57,7 +57,7 @@ def test_faults_name_the_file_that_has_them(tmp_path) -> None:
     assert "+" not in first
 
 
-def test_files_that_are_not_there_or_have_columns(tmp_path) -> None:
+def test_missing_files_and_files_with_columns_are_refused(tmp_path) -> None:
     name = twins(tmp_path, b"a\n", b"b\n")
     with pytest.raises(InputError, match=r"no such file: .*nowhere"):
         read(name.replace(".de", ".nowhere").replace("en.nowhere", "en-de"))
@@ -79,16 +79,16 @@ LINE = st.text(st.characters(exclude_characters="\n\r\0\ufeff", exclude_categori
 
 
 @given(st.lists(st.tuples(LINE, LINE), min_size=1, max_size=30), st.integers(1, 40))
-def test_any_lines_in_any_blocks_against_plain_zip(tmp_path_factory, pairs, block) -> None:
+def test_any_lines_in_any_blocks_equal_plain_zip(tmp_path_factory, pairs, block) -> None:
     folder = tmp_path_factory.mktemp("twins")
     name = twins(folder, *("".join(pair[side] + "\n" for pair in pairs).encode() for side in (0, 1)))
-    wanted = [(left, right) for left, right in pairs if left.strip() and right.strip()]
+    expected = [(left, right) for left, right in pairs if left.strip() and right.strip()]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scan, "BLOCK", block)
-        if not wanted:
+        if not expected:
             with pytest.raises(DataError):
                 read(name)
             return
         data = read(name)
-    assert rows(data) == wanted
-    assert sum(data.skipped.values()) == len(pairs) - len(wanted)
+    assert rows(data) == expected
+    assert sum(data.skipped.values()) == len(pairs) - len(expected)

@@ -1,4 +1,4 @@
-"""What is written reads back the same, in every form."""
+"""Written data reads back the same, in every format."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def test_round_trip(tmp_path, name, ending):
     assert rows(again) == rows(data)
 
 
-def test_texts_go_to_txt_and_pairs_do_not(tmp_path):
+def test_only_texts_are_written_to_txt(tmp_path):
     (tmp_path / "a.txt").write_text(FILES["texts.txt"])
     (tmp_path / "b.jsonl").write_text(FILES["pairs.jsonl"])
     write(read(tmp_path / "a.txt"), tmp_path / "out.txt")
@@ -44,7 +44,7 @@ def test_texts_go_to_txt_and_pairs_do_not(tmp_path):
         write(read(tmp_path / "b.jsonl"), tmp_path / "out.xlsx")
 
 
-def test_what_a_form_cannot_hold_is_refused_and_nothing_is_left(tmp_path):
+def test_unsupported_cells_are_refused_and_no_file_remains(tmp_path):
     (tmp_path / "a.csv").write_text('text\n"two\nlines"\n')
     (tmp_path / "b.jsonl").write_text(
         '{"anchor": "a", "positive": "b", "negatives": ["c"]}\n{"anchor": "a", "positive": "b", "negatives": ["c", "d"]}\n'

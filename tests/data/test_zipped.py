@@ -1,4 +1,4 @@
-"""Twin files in a zip file: the same as the two files unpacked, and never a traceback."""
+"""Twin files in a zip file are read like the unpacked files, and errors never give a traceback."""
 
 import gzip
 import tracemalloc
@@ -37,7 +37,7 @@ def rows(data) -> list[tuple[str, str]]:
     return list(zip(data.column("source").to_pylist(), data.column("target").to_pylist(), strict=True))
 
 
-def test_a_download_of_opus_is_what_its_files_are(tmp_path) -> None:
+def test_an_opus_download_equals_its_unpacked_files(tmp_path) -> None:
     for name, content in OPUS.items():
         (tmp_path / name).write_bytes(content)
     plain = read(f"{tmp_path}/Books.de-en.de+{tmp_path}/Books.de-en.en")
@@ -55,21 +55,21 @@ def test_a_download_of_opus_is_what_its_files_are(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("names", "source"),
     [
-        (("c.en", "c.de"), "c.en"),  # no order in the name: that of the zip file
+        (("c.en", "c.de"), "c.en"),  # without languages in the name, the order of the zip file counts
         (("c.de", "c.en"), "c.de"),
         (("d/c.en-pt_br.pt_br", "d/c.en-pt_br.en"), "d/c.en-pt_br.en"),
         (("__MACOSX/._c.en", "__MACOSX/._c.de", "c.de", "c.en", "README.md", "README.txt"), "c.de"),
     ],
 )
 @pytest.mark.parametrize("how", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
-def test_which_files_are_taken_and_which_is_the_source(tmp_path, names, source, how) -> None:
+def test_which_files_are_used_and_which_is_the_source(tmp_path, names, source, how) -> None:
     data = read(pack(tmp_path / "c.ZIP", {name: f"{name}\n".encode() for name in names}, how))
     assert data.column("source").to_pylist() == [source]
     assert data.column("target").to_pylist()[0] in names
 
 
 @pytest.mark.parametrize(
-    ("files", "said"),
+    ("files", "message"),
     [
         ({}, "the zip file is empty"),
         ({"README": b"", "a.tsv": b"source\ttarget\na\tb\n"}, "no pair of files, only README, a.tsv"),
@@ -77,12 +77,12 @@ def test_which_files_are_taken_and_which_is_the_source(tmp_path, names, source, 
         ({"a.en": b"a", "a.de": b"b", "b.en": b"a", "b.de": b"b"}, "a.en with a.de and b.en with b.de"),
     ],
 )
-def test_what_has_no_twins_or_several_is_refused(tmp_path, files, said) -> None:
-    with pytest.raises(InputError, match=said):
+def test_no_twins_or_several_are_refused(tmp_path, files, message) -> None:
+    with pytest.raises(InputError, match=message):
         read(pack(tmp_path / "c.zip", files))
 
 
-def test_a_bomb_is_refused_by_the_size_that_it_states(tmp_path, monkeypatch) -> None:
+def test_a_zip_bomb_is_refused_by_its_declared_size(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(limits, "FREE_UNPACKED", 1000)
     path = pack(tmp_path / "c.zip", {"c.en": b"a\n", "c.de": b"a\n" * 1_000_000})
     monkeypatch.setattr(zipfile.ZipFile, "open", lambda *_: pytest.fail("it was unpacked"))
@@ -90,7 +90,7 @@ def test_a_bomb_is_refused_by_the_size_that_it_states(tmp_path, monkeypatch) -> 
         read(path)
 
 
-def test_a_gzip_bomb_is_refused_by_the_size_that_it_states(tmp_path, monkeypatch) -> None:
+def test_a_gzip_bomb_is_refused_by_its_declared_size(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(limits, "FREE_UNPACKED", 1000)
     (tmp_path / "a.txt.gz").write_bytes(gzip.compress(b"a\n" * 1_000_000))
     monkeypatch.setattr(gzip.GzipFile, "read", lambda *_: pytest.fail("it was unpacked"))
@@ -98,14 +98,14 @@ def test_a_gzip_bomb_is_refused_by_the_size_that_it_states(tmp_path, monkeypatch
         read(tmp_path / "a.txt.gz")
 
 
-def test_faults_name_the_member(tmp_path) -> None:
+def test_problems_name_the_member(tmp_path) -> None:
     with pytest.raises(DataError, match=r"c\.zip/c\.de, line 2: invalid byte 0xFF"):
         read(pack(tmp_path / "c.zip", {"c.en": b"a\nb\n", "c.de": b"a\n\xff\n"}))
     with pytest.raises(DataError, match=r"1 lines in .*c\.en but 2 lines in .*c\.de"):
         read(pack(tmp_path / "c.zip", {"c.en": b"a\n", "c.de": b"a\nb\n"}))
 
 
-def test_what_is_no_zip_file_or_cannot_be_unpacked_is_refused(tmp_path) -> None:
+def test_files_that_cannot_be_unzipped_are_refused(tmp_path) -> None:
     path = tmp_path / "c.zip"
     with pytest.raises(InputError, match="no such file"):
         read(path)
@@ -130,7 +130,7 @@ def test_any_changed_byte_is_read_or_refused(tmp_path_factory, place, change, ho
         found = rows(read(path))
     except SentloomError as error:
         assert str(path) in str(error)  # noqa: PT017
-    else:  # a byte that nothing depends on, as in a date, or one that renames a member
+    else:  # a byte without effect, as in a date, or one that renames a member
         assert sorted(map(sorted, found)) == sorted(map(sorted, zip(*TEXTS, strict=True)))
 
 

@@ -41,11 +41,11 @@ def test_strict_refuses_a_single_one(run, base, tmp_path, rows):
     data = with_empty_answers(tmp_path / "faq.tsv", rows)
     done, result, output = run(data, budget="60steps", options=["--strict"])
     assert done.returncode == 2
-    assert "line 5: an empty cell" in done.stderr
+    assert "line 5: empty cell" in done.stderr
     assert f"sentloom clean {data} -o" in done.stderr
     assert result is None
     assert not output.exists()
-    with pytest.raises(DataError, match="line 5: an empty cell"):
+    with pytest.raises(DataError, match="line 5: empty cell"):
         fit(data, tmp_path / "model", base=str(base), budget="60steps", strict=True)
 
 

@@ -1,4 +1,4 @@
-"""Cleaning: each rule by hand, all of them together against plain Python, and the memory that it takes."""
+"""Cleaning: each rule by hand, all of them together compared with plain Python, and the memory used."""
 
 import unicodedata
 from dataclasses import replace
@@ -80,13 +80,13 @@ def test_identical_sides_are_dropped_once_the_text_is_tidy(shape: Shape, kept: i
     assert counts(report)["identical sides"] == ("dropped", 2, "data.tsv, line 2")
 
 
-def test_identical_sides_can_be_meant_in_scored_pairs() -> None:
+def test_identical_sides_are_allowed_in_scored_pairs() -> None:
     cleaned, report = clean(build_dataset(Shape.SCORED_PAIRS, [("a", "a", 5.0)]), CleanSettings())
     assert len(cleaned) == 1
     assert "identical sides" not in counts(report)
 
 
-def test_duplicates_are_of_the_whole_row_and_the_first_stays() -> None:
+def test_duplicates_are_whole_rows_and_the_first_is_kept() -> None:
     rows = [("a", "x"), ("b", "x"), ("a", "y"), ("a", "x"), ("c", "x"), ("b", "x"), ("a", "x")]
     cleaned, report = clean(build_dataset(Shape.CLASSIFICATION, rows, chunk=2), CleanSettings())
     assert cleaned.column("_line").to_pylist() == [2, 3, 4, 6]
@@ -110,7 +110,7 @@ def test_near_duplicates_are_dropped_on_request() -> None:
     assert counts(report)["near duplicate"] == ("dropped", 2, "data.tsv, line 4")
 
 
-def test_a_row_counts_under_the_first_rule_that_it_breaks() -> None:
+def test_a_row_counts_under_the_first_rule_that_it_violates() -> None:
     cleaned, report = clean(build_dataset(Shape.PAIRS, [("a", "a"), ("a", "a"), ("", "")]), CleanSettings())
     assert {rule: rows for rule, (_, rows, _) in counts(report).items() if rows} == {"empty": 1, "identical sides": 2}
     assert len(cleaned) == 0
@@ -136,13 +136,13 @@ def test_report_as_table() -> None:
         {"near_duplicates": 1.2},
     ],
 )
-def test_settings_that_make_no_sense_are_refused(wrong: dict) -> None:
+def test_invalid_settings_are_refused(wrong: dict) -> None:
     with pytest.raises(InputError):
         CleanSettings(**wrong)
 
 
 def tidied(text: str) -> str:
-    """What `clean` does to one sentence, character by character."""
+    """Do what `clean` does to one sentence, character by character."""
     spaced = [
         " " if unicodedata.category(c) in ("Zs", "Zl", "Zp", "Cc") else c for c in unicodedata.normalize("NFC", text)
     ]
@@ -153,7 +153,7 @@ SENTENCES = st.text(alphabet="ab\u0301\u00e9 \t\u00a0\u3000\u2028\x00\x1f\x85\u2
 
 
 @given(st.lists(st.tuples(SENTENCES, SENTENCES), max_size=12), st.integers(1, 5))
-def test_all_rules_against_plain_python(rows: list[tuple[str, str]], chunk: int) -> None:
+def test_all_rules_equal_plain_python(rows: list[tuple[str, str]], chunk: int) -> None:
     expected: list[tuple[str, str]] = []
     for row in rows:
         left, right = (tidied(side) for side in row)
@@ -216,7 +216,7 @@ def test_one_side_can_be_made_distinct() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "shape", "said"),
+    ("settings", "shape", "message"),
     [
         ({"length_ratio": 0.5}, Shape.PARALLEL, "1 or more"),
         ({"length_ratio": 2}, Shape.TEXTS, "pairs or parallel"),
@@ -225,6 +225,6 @@ def test_one_side_can_be_made_distinct() -> None:
         ({"distinct": "text"}, Shape.PARALLEL, "one of source, target"),
     ],
 )
-def test_rules_that_do_not_fit_are_refused(settings, shape, said) -> None:
-    with pytest.raises(InputError, match=said):
+def test_rules_that_do_not_fit_the_shape_are_refused(settings, shape, message) -> None:
+    with pytest.raises(InputError, match=message):
         clean(build_dataset(shape, [("a", "b")[: len(text_columns(shape))]]), CleanSettings(**settings))

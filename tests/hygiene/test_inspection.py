@@ -1,4 +1,4 @@
-"""Inspection: every figure of a small data set counted by hand."""
+"""Inspection: every number of a small data set, counted by hand."""
 
 import json
 from dataclasses import asdict
@@ -21,7 +21,7 @@ def letters(texts: list[str]) -> list[int]:
 
 
 @given(st.lists(st.integers(0, 1000), min_size=1))
-def test_distribution_against_sorting(values: list[int]) -> None:
+def test_distribution_equals_sorting(values: list[int]) -> None:
     found = distribution(np.array(values))
     ordered = sorted(values)
     assert (found.least, found.most) == (ordered[0], ordered[-1])
@@ -71,7 +71,7 @@ def test_near_duplicates_of_a_large_set_are_estimated(monkeypatch: pytest.Monkey
     monkeypatch.setattr(inspection, "SAMPLE", 500)
     random = np.random.default_rng(1)
     texts = ["".join(random.choice(list("abcdefghij "), 80)) for _ in range(1500)]
-    rows = [(text,) for text in texts] + [(text + " .",) for text in texts[:500]]  # a quarter of all rows repeats
+    rows = [(text,) for text in texts] + [(text + " .",) for text in texts[:500]]  # a quarter of all rows are repeats
     found = inspect(build_dataset(Shape.TEXTS, rows, chunk=400)).near_duplicates
     assert not found.whole
     assert 350 < found.sampled < 650
@@ -96,7 +96,7 @@ def test_labels_and_scores() -> None:
     assert (scored.scores.least, scored.scores.median, scored.scores.most, scored.scores.mean) == (0, 1, 5, 2)
 
 
-def test_one_label_and_one_score_are_worth_a_warning() -> None:
+def test_a_single_label_or_score_gives_a_warning() -> None:
     assert inspect(build_dataset(Shape.CLASSIFICATION, [("a", "x"), ("b", "x")])).findings == (
         Finding("all rows have the same label: x", 2, ""),
     )
@@ -105,7 +105,7 @@ def test_one_label_and_one_score_are_worth_a_warning() -> None:
     assert inspect(build_dataset(Shape.CLASSIFICATION, [("a", "x")])).findings == ()
 
 
-def test_faults_of_the_text() -> None:
+def test_problems_of_the_text() -> None:
     rows = [
         ("a < b and c > d", "fine"),
         ("caf\ufffd", "fine too"),
@@ -120,7 +120,7 @@ def test_faults_of_the_text() -> None:
     )
 
 
-def test_many_identical_sides_are_worth_a_warning() -> None:
+def test_many_identical_sides_give_a_warning() -> None:
     rows = [(f"left {number}", f"right {number}") for number in range(200)]
     few = build_dataset(Shape.PAIRS, [*rows, ("a", "a"), ("b", "b")], chunk=50)
     assert inspect(few).findings == ()

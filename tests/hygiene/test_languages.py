@@ -1,4 +1,4 @@
-"""Languages: sentences written for the purpose, hopeless texts, and blocks of real ones where the data are there."""
+"""Languages: sentences written for these tests, texts without a language, and real sentences if the data is available."""
 
 import gzip
 import random
@@ -66,10 +66,10 @@ def test_a_few_sentences_are_enough(code: str, texts: list[str]) -> None:
 def test_every_language_has_a_name_and_a_sample() -> None:
     assert set(NAMES) - {"und"} == set(SAMPLES)
     assert language_name("de") == "German"
-    assert "not recognised" in language_name(None)
+    assert "unrecognised" in language_name(None)
 
 
-def test_no_function_word_is_one_letter_alone_or_written_with_a_capital() -> None:
+def test_function_words_are_lower_case_and_longer_than_one_letter() -> None:
     words = [word for languages in FUNCTION_WORDS.values() for known in languages.values() for word in known.split()]
     assert [word for word in words if word != word.lower() or len(word) == 1] == []
 
@@ -94,11 +94,11 @@ def random_letters(count: int) -> list[str]:
         ["The shop is closed.", "Магазин закрыт.", "商店关门了。"],  # no script has more than half
     ],
 )
-def test_what_is_no_language_is_none(texts: list[str]) -> None:
+def test_text_without_a_language_is_none(texts: list[str]) -> None:
     assert guess_language(texts) is None
 
 
-def test_most_of_the_texts_decide() -> None:
+def test_the_majority_of_texts_decides() -> None:
     assert guess_language(SAMPLES["de"] * 3 + SAMPLES["en"]) == "de"
     assert guess_language(["Windows 11"] + SAMPLES["ru"]) == "ru"
 
@@ -107,7 +107,7 @@ def test_decomposed_letters_count_as_composed_ones() -> None:
     assert guess_language([unicodedata.normalize("NFD", text) for text in SAMPLES["cs"]]) == "cs"
 
 
-def test_a_long_list_is_looked_at_evenly() -> None:
+def test_a_long_list_is_sampled_evenly() -> None:
     german, english = SAMPLES["de"][0], SAMPLES["en"][0]
     assert guess_language([english] * SAMPLED + [german] * 3 * SAMPLED) == "de"
 
@@ -147,23 +147,23 @@ MESSAGES = {
 
 
 def mixed_messages(parts: dict[str, int]) -> list[str]:
-    """So many messages of each language, told apart by a number, in an order by chance."""
+    """Make the given number of distinct messages of each language, in random order."""
     texts = [f"{MESSAGES[code][k % len(MESSAGES[code])]} {k}" for code, count in parts.items() for k in range(count)]
     random.Random(1).shuffle(texts)
     return texts
 
 
-def test_a_mixed_file_is_told_with_its_shares() -> None:
+def test_a_mixed_file_is_reported_with_its_shares() -> None:
     # of 2,261 customer messages, 782 in three other languages
     shares = language_shares(mixed_messages({"en": 1479, "de": 400, "pl": 250, "sv": 132}))
     assert list(shares) == ["en", "de", "pl", "sv"]
-    wanted = {"en": 1479 / 2261, "de": 400 / 2261, "pl": 250 / 2261, "sv": 132 / 2261}
-    assert all(abs(shares[code] - share) < 0.06 for code, share in wanted.items())
+    expected = {"en": 1479 / 2261, "de": 400 / 2261, "pl": 250 / 2261, "sv": 132 / 2261}
+    assert all(abs(shares[code] - share) < 0.06 for code, share in expected.items())
     assert main_language(shares) is None
     assert re.fullmatch(r"English \d\d%, German \d\d%, Polish \d\d%, Swedish \d%", shares_in_words(shares))
 
 
-def test_rows_that_are_not_recognised_are_a_share_of_their_own() -> None:
+def test_unrecognised_rows_are_a_separate_share() -> None:
     polish, swedish = "Czy to jest dla mnie, bardzo proszę?", "Jag har inte fått det än, vad ska jag göra?"
     shares = language_shares([*["Refund please"] * 50, *[polish] * 30, *[swedish] * 20])
     assert shares == pytest.approx({"pl": 0.3, "sv": 0.2, "und": 0.5})
@@ -186,11 +186,11 @@ def test_shares_of_a_few_sentences(code: str, texts: list[str]) -> None:
 
 def test_a_few_foreign_sentences_do_not_make_a_file_mixed() -> None:
     shares = language_shares(mixed_messages({"en": 95, "de": 5}))
-    assert set(recognised(shares)) == {"en", "de"}  # they show in the shares all the same
+    assert set(recognised(shares)) == {"en", "de"}  # they still appear in the shares
     assert main_language(shares) == "en"
 
 
-def test_scripts_are_told_apart_text_by_text() -> None:
+def test_scripts_are_recognised_text_by_text() -> None:
     texts = SAMPLES["ru"] * 30 + SAMPLES["zh"] * 20 + SAMPLES["ko"] * 50 + MESSAGES["en"] * 5
     assert set(recognised(language_shares(texts))) == {"ru", "zh", "ko", "en"}
 

@@ -1,4 +1,4 @@
-"""Leaks: each kind by hand, and the promise that the lookup rests on."""
+"""Leaks: each kind by hand, and the property that the lookup relies on."""
 
 import unicodedata
 from collections import Counter
@@ -21,14 +21,14 @@ WRITTEN = "Is the Café open, today?"
     [
         (WRITTEN, Kind.EXACT),
         (unicodedata.normalize("NFD", WRITTEN), Kind.UNICODE),
-        (WRITTEN.replace(",", "\uff0c"), Kind.UNICODE),  # the wide comma
+        (WRITTEN.replace(",", "\uff0c"), Kind.UNICODE),  # the full-width comma
         ("Is the  Café open , today ?", Kind.SPACING),
         ("Is the\u200b Café open, today?", Kind.SPACING),
         ("is the CAFÉ open, today?", Kind.CASE),
         ("Is the Café open today", Kind.PUNCTUATION),
         ("“Is the Café open, today”", Kind.PUNCTUATION),
         ("is the café open today ?", Kind.MIXED),
-        ("Is the Cafe open, today?", None),  # an accent is no matter of form
+        ("Is the Cafe open, today?", None),  # an accent makes another word
         ("Is the Café open, today? Yes.", None),
     ],
 )
@@ -46,18 +46,18 @@ def test_kinds_of_sentences(trained: str, kind: Kind | None) -> None:
 
 
 @pytest.mark.parametrize(("one", "two"), [("STRASSE", "straße"), ("ΟΔΟΣ", "οδος"), ("ΟΔΟΣ", "οδος".replace("σ", "ς"))])
-def test_case_is_that_of_every_script(one: str, two: str) -> None:
+def test_case_is_ignored_in_every_script(one: str, two: str) -> None:
     assert find_leaks(build_dataset(Shape.TEXTS, [(one,)]), [build_dataset(Shape.TEXTS, [(two,)])]).counts == {
         Kind.CASE: 1
     }
 
 
-def test_punctuation_alone_is_not_nothing() -> None:
+def test_sentences_of_only_punctuation_are_compared() -> None:
     train, test = build_dataset(Shape.TEXTS, [("...",), ("?",)]), build_dataset(Shape.TEXTS, [("!",), (". . .",)])
     assert find_leaks(train, [test]).counts == {Kind.SPACING: 1}
 
 
-def test_an_evaluation_sentence_counts_once_under_the_nearest_kind() -> None:
+def test_an_evaluation_sentence_counts_once_under_the_closest_kind() -> None:
     train = build_dataset(Shape.TEXTS, [("a dog!",), ("A dog",), ("a dog",), ("a dog",)], file="train.txt")
     test = build_dataset(Shape.TEXTS, [("a dog",), ("a dog",), ("A DOG",)], file="test.txt")
     leaks = find_leaks(train, [test])
@@ -97,7 +97,7 @@ def test_an_anchor_with_a_negative_is_a_pair_too() -> None:
     assert leaks.counts == {Kind.EXACT: 4, Kind.SWAPPED: 1}
 
 
-def test_sides_of_different_rows_are_no_pair() -> None:
+def test_sides_of_different_rows_are_not_a_pair() -> None:
     train = build_dataset(Shape.PAIRS, [("a", "x"), ("y", "b")])
     assert find_leaks(train, [build_dataset(Shape.PAIRS, [("a", "b")])]).counts == {Kind.EXACT: 2}
 

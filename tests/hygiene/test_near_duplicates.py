@@ -1,4 +1,4 @@
-"""Near duplicates against brute force: the Jaccard index of all pairs, by Python's own sets."""
+"""Near duplicates equal brute force: the Jaccard index of all pairs, with Python's own sets."""
 
 import gzip
 from collections import Counter
@@ -47,7 +47,7 @@ def index(one: str, two: str) -> float:
 
 
 def like_pairs(texts: list[str], threshold: float) -> np.ndarray:
-    """All pairs of texts that reach the threshold, by an inverted list of shingles."""
+    """Find all pairs of texts that reach the threshold, with an inverted index of shingles."""
     sets = [shingle_set(text) for text in texts]
     holders: dict[str, list[int]] = {}
     pairs = []
@@ -60,7 +60,7 @@ def like_pairs(texts: list[str], threshold: float) -> np.ndarray:
 
 
 def notices(count: int, seed: int) -> list[str]:
-    """Sentences of one mould, thousands of pairs of them near the threshold: the hard case for buckets."""
+    """Make sentences from one template, with thousands of pairs near the threshold: the hard case for buckets."""
     random = np.random.default_rng(seed)
     words = ("amber", "crimson", "emerald library", "small tool", "violet")
     months = ("January", "May", "June", "October")
@@ -72,7 +72,7 @@ def notices(count: int, seed: int) -> list[str]:
 
 
 def unlike(count: int, seed: int) -> list[str]:
-    """Texts of random letters, no two alike."""
+    """Make texts of random letters, no two similar."""
     random = np.random.default_rng(seed)
     return ["".join(random.choice(list("abcdefghijklmnop "), 60)) for _ in range(count)]
 
@@ -114,7 +114,7 @@ def test_signatures_agree_as_often_as_the_jaccard_index_says() -> None:
     assert abs(differing - (1 - expected) / 2) < 4 * deviation
 
 
-def test_signature_is_the_least_permuted_hash() -> None:
+def test_signature_is_the_smallest_permuted_hash() -> None:
     values, starts = shingles(array(["one text or another", "two"]))
     least = signatures(values, starts, np.array([7, 9], np.uint32), np.array([1, 2], np.uint32))
     short = [int(value) >> 32 for value in values]
@@ -131,7 +131,7 @@ def test_bands_find_nearly_every_pair_at_the_threshold(threshold: float) -> None
 
 
 def test_banding_by_hand() -> None:
-    # 0.8^5 = 0.328: 18 bands miss 0.672^18 = 0.0008. With 6 in a band 23 would be needed, 138 hashes.
+    # 0.8^5 = 0.328: 18 bands miss 0.672^18 = 0.0008. With 6 hashes per band, 23 bands and so 138 hashes would be needed.
     assert banding(0.8) == (18, 5)
 
 
@@ -145,12 +145,12 @@ def test_candidates_share_a_band_and_the_sketch() -> None:
 
 def test_bits_that_may_differ() -> None:
     assert most_different_bits(1.0) == 0
-    # At 0.8 a bit in ten differs: 12.8 of 128, and four deviations of sqrt(128 * 0.1 * 0.9) = 3.394.
+    # At 0.8 one bit in ten differs: 12.8 of 128, plus four standard deviations of sqrt(128 * 0.1 * 0.9) = 3.394.
     assert most_different_bits(0.8) == pytest.approx(12.8 + 4 * 3.394, abs=0.01)
 
 
 @given(st.integers(1, 12).flatmap(lambda n: st.tuples(st.just(n), st.lists(st.tuples(*[st.integers(0, n - 1)] * 2)))))
-def test_connect_against_spreading_the_least_label(case: tuple[int, list[tuple[int, int]]]) -> None:
+def test_connect_equals_label_propagation(case: tuple[int, list[tuple[int, int]]]) -> None:
     size, pairs = case
     label = list(range(size))
     for _ in range(size):
@@ -160,7 +160,7 @@ def test_connect_against_spreading_the_least_label(case: tuple[int, list[tuple[i
 
 
 @pytest.mark.parametrize("threshold", [0.6, 0.7, 0.8])
-def test_groups_against_brute_force(threshold: float) -> None:
+def test_groups_equal_brute_force(threshold: float) -> None:
     texts = [text for pair in zip(notices(700, 1), unlike(700, 2), strict=True) for text in pair]
     expected = connect(len(texts), like_pairs(texts, threshold)) != np.arange(len(texts))
     found = first_of_group(build_dataset(Shape.TEXTS, [(text,) for text in texts], chunk=333), threshold)
@@ -169,12 +169,12 @@ def test_groups_against_brute_force(threshold: float) -> None:
     assert dropped.sum() >= 0.98 * expected.sum() > 10
 
 
-def test_groups_on_real_sentences_against_brute_force() -> None:
+def test_groups_of_real_sentences_equal_brute_force() -> None:
     if not SENTENCES.exists():
         pytest.skip("the sentences of the shared data folder are not here")
     with gzip.open(SENTENCES, "rt", encoding="utf-8") as lines:
         texts = [line.split("\t")[0] for line in lines]
-    texts = sorted({text for text in texts if len(text) < 60})[:4000]  # neighbours begin alike
+    texts = sorted({text for text in texts if len(text) < 60})[:4000]  # neighbours have similar beginnings
     expected = connect(len(texts), like_pairs(texts, 0.7)) != np.arange(len(texts))
     dropped = first_of_group(build_dataset(Shape.TEXTS, [(text,) for text in texts], chunk=1000), 0.7) != np.arange(
         len(texts)
@@ -191,12 +191,12 @@ def test_groups_depend_on_neither_seed_nor_chunks() -> None:
     assert first_of_group(build_dataset(Shape.TEXTS, rows, chunk=300), 0.8, seed=2).tolist() == expected
 
 
-def test_one_seed_gives_one_answer() -> None:
+def test_one_seed_gives_one_result() -> None:
     dataset = build_dataset(Shape.TEXTS, [(text,) for text in notices(300, 3)], chunk=100)
     assert first_of_group(dataset, 0.75, seed=4).tolist() == first_of_group(dataset, 0.75, seed=4).tolist()
 
 
-def test_the_first_of_a_chain_stays() -> None:
+def test_the_first_of_a_chain_is_kept() -> None:
     base = "the keeper of the lighthouse wrote a letter every evening"
     chain = [base, base + " to his", base + " to his sister", "something else entirely, of another kind"]
     links = [index(chain[one], chain[two]) >= 0.8 for one, two in combinations(range(3), 2)]
@@ -219,14 +219,14 @@ def test_short_and_equal_texts() -> None:
 
 
 @pytest.mark.parametrize("rows", [0, 1])
-def test_too_few_rows_to_be_alike(rows: int) -> None:
+def test_too_few_rows_for_near_duplicates(rows: int) -> None:
     assert first_of_group(build_dataset(Shape.TEXTS, [("a",)] * rows), 0.8).tolist() == list(range(rows))
 
 
 LONG = "a long answer that two different questions share, word for word, to its very end"
 
 
-def test_every_column_must_be_alike() -> None:
+def test_every_column_must_be_similar() -> None:
     pairs = build_dataset(
         Shape.PAIRS, [("what is it?", LONG), ("who was she?", LONG), ("what is it!", LONG), ("What is it?", LONG + ".")]
     )
@@ -234,7 +234,7 @@ def test_every_column_must_be_alike() -> None:
     assert first_of_group(pairs, 0.8).tolist() == [0, 1, 2, 0]
 
 
-def test_labels_scores_and_negatives_must_be_too() -> None:
+def test_labels_scores_and_negatives_must_be_equal_or_similar() -> None:
     labelled = build_dataset(Shape.CLASSIFICATION, [(LONG, "yes"), (LONG + ".", "no"), (LONG + "!", "yes")])
     assert first_of_group(labelled, 0.8).tolist() == [0, 1, 0]
     scored = build_dataset(Shape.SCORED_PAIRS, [(LONG, LONG, 1.0), (LONG, LONG, 2.0), (LONG, LONG + ".", 1.0)])
@@ -251,16 +251,18 @@ def test_thresholds_out_of_range_are_refused(threshold: float) -> None:
         first_of_group(build_dataset(Shape.TEXTS, [("a",)]), threshold)
 
 
-def test_a_sample_keeps_like_rows_together() -> None:
+def test_a_sample_keeps_near_duplicates_together() -> None:
     doubled = [(text,) for text in unlike(1500, 7) for text in (text, text + " again")]  # Jaccard about 0.9
     dataset = build_dataset(Shape.TEXTS, doubled, chunk=500)
     rows = coordinated_sample(dataset, 600)
     assert 400 < len(rows) < 800
     assert sorted(set(rows.tolist())) == rows.tolist()
-    complete = np.isin(rows ^ 1, rows).mean()  # partners are 2k and 2k + 1; a plain sample would hold one in five
+    complete = np.isin(rows ^ 1, rows).mean()  # partners are 2k and 2k + 1; a plain sample would contain one in five
     assert complete > 0.8
     prefixed = build_dataset(
         Shape.TEXTS, [("the same beginning of every row " * 3 + str(row),) for row in range(500)], chunk=100
     )
-    assert max(len(coordinated_sample(prefixed, 50, seed)) for seed in range(40)) == 100  # all drawn at once, and cut
+    assert (
+        max(len(coordinated_sample(prefixed, 50, seed)) for seed in range(40)) == 100
+    )  # all drawn at once, and truncated
     assert coordinated_sample(dataset, 3000).tolist() == list(range(3000))

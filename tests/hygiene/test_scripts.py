@@ -1,4 +1,4 @@
-"""Scripts of writing and words, against sentences whose script and words were told by a reader."""
+"""Scripts and words, for sentences whose script and words were determined by a reader."""
 
 import pyarrow as pa
 import pytest
@@ -29,7 +29,7 @@ def words(text: str) -> int:
         ("강은 넓다", "Hangul"),
         ("かわはひろい", "Kana"),
         ("河很宽。", "Han"),
-        ("𠀋𠂢", "Han"),  # outside the first plane
+        ("𠀋𠂢", "Han"),  # outside the basic multilingual plane
         ("գետը լայն է", "other"),
         ("42 + 1 = 43!", "none"),
         ("🙂🙂", "none"),
@@ -43,7 +43,7 @@ def test_dominant_script(text: str, expected: str) -> None:
     assert script(text) == expected
 
 
-def test_texts_do_not_run_into_each_other() -> None:
+def test_texts_are_counted_separately() -> None:
     texts = pa.array(["abc", "", "где", "一二三", "x", "1"], pa.large_string())
     assert [SCRIPTS[number] for number in dominant_scripts(texts)] == [
         "Latin",

@@ -1,4 +1,4 @@
-"""Pieces a word, counted by hand."""
+"""Tokens per word, counted by hand."""
 
 import pytest
 
@@ -8,12 +8,12 @@ from tests.small_data import build_dataset
 
 
 def pairs_of_letters(texts: list[str]) -> list[list[int]]:
-    """A piece for every two letters of a word; 0 for those with a z."""
+    """Tokenise into pairs of letters; the id is 0 for pairs with a z."""
     words = [[word[at : at + 2] for word in text.split() for at in range(0, len(word), 2)] for text in texts]
     return [[0 if "z" in piece else 1 for piece in text] for text in words]
 
 
-def test_pieces_a_word_by_column_without_punctuation() -> None:
+def test_tokens_per_word_by_column_without_punctuation() -> None:
     data = build_dataset(Shape.PARALLEL, [("a, (bb)!", "cccc dddddd"), ("ccc", "zz ee")])
     source, target = count_tokens(data, pairs_of_letters, 0)
     assert (source.column, source.unit, source.mean, source.unknown) == ("source", "word", 4 / 3, 0)

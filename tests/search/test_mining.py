@@ -1,4 +1,4 @@
-"""Hard negatives against a slow search over all candidates."""
+"""Hard negatives equal those of a slow search over all candidates."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def pairs():
 
 
 def slowly(encoder, corpus, settings):
-    """Row by row, candidate by candidate."""
+    """Mine row by row, candidate by candidate."""
 
     def unit(text):
         vector = encoder.encode(text).astype(float)
@@ -55,7 +55,7 @@ def slowly(encoder, corpus, settings):
         MineSettings(1, -2.0),
     ],
 )
-def test_negatives_are_the_nearest_that_are_not_right(encoder, pairs, settings):
+def test_negatives_are_the_nearest_that_are_not_known_positives(encoder, pairs, settings):
     corpus = [*(positive for _, positive in ROWS), *SENTENCES, "DOGS in the snow"]
     triplets, report = mine(encoder, pairs, corpus, settings, show_progress=False)
     expected = slowly(encoder, corpus, settings)
@@ -74,7 +74,7 @@ def test_other_settings_models_and_corpora_give_other_hashes(encoder, pairs):
     assert one != mine(encoder, pairs, SENTENCES[:-1], MineSettings(margin=-2.0), False)[0].sha256
 
 
-def test_what_cannot_be_mined_is_told(encoder, pairs):
+def test_data_that_cannot_be_mined_are_refused(encoder, pairs):
     with pytest.raises(InputError, match="no row has a negative"):
         mine(encoder, pairs, SENTENCES, MineSettings(margin=3.0), False)
     with pytest.raises(InputError, match="its shape is texts"):

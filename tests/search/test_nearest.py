@@ -1,4 +1,4 @@
-"""Exact search against a full sort, whatever the blocks."""
+"""Exact search equals a full sort, for any block sizes."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from sentloom.search.nearest import top_k
 
 
 def _slow(queries, documents, k):
-    """Sort all documents of each query by cosine, falling, then by number; integer vectors make ties exact."""
+    """Sort all documents of each query by descending cosine, then by index; integer vectors make ties exact."""
     found = []
     for query in queries.tolist():
         keys = []
@@ -23,7 +23,7 @@ def _slow(queries, documents, k):
     return found
 
 
-# Powers of two along axes: lengths and cosines are exact in float32, and ties abound.
+# Powers of two along axes: lengths and cosines are exact in float32, and there are many ties.
 axis_vectors = st.lists(
     st.tuples(st.integers(0, 2), st.sampled_from([-2, -1, 0, 1, 2, 4])), min_size=1, max_size=12
 ).map(
@@ -49,7 +49,7 @@ def test_by_hand():
     assert cosines[0] == pytest.approx([3 / 10**0.5, 2 / 5**0.5])
 
 
-def test_fewer_documents_than_asked_for():
+def test_fewer_documents_than_requested():
     numbers, _cosines = top_k(np.ones((2, 4)), np.ones((3, 4)), 10)
     assert numbers.tolist() == [[0, 1, 2], [0, 1, 2]]
     assert top_k(np.ones((2, 4)), np.ones((0, 4)), 10)[0].shape == (2, 0)

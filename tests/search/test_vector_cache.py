@@ -1,4 +1,4 @@
-"""Vectors on disk: looked up as in a dictionary, whatever happens to the files."""
+"""The cache of vectors on disk behaves like a dictionary, whatever happens to the files."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ WIDTH = 8
 
 
 class Encode:
-    """Vectors drawn anew at each call, so that only a kept one can be the same again; it counts what it is asked."""
+    """Draws new vectors at each call, so that only a cached one can be the same again, and counts the texts."""
 
     def __init__(self, seed=0, width=WIDTH):
         self.rng, self.width, self.asked = np.random.default_rng(seed), width, []
@@ -49,7 +49,7 @@ def small_blocks(monkeypatch):
 calls = st.lists(st.tuples(st.sampled_from("ab"), st.lists(st.text(max_size=2), max_size=9)), max_size=5)
 
 
-@settings(max_examples=30)  # each kept block waits for the disk
+@settings(max_examples=30)  # each stored block waits for the disk
 @given(calls)
 def test_a_cache_is_a_dictionary(tmp_path_factory, calls):
     folder, encode, known = tmp_path_factory.mktemp("cache"), Encode(), {}
@@ -63,7 +63,7 @@ def test_a_cache_is_a_dictionary(tmp_path_factory, calls):
             assert known.setdefault((model, text), vector.tobytes()) == vector.tobytes()
 
 
-def test_what_is_kept_is_equal_bit_for_bit(tmp_path):
+def test_cached_vectors_are_bit_identical(tmp_path):
     texts = [*numbered(10), "text 3"]
     first = VectorCache(tmp_path).vectors("model", texts, Encode())
     again = VectorCache(tmp_path).vectors("model", texts[::-1], never)
@@ -71,7 +71,7 @@ def test_what_is_kept_is_equal_bit_for_bit(tmp_path):
     assert np.array_equal(first[3], first[10])
 
 
-def test_a_run_that_died_goes_on(tmp_path, small_blocks):
+def test_a_killed_run_resumes(tmp_path, small_blocks):
     encode = Encode()
 
     def dies(texts):
@@ -126,7 +126,7 @@ DAMAGES = [cut_in_half, flip_a_bit_of_the_last_vector, other_tensors, other_type
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_shard_goes_and_only_its_texts_are_encoded_again(tmp_path, small_blocks, damage):
+def test_a_damaged_shard_is_removed_and_only_its_texts_are_encoded_again(tmp_path, small_blocks, damage):
     first = VectorCache(tmp_path).vectors("model", numbered(12), Encode())
     damaged = shards(tmp_path)[1]
     damage(damaged)
@@ -138,7 +138,7 @@ def test_a_damaged_shard_goes_and_only_its_texts_are_encoded_again(tmp_path, sma
     assert np.array_equal(again, VectorCache(tmp_path).vectors("model", numbered(12), never))
 
 
-def test_a_shard_that_vanishes_during_the_call_is_encoded_anew(tmp_path, small_blocks, monkeypatch):
+def test_a_shard_removed_during_the_call_is_encoded_again(tmp_path, small_blocks, monkeypatch):
     VectorCache(tmp_path).vectors("model", numbered(8), Encode())
     read = vector_cache._read
 
@@ -154,7 +154,7 @@ def test_a_shard_that_vanishes_during_the_call_is_encoded_anew(tmp_path, small_b
     assert encode.asked == numbered(8)[:4]
 
 
-def test_of_two_vectors_of_a_text_the_older_speaks(tmp_path):
+def test_the_older_of_two_cached_vectors_wins(tmp_path):
     first = VectorCache(tmp_path).vectors("model", ["a"], Encode())
     (shard,) = shards(tmp_path)
     aside = shard.rename(tmp_path / "aside")
@@ -163,7 +163,7 @@ def test_of_two_vectors_of_a_text_the_older_speaks(tmp_path):
     assert np.array_equal(VectorCache(tmp_path).vectors("model", ["a"], never), first)
 
 
-def test_beyond_the_limit_the_least_recently_used_go(tmp_path, small_blocks):
+def test_beyond_the_limit_the_least_recently_used_are_removed(tmp_path, small_blocks):
     VectorCache(tmp_path).vectors("old", numbered(12), Encode())
     oldest, used, newest = shards(tmp_path)
     size = oldest.stat().st_size
@@ -187,7 +187,7 @@ def test_a_call_beyond_the_limit_works_and_keeps_what_it_uses(tmp_path, small_bl
     assert len(shards(tmp_path)) == 1
 
 
-def test_half_written_files_are_not_read_and_go_when_they_are_old(tmp_path):
+def test_partial_files_are_not_read_and_are_removed_when_old(tmp_path):
     cache = VectorCache(tmp_path)
     cache.vectors("model", ["a"], Encode())
     (shard,) = shards(tmp_path)
@@ -199,16 +199,16 @@ def test_half_written_files_are_not_read_and_go_when_they_are_old(tmp_path):
     assert (stale.exists(), fresh.exists(), shard.exists()) == (False, True, True)
 
 
-def test_a_folder_that_cannot_be_written_costs_one_note(tmp_path, small_blocks):
+def test_a_folder_that_cannot_be_written_gives_one_note(tmp_path, small_blocks):
     (tmp_path / "file").write_text("not a folder")
     cache, encode = VectorCache(tmp_path / "file" / "vectors"), Encode()
     vectors = cache.vectors("model", numbered(9), encode)
     assert (vectors.shape, encode.asked) == ((9, WIDTH), numbered(9))
-    assert "not kept" in cache.note
+    assert "cannot be cached" in cache.note
     assert "file" in cache.note
 
 
-def test_a_full_disk_costs_one_note(tmp_path, small_blocks, monkeypatch):
+def test_a_full_disk_gives_one_note(tmp_path, small_blocks, monkeypatch):
     tries = []
 
     def full(*arguments):
@@ -223,7 +223,7 @@ def test_a_full_disk_costs_one_note(tmp_path, small_blocks, monkeypatch):
     assert list(tmp_path.rglob("*.safetensors")) == []
 
 
-def test_broken_vectors_are_never_kept(tmp_path):
+def test_non_finite_vectors_are_never_cached(tmp_path):
     with pytest.raises(ModelError, match="NaN"):
         VectorCache(tmp_path).vectors("model", ["a"], lambda texts: np.full((1, WIDTH), np.nan))
     with pytest.raises(InputError, match="item 1"):
@@ -237,7 +237,7 @@ def test_a_model_whose_width_changed_is_refused(tmp_path):
         VectorCache(tmp_path).vectors("model", ["a", "b"], Encode(width=9))
 
 
-def test_no_texts_no_vectors(tmp_path):
+def test_no_texts_give_no_vectors(tmp_path):
     assert len(VectorCache(tmp_path).vectors("model", [], never)) == 0
 
 
@@ -257,7 +257,7 @@ def truth(texts):
 
 
 def work(folder, seed):
-    """Many calls on overlapping texts, under a limit that makes the processes take each other's shards away."""
+    """Make many calls with overlapping texts, under a limit that makes processes remove each other's shards."""
     rng = np.random.default_rng(seed)
     for _ in range(12):
         texts = [f"text {number:04d}" for number in rng.integers(0, 60, 12)]
@@ -266,7 +266,7 @@ def work(folder, seed):
 
 
 def forked(job):
-    """A child that exits with 0 only if the job ends well."""
+    """Start a child that exits with 0 only if the job succeeds."""
     child = os.fork()
     if not child:
         try:
@@ -277,12 +277,12 @@ def forked(job):
     return child
 
 
-def test_processes_at_once_do_not_disturb_each_other(tmp_path, small_blocks):
+def test_concurrent_processes_do_not_interfere(tmp_path, small_blocks):
     children = [forked(lambda seed=seed: work(tmp_path, seed)) for seed in range(2)]
     assert [os.waitpid(child, 0)[1] for child in children] == [0, 0]
 
 
-def test_a_kill_anywhere_leaves_a_usable_cache(tmp_path, small_blocks):
+def test_a_kill_at_any_time_leaves_a_usable_cache(tmp_path, small_blocks):
     for number in range(8):
         child = forked(lambda seed=number: work(tmp_path, seed))
         time.sleep(0.004 * number)
@@ -292,8 +292,8 @@ def test_a_kill_anywhere_leaves_a_usable_cache(tmp_path, small_blocks):
         assert np.array_equal(vectors, truth(texts))
 
 
-def test_the_lookup_joins_hashes_that_share_a_half():
-    """Two texts with the same first half of their hash: the one behind is not found, and never taken for the other."""
-    kept = np.array([[7, 1], [7, 2], [9, 9]], np.uint64)
-    wanted = np.array([[7, 2], [7, 1], [9, 9], [9, 8], [10, 0], [0, 0]], np.uint64)
-    assert vector_cache._join(kept, wanted).tolist() == [-1, 0, 2, -1, -1, -1]
+def test_the_lookup_handles_hashes_that_share_a_half():
+    """Of two texts with the same first half of their hash, the second is not found and never mistaken for the first."""
+    cached = np.array([[7, 1], [7, 2], [9, 9]], np.uint64)
+    keys = np.array([[7, 2], [7, 1], [9, 9], [9, 8], [10, 0], [0, 0]], np.uint64)
+    assert vector_cache._join(cached, keys).tolist() == [-1, 0, 2, -1, -1, -1]

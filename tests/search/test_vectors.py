@@ -1,4 +1,4 @@
-"""Whatever an encoder returns is checked before it is scored."""
+"""The output of an encoder is checked before it is scored."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from sentloom.errors import ModelError
 from sentloom.search.vectors import encode_checked, encode_distinct, normalised
 
 
-def test_each_distinct_sentence_goes_through_once_in_order():
+def test_each_distinct_sentence_is_encoded_once_in_order():
     calls = []
 
     def encode(sentences):
@@ -20,17 +20,17 @@ def test_each_distinct_sentence_goes_through_once_in_order():
 
 
 @pytest.mark.parametrize("made", [np.zeros((3, 2)), np.zeros(2), np.zeros((2, 2, 2))])
-def test_another_number_of_vectors_is_refused(made):
+def test_a_wrong_number_of_vectors_is_refused(made):
     with pytest.raises(ModelError, match=r"Expected \(2, d\)"):
         encode_checked(lambda sentences: made, ["a", "b"])
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_vectors_that_are_not_finite_are_refused_with_the_first_sentence(bad):
+def test_non_finite_vectors_are_refused_with_the_first_sentence(bad):
     with pytest.raises(ModelError, match="1 of 2 vectors, first for 'second'"):
         encode_checked(lambda sentences: np.array([[1.0, 2.0], [bad, 0.0]]), ["first", "second"])
 
 
 def test_normalised_rows_have_length_one_and_zeros_stay():
     assert normalised(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist() == [[pytest.approx(0.6), pytest.approx(0.8)], [0, 0]]
-    assert normalised(np.full((1, 1000), 100, np.float16))[0, 0] == pytest.approx(1000**-0.5)  # 1e7 is past float16
+    assert normalised(np.full((1, 1000), 100, np.float16))[0, 0] == pytest.approx(1000**-0.5)  # 1e7 is beyond float16

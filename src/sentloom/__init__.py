@@ -1,32 +1,40 @@
-"""sentloom turns the text a team has into the sentence encoder it needs, and proves that it got better."""
+"""sentloom turns the text a team has into the sentence encoder it needs, and proves that it got better.
+
+>>> import sentloom
+>>> encoder = sentloom.Encoder.load("embedded")
+>>> round(float(encoder.similarity("A dog runs.", "A dog runs.")), 3)
+1.0
+"""
 
 from importlib import import_module, metadata
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sentloom.api import Fit, fit
-    from sentloom.data import Dataset, read
+    from sentloom.api import Fit, Trained, compare, evaluate, fit, mine, synthesize, train
+    from sentloom.data import Dataset, Shape, read
     from sentloom.encoder import Encoder, Prompt
     from sentloom.errors import SentloomError
-    from sentloom.evaluation.evaluate import evaluate
 
 __version__ = metadata.version("sentloom")
-__all__ = ["Dataset", "Encoder", "Fit", "Prompt", "SentloomError", "evaluate", "fit", "read"]
+__all__ = [
+    "Dataset", "Encoder", "Fit", "Prompt", "SentloomError", "Shape", "Trained", "compare", "evaluate", "fit", "mine",
+    "read", "synthesize", "train",
+]  # fmt: skip
 
-# Where each name lives. Loaded when first used: torch and transformers take seconds, and `--help` needs neither.
-_HOMES = {
-    "Dataset": "sentloom.data",
-    "Encoder": "sentloom.encoder",
-    "Fit": "sentloom.api",
-    "Prompt": "sentloom.encoder",
+# The module of each name. It is imported on first use: torch and transformers take seconds, and `--help` needs neither.
+_MODULES = {
+    **dict.fromkeys(("Fit", "Trained", "compare", "evaluate", "fit", "mine", "synthesize", "train"), "sentloom.api"),
+    **dict.fromkeys(("Dataset", "Shape", "read"), "sentloom.data"),
+    **dict.fromkeys(("Encoder", "Prompt"), "sentloom.encoder"),
     "SentloomError": "sentloom.errors",
-    "evaluate": "sentloom.evaluation.evaluate",
-    "fit": "sentloom.api",
-    "read": "sentloom.data",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module 'sentloom' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(_MODULES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])

@@ -62,7 +62,7 @@ def test_help_is_quick_to_import_and_names_every_verb():
             "geometry",
             "mine",
             "train",
-            "new",
+            "init-model",
             "vocabulary",
             "synthesize",
             "recipes",
@@ -76,7 +76,7 @@ def test_help_is_quick_to_import_and_names_every_verb():
     "verb",
     (
         "fit check clean views translate encode search evaluate geometry mine "
-        "synthesize train compare new vocabulary recipes demo"
+        "synthesize train compare init-model vocabulary recipes demo"
     ).split(),
 )
 def test_every_verb_has_help(sentloom, verb):
@@ -118,7 +118,7 @@ def test_clean_writes_what_is_left_and_says_what_is_gone(sentloom, faq, tmp_path
 
 
 def test_encode_then_search_with_and_without_its_vectors(sentloom, faq, tmp_path):
-    assert "Say --column anchor" in sentloom("encode", faq, "-o", tmp_path / "v.npy").stderr
+    assert "Choose one, as in --column anchor" in sentloom("encode", faq, "-o", tmp_path / "v.npy").stderr
     done = sentloom("encode", faq, "-o", tmp_path / "v.npy", "--column", "positive")
     assert done.returncode == 0, done.stderr
     assert np.load(tmp_path / "v.npy").shape == (3, 384)
@@ -284,7 +284,18 @@ def test_mine_finds_hard_negatives_and_says_what_was_passed_over(sentloom, faq, 
 
 def test_new_makes_a_model_that_encodes(sentloom, faq, tmp_path):
     done = sentloom(
-        "new", faq, "-o", tmp_path / "tiny", "--family", "t5", "--vocabulary", "60", "--layers", "1", "--width", "32"
+        "init-model",
+        faq,
+        "-o",
+        tmp_path / "tiny",
+        "--family",
+        "t5",
+        "--vocabulary",
+        "60",
+        "--layers",
+        "1",
+        "--width",
+        "32",
     )
     assert done.returncode == 0, done.stderr
     done = sentloom(
@@ -301,7 +312,7 @@ def test_new_makes_a_model_that_encodes(sentloom, faq, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert np.load(tmp_path / "v.npy").shape == (3, 32)
-    assert sentloom("new", faq, "-o", tmp_path / "other", "--family", "gpt").returncode == 2
+    assert sentloom("init-model", faq, "-o", tmp_path / "other", "--family", "gpt").returncode == 2
 
 
 def test_mine_wants_pairs(sentloom, tmp_path):

@@ -70,7 +70,7 @@ def test_ctrl_c_says_how_to_go_on(kitchen, sentloom, monkeypatch):
     monkeypatch.setattr(runner, "train", interrupted)
     done = sentloom("compare", kitchen.recipe("one", {"method": "simcse"}), "-o", kitchen.folder / "out")
     assert done.returncode == 130
-    assert "the same command again goes on from here" in done.stdout
+    assert "Run the same command again to resume" in done.stdout
 
 
 BAD = {

@@ -111,7 +111,7 @@ def test_a_model_without_a_corpus_looks_in_docstrings_and_reads_them_once(model,
     monkeypatch.setattr("sentloom.corpus.docstrings.DEFAULT_PACKAGES", ("click",))
     done = ask(b"Outputs the message.\n", model)
     assert done.returncode == 0, done.stderr
-    assert "no model.fit/corpus.parquet beside" in done.stdout
+    assert "there is no model.fit/corpus.parquet beside" in done.stdout
     assert "click." in done.stdout[done.stdout.index("“") :]  # the names that the summaries belong to
     again = ask(b"Outputs the message.\n", model)
     assert "once" in done.stdout
@@ -147,7 +147,7 @@ def test_data_with_a_config_file_of_its_own_is_data(bert, tmp_path, sentloom):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["texts.txt", "a query", "--in", "texts.txt"], "no model folder"),
+        (["texts.txt", "a query", "--in", "texts.txt"], "texts.txt is not a model folder"),
         (["model", "a query", "--model", "embedded"], "one model"),
         (["model", "a query", "--in", "nowhere.txt"], "nowhere.txt"),
         (["nowhere/model"], "nowhere/model"),

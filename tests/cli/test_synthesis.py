@@ -98,9 +98,9 @@ def test_fewer_rows_first(sentloom, whole, files, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--top-p", "0.5"), "--top-p without RAW"),
-        (("--synthesizer", "x", "--block", "3"), "--synthesizer, --block without RAW"),
-        (("--preset", "strict"), "'strict'. Expected one of default, paper, official-code"),
+        (("--top-p", "0.5"), "top-p without raw text"),
+        (("--synthesizer", "x", "--block", "3"), "synthesizer, block without raw text"),
+        (("--preset", "strict"), "no preset 'strict'. Expected one of default, paper, official-code"),
         ((), "no plan.json. Expected a ledger"),
     ],
 )
@@ -133,7 +133,7 @@ def test_what_cannot_be_is_refused(sentloom, made, files, arguments, said):
 def test_a_column_of_pairs_can_be_the_raw_text(sentloom, files, tmp_path):
     (tmp_path / "pairs.tsv").write_text("anchor\tpositive\na man sleeps\ta man rests\ntwo dogs run\tdogs run\n")
     command = ("synthesize", tmp_path / "pairs.tsv", "-o", tmp_path / "ledger", "--synthesizer", files / "t5", *OPTIONS)
-    assert "Say --column anchor" in sentloom(*command).stderr
+    assert "Choose one, as in --column anchor" in sentloom(*command).stderr
     assert sentloom(*command, "--column", "positive").returncode == 0
     assert {row["source_text"] for row in rows_of(tmp_path / "ledger")} == {"a man rests", "dogs run"}
 

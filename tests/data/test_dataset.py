@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentloom.data.dataset import FILE, LINE, Dataset
+from sentloom.data.readers import read
 from sentloom.data.shapes import Shape
 
 
@@ -70,3 +71,41 @@ def test_select_keeps_rows_and_their_places(sizes: list[int], data: st.DataObjec
     rows = [row for row in range(total) if mask[row]]
     assert chosen.take(range(len(chosen))) == dataset.take(rows)
     assert [chosen.place(row) for row in range(len(chosen))] == [dataset.place(row) for row in rows]
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=5).filter(any), st.data())
+def test_indexing_slicing_and_iteration_agree_with_a_list(sizes: list[int], data: st.DataObject) -> None:
+    dataset = triplets(sizes)
+    rows = [{"anchor": f"a{n}", "positive": f"p{n}", "negatives": [f"n{n}"] * (n % 3 + 1)} for n in range(sum(sizes))]
+    assert [*dataset] == rows
+    at = data.draw(st.integers(-len(rows), len(rows) - 1))
+    assert dataset[at] == rows[at]
+    part = data.draw(st.slices(len(rows)))
+    assert [*dataset[part]] == rows[part]
+    assert [dataset[part].place(row) for row in range(len(rows[part]))] == [dataset.place(n) for n in range(len(rows))][
+        part
+    ]
+
+
+def test_slices_have_hashes_of_their_own() -> None:
+    dataset = triplets([4])
+    hashes = {dataset[part].sha256 for part in (slice(None), slice(1, None), slice(None, None, -1), slice(2))}
+    assert len(hashes) == 4
+
+
+def test_repr_shows_size_shape_origin_and_the_first_row() -> None:
+    assert repr(triplets([2])).splitlines() == [
+        "Dataset of 2 rows (triplets) from x.csv, y.csv",
+        "  anchor: a0",
+        "  positive: p0",
+        "  negatives: ['n0']",
+    ]
+    assert repr(triplets([2])[:0]) == "Dataset of 0 rows (triplets) from x.csv, y.csv"
+
+
+def test_to_pandas_and_write_give_the_rows_without_their_origin(tmp_path) -> None:
+    dataset = triplets([2, 1])
+    assert list(dataset.to_pandas().columns) == ["anchor", "positive", "negatives"]
+    assert dataset.to_pandas()["anchor"].tolist() == ["a0", "a1", "a2"]
+    dataset.write(tmp_path / "rows.jsonl")
+    assert [*read(tmp_path / "rows.jsonl")] == [*dataset]

@@ -4,12 +4,14 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from sentloom.data import read
 from sentloom.encoder import Encoder
 from sentloom.errors import InputError
 from tests.encoder.small_models import SENTENCES
@@ -83,10 +85,10 @@ def test_an_empty_list_gives_an_empty_array(bert):
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        (["a", None], "item 1: None"),
-        (["a", 3], "item 1: int 3"),
-        ([b"a"], "item 0: bytes"),
-        ([["a"]], "item 0: list"),
+        (["a", None], "item 1: found None"),
+        (["a", 3], "item 1: found int 3"),
+        ([b"a"], "item 0: found bytes"),
+        ([["a"]], "item 0: found list"),
         (["a\ud800b"], "lone surrogate at character 1"),
     ],
 )
@@ -123,6 +125,8 @@ def test_memory_does_not_grow_with_the_number_of_texts(model_folders, tmp_path):
     """Encode 4,000 and 40,000 distinct texts into a memory-mapped array: the process's own memory hardly changes."""
     script = f"""
 import numpy as np
+import pandas as pd
+from sentloom.data import read
 from sentloom.encoder import Encoder
 encoder = Encoder.load({str(model_folders["bert"])!r})
 def held():
@@ -140,3 +144,69 @@ print(run(4_000), run(40_000))
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     small, large = map(int, done.stdout.split())
     assert large - small < 40_000  # kB; the 36,000 additional texts as Python strings take about 3 MB
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 100])
+def test_batch_size_bounds_a_batch_and_changes_no_vector(bert, batch_size):
+    texts = [f"{text} {number}" for number in range(4) for text in SENTENCES]
+    sizes = [len(rows) for rows in bert._plan(bert.tokenize(texts), batch_size)]
+    assert sum(sizes) == len(texts)
+    assert max(sizes) <= batch_size
+    assert np.abs(bert.encode(texts, batch_size=batch_size) - bert.encode(texts)).max() < 1e-6
+
+
+def test_a_batch_size_of_none_at_all_is_refused(bert):
+    with pytest.raises(InputError, match=r"batch_size: 0\. Expected 1 or more"):
+        bert.encode(SENTENCES, batch_size=0)
+
+
+def test_similarity_is_the_cosine_of_texts_or_vectors(bert):
+    vectors = bert.encode(SENTENCES).astype(np.float64)
+    expected = np.array([[a @ b / np.linalg.norm(a) / np.linalg.norm(b) for b in vectors[:2]] for a in vectors])
+    assert np.allclose(bert.similarity(SENTENCES, SENTENCES[:2]), expected, atol=1e-6)
+    assert np.allclose(bert.similarity(bert.encode(SENTENCES), SENTENCES[:2]), expected, atol=1e-6)
+    assert bert.similarity(SENTENCES[0], SENTENCES).shape == (len(SENTENCES),)
+    assert isinstance(bert.similarity(SENTENCES[0], SENTENCES[1]), float)
+
+
+def test_search_ranks_by_cosine_and_the_first_of_equal_texts_wins(bert):
+    texts = [*SENTENCES, SENTENCES[2]]
+    hits = bert.search(SENTENCES[2], texts, k=3)
+    assert [hit.row for hit in hits[:2]] == [2, 8]
+    cosines = bert.similarity(SENTENCES[2], texts)
+    assert [hit.row for hit in hits] == sorted(range(9), key=lambda row: -cosines[row])[:3]
+    assert hits[0].text == SENTENCES[2]
+    assert hits[0].score == pytest.approx(1, abs=1e-5)
+    assert len(bert.search(SENTENCES, texts, k=20)) == len(SENTENCES)
+    assert len(bert.search(SENTENCES[0], texts, k=20)) == 9
+    vectors = bert.encode(texts, role="document")
+    assert bert.search(SENTENCES[2], texts, k=3, vectors=vectors) == hits
+    with pytest.raises(InputError, match="8 vectors for 9 texts"):
+        bert.search("a", texts, vectors=vectors[:8])
+
+
+def test_tables_of_texts_are_encoded_and_other_tables_refused(bert):
+    expected = bert.encode(SENTENCES)
+    frame = pd.DataFrame({"text": SENTENCES, "n": range(8)})
+    for texts in (frame, frame["text"], read(SENTENCES), pa.table({"text": SENTENCES})):
+        assert np.array_equal(bert.encode(texts), expected)
+    assert bert.search("a", frame, k=1)[0].text in SENTENCES
+    with pytest.raises(InputError, match="one column of texts"):
+        bert.encode(pd.DataFrame({"question": ["a"], "answer": ["b"]}))
+
+
+def test_bf16_gives_near_vectors_of_float32_and_a_fingerprint_of_its_own(model_folders, family):
+    exact, rough = (Encoder.load(model_folders[family], precision=precision) for precision in ("fp32", "bf16"))
+    one, other = exact.encode(SENTENCES), rough.encode(SENTENCES)
+    assert other.dtype == np.float32
+    assert 0 < np.abs(one - other).max() < 0.1
+    assert (cosine(one, other) > 0.99).all()
+    assert exact.fingerprint() != rough.fingerprint()
+    assert next(rough.parameters()).dtype == torch.float32
+
+
+def test_a_device_or_precision_that_cannot_be_used_is_refused(model_folders):
+    with pytest.raises(InputError, match="device: 'tpu' cannot be used"):
+        Encoder.load(model_folders["bert"], device="tpu")
+    with pytest.raises(InputError, match=r"precision: 'fp8'\. Expected one of fp32, bf16"):
+        Encoder.load(model_folders["bert"], precision="fp8")

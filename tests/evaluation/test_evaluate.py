@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import sentloom
+from sentloom.data import read
 from sentloom.errors import InputError
 from sentloom.evaluation.evaluate import evaluate, open_memory, parse_models
 
@@ -86,5 +86,7 @@ def test_models_of_the_command():
             parse_models(wrong)
 
 
-def test_it_is_part_of_the_public_surface():
-    assert sentloom.evaluate is evaluate
+def test_data_in_memory_is_scored_by_its_shape():
+    pairs = [("aaa", "aab"), ("bbb", "bba")]
+    found = evaluate({"m": [Letters()]}, [read(pairs)], checked=False)
+    assert found.scores == {"m": {"the list": 100.0}}

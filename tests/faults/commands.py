@@ -62,7 +62,7 @@ COMMANDS = {
         shares=True,
     ),
     "geometry": Command(("geometry", "model", "--pairs", "scored.tsv", "-o", "OUT/g"), ("g/geometry.json",)),
-    "new": Command(("new", "texts.txt", "-o", "OUT/m", "--width", "32", "--layers", "1"), ("m/model.safetensors",)),
+    "init-model": Command(("init-model", "texts.txt", "-o", "OUT/m", "--width", "32", "--layers", "1"), ("m/model.safetensors",)),
     "vocabulary": Command(
         ("vocabulary", "model", "texts.txt", "-o", "OUT/m", "--size", "60"), ("m/*.safetensors", "m/tokenizer.json"),
         shares=True,

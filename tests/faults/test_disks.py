@@ -40,13 +40,13 @@ SIZES = {
         "translate": 0,
         "check": 0,
         "train": 8,
-        "new": 6,
+        "init-model": 6,
         "encode": 6,
     }.get(name, 3)
     for name in COMMANDS
 }
-FSYNCS = {"train": 12, "new": 3, "encode": 3, "synthesize": 4, "vocabulary": 3}
-LIMITED = ("encode", "new", "train", "vocabulary", "synthesize")
+FSYNCS = {"train": 12, "init-model": 3, "encode": 3, "synthesize": 4, "vocabulary": 3}
+LIMITED = ("encode", "init-model", "train", "vocabulary", "synthesize")
 DAMAGES = 60  # of checkpoints; of each cache a third
 
 
@@ -113,11 +113,11 @@ def try_full_disk(name: str, kitchen: Path, tmp_path: Path, disk: Callable[[str]
 
 
 def test_a_full_disk_while_a_model_is_made(kitchen, tmp_path, disk, tally):
-    try_full_disk("new", kitchen, tmp_path, disk, tally)
+    try_full_disk("init-model", kitchen, tmp_path, disk, tally)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", [name for name, count in SIZES.items() if count and name != "new"])
+@pytest.mark.parametrize("name", [name for name, count in SIZES.items() if count and name != "init-model"])
 def test_a_full_disk(name, kitchen, tmp_path, disk, tally):
     try_full_disk(name, kitchen, tmp_path, disk, tally)
 

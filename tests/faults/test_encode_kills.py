@@ -55,6 +55,6 @@ def test_a_killed_encode_goes_on_and_ends_with_the_same_bytes(work):
     again = start(work, "v.npy")
     output = again.communicate()[0]
     assert again.returncode == 0
-    assert f"went on behind {done:,} distinct sentences" in output
+    assert f"resumed after {done:,} distinct sentences" in output
     assert (work / "v.npy").read_bytes() == (work / "whole.npy").read_bytes()
     assert sorted(path.name for path in work.iterdir()) == ["model", "texts.txt", "v.npy", "whole.npy"]

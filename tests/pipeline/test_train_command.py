@@ -241,6 +241,6 @@ def test_ctrl_c_says_how_to_go_on(kitchen, sentloom, monkeypatch):
     recipe, out = kitchen.recipe({"method": "simcse"}), kitchen.folder / "out"
     done = sentloom("train", recipe, "-o", out)
     assert done.returncode == 130
-    assert "the same command again goes on from here" in done.stdout
+    assert "Run the same command again to resume" in done.stdout
     monkeypatch.undo()
     assert sentloom("train", recipe, "-o", out).returncode == 0

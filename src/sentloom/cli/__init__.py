@@ -1,4 +1,4 @@
-"""The command: one thin function a verb, which parses, calls and prints."""
+"""The command line: one thin function per command, which parses, calls and prints."""
 
 import sys
 from pathlib import Path
@@ -41,7 +41,8 @@ VERBS = (
     *(data.check, data.clean, data.views, data.translate),
     *(vectors.encode, vectors.search),
     *(scoring.evaluate, scoring.geometry, vectors.mine),
-    *(training.train, comparing.compare, training.new, training.vocabulary, training.recipes, synthesis.synthesize),
+    *(training.train, comparing.compare, training.init_model, training.vocabulary, training.recipes),
+    synthesis.synthesize,
 )
 for verb in VERBS:
     app.command()(verb)
@@ -51,22 +52,26 @@ for verb in VERBS:
 def demo(
     model: ModelOption = "embedded",
     packages: Annotated[
-        str | None, typer.Option(help="package,...: whose docstrings; by default all we know of.")
+        str | None, typer.Option(help="PACKAGE,...: whose docstrings to read. By default all known packages.")
     ] = None,
     held_out: Annotated[
-        str | None, typer.Option(help="package,...: which of them to score on; by default scipy.")
+        str | None, typer.Option(help="PACKAGE,...: which of them to keep for testing. By default scipy.")
     ] = None,
-    budget: Annotated[str, typer.Option(help="For all routes together: a time or steps.")] = "2m",
+    budget: Annotated[
+        str, typer.Option(help="For all routes together: a time (2m) or a number of steps (400steps).")
+    ] = "2m",
     portuguese: Annotated[
-        bool, typer.Option("--portuguese", help="Instead: teach the encoder Portuguese by translations made here.")
+        bool, typer.Option("--portuguese", help="Teach the encoder Portuguese instead, from translations made here.")
     ] = False,
-    sentences: Annotated[int, typer.Option(min=1600, help="With --portuguese: how many to translate.")] = 3000,
+    sentences: Annotated[
+        int, typer.Option(min=1600, help="With --portuguese: how many sentences to translate.")
+    ] = 3000,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="DIR", help="The folder for what it makes: demo, or demo-portuguese."),
+        typer.Option("--output", "-o", metavar="DIR", help="The output folder. By default demo or demo-portuguese."),
     ] = None,
 ) -> None:
-    """Run the main job on the embedded defaults: harvest docstrings, fit, prove, search. No hub, no data needed."""
+    """Fit, test and search on the docstrings of installed packages. Needs no hub and no data of yours."""
     from sentloom.corpus.docstrings import harvest
 
     chosen, apart = (names.split(",") if names else None for names in (packages, held_out))
@@ -84,7 +89,7 @@ def demo(
 
 
 def main() -> None:
-    """Run the command. Errors of the user end in a message and exit code 2, never in a traceback."""
+    """Run the command. A user's error ends with a message and exit code 2, never with a traceback."""
     announce_interrupts()
     try:
         app()
@@ -93,11 +98,11 @@ def main() -> None:
         sys.exit(error.exit_code)
     except Exception as error:  # a library in Rust raises plain ones when a disk is full
         place = getattr(error, "filename", None)
-        told = disk_error(error, place or "disk")
-        if told is None and not isinstance(error, OSError):
+        on_disk = disk_error(error, place or "disk")
+        if on_disk is None and not isinstance(error, OSError):
             raise
         what = f"{f'{place}: ' if place else ''}{getattr(error, 'strerror', None) or error}"
-        _print_error(str(told or f"{what}\nCheck the path, its permissions and the space on the disk."))
+        _print_error(str(on_disk or f"{what}\nCheck the path, its permissions and the space on the disk."))
         sys.exit(SentloomError.exit_code)
 
 

@@ -12,36 +12,39 @@ from sentloom.cli.common import (
     ColumnOption,
     ColumnsOption,
     Data,
+    DeviceOption,
     ModelOption,
+    PrecisionOption,
     ShapeOption,
     SpreadsheetOption,
     load,
     read,
+    resumable,
     show,
-    text_column,
 )
 from sentloom.errors import MissingPart
 
 if TYPE_CHECKING:
     from sentloom.encoder.tokens import Tokens
 
-FOUND_LEAKS = 1  # exit code of `check --against` when there are leaks
+FOUND_LEAKS = 1  # the exit code of `check --against` if there are leaks
 SHOWN = 5  # translations
 
 
 def check(
     data: Data,
     against: Annotated[
-        list[str] | None, typer.Option("--against", help="Evaluation data to look for; repeatable.")
+        list[str] | None,
+        typer.Option("--against", help="Evaluation data whose sentences must not be in DATA; repeatable."),
     ] = None,
     shape: ShapeOption = None,
     columns: ColumnsOption = None,
     model: ModelOption = "embedded",
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Also write the findings as JSON.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="A JSON file for the findings.")] = None,
 ) -> None:
-    """Say what a data file holds, what is wrong with it, and whether evaluation sentences leak into it.
+    """Report what a data file holds, what is wrong with it, and whether evaluation sentences leak into it.
 
-    Exit code 2: the data has faults. Exit code 1: with --against, evaluation sentences are in it.
+    The exit code is 2 if the data has errors, and 1 if --against finds evaluation sentences in it.
     """
     from sentloom.files import new_file
     from sentloom.hygiene.inspection import inspect
@@ -57,7 +60,7 @@ def check(
     pieces = count_tokens(dataset, tokens.bare, tokens.tokenizer.unk_token_id) if tokens else []
     show(*(f"{model}: {one}" for one in pieces))
     if tokens and any(one.many for one in pieces):
-        show(f"! {model} breaks this text to pieces; it may learn more from it with a vocabulary: sentloom vocabulary")
+        show(f"! {model} splits this text into many tokens. A larger vocabulary may help: sentloom vocabulary")
     leaks = find_leaks(dataset, evaluation) if evaluation else None
     if leaks:
         show(data_tables.leaks(leaks))
@@ -73,11 +76,11 @@ def check(
 
 
 def _tokens(model: str) -> "Tokens | None":
-    """A model's tokenizer; without the embedded part none, and lengths are in words."""
+    """A model's tokenizer; None if the embedded encoder is not installed, and lengths are in words."""
     try:
         return load(model, None).tokens
     except MissingPart as error:
-        show(f"lengths are in words: {error}")
+        show(f"lengths are counted in words: {error}")
         return None
 
 
@@ -88,32 +91,38 @@ def _lengths(tokens: "Tokens") -> Callable[[list[str]], list[int]]:
 
 def clean(
     data: Data,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write: csv, tsv, jsonl, txt, parquet.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The file to write: .csv, .tsv, .jsonl, .txt or .parquet.")
+    ],
     shape: ShapeOption = None,
     columns: ColumnsOption = None,
     quoted: Annotated[
         bool | None,
-        typer.Option("--quoted/--unquoted", help="tsv: whether cells may be in quotes, as in csv; else recognised."),
+        typer.Option(
+            "--quoted/--unquoted", help="Whether cells of a tsv file may be in quotes, as in csv. By default detected."
+        ),
     ] = None,
-    min_words: Annotated[int | None, typer.Option(help="Drop rows with a shorter sentence.")] = None,
-    max_words: Annotated[int | None, typer.Option(help="Drop rows with a longer sentence.")] = None,
+    min_words: Annotated[int | None, typer.Option(help="Drop rows with a sentence of fewer words.")] = None,
+    max_words: Annotated[int | None, typer.Option(help="Drop rows with a sentence of more words.")] = None,
     length_ratio: Annotated[
-        float | None, typer.Option(help="Two sides: drop rows where one has so many times the words of the other.")
+        float | None,
+        typer.Option(help="Drop rows in which one side has more than this many times the words of the other."),
     ] = None,
     scripts: Annotated[
-        str | None, typer.Option(help="One a text column: Latin,Kana+Han: drop rows mostly in other letters.")
+        str | None,
+        typer.Option(help="The script of each text column, as in Latin,Kana+Han. Drop rows mostly in other scripts."),
     ] = None,
     distinct: Annotated[
-        str | None, typer.Option(help="A text column: drop rows whose sentence there came before.")
+        str | None, typer.Option(help="A text column in which no sentence may repeat. Drop later rows.")
     ] = None,
     near_duplicates: Annotated[
-        float | None, typer.Option(help="Drop rows this close to an earlier one, such as 0.8.")
+        float | None, typer.Option(help="Drop rows at least this similar to an earlier one (Jaccard); 0.8 is usual.")
     ] = None,
     spreadsheet_safe: SpreadsheetOption = False,
 ) -> None:
-    """Repair or drop unusable rows, normalise Unicode and white space, drop duplicates, and say what was dropped.
+    """Repair or drop unusable rows, normalise Unicode and white space, drop duplicates, and report what was dropped.
 
-    Exit code 2 if more than half of the rows cannot be used.
+    The exit code is 2 if more than half of the rows are unusable.
     """
     from sentloom.data.limits import CLEANING
     from sentloom.data.writers import write
@@ -136,33 +145,46 @@ def clean(
 
 def views(
     data: Data,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The file of pairs: csv, tsv, jsonl, parquet.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file of pairs: .csv, .tsv, .jsonl or .parquet.")],
     kind: Annotated[
-        str, typer.Option(help="back-translation, synonyms, mask-fill, file or entailment.")
+        str, typer.Option(help="How to rewrite: back-translation, synonyms, mask-fill, file or entailment.")
     ] = "back-translation",
     pivot: Annotated[
         list[str] | None,
-        typer.Option(help="forward,backward: two translation models, folders or hub names; once or twice."),
+        typer.Option(
+            help="FORWARD,BACKWARD: two models for back-translation, folders or hub names. Give it once or twice."
+        ),
     ] = None,
-    decoding: Annotated[str | None, typer.Option(help="Of translation models: beam or sampling.")] = None,
-    beams: Annotated[int | None, typer.Option(help="How many beams.")] = None,
-    top_k: Annotated[int | None, typer.Option(help="Sample among so many words; 0: all.")] = None,
-    top_p: Annotated[float | None, typer.Option(help="Sample among the likeliest words of this share.")] = None,
-    model: Annotated[str | None, typer.Option(help="A masked language model: folder or hub name.")] = None,
-    share: Annotated[float | None, typer.Option(help="Of words (synonyms) or tokens (mask-fill).")] = None,
-    file: Annotated[str | None, typer.Option(help="Ready pairs: originals and their views.")] = None,
-    missing: Annotated[str | None, typer.Option(help="Originals not in that file: refuse or skip.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Of sampling, synonyms and mask-fill.")] = None,
+    decoding: Annotated[str | None, typer.Option(help="How translation models decode: beam or sampling.")] = None,
+    beams: Annotated[int | None, typer.Option(help="The number of beams.")] = None,
+    top_k: Annotated[int | None, typer.Option(help="Sample from this many tokens; 0 for all.")] = None,
+    top_p: Annotated[
+        float | None, typer.Option(help="Sample from the most likely tokens with this total probability.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="For mask-fill: a masked language model, a folder or a hub name.")
+    ] = None,
+    share: Annotated[
+        float | None, typer.Option(help="The share of words (synonyms) or tokens (mask-fill) to replace.")
+    ] = None,
+    file: Annotated[str | None, typer.Option(help="For file: pairs of originals and their views.")] = None,
+    missing: Annotated[
+        str | None, typer.Option(help="For originals that are not in that file: refuse or skip.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="The seed of sampling, synonyms and mask-fill.")] = None,
     cache: Annotated[
-        Path | None, typer.Option(help="Where views are kept; by default .sentloom/views beside the output.")
+        Path | None, typer.Option(help="Where views are cached. By default .sentloom/views beside the output.")
     ] = None,
     shape: ShapeOption = None,
     columns: ColumnsOption = None,
     spreadsheet_safe: SpreadsheetOption = False,
+    device: DeviceOption = None,
+    precision: PrecisionOption = None,
 ) -> None:
-    """Give every sentence a second form, and write the pairs. Stopped or killed, the same command goes on."""
+    """Rewrite every sentence in a second form, and write the pairs. Run the same command again to resume."""
     from sentloom.data.shapes import Shape
     from sentloom.data.writers import check_ending, write
+    from sentloom.encoder.device import running_on
     from sentloom.report import data_tables
     from sentloom.views import make_pairs, view_settings
     from sentloom.views.settings import parse_pivot
@@ -173,51 +195,52 @@ def views(
     settings = view_settings({"kind": kind, **{name: value for name, value in given.items() if value is not None}})
     check_ending(output, Shape.PAIRS)  # before the work, which may take hours
     dataset = read(data, shape, columns)
-    try:
+    with resumable(), running_on(device, precision):
         pairs = make_pairs(dataset, settings, cache=cache or output.parent / ".sentloom/views")
-    except KeyboardInterrupt:
-        show("stopped; the same command again goes on from here")
-        raise
     write(pairs, output, spreadsheet_safe)
     show(data_tables.views(pairs), f"written: {output} ({len(pairs):,} pairs)")
 
 
 def translate(
     data: Data,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Sources and targets: csv, tsv, jsonl, parquet.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The file of sources and targets: .csv, .tsv, .jsonl or .parquet.")
+    ],
     into: Annotated[
-        str | None, typer.Option(help="With the embedded translator: pt (from English) or en (from Portuguese).")
+        str | None,
+        typer.Option(help="The language of the embedded translator: pt (from English) or en (from Portuguese)."),
     ] = None,
     model: Annotated[
-        str | None, typer.Option("--model", "-m", help="A translation model instead, Marian or T5: folder or hub name.")
+        str | None,
+        typer.Option("--model", "-m", help="Another translation model, Marian or T5: a folder or a hub name."),
     ] = None,
-    beams: Annotated[int | None, typer.Option(min=1, help="Of the model's search; by default 5.")] = None,
+    beams: Annotated[int | None, typer.Option(min=1, help="The number of beams. By default 5.")] = None,
     prefix: Annotated[
-        str, typer.Option(help="Put before each text, as T5 wants: 'translate English to German: '.")
+        str, typer.Option(help="Put before each text, as T5 expects: 'translate English to German: '.")
     ] = "",
     column: ColumnOption = None,
     cache: Annotated[
-        Path | None, typer.Option(help="Where translations are kept; by default .sentloom/views beside the output.")
+        Path | None, typer.Option(help="Where translations are cached. By default .sentloom/views beside the output.")
     ] = None,
     shape: ShapeOption = None,
     columns: ColumnsOption = None,
     spreadsheet_safe: SpreadsheetOption = False,
+    device: DeviceOption = None,
+    precision: PrecisionOption = None,
 ) -> None:
-    """Translate every distinct sentence, and write parallel data. Stopped or killed, the same command goes on."""
-    from sentloom.data.columns import only_column
+    """Translate every distinct sentence, and write parallel data. Run the same command again to resume."""
+    from sentloom.data.columns import only_column, text_column
     from sentloom.data.shapes import Shape
     from sentloom.data.writers import check_ending, write
+    from sentloom.encoder.device import running_on
     from sentloom.views.translation import translate as run
 
     check_ending(output, Shape.PARALLEL)  # before the work, which may take hours
     dataset = read(data, shape, columns)
     texts = only_column(dataset, text_column(dataset, column))
     kept = cache or output.parent / ".sentloom/views"
-    try:
+    with resumable(), running_on(device, precision):
         pairs = run(texts, into=into, model=model, beams=beams, prefix=prefix, cache=kept)
-    except KeyboardInterrupt:
-        show("stopped; the same command again goes on from here")
-        raise
     write(pairs, output, spreadsheet_safe)
     first = pairs.take(range(min(SHOWN, len(pairs))))
     show(*(f"{source}  ->  {target}" for source, target in zip(first["source"], first["target"], strict=True)))

@@ -1,13 +1,12 @@
 """The commands about scores: evaluate, geometry."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from sentloom.cli.common import PoolingOption, load, read, show
+from sentloom.cli.common import DeviceOption, PoolingOption, PrecisionOption, load, read, resumable, show
 from sentloom.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,61 +20,73 @@ def evaluate(
         list[str],
         typer.Argument(
             metavar=MODELS + " ...",
-            help="embedded, folders, hub names, or baselines: tf-idf, words:FILE, whitening:MODEL, wk:MODEL. "
-            "Several with commas between them are seeds of one model.",
+            help="embedded, model folders, hub names, or baselines: tf-idf, words:FILE, whitening:MODEL, wk:MODEL. "
+            "Models joined by commas count as seeds of one model.",
         ),
     ],
     suite: Annotated[
         list[str] | None,
         typer.Option(
-            help="sts, transfer, sentglue, multilingual, domain, afs; one set of them, such as STS-B/dev; or your "
-            "file: retrieval:FILE, pairs:FILE, classification:FILE. Repeatable; by default sts."
+            help="sts, transfer, sentglue, multilingual, domain or afs; one of their sets, such as STS-B/dev; or a "
+            "file: retrieval:FILE, pairs:FILE, classification:FILE. Repeatable. By default sts."
         ),
     ] = None,
     data: Annotated[
         Path | None,
-        typer.Option(help="A data folder (sts/STS12.tsv, senteval/MR.tsv ...), or SentEval's; without it, the hub."),
+        typer.Option(
+            help="The folder of the sets (sts/STS12.tsv, senteval/MR.tsv ...), or SentEval's. By default the hub."
+        ),
     ] = None,
-    aggregation: Annotated[str, typer.Option(help="How sub-sets are joined: all, mean or wmean.")] = "all",
+    aggregation: Annotated[
+        str, typer.Option(help="How the parts of an STS set are combined: all, mean or wmean.")
+    ] = "all",
     fast: Annotated[
-        bool, typer.Option("--fast", help="Five folds, not ten; at most 10,000 rows of training parts.")
+        bool, typer.Option("--fast", help="Five folds instead of ten, and at most 10,000 training rows.")
     ] = False,
-    hidden: Annotated[int, typer.Option(help="Of the classifiers of transfer: 0, logistic regression, or 50.")] = 0,
+    hidden: Annotated[
+        int,
+        typer.Option(
+            help="Hidden units of the classifiers of transfer: 0 is logistic regression; SentEval also has 50."
+        ),
+    ] = 0,
     unchecked: Annotated[
-        bool, typer.Option("--unchecked", help="Score sets whose counts are not the published ones, and say so.")
+        bool,
+        typer.Option("--unchecked", help="Also score sets whose counts differ from the published ones, with a note."),
     ] = False,
-    published: Annotated[bool, typer.Option("--published", help="Show beneath what the papers print.")] = False,
+    published: Annotated[bool, typer.Option("--published", help="Also show the published scores.")] = False,
     mteb: Annotated[
         list[str] | None,
         typer.Option(
-            help="Instead: tasks of the mteb package, such as STS or STSBenchmark; its result files go to -o."
+            help="Run tasks of the mteb package instead, such as STS or STSBenchmark; its result files go to -o."
         ),
     ] = None,
     pooling: PoolingOption = None,
     cache: Annotated[
-        Path | None, typer.Option(help="Where vectors and scores are kept; by default ~/.cache/sentloom.")
+        Path | None, typer.Option(help="Where vectors and scores are cached. By default ~/.cache/sentloom.")
     ] = None,
-    cache_size: Annotated[float, typer.Option(min=0, help="GB of vectors at most; 0: keep nothing.")] = 2.0,
+    cache_size: Annotated[float, typer.Option(min=0, help="The most GB of cached vectors; 0 caches nothing.")] = 2.0,
     output: Annotated[
         list[Path] | None,
-        typer.Option("--output", "-o", help="Where the scores go: .json, .csv, .md, .png; repeatable."),
+        typer.Option(
+            "--output",
+            "-o",
+            help="A file for the scores: .json, .csv, .md or .png; repeatable. By default scores.json.",
+        ),
     ] = None,
+    device: DeviceOption = None,
+    precision: PrecisionOption = None,
 ) -> None:
-    """Score models on suites, side by side, with intervals. Stopped or killed, the same command goes on."""
-    from sentloom.evaluation.evaluate import evaluate as run
-    from sentloom.evaluation.evaluate import open_memory, parse_models
-    from sentloom.locks import in_turn
+    """Score models side by side on suites of tasks, with confidence intervals. Run it again to resume."""
+    from sentloom.api import evaluate as run
+    from sentloom.evaluation.evaluate import parse_models
     from sentloom.report import score_tables
-    from sentloom.report.score_files import check_scores_file, write_scores
 
     chosen = parse_models(models)
     if mteb:
-        _run_mteb(chosen, mteb, pooling, output)
+        _run_mteb(chosen, mteb, pooling, output, device, precision)
         return
     targets = output or [Path("scores.json")]
-    for target in targets:
-        check_scores_file(target)
-    try:
+    with resumable():
         found = run(
             chosen,
             suite or ["sts"],
@@ -84,30 +95,31 @@ def evaluate(
             aggregation=aggregation,
             fast=fast,
             hidden=hidden,
-            checked=not unchecked,
-            memory=open_memory(cache, cache_size * 1e9) if cache_size else None,
+            unchecked=unchecked,
+            cache=cache,
+            cache_size=cache_size,
+            output=targets,
+            device=device,
+            precision=precision,
             log=show,
             show_progress=True,
         )
-    except KeyboardInterrupt:
-        show("stopped; the same command again goes on from here")
-        raise
     for one in found.suites:
         show(score_tables.suite(one, list(chosen)))
         if published:
             show(score_tables.with_published(one, list(chosen)))
-    with ExitStack() as turns:  # two processes must not mix their files
-        for target in sorted(set(targets)):
-            turns.enter_context(in_turn(target, show))
-        for target in targets:
-            write_scores(target, found.models, found.suites)
-            show(f"written: {target}")
+    show(*(f"written: {target}" for target in targets))
 
 
 def _run_mteb(
-    models: Mapping[str, Sequence[str]], tasks: list[str], pooling: str | None, output: list[Path] | None
+    models: Mapping[str, Sequence[str]],
+    tasks: list[str],
+    pooling: str | None,
+    output: list[Path] | None,
+    device: str | None,
+    precision: str | None,
 ) -> None:
-    """Each model on tasks of mteb, whose result files go below the output folder."""
+    """Each model on tasks of mteb, whose result files go to the output folder."""
     from sentloom.evaluation.mteb_files import run_mteb
     from sentloom.report import score_tables
 
@@ -116,7 +128,7 @@ def _run_mteb(
         found = " and ".join(map(str, output))
         raise InputError("--output", found, "one folder, for mteb's own files", "say -o mteb-results")
     scores = {
-        name: run_mteb(load(name, pooling), tasks, folder, model=name, show_progress=True)
+        name: run_mteb(load(name, pooling, device, precision), tasks, folder, model=name, show_progress=True)
         for names in models.values()
         for name in names
     }
@@ -125,24 +137,30 @@ def _run_mteb(
 
 def geometry(
     models: Annotated[list[str], typer.Argument(metavar="MODEL", help="embedded, model folders or hub names.")],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Where the numbers and pictures go.")],
-    data: Annotated[Path | None, typer.Option(help="A data folder (sts/STSB.test.tsv); without it, the hub.")] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="The folder for numbers and plots.")],
+    data: Annotated[Path | None, typer.Option(help="A data folder with sts/STSB.test.tsv. By default the hub.")] = None,
     pairs: Annotated[
         str | None,
-        typer.Option(help="Instead: a file of pairs scored from 0 to 5; or of pairs or translations, all positives."),
+        typer.Option(help="Measure on this file instead: pairs scored from 0 to 5, or positive pairs or translations."),
     ] = None,
     sweep: Annotated[bool, typer.Option("--sweep", help="Also score every layer under every pooling.")] = False,
-    tsne: Annotated[bool, typer.Option("--tsne", help="Also draw high and low pairs on a plane.")] = False,
+    tsne: Annotated[
+        bool, typer.Option("--tsne", help="Also plot similar and dissimilar pairs in two dimensions.")
+    ] = False,
     trajectory: Annotated[
-        bool, typer.Option("--trajectory", help="The models are checkpoints in order: draw the way.")
+        bool, typer.Option("--trajectory", help="The models are checkpoints in order: also plot their path.")
     ] = False,
     variant: Annotated[
-        Literal["reference", "sentence-t5", "printed"], typer.Option(help="How alignment and uniformity are read.")
+        Literal["reference", "sentence-t5", "printed"],
+        typer.Option(help="Which definition of alignment and uniformity to use."),
     ] = "reference",
     pooling: PoolingOption = None,
+    device: DeviceOption = None,
+    precision: PrecisionOption = None,
 ) -> None:
-    """Measure how a model's vectors lie in their space: alignment, uniformity, isotropy, rank; and draw it."""
+    """Measure how vectors are distributed: alignment, uniformity, isotropy and rank, with plots."""
     from sentloom.data.shapes import Shape
+    from sentloom.encoder.device import running_on
     from sentloom.evaluation import geometry as space
     from sentloom.evaluation.metrics import is_constant
     from sentloom.evaluation.suites.set_source import SetSource, read_part
@@ -155,9 +173,9 @@ def geometry(
         scored = space.scored_pairs(read_part(STS_PARTS["STS-B"], SetSource(data), Shape.SCORED_PAIRS))
     if (sweep or tsne) and is_constant(scored.gold):
         option = "--sweep" if sweep else "--tsne"
-        raise InputError(option, "pairs without scores, or all alike", "scored pairs, high and low", "leave it out")
+        raise InputError(option, "the pairs have no scores, or all the same", "scores that differ", "leave it out")
     reading = space.UniformityVariant(variant)
-    with alone_in(output):
+    with alone_in(output), running_on(device, precision):
         _write_geometry(models, output, scored, reading, pooling, sweep=sweep, tsne=tsne, trajectory=trajectory)
     show(f"written: {output}")
 

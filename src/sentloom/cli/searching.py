@@ -1,4 +1,4 @@
-"""What `search` looks in and with which model, and where its queries come from."""
+"""What `search` searches, with which model, and where its queries come from."""
 
 import hashlib
 import os
@@ -11,7 +11,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sentloom.cli.common import read, show, text_column
+from sentloom.cli.common import read, show
 from sentloom.errors import InputError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ PROMPT = "search> "
 
 @dataclass(frozen=True)
 class Wanted:
-    """A model, and the data that it is to look in; None: the summaries of docstrings."""
+    """A model and the data that it searches; None for the summaries of docstrings."""
 
     model: str
     data: str | None
@@ -35,33 +35,34 @@ class Wanted:
 
 @dataclass(frozen=True)
 class SearchTarget:
-    """Texts that are searched, and how each is called in an answer."""
+    """Texts that are searched, and the name of each in a result."""
 
     texts: "pa.ChunkedArray"
     place: Callable[[int], str]
 
 
 def choose(first: str, model: str | None, within: str | None) -> Wanted:
-    """What the command's first word is: data, or a model folder, which looks in `within` or in its own corpus."""
+    """What the first argument is: data, or a model folder, which searches `within` or its own corpus."""
     if not is_model_folder(Path(first)):
         if within is not None:
-            found, fix = f"{first}, which is no model folder, before it", "or say: search DATA --model MODEL"
-            raise InputError("--in", found, "a model folder: search MODEL --in DATA", f"correct it, {fix}")
+            found, fix = f"{first} is not a model folder", "use search MODEL --in DATA, or search DATA --model MODEL"
+            raise InputError("--in", found, "a model folder before it", fix)
         return Wanted(model or "embedded", first)
     if model is not None:
-        raise InputError("--model", f"{model}, and the model folder {first} before it", "one model", "leave one out")
+        raise InputError("--model", f"{model} in addition to the model folder {first}", "one model", "leave one out")
     if within is not None:
         return Wanted(first, within)
     corpus = Path(f"{os.path.abspath(first)}.fit", "corpus.parquet")  # noqa: PTH100 - a link's own name counts
     if corpus.is_file():
-        show(f"looking in what {first} was fitted on")
+        show(f"searching what {first} was fitted on")
         return Wanted(first, str(corpus))
-    show(f"no {Path(corpus.parent.name, corpus.name)} beside {first}: looking in the docstrings of installed packages")
+    place = Path(corpus.parent.name, corpus.name)
+    show(f"there is no {place} beside {first}: searching the docstrings of installed packages")
     return Wanted(first, None)
 
 
 def is_model_folder(folder: Path) -> bool:
-    """Whether a model lies there: its vocab.txt would make it data too. A config.json of others makes no model."""
+    """Whether this is a model folder. Its vocab.txt could be data too; a config.json alone does not make a model."""
     from sentloom.encoder.model_files import read_json
 
     if (folder / "modules.json").is_file():
@@ -71,7 +72,9 @@ def is_model_folder(folder: Path) -> bool:
 
 
 def ground(name: str | None, column: str | None, shape: "Shape | None", columns: str | None) -> SearchTarget:
-    """The texts of a file, by line or row; or the summaries of docstrings, by the names that they belong to."""
+    """The texts of a file, by line or row; or the summaries of docstrings, by name."""
+    from sentloom.data.columns import text_column
+
     if name is None:
         pairs = summaries()
         names = pairs.column("anchor")
@@ -81,7 +84,7 @@ def ground(name: str | None, column: str | None, shape: "Shape | None", columns:
 
 
 def summaries() -> "Dataset":
-    """Names and summaries of all packages that we know of. Kept: reading them takes minutes."""
+    """Names and summaries of all packages that we know of. They are cached, since reading them takes minutes."""
     from sentloom import __version__
     from sentloom.corpus.docstrings import DEFAULT_PACKAGES, harvest
     from sentloom.corpus.opening import open_data
@@ -98,14 +101,14 @@ def summaries() -> "Dataset":
         return open_data(place)
     show("reading the docstrings of the installed packages, once ...")
     pairs = harvest(DEFAULT_PACKAGES, [], show_progress=True).pairs()
-    with suppress(OSError):  # a disk that does not take them costs the time again
+    with suppress(OSError):  # without a cache, reading takes its time again
         write(pairs, place)
         seal(place)
     return pairs
 
 
 def kept_vectors(encoder: "Encoder", texts: "pa.ChunkedArray") -> "Vectors":
-    """The vectors of texts; those that an earlier search had are read."""
+    """The vectors of texts, from the cache if an earlier search has computed them."""
     from sentloom.search.vector_cache import VectorCache, default_folder
 
     cache = VectorCache(default_folder())
@@ -117,7 +120,7 @@ def kept_vectors(encoder: "Encoder", texts: "pa.ChunkedArray") -> "Vectors":
 
 
 def asked() -> Iterator[str]:
-    """Queries as they are typed, up to an empty line; of a pipe, every line that is not blank."""
+    """Queries as they are typed, up to an empty line; or every line of a pipe that is not blank."""
     return _typed() if sys.stdin.isatty() else _piped()
 
 
@@ -126,7 +129,7 @@ def _typed() -> Iterator[str]:
         import readline  # noqa: F401 - lines can then be edited, and come back with the arrow keys
     if isinstance(sys.stdin, TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")  # a key that sends half a character is no reason to stop
-    show("type what you look for; an empty line ends")
+    show("Type what you are looking for; an empty line ends.")
     with suppress(EOFError, KeyboardInterrupt):
         while query := input(PROMPT).strip():
             yield query
@@ -137,7 +140,6 @@ def _piped() -> Iterator[str]:
         try:
             query = line.decode().strip()
         except UnicodeDecodeError:
-            found = "bytes that are not UTF-8"
-            raise InputError(f"standard input, line {number}", found, "text in UTF-8", "convert it") from None
+            raise InputError(f"standard input, line {number}", "not UTF-8", "text in UTF-8", "convert it") from None
         if query:
             yield query

@@ -1,103 +1,116 @@
-"""The commands about training: train, new, vocabulary, recipes."""
+"""The commands about training: train, init-model, vocabulary, recipes."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sentloom.cli.common import ColumnsOption, Data, ShapeOption, load, read, show, text_column, working_in
+from sentloom.cli.common import (
+    ColumnsOption,
+    Data,
+    DeviceOption,
+    PrecisionOption,
+    ShapeOption,
+    is_main_process,
+    load,
+    read,
+    resumable,
+    show,
+)
 from sentloom.errors import InputError
 
 if TYPE_CHECKING:
-    from accelerate import Accelerator
+    pass
 
-    from sentloom.pipeline.plan import Plan
-
-LEARNED_ROWS = 1_000_000  # of each column: enough to learn pieces on, and it fits in memory
+LEARNED_ROWS = 1_000_000  # per column: enough to learn a vocabulary from, and it fits in memory
 COMPARED_ROWS = 2_000
 
 
 def train(
     recipe: Annotated[
-        str, typer.Argument(metavar="RECIPE", help="A YAML file, or the name of a shipped recipe (sentloom recipes).")
+        str, typer.Argument(metavar="RECIPE", help="A YAML file, or the name of a recipe that comes with sentloom.")
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="The folder for models and results.")],
     variant: Annotated[
-        list[str] | None, typer.Option("--variant", help="Only this variant; repeatable. Without it, all of them.")
+        list[str] | None, typer.Option("--variant", help="Only this variant; repeatable. By default all variants.")
     ] = None,
     changes: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Over the recipe: seeds=[1], STAGE.batch=32; repeatable."),
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Change a value of the recipe: seeds=[1], STAGE.batch=32; repeatable."
+        ),
     ] = None,
     dry_run: Annotated[
         bool,
         typer.Option(
-            "--dry-run", help="Fetch and train nothing: print what would be done and how long, or what is missing."
+            "--dry-run",
+            help="Download and train nothing: print what would be done and for how long, or what is missing.",
         ),
     ] = False,
+    device: DeviceOption = None,
+    precision: PrecisionOption = None,
 ) -> None:
-    """Train what a recipe says. Stopped or killed, the same command goes on; what is done is not done again."""
-    from sentloom import pipeline
-    from sentloom.pipeline.builtin import find_recipe
-    from sentloom.pipeline.recipe import read_recipe
+    """Train what a recipe says. Run the same command again to resume; finished stages are reused."""
+    from sentloom.api import train as run
     from sentloom.report import recipe_tables
 
-    read = read_recipe(find_recipe(recipe), changes or ())
-    names: list[str | None] = [*(variant or read.variants)]
-    plans = [read.resolve(name) for name in names or [None]]
-    trackers = dict.fromkeys(name for plan in plans for name in plan.trackers)
-    accelerator = pipeline.start_accelerator(tuple(trackers), output)
-    log = show if accelerator.is_main_process else lambda *parts: None
-    if accelerator.num_processes > 1:
-        log(f"{accelerator.num_processes} processes train together on {accelerator.device.type}")
-    known = pipeline.file_names(list(read.variants))
-    files = [known[name] if name else None for name in names or [None]]
-    for plan, file in zip(plans, files, strict=True):
-        pipeline.refuse_foreign(plan, output, file)
     if dry_run:
-        _look_ahead(recipe, plans, output, accelerator, log)
+        _look_ahead(recipe, variant or [], changes or [], output, device, precision)
         return
-    with working_in(output, accelerator, log):
-        rows = pipeline.run_plans(plans, files, output, accelerator, log)
-    log(recipe_tables.training_results(plans[0].title or read.path.stem, rows), f"written: {output / 'results.json'}")
+    with resumable():
+        trained = run(
+            recipe,
+            output,
+            variant=variant or (),
+            set=changes or (),
+            device=device,
+            precision=precision,
+            log=show,
+        )
+    if is_main_process():
+        show(recipe_tables.training_results(trained.title, trained.rows), f"written: {output / 'results.json'}")
 
 
 def _look_ahead(
-    recipe: str, plans: "list[Plan]", output: Path, accelerator: "Accelerator", log: Callable[..., None]
+    recipe: str, variant: list[str], changes: list[str], output: Path, device: str | None, precision: str | None
 ) -> None:
-    """Print what each plan would do, with times if all it needs is here; else what is missing."""
+    """Print what each plan would do, with times if everything it needs is there; else what is missing."""
     from sentloom import pipeline
+    from sentloom.api import open_recipe
+    from sentloom.encoder.device import running_on
     from sentloom.report import recipe_tables
 
+    opened = open_recipe(recipe, output, variant, changes)
     missing: list[str] = []
-    for plan in plans:
-        absent = pipeline.needs(plan)
-        if absent:
-            log(recipe_tables.outline(plan, absent))
-        else:
-            log(recipe_tables.forecasts(plan.name, pipeline.forecast(plan, accelerator)))
-        missing += [one.name for one in absent if not one.on_hub]
+    with running_on(device, precision):
+        accelerator = pipeline.start_accelerator(opened.trackers, output)
+        for plan in opened.plans:
+            absent = pipeline.needs(plan)
+            if absent:
+                show(recipe_tables.outline(plan, absent))
+            else:
+                show(recipe_tables.forecasts(plan.name, pipeline.forecast(plan, accelerator)))
+            missing += [one.name for one in absent if not one.on_hub]
     if missing:
         names = list(dict.fromkeys(missing))
         found = f"no {', no '.join(names[:5])}{' and more' if len(names) > 5 else ''}"
-        fix = "put them there; the comment at the head of a shipped recipe says where its data comes from"
+        fix = "put them there; the comment at the head of a built-in recipe says where its data comes from"
         raise InputError(recipe, found, "these files or folders", fix)
 
 
-def new(
+def init_model(
     data: Data,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="The model folder to write.")],
-    family: Annotated[str, typer.Option(help="bert, t5 or mt5.")] = "bert",
-    vocabulary: Annotated[int, typer.Option(min=50, help="Pieces of the tokenizer, trained on the data.")] = 8000,
-    layers: Annotated[int, typer.Option(min=1, help="Of T5, as many again in the decoder.")] = 4,
-    width: Annotated[int, typer.Option(min=32, help="Of a token's state: a multiple of 32.")] = 256,
-    max_length: Annotated[int, typer.Option(min=8, help="Tokens of a sentence.")] = 128,
-    seed: Annotated[int, typer.Option(help="Of the random weights.")] = 0,
+    family: Annotated[str, typer.Option(help="The architecture: bert, t5 or mt5.")] = "bert",
+    vocabulary: Annotated[int, typer.Option(min=50, help="How many tokens the tokenizer learns from the data.")] = 8000,
+    layers: Annotated[int, typer.Option(min=1, help="The number of layers; T5 has as many again in its decoder.")] = 4,
+    width: Annotated[int, typer.Option(min=32, help="The size of the hidden states, a multiple of 32.")] = 256,
+    max_length: Annotated[int, typer.Option(min=8, help="The most tokens of a sentence.")] = 128,
+    seed: Annotated[int, typer.Option(help="The seed of the random weights.")] = 0,
     shape: ShapeOption = None,
     columns: ColumnsOption = None,
 ) -> None:
-    """Make a small model of random weights, with a tokenizer trained on your text: a start without any hub."""
+    """Make a small model with random weights and a tokenizer learned from your text: a start without a hub."""
     from sentloom.encoder.building import build_model
 
     texts = (text for _, _, text in read(data, shape, columns).sentences())
@@ -111,18 +124,20 @@ def vocabulary(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="embedded, a model folder, or a hub name.")],
     data: Data,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="The model folder to write.")],
-    size: Annotated[int, typer.Option(min=50, help="Pieces to learn on the text.")] = 8000,
+    size: Annotated[int, typer.Option(min=50, help="How many tokens to learn from the text.")] = 8000,
     column: Annotated[
-        list[str] | None, typer.Option(help="Which text columns to learn on; repeatable. Of translations: target.")
+        list[str] | None,
+        typer.Option(help="A text column to learn from; repeatable. For translations, by default the target."),
     ] = None,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Instead of the old pieces: for a model that reads this text alone.")
+        bool,
+        typer.Option("--replace", help="Replace the old tokens: for a model that will read nothing but this text."),
     ] = False,
     shape: ShapeOption = None,
     columns: ColumnsOption = None,
 ) -> None:
-    """Teach a model's tokenizer the words of your text; their embeddings start from those it has."""
-    from sentloom.data.columns import sampled_texts
+    """Extend a model's vocabulary with words of your text; their embeddings start from those of their old tokens."""
+    from sentloom.data.columns import sampled_texts, text_column
     from sentloom.data.shapes import Shape
     from sentloom.encoder.vocabulary import new_vocabulary, same_tokens
     from sentloom.hygiene.token_stats import count_tokens
@@ -140,13 +155,13 @@ def vocabulary(
         same = same_tokens(encoder, student, sampled_texts(dataset, old.column, COMPARED_ROWS))
         show(f"{old.column}: {old.share} before, {new.share} after; {same:.1%} of the sentences keep their tokens")
     known, has = len(encoder.tokens.tokenizer), len(student.tokens.tokenizer)
-    show(f"{known:,} pieces before, {has:,} after", f"written: {output}")
+    show(f"{known:,} tokens before, {has:,} after", f"written: {output}")
 
 
 def recipes(
-    name: Annotated[str | None, typer.Argument(help="Of one recipe, all variants.")] = None,
+    name: Annotated[str | None, typer.Argument(help="A recipe, to see all its variants.")] = None,
 ) -> None:
-    """List the recipes that come with sentloom: what they train, on what, and the scores that papers print."""
+    """List the recipes that come with sentloom: what they train, on what data, and the published scores."""
     from sentloom.pipeline.builtin import find_recipe, shipped
     from sentloom.pipeline.recipe import read_recipe
     from sentloom.report import recipe_tables

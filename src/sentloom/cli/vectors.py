@@ -9,14 +9,16 @@ from sentloom.cli.common import (
     ColumnOption,
     ColumnsOption,
     Data,
+    DeviceOption,
     ModelOption,
     PoolingOption,
+    PrecisionOption,
     ShapeOption,
     SpreadsheetOption,
     load,
     read,
+    resumable,
     show,
-    text_column,
 )
 
 
@@ -28,69 +30,77 @@ def encode(
     model: ModelOption = "embedded",
     pooling: PoolingOption = None,
     role: Annotated[
-        Literal["symmetric", "query", "document"], typer.Option(help="Whose prompts to use.")
+        Literal["symmetric", "query", "document"], typer.Option(help="Which of the model's prompts to use.")
     ] = "symmetric",
     column: ColumnOption = None,
     shape: ShapeOption = None,
     columns: ColumnsOption = None,
+    device: DeviceOption = None,
+    precision: PrecisionOption = None,
 ) -> None:
-    """Turn every sentence of a file into a vector. Stopped or killed, the same command goes on where it was."""
+    """Encode every sentence of a file as a vector. Run the same command again to resume."""
+    from sentloom.data.columns import text_column
     from sentloom.encoder.vector_files import encode_to_file
 
     dataset = read(data, shape, columns)
-    encoder = load(model, pooling)
+    encoder = load(model, pooling, device, precision)
     name = text_column(dataset, column)
     texts = dataset.column(name)
-    try:
+    with resumable():
         before = encode_to_file(encoder, texts, output, source=f"{dataset.sha256} {dataset.used} {name}", role=role)
-    except KeyboardInterrupt:
-        show("stopped; the same command again goes on from here")
-        raise
     if before:
-        show(f"went on behind {before:,} distinct sentences that an earlier run had done")
+        show(f"resumed after {before:,} distinct sentences of an earlier run")
     show(f"written: {output} ({len(texts):,} vectors of {encoder.dimension})")
 
 
 def search(
     first: Annotated[
         str,
-        typer.Argument(metavar="DATA|MODEL", help="What to look in; or a model folder, which looks in --in."),
+        typer.Argument(metavar="DATA|MODEL", help="The data to search; or a model folder, which searches --in."),
     ],
     queries: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[QUERY]...", help="What to look for; without any, it asks, or reads lines from a pipe."
+            metavar="[QUERY]...",
+            help="What to search for. Without any, queries are typed, or read as lines from a pipe.",
         ),
     ] = None,
     model: Annotated[
-        str | None, typer.Option("--model", "-m", help="embedded (so by default), a model folder, or a hub name.")
+        str | None,
+        typer.Option(
+            "--model", "-m", help="The encoder: embedded, a model folder, or a hub name. By default embedded."
+        ),
     ] = None,
     within: Annotated[
         str | None,
         typer.Option(
             "--in",
             metavar="DATA",
-            help="With MODEL: what to look in; by default what it was fitted on, else docstrings of packages.",
+            help="The data that MODEL searches. By default what it was fitted on, else the docstrings of packages.",
         ),
     ] = None,
-    k: Annotated[int, typer.Option("-k", min=1, help="How many answers.")] = 5,
+    k: Annotated[int, typer.Option("-k", min=1, help="How many results to show.")] = 5,
     pooling: PoolingOption = None,
     column: ColumnOption = None,
     vectors: Annotated[
         Path | None,
-        typer.Option("--vectors", help="What `sentloom encode --role document` wrote for the same file and model."),
+        typer.Option(
+            "--vectors", help="The file that `sentloom encode --role document` wrote for the same data and model."
+        ),
     ] = None,
     shape: ShapeOption = None,
     columns: ColumnsOption = None,
+    device: DeviceOption = None,
+    precision: PrecisionOption = None,
 ) -> None:
-    """Find the sentences that are nearest in meaning to a query. Vectors are kept: the next search is quick."""
+    """Search by meaning: show the sentences nearest to a query. Vectors are cached, so the next search is fast."""
     from sentloom.cli import searching
     from sentloom.encoder.vector_files import open_vectors
     from sentloom.report import search_tables
     from sentloom.search.nearest import top_k
 
     wanted = searching.choose(first, model, within)
-    encoder = load(wanted.model, pooling)
+    encoder = load(wanted.model, pooling, device, precision)
     ground = searching.ground(wanted.data, column, shape, columns)
     documents = (
         open_vectors(vectors, (len(ground.texts), encoder.dimension))
@@ -108,35 +118,51 @@ def search(
 
 def mine(
     data: Data,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The file of triplets: csv, tsv, jsonl, parquet.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The file of triplets: .csv, .tsv, .jsonl or .parquet.")
+    ],
     model: ModelOption = "embedded",
     corpus: Annotated[
-        str | None, typer.Option(help="Where to look: a file of texts; by default the positives of the pairs.")
+        str | None, typer.Option(help="A file of texts to search for negatives. By default the positives of the pairs.")
     ] = None,
-    negatives: Annotated[int, typer.Option(min=1, help="How many a pair.")] = 1,
+    negatives: Annotated[int, typer.Option(min=1, help="How many negatives per pair.")] = 1,
     margin: Annotated[
-        float, typer.Option(help="How much less near than its positive a negative must be; nearer ones may be right.")
+        float,
+        typer.Option(
+            help="How far below the positive's cosine a negative's must be; closer ones may be right answers."
+        ),
     ] = 0.05,
-    skip: Annotated[int, typer.Option(min=0, help="Nearest candidates to pass over.")] = 0,
-    depth: Annotated[int, typer.Option(min=1, help="Candidates to look at.")] = 50,
+    skip: Annotated[int, typer.Option(min=0, help="How many of the nearest candidates to skip.")] = 0,
+    depth: Annotated[int, typer.Option(min=1, help="How many candidates to look at.")] = 50,
     search: Annotated[
-        Literal["exact", "faiss"], typer.Option(help="faiss: for corpora of many hundred thousand texts.")
+        Literal["exact", "faiss"],
+        typer.Option(help="exact, or faiss for corpora of several hundred thousand texts or more."),
     ] = "exact",
     pooling: PoolingOption = None,
     shape: ShapeOption = None,
     columns: ColumnsOption = None,
     spreadsheet_safe: SpreadsheetOption = False,
+    device: DeviceOption = None,
+    precision: PrecisionOption = None,
 ) -> None:
-    """Find hard negatives for pairs: texts that the model holds for near and that are not known to be right."""
-    from sentloom.data.sentences import distinct_sentences
-    from sentloom.data.writers import write
+    """Find hard negatives for pairs: texts that rank close to the anchor but are not known to be right."""
+    from sentloom.api import mine as run
     from sentloom.report import search_tables
-    from sentloom.search.mining import MineSettings
-    from sentloom.search.mining import mine as run
 
-    settings = MineSettings(negatives, margin, skip, depth, search)
-    pairs = read(data, shape, columns)
-    where = distinct_sentences(read(corpus, None, None)).column("text").to_pylist() if corpus else None
-    triplets, report = run(load(model, pooling), pairs, where, settings)
-    write(triplets, output, spreadsheet_safe)
+    _, report = run(
+        read(data, shape, columns),
+        output,
+        model=model,
+        corpus=read(corpus, None, None) if corpus else None,
+        negatives=negatives,
+        margin=margin,
+        skip=skip,
+        depth=depth,
+        search=search,
+        pooling=pooling,
+        spreadsheet_safe=spreadsheet_safe,
+        device=device,
+        precision=precision,
+        show_progress=True,
+    )
     show(search_tables.mining(report), f"written: {output}")

@@ -1,4 +1,4 @@
-"""Open data by the name used in commands and recipes: a path, a hub name, or the embedded corpus."""
+"""Open data as commands, recipes and Python calls name it: a path, a hub name, the embedded corpus, rows in memory."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -6,6 +6,7 @@ from pathlib import Path
 
 from sentloom.corpus.docstrings import Split, harvest
 from sentloom.data.dataset import Dataset
+from sentloom.data.in_memory import Data
 from sentloom.data.limits import STRICT, Allowance
 from sentloom.data.readers import read
 from sentloom.data.shapes import Shape
@@ -16,7 +17,7 @@ FORMS = "embedded, embedded/texts or embedded/pairs, optionally followed by /hel
 
 
 def open_data(
-    name: str | Path,
+    name: Data,
     *,
     shape: Shape | None = None,
     columns: Mapping[str, str | int] | None = None,
@@ -28,7 +29,7 @@ def open_data(
 
     `embedded/pairs/held-out` is the held-out part; `embedded:numpy,pandas` is all of these packages.
     """
-    if not str(name).startswith("embedded") or Path(name).exists():
+    if not isinstance(name, str | Path) or not str(name).startswith("embedded") or Path(name).exists():
         return read(name, shape=shape, columns=columns, keep=keep, quoted=quoted, allow=allow, show_progress=True)
     form = FORM.fullmatch(str(name))
     if form is None:

@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 
 from sentloom.data.dataset import FILE, LINE, Dataset
 from sentloom.data.scratch import BATCH_ROWS, take_rows
-from sentloom.data.shapes import Shape
+from sentloom.data.shapes import Shape, text_columns
+from sentloom.errors import InputError
 
 Texts: TypeAlias = pa.LargeStringArray
 SEPARATOR = pa.scalar("\0", pa.large_string())  # readers refuse NUL, so joined cells stay distinct
@@ -25,6 +26,17 @@ def walk(dataset: Dataset, columns: tuple[str, ...] | None = None) -> Iterator[t
         if batch.num_rows:
             yield start, batch
         start += batch.num_rows
+
+
+def text_column(dataset: Dataset, asked: str | None) -> str:
+    """The one text column, or the one that was asked for."""
+    names = [name for name in text_columns(dataset.shape) if name != "negatives"]
+    if asked is None and len(names) == 1:
+        return names[0]
+    if asked not in names:
+        found = f"no text column {asked!r}" if asked else f"{dataset.shape} have several text columns"
+        raise InputError("column", found, f"one of {', '.join(names)}", f"choose one, as in --column {names[0]}")
+    return asked
 
 
 def only_column(dataset: Dataset, name: str) -> Dataset:

@@ -4,15 +4,21 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sentloom.data.scratch import keep_rows
+from sentloom.data.scratch import keep_rows, take_rows
 from sentloom.data.shapes import Shape, text_columns
+from sentloom.errors import MissingPart
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+SHOWN = 60  # characters of a cell in the repr
 FILE, LINE = "_file", "_line"  # the origin columns: index into `files`, and line (parquet: row) from 1
 
 
@@ -34,9 +40,22 @@ class Irregular:
         return f"{self.count:,} {self.what}" + (f" ({self.where})" if self.places else "")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Dataset:
-    """Rows of one shape. `table` has the shape's canonical columns, extra columns kept on request, and the origin."""
+    """Rows of one shape. `table` has the shape's canonical columns, those kept on request, and the origin.
+
+    Indexing and iteration give rows as dicts; a slice is a Dataset again.
+
+    >>> from sentloom import read
+    >>> data = read(["Water boils.", "Ice melts.", "Steam rises."])
+    >>> data
+    Dataset of 3 rows (texts) from the list
+      text: Water boils.
+    >>> data[-1], len(data[:2])
+    ({'text': 'Steam rises.'}, 2)
+    >>> [row["text"] for row in data]
+    ['Water boils.', 'Ice melts.', 'Steam rises.']
+    """
 
     shape: Shape
     table: pa.Table
@@ -53,6 +72,44 @@ class Dataset:
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
+
+    @overload
+    def __getitem__(self, at: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, at: slice) -> "Dataset": ...
+    def __getitem__(self, at: "int | slice") -> "dict[str, Any] | Dataset":
+        if not isinstance(at, slice):
+            row = at + len(self) if at < 0 else at
+            return {name: cells[0] for name, cells in self.take([row]).items()}
+        rows = range(*at.indices(len(self)))
+        whole = rows.step == 1  # such a slice copies nothing
+        table = self.table.slice(rows.start, len(rows)) if whole else take_rows(self.table, np.array(rows, np.int64))
+        return self.derive(table, f"rows {rows}")
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for batch in self.table.drop_columns([FILE, LINE]).to_batches():
+            yield from batch.to_pylist()
+
+    def __repr__(self) -> str:
+        lines = [f"Dataset of {len(self):,} rows ({self.shape}) from {', '.join(self.files[:3])}"]
+        lines[0] += f" and {len(self.files) - 3:,} more" if len(self.files) > 3 else ""
+        for name, cell in self[0].items() if len(self) else ():
+            text = " ".join(str(cell).split())
+            lines.append(f"  {name}: {text if len(text) <= SHOWN else text[:SHOWN] + '...'}")
+        return "\n".join(lines)
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """The rows as a DataFrame, without their origin. Needs pandas."""
+        try:
+            return self.table.drop_columns([FILE, LINE]).to_pandas()
+        except ImportError as error:
+            raise MissingPart("to_pandas", "pandas is not installed", "", "pip install pandas") from error
+
+    def write(self, path: str | Path) -> None:
+        """Write csv, tsv, jsonl (each also .gz), parquet, or txt for texts; `read` gives the same rows again."""
+        from sentloom.data.writers import write
+
+        write(self, Path(path))
 
     def column(self, name: str) -> pa.ChunkedArray:
         """Return one column lazily: nothing is copied out of the memory map."""

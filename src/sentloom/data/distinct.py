@@ -2,26 +2,40 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sentloom.data.in_memory import is_table
+from sentloom.data.readers import read
 from sentloom.data.scratch import take_rows
+from sentloom.data.shapes import Shape
 from sentloom.errors import InputError
 
 Texts: TypeAlias = Sequence[str] | pa.ChunkedArray
 
 
-def as_texts(texts: Iterable[str] | pa.ChunkedArray) -> Texts:
-    """Return the texts as an indexable sequence. Lists, tuples and Arrow columns are returned unchanged."""
+def as_texts(texts: Any) -> Texts:
+    """Return texts as an indexable sequence: lists, tuples and Arrow columns unchanged, a table's text column."""
     if isinstance(texts, pa.Array):
         return pa.chunked_array([texts])
+    if is_table(texts):
+        return _text_column(texts)
     if not isinstance(texts, Iterable):
         problem = f"found {type(texts).__name__} {texts!r}"[:80]
         raise InputError("texts", problem, "a string or an iterable of strings", "pass a list of strings")
     return texts if isinstance(texts, (list, tuple, pa.ChunkedArray)) else list(texts)
+
+
+def _text_column(table: Any) -> pa.ChunkedArray:
+    """The texts of a Dataset, a DataFrame or the like, if there is one text column only."""
+    data = read(table)
+    if data.shape not in (Shape.TEXTS, Shape.CLASSIFICATION):
+        fix = f"pass one column, such as data[{next(iter(data.used.values()))!r}]"
+        raise InputError(data.files[0], f"the columns {', '.join(data.used)}", "one column of texts", fix)
+    return data.column("text")
 
 
 def texts_at(texts: Texts, rows: NDArray[np.int64]) -> list[str]:

@@ -35,7 +35,10 @@ class _Kind:
 
 
 class Findings:
-    """All problems of a reading, counted, with the first ten in file order. `allowance` says how many are tolerated."""
+    """Counts all problems and keeps the first ten. The allowance says how many rows may be unusable.
+
+    `name` is the file that messages tell to clean; "" for rows in memory, which no command can clean.
+    """
 
     def __init__(self, allowance: Allowance = STRICT, name: str = "FILE") -> None:
         self.allowance, self.total = allowance, 0
@@ -118,6 +121,8 @@ class Findings:
     def _clean(self) -> str:
         if self.allowance.repair:
             return RIGHT_FILE
+        if not self._name:
+            return "correct or drop these rows"
         return f"correct the rows, or repair or drop them with `sentloom clean {shlex.quote(self._name)} -o FIXED`"
 
     def _too_many(self, whole: int) -> str:

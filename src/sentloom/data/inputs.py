@@ -19,6 +19,7 @@ from sentloom.files import is_inside
 LINE_KINDS = ("txt", "csv", "tsv", "jsonl")  # each also with .gz
 JSON = re.compile(r"\.json(\.gz)?$", re.IGNORECASE)
 SPREADSHEETS = (".xlsx", ".xls", ".ods")
+MEMORY = "memory"  # rows that are not in a file
 TWINS = "twins"  # two text files in which line n of the second translates line n of the first
 BETWEEN_TWINS = "+"
 EXPECTED = (
@@ -39,6 +40,7 @@ class Input(NamedTuple):
     kind: str
     paths: tuple[Path, ...]
     members: tuple[str, ...] = ()  # of a zip file
+    rows: object = None  # of the kind `memory`
 
     @property
     def files(self) -> tuple[File, ...]:

@@ -1,4 +1,4 @@
-"""Read the data at a path or a hub name into one checked, memory-mapped Dataset."""
+"""Read a path, a hub name or rows in memory into one checked, memory-mapped Dataset."""
 
 import hashlib
 import zipfile
@@ -11,7 +11,8 @@ import pyarrow as pa
 from sentloom.data.cells import make_batch
 from sentloom.data.dataset import Dataset
 from sentloom.data.findings import Findings
-from sentloom.data.inputs import File, Input, find_inputs
+from sentloom.data.in_memory import Data, name_of
+from sentloom.data.inputs import MEMORY, File, Input, find_inputs
 from sentloom.data.json_arrays import recognised
 from sentloom.data.limits import STRICT, Allowance
 from sentloom.data.nli import is_nli_word
@@ -23,9 +24,9 @@ from sentloom.progress import progress
 
 
 def read(
-    path: str | Path,
+    data: Data,
     *,
-    shape: Shape | None = None,
+    shape: Shape | str | None = None,
     columns: Mapping[str, str | int] | None = None,
     keep: Sequence[str] = (),
     quoted: bool | None = None,
@@ -34,22 +35,44 @@ def read(
 ) -> Dataset:
     """Read data and check every row; a DataError counts all problems and shows the first ten.
 
-    `path` is a file (txt, csv, tsv, jsonl, json, each also .gz, or parquet), a folder of files of one kind and shape, a
-    folder made by `save_to_disk`, two text files (`corpus.en+corpus.de`, each also .gz) of which the second translates
-    the first line by line, a zip file of two such files, or, if there is no such path, a name on the hub:
-    `owner/name[/configuration][@revision][:split]`, by default the split `train`.
-    The shape is inferred from the column names (see `layout_of`) unless `shape` or `columns` is given: `columns` maps
-    every role of a shape to a column name, or to a column number from 1 in a file without a header. The columns named
-    in `keep` are added as strings if the data have them. `quoted` says whether the cells of tsv files may be quoted, as
-    in csv files; by default this is detected from the content and reported in the notes.
-    Blank lines are skipped and counted, and so are NLI rows labelled "-" or -1, which have no gold label.
-    Unusable rows are left out and counted, up to the number that `allow` tolerates, by default none.
+    `data` is one of:
+
+    - a file: txt, csv, tsv, jsonl, json (each also .gz) or parquet;
+    - a folder of files of one kind and shape, or a folder that `save_to_disk` wrote;
+    - two files of lines, `corpus.en+corpus.de` (each also .gz), in which each line of the second translates that line
+      of the first; or a zip file of two such files;
+    - if there is no such path, a name on the hub: `owner/name[/configuration][@revision][:split]`, by default the
+      split `train`;
+    - rows in memory: a list of strings, tuples or dicts, a pandas or polars DataFrame, an Arrow table, a
+      `datasets.Dataset`. A Dataset is returned as it is.
+
+    The column names say what a row is (see `layout_of`) unless `shape` or `columns` does. `columns` maps every role of
+    a shape to the name of a column, or to its number from 1 if there is no header: {"anchor": 1, "positive": 3}.
+    Tuples are (text,), (anchor, positive), (anchor, positive, negative, ...), (sentence1, sentence2, score) or
+    (premise, hypothesis, label); with `shape`, the columns of that shape in order.
+
+    The columns in `keep` are kept as strings if the data has them. `quoted` says whether the cells of tsv files may be
+    in quotes, as in csv files; by default this is detected and noted. Blank lines are skipped and counted, and so are
+    NLI rows without a gold label ("-" or -1). Unusable rows are an error unless `allow` tolerates some: then they are
+    left out and counted.
+
+    >>> data = read([("Where is the canteen?", "On the ground floor."), ("Is it open?", "From noon on.")])
+    >>> len(data), data.shape.value
+    (2, 'pairs')
+    >>> data[1]
+    {'anchor': 'Is it open?', 'positive': 'From noon on.'}
     """
-    findings = Findings(allow, str(path))
-    request = ShapeRequest(shape and Shape(shape), columns, tuple(keep), quoted)
-    reading = _Reading(request, [*map(recognised, find_inputs(path))], findings)
+    request = ShapeRequest(Shape(shape) if shape else None, columns, tuple(keep), quoted)
+    if isinstance(data, Dataset):
+        return _unchanged(data, request)
+    in_memory = not isinstance(data, str | Path)
+    inputs = find_inputs(data) if isinstance(data, str | Path) else [Input(name_of(data), MEMORY, (), rows=data)]
+    findings = Findings(allow, "" if in_memory else str(data))
+    reading = _Reading(request, [*map(recognised, inputs)], findings)
     if quoted is not None and any(entry.kind != "tsv" for entry in reading.inputs):
-        raise InputError(str(path), f"quoted={quoted} is only for tsv files", "", "leave out `quoted` for these data")
+        raise InputError(
+            inputs[0].name, f"quoted={quoted} is only for tsv files", "", "leave out `quoted` for these data"
+        )
     with progress("reading", sum(map(_kilobytes, reading.inputs)), "kB", show_progress) as advance:
         batches = reading.batches(advance)
         first = next(batches)
@@ -68,6 +91,15 @@ def read(
         left_out=findings.lost,
         irregular=findings.irregular(),
     )
+
+
+def _unchanged(data: Dataset, request: ShapeRequest) -> Dataset:
+    """A Dataset has been read already: nothing can be said about its columns any more."""
+    if request.columns is not None or request.shape not in (None, data.shape):
+        asked = "columns" if request.columns is not None else f"the shape {request.shape}"
+        fix = "leave it out, or say it when you read the file"
+        raise InputError(data.files[0], f"{asked} for a Dataset of {data.shape}", "", fix)
+    return data
 
 
 def _kilobytes(entry: Input) -> int:

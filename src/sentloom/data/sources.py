@@ -12,7 +12,8 @@ from sentloom.data.cells import Chunk
 from sentloom.data.delimited import DelimitedRows
 from sentloom.data.dialects import dialect_of
 from sentloom.data.findings import Findings
-from sentloom.data.inputs import TWINS, Input
+from sentloom.data.in_memory import open_rows
+from sentloom.data.inputs import MEMORY, TWINS, Input
 from sentloom.data.json_arrays import NOTE as ARRAY_NOTE
 from sentloom.data.json_arrays import array_records
 from sentloom.data.json_lines import jsonl_records
@@ -42,7 +43,7 @@ class Source:
 
 def open_source(entry: Input, request: ShapeRequest, findings: Findings) -> Source:
     """Open an input of any kind."""
-    if request.by_number and entry.kind not in ("txt", "csv", "tsv"):
+    if request.by_number and entry.kind not in ("txt", "csv", "tsv", MEMORY):
         raise InputError(
             entry.name,
             "columns cannot be given by number here",
@@ -58,6 +59,7 @@ def open_source(entry: Input, request: ShapeRequest, findings: Findings) -> Sour
         "json": _open_json,
         "parquet": partial(_typed, open_parquet),
         "arrow": partial(_typed, open_arrow),
+        MEMORY: _open_memory,
     }
     try:
         source = openers[entry.kind](entry, request, findings)
@@ -236,3 +238,17 @@ def _typed(
         sha256=lambda: joined_hash([(path.name, sha256(path)) for path in entry.paths]),
         size=lambda: 0,
     )
+
+
+def _open_memory(entry: Input, request: ShapeRequest, findings: Findings) -> Source:
+    """Rows in memory. Their hash is that of the values that are read, whatever holds them."""
+    data, digest = open_rows(entry.rows, request, findings), hashlib.sha256()
+
+    def chunks(layout: Layout) -> Iterator[Chunk]:
+        digest.update(repr([data.names[at] for at in layout.positions]).encode())
+        for chunk in data.chunks(layout.positions, layout.roles.get("label", ())):
+            for row in zip(*(chunk.columns[at] for at in layout.positions), strict=True):
+                digest.update(f"{row!r}\n".encode())
+            yield chunk
+
+    return Source(names=data.names, peek=data.peek, chunks=chunks, sha256=digest.hexdigest, size=lambda: 0)

@@ -1,22 +1,22 @@
 """The sentence encoder: loaded, trained, evaluated and saved as one object."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from copy import deepcopy
 from functools import partial
 from pathlib import Path
-from typing import Literal, overload
+from typing import Any, Literal, NamedTuple, TypeAlias, overload
 
 import numpy as np
-import pyarrow as pa
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from sentloom.data.distinct import Texts, as_texts, distinct, texts_at
 from sentloom.encoder.backbone import Backbone
+from sentloom.encoder.device import Precision, device_for, precision_for
 from sentloom.encoder.heads import Projection, normalize
 from sentloom.encoder.packing import Pack, pack, plan
 from sentloom.encoder.pooling import DECODER_FIRST, Pooling, pool
@@ -27,13 +27,28 @@ from sentloom.errors import InputError, ModelError
 from sentloom.progress import progress
 
 Vectors = NDArray[np.float32]
+TextsLike: TypeAlias = Any  # strings in any sequence, an Arrow column, a Series, a Dataset or DataFrame of texts
 TOKENS_A_PACK = 2048  # on a CPU: the activations of a pack roughly fit the caches
 TOKENS_A_PACK_ELSEWHERE = 32_768
 WINDOW = 4096  # texts tokenised and sorted by length together
 
 
+class Hit(NamedTuple):
+    """A text that `search` found: its position among the texts, its cosine with the query, and the text."""
+
+    row: int
+    score: float
+    text: str
+
+
 class Encoder(nn.Module):
-    """Maps texts to vectors with a backbone, a pooling, projection heads and prompts."""
+    """Maps texts to vectors with a backbone, a pooling, projection heads and prompts.
+
+    >>> from sentloom import Encoder
+    >>> encoder = Encoder.load("embedded")
+    >>> encoder.encode(["Where is the canteen?", "The canteen is on the ground floor."]).shape
+    (2, 384)
+    """
 
     def __init__(
         self,
@@ -52,6 +67,7 @@ class Encoder(nn.Module):
         self.pooling, self.unit_length = pooling, unit_length
         self.heads = nn.Sequential(*heads)
         self.prompts: Prompts = dict(prompts or {})
+        self.precision: Precision = precision_for()  # of inference; training follows the Accelerator
 
     @classmethod
     def load(
@@ -63,13 +79,19 @@ class Encoder(nn.Module):
         prompts: Prompts | None = None,
         max_length: int | None = None,
         device: str | None = None,
+        precision: Precision | None = None,
     ) -> "Encoder":
-        """Load `embedded`, a folder, or a hub name (owner/name@revision); arguments override saved settings."""
+        """Load `embedded`, a folder, or a hub name (owner/name@revision); arguments override saved settings.
+
+        `device` is cpu, cuda, cuda:1, mps ..., by default a GPU if there is one. With the `precision` bf16, matrix
+        products run in bfloat16, which is faster on recent GPUs; weights and vectors stay float32.
+        """
         from sentloom.encoder.loading import load
 
-        parts = load(name, revision=revision, pooling=pooling, prompts=prompts, max_length=max_length)
-        where = device or ("cuda" if torch.cuda.is_available() else "cpu")
-        return cls(**parts).to(where).eval()
+        where, computing = device_for(device), precision_for(precision)
+        encoder = cls(**load(name, revision=revision, pooling=pooling, prompts=prompts, max_length=max_length))
+        encoder.precision = computing
+        return encoder.to(where).eval()
 
     def save(self, folder: str | Path) -> None:
         """Write a sentence-transformers folder, atomically replacing an existing model."""
@@ -122,43 +144,108 @@ class Encoder(nn.Module):
 
     @overload
     def encode(
-        self, texts: str | Iterable[str] | pa.ChunkedArray, *, role: Role = ..., out: Vectors | None = ...,
+        self, texts: TextsLike, *, role: Role = ..., batch_size: int | None = ..., out: Vectors | None = ...,
         tensor: Literal[False] = ..., show_progress: bool = ...,
     ) -> Vectors: ...  # fmt: skip
     @overload
     def encode(
-        self, texts: str | Iterable[str] | pa.ChunkedArray, *, role: Role = ..., out: Vectors | None = ...,
+        self, texts: TextsLike, *, role: Role = ..., batch_size: int | None = ..., out: Vectors | None = ...,
         tensor: Literal[True], show_progress: bool = ...,
     ) -> Tensor: ...  # fmt: skip
     def encode(
         self,
-        texts: str | Iterable[str] | pa.ChunkedArray,
+        texts: TextsLike,
         *,
         role: Role = "symmetric",
+        batch_size: int | None = None,
         out: Vectors | None = None,
         tensor: bool = False,
         show_progress: bool = False,
     ) -> Vectors | Tensor:
         """Encode texts as float32 vectors (n, dimension), or a single string as one vector (dimension,).
 
-        Each distinct text is encoded once. `out` receives the vectors; with a memory-mapped array, memory use does
-        not grow with n. Empty and blank texts get a finite vector, texts beyond the maximum length are truncated,
-        and None or numbers are refused with their position.
+        Each distinct text is encoded once. Empty and blank texts get a finite vector, texts beyond the maximum length
+        are truncated, and None or numbers are refused with their position. `out` receives the vectors; with a
+        memory-mapped array, memory use does not grow with n.
+
+        Sentences run in batches of about equal numbers of tokens. `batch_size` is the most sentences in one batch:
+        lower it if memory is short. It changes no vector beyond rounding, because no sentence sees the others.
         """
         single = isinstance(texts, str)
         sequence = as_texts([texts] if isinstance(texts, str) else texts)
+        if batch_size is not None and batch_size < 1:
+            raise InputError("batch_size", str(batch_size), "1 or more", "leave it out for the default")
         shape = (len(sequence), self.dimension)
         vectors: Vectors = np.empty(shape, np.float32) if out is None else out
         if vectors.shape != shape or vectors.dtype != np.float32:
             problem = f"the array is {vectors.dtype} of shape {vectors.shape}"
             raise InputError("out", problem, f"float32 of shape {shape}", "pass such an array")
-        for _ in self.fill(vectors, sequence, role=role, show_progress=show_progress):
+        for _ in self.fill(vectors, sequence, role=role, batch_size=batch_size, show_progress=show_progress):
             pass
         result = vectors[0] if single else vectors
         return torch.from_numpy(result) if tensor else result
 
+    def similarity(self, a: TextsLike, b: TextsLike) -> Any:
+        """The cosine of every text in `a` with every text in `b`, (len(a), len(b)); a number for two strings.
+
+        Vectors that `encode` returned are accepted in place of texts.
+
+        >>> encoder = Encoder.load("embedded")
+        >>> near, far = encoder.similarity("How do I get in?", ["Where is the entrance?", "Prices rose."])
+        >>> bool(near > far)
+        True
+        """
+        left, right = (_unit(one if isinstance(one, np.ndarray) else self.encode(one)) for one in (a, b))
+        cosines = left @ right.T
+        return cosines.item() if cosines.ndim == 0 else cosines
+
+    @overload
+    def search(self, queries: str, texts: TextsLike, k: int = ..., *, vectors: Vectors | None = ...) -> list[Hit]: ...
+    @overload
+    def search(
+        self, queries: TextsLike, texts: TextsLike, k: int = ..., *, vectors: Vectors | None = ...
+    ) -> list[list[Hit]]: ...
+    def search(
+        self, queries: TextsLike, texts: TextsLike, k: int = 5, *, vectors: Vectors | None = None
+    ) -> list[Hit] | list[list[Hit]]:
+        """The `k` texts that are nearest to each query, the nearest first; one list for a single string.
+
+        Queries and texts get the model's prompts for queries and documents. `vectors` are those of the texts, from
+        `encode(texts, role="document")`, if several searches are to share them.
+
+        >>> encoder = Encoder.load("embedded")
+        >>> hits = encoder.search("opening hours", ["We close at six.", "Dogs are welcome."], k=1)
+        >>> hits[0].row, hits[0].text
+        (0, 'We close at six.')
+        """
+        if k < 1:
+            raise InputError("k", str(k), "1 or more", "ask for at least one text")
+        sequence = as_texts(texts)
+        documents = self.encode(sequence, role="document") if vectors is None else vectors
+        if len(documents) != len(sequence):
+            counts = f"{len(documents):,} vectors for {len(sequence):,} texts"
+            raise InputError("vectors", counts, "one per text", "encode these texts")
+        hits = []
+        for cosines in self._cosines([queries] if isinstance(queries, str) else queries, documents):
+            best = np.argsort(-cosines, kind="stable")[:k].tolist()
+            hits.append([Hit(row, float(cosines[row]), str(sequence[row])) for row in best])
+        return hits[0] if isinstance(queries, str) else hits
+
+    def _cosines(self, queries: TextsLike, documents: Vectors) -> Iterator[Vectors]:
+        """The cosines of each query with all documents."""
+        unit = _unit(documents)
+        for query in _unit(self.encode(queries, role="query")):
+            yield unit @ query
+
     def fill(
-        self, out: Vectors, texts: Texts, *, role: Role = "symmetric", done: int = 0, show_progress: bool = False
+        self,
+        out: Vectors,
+        texts: Texts,
+        *,
+        role: Role = "symmetric",
+        done: int = 0,
+        batch_size: int | None = None,
+        show_progress: bool = False,
     ) -> Iterator[NDArray[np.int64]]:
         """Write the vectors of texts into `out` window by window, and yield the rows of each window once written.
 
@@ -172,7 +259,7 @@ class Encoder(nn.Module):
             for start in range(done, len(rows), WINDOW):
                 window = rows[start : start + WINDOW]
                 ids = self.tokenize(texts_at(texts, window), role)
-                for places, vectors in executor.map(partial(self._encode, ids), self._plan(ids)):
+                for places, vectors in executor.map(partial(self._encode, ids), self._plan(ids, batch_size)):
                     _check_finite(vectors, texts, window[places])
                     out[window[places]] = vectors
                     advance(len(places))
@@ -189,7 +276,11 @@ class Encoder(nn.Module):
             digest.update(f"{name} {tuple(tensor.shape)}".encode())
             digest.update(tensor.detach().cpu().flatten().view(torch.uint8).numpy())
         prompts = sorted((role, prompt.prefix, prompt.suffix) for role, prompt in self.prompts.items())
-        settings = (str(self.pooling), str(self.heads), self.unit_length, self.tokens.max_length, prompts)
+        settings: tuple[Any, ...] = (
+            str(self.pooling), str(self.heads), self.unit_length, self.tokens.max_length, prompts
+        )  # fmt: skip
+        if self.precision != "fp32":
+            settings = (*settings, self.precision)
         digest.update(f"{settings} {self.tokens.tokenizer.backend_tokenizer.to_str()}".encode())
         return digest.hexdigest()
 
@@ -199,9 +290,13 @@ class Encoder(nn.Module):
         order = np.argsort(np.concatenate([one.rows for one in packs]))
         return torch.cat([run(one) for one in packs])[torch.from_numpy(order).to(self.device)]
 
-    def _plan(self, ids: Sequence[Sequence[int]]) -> list[NDArray[np.int64]]:
+    def _plan(self, ids: Sequence[Sequence[int]], batch_size: int | None = None) -> list[NDArray[np.int64]]:
+        """Which sentences run together: up to a number of tokens, and of sentences if that is given."""
         budget = TOKENS_A_PACK if self.device.type == "cpu" else TOKENS_A_PACK_ELSEWHERE
-        return plan(np.array([len(sentence) for sentence in ids], dtype=np.int64), budget, self.backbone.shortest)
+        packs = plan(np.array([len(sentence) for sentence in ids], dtype=np.int64), budget, self.backbone.shortest)
+        if batch_size is None:
+            return packs
+        return [part for rows in packs for part in np.split(rows, range(batch_size, len(rows), batch_size))]
 
     def _vectors(self, one: Pack, raw: bool = False) -> Tensor:
         """Compute the vectors (n, dimension) of a pack, in packed order."""
@@ -216,8 +311,15 @@ class Encoder(nn.Module):
         return normalize(vectors) if self.unit_length and not raw else vectors
 
     def _encode(self, ids: Sequence[Sequence[int]], rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], Vectors]:
-        with torch.inference_mode():
+        with self.computing():
             return rows, self._vectors(pack(ids, rows, self.device)).float().cpu().numpy()
+
+    @contextmanager
+    def computing(self) -> Iterator[None]:
+        """Inference in the chosen precision, in the thread that calls it."""
+        bf16 = self.precision == "bf16"
+        with torch.inference_mode(), torch.autocast(self.device.type, torch.bfloat16, enabled=bf16):
+            yield
 
     @contextmanager
     def _inference(self) -> Iterator[Executor]:
@@ -231,6 +333,12 @@ class Encoder(nn.Module):
         finally:
             if was_training:
                 self.train()
+
+
+def _unit(vectors: Vectors) -> Vectors:
+    """Vectors of length 1; zeros stay zeros."""
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return np.asarray(vectors / np.where(lengths > 0, lengths, 1), np.float32)
 
 
 def _check_finite(vectors: Vectors, texts: Texts, rows: NDArray[np.int64]) -> None:

@@ -1,7 +1,7 @@
 """Load the models that make views, from a folder or the hub, with a hash of their files."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from sentloom.encoder.device import device_for, precision_for
 from sentloom.encoder.loading import quiet
 from sentloom.encoder.locate import locate
 from sentloom.encoder.pretrained import check_ids, load_tokenizer, load_weights
@@ -57,8 +58,17 @@ def load_model(name: str, kind: Any, expected: str) -> TextModel:
     if hasattr(tokenizer, "backend_tokenizer"):  # now, because it must not change while several workers use it
         tokenizer.backend_tokenizer.no_truncation()
         tokenizer.backend_tokenizer.no_padding()
-    device: Any = "cuda" if torch.cuda.is_available() else "cpu"
+    device: Any = device_for()
     return TextModel(model.to(device).eval(), tokenizer, _folder_sha256(folder), folder)
+
+
+def load_for_inference(name: str, kind: Any, wanted: str) -> TextModel:
+    """The same for a model that is not trained: in the chosen precision, which is then part of its hash."""
+    loaded, precision = load_model(name, kind, wanted), precision_for()
+    if precision == "fp32":
+        return loaded
+    model: Any = loaded.model
+    return replace(loaded, model=model.to(torch.bfloat16), sha256=f"{loaded.sha256} {precision}")
 
 
 def _folder_sha256(folder: Path) -> str:

@@ -1,4 +1,4 @@
-"""Models on suites, side by side: the whole of `sentloom evaluate`, and its Python form."""
+"""Models on suites, side by side."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sentloom.baselines import open_baseline
+from sentloom.data.in_memory import Data
 from sentloom.encoder import Encoder
 from sentloom.errors import InputError
 from sentloom.evaluation.bench import Memory, Model, score_tasks
@@ -21,15 +22,21 @@ AGGREGATIONS = ("all", "mean", "wmean")
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What `evaluate` found: the facts of each model, and the table of each suite."""
+    """The facts of each model, and the table of each suite."""
 
     models: Mapping[str, Mapping[str, Any]]
     suites: tuple[SuiteResult, ...]
 
+    @property
+    def scores(self) -> dict[str, dict[str, float]]:
+        """The main score of each model on each set."""
+        sets = [one for suite in self.suites for one in suite.sets]
+        return {model: {one.name: one.cells[model][one.main].value for one in sets} for model in self.models}
+
 
 def evaluate(
     models: str | Sequence[str] | Mapping[str, Sequence[str | Model]],
-    suites: Sequence[str] = ("sts",),
+    suites: Sequence[Data] = ("sts",),
     *,
     data: str | Path | None = None,
     pooling: str | None = None,
@@ -41,10 +48,10 @@ def evaluate(
     log: Callable[[str], None] = lambda line: None,
     show_progress: bool = False,
 ) -> Evaluation:
-    """Score models on suites (see `suites.py` for their names) from a data folder, or from the hub without one.
+    """Score models on suites, sets, files or data in memory; sets come from a data folder, or else from the hub.
 
     `models` are names, or labels with the names or encoders of several seeds each. With `memory` (see `open_memory`)
-    vectors and scores are kept: a run that died goes on.
+    vectors and scores are cached, so that a run that was killed resumes.
     """
     if aggregation not in AGGREGATIONS:
         raise InputError("aggregation", repr(aggregation), f"one of {', '.join(AGGREGATIONS)}", "correct it")

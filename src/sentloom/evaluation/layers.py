@@ -79,7 +79,7 @@ def _pooler(
     encoder: Encoder, ids: Sequence[Sequence[int]], layers: Sequence[int], poolings: Sequence[str]
 ) -> Callable[[Rows], tuple[Rows, Vectors]]:
     def run(rows: Rows) -> tuple[Rows, Vectors]:
-        with torch.inference_mode():
+        with encoder.computing():
             one = pack(ids, rows, encoder.device)
             states = encoder.backbone.states(one, layers)
             pooled = [torch.stack([pool(how, layer, one.runs) for how in poolings]) for layer in states]

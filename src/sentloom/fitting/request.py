@@ -29,8 +29,13 @@ class Request:
     @property
     def folder(self) -> Path:
         """All but the model goes beside it."""
-        output = self.output if self.output.name else self.output.resolve()
-        return output.with_name(f"{output.name}.fit")
+        return self.folder_of(self.output)
+
+    @staticmethod
+    def folder_of(output: Path) -> Path:
+        """The same for a model that is yet to be requested."""
+        named = output if output.name else output.resolve()
+        return named.with_name(f"{named.name}.fit")
 
     @property
     def base_place(self) -> str:
@@ -52,7 +57,7 @@ class Request:
         """The command that does the same."""
         parts = ["sentloom", "fit", *self.data, "-o", str(self.output), "--base", self.base, "--budget", self.budget]
         parts += [part for one in self.against for part in ("--against", one)]
-        parts += ["--data", str(self.general)] if self.general else []
+        parts += ["--general", str(self.general)] if self.general else []
         parts += ["--synthesizer", self.synthesizer] if self.synthesizer else []
         parts += ["--shape", str(self.shape)] if self.shape else []
         parts += (

@@ -9,6 +9,7 @@
 A finished artifact is reused under the same key. A stage that does not depend on the seed has one key for all seeds.
 """
 
+import os
 import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -18,12 +19,14 @@ from statistics import mean
 from typing import Any
 
 import torch
-from accelerate import Accelerator
+from accelerate import Accelerator, PartialState
+from accelerate.state import AcceleratorState
 from accelerate.tracking import get_available_trackers
 
 from sentloom.data.dataset import Dataset
 from sentloom.data.mixing import make_batches
 from sentloom.encoder import Encoder
+from sentloom.encoder.device import chosen
 from sentloom.errors import DamagedFile, MissingPart, ModelError
 from sentloom.files import new_folder, read_record, read_result, remove, write_record, write_result
 from sentloom.pipeline.artifacts import MODEL, Artifact, content_key
@@ -360,10 +363,24 @@ def copy_model(model: Path, target: Path) -> None:
 
 
 def start_accelerator(trackers: tuple[str, ...], folder: Path) -> Accelerator:
-    """Processes, devices and precision as `accelerate launch` or torchrun set them; trackers as the recipe says."""
+    """Processes as `accelerate launch` or torchrun set them, and device and precision too unless the user chose."""
     there = set(map(str, get_available_trackers()))
     missing = " ".join(name for name in trackers if name not in there)  # accelerate would silently leave them out
     if missing:
         raise MissingPart("trackers", f"no package {missing}", "it, to log to", f"pip install {missing}")
-    cpu = not torch.accelerator.is_available()  # stated, or accelerate does not join the processes of torchrun
-    return Accelerator(cpu=cpu, log_with=list(trackers) or None, project_dir=str(folder))
+    device, precision = chosen()
+    # `cpu` is always given, or accelerate does not join the processes of torchrun.
+    cpu = torch.device(device).type == "cpu" if device else not torch.accelerator.is_available()
+    mixed = {None: os.environ.get("ACCELERATE_MIXED_PRECISION", "no"), "fp32": "no", "bf16": "bf16"}[precision]
+    _forget_earlier(cpu, mixed)
+    if device and ":" in device:
+        torch.accelerator.set_device_index(torch.device(device).index)
+    return Accelerator(cpu=cpu, mixed_precision=mixed, log_with=list(trackers) or None, project_dir=str(folder))
+
+
+def _forget_earlier(cpu: bool, mixed: str) -> None:
+    """Accelerate keeps one device and precision per process: drop those of an earlier call that chose others."""
+    if AcceleratorState._shared_state and PartialState().num_processes == 1:
+        state = AcceleratorState()
+        if (state.device.type == "cpu", state.mixed_precision) != (cpu, mixed):
+            AcceleratorState._reset_state(reset_partial_state=True)

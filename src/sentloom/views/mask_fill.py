@@ -6,7 +6,7 @@ from random import Random
 import torch
 from transformers import AutoModelForMaskedLM
 
-from sentloom.encoder.text_models import load_model
+from sentloom.encoder.text_models import load_for_inference
 from sentloom.encoder.workers import pack_workers
 from sentloom.errors import ModelError
 from sentloom.views.maker import seed_for
@@ -25,7 +25,7 @@ class MaskFiller:
         if settings.model == "embedded":
             problem = "the embedded encoder cannot fill masks"
             raise ModelError("mask-fill", problem, EXPECTED, "name a folder or a hub model, such as roberta-base")
-        self._all = load_model(settings.model, AutoModelForMaskedLM, EXPECTED)
+        self._all = load_for_inference(settings.model, AutoModelForMaskedLM, EXPECTED)
         if self._all.tokenizer.mask_token_id is None:
             raise ModelError(settings.model, "the tokenizer has no mask token", EXPECTED, "choose another model")
         self._settings = settings

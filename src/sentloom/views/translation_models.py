@@ -8,7 +8,7 @@ from torch import Tensor
 from transformers import AutoModelForSeq2SeqLM, LogitsProcessor, TopKLogitsWarper, TopPLogitsWarper
 
 from sentloom.encoder.loading import quiet
-from sentloom.encoder.text_models import TextModel, load_model
+from sentloom.encoder.text_models import TextModel, load_for_inference
 from sentloom.encoder.workers import pack_workers
 from sentloom.views.chunking import chunks
 from sentloom.views.maker import seed_for
@@ -25,7 +25,9 @@ class PivotTranslator:
 
     def __init__(self, pivot: Pivot, settings: BackTranslation) -> None:
         self._settings = settings
-        self._ways = [load_model(name, AutoModelForSeq2SeqLM, EXPECTED) for name in (pivot.forward, pivot.backward)]
+        self._ways = [
+            load_for_inference(name, AutoModelForSeq2SeqLM, EXPECTED) for name in (pivot.forward, pivot.backward)
+        ]
         used = {"beam": ("beams",), "sampling": ("top_k", "top_p", "seed")}[settings.decoding]
         how = " ".join(f"{name} {getattr(settings, name)}" for name in ("decoding", *used))
         self.identity = f"back-translation {REVISION} {' '.join(way.sha256 for way in self._ways)} {how}"
@@ -58,7 +60,7 @@ class ModelTranslation:
     shard = 32
 
     def __init__(self, name: str, beams: int, prefix: str) -> None:
-        self._way = load_model(name, AutoModelForSeq2SeqLM, EXPECTED)
+        self._way = load_for_inference(name, AutoModelForSeq2SeqLM, EXPECTED)
         self._prefix, self._decoding = prefix, {"do_sample": False, "num_beams": beams}
         self.identity = f"translation {REVISION} {self._way.sha256} beams {beams} prefix {prefix!r}"
 

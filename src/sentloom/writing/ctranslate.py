@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from sentloom.encoder.device import device_for
 from sentloom.encoder.loading import quiet
 from sentloom.errors import MissingPart, ModelError
 from sentloom.files import is_sealed, new_folder, seal
@@ -127,10 +128,19 @@ def _as_expected(model: Any) -> Any:
     return model
 
 
+def _device() -> str:
+    """CTranslate2 runs on CPUs and NVIDIA GPUs."""
+    return "cuda" if device_for().type == "cuda" else "cpu"
+
+
 def _open(package: Any, folder: Path, precision: Precision) -> Any:
     try:
         return package.Translator(
-            str(folder), device="cpu", compute_type=precision, inter_threads=torch.get_num_threads(), intra_threads=1
+            str(folder),
+            device=_device(),
+            compute_type=precision,
+            inter_threads=torch.get_num_threads(),
+            intra_threads=1,
         )
     except (RuntimeError, ValueError) as error:
         found = f"a converted model that does not open ({error})"

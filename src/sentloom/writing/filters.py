@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from sentloom.errors import InputError
 from sentloom.writing.prompts import Kind
 
 KEPT = ""  # the reason of a row that no filter dropped
@@ -39,6 +40,13 @@ PRESETS = {
     "paper": Filtering(drop_equal=False),
     "official-code": Filtering(source_words=8, words=5, substring=True, drop_equal=False),
 }
+
+
+def chosen_filters(preset: str, **changes: float | bool | None) -> Filtering:
+    """A preset with the changes that are not None."""
+    if preset not in PRESETS:
+        raise InputError("preset", f"no preset {preset!r}", f"one of {', '.join(PRESETS)}", "choose one of these")
+    return PRESETS[preset].model_copy(update={name: value for name, value in changes.items() if value is not None})
 
 
 def verdict(row: Candidate, by: Filtering) -> str:

@@ -6,10 +6,12 @@ from typing import Literal, Self
 
 import numpy as np
 import pyarrow as pa
+import torch
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from sentloom.data.dataset import Dataset
 from sentloom.data.shapes import Shape
+from sentloom.encoder.device import precision_for
 from sentloom.errors import InputError
 from sentloom.progress import progress
 from sentloom.writing.filters import Filtering
@@ -64,7 +66,7 @@ def synthesize(
     if raw.shape is not Shape.TEXTS:
         raise InputError(raw.files[0], f"{raw.shape}", f"{Shape.TEXTS}", "choose one text column (--column)")
     execution = execution or Execution()
-    load = model if callable(model) else _loader(model)
+    load = _in_precision(model if callable(model) else _loader(model))
     writer = load().eval()
     plan = LedgerPlan(
         raw=raw.sha256, rows=len(raw), model=writer.sha256, wording=writer.wording, sampling=sampling or Sampling(),
@@ -86,6 +88,11 @@ def _loader(name: str | Path) -> Loader:
     """A folder is named in full, since a worker may stand in another one."""
     full = Path(name).resolve() if Path(name).exists() else name
     return lambda: TextToText.load(full)
+
+
+def _in_precision(load: Loader) -> Loader:
+    """The same in the chosen precision; the weights, and so the model's hash, then differ."""
+    return load if precision_for() == "fp32" else lambda: load().to(torch.bfloat16)
 
 
 def open_ledgers_backend(ledger: Ledger, model: TextToText) -> Backend:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
+from sentloom.corpus.opening import open_data
+from sentloom.data.in_memory import Data
 from sentloom.errors import InputError, MissingPart
 from sentloom.evaluation.suites.afs import AFS
 from sentloom.evaluation.suites.domain import DOMAIN
@@ -14,7 +16,7 @@ from sentloom.evaluation.suites.sentglue import SENTGLUE
 from sentloom.evaluation.suites.set_source import SetSource
 from sentloom.evaluation.suites.sts import STS, STS_PARTS
 from sentloom.evaluation.suites.transfer import TRANSFER
-from sentloom.evaluation.suites.user_tasks import own_task
+from sentloom.evaluation.suites.user_tasks import QUESTION, data_task, own_task
 from sentloom.evaluation.task import Average, Suite, Task
 
 SUITES: Mapping[str, Suite] = {suite.name: suite for suite in (STS, TRANSFER, SENTGLUE, MULTILINGUAL, DOMAIN, AFS)}
@@ -31,12 +33,12 @@ class LoadedSuite:
     averages: tuple[Average, ...]
 
 
-def load_suites(names: Sequence[str], origin: SetSource) -> list[LoadedSuite]:
-    """What the names ask for. A set that is missing is named; it is an error if all sets of a suite are."""
+def load_suites(suites: Sequence[Data], origin: SetSource) -> list[LoadedSuite]:
+    """Suites, sets and files by name, or data in memory. It is an error if all sets of a suite are missing."""
     if origin.folder is not None and not origin.folder.is_dir():
         wanted = "a data folder (sts/STS12.tsv, senteval/MR.tsv ...) or SentEval's own"
         raise InputError(str(origin.folder), "no such folder", wanted, "check the path")
-    return [_load_suite(SUITES[name], origin) if name in SUITES else _alone(name, origin) for name in names]
+    return [_load(one, origin) for one in suites]
 
 
 def find_task(name: str, origin: SetSource) -> Task:
@@ -86,5 +88,11 @@ def _load_suite(suite: Suite, origin: SetSource) -> LoadedSuite:
     return LoadedSuite(suite.name, tuple(tasks), missing, suite.averages)
 
 
-def _alone(name: str, origin: SetSource) -> LoadedSuite:
-    return LoadedSuite(name, (find_task(name, origin),), {}, ())
+def _load(suite: Data, origin: SetSource) -> LoadedSuite:
+    if isinstance(suite, str) and suite in SUITES:
+        return _load_suite(SUITES[suite], origin)
+    if isinstance(suite, str | Path):
+        return LoadedSuite(str(suite), (find_task(str(suite), origin),), {}, ())
+    data = open_data(suite, keep=(QUESTION,))
+    name = data.files[0]
+    return LoadedSuite(name, (data_task(None, name, name, data, origin.probe),), {}, ())

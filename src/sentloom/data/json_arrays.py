@@ -38,11 +38,11 @@ AFTER = {
 
 def recognised(entry: Input) -> Input:
     """Change the kind of a JSON Lines input to an array if its first character is a bracket."""
-    unnoted, start = Findings(CLEANING), ""
-    unnoted.begin(entry.name, "row")
+    unreported, start = Findings(CLEANING), ""
+    unreported.begin(entry.name, "row")
     if entry.kind == "jsonl":
         with suppress(DataError):
-            start = next(filter(str.strip, text_chunks(entry.paths[0], Digest(), unnoted)), "")
+            start = next(filter(str.strip, text_chunks(entry.paths[0], Digest(), unreported)), "")
     return entry._replace(kind=KIND) if start.lstrip().startswith("[") else entry
 
 

@@ -74,12 +74,12 @@ def text_blocks(path: File, digest: Digest, findings: Findings) -> Iterator[Bloc
         block = raw.removeprefix(codecs.BOM_UTF8) if first == 1 else raw
         try:
             text = block.decode()
-            sound = "\0" not in text
+            valid = "\0" not in text
         except UnicodeDecodeError:
-            sound = False
+            valid = False
             if western is None:
                 western = findings.allowance.repair and _is_western(path)
-        if not sound:
+        if not valid:
             lines = enumerate(block.split(b"\n"), first)
             text = "\n".join([_decode_line(number, line, findings, bool(western)) for number, line in lines])
         yield first, text
@@ -96,17 +96,19 @@ def text_chunks(path: File, digest: Digest, findings: Findings) -> Iterator[str]
 def first_lines(path: File) -> Iterator[Block]:
     """Yield the file as text for detection: problems are not reported; an error ends the iteration."""
     with suppress(DataError):
-        unnoted = Findings(CLEANING)
-        unnoted.begin(str(path), "line")
-        yield from text_blocks(path, Digest(), unnoted)
+        unreported = Findings(CLEANING)
+        unreported.begin(str(path), "line")
+        yield from text_blocks(path, Digest(), unreported)
 
 
 def _is_western(path: File) -> bool:
-    unnoted = Findings()
-    unnoted.begin(str(path), "line")
+    unreported = Findings()
+    unreported.begin(str(path), "line")
     with suppress(DataError):
         return is_western(
-            line for _, raw in _whole_lines(raw_blocks(path, Digest(), unnoted), unnoted) for line in raw.split(b"\n")
+            line
+            for _, raw in _whole_lines(raw_blocks(path, Digest(), unreported), unreported)
+            for line in raw.split(b"\n")
         )
     return False
 

@@ -231,15 +231,15 @@ class _Header:
         couples = {couple: shape for shape in COUPLES for couple in self._couples(shape)}
         if not couples:
             return Shape.CLASSIFICATION if self._named(CLASS_NAMES) else Shape.TEXTS
-        alone = couples[self._only(list(couples), "pair of sentence columns")]
+        pair_shape = couples[self._only(list(couples), "pair of sentence columns")]
         negatives, scores, labels = self._negatives(), self._named(SCORE_NAMES), self._named(LABEL_NAMES)
         if negatives and (scores or labels):
             self._refuse("there are both negatives and a label or score")
         if negatives:
             return Shape.TRIPLETS
-        if alone is Shape.NLI or (labels and not scores and is_nli(labels[0])):
+        if pair_shape is Shape.NLI or (labels and not scores and is_nli(labels[0])):
             return Shape.NLI
-        return Shape.SCORED_PAIRS if scores or labels else alone
+        return Shape.SCORED_PAIRS if scores or labels else pair_shape
 
     def roles(self, shape: Shape) -> dict[str, tuple[int, ...]]:
         """Return the columns that fill the roles of a shape, by their names."""

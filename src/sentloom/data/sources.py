@@ -85,24 +85,24 @@ def joined_hash(hashes: Sequence[tuple[str, str]]) -> str:
     return hashlib.sha256("".join(f"{value}  {Path(name).name}\n" for name, value in hashes).encode()).hexdigest()
 
 
-def _begin(records: Iterator[tuple[Any, ...]], rows: int, findings: Findings) -> list[list[Any]]:
+def _read_head(records: Iterator[tuple[Any, ...]], rows: int, findings: Findings) -> list[list[Any]]:
     """Read from the front until there are `rows` rows or the records end; each field of a record is a sequence."""
-    begun: list[list[Any]] = [[]]
+    head: list[list[Any]] = [[]]
     for record in records:
-        begun = [[*old, *new] for old, new in zip_longest(begun, record, fillvalue=())]
-        if len(begun[0]) >= rows:
+        head = [[*old, *new] for old, new in zip_longest(head, record, fillvalue=())]
+        if len(head[0]) >= rows:
             break
-    if not begun[0] and findings.total:
+    if not head[0] and findings.total:
         raise findings.error()
-    if not begun[0]:
+    if not head[0]:
         findings.stop(0, "the file is empty", "at least one row")
-    return begun
+    return head
 
 
 def _open_txt(entry: Input, request: ShapeRequest, findings: Findings) -> Source:
     digest = Digest()
     records = text_lines(text_blocks(entry.paths[0], digest, findings), findings)
-    places, lines = _begin(records, 1, findings)
+    places, lines = _read_head(records, 1, findings)
     return Source(
         names=("text",),
         peek=lambda at: None,
@@ -117,7 +117,7 @@ def _open_twins(entry: Input, request: ShapeRequest, findings: Findings) -> Sour
     files = entry.files
     digests = [Digest() for _ in files]
     records = twin_lines(files, digests, findings)
-    places, rows = _begin(records, 1, findings)
+    places, rows = _read_head(records, 1, findings)
     return Source(
         names=("source", "target"),
         peek=lambda at: rows[0][at],
@@ -136,19 +136,19 @@ def _open_table(entry: Input, request: ShapeRequest, findings: Findings) -> Sour
     """Open a csv or tsv file: the first row is the header, unless columns are given by number."""
     dialect, digest = dialect_of(entry, request, findings), Digest()
     rows = dialect.rows(text_blocks(entry.paths[0], digest, findings), findings)
-    begun = DelimitedRows(*_begin(rows, 2, findings))
-    width = begun.widths[0]
-    names = _printable(begun.cells[:width])
+    head = DelimitedRows(*_read_head(rows, 2, findings))
+    width = head.widths[0]
+    names = _printable(head.cells[:width])
     if request.by_number:
         names = [f"column {number}" for number in range(1, width + 1)]
     else:
-        begun = DelimitedRows(begun.places[1:], begun.widths[1:], begun.cells[width:])
-    first = dict(enumerate(begun.cells[: begun.widths[0]] if begun.widths else ()))
+        head = DelimitedRows(head.places[1:], head.widths[1:], head.cells[width:])
+    first = dict(enumerate(head.cells[: head.widths[0]] if head.widths else ()))
     whole = partial(_columns, width=width, decimal_comma=dialect.decimal_comma, findings=findings)
     return Source(
         names=names,
         peek=first.get,
-        chunks=lambda layout: (whole(more, layout) for more in chain([begun], rows)),
+        chunks=lambda layout: (whole(more, layout) for more in chain([head], rows)),
         sha256=digest.hexdigest,
         size=lambda: digest.size,
     )
@@ -196,7 +196,7 @@ def _open_json(entry: Input, request: ShapeRequest, findings: Findings) -> Sourc
         records = array_records(text_chunks(path, digest, findings), findings)
     else:
         records = jsonl_records(text_blocks(path, digest, findings), findings)
-    places, objects = _begin(records, 1, findings)
+    places, objects = _read_head(records, 1, findings)
     first = objects[0]
     keys = list(first)
     return Source(

@@ -48,7 +48,7 @@ def first_of_group(dataset: Dataset, threshold: float, seed: int = 0) -> np.ndar
     table = scratch_table(_schema(bands), _signed(dataset, bands, rows, seed))
     sketches = [column.to_numpy() for column in table.columns[bands:]]
     pairs = candidate_pairs(table.columns[:bands], sketches, most_different_bits(threshold))
-    return connect(len(dataset), pairs[_alike(dataset, pairs, threshold)])
+    return connect(len(dataset), pairs[_similar(dataset, pairs, threshold)])
 
 
 def coordinated_sample(dataset: Dataset, size: int, seed: int = 0) -> np.ndarray:
@@ -192,20 +192,20 @@ def neighbours(band: np.ndarray, following: np.ndarray) -> tuple[np.ndarray, np.
     return np.concatenate(one), np.concatenate(two)
 
 
-def _alike(dataset: Dataset, pairs: np.ndarray, threshold: float) -> np.ndarray:
+def _similar(dataset: Dataset, pairs: np.ndarray, threshold: float) -> np.ndarray:
     """Return which candidate pairs are near duplicates, by their texts."""
     names = text_columns(dataset.shape)
     others = tuple(name for name in COLUMNS[dataset.shape] if name not in names)
     table = dataset.table.select([*names, *others])
-    alike = np.ones(len(pairs), bool)
+    similar = np.ones(len(pairs), bool)
     for start in range(0, len(pairs), VERIFIED_PAIRS):
         part = slice(start, start + VERIFIED_PAIRS)
         one, two = (_batch(take_rows(table, rows)) for rows in pairs[part].T)
         for name in names:
-            alike[part] &= jaccard(as_text(one.column(name)), as_text(two.column(name))) >= threshold
+            similar[part] &= jaccard(as_text(one.column(name)), as_text(two.column(name))) >= threshold
         if others:
-            alike[part] &= hashes(joined(one, others)) == hashes(joined(two, others))
-    return alike
+            similar[part] &= hashes(joined(one, others)) == hashes(joined(two, others))
+    return similar
 
 
 def _batch(table: pa.Table) -> pa.RecordBatch:

@@ -53,11 +53,11 @@ class VectorCache:
         Texts that are not cached are encoded in blocks, each stored immediately, so that a killed run can resume.
         """
         rows, first_of_row = distinct(texts)
-        wanted = [texts[row] for row in rows]
+        unique = [texts[row] for row in rows]
         out: Vectors = np.empty((0, 0), np.float32)
-        for places, part in self._parts(_Shelf(self.folder, model), wanted, encode, show_progress):
+        for places, part in self._parts(_Shards(self.folder, model), unique, encode, show_progress):
             if not out.size:
-                out = np.empty((len(wanted), part.shape[1]), np.float32)
+                out = np.empty((len(unique), part.shape[1]), np.float32)
             if part.shape[1] != out.shape[1]:
                 problem = f"cached vectors have both {out.shape[1]} and {part.shape[1]} dimensions"
                 raise ModelError(f"{self.folder}, model {model}", problem, "one width per model", "delete the folder")
@@ -65,12 +65,12 @@ class VectorCache:
         return out if len(rows) == len(texts) else out[np.searchsorted(rows, first_of_row)]
 
     def _parts(
-        self, shelf: "_Shelf", texts: Sequence[str], encode: Encode, show_progress: bool
+        self, shards: "_Shards", texts: Sequence[str], encode: Encode, show_progress: bool
     ) -> Iterator[tuple[Rows, Vectors]]:
         """Yield positions of texts with their vectors: first the cached ones by shard, then the others by block."""
         keys = _keys(texts)
         missing = np.ones(len(texts), bool)
-        for places, part in shelf.find(keys):
+        for places, part in shards.find(keys):
             missing[places] = False
             yield places, part
         rest = np.flatnonzero(missing)
@@ -78,17 +78,17 @@ class VectorCache:
             for start in range(0, len(rest), BLOCK):
                 places = rest[start : start + BLOCK]
                 part = encode_checked(encode, [texts[place] for place in places])
-                self._keep(shelf, keys[places], part)
+                self._store(shards, keys[places], part)
                 advance(len(places))
                 yield places, part
 
-    def _keep(self, shelf: "_Shelf", keys: Keys, vectors: Vectors) -> None:
+    def _store(self, shards: "_Shards", keys: Keys, vectors: Vectors) -> None:
         """Write a shard; if the disk is full or read-only, only set the note."""
         if self.note:
             return
         try:
-            shelf.add(keys, vectors)
-            self._trim(shelf.used)
+            shards.add(keys, vectors)
+            self._trim(shards.used)
         except (OSError, SafetensorError) as error:
             self.note = f"vectors cannot be cached in {self.folder}: {error}"
 
@@ -119,7 +119,7 @@ class _File(NamedTuple):
         return cls(path, facts.st_size, facts.st_mtime)
 
 
-class _Shelf:
+class _Shards:
     """The shards of one model, and those used by this call."""
 
     def __init__(self, folder: Path, model: str) -> None:
@@ -158,8 +158,8 @@ def _read(shard: Path, name: str) -> NDArray[Any] | None:
             sizes = [file.get_slice(one).get_shape() for one in ("keys", "vectors")]
             types = [file.get_slice(one).get_dtype() for one in ("keys", "vectors")]
             tensor: NDArray[Any] = file.get_tensor(name)
-            sound = types == ["U64", "F32"] and sizes[0] == [sizes[1][0] or 1, 2] and len(sizes[1]) == 2
-            if sound and _checksum(tensor) == file.metadata()[name]:
+            valid = types == ["U64", "F32"] and sizes[0] == [sizes[1][0] or 1, 2] and len(sizes[1]) == 2
+            if valid and _checksum(tensor) == file.metadata()[name]:
                 return tensor
     except OSError:
         return None

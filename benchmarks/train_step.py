@@ -44,10 +44,10 @@ class Pairs(Method):
     def embed(self, batch):
         ids = [*self.encoder.tokenize(batch.first), *self.encoder.tokenize(batch.second)]
         anchor, positive = self.encoder(ids).chunk(2)
-        return {"anchor": anchor, "positive": positive}
+        return anchor, positive
 
     def loss(self, embeddings, batch):
-        return info_nce(embeddings["anchor"], embeddings["positive"], temperature=1 / 20)
+        return info_nce(*embeddings, temperature=1 / 20)
 
 
 def real_pairs(number):

@@ -1,7 +1,7 @@
 """The papers' losses as pure functions of tensors, with the papers' symbols.
 
-Shapes: b rows of a batch, d width of a vector, m further candidates, K layers. `same` marks candidates that are known
-to mean what the anchor's positive means (equal texts); they are no negatives. The positive itself is never masked.
+Shapes: b rows of a batch, d width of a vector, m more candidates, K layers. `same` marks candidates that share a text
+with the row and so are not negatives. The positive itself is never masked.
 """
 
 import torch
@@ -22,7 +22,7 @@ def info_nce(
     negatives: Tensor | None = None,  # (m, d), negatives of every anchor
     same: Tensor | None = None,  # (b, b + m), true: mask
 ) -> Tensor:
-    """-log exp(cos(a_i, p_i)/tau) / sum_j exp(cos(a_i, p_j)/tau), the negatives joined to the sum; mean over i."""
+    """-log exp(cos(a_i, p_i)/tau) / sum_j exp(cos(a_i, p_j)/tau), with the negatives added to the sum; mean over i."""
     candidates = positive if negatives is None else torch.cat([positive, negatives])
     logits = cosines(anchor, candidates) / temperature
     right = torch.arange(len(anchor), device=anchor.device)
@@ -38,12 +38,12 @@ def contrastive(
     margin: float = 0.0,
     own_weight: float = 0.0,
     same: Tensor | None = None,  # (b, b)
-    barred: Tensor | None = None,  # (b, b * m), hard negatives that are none, or not there
+    barred: Tensor | None = None,  # (b, b * m), hard negatives that are missing or not negatives
     both_ways: bool = False,
 ) -> Tensor:
-    """InfoNCE with hard negatives, in Sentence-T5's and SimCSE's forms.
+    """InfoNCE with hard negatives: Sentence-T5's eq. 2, SimCSE's eq. 5, GenSE's eq. 2.
 
-    `margin` is taken from the positives' cosines; `own_weight` is added to the logits of an anchor's own hard
+    `margin` is subtracted from the positives' cosines; `own_weight` is added to the logits of an anchor's own hard
     negatives; `both_ways` adds the loss from positives to anchors, which has no hard negatives (a sum, as in t5x).
     """
     right = torch.arange(len(anchor), device=anchor.device)
@@ -71,7 +71,7 @@ def nt_xent(x: Tensor, y: Tensor, *, temperature: float, same: Tensor | None = N
 
 
 def guided_opt1(c: Tensor, h: Tensor, *, temperature: float, same: Tensor | None = None) -> Tensor:
-    """Self-guided, OPT1: anchors c_i only; negatives are c_j and h_j, j other than i. All (b, d)."""
+    """Self-guided, L^opt1: anchors c_i only; negatives are c_j and h_j, j != i. All (b, d)."""
     b = len(c)
     right = torch.arange(b, device=c.device)
     itself = torch.eye(b, dtype=torch.bool, device=c.device)
@@ -81,9 +81,9 @@ def guided_opt1(c: Tensor, h: Tensor, *, temperature: float, same: Tensor | None
 
 
 def guided_opt3(c: Tensor, h: Tensor, *, temperature: float, same: Tensor | None = None) -> Tensor:
-    """Self-guided, OPT3: for each sentence i and layer k, phi(c_i, h_ik) against all layers of the other sentences.
+    """Self-guided, L^opt3: for each sentence i and layer k, phi(c_i, h_ik) against all layers of the other sentences.
 
-    c (b, d), h (b, K, d); the other layers of the same sentence are in no denominator; mean over b * K.
+    c (b, d), h (b, K, d); other layers of the same sentence are not in the denominator; mean over b * K.
     """
     b, layers = h.shape[:2]
     phi = (cosines(c, h.flatten(0, 1)) / temperature).view(b, b, layers)  # log phi(c_i, h_mn)
@@ -95,12 +95,12 @@ def guided_opt3(c: Tensor, h: Tensor, *, temperature: float, same: Tensor | None
 
 
 def negative_cosine(prediction: Tensor, target: Tensor) -> Tensor:
-    """-cos(p_i, z_i), mean over i; the target is a constant."""
+    """BSL's eq. 1: -cos(z_i, h_i), mean over i; the target h is a constant."""
     return -F.cosine_similarity(prediction, target.detach(), dim=-1).mean()
 
 
 def _without(logits: Tensor, same: Tensor | None, right: Tensor) -> Tensor:
-    """Logits with the known-equal candidates at minus infinity, but never the right one."""
+    """Logits with masked candidates at minus infinity, but never the right one."""
     if same is None:
         return logits
     others = torch.ones_like(same).scatter_(1, right[:, None], False)

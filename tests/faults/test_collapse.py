@@ -40,12 +40,12 @@ MEASURED_EVERY = 5
 TEXTS = [f"{text} {number}" for number in range(2) for text in SENTENCES]
 
 
-def without_negatives(kind: type[Method], first: str, second: str) -> type[Method]:
+def without_negatives(kind: type[Method]) -> type[Method]:
     """A method that only pulls its positives together."""
 
     class Attracting(kind):  # type: ignore[misc, valid-type]
         def loss(self, embeddings: Embeddings, batch: Batch) -> Tensor:
-            return -F.cosine_similarity(embeddings[first], embeddings[second].flatten(1), dim=-1).mean()
+            return -F.cosine_similarity(embeddings[0], embeddings[1], dim=-1).mean()
 
     return Attracting
 
@@ -62,7 +62,7 @@ class WithoutStopGradient(Bootstrapped):
     """Both sides of the cosine move."""
 
     def loss(self, embeddings: Embeddings, batch: Batch) -> Tensor:
-        one, two = embeddings["online1"], embeddings["online2"]
+        one, two, _, _ = embeddings
         first, second = self.predictor(one), self.predictor(two)
         return -(F.cosine_similarity(first, two).mean() + F.cosine_similarity(second, one).mean()) / 2
 
@@ -86,18 +86,16 @@ class Provoked:
 
 FAST = {"learning_rate": 0.1}
 SMALL_HEAD = {"head_width": 16, "regularizer": 0.0}
-SHARED = {"shared": True, "queue": 0}
+SHARED = {"source_encoder": "shared", "queue": 0}
 PROVOKED = {
-    "simcse, no negatives": Provoked(without_negatives(Simcse, "z", "z'"), "simcse"),
-    "simcse, no negatives and no head": Provoked(without_negatives(Simcse, "z", "z'"), "simcse", {"head": False}),
-    "contrastive, no negatives": Provoked(without_negatives(Contrastive, "anchor", "positive"), "contrastive"),
-    "contrastive-bt, no negatives": Provoked(without_negatives(ContrastiveBt, "x", "y"), "contrastive-bt", SMALL_HEAD),
+    "simcse, no negatives": Provoked(without_negatives(Simcse), "simcse"),
+    "simcse, no negatives and no head": Provoked(without_negatives(Simcse), "simcse", {"head": False}),
+    "contrastive, no negatives": Provoked(without_negatives(Contrastive), "contrastive"),
+    "contrastive-bt, no negatives": Provoked(without_negatives(ContrastiveBt), "contrastive-bt", SMALL_HEAD),
     "self-guided, no negatives": Provoked(
-        without_negatives(SelfGuided, "c", "h"), "self-guided", {**SMALL_HEAD, "objective": "opt2"}
+        without_negatives(SelfGuided), "self-guided", {**SMALL_HEAD, "objective": "opt2"}
     ),
-    "cross-lingual, no negatives": Provoked(
-        without_negatives(CrossLingual, "target", "source"), "cross-lingual", SHARED
-    ),
+    "cross-lingual, no negatives": Provoked(without_negatives(CrossLingual), "cross-lingual", SHARED),
     "no predictor, momentum 0": Provoked(WithoutPredictor, "bootstrapped", {"momentum": 0.0}),
     "no predictor, momentum 0.5": Provoked(WithoutPredictor, "bootstrapped", {"momentum": 0.5}),
     "no predictor, target dropout": Provoked(

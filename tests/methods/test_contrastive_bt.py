@@ -65,7 +65,22 @@ def test_the_start_is_kept_and_both_sides_train_one_encoder(encoder):
 
 def test_no_head_compares_the_vectors_themselves(encoder):
     method = contrastive_bt(encoder, head_width=None).eval()
-    torch.testing.assert_close(method.embed(pairs_batch())["y"], encoder(encoder.tokenize(OTHERS), raw=True))
+    torch.testing.assert_close(method.embed(pairs_batch())[1], encoder(encoder.tokenize(OTHERS), raw=True))
+
+
+def test_without_head_and_regulariser_it_is_the_baseline_of_the_bootstrapped_paper(encoder, model_folder):
+    """2(n - 1) negatives: of n equal pairs, each of the 2n vectors has 1 + 2(n - 1) candidates."""
+    options = {"head_width": None, "regularizer": 0, "mask_duplicates": False}
+    for n in (2, 5):
+        ones = torch.ones(n, 32, dtype=torch.float64)
+        loss = contrastive_bt(encoder, **options).loss((ones, ones), pairs_batch(["a"] * n, ["b"] * n)).item()
+        assert loss == pytest.approx(np.log(1 + 2 * (n - 1)))
+    method, batch = contrastive_bt(encoder, **options).eval(), pairs_batch()
+    x, y = (
+        [layers[-1][0] for layers in oracles.hidden_states(model_folder("bert"), encoder.tokenize(texts))]
+        for texts in (batch.first, batch.second)
+    )
+    assert method.loss(method.embed(batch), batch).item() == pytest.approx(oracles.nt_xent(x, y, 0.1), rel=1e-8)
 
 
 def test_every_family_trains(family, model_folder):

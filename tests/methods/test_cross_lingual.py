@@ -115,7 +115,7 @@ def test_the_queue_holds_the_newest_sources_for_any_size_and_any_batches(lasting
             batch = parallel(list(range(rows)), step)
             source = torch.full((rows, lasting.dimension), float(step * parts + part + 1))
             before = method.queue.vectors.clone()
-            method.loss({"target": torch.randn(rows, lasting.dimension), "source": source}, batch)
+            method.loss((torch.randn(rows, lasting.dimension), source), batch)
             assert torch.equal(method.queue.vectors, before)  # not before the step is done
             newest = (newest + [step * parts + part + 1.0] * rows)[-size:] if size else []
         method.after_step()
@@ -129,18 +129,17 @@ def test_outside_training_nothing_waits_for_the_queue(encoder):
     assert len(method.queue) == 0
 
 
-@pytest.mark.parametrize("form", ["tau", "log-scale"])
-def test_the_gradient_of_vectors_and_of_the_temperature(encoder, form):
-    method = build(encoder, temperature=0.4, temperature_form=form).double().train()
+def test_the_gradient_of_vectors_and_of_the_temperature(encoder):
+    method = build(encoder, temperature=0.4).double().train()
     d = encoder.dimension
     earlier = parallel([3, 4, 5])
-    method.loss({"target": torch.randn(3, d).double(), "source": torch.randn(3, d).double()}, earlier)
+    method.loss(tuple(torch.randn(2, 3, d).double()), earlier)
     method.after_step()
     batch = parallel([0, 1, 2, 3])  # the source of row 3 is in the queue
     s, t = torch.randn(2, 4, d, dtype=torch.float64)
 
     def loss(t):
-        return method.loss({"target": t, "source": s}, batch)
+        return method.loss((t, s), batch)
 
     method.eval()
     assert torch.autograd.gradcheck(loss, t.requires_grad_())
@@ -153,28 +152,37 @@ def test_the_gradient_of_vectors_and_of_the_temperature(encoder, form):
     assert method.theta.grad.item() == pytest.approx((around[0] - around[1]) / 2e-6, rel=1e-6)
 
 
-def test_a_learnt_temperature_starts_as_given_moves_and_stays_in_its_bounds(encoder):
-    for form, start in (("tau", 0.5), ("log-scale", -math.log(0.5))):
-        method = build(encoder.copy(), temperature=0.5, temperature_form=form, greatest_scale=20.0)
-        assert method.theta.item() == pytest.approx(start)
-        assert method.temperature.item() == pytest.approx(0.5)
-        same = torch.eye(3, method.encoder.dimension)
-        optimizer = torch.optim.SGD([method.theta], lr=0.05)
-        method.loss({"target": same, "source": same}, parallel([0, 1, 2])).backward()
-        optimizer.step()
-        assert method.temperature.item() < 0.499  # right answers want it sharper
-        method.zero_grad()
-        with torch.no_grad():
-            method.theta.fill_(1e-9 if form == "tau" else 50.0)
-        method.after_step()
-        assert method.temperature.item() == pytest.approx(1 / 20)
-        method.loss(method.embed(parallel([0, 1])), parallel([0, 1])).backward()
-        assert method.theta.grad.abs() > 0  # it can leave the bound again
+def test_a_learned_temperature_starts_as_given_moves_and_stays_in_its_bounds(encoder):
+    method = build(encoder.copy(), temperature=0.5)
+    assert method.theta.item() == pytest.approx(-math.log(0.5))
+    assert method.temperature.item() == pytest.approx(0.5)
+    vectors = torch.eye(3, method.encoder.dimension)
+    optimizer = torch.optim.SGD([method.theta], lr=0.05)
+    method.loss((vectors, vectors), parallel([0, 1, 2])).backward()
+    optimizer.step()
+    assert method.temperature.item() < 0.499  # right answers want it sharper
+    method.zero_grad()
+    with torch.no_grad():
+        method.theta.fill_(50.0)
+    method.after_step()
+    assert method.temperature.item() == pytest.approx(0.01)
     fixed = build(encoder, temperature=0.5, learn_temperature=False)
     assert fixed.temperature == 0.5
     assert not hasattr(fixed, "theta")
-    assert build(encoder).options.greatest_scale == 100
     assert CrossLingualOptions().temperature == 1.0
+
+
+def test_a_learned_temperature_leaves_its_bound_when_the_gradient_points_inward(encoder):
+    method = build(encoder, temperature=0.01, queue=0).double()
+    vectors = torch.eye(3, encoder.dimension).double()
+    optimizer = torch.optim.SGD([method.theta], lr=1e-3)
+    method.loss((vectors, vectors.roll(1, 0)), parallel([0, 1, 2])).backward()  # wrong answers want it softer
+    # at 1 / tau = x: loss = log(2 + exp(x)) for cosines 0 (own), 1 (one other) and 0; its slope in log x is
+    # x exp(x) / (2 + exp(x)), almost x
+    assert method.theta.grad.item() == pytest.approx(100.0, rel=1e-6)
+    optimizer.step()
+    method.after_step()
+    assert method.temperature.item() == pytest.approx(0.01 * np.exp(0.1), rel=1e-6)
 
 
 def test_the_source_is_frozen_in_evaluation_mode_and_no_part_of_checkpoints(encoder):
@@ -191,52 +199,52 @@ def test_the_source_is_frozen_in_evaluation_mode_and_no_part_of_checkpoints(enco
     assert {"queue.vectors", "queue.keys", "queue.count", "theta"} <= names
     assert not any(name.startswith("source.") for name in names)
     batch = parallel([0, 1])
-    assert torch.equal(method.embed(batch)["source"], method.embed(batch)["source"])  # no dropout
-    assert not method.embed(batch)["source"].requires_grad
+    assert torch.equal(method.embed(batch)[1], method.embed(batch)[1])  # no dropout
+    assert not method.embed(batch)[1].requires_grad
 
 
 def test_a_trained_source_and_a_shared_encoder_have_gradients_on_both_sides(encoder):
     from sentloom.training.checkpoints import changing_state
 
-    for options in ({"source_trained": True}, {"shared": True}):
-        method = build(encoder.copy(), queue=0, **options)
+    for kind in ("trained", "shared"):
+        method = build(encoder.copy(), queue=0, source_encoder=kind)
         before = states_of(method)
         batch = parallel([0, 1, 2, 3])
-        vectors = {name: x.detach().requires_grad_() for name, x in method.train().embed(batch).items()}
+        vectors = tuple(x.detach().requires_grad_() for x in method.train().embed(batch))
         method.loss(vectors, batch).backward()
-        assert all(x.grad.abs().max() > 0 for x in vectors.values())
+        assert all(x.grad.abs().max() > 0 for x in vectors)
         optimise(method, [batch] * 2)
         moved = changed(method, before)
         assert any(name.startswith("encoder.") for name in moved)
-        assert any(name.startswith("source.") for name in moved) == ("source_trained" in options)
+        assert any(name.startswith("source.") for name in moved) == (kind == "trained")
         assert moved <= set(changing_state(method)) | {name for name in before if "position_ids" in name}
         assert len(method.queue) == 0
 
 
 def test_a_shared_encoder_sees_both_sides_as_one_would_alone(encoder):
-    method, batch = build(encoder, queue=0, shared=True).eval(), parallel([0, 1, 2])
-    found = method.embed(batch)
-    torch.testing.assert_close(found["source"], encoder(encoder.tokenize(batch.first), raw=True))
-    torch.testing.assert_close(found["target"], encoder(encoder.tokenize(batch.second), raw=True))
+    method, batch = build(encoder, queue=0, source_encoder="shared").eval(), parallel([0, 1, 2])
+    t, s = method.embed(batch)
+    torch.testing.assert_close(s, encoder(encoder.tokenize(batch.first), raw=True))
+    torch.testing.assert_close(t, encoder(encoder.tokenize(batch.second), raw=True))
 
 
 def test_a_head_joins_the_widths_and_is_dropped_or_kept(model_folder, wide, tmp_path):
     for keep in (False, True):
         encoder = Encoder.load(model_folder("bert"), pooling="mean")
         method = build(encoder, source=wide, head="linear-tanh", keep_head=keep)
-        assert method.embed(parallel([0, 1]))["target"].shape == (2, 48)
+        assert method.embed(parallel([0, 1]))[0].shape == (2, 48)
         optimise(method, [parallel([0, 1, 2, 3])] * 2, rate=1e-3)
         method.eval()
         finished = method.finished()
         assert finished.dimension == (48 if keep else 32)
         with torch.no_grad():
-            seen = method.translated(SENTENCES).numpy()  # what training compares
+            seen = method.target(SENTENCES).numpy()  # what training compares
             bare = encoder(encoder.tokenize(SENTENCES), raw=True).numpy()
         finished.save(tmp_path / str(keep))
         vectors = Encoder.load(tmp_path / str(keep)).encode(SENTENCES)
         np.testing.assert_allclose(vectors, seen if keep else bare, atol=1e-5)
         assert seen.shape[1] == 48
-    with pytest.raises(InputError, match="set head: linear"):
+    with pytest.raises(InputError, match="Set head: linear"):
         build(Encoder.load(model_folder("bert")), source=wide)
 
 
@@ -244,10 +252,10 @@ def test_poolings_of_training_inference_and_source_are_chosen_apart(model_folder
     encoder = Encoder.load(model_folder("bert"), pooling="first")
     like = {how: Encoder.load(model_folder("bert"), pooling=how) for how in ("first", "mean", "max")}
     method, batch = build(encoder, inference_pooling="mean", source_pooling="max").eval(), parallel([0, 1, 2])
-    found = method.embed(batch)
+    t, s = method.embed(batch)
     first, largest = like["first"], like["max"]
-    torch.testing.assert_close(found["target"], first(first.tokenize(batch.second), raw=True))
-    torch.testing.assert_close(found["source"], largest(largest.tokenize(batch.first)))
+    torch.testing.assert_close(t, first(first.tokenize(batch.second), raw=True))
+    torch.testing.assert_close(s, largest(largest.tokenize(batch.first)))
     np.testing.assert_allclose(method.finished().encode(SENTENCES), like["mean"].encode(SENTENCES), atol=1e-6)
     assert str(method.finished().pooling) == "mean"
 
@@ -258,7 +266,7 @@ def test_vectors_of_the_source_are_kept_and_give_the_same_loss(encoder, tmp_path
     kept.prepare(data(), tmp_path)
     (file,) = tmp_path.glob("*.npy")
     np.testing.assert_allclose(np.load(file), kept.source.encoder.encode(SENTENCES), atol=1e-6)
-    assert set(kept.embed(batch)) == {"target"}
+    np.testing.assert_array_equal(kept.embed(batch)[1].numpy(), np.load(file)[[6, 1, 3]])
     expected = fly.loss(fly.embed(batch), batch).item()
     assert kept.loss(kept.embed(batch), batch).item() == pytest.approx(expected, rel=1e-5)
     made = file.stat().st_mtime_ns
@@ -268,19 +276,19 @@ def test_vectors_of_the_source_are_kept_and_give_the_same_loss(encoder, tmp_path
     build(encoder.copy(), source_pooling="mean").prepare(data(), tmp_path)
     again.prepare(replace(data(), sha256="other"), tmp_path)
     assert len(list(tmp_path.glob("*.npy"))) == 3  # another source, other data
-    build(encoder.copy(), queue=0, shared=True).prepare(data(), tmp_path)
-    build(encoder.copy(), queue=0, source_trained=True).prepare(data(), tmp_path)
+    build(encoder.copy(), queue=0, source_encoder="shared").prepare(data(), tmp_path)
+    build(encoder.copy(), queue=0, source_encoder="trained").prepare(data(), tmp_path)
     assert len(list(tmp_path.glob("*.npy"))) == 3
 
 
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
-        ({"shared": True}, "queue: 0"),
-        ({"source_trained": True}, "queue: 0"),
-        ({"shared": True, "queue": 0, "source": "embedded"}, "no source"),
-        ({"shared": True, "queue": 0, "source_trained": True}, "no source"),
-        ({"temperature": 0.005}, "greatest_scale"),
+        ({"source_encoder": "shared"}, "queue: 0"),
+        ({"source_encoder": "trained"}, "queue: 0"),
+        ({"source_encoder": "shared", "queue": 0, "source": "embedded"}, "no source"),
+        ({"source_encoder": "shared", "queue": 0, "source_pooling": "mean"}, "no source"),
+        ({"temperature": 0.005}, r"0\.01 or above"),
         ({"queue": -1}, "greater"),
         ({"head": "mlp"}, "linear"),
     ],

@@ -3,21 +3,55 @@
 import pytest
 from pydantic import ValidationError
 
-from sentloom.methods import METHODS
-from sentloom.training.settings import Settings
+from sentloom.errors import InputError
+from sentloom.methods import METHODS, Method, read_presets
+from sentloom.methods.presets import check_presets
+from sentloom.methods.settings import Settings
 
-STAGE = {"pooling", "max_length"}  # said of the encoder, not of method or training
+STAGE = {"pooling", "max_length"}  # settings of the encoder
 CONTRASTIVE = ("simcse", "self-guided", "bootstrapped", "contrastive-bt")
 CASES = [(name, preset) for name, method in METHODS.items() for preset in method.PRESETS]
 
 
 def test_names():
-    assert {"simcse", "self-guided", "bootstrapped", "mlm", "contrastive-bt"} <= set(METHODS)
+    all_three = {"default", "paper", "official-code"}
+    more = {"contrastive": all_three | {"simcse", "gense"}, "cross-lingual": {"default", "paper", "large"}}
     for name, method in METHODS.items():
-        assert name == method.NAME
-        assert "default" in method.PRESETS
-        assert {"default", "paper", "official-code"} <= set(method.PRESETS)
-    assert set(METHODS["contrastive"].PRESETS) == {"default", "paper", "official-code", "simcse", "gense"}
+        assert set(method.PRESETS) == more.get(name, {"default"} if name == "mlm" else all_three)
+
+
+def test_the_papers_numbers():
+    assert METHODS["self-guided"].PRESETS["paper"]["betas"] == [0.9, 0.9]
+    assert METHODS["bootstrapped"].PRESETS["official-code"]["learning_rate"] == 1e-4
+    assert METHODS["bootstrapped"].PRESETS["official-code"]["pooling"] == "mean"  # from `default`
+    assert METHODS["contrastive"].PRESETS["official-code"]["schedule"] == "linear"  # over that of `paper`
+    assert METHODS["cross-lingual"].PRESETS["large"]["queue"] == 200_000
+
+
+class Mine(Method):
+    NAME = "mine"
+
+
+@pytest.mark.parametrize(
+    ("presets", "problem"),
+    [
+        ({"paper": {"epochs": 1}}, "no preset 'default'"),
+        ({"default": {"epochs": 1, "epoch": 2}}, "preset default: the key 'epoch' is unknown"),
+        ({"default": {"epochs": 1}, "paper": {"epochs": 0}}, "preset paper: it has values that are not valid"),
+        ({"default": {"batch": 8}}, "neither epochs nor steps"),
+    ],
+)
+def test_presets_that_cannot_be_used_are_refused(presets, problem, monkeypatch):
+    check_presets(Mine)
+    monkeypatch.setattr(Mine, "PRESETS", presets)
+    with pytest.raises(InputError, match=problem):
+        check_presets(Mine)
+
+
+def test_presets_lie_beside_the_method(tmp_path):
+    (tmp_path / "mine.yaml").write_text("default: &a {epochs: 2, batch: 8}\npaper: {<<: *a, batch: 16}\n", "utf-8")
+    found = read_presets(str(tmp_path / "mine.py"))
+    assert found == {"default": {"epochs": 2, "batch": 8}, "paper": {"epochs": 2, "batch": 16}}
 
 
 @pytest.mark.parametrize(("name", "preset"), CASES)
@@ -29,7 +63,7 @@ def test_every_key_of_a_preset_is_a_field_of_exactly_one_part_and_valid(name, pr
     for kind, fields in ((method.Options, parts[0]), (Settings, parts[1])):
         given = {key: value for key, value in values.items() if key in fields}
         made = kind(**given)
-        assert {key: getattr(made, key) for key in given} == given
+        assert made.model_dump(mode="json", include=set(given)) == given
     assert not parts[0] & parts[1]
 
 

@@ -71,7 +71,7 @@ def test_duplicates_are_no_negatives(encoder, model_folder):
 def test_every_family_has_a_layer_more_than_blocks(family, model_folder):
     method = SelfGuided(Encoder.load(model_folder(family)), SelfGuidedOptions(head_width=8))
     embeddings = method.train().embed(texts_batch())
-    assert embeddings["h"].shape == (len(SENTENCES), 4, 8)
+    assert embeddings[1].shape == (len(SENTENCES), 4, 8)
     loss = method.loss(embeddings, texts_batch())
     loss.backward()
     assert torch.isfinite(loss)
@@ -90,15 +90,15 @@ def test_the_guide_is_bit_for_bit_the_start_and_gets_no_gradient(encoder):
 
 def test_the_gradient_of_f_comes_from_both_sides(encoder):
     method, batch = self_guided(encoder, regularizer=0).eval(), texts_batch()
-    embeddings = method.embed(batch)
-    assert embeddings["h"].requires_grad  # through the shared f, not through the guide
+    c, h = embeddings = method.embed(batch)
+    assert h.requires_grad  # through the shared f, not through the guide
 
     def gradient(loss):
         return torch.autograd.grad(loss, method.f[0].weight, retain_graph=True)[0]
 
     whole = gradient(method.loss(embeddings, batch))
-    from_c = gradient(method.loss(embeddings | {"h": embeddings["h"].detach()}, batch))
-    from_h = gradient(method.loss(embeddings | {"c": embeddings["c"].detach()}, batch))
+    from_c = gradient(method.loss((c, h.detach()), batch))
+    from_h = gradient(method.loss((c.detach(), h), batch))
     torch.testing.assert_close(whole, from_c + from_h)
     assert from_c.abs().max() > 0
     assert from_h.abs().max() > 0
@@ -173,8 +173,8 @@ def test_pairs_feed_the_second_column_to_the_guide(encoder):
     method = self_guided(encoder).eval()
     pairs, first, second = pairs_batch(), texts_batch(SENTENCES), texts_batch(OTHERS)
     both = method.embed(pairs)
-    torch.testing.assert_close(both["c"], method.embed(first)["c"])
-    torch.testing.assert_close(both["h"], method.embed(second)["h"])
+    torch.testing.assert_close(both[0], method.embed(first)[0])
+    torch.testing.assert_close(both[1], method.embed(second)[1])
 
 
 @pytest.mark.parametrize("layers", [(0, 1, 2, 3), (2, 3), (3,), (1, 3)])
@@ -195,7 +195,7 @@ def test_what_is_sampled_is_the_layer_of_the_model(encoder):
     every = method.guide.layers(encoder.tokenize(batch.first), "max", (0, 1, 2, 3))
     expected = torch.stack([every[i, 2 + k] for i, k in enumerate(method.sampled(batch).tolist())])
     assert set(method.sampled(batch).tolist()) == {0, 1}
-    torch.testing.assert_close(method.embed(batch)["h"][:, 0], method.f(expected))
+    torch.testing.assert_close(method.embed(batch)[1], method.f(expected))
 
 
 @pytest.mark.parametrize("objective", ["sg", "opt3"])
@@ -203,14 +203,14 @@ def test_vectors_do_not_depend_on_how_the_batch_is_cut(encoder, objective):
     method, batch = self_guided(encoder, objective=objective).eval(), texts_batch(key=(2, 3))
     whole = method.embed(batch)
     parts = [method.embed(batch.part(start, start + 3)) for start in (0, 3, 6)]
-    for name in ("c", "h"):
-        torch.testing.assert_close(torch.cat([part[name] for part in parts]), whole[name])
+    for cut, uncut in zip(zip(*parts, strict=True), whole, strict=True):
+        torch.testing.assert_close(torch.cat(cut), uncut)
 
 
 def test_no_head_compares_the_states_themselves(encoder):
     method = self_guided(encoder, head_width=None).eval()
     embeddings = method.embed(texts_batch())
-    torch.testing.assert_close(embeddings["c"], encoder(encoder.tokenize(SENTENCES), raw=True))
+    torch.testing.assert_close(embeddings[0], encoder(encoder.tokenize(SENTENCES), raw=True))
     assert not list(method.f.parameters())
 
 
@@ -230,7 +230,7 @@ def test_layers_that_are_not_there_and_projections_are_refused(encoder):
     from sentloom.encoder.heads import Projection
 
     encoder.heads.append(Projection(32, 8))
-    with pytest.raises(InputError, match="a projection behind its pooling"):
+    with pytest.raises(InputError, match="a projection after its pooling"):
         self_guided(encoder)
 
 

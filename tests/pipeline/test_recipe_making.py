@@ -4,10 +4,10 @@ import pytest
 
 from sentloom.errors import RecipeError
 from sentloom.methods import METHODS
+from sentloom.methods.settings import Settings
 from sentloom.pipeline.plan import to_yaml
 from sentloom.pipeline.recipe import read_recipe
 from sentloom.pipeline.stages import STAGES, Stage
-from sentloom.training.settings import Settings
 from sentloom.writing.filters import Filtering
 from sentloom.writing.sampling import Sampling
 

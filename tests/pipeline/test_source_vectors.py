@@ -59,7 +59,7 @@ def test_a_source_counts_as_what_it_is_wherever_it_lies(kitchen, source, monkeyp
 
 
 def test_a_second_stage_learns_from_what_the_first_gave(kitchen):
-    result = kitchen.run(LEARN, LEARN | {"name": "again", "source_trained": True, "queue": 0})[0]
+    result = kitchen.run(LEARN, LEARN | {"name": "again", "source_encoder": "trained", "queue": 0})[0]
     assert len(vectors(kitchen)) == 1  # of the frozen one alone
     assert result.stages[1]["input"] == result.stages[0]["fingerprint"]
 

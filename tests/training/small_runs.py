@@ -24,14 +24,13 @@ CASES = {
     "self-guided opt1": {"objective": "opt1", "head_width": 16, "temperature": 0.1},
     "self-guided sg": {"objective": "sg", "head_width": 16, "temperature": 0.1},
     "bootstrapped": {"predictor_width": 2, "momentum": 0.9},
-    "bootstrapped nt-xent": {"objective": "nt-xent"},
     "contrastive-bt": {"head_width": 16, "temperature": 0.1},
     "mlm": {},
-    "contrastive": {"negatives": 2, "learn_temperature": True, "directions": "both", "projection": 8},
+    "contrastive": {"negatives": 2, "directions": "both", "projection": 8},
     "nli-classification": {},
     "cross-lingual": {"queue": 21, "temperature": 0.3, "head": "linear-tanh"},
-    "cross-lingual dual": {"source_trained": True, "queue": 0, "temperature_form": "tau"},
-    "cross-lingual shared": {"shared": True, "queue": 0},
+    "cross-lingual dual": {"source_encoder": "trained", "queue": 0},
+    "cross-lingual shared": {"source_encoder": "shared", "queue": 0},
     "mse-distillation": {"head": "linear", "keep_head": False},
 }
 # Those whose whole runs are compared, killed, and divided among processes.

@@ -46,7 +46,7 @@ def test_with_dropout_chunks_are_replayed_under_the_same_masks(case, chunk, bert
     if isinstance(method, TokenMethod):
         loss = torch.stack(parts).sum() / method.weight(batch)
     else:
-        loss = method.loss({name: torch.cat([part[name] for part in parts]) for name in parts[0]}, batch)
+        loss = method.loss(tuple(map(torch.cat, zip(*parts, strict=True))), batch)
     loss.backward()
     expected = gradients(method)
     method.zero_grad()
@@ -107,7 +107,7 @@ def test_shares_are_the_batch_in_order():
     shares = [own_share(batch, process, 4) for process in range(4)]
     assert [list(share.places) for share in shares] == [[0, 1], [2, 3], [4, 5], [6, 7]]
     assert [text for share in shares for text in share.second] == batch.second
-    with pytest.raises(InputError, match=r"a batch of 8 rows\. Expected a multiple of the 3 processes"):
+    with pytest.raises(InputError, match=r"8 rows cannot be divided among 3 processes\. Expected a multiple of 3"):
         own_share(batch, 0, 3)
 
 

@@ -105,7 +105,7 @@ class Collapsing(Simcse):
     """Pulls all vectors together."""
 
     def loss(self, embeddings, batch):
-        z = torch.nn.functional.normalize(embeddings["z"], dim=-1)
+        z = torch.nn.functional.normalize(embeddings[0], dim=-1)
         return 1 - (z @ z.T).mean()
 
 
@@ -288,7 +288,7 @@ def test_a_base_that_gives_no_numbers_is_refused(bert, tmp_path):
 def test_a_score_that_is_no_number_stops(bert, tmp_path):
     scores = iter([1.0, float("nan"), 2.0])
     selection = Selection(lambda encoder: next(scores), every=2)
-    with pytest.raises(TrainingStopped, match="step 2: a score that is no number"):
+    with pytest.raises(TrainingStopped, match="step 2: a score that is not a number"):
         train(build("simcse", bert), data_for("simcse"), settings(), seed=5, folder=tmp_path, selection=selection)
 
 

@@ -21,7 +21,7 @@ from tests.training.small_runs import (
 )
 
 # The objectives of a method share their state: the one that draws layers stands for the others.
-ALIKE = ("self-guided opt1", "self-guided sg", "bootstrapped nt-xent", "cross-lingual shared")
+ALIKE = ("self-guided opt1", "self-guided sg", "cross-lingual shared")
 # A moving average, a queue, random layers and a learned head are what a resumed run could lose.
 QUICK = ("bootstrapped", "cross-lingual", "self-guided", "nli-classification")
 STATES = [pytest.param(case, marks=() if case in QUICK else pytest.mark.long) for case in CASES if case not in ALIKE]

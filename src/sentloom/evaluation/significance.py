@@ -1,4 +1,4 @@
-"""How sure a score is: bootstrap intervals, paired comparisons, Williams' test, deviations over seeds.
+"""How sure a score is: bootstrap intervals, paired comparisons, deviations over seeds.
 
 A resample draws as many items as there are, with replacement, within each group where there are groups. It is kept as
 counts, how often each item was drawn, and each metric is computed from counts for many resamples at once.
@@ -19,7 +19,6 @@ from sentloom.evaluation.task import Score
 RESAMPLES = 1000
 LEAST_P = 2 / (RESAMPLES + 1)  # of the bootstrap: no resample beyond 0
 BLOCK = 1 << 19  # counts that are held at once
-CORRELATIONS = ("spearman", "pearson")
 
 
 @dataclass(frozen=True)
@@ -32,11 +31,6 @@ class Comparison:
     p: float
 
 
-def interval(score: Score, level: float = 0.95, resamples: int = RESAMPLES, seed: int = 0) -> tuple[float, float]:
-    """A percentile bootstrap interval, times 100."""
-    return average_interval([score], None, level, resamples, seed)
-
-
 def average_interval(
     scores: Sequence[Score],
     weights: Sequence[float] | None = None,
@@ -44,17 +38,12 @@ def average_interval(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> tuple[float, float]:
-    """An interval for a mean of scores on different items: each is resampled apart.
+    """A percentile bootstrap interval, times 100, for a mean of scores: each is resampled separately.
 
     A mean of means is a weighted mean, such as 1/2, 1/4, 1/4 for one set and a pair of sets.
     """
     low, high = _percentiles(_replicates(scores, weights, resamples, seed), level)
     return 100 * low, 100 * high
-
-
-def compare(a: Score, b: Score, level: float = 0.95, resamples: int = RESAMPLES, seed: int = 0) -> Comparison:
-    """A paired bootstrap: both are computed on the same draws of the same items."""
-    return compare_averages([a], [b], None, level, resamples, seed)
 
 
 def compare_averages(
@@ -65,7 +54,10 @@ def compare_averages(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Comparison:
-    """The same for two means over the same sets. p cannot be less than 2 / (resamples + 1), `LEAST_P`."""
+    """A paired bootstrap of two means over the same sets: both are computed on the same draws of the same items.
+
+    p cannot be less than 2 / (resamples + 1), `LEAST_P`.
+    """
     for one, other in zip(a, b, strict=True):
         _check_pair(one, other)
     differences = _replicates(a, weights, resamples, seed) - _replicates(b, weights, resamples, seed)
@@ -74,35 +66,6 @@ def compare_averages(
     p = min(1.0, 2 * (int(tail) + 1) / (resamples + 1))
     values = [one.value - other.value for one, other in zip(a, b, strict=True)]
     return Comparison(float(np.average(values, weights=weights)), 100 * low, 100 * high, p)
-
-
-def williams(a: Score, b: Score) -> float:
-    """Two-sided p that two correlations with the same gold are equal; for Spearman's, of the ranks."""
-    from scipy.stats import rankdata
-
-    _check_pair(a, b)
-    if a.metric != b.metric or a.metric not in CORRELATIONS or a.groups is not None:
-        found = f"{a.metric} and {b.metric}" + (" within groups" if a.groups is not None else "")
-        raise InputError("Williams' test", found, "two correlations of one kind over all items", "compare by bootstrap")
-    columns = np.stack([a.items[:, 0], b.items[:, 0], a.items[:, 1]])
-    pearson = METRICS["pearson"]
-    x, y, gold = rankdata(columns, axis=1) if a.metric == "spearman" else columns
-    r12, r13, r23 = (pearson(np.stack(pair, axis=1)) for pair in ((x, gold), (y, gold), (x, y)))
-    return williams_p(r12, r13, r23, len(gold))
-
-
-def williams_p(r12: float, r13: float, r23: float, n: int) -> float:
-    """Williams' t with n - 3 degrees of freedom, in the form that Steiger (1980) recommends: two-sided p."""
-    from scipy.stats import t as students_t
-
-    if n < 4:
-        raise InputError("Williams' test", f"{n} items", "4 or more", "take a larger set")
-    determinant = 1 - r12**2 - r13**2 - r23**2 + 2 * r12 * r13 * r23
-    spread = 2 * (n - 1) / (n - 3) * max(determinant, 0.0) + ((r12 + r13) / 2) ** 2 * (1 - r23) ** 3
-    if r12 == r13:
-        return 1.0
-    t = np.inf if spread <= 0 else abs(r12 - r13) * np.sqrt((n - 1) * (1 + r23) / spread)
-    return float(2 * students_t.sf(t, n - 3))
 
 
 def mean_and_deviation(values: Sequence[float]) -> tuple[float, float | None]:

@@ -1,9 +1,10 @@
-"""Bootstrapped sentence representations: no negatives, a moving-average target (Zhang et al., ACL 2021).
+"""BSL, bootstrapped sentence representations without negatives (Zhang et al., ACL 2021).
 
-Symbols: f_theta the online encoder with predictor p_theta; f_xi the target, a moving average of f_theta.
+Symbols: x1 and x2 are two views of a sentence; f_theta is the online encoder, p_theta its predictor; f_xi is the target
+encoder, a moving average of f_theta with momentum delta; z = p_theta(f_theta(x)) and h = f_xi(x).
 """
 
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 import torch
 from pydantic import Field
@@ -12,37 +13,69 @@ from torch import Tensor, nn
 from sentloom.data.batches import Batch
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
-from sentloom.losses import negative_cosine, nt_xent
-from sentloom.methods.method import Embeddings, Method, Options, Positive, Share, count_equal, known_equal
+from sentloom.losses import negative_cosine
+from sentloom.methods.method import Embeddings, Method, Options
+from sentloom.methods.presets import read_presets
+from sentloom.methods.settings import Positive, Share
 
 
 class BootstrappedOptions(Options):
-    """The paper's predictor is one MLP, the official code's three in series, with fewer BatchNorms."""
+    """The paper's predictor is one MLP; the official code has three in series, with fewer BatchNorms."""
 
-    objective: Literal["bootstrap", "nt-xent"] = "bootstrap"  # nt-xent: the paper's baseline with 2(n - 1) negatives
     momentum: Share = 0.999  # delta
     predictor_depth: int = Field(1, ge=1)  # MLPs in series
-    predictor_width: int = Field(8, ge=1)  # k: hidden width over d
-    batch_norm: Literal["all", "first"] = "all"  # behind which of an MLP's two hidden layers
+    predictor_width: int = Field(8, ge=1)  # k: the hidden width is k * d
+    batch_norm: Literal["all", "first"] = "all"  # after which of an MLP's two hidden layers
     target_dropout: bool = False
-    scale: Positive = 1.0  # of the loss; the official code sums 2 - 2 cos over both directions, four times the gradient
-    temperature: Positive = 0.05  # of nt-xent
-    mask_duplicates: bool = True  # of nt-xent: the bootstrap has no negatives
+    scale: Positive = 1.0  # of the loss: the official code sums 2 - 2 cos in both directions, 4 times the gradient
 
 
-TRAINING: dict[str, Any] = {
-    "pooling": "mean",
-    "max_length": 64,
-    "batch": 64,
-    "epochs": 1,
-    "optimizer": "adam",
-    "learning_rate": 5e-4,
-    "eps": 1e-6,
-}
+class Bootstrapped(Method):
+    """Eq. 2: L = 1/2 D(z1, h2) + 1/2 D(z2, h1), with D(z, h) = -cos(z, h) (eq. 1) and h constant."""
+
+    NAME = "bootstrapped"
+    Options = BootstrappedOptions
+    options: BootstrappedOptions
+    PRESETS = read_presets(__file__)
+    # Texts: both views are the sentence itself under two dropout masks. Parallel: the two languages are the views.
+    SHAPES = (Shape.PAIRS, Shape.TEXTS, Shape.PARALLEL)
+
+    def __init__(self, encoder: Encoder, options: BootstrappedOptions) -> None:
+        super().__init__(encoder, options)
+        self.target = encoder.copy().requires_grad_(False)
+        self.predictor = predictor(
+            encoder.dimension, options.predictor_depth, options.predictor_width, options.batch_norm
+        )
+
+    def embed(self, batch: Batch) -> Embeddings:
+        """f_theta and f_xi of both views, each (n, d). The predictor follows in the loss: BatchNorm mixes rows."""
+        ids = [*self.encoder.tokenize(batch.first), *self.encoder.tokenize(batch.second)]
+        online1, online2 = self.encoder(ids, raw=True).chunk(2)
+        with torch.no_grad():
+            h1, h2 = self.target(ids, raw=True).chunk(2)
+        return online1, online2, h1, h2
+
+    def loss(self, embeddings: Embeddings, batch: Batch) -> Tensor:
+        """Eq. 2. The views go through the predictor one after the other, each with its own batch statistics."""
+        online1, online2, h1, h2 = embeddings
+        loss = (negative_cosine(self.predictor(online1), h2) + negative_cosine(self.predictor(online2), h1)) / 2
+        return self.options.scale * loss
+
+    @torch.no_grad()
+    def after_step(self) -> None:
+        """Eq. 4: xi <- delta xi + (1 - delta) theta."""
+        for xi, theta in zip(self.target.parameters(), self.encoder.parameters(), strict=True):
+            xi.mul_(self.options.momentum).add_(theta, alpha=1 - self.options.momentum)
+
+    def train(self, mode: bool = True) -> "Bootstrapped":
+        """The target has no dropout unless the options ask for it."""
+        super().train(mode)
+        self.target.train(mode and self.options.target_dropout)
+        return self
 
 
 def predictor(width: int, depth: int, k: int, batch_norm: str) -> nn.Sequential:
-    """p_theta: `depth` times d -> kd -> kd -> d, with BatchNorm and ReLU behind hidden layers."""
+    """p_theta: `depth` MLPs d -> kd -> kd -> d in series, with BatchNorm and ReLU after hidden layers."""
     hidden = k * width
 
     def mlp() -> list[nn.Module]:
@@ -54,79 +87,3 @@ def predictor(width: int, depth: int, k: int, batch_norm: str) -> nn.Sequential:
         ]
 
     return nn.Sequential(*(layer for _ in range(depth) for layer in mlp()))
-
-
-class Bootstrapped(Method):
-    """L = 1/2 (-cos(p(f_theta(x1)), f_xi(x2))) + 1/2 (-cos(p(f_theta(x2)), f_xi(x1))), the target a constant."""
-
-    NAME = "bootstrapped"
-    Options = BootstrappedOptions
-    options: BootstrappedOptions
-    # Texts: both views are the sentence itself, told apart by dropout. Parallel: the two languages are the views.
-    SHAPES = (Shape.PAIRS, Shape.TEXTS, Shape.PARALLEL)
-    PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
-        "default": TRAINING,
-        "paper": TRAINING | {"mask_duplicates": False, "weight_decay": 0.01},
-        "official-code": TRAINING
-        | {
-            "mask_duplicates": False,
-            "optimizer": "adamw",
-            "learning_rate": 1e-4,
-            "warmup": 0.1,
-            "schedule": "linear",
-            "clip": 1.0,
-            "predictor_depth": 3,
-            "predictor_width": 10,
-            "batch_norm": "first",
-            "target_dropout": True,
-            "scale": 4.0,
-        },
-    }
-
-    def __init__(self, encoder: Encoder, options: BootstrappedOptions) -> None:
-        super().__init__(encoder, options)
-        if options.objective == "bootstrap":
-            self.target = encoder.copy().requires_grad_(False)
-            self.predictor = predictor(
-                encoder.dimension, options.predictor_depth, options.predictor_width, options.batch_norm
-            )
-
-    def train(self, mode: bool = True) -> "Bootstrapped":
-        """The target's dropout is off unless told otherwise."""
-        super().train(mode)
-        if self.options.objective == "bootstrap":
-            self.target.train(mode and self.options.target_dropout)
-        return self
-
-    def embed(self, batch: Batch) -> Embeddings:
-        """Both views through the online encoder, and through the target; each (n, d)."""
-        ids = [*self.encoder.tokenize(batch.first), *self.encoder.tokenize(batch.second)]
-        online1, online2 = self.encoder(ids, raw=True).chunk(2)
-        if self.options.objective == "nt-xent":
-            return {"online1": online1, "online2": online2}
-        with torch.no_grad():
-            target1, target2 = self.target(ids, raw=True).chunk(2)
-        return {"online1": online1, "online2": online2, "target1": target1, "target2": target2}
-
-    def masked(self, batch: Batch) -> int:
-        """Rows with an equal text: of nt-xent, since the bootstrap has no negatives."""
-        return count_equal(batch, self.options.objective == "nt-xent" and self.options.mask_duplicates)
-
-    def loss(self, embeddings: Embeddings, batch: Batch) -> Tensor:
-        """Each view predicts the other's target; the predictor sees one view at a time, over the whole batch."""
-        online1, online2 = embeddings["online1"], embeddings["online2"]
-        if self.options.objective == "nt-xent":
-            same = known_equal(batch, online1, self.options.mask_duplicates)
-            return nt_xent(online1, online2, temperature=self.options.temperature, same=same)
-        loss = (
-            negative_cosine(self.predictor(online1), embeddings["target2"])
-            + negative_cosine(self.predictor(online2), embeddings["target1"])
-        ) / 2
-        return self.options.scale * loss
-
-    @torch.no_grad()
-    def after_step(self) -> None:
-        """Move the target: xi <- delta xi + (1 - delta) theta."""
-        if self.options.objective == "bootstrap":
-            for xi, theta in zip(self.target.parameters(), self.encoder.parameters(), strict=True):
-                xi.mul_(self.options.momentum).add_(theta, alpha=1 - self.options.momentum)

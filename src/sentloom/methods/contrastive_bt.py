@@ -1,60 +1,54 @@
-"""The self-guided paper's baseline: NT-Xent between a sentence and its back-translation, both from one encoder."""
+"""BT, the self-guided paper's baseline: NT-Xent between sentences and back-translations (Kim, Yoo and Lee, ACL 2021).
 
-from typing import Any, ClassVar
+Symbols: x_i and y_i are the vectors of a sentence and of its back-translation, from the same encoder; f is the
+self-guided paper's projection head; tau is the temperature. Without head and regulariser it is the contrastive baseline
+of the BSL paper's Table 7.
+"""
 
 from pydantic import Field
-from torch import Tensor, nn
+from torch import Tensor
 
 from sentloom.data.batches import Batch
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 from sentloom.losses import nt_xent
-from sentloom.methods.method import Embeddings, Method, Options, Positive, count_equal, known_equal
-from sentloom.methods.self_guided import TRAINING, distance, projection_head
+from sentloom.methods.method import Embeddings, Method, NegativesOptions
+from sentloom.methods.presets import read_presets
+from sentloom.methods.self_guided import distance, projection_head
+from sentloom.methods.settings import Positive
 
 
-class ContrastiveBtOptions(Options):
-    """The head is the self-guided paper's f."""
+class ContrastiveBtOptions(NegativesOptions):
+    """As in self-guided: the baseline differs in its positives only."""
 
-    temperature: Positive = 0.01
-    head_width: int | None = Field(4096, ge=1)  # None: no head
-    regularizer: float = Field(0.1, ge=0)  # lambda: the paper's baseline is self-guided in all but its positives
-    mask_duplicates: bool = True
+    temperature: Positive = 0.01  # tau
+    head_width: int | None = Field(4096, ge=1)  # of f; None: no head
+    regularizer: float = Field(0.1, ge=0)  # lambda
 
 
 class ContrastiveBt(Method):
-    """SimCLR's loss over the 2b vectors of originals and back-translations + lambda * ||start - encoder||^2."""
+    """L = NT-Xent over the 2b vectors f(x_i) and f(y_i) + lambda * ||start - encoder||^2."""
 
     NAME = "contrastive-bt"
     Options = ContrastiveBtOptions
     options: ContrastiveBtOptions
+    PRESETS = read_presets(__file__)
     SHAPES = (Shape.PAIRS,)
     FROZEN = ("start",)
-    PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
-        "default": TRAINING,
-        "paper": TRAINING | {"mask_duplicates": False},
-        "official-code": TRAINING | {"mask_duplicates": False, "weight_decay": 0.01, "eps": 1e-6},
-    }
 
     def __init__(self, encoder: Encoder, options: ContrastiveBtOptions) -> None:
         super().__init__(encoder, options)
         self.start = encoder.copy().requires_grad_(False)
-        self.f = projection_head(encoder.dimension, options.head_width) if options.head_width else nn.Identity()
+        self.f = projection_head(encoder.dimension, options.head_width)
 
     def embed(self, batch: Batch) -> Embeddings:
-        """Both sides through encoder and f in one pass, each (n, e)."""
-        ids = [*self.encoder.tokenize(batch.first), *self.encoder.tokenize(batch.second)]
-        x, y = self.f(self.encoder(ids, raw=True)).chunk(2)
-        return {"x": x, "y": y}
-
-    def masked(self, batch: Batch) -> int:
-        """Rows with an equal text."""
-        return count_equal(batch, self.options.mask_duplicates)
+        """f(x) and f(y), each (n, e)."""
+        x, y = self.f(self.encode(batch.first, batch.second)).chunk(2)
+        return x, y
 
     def loss(self, embeddings: Embeddings, batch: Batch) -> Tensor:
-        """NT-Xent, and the distance from the start."""
-        x = embeddings["x"]
-        same = known_equal(batch, x, self.options.mask_duplicates)
-        loss = nt_xent(x, embeddings["y"], temperature=self.options.temperature, same=same)
+        """NT-Xent, plus the distance from the start."""
+        x, y = embeddings
+        loss = nt_xent(x, y, temperature=self.options.temperature, same=self.same(batch))
         strength = self.options.regularizer
         return loss + strength * distance(self.encoder, self.start) if strength else loss

@@ -1,15 +1,16 @@
-"""Cross-lingual contrastive learning: a frozen source encoder, a trained target encoder, a memory queue.
+"""Cross-lingual contrastive learning: a frozen source encoder, a trained target encoder, a queue of negatives.
 
 From "Learning Monolingual Sentence Embeddings with Large-scale Parallel Translation Datasets" (anonymous submission to
-ACL Rolling Review, 2022). Symbols: s_i the source encoder's vector of a sentence, t_i the target encoder's vector of
-its translation; q the vectors in the queue; tau the temperature.
+ACL Rolling Review, 2022). Symbols: s_i is the source encoder's vector of a sentence, t_i the target encoder's vector of
+its translation; q are the vectors in the queue; tau is the temperature. The paper prints no formula of its loss: its
+eq. 1 to 7 are distances.
 """
 
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -23,59 +24,37 @@ from sentloom.encoder import Encoder
 from sentloom.encoder.pooling import Pooling
 from sentloom.losses import info_nce
 from sentloom.methods.frozen_source import FrozenSource, Head, build_head, load_source, set_pooling
-from sentloom.methods.method import Embeddings, Method, Options, Positive, Tell, count_equal
+from sentloom.methods.method import Embeddings, Log, Method, Options
+from sentloom.methods.presets import read_presets
 from sentloom.methods.queue import Queue
+from sentloom.methods.settings import Positive
+
+MIN_TEMPERATURE = 0.01  # of a learned tau, as in CLIP
 
 
 class CrossLingualOptions(Options):
-    """The paper prints no formula of its loss; its temperature is "parameter 1", read here as: learnt, from 1 on."""
+    """The paper's temperature is "parameter 1": we read it as learned, starting at 1."""
 
     MODELS = ("source",)
-    source: str | None = None  # a folder, a hub name or embedded; None: the encoder that the stage gets, frozen
+    source: str | None = None  # a folder, a hub name or embedded; None: a frozen copy of the encoder to be trained
     source_pooling: str | None = None  # None: the source's own
-    source_trained: bool = False  # the trainable dual encoder
-    shared: bool = False  # one encoder for both languages
+    source_encoder: Literal["frozen", "trained", "shared"] = "frozen"  # the last two are the ablations of Table 5
     queue: int = Field(8192, ge=0)
     temperature: Positive = 1.0
-    learn_temperature: bool = True  # start from `temperature`
-    temperature_form: Literal["log-scale", "tau"] = "log-scale"  # what is learnt: theta, tau = exp(-theta); or tau
-    greatest_scale: Positive = 100.0  # of 1 / tau, where it is learnt
+    learn_temperature: bool = True  # starting at `temperature`
     head: Head = "none"  # from the target encoder's width to the source's
     keep_head: bool = False
-    inference_pooling: str | None = None  # None: that of training
+    inference_pooling: str | None = None  # None: the pooling of training
 
     @model_validator(mode="after")
     def _consistent(self) -> "CrossLingualOptions":
-        if self.queue and (self.source_trained or self.shared):
-            raise ValueError("a queue would hold vectors of an encoder that has moved since: set queue: 0")
-        if self.shared and (self.source_trained or self.source is not None or self.source_pooling is not None):
+        if self.queue and self.source_encoder != "frozen":
+            raise ValueError("a queue would hold vectors of an encoder that has changed since: set queue: 0")
+        if self.source_encoder == "shared" and (self.source is not None or self.source_pooling is not None):
             raise ValueError("a shared encoder has no source of its own")
-        if self.learn_temperature and self.temperature * self.greatest_scale < 1:
-            raise ValueError("temperature is below 1 / greatest_scale")
+        if self.learn_temperature and self.temperature < MIN_TEMPERATURE:
+            raise ValueError(f"a learned temperature starts at {MIN_TEMPERATURE:g} or above")
         return self
-
-
-TRAINING: dict[str, Any] = {
-    "pooling": "mean",
-    "max_length": 64,
-    "batch": 64,
-    "epochs": 1,
-    "learning_rate": 2e-4,
-    "schedule": "cosine",
-    "warmup": 0.1,
-    "clip": 1.0,
-}
-BASE: dict[str, Any] = {
-    "pooling": "first",
-    "max_length": 50,
-    "batch": 400,
-    "epochs": 2,
-    "learning_rate": 2e-4,
-    "schedule": "cosine",
-    "dropout": 0.1,
-    "queue": 10_000,
-    "head": "linear-tanh",
-}
 
 
 class CrossLingual(Method):
@@ -84,112 +63,104 @@ class CrossLingual(Method):
     NAME = "cross-lingual"
     Options = CrossLingualOptions
     options: CrossLingualOptions
-    SHAPES = (Shape.PARALLEL, Shape.PAIRS)  # pairs: the anchor goes to the source
-    FROZEN: tuple[str, ...] = ("source",)
-    PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
-        "default": TRAINING,
-        "paper": BASE,
-        "official-code": BASE,  # none was released
-        "large": BASE | {"batch": 200, "learning_rate": 5e-5, "queue": 200_000},
-    }
+    PRESETS = read_presets(__file__)
+    SHAPES = (Shape.PARALLEL, Shape.PAIRS)  # pairs: the source reads the anchor
 
     def __init__(self, encoder: Encoder, options: CrossLingualOptions) -> None:
         super().__init__(encoder, options)
-        source = None if options.shared else load_source(options.source, options.source_pooling, encoder)
-        width = encoder.dimension if source is None else source.dimension
-        self.source = source if source is None or options.source_trained else FrozenSource(source)
-        if not isinstance(self.source, FrozenSource):
-            self.FROZEN = ()
+        self.source = build_source(encoder, options)
+        self.FROZEN = ("source",) if isinstance(self.source, FrozenSource) else ()
+        width = encoder.dimension if self.source is None else self.source.encoder.dimension
         head = build_head(self.NAME, options.head, encoder.dimension, width)
-        self.head = None if options.keep_head else head
+        self.head = nn.Identity() if head is None or options.keep_head else head
         if head is not None and options.keep_head:
             encoder.heads.append(head)
         self.training_pooling = encoder.pooling
         if options.inference_pooling is not None:
             set_pooling(encoder, options.inference_pooling)
         self.queue = Queue(options.queue, width, keys=2)
-        self.waiting: list[tuple[Tensor, Tensor]] = []  # for the queue, until the step is done
+        self.waiting: list[tuple[Tensor, Tensor]] = []  # vectors and keys that enter the queue after the step
         if options.learn_temperature:
-            start = options.temperature if options.temperature_form == "tau" else -math.log(options.temperature)
-            self.theta = nn.Parameter(torch.tensor(start))
-
-    @property
-    def temperature(self) -> float | Tensor:
-        """tau: fixed, or learnt."""
-        if not self.options.learn_temperature:
-            return self.options.temperature
-        return self.theta if self.options.temperature_form == "tau" else torch.exp(-self.theta)
-
-    def readings(self) -> dict[str, float]:
-        """The temperature, where it is learnt."""
-        return {"temperature": torch.as_tensor(self.temperature).item()} if self.options.learn_temperature else {}
-
-    def prepare(self, data: Dataset, folder: Path, log: Tell = lambda text: None) -> None:
-        """A frozen source's vectors, once and for all."""
-        if isinstance(self.source, FrozenSource):
-            self.source.prepare(data, folder, log)
+            self.theta = nn.Parameter(torch.tensor(-math.log(options.temperature)))  # tau = exp(-theta)
 
     def embed(self, batch: Batch) -> Embeddings:
-        """t, (n, d), and s where it is not on disk."""
+        """The vectors t and s, each (n, d)."""
         if self.source is None:
-            target, source = self.translated([*batch.second, *batch.first]).chunk(2)
-            return {"target": target, "source": source}
-        target = self.translated(batch.second)
-        if isinstance(self.source, FrozenSource):
-            return {"target": target, **self.source.embed(batch)}
-        return {"target": target, "source": self.source(self.source.tokenize(batch.first), raw=True)}
+            t, s = self.target(batch.second, batch.first).chunk(2)
+            return t, s
+        return self.target(batch.second), self.source(batch)
 
-    def translated(self, texts: Sequence[str]) -> Tensor:
-        """The trained encoder's vectors, (n, d), as training sees them."""
+    def target(self, *columns: Sequence[str]) -> Tensor:
+        """The trained encoder's vectors, (columns * n, d), as training uses them."""
         with pooled_as(self.encoder, self.training_pooling):
-            vectors = self.encoder(self.encoder.tokenize(texts), raw=True)
-        return vectors if self.head is None else self.head(vectors)
-
-    def masked(self, batch: Batch) -> int:
-        """Pairs with an equal text: rows of the batch, and rows with entries of the queue."""
-        in_queue = int(equal(both_keys(batch), self.queue.entries()[1].cpu()).sum())
-        return count_equal(batch, mask=True) + in_queue
+            return self.head(self.encode(*columns))
 
     def loss(self, embeddings: Embeddings, batch: Batch) -> Tensor:
-        """InfoNCE from target to source; what says the same in either language is no negative."""
-        target = embeddings["target"]
-        source = self._sources(embeddings, batch)
-        negatives, their_keys = self.queue.entries()
-        keys = both_keys(batch).to(target.device)
+        """InfoNCE from target to source; the batch enters the queue after the step."""
+        t, s = embeddings
+        s = s.detach() if self.FROZEN else s
+        q, _ = self.queue.entries()  # (m, d)
         if self.training and self.options.queue:
-            self.waiting.append((source.detach(), keys))
-        return info_nce(
-            target,
-            source,
-            temperature=self.temperature,
-            negatives=negatives.to(source),
-            same=equal(keys, torch.cat([keys, their_keys])),
-        )
-
-    def _sources(self, embeddings: Embeddings, batch: Batch) -> Tensor:
-        if not isinstance(self.source, FrozenSource):
-            return embeddings["source"]
-        if "source" in embeddings:
-            return embeddings["source"].detach()
-        return self.source.vectors(batch, embeddings["target"])
+            self.waiting.append((s.detach(), both_keys(batch).to(t.device)))
+        return info_nce(t, s, temperature=self.temperature, negatives=q.to(s), same=self.same(batch))
 
     @torch.no_grad()
     def after_step(self) -> None:
-        """Fill the queue; keep a learnt temperature in its bounds, where it still has a gradient."""
+        """Fill the queue. Bound tau here: a clamp in the forward pass would have no gradient beyond the bound."""
         for vectors, keys in self.waiting:
             self.queue.enqueue(vectors, keys)
         self.waiting.clear()
         if self.options.learn_temperature:
-            scale = self.options.greatest_scale
-            if self.options.temperature_form == "tau":
-                self.theta.clamp_(min=1 / scale)
-            else:
-                self.theta.clamp_(max=math.log(scale))
+            self.theta.clamp_(max=math.log(1 / MIN_TEMPERATURE))
+
+    @property
+    def temperature(self) -> float | Tensor:
+        """tau, fixed or learned."""
+        return torch.exp(-self.theta) if self.options.learn_temperature else self.options.temperature
+
+    def readings(self) -> dict[str, float]:
+        """The learned temperature."""
+        return {"temperature": torch.as_tensor(self.temperature).item()} if self.options.learn_temperature else {}
+
+    def same(self, batch: Batch) -> Tensor:
+        """(b, b + m): which candidates, in batch and queue, share a text with a row in either language."""
+        keys = both_keys(batch).to(self.encoder.device)
+        return equal(keys, torch.cat([keys, self.queue.entries()[1]]))
+
+    def masked(self, batch: Batch) -> int:
+        """Pairs of rows, plus pairs of a row and an entry of the queue."""
+        b, same = len(batch), self.same(batch)
+        return (int(same[:, :b].sum()) - b) // 2 + int(same[:, b:].sum())
+
+    def prepare(self, data: Dataset, folder: Path, log: Log = lambda text: None) -> None:
+        """Store a frozen source's vectors."""
+        if isinstance(self.source, FrozenSource):
+            self.source.prepare(data, folder, log)
+
+
+class TrainedSource(nn.Module):
+    """Ablation: the source encoder is trained too."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        super().__init__()
+        self.encoder = encoder
+
+    def forward(self, batch: Batch) -> Tensor:
+        """(n, d)."""
+        return self.encoder(self.encoder.tokenize(batch.first), raw=True)
+
+
+def build_source(encoder: Encoder, options: CrossLingualOptions) -> FrozenSource | TrainedSource | None:
+    """The source encoder; None: the target encoder reads both languages."""
+    if options.source_encoder == "shared":
+        return None
+    source = load_source(options.source, options.source_pooling, encoder)
+    return TrainedSource(source) if options.source_encoder == "trained" else FrozenSource(source)
 
 
 @contextmanager
 def pooled_as(encoder: Encoder, pooling: Pooling) -> Iterator[None]:
-    """An encoder with another pooling for a while."""
+    """Use another pooling inside a `with` block."""
     own, encoder.pooling = encoder.pooling, pooling
     try:
         yield
@@ -198,7 +169,7 @@ def pooled_as(encoder: Encoder, pooling: Pooling) -> Iterator[None]:
 
 
 def both_keys(batch: Batch) -> Tensor:
-    """(n, 2): a number for the text of either language."""
+    """(n, 2): a hash of each row's text in either language."""
     keys = np.stack([text_keys(batch.first), text_keys(batch.second)], axis=1)
     return torch.from_numpy(keys.view(np.int64))
 

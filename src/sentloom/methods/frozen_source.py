@@ -1,4 +1,4 @@
-"""A frozen encoder to learn from: its vectors of the training data are computed once and kept on disk."""
+"""A frozen encoder to learn from. Its vectors of the training data are computed once and stored on disk."""
 
 import hashlib
 from pathlib import Path
@@ -18,27 +18,30 @@ from sentloom.encoder.vector_files import build_file, open_vectors
 from sentloom.errors import InputError
 from sentloom.files import is_sealed, seal
 from sentloom.locks import in_turn
-from sentloom.methods.method import Tell
+from sentloom.methods.method import Log
 
 Head = Literal["none", "linear", "linear-tanh"]
 
 
 class FrozenSource(nn.Module):
-    """An encoder that never changes, in evaluation mode whatever happens around it; it reads the first column."""
+    """An encoder that never changes and is always in evaluation mode. It reads the first column of the data."""
 
     def __init__(self, encoder: Encoder) -> None:
         super().__init__()
         self.encoder = encoder.requires_grad_(False).eval()
-        self.kept: Vectors | None = None  # (rows of the data set, d), memory-mapped
+        self.stored: Vectors | None = None  # (rows of the dataset, d), memory-mapped
 
-    def train(self, mode: bool = True) -> "FrozenSource":
-        """It stays as it is: dropout would be noise in what is learnt from."""
-        return super().train(False)
+    @torch.no_grad()
+    def forward(self, batch: Batch) -> Tensor:
+        """The vectors of the first column, (n, d): read from disk after `prepare`, computed without it."""
+        if self.stored is None:
+            return self.encoder(self.encoder.tokenize(batch.first))
+        return torch.from_numpy(self.stored[batch.rows]).to(next(self.encoder.parameters()))
 
-    def prepare(self, data: Dataset, folder: Path, log: Tell = lambda text: None) -> None:
-        """Encode the first column of the data, or use what an earlier run made of it, and continue what it began.
+    def prepare(self, data: Dataset, folder: Path, log: Log = lambda text: None) -> None:
+        """Encode the first column of the data, or use the vectors of an earlier run; an interrupted one is resumed.
 
-        While another process computes the same vectors, this one waits for them. Damaged ones are computed again.
+        If another process is computing the same vectors, wait for them. Damaged vectors are computed again.
         """
         texts = data.column(text_columns(data.shape)[0])
         content = f"{data.sha256} {data.shape} {sorted(data.used.items())}"
@@ -47,24 +50,18 @@ class FrozenSource(nn.Module):
         with in_turn(path, log):
             if not is_sealed(path):
                 if path.exists():
-                    log(f"{path} is not what was written: its vectors are computed again")
+                    log(f"{path} is damaged: its vectors are computed again")
                 build_file(self.encoder, texts, path, source=content)
                 seal(path)
-            self.kept = open_vectors(path, shape)
+            self.stored = open_vectors(path, shape)
 
-    @torch.no_grad()
-    def embed(self, batch: Batch) -> dict[str, Tensor]:
-        """The batch's vectors, (n, d), by the name of source; nothing where all of them are on disk."""
-        return {} if self.kept is not None else {"source": self.encoder(self.encoder.tokenize(batch.first))}
-
-    def vectors(self, batch: Batch, like: Tensor) -> Tensor:
-        """The kept vectors of a batch, (n, d)."""
-        assert self.kept is not None
-        return torch.from_numpy(self.kept[batch.rows]).to(like)
+    def train(self, mode: bool = True) -> "FrozenSource":
+        """Stay in evaluation mode: dropout would be noise in the vectors to learn from."""
+        return super().train(False)
 
 
 def load_source(name: str | None, pooling: str | None, encoder: Encoder) -> Encoder:
-    """The encoder of that name; without one, a copy of the encoder that is trained, as it is before training."""
+    """The encoder of that name; without a name, a copy of the encoder that is about to be trained."""
     if name is not None:
         return Encoder.load(name, pooling=pooling)
     source = encoder.copy()
@@ -74,17 +71,17 @@ def load_source(name: str | None, pooling: str | None, encoder: Encoder) -> Enco
 
 
 def set_pooling(encoder: Encoder, pooling: str) -> None:
-    """Give an encoder another pooling, if its backbone has it."""
+    """Give an encoder another pooling, if its backbone supports it."""
     chosen = Pooling.parse(pooling)
     encoder.backbone.check(chosen)
     encoder.pooling = chosen
 
 
 def build_head(method: str, kind: Head, width_in: int, width_out: int) -> Projection | None:
-    """What takes the trained encoder's vectors to the source's width."""
+    """The map from the trained encoder's width to the source's."""
     if kind != "none":
         return Projection(width_in, width_out, activation="tanh" if kind == "linear-tanh" else "identity")
     if width_in != width_out:
-        found = f"an encoder of width {width_in} and a source of width {width_out}"
-        raise InputError(method, found, "equal widths, or a head between them", "set head: linear")
+        problem = f"the encoder has width {width_in} and the source has width {width_out}"
+        raise InputError(method, problem, "equal widths, or a head between them", "set head: linear")
     return None

@@ -1,13 +1,13 @@
-"""What a method is: the contract between a paper and the training loop."""
+"""The contract between a paper and the training loop: what every method provides."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 from torch import Tensor, nn
 
 from sentloom.data.batches import Batch
@@ -15,71 +15,105 @@ from sentloom.data.dataset import Dataset
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 
-Embeddings = Mapping[str, Tensor]  # each (rows, ...)
-Tell = Callable[[str], None]
-Positive = Annotated[float, Field(gt=0)]
-Share = Annotated[float, Field(ge=0, le=1)]
+Embeddings = tuple[Tensor, ...]  # each (n, ...), one row per row of the batch
+Presets = Mapping[str, Mapping[str, Any]]  # name -> options, training settings, pooling and max_length of a stage
+Log = Callable[[str], None]
 
 
 class Options(BaseModel):
-    """What a method leaves open. Defaults are the paper, its faults corrected."""
+    """The choices that a method leaves open. Defaults are the paper's, with its faults corrected."""
 
-    MODELS: ClassVar[tuple[str, ...]] = ()  # options that name a model: what counts is the model, not its name
+    MODELS: ClassVar[tuple[str, ...]] = ()  # options that name a model: stages are cached by its content, not its name
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class NegativesOptions(Options):
+    """Options of a method that uses the other rows of a batch as negatives."""
+
+    mask_duplicates: bool = True  # rows that share a text are not negatives of each other
+
+
 class Learner(nn.Module):
-    """What the loop trains: its state is the whole changing state of a run."""
+    """What the loop trains. Its state_dict is the whole changing state of a run."""
 
     NAME: ClassVar[str]
-    REVISION: ClassVar[int] = 1  # raised when the numbers of a method change: kept stages are then made anew
-    # "default", "paper", "official-code" -> settings of a stage; `pooling` is for a model that has none of its own
-    PRESETS: ClassVar[dict[str, dict[str, Any]]]
-    SHAPES: ClassVar[tuple[Shape, ...]] = (Shape.TEXTS,)  # what a row may be; the first is the natural one
-    Options: ClassVar[type[Options]]
-    notes: tuple[str, ...] = ()  # what a user should know of how this one was built
-    FROZEN: tuple[str, ...] = ()  # parts that never change: checkpoints keep their hash alone
+    REVISION: ClassVar[int] = 1  # raise it when the method's numbers change: cached stages are then computed again
+    PRESETS: ClassVar[Presets] = {"default": {"epochs": 1}}
+    SHAPES: ClassVar[tuple[Shape, ...]] = (Shape.TEXTS,)  # data it can learn from; the first is the natural one
+    Options: ClassVar[type[Options]] = Options
+    notes: tuple[str, ...] = ()  # remarks for the user about how this instance was built
+    FROZEN: tuple[str, ...] = ()  # submodules that never change: checkpoints store their hash only
 
     @property
     def kept(self) -> Any:
-        """The part that is scored on the way, and whose best weights are kept."""
+        """The part that is scored during training and whose best weights are kept."""
         raise NotImplementedError
 
     def save(self, folder: Path) -> None:
-        """Write what is kept at the end."""
+        """Write the result."""
         raise NotImplementedError
 
     def vectors(self, texts: Sequence[str]) -> npt.NDArray[np.float32] | None:
-        """What the gauges of collapse look at; None where the learner makes no vectors."""
+        """Vectors for the collapse check; None if the learner has none."""
         return None
 
     def masked(self, batch: Batch) -> int:
-        """How many pairs of a batch's rows are not used as negatives, since they share a text."""
+        """How many pairs of rows are not used as negatives because they share a text."""
         return 0
 
     def readings(self) -> dict[str, float]:
-        """Numbers of its own for the journal, such as a learnt temperature."""
+        """Values to log besides the loss, such as a learned temperature."""
         return {}
 
     def after_step(self) -> None:
-        """What follows the optimiser: a moving average, a queue."""
+        """Called after every optimiser step: update a moving average, fill a queue."""
 
 
 class Method(Learner):
-    """Owns the trained encoder and everything else that changes.
+    """Trains an encoder: a paper in `embed`, `loss` and `after_step`.
 
-    `embed` is the dear part, row by row, so that the loop may cut it into chunks; `loss` is the cheap part and sees the
-    rows of all chunks and all processes at once: whatever mixes rows belongs there.
+    `embed` is the expensive part and treats every row by itself, so the loop may run it on chunks of the batch. `loss`
+    is cheap and sees the embeddings of all chunks and all processes at once: everything that mixes rows belongs there.
     """
 
-    NEEDS_DROPOUT: ClassVar[bool] = False  # the two views of a sentence come from dropout
+    NEEDS_DROPOUT: ClassVar[bool] = False  # the two views of a sentence differ by dropout only
     POOLING: ClassVar[str | None] = None  # the pooling that the method is defined for; None: any
 
     def __init__(self, encoder: Encoder, options: Any) -> None:
         super().__init__()
         self.encoder = encoder
-        self.options = options  # of the method's own type
+        self.options = options  # an instance of the method's Options
+
+    def embed(self, batch: Batch) -> Embeddings:
+        """Vectors of some rows, each row by itself."""
+        raise NotImplementedError
+
+    def loss(self, embeddings: Embeddings, batch: Batch) -> Tensor:
+        """The loss of a whole batch, from the vectors that `embed` returned for its rows."""
+        raise NotImplementedError
+
+    def finished(self) -> Encoder:
+        """The trained encoder, without the parts that only training needs."""
+        return self.encoder
+
+    def prepare(self, data: Dataset, folder: Path, log: Log = lambda text: None) -> None:
+        """Compute what depends on the data only, and store it in a folder that all runs share. Optional."""
+
+    def encode(self, *columns: Sequence[str]) -> Tensor:
+        """Columns of n texts each in one pass through the encoder, (columns * n, d), before normalisation."""
+        return self.encoder([ids for column in columns for ids in self.encoder.tokenize(column)], raw=True)
+
+    def same(self, batch: Batch) -> Tensor | None:
+        """(b, b): which rows share a text, and so are not negatives of each other; None if nothing is masked."""
+        if not getattr(self.options, "mask_duplicates", False):
+            return None
+        return torch.from_numpy(batch.equal()).to(self.encoder.device)
+
+    def masked(self, batch: Batch) -> int:
+        """How many pairs of rows `same` masks."""
+        same = self.same(batch)
+        return 0 if same is None else int(same.sum()) // 2
 
     @property
     def kept(self) -> Encoder:
@@ -87,46 +121,21 @@ class Method(Learner):
         return self.encoder
 
     def save(self, folder: Path) -> None:
-        """Write the encoder as it would be kept now."""
+        """Write the encoder."""
         self.finished().save(folder)
 
     def vectors(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """The encoder's."""
+        """The encoder's vectors."""
         return self.encoder.encode(texts)
-
-    def prepare(self, data: Dataset, folder: Path, log: Tell = lambda text: None) -> None:
-        """What can be computed once from the data and kept in a folder, for all runs; without it, training does it."""
-
-    def embed(self, batch: Batch) -> Embeddings:
-        """Vectors of a batch's rows, each row by itself."""
-        raise NotImplementedError
-
-    def loss(self, embeddings: Embeddings, batch: Batch) -> Tensor:
-        """The loss of a whole batch."""
-        raise NotImplementedError
-
-    def finished(self) -> Encoder:
-        """What is kept at the end."""
-        return self.encoder
 
 
 class TokenMethod(Learner):
-    """Token-level training: the loss is a sum over tokens, so chunks are simply added up."""
+    """Token-level training: the loss is a sum over tokens, so the losses of chunks add up."""
 
     def weight(self, batch: Batch) -> float:
-        """By how much the sum is divided, known before any chunk runs."""
+        """What the sum is divided by, known before any chunk runs."""
         raise NotImplementedError
 
     def summed_loss(self, batch: Batch) -> Tensor:
         """The sum over the tokens of these rows."""
         raise NotImplementedError
-
-
-def count_equal(batch: Batch, mask: bool) -> int:
-    """How many pairs of rows `known_equal` masks."""
-    return int(batch.equal().sum()) // 2 if mask else 0
-
-
-def known_equal(batch: Batch, like: Tensor, mask: bool) -> Tensor | None:
-    """Which rows share a text, (b, b), where duplicates are to be masked."""
-    return torch.from_numpy(batch.equal()).to(like.device) if mask else None

@@ -1,9 +1,8 @@
-"""Continued training as a masked language model: the BERT-mlm baseline (Devlin et al., 2019)."""
+"""Continued training as a masked language model, the papers' baseline BERT-mlm (Devlin et al., 2019)."""
 
 from collections.abc import Sequence
 from copy import deepcopy
 from pathlib import Path
-from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -19,72 +18,63 @@ from sentloom.encoder.loading import quiet
 from sentloom.encoder.pretrained import load_weights
 from sentloom.encoder.staging import staged
 from sentloom.errors import InputError, ModelError
-from sentloom.methods.method import Method, Options, Share, TokenMethod
+from sentloom.methods.method import Method, Options, TokenMethod
+from sentloom.methods.presets import read_presets
+from sentloom.methods.settings import Share
 
 
 class MlmOptions(Options):
-    """Of the chosen tokens, 80% become the mask, 10% another token, 10% stay."""
+    """Of the chosen tokens, 80% are masked, 10% are replaced by a random token, 10% stay."""
 
-    share: Share = 0.15  # of a sentence's tokens, at least one
+    share: Share = 0.15  # of a sentence's tokens are chosen, at least one
     masked: Share = 0.8
     replaced: Share = 0.1
 
     @model_validator(mode="after")
     def _no_more_than_all(self) -> "MlmOptions":
         if self.masked + self.replaced > 1 + 1e-9:
-            raise ValueError("masked and replaced are together more than 1")
+            raise ValueError("masked and replaced add up to more than 1")
         return self
 
 
-class StandIn(nn.Module):
-    """In the place of a model's body: the head then reads states that we computed ourselves."""
-
-    def forward(self, *_: object, inputs_embeds: Tensor, **__: object) -> Output:
-        """The given states, as if the body had computed them."""
-        return Output(last_hidden_state=inputs_embeds)  # type: ignore[arg-type]
-
-
-def masked_language_head(encoder: Encoder) -> tuple[nn.Module, bool]:
-    """The head that belongs to a model, without its body and on the encoder's own word embeddings; and if it is new."""
-    model = encoder.backbone.model
-    try:
-        with quiet(), staged(Path(model.config.name_or_path or "no folder")) as stage:
-            head = load_weights(AutoModelForMaskedLM, stage)
-        fresh = False
-    except ModelError:  # no head in the folder, or no folder any more: a model built in memory, or moved
-        head, fresh = AutoModelForMaskedLM.from_config(deepcopy(model.config)), True
-    setattr(head, head.base_model_prefix, StandIn())
-    head.get_output_embeddings().weight = model.get_input_embeddings().weight
-    return head, fresh
-
-
 class Mlm(TokenMethod, Method):
-    """Cross-entropy of the chosen tokens, the mean over them.
+    """Cross-entropy of the chosen tokens, mean over them.
 
-    The head is the one that lies beside the base model's weights; where there is none, one starts from random weights
-    over the model's own word embeddings (`fresh_head` tells).
+    The head comes with the base model's weights. If they have none, a new head starts from random weights over the
+    model's own word embeddings (`fresh_head`).
     """
 
     NAME = "mlm"
     Options = MlmOptions
     options: MlmOptions
-    PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
-        name: {"max_length": 64, "batch": 64, "epochs": 1, "learning_rate": 5e-5, "schedule": "linear", "warmup": 0.1}
-        for name in ("default", "paper", "official-code")
-    }
+    PRESETS = read_presets(__file__)
 
     def __init__(self, encoder: Encoder, options: MlmOptions) -> None:
         super().__init__(encoder, options)
         tokenizer, model = encoder.tokens.tokenizer, encoder.backbone.model
         if tokenizer.mask_token_id is None or model.config.is_encoder_decoder:
-            found = f"a {model.config.model_type} model without a mask token"
-            raise InputError("mlm", found, "a masked language model such as BERT", "choose another base or method")
+            problem = f"the base is a {model.config.model_type} model without a mask token"
+            raise InputError("mlm", problem, "a masked language model such as BERT", "choose another base or method")
         self.head, self.fresh_head = masked_language_head(encoder)
         if self.fresh_head:
             self.notes = ("the base has no masked-language head: a new one starts from random weights",)
 
+    def weight(self, batch: Batch) -> float:
+        """The number of chosen tokens."""
+        _, places = self.chosen(batch, self.encoder.tokenize(batch.first))
+        return float(max(1, sum(map(len, places))))
+
+    def summed_loss(self, batch: Batch) -> Tensor:
+        """Cross-entropy at the chosen places; the head runs on these only."""
+        ids = self.encoder.tokenize(batch.first)
+        inputs, places = self.chosen(batch, ids)
+        labels = np.concatenate([np.array(sentence)[at] for sentence, at in zip(ids, places, strict=True)])
+        states = self.encoder.token_states(inputs, places)  # (chosen, d)
+        logits = self.head(inputs_embeds=states[None]).logits[0]  # (chosen, vocabulary)
+        return F.cross_entropy(logits.float(), torch.from_numpy(labels).to(logits.device), reduction="sum")
+
     def chosen(self, batch: Batch, ids: Sequence[Sequence[int]]) -> tuple[list[list[int]], list[np.ndarray]]:
-        """What the model reads instead of the ids, and the places to predict; drawn for each row by itself."""
+        """The corrupted ids that the model reads, and the places to predict; drawn for each row by itself."""
         tokenizer, options = self.encoder.tokens.tokenizer, self.options
         specials = set(tokenizer.all_special_ids)
         inputs, places = [], []
@@ -104,16 +94,24 @@ class Mlm(TokenMethod, Method):
             places.append(at)
         return inputs, places
 
-    def weight(self, batch: Batch) -> float:
-        """How many tokens are to be predicted."""
-        _, places = self.chosen(batch, self.encoder.tokenize(batch.first))
-        return float(max(1, sum(map(len, places))))
 
-    def summed_loss(self, batch: Batch) -> Tensor:
-        """Cross-entropy at the chosen places; the head sees no others."""
-        ids = self.encoder.tokenize(batch.first)
-        inputs, places = self.chosen(batch, ids)
-        labels = np.concatenate([np.array(sentence)[at] for sentence, at in zip(ids, places, strict=True)])
-        states = self.encoder.token_states(inputs, places)  # (chosen, d)
-        logits = self.head(inputs_embeds=states[None]).logits[0]
-        return F.cross_entropy(logits.float(), torch.from_numpy(labels).to(logits.device), reduction="sum")
+def masked_language_head(encoder: Encoder) -> tuple[nn.Module, bool]:
+    """A model's own head, without its body and tied to the encoder's word embeddings; and whether it is new."""
+    model = encoder.backbone.model
+    try:
+        with quiet(), staged(Path(model.config.name_or_path or "no folder")) as stage:
+            head = load_weights(AutoModelForMaskedLM, stage)
+        fresh = False
+    except ModelError:  # the folder has no head or is gone: a model built in memory, or moved
+        head, fresh = AutoModelForMaskedLM.from_config(deepcopy(model.config)), True
+    setattr(head, head.base_model_prefix, NoBody())
+    head.get_output_embeddings().weight = model.get_input_embeddings().weight
+    return head, fresh
+
+
+class NoBody(nn.Module):
+    """Replaces a model's body, so that its head reads states that we computed ourselves."""
+
+    def forward(self, *_: object, inputs_embeds: Tensor, **__: object) -> Output:
+        """Return the given states as if the body had computed them."""
+        return Output(last_hidden_state=inputs_embeds)  # type: ignore[arg-type]

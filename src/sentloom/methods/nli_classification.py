@@ -1,6 +1,7 @@
-"""SBERT's classification of NLI pairs: softmax over (u, v, |u - v|) (Reimers and Gurevych, EMNLP 2019)."""
+"""SBERT's classification objective: softmax over (u, v, |u - v|) (Reimers and Gurevych, EMNLP 2019).
 
-from typing import Any, ClassVar
+Symbols: u and v are the vectors of premise and hypothesis; W_t maps their features to the three labels.
+"""
 
 import torch
 import torch.nn.functional as F
@@ -11,50 +12,36 @@ from sentloom.data.nli import CONTRADICTION, ENTAILMENT, NEUTRAL, NOT_ENTAILMENT
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 from sentloom.methods.method import Embeddings, Method, Options
+from sentloom.methods.presets import read_presets
 
 CLASSES = {ENTAILMENT: 0, NEUTRAL: 1, CONTRADICTION: 2, NOT_ENTAILMENT: 1}
 
-TRAINING: dict[str, Any] = {
-    "pooling": "mean",
-    "max_length": 128,
-    "batch": 16,
-    "epochs": 1,
-    "optimizer": "adam",
-    "learning_rate": 2e-5,
-    "schedule": "linear",
-    "warmup": 0.1,
-}
-
 
 class NliClassificationOptions(Options):
-    """The paper leaves nothing open here."""
+    """The paper leaves nothing open."""
 
 
 class NliClassification(Method):
-    """Cross-entropy of W (u, v, |u - v|) over entailment, neutral and contradiction; W is left out at the end."""
+    """o = softmax(W_t (u, v, |u - v|)), trained with cross-entropy; W_t is dropped at inference."""
 
     NAME = "nli-classification"
     Options = NliClassificationOptions
     options: NliClassificationOptions
+    PRESETS = read_presets(__file__)
     SHAPES = (Shape.NLI,)
-    PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
-        "default": TRAINING,
-        "paper": TRAINING,
-        "official-code": TRAINING | {"clip": 1.0, "optimizer": "adamw", "weight_decay": 0.01},
-    }
 
     def __init__(self, encoder: Encoder, options: NliClassificationOptions) -> None:
         super().__init__(encoder, options)
-        self.W = nn.Linear(3 * encoder.dimension, 3, bias=False)
+        self.W_t = nn.Linear(3 * encoder.dimension, 3, bias=False)
 
     def embed(self, batch: Batch) -> Embeddings:
-        """Premises u and hypotheses v, each (n, d), in one pass."""
-        ids = [*self.encoder.tokenize(batch.first), *self.encoder.tokenize(batch.second)]
-        u, v = self.encoder(ids, raw=True).chunk(2)
-        return {"u": u, "v": v}
+        """The vectors u and v, each (n, d)."""
+        u, v = self.encode(batch.first, batch.second).chunk(2)
+        return u, v
 
     def loss(self, embeddings: Embeddings, batch: Batch) -> Tensor:
-        """Cross-entropy over the three classes."""
-        u, v = embeddings["u"], embeddings["v"]
+        """Cross-entropy over the three labels."""
+        u, v = embeddings
         labels = torch.tensor([CLASSES[label] for label in batch.labels], device=u.device)
-        return F.cross_entropy(self.W(torch.cat([u, v, (u - v).abs()], dim=1)), labels)
+        logits = self.W_t(torch.cat([u, v, (u - v).abs()], dim=1))  # (b, 3)
+        return F.cross_entropy(logits, labels)

@@ -1,14 +1,11 @@
-"""A memory of past vectors, as further negatives. Its buffers are part of a method's state, and so of checkpoints."""
+"""A queue of past vectors as additional negatives. Its buffers are part of the method's state and of checkpoints."""
 
 import torch
 from torch import Tensor, nn
 
 
 class Queue(nn.Module):
-    """The newest `size` vectors, each with some keys. It starts empty and takes batches of any size, also larger ones.
-
-    `count` says where the next vector goes, and how many there are.
-    """
+    """The newest `size` vectors, each with some keys. It starts empty and takes batches of any size."""
 
     vectors: Tensor
     keys: Tensor
@@ -18,20 +15,21 @@ class Queue(nn.Module):
         super().__init__()
         self.register_buffer("vectors", torch.zeros(size, width))
         self.register_buffer("keys", torch.zeros(size, keys, dtype=torch.int64))
-        self.register_buffer("count", torch.zeros((), dtype=torch.int64))  # of all that ever came in
+        # Vectors ever added: the next one goes to count % size.
+        self.register_buffer("count", torch.zeros((), dtype=torch.int64))
 
     def __len__(self) -> int:
         return min(int(self.count), len(self.vectors))
 
     def entries(self) -> tuple[Tensor, Tensor]:
-        """What it holds, (m, d) and (m, k), in no order: m is below `size` until it is full."""
+        """The vectors (m, d) and their keys (m, k), in no particular order; m < size until the queue is full."""
         return self.vectors[: len(self)], self.keys[: len(self)]
 
     @torch.no_grad()
     def enqueue(self, vectors: Tensor, keys: Tensor) -> None:
-        """Put a batch in, after the loss has used the queue: the oldest give way, round the end if need be."""
+        """Add a batch; it overwrites the oldest vectors, wrapping around at the end."""
         size = len(self.vectors)
-        first = max(0, len(keys) - size)  # of a batch larger than the queue, only the end stays
+        first = max(0, len(keys) - size)  # only the end of a batch larger than the queue is kept
         places = (self.count + torch.arange(first, len(keys), device=keys.device)) % max(size, 1)
         self.vectors[places] = vectors[first:].to(self.vectors.dtype)
         self.keys[places] = keys[first:]

@@ -12,13 +12,13 @@ from pydantic import BaseModel
 from sentloom.data.shapes import Shape
 from sentloom.errors import Problem, RecipeError
 from sentloom.methods import METHODS, Options
+from sentloom.methods.settings import Settings
 from sentloom.pipeline.references import PREFIX
 from sentloom.pipeline.schema import validated
 from sentloom.pipeline.stages import STAGES, Stage, Train, Views, Vocabulary
 from sentloom.pipeline.stages.stage import DataStage
 from sentloom.pipeline.stages.vocabulary import VocabularyOptions, VocabularySize
 from sentloom.pipeline.yaml_source import Keys, one_of, show
-from sentloom.training.settings import Settings
 from sentloom.views.settings import KINDS, ViewSettings
 
 BESIDE = ("options", "settings")  # fields of a stage whose own keys are written beside the others
@@ -100,7 +100,7 @@ class Build:
         if own["kind"] not in KINDS:
             self.problems.append((("views", "kind"), show(own["kind"]), one_of(own["kind"], KINDS)))
             return None
-        method = values.get("method")
+        method = str(values.get("method"))
         if method in METHODS and Shape.PAIRS not in METHODS[method].SHAPES:
             found, wanted = f"views for {method}", "none: it learns from single sentences"
             self.problems.append((("views",), found, wanted))

@@ -1,12 +1,12 @@
 """Checkpoints: the whole changing state of a run, atomic and hashed.
 
-    checkpoints/step-00000120/state.safetensors      what changes in the method: weights, heads, moving average, queue
-                             /optimizer.safetensors  what the optimiser remembers
+    checkpoints/step-00000120/state.safetensors      the method: weights, heads, moving average, queue
+                             /optimizer.safetensors  the state of the optimiser
                              /checkpoint.json        step, scores, hashes of all files, written last
     checkpoints/best-00000100.safetensors            the best encoder so far, which the newer checkpoints name
 
-A folder is written beside its place and renamed when complete; the two newest are kept. What does not verify is
-passed over for the one before it.
+A folder is written under a temporary name and renamed when complete; the two newest are kept. A damaged checkpoint is
+skipped for the one before it.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ KEPT = 2
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a run needs to go on. `facts` are plain values: the step, the scores so far, the optimiser's numbers."""
+    """What a run needs to resume. `facts` are plain values: the step, the scores so far, the optimiser's numbers."""
 
     state: dict[str, Tensor]
     optimizer: dict[str, Tensor]
@@ -40,7 +40,7 @@ class Checkpoint:
 
 
 def tensors_of(module: nn.Module) -> dict[str, Tensor]:
-    """Parameters and buffers by name, each once: the file format takes no tied tensor twice."""
+    """Parameters and buffers by name, each once: the file format does not allow tied tensors."""
     return {name: tensor.detach() for name, tensor in [*module.named_parameters(), *module.named_buffers()]}
 
 
@@ -51,7 +51,7 @@ def changing_state(method: Learner) -> dict[str, Tensor]:
 
 
 def frozen_hash(method: Learner) -> str:
-    """A hash of the frozen parts, which no checkpoint holds."""
+    """A hash of the frozen parts, which are not in checkpoints."""
     digest = hashlib.sha256()
     for part in method.FROZEN:
         for name, tensor in method.get_submodule(part).state_dict().items():
@@ -61,19 +61,19 @@ def frozen_hash(method: Learner) -> str:
 
 
 def load_changing_state(method: Learner, state: Mapping[str, Tensor]) -> None:
-    """Put back what `changing_state` gave."""
+    """Restore what `changing_state` returned."""
     put_back(changing_state(method), state)
 
 
 def put_back(here: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> None:
-    """Give the tensors that are here the values of a kept state, in place: shared and tied tensors stay so."""
+    """Copy a stored state into these tensors, in place: shared and tied tensors stay so."""
     assert here.keys() == state.keys(), sorted(here.keys() ^ state.keys())
     for name, tensor in here.items():
         tensor.copy_(state[name])
 
 
 def write_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
-    """Write one, then remove those that are no longer needed."""
+    """Write a checkpoint, then remove those that are no longer needed."""
     step = int(checkpoint.facts["step"])
     with new_folder(_place(folder, step)) as part:
         _save(checkpoint.state, part / STATE)
@@ -84,7 +84,7 @@ def write_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
 
 
 def write_best(folder: Path, step: int, state: Mapping[str, Tensor]) -> dict[str, str]:
-    """Keep the best encoder; returns what a checkpoint must say of it."""
+    """Store the best encoder; returns its entry in a checkpoint."""
     target = folder / f"best-{step:08d}.safetensors"
     with new_file(target) as part:
         _save(state, part)
@@ -92,7 +92,7 @@ def write_best(folder: Path, step: int, state: Mapping[str, Tensor]) -> dict[str
 
 
 def read_best(folder: Path, best: Mapping[str, str]) -> dict[str, Tensor]:
-    """The weights that `write_best` kept."""
+    """The weights that `write_best` stored."""
     path = folder / best["file"]
     if not path.is_file() or sha256(path) != best["sha256"]:
         found, fix = (
@@ -105,7 +105,7 @@ def read_best(folder: Path, best: Mapping[str, str]) -> dict[str, Tensor]:
 
 
 def newest_checkpoint(folder: Path, log: Callable[[str], None]) -> Checkpoint | None:
-    """The newest that verifies. Of a damaged one the user is told; it is removed, so that it does not count as kept."""
+    """The newest valid checkpoint. A damaged one is logged and removed, so that it does not count as one of the two."""
     for place in sorted(folder.glob("step-*"), reverse=True):
         try:
             return _read(folder, place)
@@ -134,7 +134,7 @@ def _read(folder: Path, place: Path) -> Checkpoint:
 
 
 def _digest(facts: Mapping[str, Any]) -> str:
-    """Of plain values, whatever their layout in a file."""
+    """A hash of plain values, whatever their layout in a file."""
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
@@ -143,14 +143,14 @@ def _place(folder: Path, step: int) -> Path:
 
 
 def _save(tensors: Mapping[str, Tensor], path: Path) -> None:
-    """Write tensors: the format wants each one whole and by itself."""
+    """Write tensors: the format needs each one contiguous and separate."""
     save_file({name: tensor.contiguous().cpu() for name, tensor in tensors.items()}, path)
 
 
 def _tidy(folder: Path, step: int) -> None:
-    """Remove all but the newest checkpoints, bests that none of them names, and what a kill left half-written.
+    """Remove all but the newest checkpoints, best encoders that none of them names, and half-written files.
 
-    A checkpoint ahead of this step is one that the run could not go on from.
+    A checkpoint ahead of this step is one that the run could not resume from.
     """
     places = sorted(folder.glob("step-*"), reverse=True)
     kept = [place for place in places if place <= _place(folder, step)][:KEPT]

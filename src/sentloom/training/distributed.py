@@ -1,4 +1,4 @@
-"""What processes that train together tell each other, besides tensors."""
+"""Values that training processes exchange, besides tensors."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from accelerate.utils import broadcast_object_list
 
 
 def from_main(accelerator: Accelerator, value: Any) -> Any:
-    """What the main process has, in all of them."""
+    """The main process's value, in all processes."""
     values = [value]
     if accelerator.num_processes > 1:
         broadcast_object_list(values)

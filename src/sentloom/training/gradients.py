@@ -1,12 +1,12 @@
 """One step's gradient, in constant memory and over several processes.
 
-Every process embeds its own share of the batch, a chunk at a time. The vectors of all processes are then one set of
-leaves, on which each process computes the same loss; the gradient of its own leaves flows back through the chunks.
-Where there are several chunks, they are first embedded without a graph and now once more with one, under the same
-random numbers: the gradient cache (Gao et al., 2021), with one path for a single chunk and for many.
+Every process embeds its own share of the batch, a chunk at a time. The vectors of all processes are gathered into one
+set of leaves, on which each process computes the same loss; the gradient of its own leaves flows back through its
+chunks. With several chunks, each is first embedded without a graph, and then again with one under the same random
+numbers: the gradient cache (Gao et al., 2021). A single chunk takes the same path but is embedded once.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -35,32 +35,31 @@ def add_gradients(
         seed()
         with torch.set_grad_enabled(not cached):
             parts.append(_embed(method, one, accelerator))
-    own = {name: torch.cat([part[name].detach() for part in parts]) for name in parts[0]}
-    leaves = {name: accelerator.gather(vectors).requires_grad_() for name, vectors in own.items()}
+    own = [torch.cat(vectors).detach() for vectors in zip(*parts, strict=True)]
+    leaves = tuple(accelerator.gather(vectors).requires_grad_() for vectors in own)
     _seeded(batch, -1, 0)()  # the loss is the same in every process
     loss = method.loss(leaves, batch)  # in full precision
     (loss * factor).backward()
     first = accelerator.process_index * len(share)
-    # Each process sends back its own rows alone, and the processes' gradients are averaged: hence the factor.
-    back = {
-        name: leaf.grad[first : first + len(share)] * accelerator.num_processes
-        for name, leaf in leaves.items()
-        if leaf.grad is not None
-    }
+    # Each process sends back its own rows only, and the processes' gradients are averaged: hence the factor.
+    back = [
+        None if leaf.grad is None else leaf.grad[first : first + len(share)] * accelerator.num_processes
+        for leaf in leaves
+    ]
     for number, (one, seed) in enumerate(zip(chunks, runs, strict=True)):
         if cached:
             seed()
         vectors = _embed(method, one, accelerator) if cached else parts[number]
         start = int(one.places[0]) - int(share.places[0])
-        _flow_back(vectors, {name: grad[start : start + len(one)] for name, grad in back.items()})
+        _flow_back(vectors, [None if grad is None else grad[start : start + len(one)] for grad in back])
     return float(loss.detach())
 
 
 def average_gradients(method: Learner, accelerator: Accelerator) -> None:
-    """The mean over the processes, in one exchange."""
+    """Average the gradients of all processes, in one exchange."""
     if accelerator.num_processes == 1:
         return
-    # A parameter that no loss reaches has no gradient in any process, and must get none: it would be decayed.
+    # A parameter that no loss reaches has no gradient in any process and must not get one: it would be decayed.
     found = {p: p.grad for p in learning(method).values() if p.grad is not None}
     flat = accelerator.reduce(torch.cat([grad.flatten() for grad in found.values()]), reduction="mean")
     for parameter, grad in zip(found, flat.split([p.numel() for p in found]), strict=True):
@@ -70,21 +69,21 @@ def average_gradients(method: Learner, accelerator: Accelerator) -> None:
 def own_share(batch: Batch, process: int, processes: int) -> Batch:
     """The rows that a process embeds."""
     if len(batch) % processes:
-        found, wanted = f"a batch of {len(batch)} rows", f"a multiple of the {processes} processes"
-        raise InputError("batch", found, wanted, "change the batch size")
+        problem = f"{len(batch)} rows cannot be divided among {processes} processes"
+        raise InputError("batch", problem, f"a multiple of {processes}", "change the batch size")
     size = len(batch) // processes
     return batch.part(process * size, (process + 1) * size)
 
 
 def _embed(method: Method, chunk: Batch, accelerator: Accelerator) -> Embeddings:
     with accelerator.autocast():
-        return {name: vectors.float() for name, vectors in method.embed(chunk).items()}
+        return tuple(vectors.float() for vectors in method.embed(chunk))
 
 
-def _flow_back(vectors: Embeddings, grads: dict[str, Tensor]) -> None:
+def _flow_back(vectors: Embeddings, grads: Sequence[Tensor | None]) -> None:
     """From the gradients of vectors to those of parameters; vectors of frozen parts have no graph."""
-    names = [name for name in grads if vectors[name].requires_grad]
-    torch.autograd.backward([vectors[name] for name in names], [grads[name] for name in names])
+    pairs = [(one, grad) for one, grad in zip(vectors, grads, strict=True) if one.requires_grad and grad is not None]
+    torch.autograd.backward([one for one, _ in pairs], [grad for _, grad in pairs])
 
 
 def _add_token_gradients(
@@ -95,7 +94,7 @@ def _add_token_gradients(
     accelerator: Accelerator,
     factor: float,
 ) -> float:
-    """Plain accumulation: a sum over tokens needs no cache."""
+    """Plain accumulation: a sum over tokens needs no gradient cache."""
     weight = method.weight(batch)
     total = torch.zeros((), device=accelerator.device)
     for one, seed in zip(chunks, runs, strict=True):
@@ -108,6 +107,6 @@ def _add_token_gradients(
 
 
 def _seeded(batch: Batch, process: int, chunk: int) -> Callable[[], object]:
-    """A function that sets torch's generators to what belongs to this chunk of this step, now and in the replay."""
+    """A function that seeds torch for this chunk of this step, for the first pass and for the second."""
     state = np.random.SeedSequence([*batch.key, process + 1, chunk]).generate_state(1, np.uint64)
     return lambda: torch.manual_seed(int(state[0]))

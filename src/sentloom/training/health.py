@@ -1,4 +1,4 @@
-"""Signs of a run gone wrong: gauges of collapse, and weights that are not finite."""
+"""Signs that a run has gone wrong: gauges of collapse, and non-finite weights."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -7,17 +7,17 @@ import numpy as np
 import numpy.typing as npt
 from torch import Tensor
 
-MOST_COSINE = 0.99  # above, sentences can no longer be told apart
-MOST_UNIFORMITY = -0.04  # what a mean cosine of 0.99 comes to
+MOST_COSINE = 0.99  # above it, sentences can no longer be told apart
+MOST_UNIFORMITY = -0.04  # corresponds to a mean cosine of 0.99
 LEAST_DEVIATION = 0.1  # likewise
 LEAST_RANK = 2.0
-LOST = 0.1  # a tenth of the rank, or of the spread (1 - mean cosine) where that was less than 0.01 at best
-WATCH_EVERY = 200  # steps after which the gauges are looked at, however seldom a run writes to its journal
+LOST = 0.1  # a tenth of the best rank, or of the best spread (1 - mean cosine) if that was below 0.01
+WATCH_EVERY = 200  # steps between checks of the gauges, even if a run writes to its journal less often
 
 
 @dataclass(frozen=True)
 class Gauges:
-    """How the vectors of some distinct sentences lie. A collapsed encoder gives them all one direction, or few."""
+    """How vectors of distinct sentences are spread. A collapsed encoder gives them all one direction, or few."""
 
     mean_cosine: float  # over all pairs
     effective_rank: float  # exp of the entropy of the centred vectors' singular values (Roy and Vetterli, 2007)
@@ -30,7 +30,7 @@ class Gauges:
 
 
 def gauge(vectors: npt.NDArray[np.float32]) -> Gauges:
-    """The gauges of (n, d) vectors; a single one is as collapsed as can be."""
+    """The gauges of (n, d) vectors; a single vector counts as collapsed."""
     if len(vectors) < 2:
         return Gauges(mean_cosine=1.0, effective_rank=1.0, deviation=0.0, uniformity=0.0)
     x = vectors.astype(np.float64)
@@ -58,9 +58,9 @@ def best_of(one: Gauges, other: Gauges) -> Gauges:
 
 
 def alarms(now: Gauges, best: Gauges) -> list[str]:
-    """Which gauges say that the vectors collapse, in words; `best` is what each has been at best since the start.
+    """A message for each gauge that signals a collapse; `best` has the best value of each since the start.
 
-    A base may have a mean cosine above 0.99 from the start: it collapses when it loses most of what spread it had.
+    A base may have a mean cosine above 0.99 from the start: it collapses when it loses most of the spread it had.
     """
     found = []
     cosine = MOST_COSINE if best.mean_cosine <= MOST_COSINE else 1 - LOST * (1 - best.mean_cosine)

@@ -1,4 +1,4 @@
-"""What a run says while it goes: a JSON-lines file that reports read, and accelerate's trackers."""
+"""The log of a run: a JSON-lines file, which reports read, and accelerate's trackers."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ JOURNAL = "log.jsonl"
 
 
 class Journal:
-    """One line a record, each with its step. A resumed run drops the lines behind the step it goes on from."""
+    """One line per record, each with its step. A resumed run drops the lines after the step it resumes from."""
 
     def __init__(self, folder: Path, accelerator: Accelerator, resumed_at: int) -> None:
         self.path, self.accelerator = folder / JOURNAL, accelerator
@@ -23,7 +23,7 @@ class Journal:
                 part.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
 
     def write(self, step: int, **values: Any) -> None:
-        """Append a record, and hand its numbers to the trackers."""
+        """Append a record and send its numbers to the trackers."""
         if self.accelerator.is_main_process:
             with disk_errors(self.path), self.path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"step": step, **values}) + "\n")
@@ -32,7 +32,7 @@ class Journal:
 
 
 def read_journal(folder: Path) -> list[dict[str, Any]]:
-    """The records of a run; a last line that a kill cut short is left out."""
+    """The records of a run, without a last line that was cut short by a kill."""
     path = folder / JOURNAL
     if not path.is_file():
         return []

@@ -1,7 +1,7 @@
 """The loop: one for every method, on one process or many. Read it from `train` down.
 
-Everything random in a step comes from (seed, step), so that a run that was killed and goes on from a checkpoint ends
-bit-identical to one that was not, on the same machine with the same number of threads.
+Everything random in a step comes from (seed, step), so a run that is killed and resumed from a checkpoint ends
+bit-identical to an uninterrupted one, on the same machine with the same number of threads.
 """
 
 import json
@@ -24,6 +24,7 @@ from sentloom.errors import InputError, ModelError, TrainingStopped
 from sentloom.files import new_file
 from sentloom.interrupts import stop_asked
 from sentloom.methods import Learner
+from sentloom.methods.settings import Settings
 from sentloom.progress import progress
 from sentloom.training.checkpoints import (
     Checkpoint,
@@ -50,34 +51,33 @@ from sentloom.training.optimizers import (
     set_rate,
 )
 from sentloom.training.schedules import rate
-from sentloom.training.settings import Settings
 
 SNAPSHOTS = "snapshots"  # their folder
-SAMPLE = 128  # distinct sentences on which the gauges are taken
+SAMPLE = 128  # distinct sentences on which the gauges are measured
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Score what is kept every so many steps (higher is better), keep the best, and perhaps stop early."""
+    """Score the encoder every so many steps (higher is better), keep the best, and perhaps stop early."""
 
     score: Callable[[Any], float]
     every: int
-    patience: int | None = None  # stop after as many scores in a row without a new best
-    endurance: int | None = None  # stop after as many scores below the one before, over the whole run
+    patience: int | None = None  # stop after this many scores in a row without a new best
+    endurance: int | None = None  # stop after this many scores below the previous one, over the whole run
     keep: Literal["best", "last"] = "best"
 
 
 @dataclass
 class Progress:
-    """What a run has come to, apart from tensors: all of it goes into checkpoints."""
+    """The progress of a run, apart from tensors: all of it goes into checkpoints."""
 
     step: int = 0
     seconds: float = 0.0
     window: list[float] = field(default_factory=list)  # losses since the last line of the journal
     scores: list[tuple[int, float]] = field(default_factory=list)  # (step, score); step 0 is the untrained encoder
-    best: dict[str, Any] | None = None  # step, score, and the file that is kept
-    masked: int = 0  # pairs of rows with an equal text that were not used as negatives
-    best_gauges: dict[str, float] | None = None  # each gauge at its healthiest; empty where there are no vectors
+    best: dict[str, Any] | None = None  # step, score, and the stored file
+    masked: int = 0  # pairs of rows that share a text and were not used as negatives
+    best_gauges: dict[str, float] | None = None  # each gauge at its healthiest; empty if there are no vectors
     alarms: list[str] = field(default_factory=list)
 
 
@@ -108,10 +108,10 @@ def train(
     title: str = "training",
     log: Callable[[str], None] = lambda text: None,
 ) -> Outcome:
-    """Train a method on data; its encoder is then the best that was seen, or the last where nothing selects.
+    """Train a method on data. Its encoder is then the best one scored, or the last one without `selection`.
 
-    `folder` takes checkpoints, the journal, and snapshots of the encoder if they are wanted. Called again with the same
-    arguments, it goes on from the newest checkpoint. `tell` gets what the user should know: alarms, bad checkpoints.
+    Checkpoints, the journal and, if asked for, snapshots of the encoder are written to `folder`. Called again with the
+    same arguments, it resumes from the newest checkpoint. `log` gets messages for the user: alarms, bad checkpoints.
     """
     run = _Run(method, data, settings, seed, folder, accelerator or Accelerator(), selection, log)
     resumed_at = run.prepare()
@@ -143,7 +143,7 @@ class _Run:
     log: Callable[[str], None]
 
     def prepare(self) -> int:
-        """Build what the run needs, and go on from the newest checkpoint; returns the step it has."""
+        """Build what the run needs and resume from the newest checkpoint; returns its step."""
         if self.accelerator.mixed_precision not in ("no", "bf16"):
             found = f"mixed precision {self.accelerator.mixed_precision}"
             raise InputError("training", found, "bf16 or none", "bf16 needs no loss scaling and is as fast")
@@ -171,7 +171,7 @@ class _Run:
         return self.now.step
 
     def step(self) -> float:
-        """One update: gradients, health, optimiser, what the method does after it; then log and score."""
+        """One update: gradients, health checks, optimiser, `after_step`; then log and score."""
         now, settings = self.now, self.settings
         self.method.train()
         self.optimizer.zero_grad()
@@ -201,7 +201,7 @@ class _Run:
         return loss
 
     def note(self, loss: float) -> str:
-        """How it stands, for the progress bar."""
+        """The latest numbers, for the progress bar."""
         score = f" score {self.now.scores[-1][1]:.2f}" if self.now.scores else ""
         return f"loss {loss:.3f}{score}"
 
@@ -216,21 +216,21 @@ class _Run:
         return (patience is not None and since_best >= patience) or (endurance is not None and drops >= endurance)
 
     def agreed(self, asked: bool) -> bool:
-        """Whether any process was asked: a signal need not reach all of them, nor all in the same step."""
+        """Whether any process was asked: a signal may not reach all of them, or not in the same step."""
         if self.accelerator.num_processes == 1:
             return asked
         one = torch.tensor([float(asked)], device=self.accelerator.device)
         return bool(self.accelerator.reduce(one, reduction="sum") > 0)
 
     def checkpoint_if_due(self) -> None:
-        """Save now and then, when the clock of any process says so."""
+        """Save a checkpoint if the last one is old enough, by the clock of any process."""
         due = time.monotonic() - self.saved >= self.settings.checkpoint_seconds
         if self.agreed(due) and self.now.step < self.total:
             self.checkpoint()
 
     def checkpoint(self) -> None:
-        """Save everything that changes, if it can be trained on."""
-        self._refuse_spoilt()
+        """Save everything that changes, unless it has non-finite values."""
+        self._refuse_non_finite()
         if self.accelerator.is_main_process:
             self._tick()
             tensors, values = optimizer_state(self.optimizer)
@@ -245,14 +245,14 @@ class _Run:
         self.saved = time.monotonic()
 
     def finish(self, resumed_at: int) -> Outcome:
-        """Bring the best encoder back and say how it went."""
+        """Restore the best encoder and summarise the run."""
         best = self.now.best
         if best and self.selection and self.selection.keep == "best":
             put_back(tensors_of(self.method.kept), read_best(self._checkpoints, best["kept"]))
-        self._refuse_spoilt()
+        self._refuse_non_finite()
         self._tick()
         if self.accelerator.is_main_process:
-            (self.folder / "stopped.json").unlink(missing_ok=True)  # of an earlier try
+            (self.folder / "stopped.json").unlink(missing_ok=True)  # from an earlier attempt
         self.method.eval()
         return Outcome(
             steps=self.now.step,
@@ -295,7 +295,7 @@ class _Run:
         self.clock = now
 
     def _log(self, learning_rate: float, norm: float) -> None:
-        """A line of the journal, with gauges."""
+        """Write a line of the journal, with gauges."""
         now, gauges = self.now, self._gauges()
         self._tick()
         self.journal.write(
@@ -312,7 +312,7 @@ class _Run:
         self._watch(gauges)
 
     def _watch(self, gauges: Gauges | None) -> None:
-        """Compare the gauges with the best so far; the first alarm is told, all are written down."""
+        """Compare the gauges with the best so far; the first alarm is logged, all go into the journal."""
         if gauges is None:
             return
         now, best = self.now, Gauges(**(self.now.best_gauges or {}))
@@ -324,7 +324,7 @@ class _Run:
         now.best_gauges = best_of(gauges, best).to_dict()
 
     def _gauges(self) -> Gauges | None:
-        """Gauges of the vectors as they are, on the same sentences all along; it stops where they are not finite."""
+        """Gauges of the current vectors, always on the same sentences; stops the run if vectors are not finite."""
         rows = np.random.default_rng(self.seed).permutation(len(self.data))[: 2 * SAMPLE]
         cells = self.data.take(np.sort(rows))
         texts = [text for name in text_columns(self.data.shape) for text in cells[name] if isinstance(text, str)]
@@ -336,14 +336,14 @@ class _Run:
         return None if vectors is None else gauge(vectors)
 
     def _score(self) -> None:
-        """Score the encoder; a new best is kept. The untrained one is scored for comparison only."""
+        """Score the encoder and store a new best. The untrained encoder is scored for comparison only."""
         assert self.selection
-        self._refuse_spoilt()
+        self._refuse_non_finite()
         now = self.now
         main = self.accelerator.is_main_process
         score = from_main(self.accelerator, self.selection.score(self.method.kept) if main else None)
         if math.isnan(score):
-            self._stop(f"step {now.step}", "a score that is no number")
+            self._stop(f"step {now.step}", "a score that is not a number")
         now.scores.append((now.step, score))
         self.journal.write(now.step, score=score)
         if now.step and (now.best is None or score > now.best["score"]):
@@ -351,21 +351,21 @@ class _Run:
             now.best = {"step": now.step, "score": score, "kept": from_main(self.accelerator, kept)}
 
     def _snapshot(self) -> None:
-        """Keep the encoder as it is now, every so many steps where that is wanted: the way that a run took."""
+        """Save the current encoder every so many steps, if asked for."""
         every, step = self.settings.snapshots, self.now.step
         if every and (step % every == 0 or step == self.total):
-            self._refuse_spoilt()
+            self._refuse_non_finite()
             if self.accelerator.is_main_process:
                 self.method.save(self.folder / SNAPSHOTS / f"step-{step:08d}")
 
     def _refuse(self, loss: float, norm: float) -> NoReturn:
-        """Stop before the optimiser spoils the weights, and leave the rows for the user to look at."""
+        """Stop before the optimiser ruins the weights, and write the rows of the batch for the user to inspect."""
         where, rows = self._batch_of(self.now.step + 1)
         found = f"loss {loss} with a gradient of norm {norm}"
         self._stop(where, found, loss=str(loss), gradient_norm=str(norm), **rows)
 
-    def _refuse_spoilt(self) -> None:
-        """Stop before weights are kept that overflow, or that give vectors which are not finite."""
+    def _refuse_non_finite(self) -> None:
+        """Stop before weights are stored that overflow or give non-finite vectors."""
         if names := overflowing(changing_state(self.method)):
             where, rows = self._batch_of(self.now.step)
             self._stop(
@@ -374,7 +374,7 @@ class _Run:
         self._gauges()
 
     def _batch_of(self, step: int) -> tuple[str, dict[str, Any]]:
-        """Where the rows of a step (from 1 on) stand, in short, and in full with their texts; step 0 has none."""
+        """Where the rows of a step (from 1) come from, in short, and in full with their texts; step 0 has none."""
         parts = range((step - 1) * self.settings.accumulate, step * self.settings.accumulate) if step else ()
         if not parts:
             return "step 0", {}
@@ -383,7 +383,7 @@ class _Run:
         return f"step {step}, rows {', '.join(places[:3])} ...", {"places": places, **self.data.take(rows)}
 
     def _stop(self, where: str, found: str, **facts: Any) -> NoReturn:
-        """End the run, its checkpoints as they are."""
+        """End the run; its checkpoints stay untouched."""
         path = self.folder / "stopped.json"
         if self.accelerator.is_main_process:
             with new_file(path) as part:

@@ -1,4 +1,4 @@
-"""The papers' optimisers, over the parameters that learn; and their state as plain tensors and numbers."""
+"""The papers' optimisers over the trainable parameters, and their state as plain tensors and numbers."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -8,16 +8,16 @@ from torch import Tensor, nn
 from torch.optim import Adam, AdamW, Optimizer
 from transformers.optimization import Adafactor
 
-from sentloom.training.settings import Settings
+from sentloom.methods.settings import Settings
 
 
 def learning(method: nn.Module) -> dict[str, nn.Parameter]:
-    """The parameters that learn, each once, by name."""
+    """The trainable parameters by name, each once."""
     return {name: parameter for name, parameter in method.named_parameters() if parameter.requires_grad}
 
 
 def build_optimizer(method: nn.Module, settings: Settings) -> Optimizer:
-    """Weight decay spares biases and norms: parameters of one dimension."""
+    """The optimiser. Biases and norms (parameters of one dimension) have no weight decay."""
     parameters = list(learning(method).values())
     groups: list[dict[str, Any]] = [
         {"params": [p for p in parameters if p.dim() > 1], "weight_decay": settings.weight_decay},
@@ -33,13 +33,13 @@ def build_optimizer(method: nn.Module, settings: Settings) -> Optimizer:
 
 
 def set_rate(optimizer: Optimizer, rate: float) -> None:
-    """Give every group the learning rate of this step."""
+    """Set the learning rate of this step in every group."""
     for group in optimizer.param_groups:
         group["lr"] = rate
 
 
 def optimizer_state(optimizer: Optimizer) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """What the optimiser remembers: tensors as "number.name", and plain values under the same kind of name."""
+    """The optimiser's state: tensors by "number.name", and plain values by the same kind of name."""
     tensors: dict[str, Tensor] = {}
     values: dict[str, Any] = {}
     for number, state in optimizer.state_dict()["state"].items():
@@ -52,7 +52,7 @@ def optimizer_state(optimizer: Optimizer) -> tuple[dict[str, Tensor], dict[str, 
 
 
 def load_optimizer_state(optimizer: Optimizer, tensors: dict[str, Tensor], values: dict[str, Any]) -> None:
-    """Put back what `optimizer_state` gave."""
+    """Restore what `optimizer_state` returned."""
     state: dict[int, dict[str, Any]] = {}
     for key, value in [*tensors.items(), *values.items()]:
         number, name = key.split(".", 1)
@@ -61,7 +61,7 @@ def load_optimizer_state(optimizer: Optimizer, tensors: dict[str, Tensor], value
 
 
 def gradient_norm(parameters: Iterable[nn.Parameter], clip: float | None) -> float:
-    """The norm of all gradients together, which are scaled down to `clip` where they exceed it."""
+    """The norm of all gradients together; if it exceeds `clip`, they are scaled down to it."""
     found = [parameter for parameter in parameters if parameter.grad is not None]
     norm = torch.nn.utils.clip_grad_norm_(found, clip if clip is not None else torch.inf)
     return float(norm)

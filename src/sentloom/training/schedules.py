@@ -1,13 +1,13 @@
-"""The learning rate as a pure function of the step: no scheduler has a state to save."""
+"""The learning rate as a pure function of the step: there is no scheduler state to save."""
 
 import math
 
 
 def rate(schedule: str, step: int, total: int, warmup: float) -> float:
-    """The factor of the learning rate for the step-th update, counted from 0.
+    """The factor of the learning rate for an update, counted from 0.
 
     `linear` rises from 0 during the warm-up, then falls to 0; `constant-then-linear` stays at 1 instead of rising
-    (GenSE's reading of the same words); `cosine` rises, then falls along half a cosine; `constant` rises, then stays.
+    (as in GenSE's code); `cosine` rises, then falls along half a cosine; `constant` rises, then stays.
     """
     first = round(warmup * total)
     if step < first:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from sentloom.data.batches import Batch
 from sentloom.methods import Options
-from sentloom.methods.method import Positive, Share
+from sentloom.methods.settings import Positive, Share
 from sentloom.writing.instances import Instance, losses
 from sentloom.writing.text_learner import TextLearner
 from sentloom.writing.text_to_text import SOURCE_LENGTH, TARGET_LENGTH, Ids, TextToText

@@ -8,7 +8,7 @@ from torch import Tensor
 from sentloom.data.batches import Batch
 from sentloom.data.shapes import Shape
 from sentloom.methods import Options
-from sentloom.methods.method import Positive, Share
+from sentloom.methods.settings import Positive, Share
 from sentloom.writing.instances import Instance, instances, losses
 from sentloom.writing.prompts import Wording
 from sentloom.writing.text_learner import TextLearner

@@ -8,10 +8,10 @@ from scipy import stats
 from sentloom.errors import InputError, MissingPart
 from sentloom.evaluation.suites.sentglue import MOST_ROWS, SENTGLUE, SETS
 from sentloom.evaluation.suites.set_source import SetSource
-from sentloom.evaluation.suites.transfer import GLUE
 from tests.paths import DATA
 
 REAL = DATA
+GLUE = "nyu-mll/glue/{}@bcdcba79d07bc864c1c254ccfcedcce55bcc9a8c:{}"  # configuration, split
 PAIR = "label\tsentence1\tsentence2"
 NUMBER = {"zero": 0.0, "one": 1.0, "two": 2.0, "three": 3.0, "four": 4.0, "five": 5.0}
 

@@ -9,13 +9,14 @@ from datasets import ClassLabel, Dataset, Features, Value
 
 from sentloom.data.shapes import Shape
 from sentloom.errors import DataError, InputError, MissingPart
-from sentloom.evaluation.suites import transfer
 from sentloom.evaluation.suites.probed_sets import FAST_ROWS, probed_task
 from sentloom.evaluation.suites.set_source import SetSource, read_rows
-from sentloom.evaluation.suites.transfer import SETS, TRANSFER
+from sentloom.evaluation.suites.transfer import SETS, TABLE, TRANSFER
 from tests.paths import DATA
 
 REAL = DATA
+PARTS = TABLE.parts
+GLUE = "nyu-mll/glue/{}@bcdcba79d07bc864c1c254ccfcedcce55bcc9a8c:{}"  # configuration, split
 WORDS = {"good": 1.0, "bad": -1.0}
 
 
@@ -184,7 +185,7 @@ def test_the_hubs_mrpc(tmp_path, monkeypatch):
     label = ClassLabel(names=["not_equivalent", "equivalent"])
     for split in ("train", "validation", "test"):
         columns = {"sentence1": [f"{split} a"], "sentence2": ["b"], "label": [1], "idx": ["0"]}
-        save(transfer.GLUE.format("mrpc", split), columns, label=label)
+        save(GLUE.format("mrpc", split), columns, label=label)
     header = "label\tsentence1\tsentence2"
     put(tmp_path, "senteval/MRPC.train", [(1, "train a", "b"), (1, "validation a", "b")], header)
     put(tmp_path, "senteval/MRPC.test", [(1, "test a", "b")], header)
@@ -194,12 +195,12 @@ def test_the_hubs_mrpc(tmp_path, monkeypatch):
 
 def test_sets_without_a_copy_on_the_hub():
     for part in (
-        transfer.CR,
-        transfer.MPQA,
-        transfer.SUBJ,
-        transfer.SST2_TEST,
-        transfer.TREC_TRAIN,
-        transfer.TREC_TEST,
+        PARTS["CR"],
+        PARTS["MPQA"],
+        PARTS["SUBJ"],
+        PARTS["SST-2 test"],
+        PARTS["TREC train"],
+        PARTS["TREC test"],
     ):
         with pytest.raises(MissingPart, match="no copy on the hub at a pinned revision"):
             read_rows(part, SetSource(), Shape.CLASSIFICATION)
@@ -219,8 +220,8 @@ def test_the_average_is_of_all_seven():
 
 
 def test_the_first_edition_at_hand_is_taken_whole(tmp_path):
-    whole = SETS["SST-2"]
-    other = replace(whole, train=replace(transfer.MR, labels=None), test=None, dev=None, note="another edition")
+    (whole,) = SETS["SST-2"]
+    other = replace(whole, train=replace(PARTS["MR"], labels=None), test=None, dev=None, note="another edition")
     put(tmp_path, "senteval/SST2.train", reviews(4))  # the first edition's dev and test are not there
     put(tmp_path, "senteval/MR", reviews(6))
     task = probed_task([whole, other], fast(tmp_path))

@@ -19,49 +19,16 @@ from sentloom.evaluation.retrieval import ranks_of
 from sentloom.evaluation.suites.hub_tables import hub_columns, hub_texts
 from sentloom.evaluation.suites.pairs import correlation_task, detection_task, ranking_task
 from sentloom.evaluation.suites.set_source import Rows, SetPart, SetSource, check, read_part
-from sentloom.evaluation.task import Average, Lookup, Score, Scores, Suite, Task
+from sentloom.evaluation.suites.set_tables import read_table
+from sentloom.evaluation.task import Lookup, Score, Scores, Suite, Task
 
 CUTOFF = 100
 UNDECIDED = 3  # of the grades 0 to 5 (PIT-2015) or of 6 votes (Twitter-URL): more is a paraphrase, less is none
-BIOSSES = SetPart("BIOSSES", 100, ("domain/BIOSSES",), "mteb/biosses-sts@d3fb88f8f02e40887cd149695127462bbcf29b4a:test")
-TWITTER_URL = SetPart(
-    "Twitter-URL",
-    None,
-    ("domain/TwitterURL.test",),
-    "mteb/twitterurlcorpus-pairclassification@8b6510b0b1fa4e4c4f879467980e9be563ec1cdf:test",
+TABLE = read_table("domain")
+ASKUBUNTU, TWITTER_URL, PIT, BIOSSES = (
+    TABLE.parts[name] for name in ("AskUbuntu", "Twitter-URL", "PIT-2015", "BIOSSES")
 )
-PIT = SetPart(
-    "PIT-2015",
-    838,  # of 972, without the undecided ones
-    ("domain/PIT2015.test",),
-    "mteb/twittersemeval2015-pairclassification@70970daeab8776df92f5ea462b6173c0b46fd2d1:test",
-)
-ASKUBUNTU = SetPart(
-    "AskUbuntu",
-    None,
-    ("domain/AskUbuntu.test",),
-    "mteb/AskUbuntuDupQuestions/{}@c5691e3c48741d5f83b5cc8e630653d7a8cfc048:{}",  # configuration, split
-)
-FORUMS = {
-    "android": "mteb/CQADupstackAndroidRetrieval/{}@9be4c0e46342e8e3aff577a89b9a1ec9bc6b4af3:{}",
-    "english": "mteb/cqadupstack-english/{}@ad9991cb51e31e31e430383c75ffb2885547b5f0:{}",
-    "gaming": "mteb/cqadupstack-gaming/{}@4885aa143210c98657558c04aaf3dc47cfb54340:{}",
-    "gis": "mteb/cqadupstack-gis/{}@5003b3064772da1887988e05400cf3806fe491f2:{}",
-    "mathematica": "mteb/cqadupstack-mathematica/{}@90fceea13679c63fe563ded68f3b6f06e50061de:{}",
-    "physics": "mteb/cqadupstack-physics/{}@79531abbd1fb92d06c6d6315a0cbbbf5bb247ea4:{}",
-    "programmers": "mteb/cqadupstack-programmers/{}@6184bc1440d2dbc7612be22b50686b8826d22b32:{}",
-    "stats": "mteb/cqadupstack-stats/{}@65ac3a16b8e91f9cee4c9828cc7c335575432a2a:{}",
-    "tex": "mteb/cqadupstack-tex/{}@46989137a86843e03a6195de44b09deda022eec7:{}",
-    "unix": "mteb/cqadupstack-unix/{}@6c6430d3a6d36f8d2a829195bc5dc94d7e063e53:{}",
-    "webmasters": "mteb/cqadupstack-webmasters/{}@160c094312a0e1facb97e55eeddb698c0abe3571:{}",
-    "wordpress": "mteb/cqadupstack-wordpress/{}@4ffe81d471b1924886b33c7567bfb200e9eec5c4:{}",
-}
-HUB_NOTES = {
-    "AskUbuntu": "the hub's copy joins the development and test queries: not comparable with published scores",
-    "CQADupStack": "the hub's copy has the queries of BEIR, not those of USEB: not comparable with USEB's scores",
-    "Twitter-URL": "the hub's copy joins all parts of the set: not comparable with published scores",
-    "PIT-2015": "the hub's copy joins all parts of the set: not comparable with published scores",
-}
+FORUMS, HUB_NOTES = TABLE.forums, TABLE.hub_notes
 
 
 def _biosses(origin: SetSource) -> Task:
@@ -182,7 +149,7 @@ def _by_id(rows: Rows) -> dict[str, str]:
     ids = rows.columns.get("id", ())
     if len(set(ids)) != len(rows):
         found = "an id twice" if ids else "no column id"
-        raise InputError(rows.source, found, "the columns id and text, each id once", "mend the file")
+        raise InputError(rows.source, found, "the columns id and text, each id once", "correct the file")
     return dict(zip(ids, rows["text"], strict=True))
 
 
@@ -212,7 +179,7 @@ def _check_ids(
     for query, document in pairs:
         if query not in queries or document not in documents:
             found = f"query {query!r} with document {document!r}"
-            raise InputError(where, found, "ids of a query and of a document that is no query", "mend the file")
+            raise InputError(where, found, "ids of a query and of a document that is no query", "correct the file")
 
 
 def _hub_search(part: str, hub: str) -> tuple[dict[str, str], dict[str, str], set[tuple[str, str]]]:
@@ -240,12 +207,4 @@ def load(name: str, origin: SetSource) -> Task:
     return LOADERS[name](origin)
 
 
-DOMAIN = Suite(
-    "domain",
-    tuple(LOADERS),
-    load,
-    (
-        Average("mean of five columns", tuple(LOADERS)),
-        Average("mean of four tasks", (ASKUBUNTU.name, "CQADupStack", (TWITTER_URL.name, PIT.name), BIOSSES.name)),
-    ),
-)
+DOMAIN = Suite("domain", tuple(LOADERS), load, TABLE.means)

@@ -13,6 +13,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from pydantic import ConfigDict
+
 from sentloom.data.readers import read
 from sentloom.data.shapes import COLUMNS, Shape
 from sentloom.errors import InputError, MissingPart
@@ -34,6 +36,8 @@ class SetSource:
 @dataclass(frozen=True)
 class SetPart:
     """A published part of a set, and the names it goes by."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid", strict=False)
 
     name: str  # "MR", "SST-2 train": as messages say it
     rows: int | None  # published; None: any number

@@ -18,12 +18,12 @@ from sentloom.data.shapes import Shape, shape_of_roles
 from sentloom.encoder.device import precision_for
 from sentloom.encoder.prompts import Prompts
 from sentloom.errors import InputError
+from sentloom.methods.settings import Settings
 from sentloom.pipeline.artifacts import Artifact, Kind, content_key
 from sentloom.pipeline.evaluation_sets import EvaluationSet
 from sentloom.pipeline.references import named_stage
 from sentloom.pipeline.schema import PoolingName, Select, Strict, Text, at_least_one
 from sentloom.pipeline.stage_data import Opened, clean_data, refuse_leaks
-from sentloom.training.settings import Settings
 
 Log = Callable[[str], None]
 PREVIOUS = ""  # as a model's name: the encoder of the stage before, or the base

@@ -13,9 +13,9 @@ from sentloom.data.mixing import make_batches
 from sentloom.data.sentences import texts_of
 from sentloom.data.shapes import ARROW_TYPES, COLUMNS, Shape
 from sentloom.methods import Learner
+from sentloom.methods.settings import Settings
 from sentloom.training.gradients import add_gradients
 from sentloom.training.optimizers import build_optimizer
-from sentloom.training.settings import Settings
 
 TIMED_STEPS = 3
 

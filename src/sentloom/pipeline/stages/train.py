@@ -20,6 +20,7 @@ from sentloom.encoder.prompts import Prompts
 from sentloom.encoder.settings import own_pooling
 from sentloom.errors import InputError
 from sentloom.methods import METHODS, Method, Options
+from sentloom.methods.settings import Settings
 from sentloom.pipeline.artifacts import MODEL, Artifact
 from sentloom.pipeline.references import named_stage
 from sentloom.pipeline.stages.stage import LATER, PREVIOUS, Context, DataStage, EncoderKeys, Forecast, Inputs
@@ -27,7 +28,6 @@ from sentloom.pipeline.stages.timing import training_time
 from sentloom.training import Selection, train
 from sentloom.training.loop import SNAPSHOTS
 from sentloom.training.optimizers import learning
-from sentloom.training.settings import Settings
 
 PLACEHOLDER = "every sentence counts as one row of the data that an earlier stage will produce; it may keep fewer"
 

@@ -15,11 +15,11 @@ from sentloom.data.dataset import Dataset
 from sentloom.data.sentences import texts_of
 from sentloom.data.shapes import Shape
 from sentloom.encoder.prompts import Prompts
+from sentloom.methods.settings import Settings
 from sentloom.pipeline.artifacts import MODEL, Artifact
 from sentloom.pipeline.schema import Text
 from sentloom.pipeline.stages.stage import LATER, Context, DataStage, Forecast, Inputs
 from sentloom.pipeline.stages.timing import training_time
-from sentloom.training.settings import Settings
 from sentloom.writing.denoising import Denoising, DenoisingOptions
 from sentloom.writing.learning import apart, train_denoising, train_synthesizer
 from sentloom.writing.synthesizer import Synthesizer, SynthesizerOptions

@@ -1,4 +1,4 @@
-"""How a stage is trained, whatever the method: batch, length, optimiser, schedule."""
+"""How a stage is trained, whatever the method: batch, optimiser, schedule."""
 
 from typing import Annotated, Literal
 
@@ -14,13 +14,14 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    batch: int = Field(64, ge=2)  # rows of a step, over all processes
-    chunk: int | None = Field(None, ge=1)  # rows that are run at a time: the gradient cache; None runs all at once
-    # Several data: every batch from one of them, at shares of n^(1/T) for a temperature T, or at given weights.
+    batch: int = Field(64, ge=2)  # rows per step, over all processes
+    chunk: int | None = Field(None, ge=1)  # rows per forward pass (gradient cache); None: the whole batch at once
+    # With several datasets each batch comes from one of them, sampled in proportion to n^(1/T) for a temperature T, or
+    # by the given weights.
     mix: Positive | tuple[Weight, ...] | None = None
-    accumulate: int = Field(1, ge=1)  # batches whose gradients are averaged before the optimiser moves
+    accumulate: int = Field(1, ge=1)  # batches whose gradients are averaged before each optimiser step
     epochs: float | None = Field(None, gt=0)
-    steps: int | None = Field(None, ge=1)  # of the optimiser; goes before epochs
+    steps: int | None = Field(None, ge=1)  # optimiser steps; overrides epochs
     optimizer: Literal["adamw", "adam", "adafactor"] = "adamw"
     learning_rate: float = Field(5e-5, gt=0)
     scale_parameter: bool = False  # Adafactor: the rate is relative to a parameter's size, as in t5x
@@ -28,13 +29,13 @@ class Settings(BaseModel):
     eps: float = Field(1e-8, gt=0)
     weight_decay: float = Field(0.0, ge=0)
     schedule: Literal["linear", "constant-then-linear", "cosine", "constant"] = "constant"
-    warmup: Share = 0.0  # share of the steps: the rate rises (or, in constant-then-linear, stays) before it falls
-    clip: float | None = Field(None, gt=0)  # greatest norm of the gradient
+    warmup: Share = 0.0  # share of the steps in which the rate rises (constant-then-linear: stays) before it falls
+    clip: float | None = Field(None, gt=0)  # maximum norm of the gradient
     freeze_layers: int | None = Field(None, ge=0)  # 0: the embeddings; k: also the first k blocks
-    dropout: Share | None = None  # for backbones that come with none
+    dropout: Share | None = None  # for backbones whose own dropout is 0
     log_every: int = Field(50, ge=1)
     checkpoint_seconds: float = Field(120.0, ge=0)
-    snapshots: int | None = Field(None, ge=1)  # keep the encoder every so many steps, as a model folder
+    snapshots: int | None = Field(None, ge=1)  # save the encoder every so many steps, as a model folder
 
     @model_validator(mode="after")
     def _some_end(self) -> "Settings":
@@ -42,8 +43,8 @@ class Settings(BaseModel):
             raise ValueError("neither epochs nor steps is given")
         return self
 
-    def total_steps(self, batches_an_epoch: int) -> int:
-        """Steps of the optimiser."""
+    def total_steps(self, batches_per_epoch: int) -> int:
+        """The number of optimiser steps."""
         if self.steps is not None:
             return self.steps
-        return max(1, int((self.epochs or 0) * batches_an_epoch) // self.accumulate)
+        return max(1, int((self.epochs or 0) * batches_per_epoch) // self.accumulate)

@@ -1,0 +1,74 @@
+"""Tables of published evaluation sets: one YAML file per suite in `sets/`, checked when it is read."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, field_validator
+
+from sentloom.data.shapes import Shape
+from sentloom.evaluation.suites.probed_sets import Features, ProbedSet
+from sentloom.evaluation.suites.set_source import SetPart
+from sentloom.evaluation.task import Average
+
+FOLDER = Path(__file__).parent / "sets"
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, where libyaml is there
+
+
+class Edition(BaseModel):
+    """A `ProbedSet` whose parts are named."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    shape: Shape
+    train: str
+    test: str | None = None
+    dev: str | None = None
+    features: Features = "u"
+    scores: tuple[str, ...] = ("accuracy",)
+    limits: tuple[int, int] | None = None
+    note: str = ""
+
+
+class SetTable(BaseModel):
+    """A suite's data."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    parts: dict[str, SetPart]
+    sets: dict[str, tuple[Edition, ...]] = {}  # of suites that train a probe
+    averages: dict[str, tuple[str | tuple[str, ...], ...]]
+    forums: dict[str, str] = {}  # CQADupStack's: name -> hub
+    hub_notes: dict[str, str] = {}
+
+    @field_validator("parts", mode="before")
+    @classmethod
+    def _named(cls, parts: dict[str, Any]) -> dict[str, Any]:
+        """A part is called by its key, unless it says otherwise."""
+        return {key: {"name": key, **values} for key, values in parts.items()}
+
+    @property
+    def means(self) -> tuple[Average, ...]:
+        """The averages that the suite reports."""
+        return tuple(Average(label, parts) for label, parts in self.averages.items())
+
+    def probed(self, parts: dict[str, SetPart]) -> dict[str, list[ProbedSet]]:
+        """The editions of each set, with these parts."""
+        return {name: [_probed(name, edition, parts) for edition in editions] for name, editions in self.sets.items()}
+
+
+def read_table(suite: str) -> SetTable:
+    """The table of a suite."""
+    return SetTable.model_validate(yaml.load((FOLDER / f"{suite}.yaml").read_text("utf-8"), LOADER))
+
+
+def _probed(name: str, edition: Edition, parts: dict[str, SetPart]) -> ProbedSet:
+    train, test, dev = (part and parts[part] for part in (edition.train, edition.test, edition.dev))
+    assert isinstance(train, SetPart)
+    return ProbedSet(
+        name=name,
+        train=train,
+        test=test or None,
+        dev=dev or None,
+        **edition.model_dump(exclude={"train", "test", "dev"}),
+    )

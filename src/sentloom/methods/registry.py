@@ -1,0 +1,94 @@
+"""Methods by name: the built-in ones, and those that installed packages offer.
+
+A package offers a method through the entry point group `sentloom.methods` (name = "module:Class"). A method's module is
+imported when the method is asked for.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from sentloom.errors import InputError
+from sentloom.methods.method import Method, Options
+from sentloom.methods.presets import check_presets
+
+GROUP = "sentloom.methods"
+BUILT_IN = {
+    "simcse": "simcse:Simcse",
+    "self-guided": "self_guided:SelfGuided",
+    "bootstrapped": "bootstrapped:Bootstrapped",
+    "mlm": "mlm:Mlm",
+    "contrastive-bt": "contrastive_bt:ContrastiveBt",
+    "contrastive": "contrastive:Contrastive",
+    "nli-classification": "nli_classification:NliClassification",
+    "cross-lingual": "cross_lingual:CrossLingual",
+    "mse-distillation": "mse_distillation:MseDistillation",
+}
+
+
+class Registry(Mapping[str, type[Method]]):
+    """Iterating gives the names without importing any method; `registry[name]` imports one and checks it."""
+
+    def __getitem__(self, name: str) -> type[Method]:
+        return load(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(offers())
+
+    def __len__(self) -> int:
+        return len(offers())
+
+    def __contains__(self, name: object) -> bool:
+        return name in offers()
+
+
+@cache
+def offers() -> dict[str, list[EntryPoint]]:
+    """Where each method is defined. A name that is built in cannot be replaced by a package."""
+    found = {name: [EntryPoint(name, f"{__package__}.{place}", GROUP)] for name, place in BUILT_IN.items()}
+    for offer in sorted(entry_points(group=GROUP), key=lambda offer: (offer.name, offer.value)):
+        if offer.name not in BUILT_IN and offer not in found.setdefault(offer.name, []):
+            found[offer.name].append(offer)
+    return found
+
+
+@cache
+def load(name: str) -> type[Method]:
+    """Import a method and check that it keeps the contract."""
+    if len(offers()[name]) > 1:
+        packages = " and ".join(_origin(offer) for offer in offers()[name])
+        raise InputError(f"method {name}", f"{packages} both offer it", "", "uninstall one of them")
+    (offer,) = offers()[name]
+    try:
+        kind = offer.load()
+    except Exception as error:  # whatever the module of another package raises
+        raise _broken(name, offer, f"which cannot be imported ({error!r})") from error
+    if problem := _problem(name, kind):
+        raise _broken(name, offer, f"but {problem}")
+    check_presets(kind)
+    method: type[Method] = kind
+    return method
+
+
+def _broken(name: str, offer: EntryPoint, problem: str) -> InputError:
+    found = f"{_origin(offer)} offers it as {offer.value}, {problem}"
+    return InputError(f"method {name}", found, "", "repair the package or uninstall it")
+
+
+def _problem(name: str, kind: Any) -> str | None:
+    if not (isinstance(kind, type) and issubclass(kind, Method)):
+        return "that is not a subclass of sentloom.methods.Method"
+    if getattr(kind, "NAME", None) != name:
+        return f"its NAME is {getattr(kind, 'NAME', None)!r}"
+    options: Any = kind.Options
+    if not (isinstance(options, type) and issubclass(options, Options)):
+        return "its Options are not a subclass of sentloom.methods.Options"
+    return None
+
+
+def _origin(offer: EntryPoint) -> str:
+    return f"package {offer.dist.name}" if offer.dist else "sentloom"
+
+
+METHODS = Registry()

@@ -28,7 +28,7 @@ HOLDERS = {
 
 
 @pytest.mark.parametrize("name", HOLDERS)
-def test_every_holder_gives_the_same_rows_and_the_same_hash(name):
+def test_every_container_gives_the_same_rows_and_the_same_hash(name):
     data = read(HOLDERS[name](FAQ))
     assert [*data] == [{"anchor": "Where?", "positive": "Here."}, {"anchor": "When?", "positive": "Now."}]
     assert data.place(1) == f"{name.strip()}, row 2"
@@ -59,10 +59,10 @@ def test_tuples_are_recognised_by_their_length_and_values(row, shape, expected):
     assert data[0] == expected
 
 
-def test_a_shape_or_column_numbers_say_what_tuples_are():
+def test_a_shape_or_column_numbers_name_the_columns_of_tuples():
     assert read([("a", "b")], shape="classification")[0] == {"text": "a", "label": "b"}
     assert read([("a", "x", "b")], columns={"anchor": 1, "positive": 3})[0] == {"anchor": "a", "positive": "b"}
-    with pytest.raises(InputError, match=r"tuples of 2\. Expected tuples of 3 for scored-pairs"):
+    with pytest.raises(InputError, match=r"the tuples have 2 values\. Expected 3 for scored-pairs"):
         read([("a", "b")], shape="scored-pairs")
 
 
@@ -96,8 +96,8 @@ def test_missing_values_of_every_kind_are_empty_cells(missing):
     ("rows", "message"),
     [
         (["a", 2], "the list, row 2: found 2 in column 'text'. Expected text."),
-        ([("a", "b"), ("c",)], "the list, row 2: 1 values. Expected 2, as in the first row."),
-        ([{"text": "a"}, "b"], "the list, row 2: a value of type str. Expected a dict, as in the first row."),
+        ([("a", "b"), ("c",)], "the list, row 2: found 1 values. Expected 2, as in the first row."),
+        ([{"text": "a"}, "b"], "the list, row 2: found a value of type str. Expected a dict, as in the first row."),
         ([{"text": "a"}, {}], "the list, row 2: empty cell in column 'text'. Expected text."),
         ([], "the list: no rows. Expected at least one row."),
     ],
@@ -112,7 +112,7 @@ def test_a_bad_row_is_named_by_its_number_and_no_command_is_suggested(rows, mess
 @pytest.mark.parametrize(
     "data", [{"text": ["a"]}, datasets.DatasetDict(), {"a", "b"}, 7, UserDict(a=1), [1, 2], [b"a"]]
 )
-def test_what_has_no_rows_in_order_is_refused(data):
+def test_data_without_ordered_rows_is_refused(data):
     with pytest.raises(InputError, match="Expected"):
         read(data)
 
@@ -122,10 +122,10 @@ def test_some_unusable_rows_are_left_out_if_allowed():
     assert (len(data), data.left_out) == (20, 1)
 
 
-def test_a_dataset_is_returned_as_it_is():
+def test_a_dataset_is_returned_unchanged():
     data = read(["a"])
     assert read(data) is data
-    with pytest.raises(InputError, match="the shape pairs for a Dataset of texts"):
+    with pytest.raises(InputError, match="a Dataset of texts cannot be given the shape pairs"):
         read(data, shape="pairs")
 
 

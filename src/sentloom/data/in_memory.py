@@ -46,7 +46,7 @@ def is_table(data: object) -> bool:
 
 
 def name_of(data: object) -> str:
-    """What messages call it."""
+    """Return the name of the data in messages."""
     if _is(data, "datasets", "Dataset"):
         return "the datasets.Dataset"
     if isinstance(data, pa.Table | pa.RecordBatch):
@@ -63,11 +63,11 @@ class Columns:
     places: Sequence[int]
 
     def peek(self, at: int) -> object:
-        """The first cell of a column."""
+        """Return the first cell of a column."""
         return self.columns[at][0] if self.places else None
 
     def chunks(self, positions: Sequence[int], labels: Sequence[int]) -> Iterator[Chunk]:
-        """The rows of some columns, some thousands at a time."""
+        """Yield the rows of some columns, a few thousand at a time."""
         for start in range(0, len(self.places), BATCH_ROWS):
             part = slice(start, start + BATCH_ROWS)
             yield Chunk(self.places[part], {at: [_plain(cell) for cell in self.columns[at][part]] for at in positions})
@@ -94,7 +94,7 @@ def _is(data: object, package: str, kind: str) -> bool:
 
 
 def _pandas_cells(series: Any) -> list[object]:
-    """Cells as Python values; what pandas counts as missing is None."""
+    """Convert cells to Python values; missing values become None."""
     return [None if missing else cell for cell, missing in zip(series.tolist(), series.isna().tolist(), strict=True)]
 
 
@@ -108,10 +108,10 @@ def _as_list(data: object) -> list[object]:
             return list(getattr(data, convert)())
     if isinstance(data, Mapping):
         fix = "choose one split, as in data['train'], or turn columns into a table: pandas.DataFrame(data)"
-        raise InputError("data", _kind_of(data), f"a list of {ACCEPTED}", fix)
+        raise InputError("data", f"found {_kind_of(data)}", f"a list of {ACCEPTED}", fix)
     if isinstance(data, AnySet) or not isinstance(data, Iterable):
         fix = "make a list of it, so that the rows have an order"
-        raise InputError("data", _kind_of(data), f"a path, or a list of {ACCEPTED}", fix)
+        raise InputError("data", f"found {_kind_of(data)}", f"a path, or a list of {ACCEPTED}", fix)
     return list(data)
 
 
@@ -123,39 +123,41 @@ def _open_list(rows: list[object], request: ShapeRequest, findings: Findings) ->
         return _of_tuples(rows, len(first), request, findings)
     if not isinstance(first, str):
         fix = "convert the rows; columns can also be passed as a DataFrame"
-        raise InputError("the list, row 1", _kind_of(first), "a string, a tuple or a dict", fix)
+        raise InputError("the list, row 1", f"found {_kind_of(first)}", "a string, a tuple or a dict", fix)
     return Columns(("text",), (rows,), range(1, len(rows) + 1))
 
 
 def _of_dicts(rows: list[object], findings: Findings) -> Columns:
-    """The keys of all dicts are the columns; a key that a dict lacks is an empty cell."""
-    sound = _rows_of_kind(rows, Mapping, "a dict", findings)
-    keys = list(dict.fromkeys(key for _, row in sound for key in row))
-    columns = [[row.get(key) for _, row in sound] for key in keys]
-    return Columns([str(key) for key in keys], columns, [place for place, _ in sound])
+    """Use the keys of all dicts as columns; a key that a dict lacks gives an empty cell."""
+    valid = _rows_of_kind(rows, Mapping, "a dict", findings)
+    keys = list(dict.fromkeys(key for _, row in valid for key in row))
+    columns = [[row.get(key) for _, row in valid] for key in keys]
+    return Columns([str(key) for key in keys], columns, [place for place, _ in valid])
 
 
 def _of_tuples(rows: list[object], width: int, request: ShapeRequest, findings: Findings) -> Columns:
-    sound = []
+    valid = []
     for place, row in _rows_of_kind(rows, tuple | list, "a tuple", findings):
         if len(row) == width:
-            sound.append((place, row))
+            valid.append((place, row))
         else:
-            findings.problem(place, f"{len(row)} values", f"{width}, as in the first row", "rows of another length")
-    columns = [[row[at] for _, row in sound] for at in range(width)]
-    return Columns(_tuple_names(columns, request), columns, [place for place, _ in sound])
+            problem = f"found {len(row)} values"
+            findings.problem(place, problem, f"{width}, as in the first row", "rows of another length")
+    columns = [[row[at] for _, row in valid] for at in range(width)]
+    return Columns(_tuple_names(columns, request), columns, [place for place, _ in valid])
 
 
 def _rows_of_kind(rows: list[object], kind: Any, expected: str, findings: Findings) -> list[tuple[int, Any]]:
-    """The rows of the first one's kind, with their places; a problem for each of the others."""
+    """Return the rows of this kind with their places; report a problem for each other row."""
     for place, row in enumerate(rows, 1):
         if not isinstance(row, kind):
-            findings.problem(place, _kind_of(row), f"{expected}, as in the first row", f"rows that are not {expected}")
+            problem, kinds = f"found {_kind_of(row)}", f"rows that are not {expected}"
+            findings.problem(place, problem, f"{expected}, as in the first row", kinds)
     return [(place, row) for place, row in enumerate(rows, 1) if isinstance(row, kind)]
 
 
 def _tuple_names(columns: Sequence[Sequence[object]], request: ShapeRequest) -> list[str]:
-    """Tuples have no header: the request says what they are, or their length and the first row's values do."""
+    """Name the columns of tuples, which have no header, by the request or by their length and first values."""
     width = len(columns)
     if request.by_number:
         return [f"column {number}" for number in range(1, width + 1)]
@@ -163,13 +165,13 @@ def _tuple_names(columns: Sequence[Sequence[object]], request: ShapeRequest) -> 
     if names[-1] == "negatives":
         return [*names[:-1], *(f"negative_{number}" for number in range(1, width - len(names) + 2))]
     if len(names) != width:
-        found, expected = f"tuples of {width}", f"tuples of {len(names)} for {request.shape}: {', '.join(names)}"
-        raise InputError("the list", found, expected, "pass dicts or a DataFrame, which name their columns")
+        problem, expected = f"the tuples have {width} values", f"{len(names)} for {request.shape}: {', '.join(names)}"
+        raise InputError("the list", problem, expected, "pass dicts or a DataFrame, which name their columns")
     return list(names)
 
 
 def _tuple_shape(first: Sequence[object]) -> Shape:
-    """(text,), (anchor, positive), (text, 3), (sentence, sentence, 0.5), (premise, hypothesis, "neutral"), ..."""
+    """Infer the shape of (text,), (anchor, positive), (text, 3), (sentence, sentence, 0.5), and so on."""
     is_text = [isinstance(cell, str) for cell in first]
     if len(first) < 2:
         return Shape.TEXTS
@@ -185,7 +187,7 @@ def _kind_of(value: object) -> str:
 
 
 def _plain(cell: Any) -> object:
-    """A cell as a Python value: numpy's values unpacked, NaN as None, tuples and arrays of texts as lists."""
+    """Convert a cell to a Python value: numpy values unpacked, NaN to None, tuples and arrays to lists."""
     if type(cell) is str:
         return cell
     if isinstance(cell, np.generic | np.ndarray):

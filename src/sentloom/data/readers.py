@@ -39,15 +39,15 @@ def read(
 
     - a file: txt, csv, tsv, jsonl, json (each also .gz) or parquet;
     - a folder of files of one kind and shape, or a folder that `save_to_disk` wrote;
-    - two files of lines, `corpus.en+corpus.de` (each also .gz), in which each line of the second translates that line
-      of the first; or a zip file of two such files;
+    - two text files, `corpus.en+corpus.de` (each also .gz), of which the second translates the first line by line, or
+      a zip file of two such files;
     - if there is no such path, a name on the hub: `owner/name[/configuration][@revision][:split]`, by default the
       split `train`;
     - rows in memory: a list of strings, tuples or dicts, a pandas or polars DataFrame, an Arrow table, a
       `datasets.Dataset`. A Dataset is returned as it is.
 
-    The column names say what a row is (see `layout_of`) unless `shape` or `columns` does. `columns` maps every role of
-    a shape to the name of a column, or to its number from 1 if there is no header: {"anchor": 1, "positive": 3}.
+    The shape is inferred from the column names (see `layout_of`) unless `shape` or `columns` is given. `columns` maps
+    every role of a shape to a column name, or to its number from 1 if there is no header: {"anchor": 1, "positive": 3}.
     Tuples are (text,), (anchor, positive), (anchor, positive, negative, ...), (sentence1, sentence2, score) or
     (premise, hypothesis, label); with `shape`, the columns of that shape in order.
 
@@ -94,11 +94,11 @@ def read(
 
 
 def _unchanged(data: Dataset, request: ShapeRequest) -> Dataset:
-    """A Dataset has been read already: nothing can be said about its columns any more."""
+    """Return a Dataset as it is; shape and columns cannot be changed after reading."""
     if request.columns is not None or request.shape not in (None, data.shape):
-        asked = "columns" if request.columns is not None else f"the shape {request.shape}"
-        fix = "leave it out, or say it when you read the file"
-        raise InputError(data.files[0], f"{asked} for a Dataset of {data.shape}", "", fix)
+        requested = "columns" if request.columns is not None else f"the shape {request.shape}"
+        problem = f"a Dataset of {data.shape} cannot be given {requested}"
+        raise InputError(data.files[0], problem, "", "leave this out, or set it when you read the file")
     return data
 
 

@@ -14,7 +14,7 @@ SCHEMA = pa.schema([("text", pa.large_string()), (FILE, pa.int32()), (LINE, pa.i
 
 
 def texts_of(dataset: Dataset) -> Dataset:
-    """Every distinct sentence of all text columns: a repeated one would be among its own negatives."""
+    """Return the distinct sentences of all text columns: a repeated one would be among its own negatives."""
     return dataset.derive(distinct_sentences(dataset), "distinct sentences", Shape.TEXTS)
 
 

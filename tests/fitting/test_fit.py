@@ -55,7 +55,7 @@ def test_raw_text_and_pairs_become_stages(run, tmp_path):
     expect_written(done, result, output)
     assert "simcse, then pairs" in {one.name for one in result.routes if one.tried}
     last = max(one.rung for one in result.runs)
-    assert not any(one.verdict == "goes on" for one in result.runs if one.rung == last)
+    assert not any(one.verdict == "advanced" for one in result.runs if one.rung == last)
     trained = list((tmp_path / "model.fit" / "stages").glob("*/model"))
     assert {str(Encoder.load(model).pooling) for model in trained} == {"mean"}  # the base's, in both stages
     assert any(one.stages[0].startswith("simcse") and one.stages[1].startswith("contrastive") for one in result.runs)

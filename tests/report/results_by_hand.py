@@ -56,7 +56,7 @@ FULL = FitResult(
     routes=(RouteSummary("simcse", "raw text", True), RouteSummary("pairs", "pairs", True), RouteSummary("nli triplets", "no labels", False)),
     runs=(
         run("pairs", 1, 1.25, "dropped"),
-        run("simcse", 1, 4.5, "goes on"),
+        run("simcse", 1, 4.5, "advanced"),
         run("simcse", 2, 12.75, "won"),
         Run("broken", 1, 60, 3.0, None, None, None, None, "failed: the loss is no number"),
     ),

@@ -67,16 +67,16 @@ def race(context: RaceContext) -> list[Trained]:
         these = [_run(context, name, number, rung.steps[name]) for name in field]
         ranked = sorted(these, key=lambda one: -one.value)
         going = {one.run.route for one in ranked[: rung.keep] if one.result}
-        out = "dropped" if rung.keep else "ended"
-        trained += [_with_verdict(one, "goes on" if one.run.route in going else out) for one in these]
+        out = "dropped" if rung.keep else "finished"
+        trained += [_with_verdict(one, "advanced" if one.run.route in going else out) for one in these]
         field = [one.run.route for one in ranked if one.run.route in going]
     best = winner(trained)
     return [_with_verdict(one, BEST if one is best else _at_end(one, field, trained[-1])) for one in trained]
 
 
 def _at_end(one: Trained, field: Sequence[str], last: Trained) -> str:
-    """What goes on and finds no longer round has ended."""
-    return "ended" if one.run.route in field and one.run.rung == last.run.rung else one.run.verdict
+    """A run that advanced has finished if there is no longer round."""
+    return "finished" if one.run.route in field and one.run.rung == last.run.rung else one.run.verdict
 
 
 def twin(context: RaceContext, best: Trained) -> Trained | None:

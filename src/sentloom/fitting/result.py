@@ -86,7 +86,7 @@ class Run(Compared):
     difference: float | None
     low: float | None
     high: float | None
-    verdict: str  # "goes on" | "dropped" | "ended" | "won" | "best, refused" | "best, forced" | "failed: ..."
+    verdict: str  # "advanced" | "dropped" | "finished" | "won" | "best, refused" | "best, forced" | "failed: ..."
     stages: tuple[str, ...] = ()  # "method on data, N steps"
 
     @property

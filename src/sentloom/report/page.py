@@ -7,7 +7,7 @@ from sentloom.fitting.result import FitResult, Measure, Run
 from sentloom.report import formatting, svg
 from sentloom.report.rendering import render
 
-OUTCOMES = {"goes on": ("on", "advances →"), "dropped": ("out", "✕ dropped"), "won": ("won", "✓ won")}
+OUTCOMES = {"advanced": ("on", "advanced →"), "dropped": ("out", "✕ dropped"), "won": ("won", "✓ won")}
 Scale = tuple[float, float]
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sentloom.evaluation.significance import compare
+from sentloom.evaluation.significance import compare_averages
 from sentloom.evaluation.task import Score
 from sentloom.report import formatting
 from tests.report.results_by_hand import BARE, FULL
@@ -36,7 +36,7 @@ def test_a_p_at_the_floor_of_the_bootstrap_is_less_than_it():
         "p = 1.000",
     ]
     ones = Score("mean", np.arange(1.0, 21.0)[:, None])
-    assert formatting.chance(compare(ones, Score("mean", np.zeros((20, 1)))).p) == "p < 0.002"
+    assert formatting.chance(compare_averages([ones], [Score("mean", np.zeros((20, 1)))]).p) == "p < 0.002"
 
 
 def test_stability_is_one_number_and_no_gain():

@@ -1,81 +1,32 @@
-"""Retrieval: how high the right documents stand among all documents, by exact search."""
+"""Retrieval: the ranks of the right documents among all documents, by exact search."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sentloom.errors import InputError
-from sentloom.evaluation.metrics import mrr_at, recall_at
 from sentloom.search.nearest import QUERY_BLOCK, cosine_blocks
-from sentloom.search.vectors import Encode, encode_checked, normalised
+from sentloom.search.vectors import normalised
 
-TIE = 1e-6  # cosines this near are equal: float32 does not tell them apart, whatever block they were computed in
-
-
-@dataclass(frozen=True)
-class RetrievalResult:
-    """Scores from 0 to 1."""
-
-    queries: int
-    documents: int
-    k: int
-    mrr: float  # within the first k
-    recall_at_1: float
-    recall_at_k: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return asdict(self)
-
-
-def retrieval(
-    encode: Encode,
-    queries: Sequence[str],
-    documents: Sequence[str],
-    relevant: Sequence[Collection[int]],
-    *,
-    k: int = 10,
-    encode_documents: Encode | None = None,
-) -> RetrievalResult:
-    """Search every query among all documents; `relevant` has the right document numbers of each query.
-
-    Documents have their own encoder where a model treats them otherwise than queries.
-    """
-    _check(len(queries), len(documents), relevant)
-    query_vectors = encode_checked(encode, queries)
-    document_vectors = encode_checked(encode_documents or encode, documents)
-    ranks = ranks_of(query_vectors, document_vectors, relevant)
-    return RetrievalResult(len(queries), len(documents), k, mrr_at(k, ranks), recall_at(1, ranks), recall_at(k, ranks))
-
-
-def _check(queries: int, documents: int, relevant: Sequence[Collection[int]]) -> None:
-    if not queries or len(relevant) != queries:
-        raise InputError("relevant", f"{len(relevant)} entries", f"one for each of {queries} queries", "give both")
-    for query, numbers in enumerate(relevant):
-        if not numbers or not all(0 <= number < documents for number in numbers):
-            raise InputError(
-                f"relevant, query {query}", f"{list(numbers)}", f"numbers from 0 to {documents - 1}", "mend the list"
-            )
+TIE = 1e-6  # cosines this close are equal: float32 cannot distinguish them, whatever block they were computed in
 
 
 def ranks_of(
     queries: npt.NDArray[Any], documents: npt.NDArray[Any], relevant: Sequence[Collection[int]]
 ) -> list[npt.NDArray[np.int64]]:
-    """For each query the ranks of its relevant documents, from 1, rising.
+    """For each query the ranks of its relevant documents, from 1, in ascending order.
 
-    Ties go against the system: a wrong document as near as a right one stands before it.
+    Ties go against the system: a wrong document as close as a right one ranks before it.
     """
     right = [np.unique(np.fromiter(numbers, np.int64)) for numbers in relevant]
     sizes = [len(numbers) for numbers in right]
     owner = np.repeat(np.arange(len(right)), sizes)  # the query of each right document
     cosines = np.einsum("nd,nd->n", normalised(queries)[owner], normalised(documents[np.concatenate(right)]))
-    as_near = np.zeros(len(owner), np.int64)  # documents at least as near as this one, itself included
+    as_near = np.zeros(len(owner), np.int64)  # documents at least as close as this one, including itself
     for query, _, block in cosine_blocks(queries, documents):
         first, end = np.searchsorted(owner, [query, query + len(block)])
-        for start in range(first, end, QUERY_BLOCK):  # a query with many right documents takes no more room than many
+        for start in range(first, end, QUERY_BLOCK):  # many right documents of one query take no more memory
             some = slice(start, min(start + QUERY_BLOCK, end))
             as_near[some] += (block[owner[some] - query] >= cosines[some, None] - TIE).sum(axis=1)
     ends = np.cumsum(sizes)[:-1]
@@ -83,9 +34,9 @@ def ranks_of(
 
 
 def _ranks(cosines: npt.NDArray[np.float32], as_near: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The j-th best right document has before it j - 1 right ones, and the wrong ones at least as near.
+    """The j-th best right document comes after j - 1 right ones and the wrong ones that are at least as close.
 
-    A right one at the edge of a tie may count in one of the two sums alone: no rank is better than j for that.
+    A right one at the edge of a tie may be counted in only one of the two sums: even so, its rank is at least j.
     """
     order = np.argsort(-cosines, kind="stable")
     falling, best = cosines[order], np.arange(1, len(order) + 1)

@@ -34,8 +34,7 @@ class Denoising(TextLearner):
     Options = DenoisingOptions
     options: DenoisingOptions
     PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
-        name: {"batch": 128, "epochs": 1, "learning_rate": 1e-3, "schedule": "linear", "warmup": 0.1, "clip": 1.0}
-        for name in ("default", "paper", "official-code")
+        "default": {"batch": 128, "epochs": 1, "learning_rate": 1e-3, "schedule": "linear", "warmup": 0.1, "clip": 1.0}
     }
 
     def __init__(self, model: TextToText, options: DenoisingOptions) -> None:

@@ -44,7 +44,7 @@ class Synthesizer(TextLearner):
     Options = SynthesizerOptions
     options: SynthesizerOptions
     SHAPES = (Shape.TRIPLETS, Shape.NLI)
-    PRESETS: ClassVar[dict[str, dict[str, Any]]] = {"default": GENSE, "paper": GENSE, "official-code": GENSE}
+    PRESETS: ClassVar[dict[str, dict[str, Any]]] = {"default": GENSE, "paper": GENSE}
 
     def weight(self, batch: Batch) -> float:
         """The tokens to be predicted."""

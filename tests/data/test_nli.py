@@ -106,12 +106,10 @@ def test_other_shapes_are_refused(tmp_path: Path) -> None:
         triplets_from_nli(read(tmp_path / "a.txt"))
 
 
-def test_a_premise_over_many_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sentloom.data.nli.BATCH_ROWS", 2)
-    monkeypatch.setattr("sentloom.data.scan.BLOCK", 64)
+def test_a_premise_over_many_batches(tmp_path: Path) -> None:
     labels = ("entailment", "contradiction")
     rows = [(f"p{n % 3}", f"{label} {n}", label) for n in range(9) for label in labels]
-    triplets = triplets_from_nli(nli(tmp_path, rows))
+    triplets = triplets_from_nli(nli(tmp_path, rows), batch_rows=2)
     order = [n for premise in range(3) for n in range(premise, 9, 3)]
     assert triplets.take(range(9))["positive"] == [f"entailment {n}" for n in order]
     assert triplets.take(range(9))["negatives"] == [[f"contradiction {n}"] for n in order]

@@ -1,11 +1,14 @@
 """Written data reads back the same, in every format."""
 
+import json
+
 import pytest
 
 from sentloom.data import read
 from sentloom.data.dataset import FILE, LINE
 from sentloom.data.writers import write
 from sentloom.errors import InputError
+from tests.data.reading import put
 
 FILES = {
     "texts.txt": "One line.\nZwei Zeilen, ja.\n",
@@ -54,3 +57,12 @@ def test_unsupported_cells_are_refused_and_no_file_remains(tmp_path):
     with pytest.raises(InputError, match="different numbers of negatives"):
         write(read(tmp_path / "b.jsonl"), tmp_path / "out.csv")
     assert not [path for path in tmp_path.iterdir() if "out" in path.name]
+
+
+def test_formulas_are_escaped_on_request(tmp_path) -> None:
+    data = read(put(tmp_path / "a.jsonl", json.dumps({"sentence1": "=1+1", "sentence2": "-x", "score": -2}) + "\n"))
+    write(data, tmp_path / "plain.csv")
+    assert (tmp_path / "plain.csv").read_text().splitlines()[1] == "=1+1,-x,-2.0"
+    for ending, mark in (("csv", ","), ("tsv", "\t")):
+        write(data, tmp_path / f"safe.{ending}", spreadsheet_safe=True)
+        assert (tmp_path / f"safe.{ending}").read_text().splitlines()[1] == mark.join(["'=1+1", "'-x", "-2.0"])

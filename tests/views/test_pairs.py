@@ -1,49 +1,14 @@
-from pathlib import Path
-
 import pytest
 
-from sentloom.data import Shape, read
-from sentloom.data.sentences import distinct_sentences
-from sentloom.errors import DataError, InputError, MissingPart
+from sentloom.data import Shape
+from sentloom.errors import InputError, MissingPart
 from sentloom.views import BackTranslation, Entailment, MaskFill, Pivot, ReadyPairs, Synonyms, make_pairs
+from tests.views.reading import file, lines, rows
 
 pytestmark = pytest.mark.filterwarnings("ignore:Recommended. pip install sacremoses")
 
 
-def file(folder: Path, name: str, text: str):
-    (folder / name).write_text(text, encoding="utf-8")
-    return read(folder / name)
-
-
-def rows(pairs):
-    cells = pairs.take(range(len(pairs)))
-    return list(zip(cells["anchor"], cells["positive"], strict=True))
-
-
-def lines(pairs):
-    return [int(pairs.place(row).rpartition(" ")[2]) for row in range(len(pairs))]
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "shape", "wanted"),
-    [
-        ("a.txt", "one\ntwo\none\n", "texts", [("one", 1), ("two", 2)]),
-        ("a.tsv", "anchor\tpositive\nb\ta\nc\tb\n", "pairs", [("b", 2), ("a", 2), ("c", 3)]),
-        ("a.tsv", "anchor\tpositive\tnegative\tnegative_2\na\tb\tc\td\n", "triplets", [("a", 2), ("b", 2), ("c", 2), ("d", 2)]),
-        ("a.tsv", "sentence1\tsentence2\tscore\na\tb\t1\nb\tc\t2\n", "scored-pairs", [("a", 2), ("b", 2), ("c", 3)]),
-        ("a.tsv", "premise\thypothesis\tlabel\na\tb\tneutral\na\tc\tentailment\n", "nli", [("a", 2), ("b", 2), ("c", 3)]),
-        ("a.tsv", "text\tlabel\na\tx\nb\ty\n", "classification", [("a", 2), ("b", 3)]),
-    ],
-)  # fmt: skip
-def test_distinct_sentences_of_every_shape(tmp_path, name, text, shape, wanted):
-    data = file(tmp_path, name, text)
-    assert data.shape == shape
-    table = distinct_sentences(data)
-    assert list(zip(table.column("text").to_pylist(), table.column("_line").to_pylist(), strict=True)) == wanted
-
-
-def test_sentences_over_many_batches(tmp_path, monkeypatch):
-    monkeypatch.setattr("sentloom.data.sentences.BATCH_ROWS", 2)
+def test_pairs_over_many_batches(tmp_path, monkeypatch):
     monkeypatch.setattr("sentloom.views.pairs.BATCH_ROWS", 3)
     data = file(tmp_path, "a.txt", "".join(f"word {number % 7}\n" for number in range(20)))
     ready = "anchor\tpositive\n" + "".join(f"word {number}\tview {number}\n" for number in reversed(range(7)))
@@ -137,34 +102,6 @@ def test_an_empty_view_is_dropped_and_counted(tmp_path, monkeypatch):
     assert pairs.skipped == {"sentences with an empty view (dropped)": 1, "views equal to the original (kept)": 1}
     with pytest.raises(InputError, match="no sentence has a view"):
         make_pairs(file(tmp_path, "b.txt", "x\n"), Synonyms())
-
-
-def test_ready_pairs_are_found_by_the_original(tmp_path):
-    data = file(tmp_path, "a.txt", "one\ntwo\nthree\n")
-    file(tmp_path, "pairs.tsv", "anchor\tpositive\nthree\tIII\none\tI\none\tanother\nfour\tIV\n")
-    name = str(tmp_path / "pairs.tsv")
-    with pytest.raises(DataError) as error:
-        make_pairs(data, ReadyPairs(file=name))
-    assert error.value.total == 1
-    assert "a.txt, line 2: 'two' has no view" in str(error.value)
-    pairs = make_pairs(data, ReadyPairs(file=name, missing="skip"))
-    assert rows(pairs) == [("one", "I"), ("three", "III")]
-    assert lines(pairs) == [1, 3]
-    assert pairs.skipped == {"sentences without a view": 1}
-
-
-def test_every_missing_original_is_counted(tmp_path):
-    data = file(tmp_path, "a.txt", "".join(f"text {number}\n" for number in range(25)))
-    file(tmp_path, "pairs.tsv", "anchor\tpositive\ntext 3\tIII\n")
-    with pytest.raises(DataError, match="24 in all") as error:
-        make_pairs(data, ReadyPairs(file=str(tmp_path / "pairs.tsv")))
-    assert len(error.value.problems) == 10
-
-
-def test_ready_pairs_of_another_shape_are_refused(tmp_path):
-    data = file(tmp_path, "a.txt", "one\n")
-    with pytest.raises(InputError, match="the file contains texts"):
-        make_pairs(data, ReadyPairs(file=str(tmp_path / "a.txt")))
 
 
 def test_entailments(tmp_path):

@@ -1,7 +1,7 @@
 """Natural language inference: the names of its labels, and triplets or pairs made from labelled pairs."""
 
-from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -40,7 +40,7 @@ def nli_label(cell: object) -> str | None:
     return WORDS.get(text) or NUMBERS.get(text) or WORDS[squash(text)]
 
 
-def triplets_from_nli(dataset: Dataset) -> Dataset:
+def triplets_from_nli(dataset: Dataset, batch_rows: int = BATCH_ROWS) -> Dataset:
     """Make triplets (premise, entailed hypothesis, contradicted hypothesis).
 
     Premises come in the order of their first appearance. For each, the k-th entailment in file order is combined with
@@ -56,7 +56,9 @@ def triplets_from_nli(dataset: Dataset) -> Dataset:
         raise InputError(dataset.files[0], problem, "at least one such premise", fix)
     columns = COLUMNS[Shape.TRIPLETS]
     schema = pa.schema([*((name, arrow_type(name)) for name in columns), (FILE, pa.int32()), (LINE, pa.int64())])
-    table = scratch_table(schema, _triplets(dataset.table, entailed, contradicted, schema))
+    parts = (slice(start, start + batch_rows) for start in range(0, len(entailed), batch_rows))
+    batches = (_triplets(dataset.table, entailed[part], contradicted[part], schema) for part in parts)
+    table = scratch_table(schema, chain.from_iterable(batches))
     return dataset.derive(table, "triplets", Shape.TRIPLETS)
 
 
@@ -94,12 +96,10 @@ def _keys(codes: Rows, rows: int) -> Rows:
     return codes * rows + rank
 
 
-def _triplets(table: pa.Table, entailed: Rows, contradicted: Rows, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    for start in range(0, len(entailed), BATCH_ROWS):
-        rows = take_rows(table, entailed[start : start + BATCH_ROWS]).combine_chunks()
-        others = take_rows(table, contradicted[start : start + BATCH_ROWS]).column("hypothesis").combine_chunks()
-        negatives = pa.ListArray.from_arrays(np.arange(len(others) + 1, dtype=np.int32), others)
-        columns = [rows.column(name) for name in ("premise", "hypothesis")]
-        origin = [rows.column(name) for name in (FILE, LINE)]
-        table_part = pa.table([*columns, negatives, *origin], schema=schema)
-        yield from table_part.to_batches()
+def _triplets(table: pa.Table, entailed: Rows, contradicted: Rows, schema: pa.Schema) -> list[pa.RecordBatch]:
+    rows = take_rows(table, entailed).combine_chunks()
+    others = take_rows(table, contradicted).column("hypothesis").combine_chunks()
+    negatives = pa.ListArray.from_arrays(np.arange(len(others) + 1, dtype=np.int32), others)
+    columns = [rows.column(name) for name in ("premise", "hypothesis")]
+    origin = [rows.column(name) for name in (FILE, LINE)]
+    return pa.table([*columns, negatives, *origin], schema=schema).to_batches()

@@ -18,17 +18,17 @@ def texts_of(dataset: Dataset) -> Dataset:
     return dataset.derive(distinct_sentences(dataset), "distinct sentences", Shape.TEXTS)
 
 
-def distinct_sentences(dataset: Dataset) -> pa.Table:
+def distinct_sentences(dataset: Dataset, batch_rows: int = BATCH_ROWS) -> pa.Table:
     """Collect the text and origin of every distinct sentence in all text columns, in order of first occurrence."""
-    table = scratch_table(SCHEMA, _batches(dataset))
+    table = scratch_table(SCHEMA, _batches(dataset, batch_rows))
     fresh = np.zeros(len(table), dtype=bool)
     fresh[distinct(table.column("text"))[0]] = True
     return keep_rows(table, fresh)
 
 
-def _batches(dataset: Dataset) -> Iterator[pa.RecordBatch]:
+def _batches(dataset: Dataset, batch_rows: int) -> Iterator[pa.RecordBatch]:
     names = text_columns(dataset.shape)
-    for batch in dataset.table.to_batches(max_chunksize=BATCH_ROWS):
+    for batch in dataset.table.to_batches(max_chunksize=batch_rows):
         cells = zip(*(batch.column(name).to_pylist() for name in names), strict=True)
         lists = [[text for cell in row for text in (cell if isinstance(cell, list) else [cell])] for row in cells]
         rows = np.repeat(np.arange(len(lists)), [len(one) for one in lists])

@@ -1,25 +1,53 @@
-"""Twin files, as used for translations: two text files whose lines correspond by number."""
+"""Every kind of file opens as columns with places, or is refused with a reason; twin files are paired by line."""
 
-import gzip
+import os
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentloom.data import read, scan
-from sentloom.data.shapes import Shape
+from sentloom.data import Shape, read, scan
+from sentloom.data.limits import FITTING
 from sentloom.errors import DataError, InputError
+from tests.data.reading import lines, pairs, put, refused, rows, twin_rows, twins
 
 
-def twins(folder: Path, left: bytes, right: bytes, names=("corpus.en-de.en", "corpus.en-de.de")) -> str:
-    for name, content in zip(names, (left, right), strict=True):
-        (folder / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
-    return "+".join(str(folder / name) for name in names)
+def test_txt_is_always_texts(tmp_path: Path) -> None:
+    dataset = read(put(tmp_path / "a.txt", "\ufeffquestion,answer\n\n  two\twords \n"))
+    assert dataset.shape is Shape.TEXTS
+    assert rows(dataset) == {"text": ["question,answer", "  two\twords "]}
+    assert lines(dataset) == [1, 3]
+    assert dataset.skipped == {"blank lines": 1}
+    with pytest.raises(InputError):
+        read(tmp_path / "a.txt", shape=Shape.PAIRS)
 
 
-def rows(data) -> list[tuple[str, str]]:
-    return list(zip(data.column("source").to_pylist(), data.column("target").to_pylist(), strict=True))
+@pytest.mark.parametrize("name", ["a.txt", "a.csv", "a.tsv", "a.jsonl", "a.csv.gz"])
+@pytest.mark.parametrize("content", ["", "\n\n \n", "\ufeff"])
+def test_empty_files(name: str, content: str, tmp_path: Path) -> None:
+    assert refused(put(tmp_path / name, content)) == [": the file is empty. Expected at least one row."]
+
+
+def test_damage_in_the_header_is_reported_before_its_names(tmp_path: Path) -> None:
+    (message,) = refused(put(tmp_path / "a.csv", b"te\xffxt\na\n"))
+    assert message == "line 1: invalid byte 0xFF at byte 3 of the line. Expected UTF-8."
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads every file")
+@pytest.mark.parametrize("name", ["a.txt", "a.parquet"])
+def test_files_without_read_permission(name: str, tmp_path: Path) -> None:
+    put(tmp_path / name, "x").chmod(0)
+    with pytest.raises(DataError, match="cannot be read"):
+        read(tmp_path / name)
+
+
+@pytest.mark.parametrize(("name", "mark"), [("a.csv", ","), ("a.tsv", "\t")])
+def test_the_null_of_databases_is_an_empty_cell(name, mark, tmp_path) -> None:
+    path = put(tmp_path / name, f"question{mark}answer\na{mark}b\nc{mark}\\N\nd{mark}\\N e\n")
+    with pytest.raises(DataError, match="line 3: empty cell in column 'answer'"):
+        read(path)
+    assert pairs(read(path, allow=FITTING)) == [("a", "b"), ("d", "\\N e")]
 
 
 @pytest.mark.parametrize("names", [("c.en", "c.de"), ("c.en.gz", "c.de.gz"), ("c.en", "c.de.gz"), ("a+b.txt", "c.txt")])
@@ -29,14 +57,14 @@ def test_lines_are_paired_by_number(tmp_path, names, end) -> None:
     name = twins(tmp_path, left.format(end).encode(), right.format(end).encode(), names)
     data = read(name)
     assert data.shape is Shape.PARALLEL
-    assert rows(data) == [("A dog.", "Ein Hund."), ("One\u2028line.", "Eine Zeile.\t,")]
+    assert twin_rows(data) == [("A dog.", "Ein Hund."), ("One\u2028line.", "Eine Zeile.\t,")]
     assert data.place(1) == f"{name}, line 2"
     assert data.skipped == {}
 
 
 def test_blank_lines_are_skipped_and_counted_and_numbers_are_kept(tmp_path) -> None:
     data = read(twins(tmp_path, b"a\n\n \nd\ne", b"A\n\nC\n\t\nE\n"))
-    assert rows(data) == [("a", "A"), ("e", "E")]
+    assert twin_rows(data) == [("a", "A"), ("e", "E")]
     assert data.column("_line").to_pylist() == [1, 5]
     assert data.skipped == {"blank lines": 1, "lines that are blank on one side": 2}
 
@@ -57,20 +85,10 @@ def test_problems_name_their_file(tmp_path) -> None:
     assert "+" not in first
 
 
-def test_missing_files_and_files_with_columns_are_refused(tmp_path) -> None:
-    name = twins(tmp_path, b"a\n", b"b\n")
-    with pytest.raises(InputError, match=r"no such file: .*nowhere"):
-        read(name.replace(".de", ".nowhere").replace("en.nowhere", "en-de"))
-    with pytest.raises(InputError, match="is a table with columns"):
-        read(twins(tmp_path, b"text\na\n", b"text\nb\n", ("a.csv", "b.csv")))
-    with pytest.raises(DataError, match="the file is empty"):
-        read(twins(tmp_path, b"", b""))
-
-
 def test_the_hash_depends_on_both_and_columns_can_be_swapped(tmp_path) -> None:
     one = read(twins(tmp_path, b"a\nb\n", b"A\nB\n"))
     swapped = read(twins(tmp_path, b"a\nb\n", b"A\nB\n"), columns={"source": "target", "target": "source"})
-    assert rows(swapped) == [("A", "a"), ("B", "b")]
+    assert twin_rows(swapped) == [("A", "a"), ("B", "b")]
     assert read(twins(tmp_path, b"a\nb\n", b"A\nC\n")).sha256 != one.sha256
     assert read(twins(tmp_path, b"a\nb\n", b"A\nB\n")).sha256 == one.sha256
 
@@ -90,5 +108,5 @@ def test_any_lines_in_any_blocks_equal_plain_zip(tmp_path_factory, pairs, block)
                 read(name)
             return
         data = read(name)
-    assert rows(data) == expected
+    assert twin_rows(data) == expected
     assert sum(data.skipped.values()) == len(pairs) - len(expected)

@@ -1,0 +1,75 @@
+"""Other encodings and other formats are recognised by their bytes."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sentloom.data import read
+from sentloom.data.encodings import as_utf8, is_western, mark_of
+from sentloom.data.limits import CLEANING, STRICT
+from sentloom.errors import DataError
+from tests.data.reading import put
+
+
+@pytest.mark.parametrize(
+    ("start", "message", "advice"),
+    [
+        (b"PK\x03\x04\x14\x00", "a spreadsheet", "save it as CSV"),
+        (b"\xd0\xcf\x11\xe0\xa1", "an old spreadsheet", "save it as CSV"),
+        (b"\x1f\x8b\x08", "gzip data", "Rename the file to end in .gz"),
+    ],
+)
+@pytest.mark.parametrize("name", ["a.csv", "a.txt", "a.jsonl"])
+def test_other_formats_with_a_text_extension_are_recognised(start, message, advice, name, tmp_path) -> None:
+    path = put(tmp_path / name, start + bytes(range(256)))
+    for allow in (STRICT, CLEANING):
+        with pytest.raises(DataError) as caught:
+            read(path, allow=allow)
+        assert message in str(caught.value)
+        assert advice in str(caught.value)
+
+
+def test_cleaning_repairs_encodings_nul_and_commas(tmp_path) -> None:
+    path = put(tmp_path / "a.txt", "Schön\n".encode() + b"Sch\xf6n \x96 gut\na\0b\n")
+    assert read(path, allow=CLEANING).column("text").to_pylist() == ["Schön", "Schön – gut", "ab"]
+    polish = put(tmp_path / "b.txt", b"one\ntwo\n" + "żółta łódź płynie\n".encode("cp1250"))
+    assert read(polish, allow=CLEANING).column("text").to_pylist() == ["one", "two"]
+    wide = put(tmp_path / "c.txt", "größer\nkleiner\n".encode("utf-16"))
+    assert read(wide, allow=CLEANING).column("text").to_pylist() == ["größer", "kleiner"]
+    commas = put(tmp_path / "d.jsonl", "".join(json.dumps({"text": word}) + ",\n" for word in "ab"))
+    assert read(commas, allow=CLEANING).column("text").to_pylist() == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("start", "name"),
+    [
+        (b"\xff\xfea\x00", "UTF-16"),
+        (b"\xfe\xff\x00a", "UTF-16"),
+        (b"\xff\xfe\x00\x00", "UTF-32"),
+        (b"\xef\xbb\xbfa", None),
+    ],
+)
+def test_byte_order_marks_name_the_encoding(start, name) -> None:
+    assert mark_of(start) == name
+
+
+@pytest.mark.parametrize(
+    ("line", "western"),
+    [
+        ("naïve café".encode("cp1252"), True),
+        ("żółta łódź".encode(), True),  # it is UTF-8, so it is not judged
+        ("żółta łódź".encode("cp1250"), False),
+        ("καλημέρα".encode("cp1253"), False),
+        (b"a\x81b", False),  # undefined in Windows-1252
+    ],
+)
+def test_lines_are_western_if_they_are_plausible_in_windows_1252(line, western) -> None:
+    assert is_western([b"plain", line]) == western
+
+
+@given(st.text(max_size=20), st.integers(1, 5))
+def test_conversion_does_not_depend_on_block_boundaries(text, size) -> None:
+    raw = text.encode("utf-16")
+    assert b"".join(as_utf8([raw[at : at + size] for at in range(0, len(raw), size)], "utf-16")) == text.encode()

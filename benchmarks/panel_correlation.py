@@ -11,35 +11,58 @@ OUT.
 """
 
 import argparse
+import hashlib
 import json
 import random
+import re
 import shutil
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import torch
-from sentloom.pipeline.keys import content_key
 
 from sentloom import Encoder, read
 from sentloom.corpus.opening import open_data
 from sentloom.data.dataset import FILE, LINE, Dataset
 from sentloom.data.shapes import Shape, arrow_type
+from sentloom.errors import MissingPart
 from sentloom.evaluation.bench import distinct, score_tasks
+from sentloom.evaluation.geometry import alignment, effective_rank, mean_cosine, uniformity
 from sentloom.evaluation.metrics import spearman
 from sentloom.evaluation.significance import compare_averages
 from sentloom.evaluation.suites.pairs import correlation_task, detection_task, ranking_task
 from sentloom.evaluation.suites.set_source import Rows
-from sentloom.evaluation.suites.user_tasks import search_task
+from sentloom.evaluation.suites.user_tasks import search_task, triplet_task
 from sentloom.evaluation.task import Score, Task
 from sentloom.files import new_file
-from sentloom.fitting.gauges import gauges, neighbour_overlap
-from sentloom.fitting.panel import PANEL, SYNTHETIC, every_task, halves, without_some_words
+from sentloom.fitting.panel import (
+    FEW_WORDS,
+    PANEL,
+    SOURCE,
+    distinct_texts,
+    few_words,
+    halves,
+    halves_task,
+    text_key,
+    view_task,
+    without_some_words,
+)
+from sentloom.fitting.stability import shared_neighbours
 from sentloom.methods import METHODS
+from sentloom.pipeline.artifacts import content_key
 from sentloom.training import Settings, train
+from sentloom.views.cache import ViewCache, find, make_missing
+from sentloom.views.maker import seed_for
+from sentloom.views.pairs import makers_for
+from sentloom.views.settings import BackTranslation, Synonyms
+from sentloom.writing.synthesize import synthesize
+from sentloom.writing.triplets import TRIPLETS
 
 REVISION = 1  # raised when measurements would come out otherwise
 BASE = "embedded"
@@ -47,6 +70,8 @@ HELD_OUT, LABELLED, QUESTIONS = 250, 500, 60  # sentences of the panel; rows, or
 TRAINING_TEXTS = 3000
 LONGEST = 64  # tokens
 BATCH = 32
+SYNTHETIC = "synthetic-triplets"
+CONTENT = re.compile(r"[^\W\d_]{4,}")  # words that may carry meaning
 
 
 @dataclass(frozen=True)
@@ -174,6 +199,83 @@ def wikiqa(data):
 def short(texts):
     """Whether a text, or each of a pair, has 20 words or fewer: WikiQA's others would take half of all the time."""
     return all(len(text.split()) <= 20 for text in ((texts,) if isinstance(texts, str) else texts))
+
+
+# ---------------------------------------------------------------- tasks: the panel, and those that did not make it
+
+
+def every_task(texts, language, cache, *, synthesizer=None):
+    """All tasks that these sentences of a language (its ISO code) permit; views are cached."""
+    sentences = list(distinct_texts(texts).values())
+    tasks = [
+        halves_task(sentences),
+        view_task("words-dropped", sentences, [[without_some_words(text)] for text in sentences]),
+        view_task(FEW_WORDS, sentences, [few_words(text) for text in sentences]),
+    ]
+    if language == "en":
+        back = views_of(BackTranslation(), sentences, cache)
+        tasks += [
+            view_task("back-translation", sentences, [[view] for view in back]),
+            view_task("few-words-back", sentences, [few_words(view) for view in back]),
+            triplets_task("changed-word", changed_words(sentences, back)),
+            view_task("synonyms", sentences, [[view] for view in views_of(Synonyms(), sentences, cache)]),
+        ]
+    if synthesizer:
+        tasks.append(triplets_task(SYNTHETIC, synthetic_triplets(sentences, synthesizer, cache)))
+    return [task for task in tasks if any(task.texts.values())]
+
+
+def views_of(settings, texts, cache):
+    """A view of each text, made now or cached; empty views if the part that makes them is not installed."""
+    try:
+        (maker,) = makers_for(settings)
+    except MissingPart:
+        return [""] * len(texts)
+    shelf, column = ViewCache(cache, maker.identity), pa.chunked_array([pa.array(texts, pa.large_string())])
+    make_missing(maker, column, shelf, settings.kind, True)
+    table = shelf.table()
+    return table.column("view").take(pa.array(find(table.column("text"), column))).to_pylist()
+
+
+def changed_words(texts, views):
+    """Each sentence with its view, and with a copy of itself in which one word is another sentence's.
+
+    The word that changes is the rarest of those with four letters or more; it is replaced by another sentence's rarest.
+    A view that is empty, or the sentence itself, is not asked.
+    """
+    counts = Counter(word.casefold() for text in texts for word in CONTENT.findall(text))
+    rarest = {text: word for text in texts if (word := rarest_word(text, counts))}
+    order = sorted(rarest, key=lambda text: seed_for(0, text))
+    following = dict(zip(order, [*order[1:], *order[:1]], strict=True))
+    triplets = []
+    for text, view in zip(texts, views, strict=True):
+        if text in rarest and view and text_key(view) != text_key(text):
+            other = rarest[following[text]]
+            changed = re.sub(rf"\b{re.escape(rarest[text])}\b", other, text)
+            if text_key(other) != text_key(rarest[text]):
+                triplets.append((text, view, changed))
+    return triplets
+
+
+def rarest_word(text, counts):
+    return min(CONTENT.findall(text), key=lambda word: (counts[word.casefold()], word), default=None)
+
+
+def triplets_task(name, triplets):
+    anchors, positives, negatives = zip(*triplets, strict=True) if triplets else ((), (), ())
+    columns = {"anchor": anchors, "positive": positives, "negatives": [[text] for text in negatives]}
+    return triplet_task(name, Rows(columns, SOURCE))
+
+
+def synthetic_triplets(texts, synthesizer, cache):
+    """Each text with a sentence that follows from it and one that contradicts it, as a synthesizer writes them."""
+    digest = hashlib.sha256(json.dumps([list(texts), synthesizer], ensure_ascii=False).encode()).hexdigest()
+    folder = cache / f"synthetic-{digest[:20]}"
+    table = pa.table({"text": pa.array(texts, pa.large_string()), FILE: pa.array([0] * len(texts), pa.int32()),
+                      LINE: pa.array(range(1, len(texts) + 1), pa.int64())})  # fmt: skip
+    synthesize(Dataset(Shape.TEXTS, table, (SOURCE,), "row", digest), synthesizer, folder)
+    written = pq.read_table(folder / TRIPLETS).to_pydict()  # may be empty: filters drop what is uncertain
+    return list(zip(written["anchor"], written["positive"], written["negative"], strict=True))
 
 
 # ---------------------------------------------------------------- models
@@ -309,11 +411,18 @@ def measure(encoder, one, tasks):
     texts = dict.fromkeys(text for task in everything for text in distinct(task.texts))
     known = Known(encoder, list(texts | dict.fromkeys([*one.held_out, *dropped])))
     scores = score_tasks(known, everything)
-    gauge = gauges(known.encode, one.held_out, dropped, one.held_out)
+    vectors = known.encode(list(dict.fromkeys(one.held_out)))
+    gauges = {
+        "alignment": alignment(known.encode(one.held_out), known.encode(dropped)),
+        "uniformity": uniformity(vectors),
+        "mean_cosine": mean_cosine(vectors),
+        "effective_rank": effective_rank(vectors),
+        "dimension": vectors.shape[1],
+    }
     return {
         "scores": {task.name: plain(found[task.main]) for task, found in zip(tasks, scores[:-1], strict=True)},
         "true": plain(scores[-1][one.true.main]),
-        "gauges": vars(gauge),
+        "gauges": gauges,
         "vectors": known.encode(one.held_out).round(5).tolist(),
         "seconds": time.monotonic() - began,
     }
@@ -343,7 +452,7 @@ def values(found, base):
         "- (alignment + uniformity)": -gauge["alignment"] - gauge["uniformity"],
         "effective rank": gauge["effective_rank"],
         "- mean cosine": -gauge["mean_cosine"],
-        "neighbours kept": neighbour_overlap(np.array(found["vectors"]), np.array(base["vectors"])),
+        "neighbours kept": float(shared_neighbours(np.array(found["vectors"]), np.array(base["vectors"])).mean()),
     }
 
 

@@ -29,9 +29,8 @@ from sentloom.evaluation.evaluate import Evaluation, open_memory
 from sentloom.evaluation.evaluate import evaluate as score_models
 from sentloom.evaluation.suites.user_tasks import QUESTION
 from sentloom.files import new_folder
-from sentloom.fitting.fit import refuse_before, run
-from sentloom.fitting.race import Log
-from sentloom.fitting.request import Request
+from sentloom.fitting.fit import run
+from sentloom.fitting.request import DEFAULT_BASE, Log, Request, refuse_bad_request
 from sentloom.fitting.result import FitResult, Measure
 from sentloom.locks import alone_in, in_turn
 from sentloom.pipeline import comparing, file_names, refuse_foreign, run_plans, start_accelerator
@@ -87,7 +86,7 @@ def fit(
     data: Data | Sequence[Data],
     output: str | Path,
     *,
-    base: str | Path = "embedded",
+    base: str | Path = DEFAULT_BASE,
     budget: str = "10m",
     against: Data | Sequence[Data] = (),
     general: str | Path | None = None,
@@ -103,7 +102,8 @@ def fit(
 ) -> Fit:
     """Fit a sentence encoder to data of any shape, and write it if it beats its base on held-out rows.
 
-    `data` is a path, a name, or rows in memory; a list of Paths or tables is several inputs. A list of strings is a
+    `data` is a path, a name, or rows in memory; a list of Paths or tables is several inputs. A recipe (.yaml) races its
+    own variants. A list of strings is a
     list of texts, unless every one of them is a file. `budget` is a time ("10m") or a number of steps ("400steps") for
     all routes together. `against` are sets or data that decide instead of held-out rows. `general` is a data folder
     with STS-B, on which general ability is watched. `force` writes the model even if it is not better. `shape` and
@@ -137,7 +137,7 @@ def fit(
         columns=None if in_memory else columns,
         strict=strict,
     )
-    refuse_before(request)
+    refuse_bad_request(request)
     with alone_in(request.folder), running_on(device, precision):
         for one in (*given, *deciding):
             one.write()

@@ -13,6 +13,12 @@ def note(text: str) -> None:
     sys.stderr.write(f"{printable(text)}\n")
 
 
+def duration(seconds: float) -> str:
+    """A time for people to read: 4.2 s, 48 s, 5.3 min, 12 min, 3.4 h."""
+    value, unit = (seconds, "s") if seconds < 90 else (seconds / 60, "min") if seconds < 5400 else (seconds / 3600, "h")
+    return f"{value:.1f} {unit}" if value < 10 else f"{value:.0f} {unit}"
+
+
 class Advance(Protocol):
     """Advances a bar by n, with an optional note beside the title."""
 

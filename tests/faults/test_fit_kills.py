@@ -61,7 +61,7 @@ def test_a_fit_that_is_killed_ends_as_if_it_had_not_been(tmp_path, runs, whole_f
     again = subprocess.run(command(base, data, output), env=environment, capture_output=True, text=True, check=False)
     assert again.returncode == 0, again.stdout + again.stderr
     assert (folder / "plan.json").read_bytes() == plan
-    assert "Going on with the plan" in again.stdout
+    assert "Resuming the plan" in again.stdout
     assert {name: results(folder)[name] for name in done} == done  # not repeated
     assert told(folder) == told(whole.with_name("model.fit"))
     assert (output / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()

@@ -188,5 +188,5 @@ def test_a_fit_leaves_them_out_and_says_so(tmp_path: Path) -> None:
     ground = prepare_inputs(request, Encoder.load(base), told.append)
     assert any(f"{len(leaked)} rows with sentences of {scored} are left out" in line for line in told)
     for part in ground.splits:
-        for side in (part.train, part.choose, part.prove):
+        for side in (part.train, part.validation, part.test):
             assert not set(leaked) & {text for _, _, text in side.sentences()}

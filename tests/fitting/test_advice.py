@@ -1,4 +1,4 @@
-"""What is said after a loss follows from the numbers."""
+"""The advice after a refusal follows from the numbers."""
 
 from dataclasses import replace
 
@@ -11,8 +11,8 @@ GAIN = measure(before=60.0, after=60.5, spread=2.0)
 LOSS = measure(before=60.0, after=57.0, spread=2.0)
 
 
-def said(decided, chosen=1.0, label_free=False, no_prose=False, closed=()):
-    return " ".join(advise(decided, chosen, label_free=label_free, no_prose=no_prose, closed=closed))
+def said(decided, gain=1.0, label_free=False, not_prose=False, skipped=()):
+    return " ".join(advise(decided, gain, label_free=label_free, not_prose=not_prose, skipped=skipped))
 
 
 def test_a_clear_loss_asks_for_no_more_steps():
@@ -23,7 +23,7 @@ def test_a_clear_loss_asks_for_no_more_steps():
 
 def test_a_gain_within_chance_says_how_many_items_would_show_it():
     # half a point of gain, an interval of one point to each side: (1 / 0.5)^2 = 4 times as many items
-    assert "A gain of +0.50 cannot be told from chance on 812 held-out items; it would take about 3,248." in said(GAIN)
+    assert "A gain of +0.50 on 812 test items may be chance; about 3,248 would be needed to show it." in said(GAIN)
 
 
 def test_no_gain_at_all_needs_no_more_items():
@@ -40,23 +40,23 @@ def test_a_base_that_solves_the_rows_is_said():
     assert "already scores" not in said(GAIN)
 
 
-def test_halves_that_disagree():
+def test_validation_and_test_rows_that_disagree():
     better = replace(GAIN, low=0.1, high=0.9)
-    assert "The two halves of the held-out rows disagree" in said(better, chosen=-0.2)
+    assert "The validation rows and the test rows disagree" in said(better, gain=-0.2)
 
 
 def test_a_larger_budget_is_advised_only_where_it_left_something_out():
     late = [
-        SkippedRoute("bootstrapped", "the budget has no time for it beside the cheaper ones"),
+        SkippedRoute("bootstrapped", "the budget has no time for it", for_time=True),
         SkippedRoute("synthetic", "none"),
     ]
-    assert "Not tried for lack of time: bootstrapped. A larger --budget has time for more routes." in said(
-        GAIN, closed=late
+    assert "Not tried for lack of time: bootstrapped. A larger --budget leaves time for more routes." in said(
+        GAIN, skipped=late
     )
-    assert "--budget" not in said(GAIN, closed=late[1:])
+    assert "--budget" not in said(GAIN, skipped=late[1:])
 
 
 def test_text_that_the_base_does_not_know():
-    advice = said(LOSS, no_prose=True)
+    advice = said(LOSS, not_prose=True)
     assert advice.startswith("Give labelled pairs, or name a labelled set that decides (--against)")
     assert "choose one that does (--base)" in advice

@@ -1,34 +1,13 @@
-"""The budget: what is understood, who goes on, and that lengths keep to it."""
+"""The budget: which routes continue, and that lengths keep to it."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentloom.errors import InputError
-from sentloom.fitting.budget import LEAST_STEPS, Budget, Pace, affordable, field_sizes, in_time, rungs
+from sentloom.fitting.budget import LEAST_STEPS, Pace, affordable, field_sizes, rungs
+from sentloom.fitting.request import Budget
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds", "steps"),
-    [("90s", 90, None), ("10m", 600, None), ("1.5h", 5400, None), ("400steps", None, 400), (" 400 Steps ", None, 400)],
-)
-def test_a_time_or_a_number_of_steps(text, seconds, steps):
-    assert Budget.parse(text) == Budget(seconds, steps)
-
-
-@pytest.mark.parametrize("text", ["", "10", "m", "0m", "-5m", "0.5steps", "ten minutes", "10 m m"])
-def test_what_is_no_budget(text):
-    with pytest.raises(InputError, match="10m, 90s"):
-        Budget.parse(text)
-
-
-def test_times_as_people_say_them():
-    assert [in_time(one) for one in (0.4, 45, 60, 150, 3600, 3900, 7199.9)] == [
-        *("0 s", "45 s", "1 min", "2 min 30 s", "1 h", "1 h 5 min", "2 h")
-    ]
-
-
-def test_half_of_the_routes_go_on_until_one_is_left():
+def test_half_of_the_routes_continue_until_one_is_left():
     assert [field_sizes(routes) for routes in (1, 2, 3, 4, 5, 8)] == [
         *([1], [2, 1], [3, 2, 1], [4, 2, 1], [5, 3, 2, 1], [8, 4, 2, 1])
     ]
@@ -57,7 +36,7 @@ def test_a_budget_of_steps_is_shared_by_all_runs():
     assert sum(rung.runs * rung.steps["a"][0] for rung in found) == 1900
 
 
-def test_the_dearest_routes_do_not_run_if_there_is_no_time_for_all():
+def test_the_most_expensive_routes_are_skipped_if_there_is_no_time_for_all():
     """Of 100 s, 20 units for four routes would be 5 s a run: ten steps at 0.5 s, not at 1 s. Of two routes, 5 units."""
     paces = {name: Pace((rate,), (1000,), (1.0,)) for name, rate in (("c", 2.1), ("a", 0.1), ("d", 4.0), ("b", 1.0))}
     assert affordable(paces, Budget(100, None), 0.0) == ["a", "b"]
@@ -78,7 +57,7 @@ def test_what_takes_few_stages_goes_before_what_takes_many():
     assert affordable(paces, Budget(10_000, None), 0.0) == ["three", "one", "two"]  # 5 s, 9 s, 10 s
 
 
-def test_a_stage_with_few_rows_is_not_asked_for_more_steps_than_they_bear():
+def test_a_stage_with_few_rows_is_not_asked_for_more_steps_than_makes_sense():
     paces = {"one": Pace((1.0,), (1000,), (1.0,)), "two": Pace((1.0, 1.0), (2, 1000), (0.2, 0.8))}
     assert affordable(paces, Budget(None, 63), 0.0) == ["one", "two"]  # 12.6 steps a run: 2.5 and 10.08
     assert affordable(paces, Budget(None, 62), 0.0) == ["one"]

@@ -1,10 +1,10 @@
-"""The gate: what passes, what does not, and what is said."""
+"""The gate: what passes, what does not, and the reason that is given."""
 
 import numpy as np
 import pytest
 
 from sentloom.evaluation.task import Score, Task
-from sentloom.fitting.gate import GENERAL_MARGIN, general_warning, judge, measure, total
+from sentloom.fitting.gate import GENERAL_MARGIN, general_warning, judge, mean_measure, measure
 
 TASK = Task("faq.csv", "accuracy", {}, lambda lookup: {})
 
@@ -25,7 +25,7 @@ def test_a_measure_has_both_scores_and_their_difference():
     assert one.p < 0.01
 
 
-def test_only_a_gain_that_is_no_chance_passes():
+def test_only_a_gain_beyond_chance_passes():
     better = judge(measured(score(*[0, 1] * 50), score(*[1, 1] * 50)), 1.0)
     assert better.passed
     assert "50.00 before, 100.00 after: +50.00" in better.reason
@@ -39,13 +39,13 @@ def test_only_a_gain_that_is_no_chance_passes():
     assert not hardly.passed
 
 
-def test_both_halves_must_agree():
+def test_validation_and_test_rows_must_agree():
     gate = judge(measured(score(*[0, 1] * 50), score(*[1, 1] * 50)), -0.5)
     assert not gate.passed
-    assert "-0.50 on the rows that it was chosen by" in gate.reason
+    assert "-0.50 on the validation rows" in gate.reason
 
 
-def test_a_reason_that_stands_before_all():
+def test_a_reason_that_comes_before_any_score():
     gate = judge(measured(score(*[0, 1] * 50), score(*[1, 1] * 50)), 1.0, "no prose")
     assert (gate.passed, gate.reason) == (False, "no prose")
 
@@ -54,9 +54,9 @@ def test_the_mean_of_several_and_of_one():
     ones = [score(*[0, 1] * 20), score(*[0, 0, 0, 1] * 10)]
     others = [score(*[1, 1] * 20), score(*[0, 1] * 20)]
     several = [measured(*both) for both in zip(ones, others, strict=True)]
-    found = total(several, ones, others)
+    found = mean_measure(several, ones, others)
     assert (found.before, found.after, found.difference) == pytest.approx((37.5, 75, 37.5))
-    assert total(several[:1], ones[:1], others[:1]) is several[0]
+    assert mean_measure(several[:1], ones[:1], others[:1]) is several[0]
 
 
 def test_general_ability_may_fall_by_the_margin():

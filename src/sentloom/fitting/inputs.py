@@ -1,20 +1,24 @@
-"""What is given to learn from: read, looked at, without repeated rows, and said in plain words."""
+"""Step 1, inputs: read every file, drop repeated rows, describe what is there, and refuse what is too little."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 
 from sentloom.corpus.opening import open_data
 from sentloom.data.columns import among, sampled_texts
 from sentloom.data.dataset import Dataset
-from sentloom.data.limits import FITTING, Allowance, listed
+from sentloom.data.limits import FITTING, STRICT, Allowance, listed
 from sentloom.data.nli import ENTAILMENT, pairs_from_nli, triplets_from_nli
 from sentloom.data.shapes import Shape, text_columns
 from sentloom.errors import InputError
-from sentloom.fitting.split import Keys, Sentences, distinct_keys, sentences
+from sentloom.evaluation.suites.catalog import find_task, load_suites
+from sentloom.evaluation.suites.set_source import SetSource
+from sentloom.evaluation.task import Task
+from sentloom.fitting.general import general_task
+from sentloom.fitting.request import Log, Request
+from sentloom.fitting.sentence_keys import Keys, distinct_keys, sentences
 from sentloom.hygiene.cleaning import TWO_SIDED, CleanSettings, clean
 from sentloom.hygiene.inspection import Inspection, inspect
 from sentloom.hygiene.languages import (
@@ -26,44 +30,46 @@ from sentloom.hygiene.languages import (
     recognised,
     shares_in_words,
 )
+from sentloom.pipeline.evaluation_sets import sentences_of
 
-LEAST_ROWS = 100  # distinct ones: half of them are held out
-LEAST_TEXTS = 40  # distinct texts that rows are split by
-FEWEST_TRIPLETS = 200  # of NLI: a tenth of them proves
+LEAST_ROWS = 100  # distinct rows; at most half of them are held out
+LEAST_TEXTS = 40  # distinct texts in the column that rows are split by
+FEWEST_TRIPLETS = 200  # from NLI; with fewer, the test rows (a tenth) would show nothing
 SHOWN_LABELS = 5
+GENERAL_SET = "sts-b"  # looked for in the user's data folder
 NOUNS = {
     Shape.TEXTS: "sentences",
     Shape.PAIRS: "pairs",
     Shape.TRIPLETS: "triplets",
     Shape.SCORED_PAIRS: "scored pairs",
-    Shape.NLI: "pairs labelled for inference",
+    Shape.NLI: "NLI pairs",
     Shape.PARALLEL: "translated sentences",
     Shape.CLASSIFICATION: "labelled texts",
 }
 
 
 @dataclass(frozen=True)
-class Material:
-    """One input. `data` is tidied and without repeated rows; the inspection is of what was read."""
+class Input:
+    """One file of the user. `data` is cleaned and without repeated rows; the inspection is of the file as read."""
 
     name: str
     data: Dataset
     inspection: Inspection
-    column_shares: Mapping[str, Mapping[str, float]]  # of each text column: languages and their shares of its texts
+    column_shares: Mapping[str, Mapping[str, float]]  # for each text column: languages and their shares of its texts
 
     @property
     def languages(self) -> dict[str, str | None]:
-        """The language of each text column; None where it is not recognised, or several are mixed."""
+        """The language of each text column; None if it is not recognised or several are mixed."""
         return {column: main_language(shares) for column, shares in self.column_shares.items()}
 
     @property
     def language(self) -> str | None:
-        """Of the first text column."""
+        """The language of the first text column."""
         return next(iter(self.languages.values()))
 
     @property
     def shares(self) -> dict[str, float]:
-        """Languages and their shares of the texts of all columns, the largest first, the undetermined rest last."""
+        """Languages and their shares of the texts of all columns, the largest first, undetermined texts last."""
         known = [shares for shares in self.column_shares.values() if shares]
         codes = dict.fromkeys(code for shares in known for code in shares)
         found = {code: sum(shares.get(code, 0.0) for shares in known) / len(known) for code in codes}
@@ -75,116 +81,140 @@ class Material:
         return self.inspection.lengths[0].distribution.median
 
 
-def look(
-    names: Sequence[str | Path],
-    shape: Shape | None = None,
-    columns: Mapping[str, str | int] | None = None,
-    allow: Allowance = FITTING,
-) -> list[Material]:
-    """Read every input and look through it. Pairs and translations with two equal sides are left out as well.
+@dataclass(frozen=True)
+class Source:
+    """Where an input comes from, and how to read it if its columns do not say."""
 
-    Rows that cannot be used are left out too, up to what `allow` tolerates.
+    name: str
+    shape: Shape | None = None
+    columns: Mapping[str, str | int] | None = None
 
-    NLI with few premises that have both an entailment and a contradiction is taken for its entailments, as pairs.
+
+def sources_of(request: Request) -> list[Source]:
+    """The files that the user named."""
+    return [Source(name, request.shape, request.columns) for name in request.data]
+
+
+def read_inputs(sources: Sequence[Source], request: Request, log: Log) -> list[Input]:
+    """Read and describe every input; refuse those that nothing can be learnt from."""
+    inputs = look(sources, STRICT if request.strict else FITTING, nli_as_pairs=request.recipe is None)
+    for one in inputs:
+        refuse_too_little(one)
+        for line in describe_input(one):
+            log(line)
+    return inputs
+
+
+def read_against(request: Request, log: Log) -> tuple[Task, ...]:
+    """The evaluation sets that the user named to decide; say which parts of them are missing."""
+    suites = load_suites(request.against, SetSource(request.general))
+    for suite in suites:
+        for name, why in suite.missing.items():
+            log(f"{suite.name}: {name} is left out, {why}")
+    return tuple(task for suite in suites for task in suite.tasks)
+
+
+def read_general(request: Request) -> Task:
+    """What general ability is watched on: STS-B in the user's data folder, or the triplets that we wrote."""
+    return find_task(GENERAL_SET, SetSource(request.general)) if request.general else general_task()
+
+
+def look(sources: Sequence[Source], allow: Allowance = FITTING, *, nli_as_pairs: bool = True) -> list[Input]:
+    """Read, inspect and clean every input; unusable rows are left out, up to what `allow` tolerates.
+
+    Pairs and translations with two equal sides are left out too. With `nli_as_pairs`, NLI data in which few premises
+    have both an entailment and a contradiction is reduced to its entailments.
     """
-    materials: list[Material] = []
-    for name in names:
-        read = open_data(name, shape=shape, columns=columns, allow=allow)
+    inputs: list[Input] = []
+    for one in sources:
+        read = open_data(one.name, shape=one.shape, columns=one.columns, allow=allow)
         inspection, (data, _) = inspect(read), clean(read, CleanSettings())
-        if data.shape is Shape.NLI and ENTAILMENT in inspection.labels and _few_triplets(data):
+        entails = data.shape is Shape.NLI and ENTAILMENT in inspection.labels
+        if nli_as_pairs and entails and _has_few_triplets(data):
             data = pairs_from_nli(data)
-        _refuse_twice(str(name), data, materials)
-        shares = {column: _shares(data, column) for column in text_columns(data.shape)}
-        materials.append(Material(str(name), data, inspection, shares))
-    return materials
+        _refuse_same_rows(one.name, data, inputs)
+        shares = {column: _language_shares(data, column) for column in text_columns(data.shape)}
+        inputs.append(Input(one.name, data, inspection, shares))
+    return inputs
 
 
-def _few_triplets(data: Dataset) -> bool:
+def _has_few_triplets(data: Dataset) -> bool:
     try:
         return len(triplets_from_nli(data)) < FEWEST_TRIPLETS
-    except InputError:  # none at all, as where each premise stands in one row
+    except InputError:  # none at all, for example if every premise appears in one row only
         return True
 
 
-def _refuse_twice(name: str, data: Dataset, before: Sequence[Material]) -> None:
-    """Rows that are held out twice would make a result look surer than it is."""
+def _refuse_same_rows(name: str, data: Dataset, before: Sequence[Input]) -> None:
+    """Held-out rows that count twice would make a result look more certain than it is."""
     if same := [one.name for one in before if one.data.sha256 == data.sha256]:
-        raise InputError(name, f"the rows of {same[0]} once more", "different data", "name it once")
+        raise InputError(name, f"it has the same rows as {same[0]}", "different data", "name it once")
 
 
-def _shares(data: Dataset, column: str) -> dict[str, float]:
+def _language_shares(data: Dataset, column: str) -> dict[str, float]:
     return language_shares(sampled_texts(data, column, SAMPLED)) if len(data) else {}
 
 
-def too_little(material: Material) -> None:
-    """Refuse an input that nothing can be learnt from, or nothing proven on."""
-    hashed, noun, given = sentences(material.data), NOUNS[material.data.shape], material.inspection.rows
-    rows, texts = _distinct_rows(hashed), len(np.unique(hashed.draws))
+def refuse_too_little(given: Input) -> None:
+    """Refuse an input that nothing can be learnt from or shown on."""
+    hashed, noun, count = sentences(given.data), NOUNS[given.data.shape], given.inspection.rows
+    rows, texts = hashed.distinct_rows, len(np.unique(hashed.draws))
     if rows < LEAST_ROWS:
-        found = f"{given:,} {noun}, {rows:,} of them different" if rows < given else f"{given:,} {noun}"
-        wanted = (
-            f"at least {LEAST_ROWS} different ones: some are held out to prove the result, the others are learnt from"
-        )
-        raise InputError(material.name, found, wanted, _more(rows, given))
+        problem = f"{count:,} {noun}, {rows:,} of them different" if rows < count else f"{count:,} {noun}"
+        expected = f"at least {LEAST_ROWS} different ones: some are held out for validation and test, the rest train"
+        raise InputError(given.name, problem, expected, _give_more(rows, count))
     if texts < LEAST_TEXTS:
-        found = f"{rows:,} {noun} with {texts:,} different texts on one side"
-        wanted = f"at least {LEAST_TEXTS}, so that some of them can be held out whole"
-        raise InputError(material.name, found, wanted, "add rows with other texts on that side")
-    _refuse_uniform(material)
+        problem = f"{rows:,} {noun} with {texts:,} different texts on one side"
+        expected = f"at least {LEAST_TEXTS}, so that some of them can be held out"
+        raise InputError(given.name, problem, expected, "add rows with other texts on that side")
+    _refuse_uniform(given)
 
 
-def _more(rows: int, given: int) -> str:
-    repeated = "repeated rows and rows whose two sides are the same text do not count; " if rows < given / 2 else ""
-    return f"{repeated}add more data: some thousands of rows are a good start"
+def _give_more(rows: int, count: int) -> str:
+    repeated = "repeated rows and rows whose two sides are the same text do not count; " if rows < count / 2 else ""
+    return f"{repeated}add more data: a few thousand rows are a good start"
 
 
-def _distinct_rows(hashed: Sentences) -> int:
-    """Rows whose sentences differ in more than case, spacing and punctuation."""
-    sums = np.zeros(len(hashed.draws), np.uint64)
-    np.add.at(sums, hashed.owners, hashed.keys)
-    return len(np.unique(sums))
-
-
-def _refuse_uniform(material: Material) -> None:
-    """One class, one score, or no entailment tells nothing of which texts belong together."""
-    labels, scores = material.inspection.labels, material.inspection.scores
-    if material.data.shape is Shape.NLI and ENTAILMENT not in labels:
-        found, wanted = f"the labels {', '.join(labels)}", f"some rows with the label {ENTAILMENT}"
-    elif material.data.shape is Shape.CLASSIFICATION and len(labels) < 2:
-        found, wanted = f"one label only, {', '.join(labels)}", "two labels or more"
+def _refuse_uniform(given: Input) -> None:
+    """A single class, a single score, or no entailment says nothing about which texts belong together."""
+    labels, scores = given.inspection.labels, given.inspection.scores
+    if given.data.shape is Shape.NLI and ENTAILMENT not in labels:
+        problem, expected = f"the labels are {', '.join(labels)}", f"some rows with the label {ENTAILMENT}"
+    elif given.data.shape is Shape.CLASSIFICATION and len(labels) < 2:
+        problem, expected = f"there is only one label, {', '.join(labels)}", "two labels or more"
     elif scores is not None and scores.least == scores.most:
-        found, wanted = f"one score only, {scores.least:g}", "scores that differ"
+        problem, expected = f"there is only one score, {scores.least:g}", "scores that differ"
     else:
         return
-    raise InputError(material.name, found, wanted, "label more rows, or give the texts alone as a file of sentences")
+    raise InputError(given.name, problem, expected, "label more rows, or give the texts alone as a file of sentences")
 
 
-def in_words(material: Material) -> list[str]:
-    """What an input holds: one line that says it all, and one for each thing worth knowing."""
-    found, data = material.inspection, material.data
-    head = f"{material.name}: {found.rows:,} {NOUNS[data.shape]}{_columns(data)}"
-    lines = [", ".join([head, _languages(material), _median(found), _repeated(found)])]
-    if len(data) < found.rows and not _are_entailments(material):
-        twins = " and those whose two sides are the same text" if data.shape in TWO_SIDED else ""
-        lines.append(f"{len(data):,} rows are used: without repeated ones{twins}")
-    return [*lines, *_notes(material)]
+def describe_input(given: Input) -> list[str]:
+    """What an input holds: one line with the main facts, and one more for everything else worth knowing."""
+    found, data = given.inspection, given.data
+    head = f"{given.name}: {found.rows:,} {NOUNS[data.shape]}{_columns(data)}"
+    lines = [", ".join([head, _languages(given), _median(found), _repeated(found)])]
+    if len(data) < found.rows and not _is_entailments(given):
+        twins = " and rows whose two sides are the same text" if data.shape in TWO_SIDED else ""
+        lines.append(f"{len(data):,} rows are used, without repeated rows{twins}")
+    return [*lines, *_notes(given)]
 
 
-def _are_entailments(material: Material) -> bool:
-    """Whether NLI was taken for its entailments; the other rows are told as skipped."""
-    return bool(material.inspection.labels) and material.data.shape is Shape.PAIRS
+def _is_entailments(given: Input) -> bool:
+    """Whether NLI data was reduced to its entailments; the other rows are reported as skipped."""
+    return bool(given.inspection.labels) and given.data.shape is Shape.PAIRS
 
 
 def _columns(data: Dataset) -> str:
-    """The names that the columns have in the source, where they tell anything."""
+    """The names of the columns in the file, where they say anything."""
     return f" ({', '.join(data.used.values())})" if data.shape is not Shape.TEXTS and data.used else ""
 
 
-def _languages(material: Material) -> str:
-    """The language of the columns, as in "English and German"; of mixed ones their shares."""
-    if any(recognised(shares) and main_language(shares) is None for shares in material.column_shares.values()):
-        return f"mixed languages: {shares_in_words(material.shares)}"
-    known = dict.fromkeys(code for code in material.languages.values() if code)
+def _languages(given: Input) -> str:
+    """The language of the columns, such as "English and German"; for mixed languages their shares."""
+    if any(recognised(shares) and main_language(shares) is None for shares in given.column_shares.values()):
+        return f"mixed languages: {shares_in_words(given.shares)}"
+    known = dict.fromkeys(code for code in given.languages.values() if code)
     return " and ".join(language_name(code) for code in known) or language_name(None)
 
 
@@ -194,17 +224,17 @@ def _median(found: Inspection) -> str:
 
 
 def _repeated(found: Inspection) -> str:
-    return (
-        f"{_percent(found.duplicate_rows / found.rows)} repeated rows" if found.duplicate_rows else "no repeated rows"
-    )
+    if not found.duplicate_rows:
+        return "no repeated rows"
+    return f"{_percent(found.duplicate_rows / found.rows)} repeated rows"
 
 
 def _percent(share: float) -> str:
     return f"{share:.1%}" if share >= 0.001 else "under 0.1%"
 
 
-def _notes(material: Material) -> Iterator[str]:
-    found, near = material.inspection, material.inspection.near_duplicates
+def _notes(given: Input) -> Iterator[str]:
+    found, near = given.inspection, given.inspection.near_duplicates
     if close := near.repeats - (found.duplicate_rows if near.whole else 0):
         of = "the rows" if near.whole else f"a sample of {near.sampled:,} rows"
         what = "nearly repeat another one" if near.whole else "repeat or nearly repeat another one"
@@ -213,42 +243,42 @@ def _notes(material: Material) -> Iterator[str]:
         shown = ", ".join(f"{label} {count:,}" for label, count in list(found.labels.items())[:SHOWN_LABELS])
         more = len(found.labels) - SHOWN_LABELS
         yield f"labels: {shown}" + (f" and {more:,} more" if more > 0 else "")
-        if _are_entailments(material):
-            few = f"under {FEWEST_TRIPLETS} entailments have a contradiction of the same premise beside them"
-            yield f"{few}: the entailments are taken as pairs"
+        if _is_entailments(given):
+            few = f"fewer than {FEWEST_TRIPLETS} entailments have a contradiction of the same premise"
+            yield f"{few}, so only the entailments are used, as pairs"
     if found.scores:
         yield f"scores from {found.scores.least:g} to {found.scores.most:g}"
-    if material.data.ignored:
-        yield f"columns not used: {listed(material.data.ignored)}"
-    yield from material.data.notes
-    yield from left_out(material)
-    yield from (f"skipped: {count:,} {what}" for what, count in material.data.skipped.items())
+    if given.data.ignored:
+        yield f"columns not used: {listed(given.data.ignored)}"
+    yield from given.data.notes
+    yield from describe_unusable(given)
+    yield from (f"skipped: {count:,} {what}" for what, count in given.data.skipped.items())
     yield from (f"{one.what}: {one.rows:,} rows, first at {one.example}" for one in found.findings if one.example)
 
 
-def left_out(material: Material) -> list[str]:
+def describe_unusable(given: Input) -> list[str]:
     """How many rows cannot be used, why, and where the first of them are."""
-    data = material.data
+    data = given.data
     if not data.left_out:
         return []
-    whole = data.left_out + material.inspection.rows
+    whole = data.left_out + given.inspection.rows
     return [
         f"{data.left_out:,} of {whole:,} rows cannot be used and are left out: {'; '.join(map(str, data.irregular))}"
     ]
 
 
-def leaks_between(materials: Sequence[Material], evals: Sequence[Dataset]) -> list[str]:
-    """Which inputs have sentences in common, and which sentences to be scored on stand in an input."""
-    keys = {one.name: distinct_keys([one.data]) for one in materials}
+def shared_sentences(inputs: Sequence[Input], tasks: Sequence[Task]) -> list[str]:
+    """Which inputs have sentences in common, and which sentences of evaluation sets appear in an input."""
+    keys = {one.name: distinct_keys([one.data]) for one in inputs}
     lines = [
         f"{left} and {right} have {count:,} sentences in common ({_percent(count / len(keys[left]))} of {left})"
         for left, right in combinations(keys, 2)
         if (count := _common(keys[left], keys[right]))
     ]
-    for data in evals:
+    for data in map(sentences_of, tasks):
         scored = distinct_keys([data])
         lines += [
-            f"{count:,} of the {len(scored):,} sentences of {data.files[0]} stand in {name}"
+            f"{count:,} of the {len(scored):,} sentences of {data.files[0]} appear in {name}"
             for name, own in keys.items()
             if (count := _common(scored, own))
         ]

@@ -1,186 +1,200 @@
-"""The plan of a fit: which routes, how many rungs, how many steps each; made once, and read again by a later call."""
+"""The plan of a fit: which routes run, in how many rounds, how many steps each; made once and read again on resume."""
 
-import json
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import yaml
 from accelerate import Accelerator
 from pydantic import TypeAdapter, ValidationError
 
-from sentloom.errors import DamagedFile
-from sentloom.files import new_file, read_record, write_record
-from sentloom.fitting.budget import Budget, Pace, Rung, affordable, rungs
-from sentloom.fitting.routes import BATCH, EPOCHS, WEIGHTS, WRITTEN, Route, SkippedRoute
-from sentloom.pipeline.forecast import forecast
-from sentloom.pipeline.recipe import read_recipe
-from sentloom.pipeline.yaml_source import Dumper
+from sentloom.encoder import Encoder
+from sentloom.errors import DamagedFile, InputError
+from sentloom.evaluation.bench import score_tasks
+from sentloom.files import read_record, write_record
+from sentloom.fitting.budget import Pace, Rung, affordable, rungs
+from sentloom.fitting.costs import TimedRoute, affordable_routes, time_routes
+from sentloom.fitting.prepare import Prepared
+from sentloom.fitting.request import Budget, Log, Request
+from sentloom.fitting.resources import find_resources
+from sentloom.fitting.routes import Route, SkippedRoute, batch_size, find_routes
+from sentloom.pipeline.plan import Plan
+from sentloom.pipeline.runner import prepare
+from sentloom.pipeline.stages import Mine, Train
 from sentloom.progress import note
 
-REVISION = 3  # raised when the same inputs would be planned otherwise
-TIMED_STEPS = 3  # a stage's length while its rate is measured: the forecast runs as many
-MADE_SHARE = 0.2  # of a time budget, that back-translations or the search for negatives may take
-FEWEST_MADE = 256  # with fewer a route is not worth it
-
-
-@dataclass(frozen=True)
-class Rates:
-    """How many are made a second, measured here."""
-
-    views: float  # back-translations
-    mined: float  # pairs with a hard negative
-    written: float  # sentences that others are written for, and judged
+REVISION = 5  # raised when the same inputs would lead to another plan
+FEWEST_NEGATIVES = 100  # pairs with a hard negative, for a route of their own
 
 
 @dataclass(frozen=True)
 class FitPlan:
-    """What will be done. `inputs` is all that it was made for: with others it is made anew."""
+    """What will be done. `inputs` is everything that the plan depends on: for other inputs there is a new plan."""
 
     inputs: Mapping[str, Any]
     routes: tuple[Route, ...]
-    closed: tuple[SkippedRoute, ...]
+    skipped: tuple[SkippedRoute, ...]
     paces: Mapping[str, Pace]
-    scoring: float  # seconds that one model takes to be scored
+    scoring: float  # seconds to score one model
     rungs: tuple[Rung, ...]
 
     def route(self, name: str) -> Route:
-        """By name."""
+        """A route by its name."""
         return next(route for route in self.routes if route.name == name)
 
     def write(self, path: Path) -> None:
-        """As JSON."""
-        write_record(path, asdict(self))
+        """Write it as JSON."""
+        write_record(path, TypeAdapter(FitPlan).dump_python(self, mode="json"))
 
 
 def read_plan(path: Path, inputs: Mapping[str, Any]) -> FitPlan | None:
-    """The plan that was made for these inputs; None if there is none, if it is damaged, or made for others."""
+    """The plan for these inputs; None if there is none, if it is damaged, or if it was made for other inputs."""
     if not path.is_file():
         return None
     try:
         plan = TypeAdapter(FitPlan).validate_python(read_record(path, ""))
-    except (DamagedFile, ValidationError):
-        note(f"{path} is not what was written: a new plan is made")
+    except (DamagedFile, ValidationError, InputError):
+        note(f"{path} is damaged; making a new plan")
         return None
     return plan if plan.inputs == inputs else None
 
 
+def find_plan(request: Request, prepared: Prepared, base: Encoder, accelerator: Accelerator, log: Log) -> FitPlan:
+    """The plan that was made before for the same inputs, or a new one; described either way."""
+    path, inputs = request.folder / "plan.json", plan_inputs(request, prepared, base)
+    plan = read_plan(path, inputs)
+    if plan:
+        log(f"\nResuming the plan in {path}")
+    else:
+        plan = new_plan(inputs, request, prepared, base, accelerator, log)
+        plan.write(path)
+    for route in plan.routes:
+        log(f"  try {route.name}: {route.why}")
+    for skipped in plan.skipped:
+        log(f"  skip {skipped.name}: {skipped.why}")
+    for number, rung in enumerate(plan.rungs, 1):
+        longest = max(sum(steps) for steps in rung.steps.values())
+        length = f"up to {longest:,} steps each" if longest else "as long as the recipe says"
+        log(f"  round {number}: {rung.runs} {'routes' if rung.runs > 1 else 'route'}, {length}")
+    return plan
+
+
+def plan_inputs(request: Request, prepared: Prepared, base: Encoder) -> dict[str, Any]:
+    """Everything that a plan depends on."""
+    return {
+        "revision": REVISION,
+        "folder": str(request.folder.resolve()),  # the stages of a plan name it
+        "data": [given.data.sha256 for given in prepared.inputs],
+        "recipe": prepared.recipe and prepared.recipe.sha256,
+        "base": base.fingerprint(),
+        "budget": request.budget,
+        "against": [task.sha256 for task in prepared.against],
+        "synthesizer": request.synthesizer,
+        "seed": request.seed,
+        "shape": request.shape,
+        "columns": request.columns and dict(request.columns),
+    }
+
+
+def new_plan(
+    inputs: Mapping[str, Any], request: Request, prepared: Prepared, base: Encoder, accelerator: Accelerator, log: Log
+) -> FitPlan:
+    """Find the routes, and measure what training and scoring cost. A recipe has its own routes and lengths."""
+    if prepared.recipe:
+        own = prepared.recipe.routes
+        return FitPlan(inputs, own, (), {}, 0.0, (Rung({route.name: () for route in own}, len(own), 0),))
+    routes, skipped = find_routes(prepared.training_sets, find_resources(request, base))
+    refuse_no_route(routes, skipped)
+    log("\nMeasuring what each route costs ...")
+    start = time.perf_counter()
+    score_tasks(base, prepared.deciding(prepared.validation))
+    scoring, budget = time.perf_counter() - start, request.parsed_budget
+    timed, expensive = affordable_routes(time_routes(routes, request.base_path, request.seed, accelerator), budget)
+    skipped = [*skipped, *expensive]
+    refuse_no_route([one.route for one in timed], skipped)
+    plan = make_plan(inputs, timed, skipped, budget, scoring)
+    if not any(map(_miner, plan.routes)):  # nothing is mined for a route that will not run
+        return plan
+    log("Mining hard negatives ...")
+    timed, without = with_mined_rows(timed, request, accelerator, log)
+    return make_plan(inputs, timed, [*skipped, *without], budget, scoring)
+
+
+def refuse_no_route(routes: Sequence[Route], skipped: Sequence[SkippedRoute]) -> None:
+    """There must be at least one route."""
+    if not routes:
+        why = "; ".join(f"{one.name}: {one.why}" for one in skipped)
+        raise InputError("data", f"no method can learn from it ({why})", "", "add data of another shape")
+
+
 def make_plan(
     inputs: Mapping[str, Any],
-    routes: Sequence[Route],
-    closed: Sequence[SkippedRoute],
-    paces: Mapping[str, Pace],
+    timed: Sequence[TimedRoute],
+    skipped: Sequence[SkippedRoute],
     budget: Budget,
     scoring: float,
 ) -> FitPlan:
-    """Fix who runs, in what order and how long: the cheapest goes first, and what is too dear does not go."""
+    """Fix which routes run, in what order and how long: the cheapest first; too expensive ones are skipped."""
+    paces = {one.route.name: one.pace for one in timed}
     names = affordable(paces, budget, scoring)
-    by_name = {route.name: route for route in routes}
-    dear = [
-        SkippedRoute(name, "the budget has no time for it beside the cheaper ones")
+    routes = {one.route.name: one.route for one in timed}
+    expensive = [
+        SkippedRoute(name, "the budget has no time for it besides the cheaper ones", for_time=True)
         for name in paces
         if name not in names
     ]
     field = {name: paces[name] for name in names}
     lengths = tuple(rungs(field, budget, scoring))
-    return FitPlan(inputs, tuple(by_name[name] for name in names), (*closed, *dear), field, scoring, lengths)
+    return FitPlan(inputs, tuple(routes[name] for name in names), (*skipped, *expensive), field, scoring, lengths)
 
 
-def bearable_routes(routes: Sequence[Route], budget: Budget, rates: Rates) -> tuple[list[Route], list[SkippedRoute]]:
-    """Those that the budget has time for, and those that it has not."""
-    found = [bearable(route, budget, rates) for route in routes]
-    opened = [route for route, why_not in found if why_not is None]
-    return opened, [SkippedRoute(route.name, why_not) for route, why_not in found if why_not is not None]
+def with_mined_rows(
+    timed: Sequence[TimedRoute], request: Request, accelerator: Accelerator, log: Log
+) -> tuple[list[TimedRoute], list[SkippedRoute]]:
+    """Mine now, because the number of negatives bounds a run's length; skip routes for which few are found."""
+    kept, skipped = list[TimedRoute](), list[SkippedRoute]()
+    for one in timed:
+        miner = _miner(one.route)
+        found = _mined(miner, request, accelerator, log) if miner else None
+        if miner is None or found is None:
+            kept.append(one)
+        elif found >= FEWEST_NEGATIVES:
+            kept.append(_with_negatives(one, miner, found))
+        else:
+            why = f"hard negatives were found for {found:,} pairs, and it needs {FEWEST_NEGATIVES}"
+            skipped.append(SkippedRoute(one.route.name, why))
+    return kept, skipped
 
 
-def bearable(route: Route, budget: Budget, rates: Rates) -> tuple[Route, str | None]:
-    """With as much made first as the budget has time for; why not, if that is too little."""
-    views, mined = _bearable(route.views, budget, rates.views), _bearable(route.mined, budget, rates.mined)
-    written = _bearable(route.written, budget, rates.written)
-    for wanted, most, what in (
-        (route.views, views, "back-translations"),
-        (route.mined, mined, "hard negatives"),
-        (route.written, written, "sentences to write for"),
-    ):
-        if most < min(FEWEST_MADE, wanted):
-            return route, f"the budget has time for {most:,} {what}, and {FEWEST_MADE} are wanted"
-    share = round(views / route.views, 4) if route.views else 1.0
-    stages = tuple(
-        {**stage, "data_share": share}
-        if "views" in stage
-        else {**stage, "rows": written}
-        if is_making(stage)
-        else stage
-        for stage in route.stages
-    )
-    rows = tuple(
-        min(count, views if "views" in stage else written if stage["data"] == WRITTEN else count)
-        for stage, count in zip(learning_stages(route), route.rows, strict=True)
-    )
-    return replace(route, stages=stages, rows=rows, views=views, mined=mined, written=written), None
+def _miner(route: Route) -> Mine | None:
+    """The stage that mines with a model that is there before anything is trained."""
+    return next((one for one in route.stages if isinstance(one, Mine) and one.model), None)
 
 
-def _bearable(wanted: int, budget: Budget, rate: float) -> int:
-    most = (budget.steps or 0) * BATCH if budget.seconds is None else MADE_SHARE * budget.seconds * rate
-    return min(wanted, int(most))
-
-
-def pace_of(route: Route, seconds: tuple[float, ...], rates: Rates) -> Pace:
-    """What a route costs, its time shared among its stages by what they learn from."""
-    once = route.views / rates.views + route.mined / rates.mined + route.written / rates.written
-    weights = [WEIGHTS[shape] for shape in route.shapes]
-    most = [
-        max(1, EPOCHS[shape] * rows // stage["batch"])
-        for shape, rows, stage in zip(route.shapes, route.rows, learning_stages(route), strict=True)
-    ]
-    return Pace(seconds, tuple(most), tuple(weight / sum(weights) for weight in weights), once)
-
-
-def write_recipe(route: Route, steps: Sequence[int], base: str, seed: int, path: Path) -> Path:
-    """A run as a recipe, which `sentloom train` takes as well."""
-    lengths = iter(steps)
-    stages = [dict(stage) if is_making(stage) else {**stage, **_length(next(lengths))} for stage in route.stages]
-    recipe = {"title": route.name, "base": base, "stages": stages, "seeds": [seed]}
-    with new_file(path) as part:
-        part.write_text(yaml.dump(recipe, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=120), "utf-8")
-    return path
-
-
-def _length(steps: int) -> dict[str, int]:
-    """A stage's length, and how often it says where it is: curves of about twenty points."""
-    return {"steps": steps, "log_every": max(1, steps // 20)}
-
-
-def seconds_a_step(
-    route: Route, base: str, seed: int, folder: Path, accelerator: Accelerator, known: dict[str, float]
-) -> tuple[float, ...]:
-    """Of each stage that learns, measured on a few steps here and now; a stage that several routes have, once."""
-    making = [stage for stage in route.stages if is_making(stage)]
-    found = []
-    for stage, shape, rows in zip(learning_stages(route), route.shapes, route.rows, strict=True):
-        key = json.dumps(stage, sort_keys=True)
-        if key not in known:
-            alone = replace(route, stages=(*making, stage), shapes=(shape,), rows=(rows,))
-            known[key] = _timed(alone, base, seed, folder, accelerator)
-        found.append(known[key])
-    return tuple(found)
-
-
-def _timed(route: Route, base: str, seed: int, folder: Path, accelerator: Accelerator) -> float:
-    recipe = write_recipe(route, [TIMED_STEPS], base, seed, folder / "recipes" / ".timed.yaml")
+def _mined(miner: Mine, request: Request, accelerator: Accelerator, log: Log) -> int:
+    """Run the stage; its artifact is reused when the route runs."""
+    plan = Plan("mining", request.base_path, (miner,), seeds=(request.seed,))
     try:
-        *_, last = forecast(read_recipe(recipe).resolve(), accelerator)
-    finally:
-        recipe.unlink()
-    return last.seconds / last.steps
+        (runner,) = prepare([plan], request.folder, accelerator, log)
+        (result,) = runner.run()
+    except InputError:  # none at all
+        return 0
+    return int(result.stages[0]["produced"]["rows"])
 
 
-def learning_stages(route: Route) -> list[Mapping[str, Any]]:
-    """The stages that train the encoder."""
-    return [stage for stage in route.stages if not is_making(stage)]
+def _with_negatives(timed: TimedRoute, miner: Mine, found: int) -> TimedRoute:
+    """The route with as many rows as there are triplets, in smaller batches if they are few."""
+    trains_on = tuple(
+        replace(learnt, rows=found) if miner.name in one.references() else learnt for one, _, learnt in timed.training
+    )
+    stages = tuple(
+        _with_smaller_batch(one, found) if isinstance(one, Train) and miner.name in one.references() else one
+        for one in timed.route.stages
+    )
+    return TimedRoute(replace(timed.route, stages=stages), timed.forecasts, trains_on)
 
 
-def is_making(stage: Mapping[str, Any]) -> bool:
-    """Whether a stage makes data and trains nothing."""
-    return bool(stage["method"] == "synthesize")
+def _with_smaller_batch(one: Train, rows: int) -> Train:
+    batch = min(one.settings.batch, batch_size(rows))
+    return one.model_copy(update={"settings": one.settings.model_copy(update={"batch": batch})})

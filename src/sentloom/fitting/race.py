@@ -1,6 +1,6 @@
-"""The race: rung by rung every route is trained and scored on the rows that choose; the better half goes on."""
+"""The race: round by round every route is trained and scored on the validation rows; the better half continues."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -9,33 +9,38 @@ from accelerate import Accelerator
 from sentloom.encoder import Encoder
 from sentloom.errors import InputError, TrainingStopped
 from sentloom.evaluation.bench import Memory, score_tasks
-from sentloom.evaluation.significance import Comparison, compare_averages
+from sentloom.evaluation.significance import compare_averages
 from sentloom.evaluation.task import Score, Task
-from sentloom.fitting.budget import in_time
-from sentloom.fitting.plan import FitPlan, is_making, write_recipe
+from sentloom.files import new_file
+from sentloom.fitting.plan import FitPlan
+from sentloom.fitting.request import Log
 from sentloom.fitting.result import Run
-from sentloom.fitting.routes import Route
-from sentloom.pipeline.recipe import read_recipe
+from sentloom.pipeline.plan import Plan, to_yaml
 from sentloom.pipeline.results import file_names
 from sentloom.pipeline.runner import PlanResult, prepare
+from sentloom.pipeline.stages import Stage
+from sentloom.progress import duration
 
-Log = Callable[[str], None]
-BEST = "best"  # the verdict of the run that goes before the gate
+BEST = "best"  # the verdict of the run that the gate tests
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A route at a rung: its recipe, what came of it, and how it stands against the base on the rows that choose."""
+    """A route in one round: its plan, what came of it, and how it compares with the base on the validation rows."""
 
     run: Run
-    recipe: Path
+    plan: Plan
     result: PlanResult | None  # None: it failed
-    scores: tuple[Score, ...] = ()
 
     @property
     def value(self) -> float:
         """What it is ranked by."""
         return float("-inf") if self.run.score is None else self.run.score
+
+    def encoder(self) -> Encoder:
+        """The trained model."""
+        assert self.result is not None
+        return Encoder.load(str(self.result.model))
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,7 @@ class RaceContext:
     base: str
     seed: int
     folder: Path
-    tasks: Sequence[Task]  # that choose
+    tasks: Sequence[Task]  # of the validation rows
     before: Sequence[Score]  # of the base on them
     memory: Memory
     accelerator: Accelerator
@@ -54,23 +59,23 @@ class RaceContext:
 
 
 def race(context: RaceContext) -> list[Trained]:
-    """All runs in order. The winner is the best of them all: a short run may be better than a long one."""
+    """All runs in order. The best of them all wins: a short run may be better than a long one."""
     field = [route.name for route in context.plan.routes]
     trained: list[Trained] = []
     done: set[tuple[str, tuple[int, ...]]] = set()
     for number, rung in enumerate(context.plan.rungs, 1):
         lengths = {(name, rung.steps[name]) for name in field}
-        if not field or lengths <= done:  # the data bear no longer runs
+        if not field or lengths <= done:  # there is not enough data for longer runs
             break
         done |= lengths
-        context.log(f"\nRound {number} of {len(context.plan.rungs)}: {', '.join(field)}")
+        context.log(f"\nRound {number} of {len(context.plan.rungs)}: {'; '.join(field)}")
         these = [_run(context, name, number, rung.steps[name]) for name in field]
         ranked = sorted(these, key=lambda one: -one.value)
         going = {one.run.route for one in ranked[: rung.keep] if one.result}
         out = "dropped" if rung.keep else "finished"
         trained += [_with_verdict(one, "advanced" if one.run.route in going else out) for one in these]
         field = [one.run.route for one in ranked if one.run.route in going]
-    best = winner(trained)
+    best = best_run(trained)
     return [_with_verdict(one, BEST if one is best else _at_end(one, field, trained[-1])) for one in trained]
 
 
@@ -79,18 +84,18 @@ def _at_end(one: Trained, field: Sequence[str], last: Trained) -> str:
     return "finished" if one.run.route in field and one.run.rung == last.run.rung else one.run.verdict
 
 
-def twin(context: RaceContext, best: Trained) -> Trained | None:
-    """The winner's route once more, as long as in the first round, with the next seed; None where that fails."""
-    steps = context.plan.rungs[0].steps[best.run.route]
-    context.log(f"\n{best.run.route} once more with another seed, to see whether two runs agree on neighbours")
-    found = _run(replace(context, seed=context.seed + 1), best.run.route, 1, steps)
-    return found if found.result else None
-
-
-def winner(trained: Sequence[Trained]) -> Trained | None:
-    """The best of all runs; of equals the shorter one. None if all failed."""
+def best_run(trained: Sequence[Trained]) -> Trained | None:
+    """The best of all runs; among equals the shorter one. None if all failed."""
     done = [one for one in trained if one.result]
     return max(done, key=lambda one: (one.value, -one.run.steps), default=None)
+
+
+def train_with_next_seed(context: RaceContext, best: Trained) -> Trained | None:
+    """Train the best route again, as long as in the first round, with the next seed; None if that fails."""
+    steps = context.plan.rungs[0].steps[best.run.route]
+    context.log(f"\nTraining {best.run.route} again with another seed, to see whether two runs agree on neighbours")
+    found = _run(replace(context, seed=context.seed + 1), best.run.route, 1, steps)
+    return found if found.result else None
 
 
 def _with_verdict(one: Trained, verdict: str) -> Trained:
@@ -98,43 +103,44 @@ def _with_verdict(one: Trained, verdict: str) -> Trained:
 
 
 def _run(context: RaceContext, name: str, rung: int, steps: tuple[int, ...]) -> Trained:
-    route = context.plan.route(name)
+    plan = context.plan.route(name).plan(steps, context.base, context.seed)
     names = file_names([one.name for one in context.plan.routes])
-    recipe = context.folder / "recipes" / f"{names[name]}-{rung}-seed-{context.seed}.yaml"
-    write_recipe(route, steps, context.base, context.seed, recipe)
-    run = Run(name, rung, sum(steps), 0.0, None, None, None, None, "", _in_words(route, steps))
+    with new_file(context.folder / "recipes" / f"{names[name]}-{rung}-seed-{context.seed}.yaml") as part:
+        part.write_text(to_yaml(plan), "utf-8")
+    run = Run(name, rung, sum(steps), 0.0, None, None, None, None, "", tuple(map(stage_summary, plan.stages)))
     try:
-        (runner,) = prepare([read_recipe(recipe).resolve()], context.folder, context.accelerator, context.log)
+        (runner,) = prepare([plan], context.folder, context.accelerator, context.log)
         (result,) = runner.run()
-    except (InputError, TrainingStopped) as error:  # such as a synthesizer that nothing is kept of
-        context.log(f"{name}: {error}")
-        return Trained(replace(run, verdict=f"failed: {error.problem}"), recipe, None)
-    scores = score_chosen(Encoder.load(str(result.model)), context.tasks, context.memory)
+    except (InputError, TrainingStopped) as error:  # for example if nothing is kept of what a synthesizer wrote
+        context.log(f"{name} failed: {error}")
+        return Trained(replace(run, verdict=f"failed: {error.problem}"), plan, None)
+    return Trained(_scored(run, result, context), plan, result)
+
+
+def _scored(run: Run, result: PlanResult, context: RaceContext) -> Run:
+    """The run with its length and its score on the validation rows, beside the base's."""
+    scores = main_scores(Encoder.load(str(result.model)), context.tasks, context.memory)
     found = compare_averages(scores, context.before)
-    value = sum(score.value for score in scores) / len(scores)
-    seconds = result.seconds
-    run = replace(
-        run, seconds=seconds, score=value, difference=found.difference, low=found.low, high=found.high, verdict="done"
+    value, seconds = sum(score.value for score in scores) / len(scores), result.seconds
+    steps = run.steps or sum(one["outcome"]["steps"] for one in result.stages if one["produces"] == "encoder")
+    context.log(
+        f"{run.route}: {steps:,} steps in {duration(seconds)}, score {value:.2f}, "
+        f"{found.difference:+.2f} compared with the base ({found.low:+.2f} to {found.high:+.2f})"
     )
-    context.log(f"{name}: {run.steps:,} steps in {in_time(seconds)}; {value:.2f}, {_against(found)}")
-    return Trained(run, recipe, result, tuple(scores))
+    done = replace(run, steps=steps, seconds=seconds, score=value, verdict="done")
+    return replace(done, difference=found.difference, low=found.low, high=found.high)
 
 
-def score_chosen(encoder: Encoder, tasks: Sequence[Task], memory: Memory) -> list[Score]:
+def main_scores(encoder: Encoder, tasks: Sequence[Task], memory: Memory) -> list[Score]:
     """The main score of each task."""
     found = score_tasks(encoder, tasks, memory)
     return [scores[task.main] for task, scores in zip(tasks, found, strict=True)]
 
 
-def _in_words(route: Route, steps: Sequence[int]) -> tuple[str, ...]:
-    lengths = iter(steps)
-    return tuple(
-        f"{stage['method']}, {stage['rows']:,} sentences"
-        if is_making(stage)
-        else f"{stage['method']}, {next(lengths):,} steps"
-        for stage in route.stages
-    )
-
-
-def _against(found: Comparison) -> str:
-    return f"{found.difference:+.2f} against the base ({found.low:+.2f} to {found.high:+.2f})"
+def stage_summary(one: Stage) -> str:
+    """A stage in a few words, for the report."""
+    if one.settings is not None:
+        steps, epochs = one.settings.steps, one.settings.epochs
+        return f"{one.method}, {steps:,} steps" if steps else f"{one.method}, {epochs:g} epochs"
+    rows = getattr(one.options, "rows", None)
+    return f"{one.method}, {rows:,} rows" if rows else one.method

@@ -1,204 +1,243 @@
-"""Which ways the data permit, as recipes without a length, and why; and which they do not, and why not.
+"""Routes: the plans of stages that the data supports, and why; and those that are skipped, and why.
 
-Stages stand in the papers' order: raw text first (GenSE, BSL), then translations, then pairs, then triplets and NLI
-(Sentence-T5). What was tried here is in docs/fit.md; the settings are those of the measured recipes.
+Training stages come in the papers' order: raw text first (GenSE, BSL), then translations, then pairs, then triplets and
+NLI (Sentence-T5). What was tried is in docs/fit.md; the settings are those of the measured recipes. What a training
+stage needs first (views, mined negatives, written triplets) is a stage before it. Installed packages add routes of
+their own through the entry point group `sentloom.routes` (docs/extending.md).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, PlainSerializer
 
 from sentloom.data.shapes import Shape
+from sentloom.encoder.prompts import Prompt
+from sentloom.errors import InputError
+from sentloom.fitting.resources import Resources
+from sentloom.fitting.training_sets import TrainingSet
+from sentloom.pipeline.building import stage
+from sentloom.pipeline.plan import Plan, stage_values
+from sentloom.pipeline.references import PREFIX
+from sentloom.pipeline.schema import Select
+from sentloom.pipeline.stages import Stage, Train
 
-# The share of a route's time by what a stage learns from: raw text prepares, labels decide.
-WEIGHTS = {Shape.TEXTS: 1.0, Shape.PARALLEL: 2.0, Shape.PAIRS: 2.0, Shape.TRIPLETS: 2.0, Shape.NLI: 2.0}
-EPOCHS = {Shape.TEXTS: 1, Shape.PARALLEL: 10, Shape.PAIRS: 3, Shape.TRIPLETS: 3, Shape.NLI: 3}  # at most
-ORDER = tuple(WEIGHTS)
+ENTRY_POINTS = "sentloom.routes"
+ORDER = (Shape.TEXTS, Shape.PARALLEL, Shape.PAIRS, Shape.TRIPLETS, Shape.NLI)
 BATCH = 64
-LENGTH = 64  # tokens that a sentence is cut to at most, for training alone
-WRITTEN = "stage:written"  # as recipes name what a synthesizer wrote
 PAIRS = {"method": "contrastive", "learning_rate": 5e-5}
 TRIPLETS = {"method": "contrastive", "learning_rate": 2e-5}
 
 
+def _read_stage(value: Any) -> Any:
+    return stage(**value) if isinstance(value, dict) else value
+
+
+StoredStage = Annotated[Stage, BeforeValidator(_read_stage), PlainSerializer(stage_values)]
+
+
 @dataclass(frozen=True)
-class TrainingSet:
-    """The training rows of one shape: how many, where they lie, and the language of each column."""
+class TrainsOn:
+    """What a training stage learns from, which bounds its length."""
 
     shape: Shape
     rows: int
-    files: tuple[str, ...]
-    language: str | None = None
-    length: int = LENGTH
-
-
-@dataclass(frozen=True)
-class Resources:
-    """What is at hand beside the data."""
-
-    pooling: str | None  # of the base; None: a raw language model, which gets the preset's
-    dropout: float  # of the base
-    translator: str | None  # why there is none; None: it is there
-    synthesizer: str | None  # a folder
-    mined: str  # the file of triplets that mining makes, if a route wants them
 
 
 @dataclass(frozen=True)
 class Route:
-    """A recipe without a length. Each stage is as YAML has it, with `shape` and `rows` of what it learns from."""
+    """A plan of stages that may be tried, and why. The budget sets the lengths of its training stages."""
 
     name: str
     why: str
-    stages: tuple[Mapping[str, Any], ...]
-    shapes: tuple[Shape, ...]  # of each stage that learns
-    rows: tuple[int, ...]
-    views: int = 0  # sentences that are back-translated first
-    mined: int = 0  # pairs that negatives are looked for first
-    written: int = 0  # sentences that a synthesizer writes others for first
+    stages: tuple[StoredStage, ...]
+    trains_on: tuple[TrainsOn, ...] = ()  # per training stage; if empty, what the forecast finds
+    prompt: Prompt | None = None
+    select: Select | None = None
+
+    def plan(self, steps: Sequence[int], base: str, seed: int) -> Plan:
+        """The plan with these steps per training stage; without any, with the lengths that its stages have."""
+        lengths = iter(steps)
+        stages = [_with_length(one, next(lengths)) if steps and isinstance(one, Train) else one for one in self.stages]
+        return Plan(
+            self.name, base, tuple(stages), select=self.select, seeds=(seed,), prompt=self.prompt, title=self.name
+        )
+
+
+def _with_length(one: Train, steps: int) -> Train:
+    """A training stage of this length, which logs about twenty points per curve."""
+    length = {"steps": steps, "log_every": max(1, steps // 20)}
+    return one.model_copy(update={"settings": one.settings.model_copy(update=length)})
 
 
 @dataclass(frozen=True)
 class SkippedRoute:
-    """A way that is not gone."""
+    """A route that is not tried, and why."""
 
     name: str
     why: str
+    for_time: bool = False  # a larger budget would have time for it
 
 
-def find_routes(bodies: Sequence[TrainingSet], means: Resources) -> tuple[list[Route], list[SkippedRoute]]:
-    """All routes that the data permit, the cheapest first, and those that they do not."""
-    by_shape = {body.shape: body for body in sorted(bodies, key=lambda body: ORDER.index(body.shape))}
+def find_routes(training_sets: Sequence[TrainingSet], resources: Resources) -> tuple[list[Route], list[SkippedRoute]]:
+    """All routes that the data supports, the cheapest first, and those that are skipped."""
+    routes, skipped = _own_routes(training_sets, resources)
+    found = [*routes, *installed_routes(training_sets, resources)]
+    names = [route.name for route in found]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise InputError(ENTRY_POINTS, f"two routes are named {twice[0]!r}", "different names", "rename or remove one")
+    return found, skipped
+
+
+def _own_routes(training_sets: Sequence[TrainingSet], resources: Resources) -> tuple[list[Route], list[SkippedRoute]]:
+    by_shape = {one.shape: one for one in sorted(training_sets, key=lambda one: ORDER.index(one.shape))}
     raw = by_shape.pop(Shape.TEXTS, None)
-    opened, closed = _from_text(raw, means) if raw else ([], [])
+    unlabelled, skipped = _from_text(raw, resources) if raw else ([], [])
     labelled = list(by_shape.values())
     if not labelled:
-        return opened, closed
-    main = _joined([_learn(body) for body in labelled])
-    routes = [main, *(_joined([first, main], because=first.why) for first in opened)]
-    routes += _alternatives(labelled, means)
+        return unlabelled, skipped
+    main = _joined([_from_labels(one) for one in labelled])
+    routes = [main, *(_joined([first, main], why=first.why) for first in unlabelled)]
+    routes += _alternatives(labelled, resources)
     if len(labelled) > 1:
-        routes += [_learn(body) for body in labelled]
-    return routes, closed
+        routes += [_from_labels(one) for one in labelled]
+    return routes, skipped
 
 
-def _stage(name: str, body: TrainingSet, **settings: Any) -> dict[str, Any]:
-    return {"name": name, "data": list(body.files), "batch": _batch(body.rows), "max_length": body.length, **settings}
+def installed_routes(training_sets: Sequence[TrainingSet], resources: Resources) -> list[Route]:
+    """The routes of installed packages: each entry point is a callable (training_sets, resources) -> routes."""
+    points = sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name)
+    return [route for point in points for route in _routes_of(point, training_sets, resources)]
 
 
-def _batch(rows: int) -> int:
-    """Of few rows a smaller one: an epoch is some steps."""
+def _routes_of(point: EntryPoint, training_sets: Sequence[TrainingSet], resources: Resources) -> Iterable[Route]:
+    try:
+        return list(point.load()(training_sets, resources))
+    except Exception as error:  # whatever a package does wrong, its name and its words reach the user
+        where = f"entry point {point.name} of {point.dist.name if point.dist else point.value}"
+        fix = "correct the package, or uninstall it"
+        raise InputError(where, f"{type(error).__name__}: {error}", "routes", fix) from error
+
+
+def batch_size(rows: int) -> int:
+    """Smaller for few rows, so that an epoch has a few steps."""
     return min(BATCH, max(2, rows // 4))
 
 
-def with_rows(route: Route, rows: int) -> Route:
-    """The route with so many rows for its last stage."""
-    *before, last = route.stages
-    return replace(route, stages=(*before, {**last, "batch": _batch(rows)}), rows=(*route.rows[:-1], rows))
+def _train(name: str, data: TrainingSet, source: str | None = None, **settings: Any) -> Stage:
+    """A training stage on a training set, or on what an earlier stage made of it."""
+    files = [f"{PREFIX}{source}"] if source else list(data.files)
+    return stage(name=name, data=files, batch=batch_size(data.rows), max_length=data.length, **settings)
 
 
-def _route(name: str, why: str, body: TrainingSet, **settings: Any) -> Route:
-    return Route(name, why, (_stage(name.replace(" ", "-"), body, **settings),), (body.shape,), (body.rows,))
+def _route(name: str, why: str, data: TrainingSet, **settings: Any) -> Route:
+    one = _train(name.replace(" ", "-"), data, **settings)
+    return Route(name, why, (one,), (TrainsOn(data.shape, data.rows),))
 
 
-def _from_text(raw: TrainingSet, means: Resources) -> tuple[list[Route], list[SkippedRoute]]:
-    """The ways to learn from raw text alone."""
-    ways: list[tuple[str, str | None, Callable[[], Route]]] = [
-        ("simcse", _no_dropout(means), lambda: _simcse(raw)),
-        ("self-guided", _no_first_token(means), lambda: _self_guided(raw)),
-        ("bootstrapped", _no_translator(raw, means), lambda: _bootstrapped(raw)),
-        ("synthetic", _no_synthesizer(means), lambda: _synthetic(raw, means.synthesizer or "")),
+def _from_text(raw: TrainingSet, resources: Resources) -> tuple[list[Route], list[SkippedRoute]]:
+    """The routes that need nothing but raw text."""
+    candidates: list[tuple[str, str | None, Callable[[], Route]]] = [
+        ("simcse", _no_dropout(resources), lambda: _simcse(raw)),
+        ("self-guided", _no_first_token(resources), lambda: _self_guided(raw)),
+        ("bootstrapped", _no_translator(raw, resources), lambda: _bootstrapped(raw)),
+        ("synthetic", _no_synthesizer(resources), lambda: _synthetic(raw, resources.synthesizer or "")),
     ]
-    opened = [build() for _, why_not, build in ways if why_not is None]
-    closed = [SkippedRoute(name, why_not) for name, why_not, _ in ways if why_not is not None]
-    return opened, closed
+    routes = [build() for _, why_not, build in candidates if why_not is None]
+    skipped = [SkippedRoute(name, why_not) for name, why_not, _ in candidates if why_not is not None]
+    return routes, skipped
 
 
-def _no_dropout(means: Resources) -> str | None:
-    return None if means.dropout else "it takes two views of a sentence from dropout, and this base has none"
+def _no_dropout(resources: Resources) -> str | None:
+    return None if resources.dropout else "it gets two views of a sentence from dropout, and this base has no dropout"
 
 
-def _no_first_token(means: Resources) -> str | None:
-    wrong = f"it trains the first token's vector, and this base has another pooling ({means.pooling}), which it keeps"
-    return None if means.pooling in (None, "first") else wrong
+def _no_first_token(resources: Resources) -> str | None:
+    why = f"it trains the vector of the first token, and this base keeps its own pooling ({resources.pooling})"
+    return None if resources.pooling in (None, "first") else why
 
 
-def _no_translator(raw: TrainingSet, means: Resources) -> str | None:
+def _no_translator(raw: TrainingSet, resources: Resources) -> str | None:
     if raw.language != "en":
-        return "it learns from back-translations, and the embedded translator begins with English alone"
-    return means.translator
+        return "it learns from back-translations, and the embedded translator only reads English"
+    return resources.translator
 
 
-def _no_synthesizer(means: Resources) -> str | None:
-    return None if means.synthesizer else "it learns from triplets that a synthesizer writes; --synthesizer names one"
+def _no_synthesizer(resources: Resources) -> str | None:
+    return (
+        None
+        if resources.synthesizer
+        else "it learns from triplets that a synthesizer writes; name one with --synthesizer"
+    )
 
 
 def _simcse(raw: TrainingSet) -> Route:
-    why = "a sentence is to be near itself under another dropout, and far from others: needs nothing but text"
+    why = "pulls a sentence towards itself under another dropout mask and away from other sentences; needs only text"
     return _route("simcse", why, raw, method="simcse", learning_rate=1e-5)
 
 
 def _self_guided(raw: TrainingSet) -> Route:
-    why = "a frozen copy's layers guide the first token's vector: needs nothing but text"
+    why = "the layers of a frozen copy guide the vector of the first token; needs only text"
     return _route("self-guided", why, raw, method="self-guided")
 
 
 def _bootstrapped(raw: TrainingSet) -> Route:
-    why = "a sentence is to predict the vector of its back-translation; there are no negatives that could be wrong"
-    stage = _stage("bootstrapped", raw, method="bootstrapped", views={"kind": "back-translation"})
-    return Route("bootstrapped", why, (stage,), (raw.shape,), (raw.rows,), views=raw.rows)
+    why = "a sentence predicts the vector of its back-translation; there are no negatives that could be wrong"
+    views = stage("views", name="back-translations", kind="back-translation", data=list(raw.files))
+    learn = _train("bootstrapped", raw, views.name, method="bootstrapped")
+    return Route("bootstrapped", why, (views, learn), (TrainsOn(raw.shape, raw.rows),))
 
 
 def _synthetic(raw: TrainingSet, synthesizer: str) -> Route:
-    why = "a synthesizer writes what follows from a sentence and what contradicts it, and judges what it wrote"
-    written = {"name": "written", "method": "synthesize", "model": synthesizer, "data": list(raw.files)}
-    learnt = _stage("synthetic", raw, **TRIPLETS) | {"data": WRITTEN}
-    return Route("synthetic", why, (written, learnt), (Shape.TRIPLETS,), (raw.rows,), written=raw.rows)
+    why = "a synthesizer writes what follows from a sentence and what contradicts it, and filters what it wrote"
+    written = stage("synthesize", name="written", model=synthesizer, data=list(raw.files))
+    learn = _train("synthetic", raw, written.name, **TRIPLETS)
+    return Route("synthetic", why, (written, learn), (TrainsOn(Shape.TRIPLETS, raw.rows),))
 
 
-def _learn(body: TrainingSet) -> Route:
-    """The way of one shape with labels."""
-    match body.shape:
+def _from_labels(data: TrainingSet) -> Route:
+    """The main route of one labelled shape."""
+    match data.shape:
         case Shape.PAIRS:
-            return _route("pairs", "each text is to find its partner among those of the batch", body, **PAIRS)
+            return _route("pairs", "each text learns to find its partner among those of the batch", data, **PAIRS)
         case Shape.TRIPLETS:
-            why = "each text is to find its positive, its negative being the hardest"
-            return _route("triplets", why, body, **TRIPLETS)
+            why = "each text learns to find its positive, with its own negative as the hardest"
+            return _route("triplets", why, data, **TRIPLETS)
         case Shape.NLI:
-            why = "each premise is to find what it entails, what contradicts it being the hardest"
-            return _route("nli", why, body, **TRIPLETS)
+            why = "each premise learns to find what it entails, with its contradiction as the hardest negative"
+            return _route("nli", why, data, **TRIPLETS)
         case _:
-            why = "a translation is to get the vector that the base gives its original, which stays frozen"
-            return _route("cross-lingual", why, body, method="cross-lingual", learning_rate=2e-4)
+            why = "a translation learns the vector that the frozen base gives its original"
+            return _route("cross-lingual", why, data, method="cross-lingual", learning_rate=2e-4)
 
 
-def _alternatives(labelled: Sequence[TrainingSet], means: Resources) -> Iterator[Route]:
-    """Another way for the last shape: what is learnt last decides."""
+def _alternatives(labelled: Sequence[TrainingSet], resources: Resources) -> Iterator[Route]:
+    """Other routes for the last shape, because what is learnt last matters most."""
     *_, last = labelled
-    before = [_learn(body) for body in labelled[:-1]]
+    before = [_from_labels(one) for one in labelled[:-1]]
     if last.shape is Shape.PAIRS:
-        why = "the same, each pair beside the hardest wrong answer that the base finds for it"
-        stage = _stage("mined", last, **TRIPLETS) | {"data": [means.mined]}
-        mined = Route("pairs with mined negatives", why, (stage,), (Shape.PAIRS,), (last.rows,), mined=last.rows)
+        why = "the same, with the hardest wrong answer that the base finds for each pair"
+        mine = stage("mine", name="hard-negatives", model=resources.base, data=list(last.files))
+        learn = _train("mined", last, mine.name, **TRIPLETS)
+        mined = Route("pairs with mined negatives", why, (mine, learn), (TrainsOn(Shape.PAIRS, last.rows),))
         yield _joined([*before, mined])
     if last.shape is Shape.NLI:
         why = "three classes over both vectors and their difference, as in SBERT"
         yield _joined([*before, _route("nli classification", why, last, method="nli-classification")])
     if last.shape is Shape.PARALLEL:
-        why = "a translation's vector is to be the original's, by squared error"
+        why = "the vector of a translation approaches that of its original, by squared error"
         yield _joined([*before, _route("mse-distillation", why, last, method="mse-distillation")])
 
 
-def _joined(routes: Sequence[Route], because: str = "") -> Route:
-    """Routes one after another as one."""
+def _joined(routes: Sequence[Route], why: str = "") -> Route:
+    """Several routes, one after another, as one."""
     if len(routes) == 1:
         return routes[0]
     return Route(
         ", then ".join(route.name for route in routes),
-        because or "; then ".join(route.why for route in routes),
-        tuple(stage for route in routes for stage in route.stages),
-        tuple(shape for route in routes for shape in route.shapes),
-        tuple(rows for route in routes for rows in route.rows),
-        sum(route.views for route in routes),
-        sum(route.mined for route in routes),
-        sum(route.written for route in routes),
+        why or "; then ".join(route.why for route in routes),
+        tuple(one for route in routes for one in route.stages),
+        tuple(one for route in routes for one in route.trains_on),
     )

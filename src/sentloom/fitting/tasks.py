@@ -1,9 +1,9 @@
-"""What is held out, as tasks: the score that decides follows from what a row is."""
+"""Step 4, tasks: what validation and test rows ask of a model; the score that decides follows from the rows' shape."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pyarrow.compute as pc
 
 from sentloom.data.dataset import Dataset
@@ -13,14 +13,15 @@ from sentloom.errors import InputError
 from sentloom.evaluation.suites.user_tasks import data_task
 from sentloom.evaluation.task import Task
 from sentloom.fitting.general import NAME as GENERAL
+from sentloom.fitting.inputs import Input
 from sentloom.fitting.panel import panel, without_some_words
+from sentloom.fitting.training_sets import high_pairs
 
-HIGH = 0.8  # of the way from the least to the greatest score: such pairs mean much the same
-SAMPLED_PAIRS = 300  # for pictures of how related texts lie
-PANEL_TEXTS = 600  # held-out sentences that views are made of
-FEWEST_ITEMS = 10  # of a task: fewer show nothing, and their intervals are no intervals
-WORDS = {  # of tasks that go by a name of their own
-    GENERAL: "a paraphrase is nearer than a near miss",
+SAMPLED_PAIRS = 300  # related pairs for the plots
+PANEL_TEXTS = 600  # held-out sentences that the label-free panel uses
+FEWEST_ITEMS = 10  # per task: fewer show nothing
+LABELS = {  # of tasks with a name of their own
+    GENERAL: "a paraphrase ranks closer than a near miss",
     "halves": "the first half of a sentence finds the second",
     "few-words": "a few words of a sentence find it",
 }
@@ -28,7 +29,7 @@ WORDS = {  # of tasks that go by a name of their own
 
 @dataclass(frozen=True)
 class HeldOut:
-    """One part of an input that is held out: what it is scored by, and pairs in it that belong together."""
+    """The validation or test rows of one input: the tasks they are scored by, and pairs that belong together."""
 
     name: str
     data: Dataset
@@ -41,13 +42,23 @@ class HeldOut:
         return self.data.shape is not Shape.TEXTS
 
 
-def held_out(name: str, data: Dataset, language: str | None, cache: Path, synthesizer: str | None) -> HeldOut:
-    """The tasks of a part. NLI is asked as triplets; raw text by the panel."""
+def held_out_tasks(inputs: Sequence[Input], rows: Sequence[Dataset]) -> tuple[HeldOut, ...]:
+    """The tasks of each input. If some inputs have labels, raw text is left out: it would cost time and say less."""
+    labelled = any(given.data.shape is not Shape.TEXTS for given in inputs)
+    parts = []
+    for given, data in zip(inputs, rows, strict=True):
+        if not labelled or given.data.shape is not Shape.TEXTS:
+            refuse_one_value(given.name, data)
+            parts.append(held_out(given.name, data))
+            refuse_few_items(parts[-1])
+    return tuple(parts)
+
+
+def held_out(name: str, data: Dataset) -> HeldOut:
+    """The tasks of some rows: NLI is asked as triplets, raw text by the label-free panel."""
     if data.shape is Shape.TEXTS:
         texts = data.column("text").to_pylist()[:PANEL_TEXTS]
-        tasks = tuple(
-            task for task in panel(texts, language, cache, synthesizer=synthesizer) if items_of(task) >= FEWEST_ITEMS
-        )
+        tasks = tuple(task for task in panel(texts) if item_count(task) >= FEWEST_ITEMS)
         views = tuple((text, view) for text in texts if (view := without_some_words(text)) != text)
         return HeldOut(name, data, tasks, views[:SAMPLED_PAIRS])
     asked = triplets_from_nli(data) if data.shape is Shape.NLI else data
@@ -55,37 +66,40 @@ def held_out(name: str, data: Dataset, language: str | None, cache: Path, synthe
     return HeldOut(name, data, (task,), tuple(_related(data)[:SAMPLED_PAIRS]))
 
 
-def items_of(task: Task) -> int:
+def item_count(task: Task) -> int:
     """How many items a task asks, as far as that is known before it is scored."""
     found: int = task.settings.get("items", len(task.texts.get("query", task.texts.get("symmetric", ()))))
     return found
 
 
-def refuse_few(part: HeldOut) -> None:
-    """Say at once that held-out rows are too few to tell a better model from a worse one."""
-    items = min(map(items_of, part.tasks), default=0)
+def refuse_few_items(part: HeldOut) -> None:
+    """Refuse held-out rows that are too few to tell a better model from a worse one."""
+    items = min(map(item_count, part.tasks), default=0)
     if not part.tasks:
-        found, wanted = "texts too short to be judged by themselves", "sentences, most of them of six words or more"
+        problem, expected = (
+            "the texts are too short to be judged without labels",
+            "sentences, most of six words or more",
+        )
         fix = "give longer texts, pairs or labels"
     elif items < FEWEST_ITEMS:
-        found, wanted = f"held-out rows that ask {items} different things", f"at least {FEWEST_ITEMS}"
+        problem, expected = f"the held-out rows ask only {items} different things", f"at least {FEWEST_ITEMS}"
         fix = "give more rows, above all with other texts on the first side"
     else:
         return
-    raise InputError(part.name, found, wanted, fix)
+    raise InputError(part.name, problem, expected, fix)
 
 
-def refuse_one_kind(name: str, data: Dataset) -> None:
-    """The same where all held-out rows have one label, or one score."""
-    told = {Shape.SCORED_PAIRS: "score", Shape.CLASSIFICATION: "label"}.get(data.shape)
-    values = pc.unique(data.column(told)).to_pylist() if told else []
+def refuse_one_value(name: str, data: Dataset) -> None:
+    """Refuse held-out rows that all have one label or one score."""
+    column = {Shape.SCORED_PAIRS: "score", Shape.CLASSIFICATION: "label"}.get(data.shape)
+    values = pc.unique(data.column(column)).to_pylist() if column else []
     if len(values) == 1:
-        found, wanted = f"held-out rows that all have the {told} {values[0]}", "two different ones or more among them"
-        raise InputError(name, found, wanted, "give more rows, above all of the rarer kinds")
+        problem = f"the held-out rows all have the {column} {values[0]}"
+        raise InputError(name, problem, "at least two different ones", "give more rows, above all of the rarer kinds")
 
 
 def _related(data: Dataset) -> list[tuple[str, str]]:
-    """Pairs that mean much the same, by the labels; none where labels say nothing of pairs."""
+    """Pairs that mean much the same according to the labels; none if the labels say nothing about pairs."""
     if data.shape is Shape.NLI:
         data = pairs_from_nli(data)
     if data.shape is Shape.SCORED_PAIRS:
@@ -96,38 +110,28 @@ def _related(data: Dataset) -> list[tuple[str, str]]:
     return list(zip(left, right, strict=True))
 
 
-def high_pairs(data: Dataset) -> Dataset:
-    """The pairs that people scored high, as pairs to learn from."""
-    scores = data.column("score")
-    least, greatest = pc.min(scores).as_py(), pc.max(scores).as_py()
-    high = data.select(np.asarray(scores.to_numpy() >= least + HIGH * (greatest - least)))
-    names = {"sentence1": "anchor", "sentence2": "positive"}
-    table = high.table.drop_columns(["score"])
-    renamed = table.rename_columns([names.get(name, name) for name in table.column_names])
-    return high.derive(renamed, "high scores as pairs", Shape.PAIRS)
+def task_labels(tasks: Sequence[Task]) -> list[str]:
+    """What each task asks, in plain words; with the name of its file if there are several."""
+    if len(tasks) == 1:
+        return [task_label(tasks[0])]
+    return [task_label(one) if one.name in LABELS else f"{task_label(one)} ({Path(one.name).name})" for one in tasks]
 
 
-def named_words(task: Task) -> str:
-    """The same with the name of its file, where there are several."""
-    return in_words(task) if task.name in WORDS else f"{in_words(task)} ({Path(task.name).name})"
-
-
-def in_words(task: Task) -> str:
+def task_label(task: Task) -> str:
     """What a task asks, in plain words."""
-    if task.name in WORDS:
-        return WORDS[task.name]
-    kind = task.settings.get("task")
+    if task.name in LABELS:
+        return LABELS[task.name]
     counts = {role: len(texts) for role, texts in task.texts.items()}
-    match kind:
+    match task.settings.get("task"):
         case "search":
             return f"a text finds its partner among {counts['document']:,}"
         case "triplets":
-            return "the positive is nearer than the negative"
+            return "the positive ranks closer than the negative"
         case "translation":
-            return f"a sentence finds its translation among {counts['symmetric'] // 2:,}, both ways"
+            return f"a sentence finds its translation among {counts['symmetric'] // 2:,}, in both directions"
         case "correlation":
-            return "nearness goes with people's scores"
+            return "similarity agrees with people's scores"
         case "classification":
-            return "a plain classifier on the vectors finds the label"
+            return "a simple classifier on the vectors finds the label"
         case _:
             return task.main

@@ -92,7 +92,7 @@ def to_yaml(plan: Plan) -> str:
     written = {
         **{key: getattr(plan, key) for key in ("title", "name", "base", "pooling", "max_length")},
         "prompt": plan.prompt and asdict(plan.prompt),
-        "stages": list(map(_stage_values, plan.stages)),
+        "stages": list(map(stage_values, plan.stages)),
         "select": plan.select and plan.select.model_dump(mode="json"),
         "evaluate": plan.evaluate and plan.evaluate.model_dump(mode="json"),
         "seeds": list(plan.seeds),
@@ -102,7 +102,8 @@ def to_yaml(plan: Plan) -> str:
     return yaml.dump(written, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=120)
 
 
-def _stage_values(stage: Stage) -> dict[str, Any]:
+def stage_values(stage: Stage) -> dict[str, Any]:
+    """A stage as a recipe writes it: `building.stage` of these values gives an equal stage."""
     return {
         **stage.model_dump(mode="json", exclude={"options", "settings"}),
         **stage.options.model_dump(mode="json"),

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 
+from sentloom import progress
 from sentloom.evaluation.significance import LEAST_P
 from sentloom.fitting.result import FitResult, InputSummary, Measure, Run
 from sentloom.hygiene.languages import NAMES, recognised
@@ -70,10 +71,7 @@ def stability(result: FitResult) -> str:
 
 def duration(cost: float | str) -> str:
     """As in 4.2 s, 48 s, 5.3 min, 12 min or 3.4 h; text stays as it is."""
-    if isinstance(cost, str):
-        return cost
-    value, unit = (cost, "s") if cost < 90 else (cost / 60, "min") if cost < 5400 else (cost / 3600, "h")
-    return f"{value:.1f} {unit}" if value < 10 else f"{value:.0f} {unit}"
+    return cost if isinstance(cost, str) else progress.duration(cost)
 
 
 def titled_parts(result: FitResult) -> dict[str, list[Measure]]:

@@ -57,10 +57,11 @@ def best_of(one: Gauges, other: Gauges) -> Gauges:
     )
 
 
-def alarms(now: Gauges, best: Gauges) -> list[str]:
+def alarms(now: Gauges, best: Gauges, *, lost_rank: float = LOST) -> list[str]:
     """A message for each gauge that signals a collapse; `best` has the best value of each since the start.
 
-    A base may have a mean cosine above 0.99 from the start: it collapses when it loses most of the spread it had.
+    The effective rank may fall to the share `lost_rank` of its best. A base may have a mean cosine above 0.99 from the
+    start: it collapses when it loses most of the spread it had.
     """
     found = []
     cosine = MOST_COSINE if best.mean_cosine <= MOST_COSINE else 1 - LOST * (1 - best.mean_cosine)
@@ -72,7 +73,7 @@ def alarms(now: Gauges, best: Gauges) -> list[str]:
     deviation = LEAST_DEVIATION if best.deviation >= LEAST_DEVIATION else LOST**0.5 * best.deviation
     if now.deviation < deviation:
         found.append(f"deviation per dimension {now.deviation:.3f} (at best {best.deviation:.3f})")
-    least = max(LEAST_RANK, LOST * best.effective_rank)
+    least = max(LEAST_RANK, lost_rank * best.effective_rank)
     if now.effective_rank < least <= best.effective_rank:
         found.append(f"effective rank {now.effective_rank:.1f} (at best {best.effective_rank:.1f})")
     return found

@@ -1,11 +1,22 @@
-"""What is told: histograms and neighbours by hand, with encoders whose vectors are known."""
+"""Histograms, neighbours and trails by hand, with encoders whose vectors are known."""
 
 import numpy as np
 import pytest
 
 from sentloom.data.shapes import Shape
+from sentloom.fitting.race import Trained
+from sentloom.fitting.result import Run
+from sentloom.fitting.result_figures import (
+    BINS,
+    Geometry,
+    collapse_warnings,
+    geometry,
+    histogram,
+    neighbours,
+    trail,
+)
 from sentloom.fitting.tasks import HeldOut
-from sentloom.fitting.telling import BINS, histogram, lie, neighbours, trail
+from sentloom.training.health import Gauges
 from tests.small_data import build_dataset
 
 ANGLES = {"one": 0.0, "eins": 0.1, "two": 1.0, "zwei": 1.1, "three": 2.0, "drei": 2.1}
@@ -28,7 +39,7 @@ def parts():
     return [HeldOut("faq.csv", build_dataset(Shape.PAIRS, pairs), (), tuple(pairs))]
 
 
-def test_cosines_of_pairs_and_of_the_same_texts_paired_anew(parts):
+def test_cosines_of_pairs_and_of_the_same_texts_paired_differently(parts):
     found = histogram(Known(), Known(0.0), parts)
     assert len(found.edges) == BINS + 1
     assert found.edges[0] == pytest.approx(np.cos(2.1), abs=1e-6)  # the least: one and drei
@@ -52,7 +63,26 @@ def test_neighbours_before_and_after(parts):
 
 
 def test_a_trail_leaves_out_what_is_not_known(parts):
-    here = lie(Known(), parts)
+    here = geometry(Known(), parts)
     assert here.alignment == pytest.approx(2 - 2 * np.cos(0.1), abs=1e-6)
-    assert lie(Known(), [HeldOut("labels", parts[0].data, (), ())]) is None
-    assert trail("pairs", {"base": here, "round 1": None}).points == (("base", here.alignment, here.uniformity),)
+    assert geometry(Known(), [HeldOut("labels", parts[0].data, (), ())]) is None
+    points = (("base", here.alignment, here.gauges.uniformity),)
+    assert trail("pairs", {"base": here, "round 1": None}).points == points
+
+
+def test_collapsed_vectors_get_a_warning(parts):
+    before, after = geometry(Known(), parts), geometry(Known(0.01), parts)
+    best = Trained(Run("pairs", 1, 10, 0.0, None, None, None, None, ""), None, None)
+    (warning,) = collapse_warnings({"base": before, "round 1": after}, best)
+    assert warning.startswith("The vectors have collapsed: mean cosine of distinct sentences")
+    assert not list(collapse_warnings({"base": before, "round 1": before}, best))
+    assert not list(collapse_warnings({"base": None, "round 1": None}, best))
+
+
+def test_half_of_the_rank_lost_is_a_warning_and_less_is_not():
+    def with_rank(rank):
+        return Geometry(0.3, Gauges(mean_cosine=0.1, effective_rank=rank, deviation=1.0, uniformity=-3.0))
+
+    best = Trained(Run("pairs", 1, 10, 0.0, None, None, None, None, ""), None, None)
+    assert list(collapse_warnings({"base": with_rank(200.0), "round 1": with_rank(99.0)}, best))
+    assert not list(collapse_warnings({"base": with_rank(200.0), "round 1": with_rank(101.0)}, best))

@@ -1,0 +1,139 @@
+"""What the figures of the report show: loss curves, alignment and uniformity, cosines, and nearest neighbours."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from sentloom.data.shapes import COLUMNS, Shape
+from sentloom.encoder import Encoder
+from sentloom.evaluation.geometry import alignment
+from sentloom.evaluation.metrics import cosine_of_pairs
+from sentloom.fitting.race import Trained
+from sentloom.fitting.result import Curve, Histogram, Neighbours, Trail
+from sentloom.fitting.tasks import HeldOut
+from sentloom.search.nearest import top_k
+from sentloom.search.vectors import encode_distinct
+from sentloom.training.health import Gauges, alarms, gauge
+from sentloom.training.journal import read_journal
+
+BINS = 40
+SAMPLES = 6  # sentences whose neighbours are shown
+NEAREST = 4
+MOST_TEXTS = 2_000  # to search for neighbours in
+BASE = "base"  # the label of the start of a trail
+LOST_RANK = 0.5  # a model that loses half of the effective rank of its base gets a warning
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """How the vectors of related pairs are arranged."""
+
+    alignment: float  # the mean squared distance of the two sides of a pair
+    gauges: Gauges  # over the distinct texts
+
+
+def curves(trained: Trained, folder: Path) -> tuple[Curve, ...]:
+    """The loss along each stage of a run, from its journal."""
+    assert trained.result is not None
+    found = []
+    for stage in (one for one in trained.result.stages if one["produces"] == "encoder"):
+        lines = [line for line in read_journal(folder / stage["place"]) if "loss" in line]
+        steps, loss = ([line[name] for line in lines] for name in ("step", "loss"))
+        if steps:
+            found.append(Curve(trained.run.route, stage["stage"], tuple(steps), tuple(loss)))
+    return tuple(found)
+
+
+def geometries(
+    runs: Sequence[Trained], base: Encoder, parts: Sequence[HeldOut]
+) -> dict[str, dict[str, Geometry | None]]:
+    """By route: the geometry of the base and of every run."""
+    start = geometry(base, parts)
+    found: dict[str, dict[str, Geometry | None]] = {}
+    for one in runs:
+        if one.result:
+            found.setdefault(one.run.route, {BASE: start})[_round(one)] = geometry(one.encoder(), parts)
+    return found
+
+
+def _round(one: Trained) -> str:
+    return f"round {one.run.rung}"
+
+
+def geometry(encoder: Encoder, parts: Sequence[HeldOut]) -> Geometry | None:
+    """Of a model on pairs that belong together; None if none are known."""
+    pairs = [pair for part in parts for pair in part.related]
+    if not pairs:
+        return None
+    left, right = zip(*pairs, strict=True)
+    vectors = encode_distinct(encoder.encode, [*left, *right])
+    one, other = (np.stack([vectors[text] for text in side]) for side in (left, right))
+    return Geometry(alignment(one, other), gauge(np.stack([vectors[text] for text in dict.fromkeys([*left, *right])])))
+
+
+def trail(route: str, points: Mapping[str, Geometry | None]) -> Trail:
+    """Alignment and uniformity along a route."""
+    known = [(label, one.alignment, one.gauges.uniformity) for label, one in points.items() if one]
+    return Trail(route, tuple(known))
+
+
+def collapse_warnings(points: Mapping[str, Geometry | None], best: Trained) -> Iterator[str]:
+    """A warning if the vectors of the best run have collapsed compared with the base."""
+    before, after = points[BASE], points[_round(best)]
+    found = alarms(after.gauges, before.gauges, lost_rank=LOST_RANK) if before and after else []
+    if found:
+        yield f"The vectors have collapsed: {'; '.join(found)}."
+
+
+def histogram(before: Encoder, after: Encoder, parts: Sequence[HeldOut]) -> Histogram | None:
+    """The cosines of pairs that belong together, and of the same texts paired differently."""
+    pairs = [pair for part in parts for pair in part.related]
+    if len(pairs) < 2:
+        return None
+    cosines = [_related_and_not(encoder, pairs) for encoder in (before, after)]
+    least = min(-0.2, *(float(some.min()) for both in cosines for some in both))
+    edges = np.linspace(least, 1.0, BINS + 1)
+    counts = [np.histogram(np.clip(some, least, 1.0), edges)[0].tolist() for both in cosines for some in both]
+    return Histogram(tuple(edges.tolist()), *(tuple(one) for one in counts))
+
+
+def _related_and_not(encoder: Encoder, pairs: Sequence[tuple[str, str]]) -> tuple[npt.NDArray[np.float64], ...]:
+    left, right = (encoder.encode(list(side)) for side in zip(*pairs, strict=True))
+    return cosine_of_pairs(left, right), cosine_of_pairs(left, np.roll(right, 1, axis=0))
+
+
+def neighbours(before: Encoder, after: Encoder, parts: Sequence[HeldOut]) -> tuple[Neighbours, ...]:
+    """What a few test texts find among the others, before and after."""
+    queries, documents = _queries_and_documents(parts)
+    if len(documents) <= NEAREST:
+        return ()
+    found = []
+    for encoder in (before, after):
+        vectors = encoder.encode(documents, role="document")
+        numbers, cosines = top_k(encoder.encode(queries, role="query"), vectors, NEAREST + 1)
+        rows = zip(queries, numbers.tolist(), cosines.tolist(), strict=True)
+        found.append([_others(*row, documents) for row in rows])
+    return tuple(Neighbours(*row) for row in zip(queries, *found, strict=True))
+
+
+def _others(
+    query: str, numbers: Sequence[int], cosines: Sequence[float], documents: Sequence[str]
+) -> tuple[tuple[float, str], ...]:
+    """The nearest texts except the query itself."""
+    near = [(cosine, documents[number]) for number, cosine in zip(numbers, cosines, strict=True)]
+    return tuple(one for one in near if one[1] != query)[:NEAREST]
+
+
+def _queries_and_documents(parts: Sequence[HeldOut]) -> tuple[list[str], list[str]]:
+    """A few queries, evenly from all test rows, and the texts to search in."""
+    queries, documents = [], []
+    for part in parts:
+        names = [name for name in COLUMNS[part.data.shape] if name not in ("negatives", "score", "label")]
+        queries += part.data.column(names[0]).to_pylist()
+        documents += part.data.column(names[-1] if part.data.shape is not Shape.SCORED_PAIRS else names[0]).to_pylist()
+    distinct = list(dict.fromkeys(queries))
+    places = np.linspace(0, len(distinct) - 1, min(SAMPLES, len(distinct))).astype(int)
+    return [distinct[place] for place in places], list(dict.fromkeys(documents))[:MOST_TEXTS]

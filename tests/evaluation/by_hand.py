@@ -1,4 +1,4 @@
-"""Vectors that can be reckoned with by hand, and the lines of data files."""
+"""Vectors for hand computations, and the lines of data files."""
 
 from functools import cache
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def at_angles(**degrees):
-    """A lookup of vectors in the plane: the cosine of two texts is that of the difference of their angles."""
+    """Return a lookup of vectors in the plane: the cosine of two texts is that of the difference of their angles."""
     turned = {text.replace("_", " "): np.deg2rad(angle) for text, angle in degrees.items()}
 
     def lookup(texts, role="symmetric"):
@@ -16,7 +16,7 @@ def at_angles(**degrees):
 
 
 def any_vectors(texts, role="symmetric"):
-    """A lookup of some vector for each text, the same whenever it is asked for."""
+    """Return a lookup of a fixed random vector for each text."""
     return np.stack([_vector(text) for text in texts])
 
 
@@ -26,21 +26,21 @@ def _vector(text):
 
 
 def all_alike(texts, role="symmetric"):
-    """A lookup that tells nothing apart."""
+    """Look up the same vector for every text."""
     return np.ones((len(texts), 4), np.float32)
 
 
 def values(task, lookup):
-    """The value of each score."""
+    """Compute the value of each score."""
     return {name: score.value for name, score in task.score(lookup).items()}
 
 
 def write(file, *lines):
-    """A file of tab-separated lines."""
+    """Write a file of tab-separated lines."""
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("".join("\t".join(map(str, line)) + "\n" for line in lines), encoding="utf-8")
 
 
 def scored(pairs):
-    """Lines of scored pairs, with a header."""
+    """Build lines of scored pairs with a header."""
     return [("score", "sentence1", "sentence2"), *((row % 6, f"left {row}", f"right {row}") for row in range(pairs))]

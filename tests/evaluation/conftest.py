@@ -1,4 +1,4 @@
-"""Data sets in the forms of the hub."""
+"""Data sets in the layouts of the hub."""
 
 from pathlib import Path
 
@@ -7,13 +7,13 @@ import pytest
 
 @pytest.fixture
 def hub(tmp_path, monkeypatch):
-    """Saves data sets where the `datasets` package finds them under the hub's name, without a network."""
+    """Save data sets where the `datasets` package finds them under the hub's name, without a network."""
     datasets = pytest.importorskip("datasets")
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
     monkeypatch.chdir(tmp_path)
 
     def save(repository, tables):
-        """`tables` has the columns by configuration and split."""
+        """Save `tables`, which has the columns by configuration and split."""
         folder = Path(repository)
         for (configuration, split), columns in tables.items():
             (folder / configuration).mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The bench: every sentence is encoded once, what was scored is not scored again, and what is fitted is fitted apart."""
+"""The bench: every sentence is encoded once, scores are cached, and baselines are fitted on each task separately."""
 
 import numpy as np
 import pytest
@@ -6,13 +6,13 @@ import pytest
 from sentloom.encoder.prompts import Prompt
 from sentloom.errors import InputError, ModelError
 from sentloom.evaluation.bench import Memory, score_tasks
-from sentloom.evaluation.score_cache import keep, kept, place_of
+from sentloom.evaluation.score_cache import read_scores, score_file, write_scores
 from sentloom.evaluation.task import Score, Task
 from sentloom.search.vector_cache import VectorCache
 
 
 class Counting:
-    """Vectors that depend on text and role; it remembers what it was asked."""
+    """A model whose vectors depend on text and role; it records the texts it encodes."""
 
     def __init__(self, name="counting"):
         self.name, self.asked = name, []
@@ -26,7 +26,7 @@ class Counting:
 
 
 def task(name, texts, settings=None):
-    """Scores the mean of the first components, so that a wrong row would show."""
+    """A task that scores the mean of the first components, so that a wrong row is detected."""
 
     def score(lookup):
         parts = [lookup(some, role) for role, some in texts.items()]
@@ -45,7 +45,7 @@ TASKS = [
 ]
 
 
-def test_each_sentence_is_encoded_once_a_role_over_all_tasks():
+def test_each_sentence_is_encoded_once_per_role_over_all_tasks():
     model = Counting()
     a, b = score_tasks(model, TASKS)
     assert sorted(model.asked) == [
@@ -58,7 +58,7 @@ def test_each_sentence_is_encoded_once_a_role_over_all_tasks():
     assert b["first"].value == pytest.approx(100 * (5 + 5 + 3) / 3)
 
 
-def test_what_was_scored_is_not_scored_again(tmp_path):
+def test_cached_scores_are_not_computed_again(tmp_path):
     before = score_tasks(Counting(), TASKS, memory(tmp_path))
     model = Counting()
     after = score_tasks(model, TASKS, memory(tmp_path))
@@ -66,7 +66,7 @@ def test_what_was_scored_is_not_scored_again(tmp_path):
     assert [one["first"].value for one in after] == [one["first"].value for one in before]
 
 
-def test_a_suite_that_died_goes_on(tmp_path):
+def test_an_interrupted_suite_resumes(tmp_path):
     def dies(lookup):
         raise KeyboardInterrupt
 
@@ -76,12 +76,12 @@ def test_a_suite_that_died_goes_on(tmp_path):
     model = Counting()
     mended = task("c", {"symmetric": ["eleven"]})
     _, c, _ = score_tasks(model, [TASKS[0], mended, TASKS[1]], memory(tmp_path))
-    assert model.asked == []  # all vectors were kept when it died
+    assert model.asked == []  # all vectors were cached before the failure
     assert c["first"].value == 600
 
 
 @pytest.mark.parametrize("changed", ["model", "settings", "data"])
-def test_scores_are_kept_for_one_model_one_content_and_one_protocol(tmp_path, changed):
+def test_cached_scores_depend_on_model_content_and_protocol(tmp_path, changed):
     score_tasks(Counting(), TASKS[:1], memory(tmp_path))
     model = Counting("other" if changed == "model" else "counting")
     other = task("z" if changed == "data" else "a", TASKS[0].texts, {"folds": 5} if changed == "settings" else None)
@@ -92,7 +92,7 @@ def test_scores_are_kept_for_one_model_one_content_and_one_protocol(tmp_path, ch
     assert calls == [1]
 
 
-def test_what_needs_target_text_is_fitted_on_each_task_alone():
+def test_baselines_are_fitted_on_each_task_separately():
     class Fitted(Counting):
         seen = []  # noqa: RUF012
 
@@ -113,53 +113,53 @@ def test_broken_vectors_are_refused():
         score_tasks(Broken(), TASKS)
 
 
-def test_kept_scores_come_back_whole(tmp_path):
+def test_cached_scores_round_trip(tmp_path):
     scores = {
         "spearman-wmean": Score(
             "spearman", np.random.default_rng(0).normal(size=(9, 2)), np.arange(9) % 2, weighted=True
         ),
         "accuracy": Score("accuracy", np.array([[0.0, 1.0], [1.0, 1.0]])),
     }
-    path = place_of(tmp_path, "model", TASKS[0])
-    keep(path, scores)
-    back = kept(path)
+    path = score_file(tmp_path, "model", TASKS[0])
+    write_scores(path, scores)
+    back = read_scores(path)
     assert {name: one.value for name, one in back.items()} == {name: one.value for name, one in scores.items()}
     assert back["spearman-wmean"].weighted
     assert back["accuracy"].groups is None
 
 
 @pytest.mark.parametrize("cut", [0, 5, 60])
-def test_a_damaged_file_of_scores_is_as_good_as_none(tmp_path, cut):
+def test_a_damaged_score_file_is_ignored(tmp_path, cut):
     path = tmp_path / "scores.safetensors"
-    keep(path, {"accuracy": Score("accuracy", np.array([[0.0, 1.0]]))})
+    write_scores(path, {"accuracy": Score("accuracy", np.array([[0.0, 1.0]]))})
     path.write_bytes(path.read_bytes()[:cut])
-    assert kept(path) is None
-    assert kept(tmp_path / "none") is None
+    assert read_scores(path) is None
+    assert read_scores(tmp_path / "none") is None
 
 
-def test_no_bit_of_kept_scores_can_change_unseen(tmp_path, capsys):
-    """A number, a metric, a flag, a name: wherever the bit is, what comes back is what was written, or nothing."""
+def test_any_flipped_bit_of_a_score_file_is_detected(tmp_path, capsys):
+    """Wherever a bit is flipped (a number, a metric, a flag, a name), the original scores or None are read."""
     path, scores = tmp_path / "s.safetensors", {"f1": Score("f1", np.array([[0.5, 1.0]]), np.array([3]), weighted=True)}
-    keep(path, scores)
+    write_scores(path, scores)
     content = path.read_bytes()
     for at in range(len(content)):
         for bit in (1, 2, 64):
             path.write_bytes(content[:at] + bytes([content[at] ^ bit]) + content[at + 1 :])
-            found = kept(path)
-            if found is not None:  # a space of the header, for another
+            found = read_scores(path)
+            if found is not None:  # one space of the header replaced by another
                 one = found["f1"]
                 assert (list(found), one.metric, one.weighted) == (["f1"], "f1", True)
                 assert one.items.tolist() == [[0.5, 1.0]]
                 assert one.groups.tolist() == [3]
-    assert "s.safetensors is not what was written" in capsys.readouterr().err
+    assert "s.safetensors is damaged" in capsys.readouterr().err
 
 
-def test_a_folder_that_cannot_be_written_costs_a_note_and_no_score(tmp_path):
+def test_an_unwritable_cache_folder_only_adds_a_note(tmp_path):
     (tmp_path / "file").write_text("")
     nowhere = memory(tmp_path / "file")
     found = score_tasks(Counting(), TASKS, nowhere)
     assert [one["first"].value for one in found] == [one["first"].value for one in score_tasks(Counting(), TASKS)]
-    assert "scores are not kept" in nowhere.note
+    assert "scores are not cached" in nowhere.note
 
 
 def test_roles_with_the_same_prompt_share_their_vectors(tmp_path):
@@ -174,9 +174,9 @@ def test_roles_with_the_same_prompt_share_their_vectors(tmp_path):
     assert c["first"].value == pytest.approx(100 * (3 + 4) / 2)
 
 
-def test_what_cannot_be_scored_is_said_with_the_name_of_its_set():
+def test_an_error_names_its_set():
     def refuses(lookup):
-        raise InputError("rows to divide", "9", "10", "give more rows")
+        raise InputError("folds", "there are only 9 rows", "10", "give more rows")
 
-    with pytest.raises(InputError, match=r"^c, rows to divide: 9"):
+    with pytest.raises(InputError, match=r"^c, folds: there are only 9 rows"):
         score_tasks(Counting(), [Task("c", "first", {"symmetric": ["one"]}, refuses)])

@@ -1,4 +1,4 @@
-"""`evaluate` as Python calls it: labels, seeds, aggregations and what is kept."""
+"""`evaluate` from Python: labels, seeds, aggregations and the cache."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ HEAD = "score\tsentence1\tsentence2\tsubset\n"
 
 
 class Letters:
-    """Vectors of letter counts."""
+    """A model whose vectors are letter counts."""
 
     def __init__(self, weight=1.0):
         self.weight = weight
@@ -35,7 +35,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_models_are_labelled_and_seeds_joined(folder):
+def test_models_have_labels_and_seeds_are_averaged(folder):
     models = {"one": [Letters()], "three": [Letters(weight) for weight in (1.0, 2.0, 3.0)]}
     found = evaluate(models, data=folder, checked=False)
     cells = found.suites[0].sets[0].cells
@@ -47,14 +47,14 @@ def test_models_are_labelled_and_seeds_joined(folder):
     assert [one["sha256"] for one in found.models["three"]["models"]] == ["letters 1.0", "letters 2.0", "letters 3.0"]
 
 
-def test_another_aggregation_leaves_out_sets_whose_subsets_are_not_known(folder):
+def test_another_aggregation_skips_sets_without_known_subsets(folder):
     found = evaluate({"m": [Letters()]}, data=folder, checked=False, aggregation="wmean").suites[0]
     assert [one.main for one in found.sets] == ["spearman-wmean"]
     assert "its sub-sets are not known" in found.missing["STS13"]
     assert found.averages[0].cells["m"].value == pytest.approx(found.sets[0].cells["m"]["spearman-wmean"].value)
 
 
-def test_another_aggregation_holds_for_a_set_alone_and_for_no_other_suite(folder):
+def test_another_aggregation_applies_to_single_sts_sets_but_not_to_other_suites(folder):
     (folder / "own.tsv").write_text("score\tsentence1\tsentence2\n1\ta\tb\n2\tab\tabc\n3\td\td\n")
     names = ["STS12", f"pairs:{folder / 'own.tsv'}"]
     alone, own = evaluate({"m": [Letters()]}, names, data=folder, checked=False, aggregation="mean").suites
@@ -66,7 +66,7 @@ def test_an_unknown_aggregation_is_refused(folder):
         evaluate({"m": [Letters()]}, data=folder, checked=False, aggregation="median")
 
 
-def test_with_a_memory_the_scores_are_the_same(folder, tmp_path):
+def test_cached_scores_equal_computed_ones(folder, tmp_path):
     memory = open_memory(tmp_path / "kept")
     plain, first, second = (
         evaluate({"m": [Letters()]}, data=folder, checked=False, memory=kept) for kept in (None, memory, memory)
@@ -74,7 +74,7 @@ def test_with_a_memory_the_scores_are_the_same(folder, tmp_path):
     assert plain == first == second
 
 
-def test_models_of_the_command():
+def test_parse_models():
     assert parse_models(["embedded", "a=x", "b=y,z", "runs/1,runs/2"]) == {
         "embedded": ("embedded",),
         "a": ("x",),

@@ -1,4 +1,4 @@
-"""Alignment, uniformity and the rest by hand, against plain loops, and on vectors whose geometry is known."""
+"""Geometry against hand-computed values, plain loops, and vectors whose geometry is known."""
 
 import math
 
@@ -34,7 +34,7 @@ def unit(vectors):
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
-def test_alignment_by_hand():
+def test_alignment_against_hand_computed_values():
     # Distances: 0, sqrt 2 (right angle), 2 (opposite); squares 0, 2, 4.
     left, right = np.array([[1.0, 0], [1, 0], [1, 0]]), np.array([[5.0, 0], [0, 7], [-1, 0]])
     assert alignment(left, right) == pytest.approx(2.0)
@@ -42,7 +42,7 @@ def test_alignment_by_hand():
     assert alignment(left, right, UniformityVariant.PRINTED) == pytest.approx(-(math.sqrt(2) + 2) / 3)
 
 
-def test_uniformity_by_hand():
+def test_uniformity_against_hand_computed_values():
     # Six pairs of the cross: four at squared distance 2, two at 4.
     assert uniformity(CROSS) == pytest.approx(math.log((4 * math.exp(-4) + 2 * math.exp(-8)) / 6))
     with_self = (8 * math.exp(-4) + 4 * math.exp(-8) + 4) / 16
@@ -59,7 +59,7 @@ def test_equal_vectors_are_aligned_and_not_uniform(variant):
 
 
 @pytest.mark.parametrize("n", [2, 9, 10, 11, 57])
-def test_uniformity_equals_plain_loops_in_blocks_of_any_fit(n, monkeypatch):
+def test_uniformity_equals_plain_loops_for_any_number_of_blocks(n, monkeypatch):
     monkeypatch.setattr(module, "BLOCK", 10)
     vectors = random_vectors(n, 6, shift=0.3)
     rows = unit(vectors)
@@ -79,7 +79,7 @@ def test_many_vectors_in_constant_memory_equal_pdist():
     assert uniformity(vectors) == pytest.approx(math.log(np.exp(-2 * squares).mean()), abs=1e-9)
 
 
-def test_self_pairs_move_the_score_of_64_random_vectors_by_a_third():
+def test_self_pairs_change_the_score_of_64_random_vectors_by_a_third():
     # Of n² pairs n are a vector with itself: log(63/64 e^u + 1/64). A reference of -3.21 becomes -2.89.
     assert math.log(63 / 64 * math.exp(-3.21) + 1 / 64) == pytest.approx(-2.89, abs=0.01)
     vectors = random_vectors(64, 10)
@@ -93,14 +93,14 @@ def test_self_pairs_move_the_score_of_64_random_vectors_by_a_third():
     )
 
 
-def test_lengths_do_not_count():
+def test_vector_lengths_do_not_matter():
     vectors = random_vectors(30, 5, shift=0.5)
     scaled = vectors * np.random.default_rng(1).uniform(0.1, 9, (30, 1))
     for measure in (uniformity, isotropy, mean_cosine, effective_rank):
         assert measure(scaled) == pytest.approx(measure(vectors), abs=1e-9)
 
 
-def test_isotropy_by_hand():
+def test_isotropy_against_hand_computed_values():
     # The cross has no special direction: Z(c) = e + 1/e + 2 along each axis.
     assert isotropy(CROSS) == pytest.approx(1.0)
     # All vectors alike: Z is n e along them, n / e against them.
@@ -122,7 +122,7 @@ def test_mean_cosine_equals_plain_loops_and_is_zero_for_the_cross(monkeypatch):
     assert mean_cosine(CROSS) == pytest.approx((4 * 0 + 2 * -1) / 6)
 
 
-def test_effective_rank_by_hand():
+def test_effective_rank_against_hand_computed_values():
     assert effective_rank(CROSS) == pytest.approx(2.0)  # two equal singular values
     assert effective_rank(np.tile([[1.0, 2.0, 3.0]], (5, 1))) == pytest.approx(1.0)
     # Two vectors along x and one along y: singular values sqrt 2 and 1, shares .585786 and .414214.
@@ -160,7 +160,7 @@ def test_positives_score_above_four_and_sentences_count_once():
     assert (found.isotropy, found.effective_rank) == pytest.approx((1.0, 2.0))
 
 
-def test_all_sentences_can_count_as_often_as_they_stand():
+def test_repeated_sentences_can_be_counted_repeatedly():
     found = geometry(encode, PAIRS, UniformityVariant.PRINTED, distinct=False)
     assert found.sentences == 8
     assert found.uniformity == pytest.approx(uniformity(encode("aaabbcad"), UniformityVariant.PRINTED))
@@ -173,7 +173,7 @@ def test_each_distinct_sentence_is_encoded_once():
     assert seen == ["a", "b", "c", "d"]
 
 
-def test_pairs_come_from_columns():
+def test_pairs_are_read_from_columns():
     found = scored_pairs({"sentence1": ["a"], "sentence2": ["b"], "score": [4], "subset": ["x"]})
     assert (found.left, found.right, found.gold.tolist(), found.gold.dtype) == (["a"], ["b"], [4.0], np.float64)
 
@@ -189,17 +189,17 @@ def test_pairs_without_scores_are_all_positives(shape):
 def test_pairs_of_a_data_set_with_scores_and_of_one_without_pairs():
     scored = pairs_of(build_dataset(Shape.SCORED_PAIRS, [("a", "b", 4.2), ("a", "c", 0.0)]))
     assert (scored.left, scored.right, scored.gold.tolist()) == (["a", "a"], ["b", "c"], [4.2, 0.0])
-    with pytest.raises(InputError, match="data of the shape texts"):
+    with pytest.raises(InputError, match="the file contains texts"):
         pairs_of(build_dataset(Shape.TEXTS, [("a",)]))
 
 
 def test_scores_without_positives_are_refused():
-    with pytest.raises(InputError, match="none of 4 pairs with a score above 4"):
+    with pytest.raises(InputError, match="none of the 4 pairs has a score above 4"):
         geometry(encode, ScoredPairs(PAIRS.left, PAIRS.right, PAIRS.gold / 5))
 
 
 def test_a_single_sentence_has_no_uniformity():
-    with pytest.raises(InputError, match="1 vectors"):
+    with pytest.raises(InputError, match="only 1 vectors"):
         geometry(encode, ScoredPairs(["a"], ["a"], np.array([5.0])))
 
 

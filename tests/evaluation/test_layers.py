@@ -1,4 +1,4 @@
-"""The layer sweep against encoders that are loaded with each layer and pooling in turn."""
+"""The layer sweep against encoders loaded with each layer and pooling."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def test_every_cell_is_the_score_of_an_encoder_with_that_pooling(folder):
             assert found.spearman[layer, place] == pytest.approx(100 * spearman(cosines, pairs.gold), abs=1e-6)
 
 
-def test_each_distinct_sentence_runs_once_and_the_mode_comes_back(folder, monkeypatch):
+def test_each_distinct_sentence_runs_once_and_training_mode_is_restored(folder, monkeypatch):
     encoder = Encoder.load(folder)
     encoder.train()
     seen = []

@@ -1,4 +1,4 @@
-"""Metrics against values worked out by hand, naive loops and scipy."""
+"""Metrics against hand-computed values, naive loops and scipy."""
 
 import math
 
@@ -11,7 +11,7 @@ from scipy import stats
 from sentloom.evaluation.metrics import cosine_of_pairs, is_constant, mrr_at, pearson, recall_at, spearman
 
 
-def test_cosine_by_hand():
+def test_cosine_against_hand_computed_values():
     left = np.array([[3.0, 4.0], [1.0, 0.0], [2.0, 0.0], [0.0, 0.0]])
     right = np.array([[4.0, 3.0], [0.0, 5.0], [-7.0, 0.0], [1.0, 1.0]])
     assert cosine_of_pairs(left, right) == pytest.approx([24 / 25, 0.0, -1.0, 0.0])
@@ -28,17 +28,17 @@ def test_cosine_of_float32_is_computed_in_float64():
     assert cosine_of_pairs(left, right) == pytest.approx(slow, abs=1e-12)
 
 
-def test_equal_sentences_tie_whatever_their_vectors():
+def test_pairs_of_equal_sentences_tie():
     vectors = np.random.default_rng(2).normal(size=(1000, 384)).astype(np.float32)
     assert set(cosine_of_pairs(vectors, vectors)) == {1.0}
 
 
-def test_spearman_by_hand():
+def test_spearman_against_hand_computed_values():
     # Rank differences 0, 1, 1, 0: 1 - 6 * 2 / (4 * (16 - 1)) = 0.8.
     assert spearman([1, 2, 3, 4], [10, 30, 20, 40]) == pytest.approx(0.8)
 
 
-def test_spearman_sees_ranks_only_and_pearson_the_values():
+def test_spearman_uses_ranks_and_pearson_values():
     x = [1.0, 2.0, 3.0, 4.0]
     y = [1.0, 2.0, 3.0, 100.0]
     assert spearman(x, y) == pytest.approx(1.0)
@@ -61,7 +61,7 @@ pairs = st.lists(st.tuples(st.integers(-5, 5), st.integers(0, 5)), min_size=2, m
 
 
 @given(pairs)
-def test_correlations_equal_slow_ones_with_ties(rows):
+def test_correlations_equal_plain_loops_with_ties(rows):
     x, y = zip(*rows, strict=True)
     assert spearman(x, y) == pytest.approx(_slow_pearson(_mean_ranks(x), _mean_ranks(y)), abs=1e-9)
     assert pearson(x, y) == pytest.approx(_slow_pearson(x, y), abs=1e-9)
@@ -88,11 +88,11 @@ def test_is_constant():
 RANKS = [np.array([1]), np.array([3]), np.array([11]), np.array([2, 4, 20])]
 
 
-def test_mrr_by_hand():
+def test_mrr_against_hand_computed_values():
     assert mrr_at(10, RANKS) == pytest.approx((1 + 1 / 3 + 0 + 1 / 2) / 4)
     assert mrr_at(2, RANKS) == pytest.approx((1 + 0 + 0 + 1 / 2) / 4)
 
 
-def test_recall_by_hand():
+def test_recall_against_hand_computed_values():
     assert recall_at(1, RANKS) == pytest.approx(1 / 4)
     assert recall_at(10, RANKS) == pytest.approx((1 + 1 + 0 + 2 / 3) / 4)

@@ -1,4 +1,4 @@
-"""mteb's scores of our encoders are our own, and its files are those that mteb reads."""
+"""mteb computes the same scores as we do, and reads the result files."""
 
 import json
 import sys
@@ -25,7 +25,7 @@ def encoder(tmp_path_factory):
 
 
 def task_with(sentences1, sentences2, scores):
-    """mteb's STSBenchmark with other pairs."""
+    """Build mteb's STSBenchmark with other pairs."""
     datasets = pytest.importorskip("datasets")
     (task,) = find_tasks(["STSBenchmark"])
     columns = {"sentence1": list(sentences1), "sentence2": list(sentences2), "score": list(scores)}
@@ -47,7 +47,7 @@ def mteb():
 @pytest.mark.usefixtures("mteb")
 @pytest.mark.filterwarnings("ignore:.*superseded")
 class TestWithMteb:
-    def test_its_correlations_are_ours(self, encoder, tmp_path):
+    def test_mteb_computes_the_same_correlations(self, encoder, tmp_path):
         first, second, gold = small_pairs()
         found = run_tasks(encoder, [task_with(first, second, gold)], tmp_path, model="small")
         cosines = cosine_of_pairs(encoder.encode(first), encoder.encode(second))
@@ -58,7 +58,7 @@ class TestWithMteb:
         assert scores["cosine_pearson"] == pytest.approx(pearson(cosines, gold), abs=1e-6)
         assert scores["spearman"] == pytest.approx(spearman(cosines, gold), abs=1e-6)
 
-    def test_the_files_are_in_its_layout_and_it_reads_them(self, mteb, encoder, tmp_path):
+    def test_mteb_reads_the_result_files(self, mteb, encoder, tmp_path):
         run_tasks(encoder, [task_with(*small_pairs())], tmp_path, model="runs/my model")
         revision = encoder.fingerprint()[:40]
         place = tmp_path / "results" / "sentloom__my-model" / revision
@@ -68,7 +68,7 @@ class TestWithMteb:
         read_back = mteb.ResultCache(tmp_path).load_task_result("STSBenchmark", "sentloom/my-model", revision)
         assert read_back.task_name == "STSBenchmark"
 
-    def test_a_task_that_was_run_is_not_run_again_unless_the_weights_differ(self, encoder, tmp_path):
+    def test_a_task_is_run_again_only_if_the_weights_differ(self, encoder, tmp_path):
         first, second, gold = small_pairs()
         once = run_tasks(encoder, [task_with(first, second, gold)], tmp_path)
         other_data = task_with(first, second, gold[::-1])
@@ -88,22 +88,22 @@ class TestWithMteb:
         np.testing.assert_allclose(wrapped.encode(batches), encoder.encode(SENTENCES[:3]), atol=1e-6)
         assert isinstance(wrapped, mteb.EncoderProtocol)
 
-    def test_the_word_sts_stands_for_seven_tasks_and_each_is_run_once(self):
+    def test_sts_stands_for_seven_tasks_run_once_each(self):
         names = [task.metadata.name for task in find_tasks(["STS", "STS12", "BIOSSES"])]
         assert names == ["STS12", "STS13", "STS14", "STS15", "STS16", "STSBenchmark", "SICK-R", "BIOSSES"]
 
-    def test_a_task_that_is_made_of_others_becomes_those(self):
+    def test_a_composed_task_is_replaced_by_its_parts(self):
         names = {task.metadata.name for task in find_tasks(["CQADupstackRetrieval"])}
         assert len(names) == 12
         assert "CQADupstackUnixRetrieval" in names
 
-    def test_unknown_tasks_and_those_of_images_are_refused(self):
-        with pytest.raises(InputError, match=r"no task 'STSBenchmrk'(.|\n)*STSBenchmark"):
+    def test_unknown_tasks_and_image_tasks_are_refused(self):
+        with pytest.raises(InputError, match=r"there is no task 'STSBenchmrk'(.|\n)*STSBenchmark"):
             find_tasks(["STSBenchmrk"])
-        with pytest.raises(InputError, match="a task of image"):
+        with pytest.raises(InputError, match="is a task of image"):
             find_tasks(["STS12VisualSTS"])
 
-    def test_data_that_cannot_be_fetched_are_told_and_nothing_is_written(self, encoder, tmp_path):
+    def test_a_failed_download_is_reported_and_nothing_is_written(self, encoder, tmp_path):
         (task,) = find_tasks(["STSBenchmark"])
         task.metadata = task.metadata.model_copy(update={"dataset": {"path": str(tmp_path / "no"), "revision": "1"}})
         with pytest.raises(MissingPart, match="STSBenchmark"):
@@ -119,7 +119,7 @@ class TestWithMteb:
         assert found["STSBenchmark"] == pytest.approx(82.03, abs=0.005)  # as published for all-MiniLM-L6-v2
 
 
-def test_without_the_package_the_user_is_told_what_to_install(encoder, tmp_path, monkeypatch):
+def test_a_missing_package_is_named_with_the_install_command(encoder, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "mteb", None)
     with pytest.raises(MissingPart, match=r"sentloom\[mteb\]"):
         run_mteb(encoder, ["STS"], tmp_path)

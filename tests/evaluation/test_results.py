@@ -1,4 +1,4 @@
-"""From scores to cells: intervals, seeds, differences and averages, computed by hand on small items."""
+"""Cells from scores: intervals, seeds, differences and averages, computed by hand on few items."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ def task(name, main="accuracy", notes=()):
 
 
 def right(share, n=200):
-    """Scores of a model that is right on the first items."""
+    """Build the scores of a model that is correct on the first items."""
     items = np.zeros((n, 2))
     items[: int(share * n), 0] = 1
     items[:, 1] = 1
@@ -37,14 +37,14 @@ def test_a_better_model_differs_and_an_equal_one_does_not():
     assert a.high - a.low == pytest.approx(2 * 1.96 * 100 * np.sqrt(0.25 / 200), rel=0.15)  # the binomial's width
 
 
-def test_seeds_are_a_mean_with_its_deviation():
+def test_seeds_give_a_mean_with_its_deviation():
     found = suite_result(suite("MR"), {"a": [[right(0.5)]], "b": [[right(0.6)], [right(0.7)], [right(0.8)]]})
     cell = found.sets[0].cells["b"]["accuracy"]
     assert (cell.value, cell.deviation, cell.difference) == pytest.approx((70.0, 10.0, 20.0))
     assert (cell.low, cell.p) == (None, None)
 
 
-def test_a_nested_part_counts_once_and_missing_sets_are_told():
+def test_a_nested_part_counts_once_and_missing_sets_are_reported():
     averages = [Average("five columns", ("A", "T", "P")), Average("four tasks", ("A", ("T", "P"), "gone"))]
     loaded = suite("A", "T", "P", averages=averages, missing={"gone": "no file"})
     found = suite_result(loaded, {"m": [[right(0.9), right(0.3), right(0.6)]]})
@@ -59,7 +59,7 @@ def test_an_average_without_any_set_is_left_out():
     assert suite_result(suite("A", averages=[Average("others", ("B", "C"))]), {"m": [[right(0.5)]]}).averages == ()
 
 
-def test_notes_of_sets_and_constant_models_are_told():
+def test_notes_of_sets_and_constant_models_are_reported():
     flat = {"spearman": Score("spearman", np.column_stack([np.ones(4), np.arange(4)]))}
     loaded = LoadedSuite("sts", (task("STS12", "spearman", ("3 rows only",)),), {}, ())
     found = suite_result(loaded, {"flat": [[flat]]})

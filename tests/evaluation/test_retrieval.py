@@ -1,4 +1,4 @@
-"""Ranks and retrieval scores against hand-made cases and plain loops."""
+"""Ranks and retrieval scores against hand-computed cases and plain loops."""
 
 import tracemalloc
 
@@ -24,7 +24,7 @@ def test_ranks_by_hand():
     assert [found.tolist() for found in ranks] == [[1], [2], [1, 4]]
 
 
-def test_ties_go_against_the_system():
+def test_ties_count_against_the_system():
     # To north, east and west are both at cosine 0: either of them, being right, is last.
     ranks = ranks_of(encode(["north", "north"]), encode(["east", "north", "west"]), [[0], [2]])
     assert [found.tolist() for found in ranks] == [[3], [3]]
@@ -37,7 +37,7 @@ def test_a_collapsed_encoder_finds_nothing():
 
 
 def _slow_ranks(queries, documents, relevant):
-    """Sort by cosine, falling; among equals wrong documents first."""
+    """Slow oracle: sort by descending cosine, irrelevant documents first among equals."""
     found = []
     for query, right in zip(queries, relevant, strict=True):
         cosines = [float(query @ d) / (np.linalg.norm(query) * np.linalg.norm(d) or 1.0) for d in documents]
@@ -71,13 +71,13 @@ def test_no_rank_is_above_the_first_at_the_edge_of_a_tie():
     assert _ranks(cosines, np.array([1, 2])).tolist() == [1, 2]
 
 
-def test_a_query_with_very_many_right_documents_needs_little_memory():
+def test_a_query_with_many_relevant_documents_needs_little_memory():
     rng = np.random.default_rng(0)
     documents = rng.normal(size=(12_000, 4)).astype(np.float32)
     tracemalloc.start()
     ranks = ranks_of(documents[:1], documents, [range(6_000)])[0]
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 60e6  # every right document with every other at once would be 288 MB
+    assert peak < 60e6  # all pairs of relevant documents at once would take 288 MB
     assert ranks[0] == 1
     assert (np.diff(ranks) > 0).all()

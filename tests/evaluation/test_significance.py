@@ -40,7 +40,7 @@ def random_items(metric, n, seed, ties=True):
 
 
 def plain_replicates(score, resamples, seed, place=0):
-    """A plain loop over the same draws: rows of each group in turn, all resamples of a group at a time."""
+    """Slow oracle on the same draws: loop over groups and resamples."""
     rng = np.random.default_rng([seed, place])
     groups = np.zeros(len(score.items), int) if score.groups is None else score.groups
     drawn = []
@@ -65,7 +65,7 @@ def test_every_replicate_equals_the_plain_loop(metric, n, ties):
 
 @pytest.mark.parametrize("weighted", [True, False])
 @pytest.mark.parametrize("metric", METRICS)
-def test_groups_are_resampled_within(metric, weighted):
+def test_resamples_stay_within_groups(metric, weighted):
     groups = np.random.default_rng(0).permutation(np.repeat([3, 1, 2], [30, 7, 12]))
     score = Score(metric, random_items(metric, 49, seed=1), groups, weighted)
     assert interval(score, resamples=150, seed=3) == pytest.approx(
@@ -84,14 +84,14 @@ def test_few_distinct_values(values, metric):
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_blocks_change_nothing(metric, monkeypatch):
+def test_results_do_not_depend_on_block_size(metric, monkeypatch):
     score = Score(metric, random_items(metric, 30, seed=2))
     whole = interval(score, resamples=100)
     monkeypatch.setattr(significance, "BLOCK", 30 * 7)
     assert interval(score, resamples=100) == pytest.approx(whole, abs=1e-9)
 
 
-def test_a_metric_without_a_fast_way_is_looped(monkeypatch):
+def test_a_metric_without_a_fast_version_uses_the_loop(monkeypatch):
     score = Score("spearman", random_items("spearman", 30, seed=2))
     fast = interval(score, resamples=50)
     monkeypatch.setattr(significance, "STATISTICS", {})
@@ -99,21 +99,21 @@ def test_a_metric_without_a_fast_way_is_looped(monkeypatch):
     assert set(STATISTICS) == set(METRICS)
 
 
-def test_it_is_deterministic_and_the_seed_counts():
+def test_the_bootstrap_is_deterministic_given_the_seed():
     score = Score("spearman", random_items("spearman", 100, seed=0))
     assert interval(score) == interval(score)
     assert interval(score) != interval(score, seed=1)
 
 
-def test_interval_of_a_mean_is_the_textbook_one():
-    # Normal theory: mean ± 1.96 s / sqrt(n), which the bootstrap meets for n = 2,000.
+def test_the_interval_of_a_mean_agrees_with_normal_theory():
+    # Normal theory: mean ± 1.96 s / sqrt(n), which the bootstrap approximates for n = 2,000.
     values = np.random.default_rng(0).normal(0.5, 0.1, 2000)
     low, high = interval(Score("mean", values[:, None]), resamples=4000)
     half = 196 * values.std() / np.sqrt(2000)
     assert (low, high) == pytest.approx((100 * values.mean() - half, 100 * values.mean() + half), abs=0.03)
 
 
-def test_a_lower_level_is_narrower():
+def test_a_lower_level_gives_a_narrower_interval():
     score = Score("accuracy", random_items("accuracy", 200, seed=0))
     low, high = interval(score)
     inner_low, inner_high = interval(score, level=0.5)
@@ -121,12 +121,12 @@ def test_a_lower_level_is_narrower():
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, 95.0])
-def test_a_level_that_is_no_share_is_refused(level):
+def test_an_invalid_level_is_refused(level):
     with pytest.raises(InputError, match="level"):
         interval(Score("mean", np.ones((3, 1))), level=level)
 
 
-def test_average_is_over_tasks_resampled_apart():
+def test_tasks_of_an_average_are_resampled_separately():
     scores = [Score("spearman", random_items("spearman", 40, seed)) for seed in range(3)]
     weights = [0.5, 0.25, 0.25]
     parts = [plain_replicates(score, 200, 5, place) for place, score in enumerate(scores)]
@@ -136,7 +136,7 @@ def test_average_is_over_tasks_resampled_apart():
     assert average_interval(scores, resamples=200, seed=5) == pytest.approx(plain, abs=1e-9)
 
 
-def test_an_average_of_many_sets_is_surer_than_each():
+def test_an_average_of_many_sets_has_a_narrower_interval():
     scores = [Score("mean", np.random.default_rng(seed).normal(size=(50, 1))) for seed in range(9)]
     low, high = average_interval(scores)
     widths = [np.ptp(interval(score)) for score in scores]
@@ -164,7 +164,7 @@ def test_compare_equals_the_plain_loop():
     assert (other.difference, other.p) == pytest.approx((-found.difference, found.p))
 
 
-def test_a_model_compared_with_itself_is_the_same():
+def test_a_model_does_not_differ_from_itself():
     a, _ = two_models(60, 0)
     found = compare(a, a)
     assert (found.difference, found.low, found.high, found.p) == (0, 0, 0, 1)
@@ -178,7 +178,7 @@ def test_a_far_better_model_is_significant():
 
 def test_paired_bootstrap_rejects_a_true_null_about_one_time_in_twenty():
     rejected = sum(compare(*two_models(80, seed), resamples=200).p < 0.05 for seed in range(300))
-    assert 4 <= rejected <= 30  # 15 are due
+    assert 4 <= rejected <= 30  # 15 are expected
 
 
 def test_comparison_of_averages():
@@ -195,18 +195,18 @@ def test_comparison_of_averages():
     assert found.difference == pytest.approx(values[0] / 2 + values[1] / 4 + values[2] / 4)
 
 
-def test_what_cannot_be_paired_is_refused():
+def test_scores_on_different_items_are_refused():
     a, b = two_models(60, 0)
     shorter = Score("spearman", b.items[:-1])
     regrouped = Score("spearman", b.items, np.arange(60) % 2)
     other_gold = Score("spearman", np.stack([b.items[:, 0], b.items[::-1, 1]], axis=1))
-    for wrong, message in ((shorter, "60 items and 59"), (regrouped, "groups"), (other_gold, "another gold")):
+    for wrong, message in ((shorter, "and the other 59"), (regrouped, "groups"), (other_gold, "gold of the items")):
         with pytest.raises(InputError, match=message):
             compare(a, wrong)
 
 
 def williams_p(r12, r13, r23, n):
-    """Williams' t, in the form that Steiger (1980) recommends, as a second opinion: two-sided p."""
+    """Compute the two-sided p of Williams' t, as recommended by Steiger (1980), for comparison."""
     determinant = 1 - r12**2 - r13**2 - r23**2 + 2 * r12 * r13 * r23
     spread = 2 * (n - 1) / (n - 3) * determinant + ((r12 + r13) / 2) ** 2 * (1 - r23) ** 3
     return 2 * stats.t.sf(abs(r12 - r13) * np.sqrt((n - 1) * (1 + r23) / spread), n - 3)
@@ -221,7 +221,7 @@ def test_the_bootstrap_agrees_roughly_with_williams_test():
     assert compare(a, b, resamples=4000).p == pytest.approx(expected, abs=0.05)
 
 
-def test_mean_and_deviation_by_hand():
+def test_mean_and_deviation_against_hand_computed_values():
     # Squares of distances from 4: 4 + 0 + 4 = 8; 8 / 2 = 4.
     assert mean_and_deviation([2.0, 4.0, 6.0]) == (4.0, 2.0)
     assert mean_and_deviation([3.5]) == (3.5, None)

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from sentloom.errors import DamagedFile
-from sentloom.evaluation.score_cache import keep, kept
+from sentloom.evaluation.score_cache import read_scores, write_scores
 from sentloom.evaluation.task import Score
 from sentloom.files import is_sealed, read_record, read_result, seal, write_record, write_result
 from sentloom.search.vector_cache import VectorCache
@@ -132,7 +132,7 @@ def test_a_full_disk_costs_an_evaluation_its_cache_only(kitchen, tmp_path, disk,
             place = disk(f"size={PAGE * size}")
             ended = run(kitchen, tmp_path / "log", [*command.at(tmp_path / "whole"), "--cache", str(place / "cache")])
             assert (ended.code, command.outputs(tmp_path / "whole")) == (0, whole), ended.said()
-            assert "not kept in" in ended.said() or "cannot be cached in" in ended.said() or size > 1
+            assert "are not cached in" in ended.said() or "cannot be cached in" in ended.said() or size > 1
             shutil.rmtree(place / "cache")
 
 
@@ -274,11 +274,11 @@ def sealed_vectors(folder: Path) -> Callable[[], object]:
     return lambda: np.load(folder / "v.npy").tolist() if is_sealed(folder / "v.npy") else None
 
 
-def kept_scores(folder: Path) -> Callable[[], object]:
-    keep(folder / "s.safetensors", {"f1": Score("f1", np.array([[0.5, 1.0]]), np.array([3]))})
+def cached_scores(folder: Path) -> Callable[[], object]:
+    write_scores(folder / "s.safetensors", {"f1": Score("f1", np.array([[0.5, 1.0]]), np.array([3]))})
 
     def read() -> object:
-        found = kept(folder / "s.safetensors")
+        found = read_scores(folder / "s.safetensors")
         return found and [(name, one.metric, one.items.tolist(), one.weighted) for name, one in found.items()]
 
     return read
@@ -313,7 +313,7 @@ def ledger_blocks(folder: Path) -> Callable[[], object]:
     return read
 
 
-CACHES = {one.__name__: one for one in (record_cache, result_cache, sealed_vectors, kept_scores, vector_shards, view_shards, ledger_blocks)}  # fmt: skip
+CACHES = {one.__name__: one for one in (record_cache, result_cache, sealed_vectors, cached_scores, vector_shards, view_shards, ledger_blocks)}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CACHES)

@@ -1,4 +1,4 @@
-"""A model on many tasks: each distinct sentence is encoded once over all of them, and what is scored is kept."""
+"""Score a model on many tasks, encoding each distinct sentence once and caching vectors and scores."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from safetensors import SafetensorError
 
 from sentloom.encoder.prompts import ROLES, Prompt, Prompts, Role, prompt_for
 from sentloom.errors import InputError
-from sentloom.evaluation.score_cache import keep, kept, place_of
+from sentloom.evaluation.score_cache import read_scores, score_file, write_scores
 from sentloom.evaluation.task import Lookup, Scores, Task
 from sentloom.progress import progress
 from sentloom.search.vector_cache import VectorCache
@@ -17,55 +17,55 @@ from sentloom.search.vectors import Vectors, encode_checked
 
 
 class Model(Protocol):
-    """What can be scored: an Encoder, or a baseline. One with `fit(texts)` is fitted on the sentences of each task."""
+    """An Encoder or a baseline. A model with `fit(texts)` is fitted on the sentences of each task."""
 
     def encode(self, texts: Sequence[str], *, role: Role = ..., show_progress: bool = ...) -> Vectors:
-        """One vector a text."""
+        """Return one vector per text."""
 
     def fingerprint(self) -> str:
-        """A hash of all that a vector depends on."""
+        """Hash everything vectors depend on."""
 
 
 @dataclass
 class Memory:
-    """What is kept on disk between runs. `note` says why scores are not, where the disk does not take them."""
+    """The caches of vectors and scores on disk. `note` says why scores could not be cached."""
 
     vectors: VectorCache
     scores: Path
     note: str = ""
 
-    def keep(self, place: Path, scores: Scores) -> None:
-        """Write scores; a disk that is full or not ours to write to costs a note and nothing else."""
+    def write(self, file: Path, scores: Scores) -> None:
+        """Cache scores; if the disk is full or read-only, only set the note."""
         try:
-            keep(place, scores)
+            write_scores(file, scores)
         except (OSError, SafetensorError) as error:
-            self.note = f"scores are not kept in {self.scores}: {error}"
+            self.note = f"scores are not cached in {self.scores}: {error}"
 
 
 def score_tasks(
     model: Model, tasks: Sequence[Task], memory: Memory | None = None, *, show_progress: bool = False
 ) -> list[Scores]:
-    """The scores of each task, in order. With a memory each is kept as soon as it is there."""
+    """Return the scores of each task, in order. With a memory, scores are cached as soon as they are computed."""
     fingerprint = model.fingerprint() if memory else ""
-    places = [place_of(memory.scores, fingerprint, task) if memory else None for task in tasks]
-    known = [kept(place) if place else None for place in places]
+    files = [score_file(memory.scores, fingerprint, task) if memory else None for task in tasks]
+    known = [read_scores(file) if file else None for file in files]
     lookup = _Lookup(model, fingerprint)
     lookup.prepare([task for task, scores in zip(tasks, known, strict=True) if scores is None], memory, show_progress)
     found = []
     with progress("scoring", len(tasks), "sets", show_progress) as advance:
-        for task, place, scores in zip(tasks, places, known, strict=True):
+        for task, file, scores in zip(tasks, files, known, strict=True):
             advance(0, task.name)
             if scores is None:
                 scores = _scored(task, lookup)
-                if memory and place:
-                    memory.keep(place, scores)
+                if memory and file:
+                    memory.write(file, scores)
             found.append(scores)
             advance(1, task.name)
     return found
 
 
 def _scored(task: Task, lookup: "_Lookup") -> Scores:
-    """What cannot be scored is said with the name of the set: there may be forty of them."""
+    """Score one task; an error gets the name of the set, because there may be forty of them."""
     try:
         return task.score(lookup.of(task))
     except InputError as error:
@@ -73,7 +73,7 @@ def _scored(task: Task, lookup: "_Lookup") -> Scores:
 
 
 class _Lookup:
-    """The vectors of all sentences that some tasks need. Roles with the same prompt share them."""
+    """The vectors of all sentences that the tasks need. Roles with the same prompt share vectors."""
 
     def __init__(self, model: Model, fingerprint: str) -> None:
         self.model, self.fingerprint = model, fingerprint
@@ -83,7 +83,7 @@ class _Lookup:
         self.vectors: dict[Role, Vectors] = {}
 
     def of(self, task: Task) -> Lookup:
-        """Where a task finds its vectors. What is fitted on target text is fitted on the task's own."""
+        """Return the lookup of a task; a model with `fit` is fitted on the task's own texts."""
         if self.fit is None:
             return self._rows_of
         fitted = self.fit(distinct(task.texts))
@@ -94,7 +94,7 @@ class _Lookup:
         return self.vectors[one][[self.rows[one][text] for text in texts]]
 
     def prepare(self, tasks: Sequence[Task], memory: Memory | None, show_progress: bool) -> None:
-        """Encode what these tasks need, each distinct sentence once a prompt."""
+        """Encode the sentences of these tasks, each distinct sentence once per prompt."""
         if self.fit is not None:
             return
         for task in tasks:
@@ -109,19 +109,19 @@ class _Lookup:
         def encode(some: Sequence[str]) -> Vectors:
             return encode_checked(lambda part: self.model.encode(part, role=role, show_progress=own_bar), some)
 
-        own_bar = show_progress and memory is None  # the memory has one for all of its blocks
+        own_bar = show_progress and memory is None  # the cache shows one bar for all of its blocks
         if memory is None:
             return encode(texts)
         return memory.vectors.vectors(f"{self.fingerprint}-{role}", texts, encode, show_progress=show_progress)
 
 
 def _same_roles(model: Model) -> dict[Role, Role]:
-    """For each role the first one that has its prompt; of a model that tells no prompts, each is its own."""
+    """Map each role to the first role with the same prompt, or to itself if the model has no prompts."""
     prompts: Prompts | None = getattr(model, "prompts", None)
     first: dict[Prompt, Role] = {}
     return {role: role if prompts is None else first.setdefault(prompt_for(prompts, role), role) for role in ROLES}
 
 
 def distinct(texts: Mapping[Role, Sequence[str]]) -> list[str]:
-    """The distinct sentences of a task, over all roles."""
+    """List the distinct sentences of a task, over all roles."""
     return list(dict.fromkeys(text for some in texts.values() for text in some))

@@ -1,4 +1,4 @@
-"""Models on suites, side by side."""
+"""Evaluate models on suites: the implementation of `sentloom evaluate` and its Python function."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ AGGREGATIONS = ("all", "mean", "wmean")
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The facts of each model, and the table of each suite."""
+    """The result of `evaluate`: a description of each model, and the table of each suite."""
 
     models: Mapping[str, Mapping[str, Any]]
     suites: tuple[SuiteResult, ...]
@@ -48,13 +48,14 @@ def evaluate(
     log: Callable[[str], None] = lambda line: None,
     show_progress: bool = False,
 ) -> Evaluation:
-    """Score models on suites, sets, files or data in memory; sets come from a data folder, or else from the hub.
+    """Score models on suites, sets, files or data in memory; sets come from a data folder or, without one, the hub.
 
-    `models` are names, or labels with the names or encoders of several seeds each. With `memory` (see `open_memory`)
-    vectors and scores are cached, so that a run that was killed resumes.
+    `models` are names, or labels that map to the names or encoders of several seeds. With `memory` (see
+    `open_memory`), vectors and scores are cached, and an interrupted run resumes.
     """
     if aggregation not in AGGREGATIONS:
-        raise InputError("aggregation", repr(aggregation), f"one of {', '.join(AGGREGATIONS)}", "correct it")
+        problem = f"{aggregation!r} is unknown"
+        raise InputError("aggregation", problem, f"one of {', '.join(AGGREGATIONS)}", "correct it")
     probe = {"preset": "fast" if fast else "paper", "hidden": hidden}
     loaded = load_suites(suites, SetSource(Path(data) if data else None, checked, probe))
     members: dict[str, list[list[Member]]] = {}  # label -> seed -> suite -> the scores of each task
@@ -71,24 +72,25 @@ def evaluate(
 
 
 def open_memory(folder: Path | None = None, limit: float = 2e9) -> Memory:
-    """Where vectors (up to so many bytes) and scores are kept: a folder, by default the user's cache."""
+    """Open the cache of vectors (up to `limit` bytes) and scores in a folder, by default the user's cache."""
     place = folder or default_folder().parent
     return Memory(VectorCache(place / "vectors", limit), place / "scores")
 
 
 def open_model(name: str, pooling: str | None = None) -> Model:
-    """An encoder or a baseline by name."""
+    """Load an encoder or a baseline by name."""
     return open_baseline(name, pooling=pooling) or Encoder.load(name, pooling=pooling)
 
 
 def parse_models(given: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """The command's `[LABEL=]MODEL[,MODEL...]`: what stands behind a label, or between commas, are seeds of one."""
+    """Parse the command's `[LABEL=]MODEL[,MODEL...]`; models separated by commas are seeds of the same model."""
     found: dict[str, tuple[str, ...]] = {}
     for one in given:
         label, equals, names = one.partition("=")
         label, names = (label, names) if equals else (one, one)
         if label in found or not all(names.split(",")):
-            raise InputError("models", repr(one), "LABEL=MODEL,MODEL..., each label once", "correct it")
+            problem = f"{one!r} is not valid"
+            raise InputError("models", problem, "LABEL=MODEL,MODEL..., each label once", "correct it")
         found[label] = tuple(names.split(","))
     return found
 
@@ -100,7 +102,7 @@ def _labelled(models: str | Sequence[str] | Mapping[str, Sequence[str | Model]])
 
 
 def _facts(given: str | Model, model: Model) -> dict[str, Any]:
-    """What a reader must know to score the same model again."""
+    """Describe a model so that it can be scored again."""
     facts = {"model": given if isinstance(given, str) else type(model).__name__, "sha256": model.fingerprint()}
     return {**facts, "pooling": str(model.pooling)} if isinstance(model, Encoder) else facts
 
@@ -112,7 +114,7 @@ def _score(
     log: Callable[[str], None],
     show_progress: bool,
 ) -> list[Member]:
-    """The scores of each suite: all their tasks in one call, so that a sentence in several is encoded once."""
+    """Score all suites in one call, so that a sentence in several of them is encoded once."""
     tasks = [task for one in loaded for task in one.tasks]
     found = iter(score_tasks(model, tasks, memory, show_progress=show_progress))
     for note in dict.fromkeys(note for note in ((memory.vectors.note, memory.note) if memory else ()) if note):
@@ -123,7 +125,7 @@ def _score(
 def _aggregated(
     loaded: LoadedSuite, models: Mapping[str, Sequence[Member]], aggregation: str
 ) -> tuple[LoadedSuite, Mapping[str, Sequence[Member]]]:
-    """With another main score; an STS set whose sub-sets are not known drops out, what is no such set stays."""
+    """Change the main score of the STS sets; an STS set without known sub-sets is dropped, other sets stay."""
     if aggregation == "all":
         return loaded, models
     some = next(iter(models.values()))[0]
@@ -140,7 +142,7 @@ def _aggregated(
 
 
 def _is_sts(task: Task) -> bool:
-    """A set of the suite sts, alone or not; SentGLUE's STS-B, which has a classifier, is none."""
+    """Whether a task is a set of the suite sts; SentGLUE's STS-B, which has a classifier, is not."""
     return task.name in STS_PARTS and task.main == "spearman" and task.settings.get("task") == "correlation"
 
 

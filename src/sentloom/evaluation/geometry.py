@@ -1,6 +1,6 @@
-"""How vectors lie in their space: alignment and uniformity in three readings, isotropy, effective rank.
+"""Geometry of vectors: alignment and uniformity in three variants, isotropy, effective rank.
 
-All of it is about unit vectors, in float64, block by block: memory does not grow with the square of the vectors.
+Everything is computed on unit vectors in float64, block by block, so memory does not grow with the number of pairs.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,17 +18,17 @@ from sentloom.errors import InputError
 from sentloom.evaluation.metrics import Numbers
 from sentloom.search.vectors import Encode, encode_distinct
 
-BLOCK = 1024  # vectors of a block
-POSITIVE = 4.0  # pairs with a greater score are positives, as in Sentence-T5 and GenSE
+BLOCK = 1024  # vectors per block
+POSITIVE = 4.0  # pairs with a higher score are positives, as in Sentence-T5 and GenSE
 GREATEST = 5.0
 
 
 class UniformityVariant(StrEnum):
-    """Which reading of alignment and uniformity.
+    """The variant of alignment and uniformity.
 
-    `reference` is that of Wang and Isola: squared distances, no vector paired with itself. `sentence-t5` is what that
-    paper's code computes: vectors are also paired with themselves. `printed` is what Sentence-T5 and GenSE print:
-    distances are not squared, and alignment has a minus sign.
+    `reference` is the definition of Wang and Isola: squared distances, no vector paired with itself. `sentence-t5` is
+    computed by that paper's code: vectors are also paired with themselves. `printed` is the formula in the papers
+    Sentence-T5 and GenSE: distances are not squared, and alignment has a minus sign.
     """
 
     REFERENCE = "reference"
@@ -38,7 +38,7 @@ class UniformityVariant(StrEnum):
 
 @dataclass(frozen=True)
 class ScoredPairs:
-    """Pairs of sentences with people's scores, from 0 to 5."""
+    """Pairs of sentences with human scores from 0 to 5."""
 
     left: Sequence[str]
     right: Sequence[str]
@@ -46,31 +46,31 @@ class ScoredPairs:
 
 
 class Columns(Protocol):
-    """Rows of scored pairs, as readers give them."""
+    """Columns of scored pairs, as readers return them."""
 
     def __getitem__(self, column: str, /) -> Sequence[Any]:
-        """A column by its name."""
+        """Return a column by name."""
 
 
 def scored_pairs(rows: Columns) -> ScoredPairs:
-    """Pairs from the columns sentence1, sentence2 and score."""
+    """Build pairs from the columns sentence1, sentence2 and score."""
     return ScoredPairs(rows["sentence1"], rows["sentence2"], np.asarray(rows["score"], np.float64))
 
 
 def pairs_of(data: Dataset) -> ScoredPairs:
-    """Pairs from a data set. Those without scores, such as translations, are all positives."""
+    """Build pairs from a data set; pairs without scores, such as translations, are all positives."""
     if data.shape is Shape.SCORED_PAIRS:
         return scored_pairs(data.table.to_pydict())
     if data.shape not in (Shape.PAIRS, Shape.PARALLEL):
-        wanted = f"{Shape.SCORED_PAIRS}, {Shape.PAIRS} or {Shape.PARALLEL}"
-        raise InputError(data.files[0], f"data of the shape {data.shape}", wanted, "give another file")
+        expected = f"{Shape.SCORED_PAIRS}, {Shape.PAIRS} or {Shape.PARALLEL}"
+        raise InputError(data.files[0], f"the file contains {data.shape}", expected, "give another file")
     left, right = (data.column(name).to_pylist() for name in text_columns(data.shape))
     return ScoredPairs(left, right, np.full(len(left), GREATEST))
 
 
 @dataclass(frozen=True)
 class Geometry:
-    """What was measured, and on how many positive pairs and sentences."""
+    """The measurements, and the numbers of positive pairs and sentences."""
 
     alignment: float
     uniformity: float
@@ -90,11 +90,12 @@ def geometry(
     *,
     distinct: bool = True,
 ) -> Geometry:
-    """Alignment over pairs that score above 4, the rest over the distinct sentences, or over all of them."""
+    """Measure alignment on pairs with a score above 4, and the rest on distinct sentences, or on all of them."""
     positive = np.flatnonzero(pairs.gold > POSITIVE)
     if not len(positive):
-        found = f"none of {len(pairs.gold):,} pairs with a score above {POSITIVE:g}"
-        raise InputError("pairs", found, "positives, on a scale from 0 to 5", "scale the scores, or take another file")
+        problem = f"none of the {len(pairs.gold):,} pairs has a score above {POSITIVE:g}"
+        expected = "positives, on a scale from 0 to 5"
+        raise InputError("pairs", problem, expected, "scale the scores, or use another file")
     sentences = list(chain(pairs.left, pairs.right))
     of = encode_distinct(encode, sentences)
     left, right = (np.stack([of[side[row]] for row in positive.tolist()]) for side in (pairs.left, pairs.right))
@@ -117,7 +118,7 @@ def alignment(
     right: npt.NDArray[np.floating],
     variant: UniformityVariant = UniformityVariant.REFERENCE,
 ) -> float:
-    """The mean squared distance of the two sides of positive pairs; as printed, minus the mean distance."""
+    """Compute the mean squared distance of positive pairs; as printed, minus the mean distance."""
     squares = np.concatenate(
         [((a - b) ** 2).sum(axis=1) for a, b in zip(_unit_blocks(left), _unit_blocks(right), strict=True)]
     )
@@ -125,10 +126,10 @@ def alignment(
 
 
 def uniformity(vectors: npt.NDArray[np.floating], variant: UniformityVariant = UniformityVariant.REFERENCE) -> float:
-    """The logarithm of the mean of exp(-2 d²) over all pairs of vectors; as printed, of exp(-2 d)."""
+    """Compute the log of the mean of exp(-2 d²) over all pairs of vectors; as printed, of exp(-2 d)."""
     n = len(vectors)
     if n < 2:
-        raise InputError("uniformity", f"{n} vectors", "2 or more", "take more sentences")
+        raise InputError("uniformity", f"there are only {n} vectors", "2 or more", "use more sentences")
     total = sum(_potential(a, b, same, variant) for a, b, same in _block_pairs(vectors))
     if (
         variant == UniformityVariant.SENTENCE_T5
@@ -138,10 +139,10 @@ def uniformity(vectors: npt.NDArray[np.floating], variant: UniformityVariant = U
 
 
 def isotropy(vectors: npt.NDArray[np.floating]) -> float:
-    """The least over the greatest of Z(c) = sum of exp(c·v), c over the eigenvectors of VᵀV in both directions.
+    """Compute min Z(c) / max Z(c), with Z(c) = sum of exp(c·v), over the eigenvectors c of VᵀV in both directions.
 
-    Mu and Viswanath's measure, on unit vectors: 1 when no direction is special. An eigenvector has no sign of its own,
-    so both are taken.
+    This is Mu and Viswanath's measure on unit vectors: 1 if no direction is special. The sign of an eigenvector is
+    arbitrary, so both signs are used.
     """
     _, directions = np.linalg.eigh(_gram(vectors))
     both = np.concatenate([directions, -directions], axis=1)  # (d, 2d)
@@ -150,7 +151,7 @@ def isotropy(vectors: npt.NDArray[np.floating]) -> float:
 
 
 def mean_cosine(vectors: npt.NDArray[np.floating]) -> float:
-    """The mean cosine of two different vectors: exact, since the square of their sum holds every pair."""
+    """Compute the mean cosine of two different vectors, exactly: the squared norm of their sum covers every pair."""
     total = sum((block.sum(axis=0) for block in _unit_blocks(vectors)), np.zeros(vectors.shape[1]))
     own = sum(float((block**2).sum()) for block in _unit_blocks(vectors))
     n = len(vectors)
@@ -158,21 +159,21 @@ def mean_cosine(vectors: npt.NDArray[np.floating]) -> float:
 
 
 def effective_rank(vectors: npt.NDArray[np.floating]) -> float:
-    """The exponential of the entropy of the singular values, as shares of their sum: Roy and Vetterli, not centred."""
+    """Compute exp of the entropy of the normalised singular values (Roy and Vetterli), without centring."""
     squares = np.linalg.eigvalsh(_gram(vectors))
-    real = squares[squares > squares[-1] * len(squares) * np.finfo(np.float64).eps]  # the rest is rounding
+    real = squares[squares > squares[-1] * len(squares) * np.finfo(np.float64).eps]  # the rest is rounding error
     shares = np.sqrt(real) / np.sqrt(real).sum()
     return float(np.exp(-(shares * np.log(shares)).sum()))
 
 
 def _gram(vectors: npt.NDArray[np.floating]) -> Numbers:
-    """VᵀV of the unit vectors, (d, d)."""
+    """Compute VᵀV (d, d) of the unit vectors."""
     d = vectors.shape[1]
     return sum((block.T @ block for block in _unit_blocks(vectors)), np.zeros((d, d)))
 
 
 def _unit_blocks(vectors: npt.NDArray[np.floating]) -> Iterator[Numbers]:
-    """Rows of length one, some at a time; a row of zeros stays as it is."""
+    """Yield rows scaled to unit length, block by block; a zero row stays zero."""
     for start in range(0, len(vectors), BLOCK):
         block = vectors[start : start + BLOCK].astype(np.float64)
         length = np.linalg.norm(block, axis=1, keepdims=True)
@@ -180,7 +181,7 @@ def _unit_blocks(vectors: npt.NDArray[np.floating]) -> Iterator[Numbers]:
 
 
 def _block_pairs(vectors: npt.NDArray[np.floating]) -> Iterator[tuple[Numbers, Numbers, bool]]:
-    """Each block with itself and with each later one."""
+    """Yield each block with itself and with each later block."""
     for place, block in enumerate(_unit_blocks(vectors)):
         yield block, block, True
         for later in _unit_blocks(vectors[(place + 1) * BLOCK :]):
@@ -188,7 +189,7 @@ def _block_pairs(vectors: npt.NDArray[np.floating]) -> Iterator[tuple[Numbers, N
 
 
 def _potential(a: Numbers, b: Numbers, same: bool, variant: UniformityVariant) -> float:
-    """The sum of exp(-2 d²) over the pairs of two blocks, or over i < j of one."""
+    """Sum exp(-2 d²) over the pairs of two blocks, or over i < j of one block."""
     squares = ((a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1) - 2 * a @ b.T).clip(min=0)
     if same:
         squares = squares[np.triu_indices(len(a), 1)]

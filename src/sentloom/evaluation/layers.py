@@ -1,4 +1,4 @@
-"""Which layer and which pooling serve best: Spearman's correlation of every one, from one pass over the sentences."""
+"""Find the best layer and pooling: Spearman correlations of all combinations, from one pass over the sentences."""
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +23,7 @@ Vectors = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Sweep:
-    """Spearman's correlations, times 100. Layer 0 is the embedding output; heads are left out."""
+    """Spearman correlations, times 100, without heads. Layer 0 is the embedding output."""
 
     layers: tuple[int, ...]
     poolings: tuple[str, ...]
@@ -31,15 +31,15 @@ class Sweep:
 
     @property
     def best(self) -> tuple[int, str, float]:
-        """The layer, the pooling and the score of the greatest one."""
+        """The layer, pooling and score of the best combination."""
         layer, pooling = np.unravel_index(self.spearman.argmax(), self.spearman.shape)
         return self.layers[layer], self.poolings[pooling], float(self.spearman[layer, pooling])
 
 
 def sweep(encoder: Encoder, pairs: ScoredPairs, poolings: Sequence[str] = tuple(POOLERS)) -> Sweep:
-    """Score every layer under every pooling; of an encoder-decoder model such as T5, the encoder's layers.
+    """Score every layer with every pooling; for an encoder-decoder model such as T5, the encoder's layers.
 
-    Each distinct sentence runs once. Its vectors, one a layer and pooling, wait in a scratch file and not in memory.
+    Each distinct sentence runs once. Its vectors, one per layer and pooling, are stored in a temporary file.
     """
     texts = list(dict.fromkeys(chain(pairs.left, pairs.right)))
     place = {text: number for number, text in enumerate(texts)}
@@ -61,7 +61,7 @@ def _score(vectors: Vectors, left: Rows, right: Rows, gold: Numbers) -> float:
 def _run(
     encoder: Encoder, ids: Sequence[Sequence[int]], layers: Sequence[int], poolings: Sequence[str]
 ) -> Iterator[tuple[Rows, Vectors]]:
-    """Pack by pack: which sentences, and their vectors (layers, poolings, n, d)."""
+    """Yield the rows of each pack and their vectors (layers, poolings, n, d)."""
     budget = TOKENS_A_PACK if encoder.device.type == "cpu" else TOKENS_A_PACK_ELSEWHERE
     packs = plan(np.array([len(sentence) for sentence in ids]), budget, encoder.backbone.shortest)
     was_training = encoder.training

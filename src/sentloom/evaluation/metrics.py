@@ -1,4 +1,4 @@
-"""Scores as pure functions of numbers."""
+"""Metrics as pure functions of arrays."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -7,13 +7,13 @@ import numpy as np
 import numpy.typing as npt
 
 Numbers: TypeAlias = npt.NDArray[np.float64]
-Ranks: TypeAlias = Sequence[npt.NDArray[np.int64]]  # a query each: the ranks of its relevant documents, from 1, rising
+Ranks: TypeAlias = Sequence[npt.NDArray[np.int64]]  # per query: ranks of its relevant documents, from 1, ascending
 
 
 def cosine_of_pairs(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> Numbers:
-    """The cosine of each row of one matrix with the same row of the other, in float64; 0 where a vector is zero.
+    """Compute the cosine of corresponding rows of two matrices in float64; 0 if a vector is zero.
 
-    Rounded to 12 digits: two pairs of equal sentences both have cosine 1, and tie, whatever the last bit says.
+    Rounded to 12 digits, so that two pairs of equal sentences tie at cosine 1, whatever the last bit.
     """
     left, right = np.asarray(left, np.float64), np.asarray(right, np.float64)
     products = np.einsum("nd,nd->n", left, right)
@@ -23,54 +23,54 @@ def cosine_of_pairs(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> Numbers:
 
 
 def spearman(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
-    """Rank correlation, ties by their mean rank; 0.0 where a side is constant, since it orders nothing."""
+    """Compute the rank correlation, with mean ranks for ties; 0.0 if one side is constant."""
     from scipy import stats
 
     return 0.0 if is_constant(x) or is_constant(y) else float(stats.spearmanr(x, y).statistic)
 
 
 def pearson(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
-    """Linear correlation; 0.0 where a side is constant."""
+    """Compute the linear correlation; 0.0 if one side is constant."""
     from scipy import stats
 
     return 0.0 if is_constant(x) or is_constant(y) else float(stats.pearsonr(x, y).statistic)
 
 
 def is_constant(values: npt.ArrayLike) -> bool:
-    """Whether there are no two different values: no correlation is defined then."""
+    """Whether all values are equal, so that no correlation is defined."""
     array = np.asarray(values)
     return array.size < 2 or bool(array.min() == array.max())
 
 
 def mrr_at(k: int, ranks: Ranks) -> float:
-    """Mean over queries of 1 / rank of the first relevant document, counted as 0 beyond rank k."""
+    """Average over queries 1 / rank of the first relevant document, or 0 beyond rank k."""
     return float(np.mean([1 / found[0] if found[0] <= k else 0.0 for found in ranks]))
 
 
 def recall_at(k: int, ranks: Ranks) -> float:
-    """Mean over queries of the share of relevant documents with rank k or better."""
+    """Average over queries the share of relevant documents with rank k or better."""
     return float(np.mean([np.mean(found <= k) for found in ranks]))
 
 
 def accuracy(predicted: npt.NDArray[Any], gold: npt.NDArray[Any]) -> float:
-    """The share of right answers."""
+    """Compute the share of correct predictions."""
     return float(np.mean(predicted == gold))
 
 
 def f1(predicted: npt.NDArray[Any], gold: npt.NDArray[Any]) -> float:
-    """Of the class 1: the harmonic mean of precision and recall; 0.0 where neither side has any."""
+    """Compute the F1 score of class 1; 0.0 if it is neither predicted nor gold."""
     both = int(((predicted == 1) & (gold == 1)).sum())
     either = int((predicted == 1).sum() + (gold == 1).sum())
     return 2 * both / either if either else 0.0
 
 
 def matthews(predicted: npt.NDArray[Any], gold: npt.NDArray[Any]) -> float:
-    """Matthews' correlation of two classes, 0 and 1: the linear correlation of predicted and gold."""
+    """Compute Matthews' correlation of classes 0 and 1, which equals their linear correlation."""
     return pearson(predicted, gold)
 
 
 def average_precision(scores: npt.NDArray[Any], labels: npt.NDArray[Any]) -> float:
-    """Area under precision over recall when pairs are ordered by score; equal scores share one threshold."""
+    """Compute the area under the precision-recall curve; equal scores share one threshold."""
     if not labels.any():
         return 0.0
     order = np.argsort(-scores, kind="stable")
@@ -80,8 +80,8 @@ def average_precision(scores: npt.NDArray[Any], labels: npt.NDArray[Any]) -> flo
     return float(np.sum(np.diff(recall, prepend=0.0) * precision))
 
 
-# What a Score is computed with. The columns of its items (n, c): prediction or score first, gold or label second;
-# `mean` takes one column, a finished value an item (a query's reciprocal rank, whether an answer is right).
+# The metrics of a Score. Columns of its items (n, c): prediction or score first, gold or label second; `mean` takes
+# one column with a value per item (a query's reciprocal rank, whether an answer is correct).
 METRICS: Mapping[str, Callable[[Numbers], float]] = {
     "spearman": lambda items: spearman(items[:, 0], items[:, 1]),
     "pearson": lambda items: pearson(items[:, 0], items[:, 1]),

@@ -1,4 +1,4 @@
-"""Tasks of the package mteb with an encoder of ours, and mteb's own result files of them."""
+"""Run tasks of the package mteb with our encoder, and write mteb's result files."""
 
 import json
 import re
@@ -13,23 +13,23 @@ from sentloom.files import new_file
 from sentloom.progress import progress
 from sentloom.search.vectors import Vectors
 
-# A word for several tasks. SentEval's transfer tasks are none of mteb's: what it has of that kind is scored otherwise.
+# Names for several tasks. SentEval's transfer tasks are missing: mteb scores its similar tasks differently.
 GROUPS = {"STS": ("STS12", "STS13", "STS14", "STS15", "STS16", "STSBenchmark", "SICK-R")}
 
 
 def run_mteb(
     encoder: Encoder, names: Sequence[str], folder: Path, *, model: str = "encoder", show_progress: bool = False
 ) -> dict[str, float]:
-    """The main scores (times 100) of mteb's tasks, by task; `STS` stands for the seven English ones.
+    """Return the main scores (times 100) of mteb's tasks, by task; `STS` stands for the seven English STS tasks.
 
-    mteb's result files are put in the folder, in mteb's own layout; `model` is the name that they give to the encoder.
-    A task whose file is there, for the same weights and the same revision of its data, is not run again.
+    mteb's result files are written to the folder in mteb's own layout; `model` is the encoder's name in them. A task
+    that already has a file for the same weights and the same revision of its data is not run again.
     """
     return run_tasks(encoder, find_tasks(names), folder, model=model, show_progress=show_progress)
 
 
 def find_tasks(names: Sequence[str]) -> list[Any]:
-    """Make mteb's tasks of these names, each once; a task that is made of others becomes those."""
+    """Find mteb's tasks by name, each once; a task composed of others is replaced by those."""
     wanted = dict.fromkeys(task for name in names for task in GROUPS.get(name, (name,)))
     tasks = [_find_task(name) for name in wanted]
     return [part for task in tasks for part in getattr(task.metadata, "tasks", (task,))]
@@ -38,18 +38,19 @@ def find_tasks(names: Sequence[str]) -> list[Any]:
 def _find_task(name: str) -> Any:
     try:
         task = _mteb().get_task(name)
-    except KeyError as error:  # which says the nearest name
+    except KeyError as error:  # it suggests the closest name
         fix = str(error.args[0]).removeprefix("KeyError: ")
-        raise InputError("mteb", f"no task {name!r}", f"a task of mteb, or {', '.join(GROUPS)}", fix) from None
+        problem, expected = f"there is no task {name!r}", f"a task of mteb, or {', '.join(GROUPS)}"
+        raise InputError("mteb", problem, expected, fix) from None
     if set(kinds := task.metadata.modalities) != {"text"}:
-        raise InputError("mteb", f"{name}, a task of {' and '.join(kinds)}", "a task of text", "name another")
+        raise InputError("mteb", f"{name} is a task of {' and '.join(kinds)}", "a task of text", "choose another task")
     return task
 
 
 def run_tasks(
     encoder: Encoder, tasks: Sequence[Any], folder: Path, *, model: str = "encoder", show_progress: bool = False
 ) -> dict[str, float]:
-    """As `run_mteb`, for tasks that are already made, which may hold their data."""
+    """Do the work of `run_mteb` for task objects, whose data may be loaded already."""
     wrapped = _Wrapped(encoder, model)
     meta, cache, scores = wrapped.mteb_model_meta, _mteb().ResultCache(folder), {}
     with progress("mteb", len(tasks), "tasks", show_progress) as advance:
@@ -58,14 +59,14 @@ def run_tasks(
             known = cache.load_task_result(name, meta)
             if known is None or not known.is_mergeable(task) or known.get_missing_evaluations(task):
                 _write(cache.get_task_result_path(name, meta), _run(wrapped, task), meta)
-            # As the file has it, with six digits: the same whether it was run now or before.
+            # Read from the file, with six digits: the same whether the task was run now or before.
             scores[name] = 100 * float(cache.load_task_result(name, meta).get_score())
             advance(1, name)
     return scores
 
 
 class _Wrapped:
-    """An encoder in the form that mteb calls."""
+    """Wraps an encoder in mteb's encoder protocol."""
 
     def __init__(self, encoder: Encoder, model: str) -> None:
         from mteb.models import ModelMeta
@@ -74,7 +75,7 @@ class _Wrapped:
         self.encoder = encoder
         name = re.sub(r"[^\w.-]+", "-", Path(model).name).strip("-") or "encoder"
         facts = {
-            "name": f"sentloom/{name}",  # mteb wants an owner before the name
+            "name": f"sentloom/{name}",  # mteb requires an owner before the name
             "revision": encoder.fingerprint()[:40],
             "n_parameters": sum(weights.numel() for weights in encoder.parameters()),
             "max_tokens": encoder.tokens.max_length,
@@ -87,7 +88,7 @@ class _Wrapped:
 
     def encode(
         self, inputs: Iterable[Mapping[str, Any]], *, prompt_type: Any = None, **_: Any
-    ) -> Vectors:  # what else mteb says of the task changes no vector
+    ) -> Vectors:  # other arguments of mteb do not affect vectors
         role: Role = prompt_type.value if prompt_type else "symmetric"
         return self.encoder.encode([text for batch in inputs for text in batch["text"]], role=role)
 
@@ -106,12 +107,14 @@ def _mteb() -> Any:
     try:
         import mteb
     except ImportError as error:
-        raise MissingPart("mteb", "no such package", "mteb 2.26 or later", 'pip install "sentloom[mteb]"') from error
+        raise MissingPart(
+            "mteb", "the package is not installed", "mteb 2.26 or later", 'pip install "sentloom[mteb]"'
+        ) from error
     return mteb
 
 
 def _run(wrapped: _Wrapped, task: Any) -> Any:
-    """Run one task. mteb itself keeps nothing, since it does not write in one step."""
+    """Run one task without mteb's own cache, which is not written atomically."""
     ours = not task.data_loaded
     if ours:
         _load(task)
@@ -124,11 +127,11 @@ def _run(wrapped: _Wrapped, task: Any) -> Any:
 def _load(task: Any) -> None:
     try:
         task.load_data()
-    except Exception as error:  # the package and the network raise errors of many kinds; all mean the same here
+    except Exception as error:  # the package and the network raise errors of many types
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         name, source = task.metadata.name, task.metadata.dataset["path"]
         raise MissingPart(
-            name, f"data that cannot be fetched ({reason})", f"{source} on the hub", "check the network"
+            name, f"the data cannot be downloaded ({reason})", f"{source} on the hub", "check the network"
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""From scores to what is reported: values with intervals, deviations over seeds, differences and whether they count."""
+"""Turn scores into reported results: intervals, deviations over seeds, differences and their significance."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,24 +16,24 @@ SIGNIFICANT = 0.05
 
 @dataclass(frozen=True)
 class Cell:
-    """A score of one model: with an interval, or, of several seeds, their mean with its deviation."""
+    """A score of one model with an interval, or the mean over several seeds with its standard deviation."""
 
     value: float
     low: float | None = None
     high: float | None = None
     deviation: float | None = None
     difference: float | None = None  # from the first model
-    p: float | None = None  # that the difference is none, paired over the items; None of several seeds
+    p: float | None = None  # of a paired test of the difference over the items; None for several seeds
 
     @property
     def significant(self) -> bool:
-        """Whether it differs from the first model; true for what was not tested."""
+        """Whether it differs significantly from the first model; true if that was not tested."""
         return self.p is None or self.p < SIGNIFICANT
 
 
 @dataclass(frozen=True)
 class SetResult:
-    """A set: for each model the cell of each of its scores."""
+    """The results of all models on one set."""
 
     name: str
     main: str
@@ -47,7 +47,7 @@ class SetResult:
 
 @dataclass(frozen=True)
 class AverageResult:
-    """A named mean of main scores over the sets that are there."""
+    """A named mean of main scores over the available sets."""
 
     label: str
     cells: Mapping[str, Cell]
@@ -55,7 +55,7 @@ class AverageResult:
 
 @dataclass(frozen=True)
 class SuiteResult:
-    """A suite over all models."""
+    """The results of all models on one suite."""
 
     name: str
     sets: tuple[SetResult, ...]
@@ -64,17 +64,17 @@ class SuiteResult:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """All that a reader of the scores must know."""
+        """Everything a reader of the scores must know."""
         absent = tuple(f"{name}: missing, left out ({why})" for name, why in self.missing.items())
         return tuple(f"{one.name}: {note}" for one in self.sets for note in one.notes) + absent
 
 
-Member = Sequence[Scores]  # of one model: the scores of each task of a suite
-Seeds = Sequence[Sequence[Score]]  # of each seed: the scores that are averaged, one of a set alone
+Member = Sequence[Scores]  # the scores of one model on each task of a suite
+Seeds = Sequence[Sequence[Score]]  # per seed: the scores to average, a single one for one set
 
 
 def suite_result(loaded: LoadedSuite, models: Mapping[str, Sequence[Member]]) -> SuiteResult:
-    """The table of a suite. Each model is one member, or several that differ by their seed."""
+    """Build the table of a suite. Each model has one member, or several that differ by seed."""
     sets = []
     for place, task in enumerate(loaded.tasks):
         scores = {model: [member[place] for member in members] for model, members in models.items()}
@@ -103,7 +103,7 @@ def _cells(members: Sequence[Scores], first: Sequence[Scores] | None) -> dict[st
 
 
 def _cell(members: Seeds, first: Seeds | None, weights: Sequence[float] | None = None) -> Cell:
-    """A weighted mean of scores, against that of the first model."""
+    """Build the cell of a weighted mean of scores, compared with the first model."""
     values = [_mean(scores, weights) for scores in members]
     difference = None if first is None else fmean(values) - fmean(_mean(scores, weights) for scores in first)
     if len(values) > 1:
@@ -119,7 +119,7 @@ def _mean(scores: Sequence[Score], weights: Sequence[float] | None) -> float:
 
 
 def _constant(main: str, models: Mapping[str, Sequence[Scores]]) -> list[str]:
-    """A note for each model whose cosines are all equal: it scores 0, and for a reason."""
+    """Add a note for each model whose cosines are all equal, which explains a score of 0."""
 
     def is_constant(score: Score) -> bool:
         return score.metric in ("spearman", "pearson") and np.ptp(score.items[:, 0]) == 0
@@ -129,7 +129,7 @@ def _constant(main: str, models: Mapping[str, Sequence[Scores]]) -> list[str]:
 
 
 def _average(average: Average, loaded: LoadedSuite, models: Mapping[str, Sequence[Member]]) -> AverageResult | None:
-    """The mean over the parts that are there. One whose sets are not all there says how many it has."""
+    """Average over the available sets; if some are missing, the label says how many are available."""
     places = {task.name: (place, task.main) for place, task in enumerate(loaded.tasks)}
     weights = _weights(average, places)
     if not weights:
@@ -148,7 +148,7 @@ def _average(average: Average, loaded: LoadedSuite, models: Mapping[str, Sequenc
 
 
 def _weights(average: Average, at_hand: Collection[str]) -> dict[str, float]:
-    """The share of each set in a mean; a part of several sets counts once."""
+    """Return the weight of each set in a mean; a part of several sets counts once."""
     parts = [(part,) if isinstance(part, str) else part for part in average.parts]
     present = [part for part in ([name for name in part if name in at_hand] for part in parts) if part]
     return {name: 1 / (len(present) * len(part)) for part in present for name in part}

@@ -21,7 +21,7 @@ def ranks_of(
     """
     right = [np.unique(np.fromiter(numbers, np.int64)) for numbers in relevant]
     sizes = [len(numbers) for numbers in right]
-    owner = np.repeat(np.arange(len(right)), sizes)  # the query of each right document
+    owner = np.repeat(np.arange(len(right)), sizes)  # the query of each relevant document
     cosines = np.einsum("nd,nd->n", normalised(queries)[owner], normalised(documents[np.concatenate(right)]))
     as_near = np.zeros(len(owner), np.int64)  # documents at least as close as this one, including itself
     for query, _, block in cosine_blocks(queries, documents):

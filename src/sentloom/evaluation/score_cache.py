@@ -1,4 +1,4 @@
-"""Scores that were computed before, so that a suite that was killed continues and no model is scored twice."""
+"""A cache of scores, so that an interrupted evaluation resumes and no model is scored twice."""
 
 import hashlib
 import json
@@ -15,16 +15,16 @@ from sentloom.evaluation.task import Score, Scores, Task
 from sentloom.files import new_file
 from sentloom.progress import note
 
-SCORING = 1  # raised when the same vectors and data give other scores
+SCORING = 1  # increased when the same vectors and data give different scores
 
 
-def place_of(folder: Path, model: str, task: Task) -> Path:
-    """The file of a task's scores for the model with this fingerprint: the name holds all that they depend on."""
+def score_file(folder: Path, model: str, task: Task) -> Path:
+    """Return the file of a task's scores for the model with this fingerprint, named by all that they depend on."""
     depends = json.dumps([SCORING, model, task.name, task.sha256, dict(task.settings)], sort_keys=True)
     return folder / f"{hashlib.sha256(depends.encode()).hexdigest()}.safetensors"
 
 
-def keep(path: Path, scores: Scores) -> None:
+def write_scores(path: Path, scores: Scores) -> None:
     """Write scores with their items."""
     arrays, kinds = {}, {}
     for name, score in scores.items():
@@ -33,17 +33,17 @@ def keep(path: Path, scores: Scores) -> None:
             arrays[f"{name} groups"] = np.ascontiguousarray(score.groups, np.int64)
         kinds[name] = [score.metric, score.weighted]
     with new_file(path) as part:
-        told = json.dumps(kinds)
-        save_file(arrays, part, metadata={"scores": told, "sha256": _digest(told, arrays)})
+        listed = json.dumps(kinds)
+        save_file(arrays, part, metadata={"scores": listed, "sha256": _digest(listed, arrays)})
 
 
-def kept(path: Path) -> Scores | None:
-    """Scores that were written before; None if there are none, or if the file is damaged."""
+def read_scores(path: Path) -> Scores | None:
+    """Read cached scores; None if there are none or the file is damaged."""
     if not path.is_file():
         return None
     try:
         with safe_open(path, "np") as file:
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no dict
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
             facts = file.metadata()
         if facts["sha256"] == _digest(facts["scores"], arrays):
             return {
@@ -52,12 +52,12 @@ def kept(path: Path) -> Scores | None:
             }
     except (OSError, SafetensorError, KeyError, TypeError, ValueError):
         pass
-    note(f"{path} is not what was written: it is scored again")
+    note(f"{path} is damaged: the set is scored again")
     return None
 
 
 def _digest(scores: str, arrays: Mapping[str, NDArray[Any]]) -> str:
-    """Of all that a file of scores holds."""
+    """Hash the content of a score file."""
     digest = hashlib.sha256(scores.encode())
     for name, array in sorted(arrays.items()):
         digest.update(f"{name} {array.dtype} {array.shape}".encode() + np.ascontiguousarray(array).tobytes())

@@ -1,7 +1,7 @@
-"""How sure a score is: bootstrap intervals, paired comparisons, deviations over seeds.
+"""Uncertainty of scores: bootstrap intervals, paired comparisons, deviations over seeds.
 
-A resample draws as many items as there are, with replacement, within each group where there are groups. It is kept as
-counts, how often each item was drawn, and each metric is computed from counts for many resamples at once.
+A resample draws as many items as there are, with replacement, within each group if there are groups. It is stored as
+counts of how often each item was drawn, and each metric is computed from counts for many resamples at once.
 Shapes: n items, r resamples of a block, u distinct values.
 """
 
@@ -17,13 +17,13 @@ from sentloom.evaluation.metrics import METRICS, Numbers
 from sentloom.evaluation.task import Score
 
 RESAMPLES = 1000
-LEAST_P = 2 / (RESAMPLES + 1)  # of the bootstrap: no resample beyond 0
-BLOCK = 1 << 19  # counts that are held at once
+LEAST_P = 2 / (RESAMPLES + 1)  # the smallest p of the bootstrap: no resample beyond 0
+BLOCK = 1 << 19  # counts in memory at once
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """How much better the first is than the second, times 100, with an interval and a two-sided p."""
+    """The difference of the first score and the second, times 100, with an interval and a two-sided p."""
 
     difference: float
     low: float
@@ -38,9 +38,9 @@ def average_interval(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> tuple[float, float]:
-    """A percentile bootstrap interval, times 100, for a mean of scores: each is resampled separately.
+    """Compute a percentile bootstrap interval, times 100, for a mean of scores, each resampled separately.
 
-    A mean of means is a weighted mean, such as 1/2, 1/4, 1/4 for one set and a pair of sets.
+    A mean of means is a weighted mean, for example 1/2, 1/4, 1/4 for one set and a pair of sets.
     """
     low, high = _percentiles(_replicates(scores, weights, resamples, seed), level)
     return 100 * low, 100 * high
@@ -54,9 +54,9 @@ def compare_averages(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Comparison:
-    """A paired bootstrap of two means over the same sets: both are computed on the same draws of the same items.
+    """Compare two means over the same sets by a paired bootstrap, on the same draws of the same items.
 
-    p cannot be less than 2 / (resamples + 1), `LEAST_P`.
+    p is at least 2 / (resamples + 1), `LEAST_P`.
     """
     for one, other in zip(a, b, strict=True):
         _check_pair(one, other)
@@ -69,35 +69,35 @@ def compare_averages(
 
 
 def mean_and_deviation(values: Sequence[float]) -> tuple[float, float | None]:
-    """The mean over seeds, and the sample deviation (n - 1); a single seed has none."""
+    """Return the mean over seeds and the sample standard deviation (n - 1), None for a single seed."""
     return fmean(values), stdev(values) if len(values) > 1 else None
 
 
 def _check_pair(a: Score, b: Score) -> None:
-    """Refuse what cannot be paired: other items, other groups or another gold."""
+    """Refuse scores that cannot be paired because their items, groups or gold differ."""
     if len(a.items) != len(b.items):
-        found = f"{len(a.items):,} items and {len(b.items):,}"
+        problem = f"one score has {len(a.items):,} items and the other {len(b.items):,}"
     elif not np.array_equal(_groups(a), _groups(b)):
-        found = "items in other groups"
+        problem = "the groups of the items differ"
     elif a.items.shape[1] == b.items.shape[1] == 2 and not np.array_equal(a.items[:, 1], b.items[:, 1]):
-        found = "another gold for the same items"
+        problem = "the gold of the items differs"
     else:
         return
-    raise InputError("comparison", found, "two scores on the same items", "score both models on the same set")
+    raise InputError("comparison", problem, "two scores on the same items", "score both models on the same set")
 
 
 def _percentiles(replicates: Numbers, level: float) -> tuple[float, float]:
     if not 0 < level < 1:
-        raise InputError("level", str(level), "a share between 0 and 1", "say 0.95")
+        raise InputError("level", f"{level} is out of range", "a number between 0 and 1", "use 0.95, for example")
     low, high = np.quantile(replicates, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 
 
 def _replicates(scores: Sequence[Score], weights: Sequence[float] | None, resamples: int, seed: int) -> Numbers:
-    """The weighted mean of the scores on each resample (resamples,), not times 100.
+    """Compute the weighted mean of the scores on each resample (resamples,), not times 100.
 
-    What is drawn depends on the seed, the place in the list, and the sizes of the groups alone: two models that are
-    scored on the same items get the same draws.
+    The draws depend only on the seed, the index in the list and the group sizes, so two models that are scored on the
+    same items get the same draws.
     """
     values = [_of_score(score, resamples, np.random.default_rng([seed, place])) for place, score in enumerate(scores)]
     mean: Numbers = np.average(values, axis=0, weights=weights)
@@ -122,7 +122,7 @@ def _of_items(metric: str, items: Numbers, resamples: int, rng: np.random.Genera
 
 
 def _counts(n: int, resamples: int, rng: np.random.Generator) -> Iterator[Numbers]:
-    """How often each item is drawn (n, r), block by block."""
+    """Yield how often each item is drawn (n, r), block by block."""
     size = max(1, BLOCK // n)
     for start in range(0, resamples, size):
         r = min(size, resamples - start)
@@ -135,7 +135,7 @@ Statistic = Callable[[Numbers, Numbers], Numbers]  # items (n, c), counts (n, r)
 
 
 def _plain(metric: Callable[[Numbers], float]) -> Statistic:
-    """Any metric, resample by resample."""
+    """Compute any metric resample by resample."""
 
     def loop(items: Numbers, counts: Numbers) -> Numbers:
         return np.array([metric(np.repeat(items, column.astype(np.int64), axis=0)) for column in counts.T])
@@ -157,7 +157,7 @@ def _f1(items: Numbers, counts: Numbers) -> Numbers:
 
 
 def _pearson(items: Numbers, counts: Numbers) -> Numbers:
-    x, y = items.T - items.mean(axis=0)[:, None]  # centred beforehand, so that the differences below lose no digits
+    x, y = items.T - items.mean(axis=0)[:, None]  # centred first, so that the differences below lose no precision
     n = len(items)
     means = x @ counts / n, y @ counts / n
     covariance = (x * y) @ counts / n - means[0] * means[1]
@@ -167,7 +167,7 @@ def _pearson(items: Numbers, counts: Numbers) -> Numbers:
 
 
 def _is_constant(values: Numbers, counts: Numbers) -> npt.NDArray[np.bool_]:
-    """Of each resample, whether the least value that was drawn is also the greatest: exact, as a variance is not."""
+    """Whether all drawn values of each resample are equal, exactly: the minimum is the maximum."""
     order = np.argsort(values)
     drawn = counts[order] > 0
     rising = values[order]
@@ -183,7 +183,7 @@ def _spearman(items: Numbers, counts: Numbers) -> Numbers:
 
 
 def _centred_ranks(values: Numbers, counts: Numbers) -> tuple[Numbers, Numbers]:
-    """The mean rank of each item in each resample less the mean of all ranks (n, r), and their sum of squares (r,)."""
+    """Return each item's mean rank in each resample, centred (n, r), and their sum of squares (r,)."""
     order = np.argsort(values, kind="stable")
     starts = np.flatnonzero(np.append(True, np.diff(values[order]) != 0))
     tied = np.add.reduceat(counts[order], starts, axis=0)  # (u, r)
@@ -204,7 +204,7 @@ def _average_precision(items: Numbers, counts: Numbers) -> Numbers:
 
 
 def _ratio(above: Numbers, below: Numbers) -> Numbers:
-    """0 where nothing stands below, as the metrics have it."""
+    """Divide, with 0 for a zero denominator, as in the metrics."""
     ratio: Numbers = np.divide(above, below, out=np.zeros(np.shape(below)), where=below > 0)
     return ratio
 

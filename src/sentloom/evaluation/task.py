@@ -1,4 +1,4 @@
-"""A task: the sentences that it needs, and how their vectors become scores."""
+"""Tasks: the sentences they need, and how vectors become scores."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,31 +13,31 @@ from sentloom.search.vectors import Vectors
 
 
 class Lookup(Protocol):
-    """The vectors (n, d) of sentences that a task asked for, in the role that it asked for."""
+    """Returns the vectors (n, d) of the sentences that a task requested, in the requested role."""
 
     def __call__(self, texts: Sequence[str], role: Role = "symmetric") -> Vectors:
-        """Row by row, in the order of the texts."""
+        """Return one row per text, in order."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """A metric and the items that it is computed from, so that it can be computed again on a resample of them.
+    """A metric and the items it is computed from, so that it can be recomputed on resamples.
 
-    With `groups`, the metric is taken within each group and the groups are averaged, plainly or weighted by items.
+    With `groups`, the metric is computed within each group and averaged over groups, unweighted or weighted by items.
     """
 
     metric: str  # a key of METRICS
-    items: Numbers  # (n, c): one row an item; what the columns are, the metric says
+    items: Numbers  # (n, c): one row per item; the metric defines the columns
     groups: npt.NDArray[np.int64] | None = None  # (n,)
     weighted: bool = False
 
     @property
     def value(self) -> float:
-        """Times 100."""
+        """The metric on all items, times 100."""
         return 100 * self.of(np.arange(len(self.items)))
 
     def of(self, rows: npt.NDArray[np.int64]) -> float:
-        """The metric on some of the items, which may be drawn several times; not times 100."""
+        """Compute the metric on some items, which may repeat; not times 100."""
         metric = METRICS[self.metric]
         if self.groups is None:
             return metric(self.items[rows])
@@ -52,21 +52,21 @@ Scores = Mapping[str, Score]
 
 @dataclass(frozen=True)
 class Task:
-    """One set under one protocol. `settings` and `sha256` are all that its scores depend on beside the vectors."""
+    """One set under one protocol. Besides the vectors, scores depend only on `settings` and `sha256`."""
 
     name: str
     main: str  # the score that tables show
     texts: Mapping[Role, Sequence[str]]
     score: Callable[[Lookup], Scores]
     source: str = ""
-    sha256: str = ""  # of the content, whatever file it came in
+    sha256: str = ""  # of the content, independent of the file format
     settings: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Average:
-    """A named mean of main scores. A part that is a tuple is averaged first and counts once."""
+    """A named mean of main scores. A tuple of sets is averaged first and counts once."""
 
     label: str
     parts: tuple[str | tuple[str, ...], ...]
@@ -74,7 +74,7 @@ class Average:
 
 @dataclass(frozen=True)
 class Suite:
-    """Sets under one name. `load` makes the task of a set, or raises MissingPart where its data are not at hand."""
+    """Sets under one name. `load` builds the task of a set, or raises MissingPart if its data is not available."""
 
     name: str
     sets: tuple[str, ...]

@@ -11,7 +11,7 @@ PENALTIES = [1e-5, 1e-4, 1e-3, 1e-2]
 
 
 def blobs(rows, features, classes, seed=0, spread=1.0):
-    """Classes that overlap, on features that correlate, as vectors of sentences do."""
+    """Draw overlapping classes on correlated features, like sentence vectors."""
     random = np.random.default_rng(seed)
     gold = random.permutation(np.arange(rows) % classes)
     centres = random.normal(size=(classes, features)) * spread
@@ -29,7 +29,7 @@ def with_ones(x):
 
 
 def gradient(x, targets, weights, l2):
-    """Straight from the objective, by automatic differentiation in float64."""
+    """Compute the gradient of the objective by automatic differentiation in float64."""
     weights = weights.double().requires_grad_()
     loss = torch.nn.functional.cross_entropy(with_ones(x) @ weights, targets.double())
     (loss + l2 / 2 * weights.square().sum()).backward()
@@ -44,7 +44,7 @@ def relative_gradients(x, targets, training, weights):
 
 
 @pytest.mark.parametrize(("rows", "features", "classes"), [(300, 20, 2), (400, 12, 4), (60, 100, 2), (60, 100, 3)])
-def test_no_gradient_is_left_at_the_optimum(rows, features, classes):
+def test_the_gradient_at_the_optimum_is_zero(rows, features, classes):
     x, gold = blobs(rows, features, classes)
     targets, training = torch.eye(classes)[gold], some_rows(rows, 6)
     weights = logistic.fit(x, targets, training, PENALTIES)
@@ -53,25 +53,25 @@ def test_no_gradient_is_left_at_the_optimum(rows, features, classes):
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-def test_shared_targets_have_an_optimum_too(classes):
+def test_soft_targets_are_solved_to_the_optimum(classes):
     x, _ = blobs(200, 10, 2)
     targets = torch.from_numpy(np.random.default_rng(3).dirichlet(np.ones(classes), 200).astype(np.float32))
     training = some_rows(200, 3)
     weights = logistic.fit(x, targets, training, PENALTIES)
     assert (
         max(relative_gradients(x, targets, training, weights)) < 3e-4
-    )  # there is little to learn: the first gradient is small
+    )  # the initial gradient is small, because there is little to learn
 
 
 @pytest.mark.parametrize("classes", [2, 4])
-def test_weights_and_answers_are_those_of_scikit_learn(classes):
+def test_weights_and_predictions_equal_scikit_learn(classes):
     x, gold = blobs(400, 16, classes)
     training = some_rows(400, 2)
     weights = logistic.fit(x, torch.eye(classes)[gold], training, PENALTIES).double()
     ones = with_ones(x)
     for of_penalty, l2 in zip(weights, PENALTIES, strict=True):
         for mine, rows in zip(of_penalty, training.T, strict=True):
-            # two classes: its one vector is the difference of ours, with half the weight decay
+            # two classes: scikit-learn's single vector is the difference of ours, with half the weight decay
             c = (2 if classes == 2 else 1) / (float(rows.sum()) * l2)
             peer = LogisticRegression(C=c, fit_intercept=False, tol=1e-10, max_iter=20_000)
             peer.fit(ones[rows].numpy(), gold[rows].numpy())
@@ -83,8 +83,8 @@ def test_weights_and_answers_are_those_of_scikit_learn(classes):
             assert (answers == peer.predict(ones.numpy()))[clear].all()
 
 
-def test_one_row_of_each_class_by_hand():
-    """x = 1 and x = -1, no use for the bias: the logit w solves sigmoid(-w) = l2 * w / 2."""
+def test_one_row_per_class_against_hand_computed_values():
+    """For x = 1 and x = -1 the bias is zero, and the logit w solves sigmoid(-w) = l2 * w / 2."""
     x, targets = torch.tensor([[1.0], [-1.0]]), torch.tensor([[0.0, 1.0], [1.0, 0.0]])
     weights = logistic.fit(x, targets, torch.ones(2, 1, dtype=torch.bool), [0.1])[0, 0]
     logit = float(weights[0, 1] - weights[0, 0])
@@ -93,7 +93,7 @@ def test_one_row_of_each_class_by_hand():
     assert weights[1].abs().max() < 1e-5
 
 
-def test_models_do_not_know_of_each_other():
+def test_models_are_independent_of_each_other():
     x, gold = blobs(200, 8, 3)
     targets, training = torch.eye(3)[gold], some_rows(200, 5)
     together = logistic.fit(x, targets, training, PENALTIES)
@@ -101,7 +101,7 @@ def test_models_do_not_know_of_each_other():
     assert torch.allclose(together[:, 2:3], alone, rtol=2e-3, atol=2e-3)
 
 
-def test_small_chunks_change_nothing(monkeypatch):
+def test_results_do_not_depend_on_chunk_size(monkeypatch):
     x, gold = blobs(200, 8, 2)
     targets, training = torch.eye(2)[gold], some_rows(200, 5)
     whole = logistic.fit(x, targets, training, [1e-3])
@@ -122,10 +122,10 @@ def test_any_scale_gives_finite_weights(scale):
     weights = logistic.fit(x * scale, torch.eye(3)[gold], some_rows(120, 3), PENALTIES)
     assert torch.isfinite(weights).all()
     right = (logistic.logits(x * scale, weights[0]).argmax(dim=2) == gold[:, None]).float().mean()
-    assert right > (0.6 if scale > 1 else 0.3)  # weight decay leaves little of tiny features
+    assert right > (0.6 if scale > 1 else 0.3)  # weight decay suppresses tiny features
 
 
-def test_constant_and_zero_features_are_borne():
+def test_constant_and_zero_features_are_supported():
     x, gold = blobs(120, 6, 2)
     x[:, 0], x[:, 1], x[:10] = 0, 5, 0
     targets, training = torch.eye(2)[gold], some_rows(120, 3)

@@ -12,7 +12,7 @@ OPTIMIZERS = {"adam": torch.optim.Adam, "rmsprop": torch.optim.RMSprop}
 
 
 def one_by_one(x, y, train, held, l2, hidden, training):
-    """The same classifier with torch's own layers and optimizers, one model at a time."""
+    """Slow oracle: the same classifier with torch's layers and optimizers, one model at a time."""
     random = np.random.RandomState(1111)
     if held is None:
         order = random.permutation(len(train))
@@ -44,8 +44,8 @@ def one_by_one(x, y, train, held, l2, hidden, training):
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "rmsprop"])
-def test_models_together_answer_as_each_alone(optimizer):
-    """Splits of unequal sizes, with another number of batches, and one that must take its own rows to stop on."""
+def test_batched_models_predict_like_single_ones(optimizer):
+    """Splits of different sizes and numbers of batches, one of them without held-out rows."""
     x, y = (torch.from_numpy(array) for array in blobs(120, 5, 3))
     rows = np.arange(120)
     splits = [(rows[:70], rows[70:]), (rows[20:95], np.r_[rows[:20], rows[95:]]), (rows, None)]
@@ -59,7 +59,7 @@ def test_models_together_answer_as_each_alone(optimizer):
             assert (found[place, number] == alone).mean() > 0.99  # rounding differs
 
 
-def test_the_same_input_gives_the_same_answers_and_leaves_random_numbers_alone():
+def test_predictions_are_reproducible_and_leave_the_random_state_alone():
     x, y = (torch.from_numpy(array) for array in blobs(60, 4, 2))
     training = Training("adam", batch=16, epochs=2, tenacity=1)
     torch.manual_seed(5)
@@ -69,7 +69,7 @@ def test_the_same_input_gives_the_same_answers_and_leaves_random_numbers_alone()
     assert torch.equal(torch.get_rng_state(), state)
 
 
-def test_a_hidden_layer_learns_what_a_line_cannot():
+def test_a_hidden_layer_learns_a_nonlinear_problem():
     random = np.random.default_rng(0)
     x = random.choice([-1.0, 1.0], size=(200, 2)) + 0.1 * random.normal(size=(200, 2))
     y = torch.from_numpy((x[:, 0] * x[:, 1] > 0).astype(np.int64))
@@ -79,7 +79,7 @@ def test_a_hidden_layer_learns_what_a_line_cannot():
     assert (found[0, 0, 100:] == y.numpy()[100:]).mean() > 0.95
 
 
-def test_groups_within_bounds_change_nothing(monkeypatch):
+def test_results_do_not_depend_on_group_size(monkeypatch):
     x, y = (torch.from_numpy(array) for array in blobs(60, 4, 2))
     rows = np.arange(60)
     splits = [(rows[:40], rows[40:]), (rows[20:], rows[:20])]

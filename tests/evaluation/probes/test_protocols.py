@@ -21,7 +21,7 @@ def blobs(rows, features, classes, seed=0, spread=0.7):
 
 
 def peer(x, y, l2):
-    """scikit-learn on the same objective."""
+    """Solve the same objective with scikit-learn."""
     c = (2 if len(set(y)) == 2 else 1) / (len(y) * l2)
     model = LogisticRegression(C=c, fit_intercept=False, tol=1e-8, max_iter=5_000)
     return model.fit(with_ones(x), y)
@@ -43,7 +43,7 @@ def best_penalty(x, y):
     return PENALTIES[int(np.argmax(scores))]
 
 
-def test_nested_folds_answer_as_a_plain_script_with_scikit_learn():
+def test_nested_folds_equal_a_plain_script_with_scikit_learn():
     x, y = blobs(160, 6, 2)
     plain = np.empty(len(y))
     for train, test in folds(x, y):
@@ -57,7 +57,7 @@ def test_nested_folds_answer_as_a_plain_script_with_scikit_learn():
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-def test_folds_on_training_rows_answer_as_scikit_learn(classes):
+def test_folds_on_training_rows_equal_scikit_learn(classes):
     (x, y), (test, gold) = blobs(150, 5, classes), blobs(60, 5, classes, seed=5)
     model = peer(x, y, best_penalty(x, y))
     found = train_and_test(x, y, test, gold, FAST)
@@ -65,7 +65,7 @@ def test_folds_on_training_rows_answer_as_scikit_learn(classes):
     assert (found[:, 1] == gold).all()
 
 
-def test_dev_rows_choose_the_weight_decay():
+def test_the_weight_decay_is_chosen_on_dev_rows():
     (x, y), (dev, dev_gold), (test, gold) = blobs(60, 20, 2), blobs(90, 20, 2, seed=1), blobs(90, 20, 2, seed=2)
     models = [peer(x, y, l2) for l2 in PENALTIES]
     best = int(np.argmax([round(100 * model.score(with_ones(dev), dev_gold), 2) for model in models]))
@@ -73,12 +73,12 @@ def test_dev_rows_choose_the_weight_decay():
     assert (found[:, 0] == models[best].predict(with_ones(test))).all()
 
 
-def test_the_first_of_equal_means_is_taken_and_equal_means_two_decimals():
+def test_the_first_weight_decay_wins_if_two_decimals_are_equal():
     assert protocols._best([[0.5, 0.7], [0.7, 0.5], [0.6, 0.600001]]) == 0
     assert protocols._best([[0.5, 0.7], [0.7, 0.5002], [0.6, 0.7]]) == 2
 
 
-def test_labels_may_be_words_and_are_numbered_in_order():
+def test_labels_may_be_strings_and_are_numbered_in_order():
     x, y = blobs(60, 4, 3)
     words = np.array(["zebra", "ant", "mole"])[y]  # sorted: ant 0, mole 1, zebra 2
     found = cross_validated(x, words.tolist(), FAST)
@@ -87,7 +87,7 @@ def test_labels_may_be_words_and_are_numbered_in_order():
 
 
 @pytest.mark.parametrize("hidden", [0, 50])
-def test_a_class_rarer_than_folds_is_borne(hidden):
+def test_a_class_with_fewer_rows_than_folds_is_supported(hidden):
     x, y = blobs(80, 4, 2)
     y[:2] = 2
     found = cross_validated(x, y, Probe("fast", hidden))
@@ -98,32 +98,32 @@ def test_a_class_rarer_than_folds_is_borne(hidden):
 @pytest.mark.parametrize(
     ("x", "y", "says"),
     [
-        (np.ones((20, 3), np.float32), ["a"] * 20, r"only \['a'\]. Expected two classes"),
-        (np.ones((6, 3), np.float32), [0, 1] * 3, "3 of the largest class. Expected at least 5"),
-        (np.ones((4, 3), np.float32), [0, 1] * 3, r"shape \(4, 3\). Expected \(6, f\)"),
-        (np.full((20, 3), np.nan, np.float32), [0, 1] * 10, "NaN or infinity"),
+        (np.ones((20, 3), np.float32), ["a"] * 20, r"the only label is \['a'\]. Expected at least two classes"),
+        (np.ones((6, 3), np.float32), [0, 1] * 3, "the largest class has only 3 rows. Expected at least 5"),
+        (np.ones((4, 3), np.float32), [0, 1] * 3, r"the shape is \(4, 3\). Expected \(6, f\)"),
+        (np.full((20, 3), np.nan, np.float32), [0, 1] * 10, "NaN or infinite values"),
     ],
 )
-def test_what_cannot_be_probed_is_refused(x, y, says):
+def test_invalid_features_and_labels_are_refused(x, y, says):
     with pytest.raises(InputError, match=says):
         cross_validated(x, y, FAST)
 
 
-def test_a_test_label_that_was_never_trained_is_refused():
+def test_an_unknown_test_label_is_refused():
     x, y = blobs(40, 3, 2)
-    with pytest.raises(InputError, match=r"test labels: \['7'\]"):
+    with pytest.raises(InputError, match=r"test labels: the labels \['7'\] do not appear in the training rows"):
         train_and_test(x, y, x, [7, *y[1:]], FAST)
 
 
 def test_unknown_options_are_refused():
-    with pytest.raises(InputError, match=r"'slow'\. Expected paper or fast"):
+    with pytest.raises(InputError, match=r"'slow' is unknown\. Expected paper or fast"):
         Probe("slow")
-    with pytest.raises(InputError, match=r"-1\. Expected 0"):
+    with pytest.raises(InputError, match=r"-1 is negative\. Expected 0"):
         Probe(hidden=-1)
 
 
 @pytest.mark.parametrize("hidden", [0, 50])
-def test_vectors_that_say_nothing_give_the_greater_class(hidden):
+def test_uninformative_vectors_predict_the_larger_class(hidden):
     y = np.array([0] * 30 + [1] * 20)
     found = cross_validated(np.zeros((50, 4), np.float32), y, Probe("fast", hidden))
     assert (found[:, 0] == 0).all()
@@ -137,12 +137,12 @@ def test_the_order_of_features_does_not_matter(seed):
     assert (cross_validated(x[:, order], y, FAST) == cross_validated(x, y, FAST)).mean() > 0.98
 
 
-def test_scores_are_shared_among_whole_numbers():
+def test_scores_are_distributed_over_integers():
     shares = protocols._shares(np.array([1.0, 3.7, 5.0]), 1, 5)
     assert shares == pytest.approx(np.array([[1, 0, 0, 0, 0], [0, 0, 0.3, 0.7, 0], [0, 0, 0, 0, 1]]), abs=1e-6)
 
 
-def test_regression_finds_a_score_that_lies_in_the_features():
+def test_regression_finds_a_score_contained_in_the_features():
     random = np.random.default_rng(0)
     x = random.normal(size=(400, 6)).astype(np.float32)
     gold = np.clip(2.5 + 1.2 * x[:, 0] + 0.1 * random.normal(size=400), 0, 5)
@@ -154,11 +154,11 @@ def test_regression_finds_a_score_that_lies_in_the_features():
         regress(x[:300], gold[:300], x[300:], gold[300:], FAST, 1, 5)
 
 
-def test_pair_features_by_hand():
+def test_pair_features_against_hand_computed_values():
     u, v = np.array([[1.0, -2.0]], np.float32), np.array([[3.0, 0.5]], np.float32)
     assert pair_features(u, v, "difference-product").tolist() == [[2, 2.5, 3, -1]]
     assert pair_features(u, v, "both-difference-product").tolist() == [[1, -2, 3, 0.5, 2, 2.5, 3, -1]]
-    with pytest.raises(InputError, match="one shape"):
+    with pytest.raises(InputError, match="the same shape"):
         pair_features(u, v[:, :1])
     with pytest.raises(InputError, match="'sum'"):
         pair_features(u, v, "sum")

@@ -1,4 +1,4 @@
-"""Asking for suites, sets and files by name."""
+"""Lookup of suites, sets and files by name."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_the_suites_of_the_five_papers_are_there():
+def test_the_suites_of_the_five_papers_exist():
     assert list(SUITES) == ["sts", "transfer", "sentglue", "multilingual", "domain", "afs"]
     for suite in SUITES.values():
         for average in suite.averages:
@@ -42,18 +42,18 @@ def test_a_set_is_found_by_its_short_and_long_name_in_any_case(folder, name):
     assert find_task(name, SetSource(folder, checked=False)).name == "STS-B/dev"
 
 
-def test_without_a_part_the_test_set_is_meant(folder):
+def test_the_test_part_is_the_default(folder):
     assert find_task("sts-b/test", SetSource(folder, checked=False)).source.endswith("STSB.test.tsv")
 
 
-def test_an_unknown_name_is_refused_with_the_nearest_one(folder):
-    with pytest.raises(InputError, match="did you mean 'STS13'"):
+def test_the_error_about_an_unknown_name_suggests_the_closest_one(folder):
+    with pytest.raises(InputError, match="Did you mean 'STS13'"):
         find_task("STS-13", SetSource(folder))
     with pytest.raises(InputError, match="a suite \\(sts, transfer"):
         load_suites(["no such thing at all"], SetSource(folder))
 
 
-def test_a_file_is_taken_by_its_shape_or_as_the_user_says(tmp_path):
+def test_a_file_is_scored_by_its_shape_or_by_the_given_kind(tmp_path):
     file = tmp_path / "faq.tsv"
     file.write_text("anchor\tpositive\na\tb\nc\td\n")
     assert find_task(str(file), SetSource()).main == "mrr@10"
@@ -62,6 +62,6 @@ def test_a_file_is_taken_by_its_shape_or_as_the_user_says(tmp_path):
         find_task(f"classification:{file}", SetSource())
 
 
-def test_a_folder_that_is_not_there_is_refused(tmp_path):
+def test_a_missing_folder_is_refused(tmp_path):
     with pytest.raises(InputError, match="no such folder"):
         load_suites(["sts"], SetSource(tmp_path / "none"))

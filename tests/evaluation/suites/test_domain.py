@@ -35,7 +35,7 @@ def test_askubuntu_by_hand(tmp_path):
     task = load("AskUbuntu", SetSource(tmp_path))
     assert values(task, at_angles(**FAN)) == pytest.approx({"map": 700 / 12, "mrr": 50})
     assert task.main == "map"
-    assert task.notes == ("1 questions without a right candidate are left out",)
+    assert task.notes == ("1 questions without a correct candidate are left out",)
 
 
 def test_askubuntu_in_the_form_of_the_hub(hub):
@@ -226,7 +226,7 @@ def test_both_forms_of_labelled_pairs_on_the_hub(hub, table):
 
 def test_other_columns_on_the_hub_are_refused(hub):
     hub("mteb/twittersemeval2015-pairclassification", {("default", "test"): {"text": ["a"], "label": [1]}})
-    with pytest.raises(InputError, match=r"the columns text, label. Expected sent1\|sentence1"):
+    with pytest.raises(InputError, match=r"the columns are text, label. Expected sent1\|sentence1"):
         load("PIT-2015", SetSource())
 
 

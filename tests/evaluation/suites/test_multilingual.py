@@ -20,7 +20,7 @@ def test_a_track_is_read_and_scored(tmp_path):
     write(tmp_path / "sts_multi" / "STS17.es-es.tsv", *scored(250))
     task = load("STS17 es-es", SetSource(tmp_path))
     assert (task.name, task.main) == ("STS17 es-es", "spearman")
-    assert all("other content" in note for note in task.notes)
+    assert all("the content differs" in note for note in task.notes)
     assert set(task.score(any_vectors)) == {"spearman", "pearson"}
 
 
@@ -38,7 +38,7 @@ def test_another_number_of_pairs_is_refused_or_noted(tmp_path):
     with pytest.raises(InputError, match="1,379 rows, as published"):
         load("STS-B de", SetSource(tmp_path))
     (note,) = load("STS-B de", SetSource(tmp_path, checked=False)).notes
-    assert "7 rows where 1,379 rows are published" in note
+    assert "7 rows, but 1,379 rows are published" in note
 
 
 def test_a_missing_file_is_named(tmp_path):

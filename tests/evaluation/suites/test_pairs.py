@@ -1,4 +1,4 @@
-"""Scored, labelled and ranked pairs: values by hand, plain loops, scikit-learn."""
+"""Scored, labelled and ranked pairs against hand-computed values, plain loops and scikit-learn."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def random_rows(seed, sizes):
 FAN = {"a": 0, "b": 10, "c": 20, "d": 30, "e": 40, "f": 50}
 
 
-def test_three_aggregations_by_hand():
+def test_three_aggregations_against_hand_computed_values():
     # Sub-set x is in perfect order, y in reverse: mean (100 - 100) / 2, wmean (3 * 100 - 2 * 100) / 5.
     # Joined, ranks (5 4 3 2 1) against gold ranks (5 4 3 1 2): 1 - 6 * 2 / (5 * 24) = 0.9.
     rows = rows_of(("a", "b", 5), ("a", "c", 4), ("a", "d", 3), ("a", "e", 1), ("a", "f", 2))
@@ -57,13 +57,13 @@ def test_aggregations_equal_plain_loops(seed):
         assert found[f"{metric}-wmean"] == pytest.approx(100 * weighted)
 
 
-def test_without_groups_all_pairs_are_taken_together():
+def test_without_groups_the_score_is_over_all_pairs():
     task = correlation_task("set", random_rows(0, {"x": 9})[0])
     assert set(task.score(any_vectors)) == {"spearman", "pearson"}
     assert (task.main, task.source, len(task.sha256)) == ("spearman", "file.tsv", 64)
 
 
-def test_a_task_asks_for_all_its_texts():
+def test_a_task_lists_all_its_texts():
     task = correlation_task("set", rows_of(("a", "b", 1), ("c", "a", 2)))
     assert {role: set(texts) for role, texts in task.texts.items()} == {"symmetric": {"a", "b", "c"}}
 
@@ -75,7 +75,7 @@ def test_a_constant_side_scores_zero():
     assert values(task, at_angles(**FAN))["pearson"] == 0.0
 
 
-def test_average_precision_by_hand():
+def test_average_precision_against_hand_computed_values():
     # Ordered by cosine: 1 0 1 0, so precision is 1/1 at the first right pair and 2/3 at the second.
     rows = rows_of(("a", "d", 1), ("a", "c", 0), ("a", "b", 1), ("a", "e", 0))
     assert values(detection_task("set", rows), at_angles(**FAN)) == pytest.approx(
@@ -83,7 +83,7 @@ def test_average_precision_by_hand():
     )
 
 
-def test_average_precision_of_what_tells_nothing_apart_is_the_share_of_right_pairs():
+def test_average_precision_of_constant_cosines_is_the_share_of_positive_pairs():
     rows = rows_of(("a", "d", 1), ("a", "c", 0), ("a", "b", 0), ("a", "e", 0))
     assert values(detection_task("set", rows), all_alike) == {"average-precision": 25.0}
 
@@ -100,7 +100,7 @@ def test_average_precision_equals_scikit_learn(cells):
     assert values(detection_task("set", rows), any_vectors)["average-precision"] == pytest.approx(expected)
 
 
-def test_ranking_by_hand():
+def test_ranking_against_hand_computed_values():
     # Question a: b wrong, c right, d wrong, e right: AP (1/2 + 2/4) / 2, first right at 2.
     # Question f at 50 degrees: e right before d wrong: AP 1. Question b has no right candidate.
     rows = rows_of(
@@ -108,12 +108,12 @@ def test_ranking_by_hand():
     )
     task = ranking_task("set", rows, rows["sentence1"])
     assert values(task, at_angles(**FAN)) == pytest.approx({"map": 75, "mrr": 75})
-    assert task.notes == ("1 questions without a right candidate are left out",)
+    assert task.notes == ("1 questions without a correct candidate are left out",)
     assert len(task.score(at_angles(**FAN))["map"].items) == 2
 
 
-def test_ties_go_against_the_system():
-    # All alike: the right one of three candidates stands last.
+def test_ties_count_against_the_system():
+    # All cosines are equal: the correct one of three candidates ranks last.
     rows = rows_of(("a", "b", 1), ("a", "c", 0), ("a", "d", 0))
     assert values(ranking_task("set", rows, rows["sentence1"]), all_alike) == pytest.approx(
         {"map": 100 / 3, "mrr": 100 / 3}
@@ -139,7 +139,7 @@ def test_ranking_equals_scikit_learn_question_by_question(cells):
     assert found["map"] == pytest.approx(100 * np.mean(precisions))
 
 
-def test_roles_are_asked_for_and_looked_up():
+def test_roles_are_requested_and_looked_up():
     asked = []
 
     def lookup(texts, role):
@@ -153,7 +153,7 @@ def test_roles_are_asked_for_and_looked_up():
 
 
 @pytest.mark.parametrize("labels", [(0, 0), (1, 1), (0, 2), (0.5, 1), (1, 2)])
-def test_what_is_no_label_is_refused(labels):
+def test_scores_other_than_labels_are_refused(labels):
     rows = rows_of(("a", "b", labels[0]), ("a", "c", labels[1]))
     for make in (detection_task, lambda name, rows: ranking_task(name, rows, ["a", "a"])):
         with pytest.raises(InputError, match=r"set in file.tsv: the labels"):

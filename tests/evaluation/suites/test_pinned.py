@@ -1,22 +1,25 @@
-"""What is fetched from the hub is pinned: the same bytes today and in a year."""
+"""Everything downloaded from the hub is pinned to a revision."""
 
 import importlib
 import pkgutil
 import re
 
-from sentloom import evaluation
 from sentloom.data.inputs import HUB_NAME
+from sentloom.evaluation import suites
 from sentloom.evaluation.suites.set_source import SetPart
+from sentloom.evaluation.suites.set_tables import SetTable
 
 OWNED = re.compile(r"[\w.-]+/[\w.{}/-]+(@[\w.-]+)?:[\w{}+]+")
 
 
 def texts_in(value):
-    """All texts below a module's value: in parts, mappings, lists and data classes."""
+    """Yield all strings inside a module's value: in parts, tables, mappings and lists."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, SetPart):
         yield value.hub
+    elif isinstance(value, SetTable):
+        yield from texts_in({**value.parts, **value.forums})
     elif isinstance(value, dict):
         yield from (text for one in value.values() for text in texts_in(one))
     elif isinstance(value, list | tuple):
@@ -25,7 +28,7 @@ def texts_in(value):
 
 def hub_sources():
     found = set()
-    for module in pkgutil.iter_modules(evaluation.__path__, f"{evaluation.__name__}."):
+    for module in pkgutil.iter_modules(suites.__path__, f"{suites.__name__}."):
         for name, value in vars(importlib.import_module(module.name)).items():
             if not name.startswith("__"):
                 found |= {text for text in texts_in(value) if OWNED.fullmatch(text)}

@@ -1,4 +1,4 @@
-"""Printed scores are whole, belong to known sets, and every fault that can be recomputed is named."""
+"""Published scores are complete and belong to known sets, and every fault that can be recomputed is listed."""
 
 import re
 import statistics
@@ -30,7 +30,7 @@ METRICS = {
     "average-precision",
     "unknown",
 }
-# What the papers' abstracts and texts say of their own models: (source, label) -> average.
+# Averages that the papers state for their own models in the text: (source, label) -> average.
 HEADLINES = {
     ("GenSE, Table 2", "GenSE"): 84.78,
     ("GenSE, Table 2", "GenSE+"): 85.19,
@@ -61,7 +61,7 @@ def test_every_suite_has_rows_of_its_own_sets_and_all_have_a_metric(suite):
         assert set(row.metrics.values()) <= METRICS
 
 
-def test_all_rows_belong_to_a_suite_and_each_is_there_once():
+def test_all_rows_belong_to_a_suite_and_are_unique():
     rows = _all_rows()
     assert {row.suite for row in rows} == set(SUITES)
     names = [(row.source, row.suite, row.label, *row.metrics.values()) for row in rows]
@@ -73,7 +73,7 @@ def test_all_rows_belong_to_a_suite_and_each_is_there_once():
     [row for row in _all_rows() if row.scores and row.average is not None],
     ids=lambda row: f"{row.source}: {row.label}",
 )
-def test_a_printed_average_is_that_of_its_columns_or_a_fault_says_what_it_is(row):
+def test_a_published_average_is_that_of_its_columns_or_has_a_fault(row):
     mean = statistics.mean(row.scores.values())
     near = 0.051 if row.suite == "domain" else 0.011  # domain scores are printed with one digit
     said = [re.search(r"its columns give ([\d.]+)", fault) for fault in row.faults]
@@ -84,7 +84,7 @@ def test_a_printed_average_is_that_of_its_columns_or_a_fault_says_what_it_is(row
         assert said == [pytest.approx(mean, abs=0.0051)]
 
 
-def test_a_row_that_is_quoted_is_the_same_in_all_papers_or_a_fault_names_the_set():
+def test_a_quoted_row_is_the_same_in_all_papers_or_has_a_fault():
     compared = 0
     for one, other in combinations(_all_rows(), 2):
         if one.paper == other.paper or one.suite not in ("sts", "transfer") or not (one.quoted or other.quoted):
@@ -103,7 +103,7 @@ def test_the_papers_own_models_have_the_averages_of_their_texts(source, label):
     assert find("sts", source, label).average == HEADLINES[source, label]
 
 
-def test_rows_say_under_which_aggregation_they_stand():
+def test_rows_state_their_aggregation():
     flow = [row for row in published("sts") if "low" in row.model and row.quoted == "Li et al. (2020)"]
     assert len(flow) == 4
     assert all(row.aggregation == "wmean" and "not comparable" in row.faults[0] for row in flow)
@@ -125,10 +125,10 @@ def test_columns_of_self_guided_are_in_its_own_order():
     assert (row.scores["STS-B"], row.scores["STS12"]) == (47.29, 30.87)
 
 
-def test_a_file_with_a_score_too_few_or_an_unknown_key_is_refused():
+def test_a_file_with_a_missing_score_or_an_unknown_key_is_refused():
     table = {"table": "Table 1", "suite": "sts", "sets": ["STS12", "STS13"], "metric": "spearman"}
     rows = [{"model": "one", "scores": [1.0]}]
-    with pytest.raises(ValueError, match="as many scores"):
+    with pytest.raises(ValueError, match="the number of scores"):
         _Paper.model_validate({"paper": "P", "citation": "C", "tables": [{**table, "rows": rows}]})
     with pytest.raises(ValueError, match="score"):
         _Paper.model_validate(

@@ -1,4 +1,4 @@
-"""SentEval's own folder: small files in its layout, and the rows that SentEval would make of them."""
+"""SentEval's own folder: small files in its layout, and the rows that SentEval would read from them."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def test_the_folder_is_found_in_three_places(tmp_path, place):
     assert find(tmp_path).resolve() == (tmp_path / place).resolve()
 
 
-def test_a_folder_of_our_layout_is_none_of_sentevals(tmp_path):
+def test_a_folder_in_our_layout_is_not_sentevals(tmp_path):
     put(tmp_path, "sts/STS12.tsv", "x")
     put(tmp_path, "senteval/MR.tsv", "x")
     assert find(tmp_path) is None
@@ -54,12 +54,12 @@ def test_two_files_of_one_class_each(tmp_path, name, first, second):
     assert rows(tmp_path, f"senteval/{name}").sha256 == found.sha256
 
 
-def test_lines_end_where_senteval_ends_them(tmp_path):
-    # In latin-1, 0x85 is a line end to `splitlines`, with which SentEval reads these files.
+def test_lines_are_split_like_in_senteval(tmp_path):
+    # SentEval reads these files in latin-1 with `splitlines`, which treats 0x85 as a line end.
     put(tmp_path, "CR/custrev.pos", "one\x85two\n", "latin-1")
     put(tmp_path, "CR/custrev.neg", "three\r\nfour\r\n", "latin-1")
     assert binary_rows(tmp_path, "CR")["text"] == ["one", "two", "three", "four"]
-    # TREC is read in a loop over the file, which ends lines at newlines only.
+    # TREC is read in a loop over the file, which splits at newlines only.
     put(tmp_path, "TREC/TREC_10.label", "NUM:dist How\x85 far ?\n", "latin-1")
     assert trec_rows(tmp_path, "test")["text"] == ["How far ?"]
 
@@ -104,7 +104,7 @@ def test_sts_drops_pairs_without_gold(tmp_path):
     assert found["subset"] == [name for name in names for _ in range(2)]
 
 
-def test_sts12_says_surprise_in_file_names_only(tmp_path):
+def test_the_prefix_surprise_of_sts12_is_removed(tmp_path):
     put_sts(tmp_path, "STS12")
     assert sts_rows(tmp_path, "STS12")["subset"] == ["MSRpar", "MSRvid", "SMTeuroparl", "OnWN", "SMTnews"]
 
@@ -134,12 +134,12 @@ def test_a_missing_file_is_named(tmp_path, name):
         rows(tmp_path, name)
 
 
-def test_damage_is_told_by_line(tmp_path):
+def test_damage_is_reported_by_line(tmp_path):
     put(tmp_path, "SST/binary/sentiment-test", "fine\t1\nno label\nfine\t0\nnone here\n")
     with pytest.raises(DataError) as caught:
         sst_rows(tmp_path, "test")
     assert caught.value.total == 2
-    assert "sentiment-test, line 2: 'no label'. Expected at least 2 cells" in str(caught.value)
+    assert "sentiment-test, line 2: 'no label' is malformed. Expected at least 2 cells" in str(caught.value)
     put(tmp_path, "TREC/TREC_10.label", "NUM:dist How far ?\nWho goes there ?\n")
     with pytest.raises(DataError, match="line 2"):
         trec_rows(tmp_path, "test")
@@ -149,14 +149,14 @@ def test_damage_is_told_by_line(tmp_path):
     assert [problem.place for problem in caught.value.problems] == ["line 2", "line 3"]
 
 
-def test_gold_and_pairs_must_be_as_many(tmp_path):
+def test_different_numbers_of_scores_and_pairs_are_refused(tmp_path):
     put_sts(tmp_path, "STS14")
     put(tmp_path, "STS/STS14-en-test/STS.gs.images.txt", "1\n2\n")
-    with pytest.raises(InputError, match=r"images.txt: 2 lines. Expected 1"):
+    with pytest.raises(InputError, match=r"images.txt: the file has 2 lines. Expected 1"):
         sts_rows(tmp_path, "STS14")
 
 
-def test_another_encoding_is_an_error_for_people(tmp_path):
+def test_another_encoding_is_refused(tmp_path):
     put(tmp_path, "SST/binary/sentiment-train", "caf\u00e9\t1\n", "latin-1")
-    with pytest.raises(InputError, match="a text in utf-8"):
+    with pytest.raises(InputError, match="a text file in utf-8"):
         sst_rows(tmp_path, "train")

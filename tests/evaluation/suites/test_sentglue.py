@@ -152,7 +152,7 @@ def test_large_training_parts_are_drawn_from(tmp_path):
     put(tmp_path, "glue/CoLA.dev", [(1, "one a")])
     task = SENTGLUE.load("CoLA", SetSource(tmp_path, checked=False))
     assert task.settings["train_rows"] == MOST_ROWS
-    assert "the probe learnt from 50,000 of 50,001 rows, drawn with seed 1111" in task.notes
+    assert "the probe was trained on 50,000 of 50,001 rows, sampled with seed 1111" in task.notes
     assert SENTGLUE.load("CoLA", fast(tmp_path)).settings["train_rows"] == 10_000
 
 
@@ -222,7 +222,7 @@ def test_the_mean_is_our_own_of_nine():
     ("name", "rows", "notes"),
     [
         ("CoLA", 8551 + 1043, []),
-        ("SST-2", 50_000 + 872, ["the probe learnt from 50,000 of 67,349 rows"]),
+        ("SST-2", 50_000 + 872, ["the probe was trained on 50,000 of 67,349 rows"]),
         ("MRPC", 2 * (4076 + 1725), ["SentEval's parts"]),
         ("STS-B", 2 * (5749 + 1500), []),
         ("QQP", 2 * 20_000, ["two balanced samples"]),

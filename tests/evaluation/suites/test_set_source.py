@@ -1,4 +1,4 @@
-"""Where sets come from: files, compressed files, the hub's form; and what is refused or noted about their content."""
+"""Reading sets from files, compressed files and the hub, and checks of their content."""
 
 import gzip
 from dataclasses import replace
@@ -22,12 +22,12 @@ def put(folder, text=TSV, name="toy/TOY.tsv"):
 
 
 def save(name, labels, texts="abcdefgh"):
-    """A data set in the hub's form, in a folder that is called what it would be called there."""
+    """Save a data set in the hub's layout, in a folder with its name on the hub."""
     features = Features({"text": Value("string"), "label": ClassLabel(names=["no", "yes"])})
     Dataset.from_dict({"text": list(texts[: len(labels)]), "label": labels}, features).save_to_disk(name)
 
 
-def test_one_content_has_one_hash_in_every_form(tmp_path, monkeypatch):
+def test_the_hash_of_the_content_does_not_depend_on_the_format(tmp_path, monkeypatch):
     plain = read_part(PART, put(tmp_path / "plain"), Shape.CLASSIFICATION)
     packed = read_part(PART, put(tmp_path / "packed", name="toy/OTHER.tsv.gz"), Shape.CLASSIFICATION)
     monkeypatch.chdir(tmp_path)
@@ -49,7 +49,7 @@ def test_several_splits_of_the_hub_are_joined_in_order(tmp_path, monkeypatch):
     assert rows["label"] == ["yes", "no", "yes"]
 
 
-def test_what_is_not_there_is_missing(tmp_path, monkeypatch):
+def test_missing_files_and_hub_sets_are_reported(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(MissingPart, match=r"no file toy/TOY.tsv"):
         find_file(PART, tmp_path)
@@ -67,9 +67,9 @@ def test_other_counts_are_refused_or_noted():
     short = toy(["1", "0", "1"])
     with pytest.raises(InputError, match=r"3 rows\. Expected 4 rows, as published"):
         check(short, PART, SetSource())
-    assert "3 rows where 4 rows are published" in check(short, PART, SetSource(checked=False)).notes[0]
+    assert "3 rows, but 4 rows are published" in check(short, PART, SetSource(checked=False)).notes[0]
     swapped = toy(["0", "0", "0", "1"])
-    with pytest.raises(InputError, match=r"the labels 0: 3, 1: 1\. Expected the labels 0: 1, 1: 3"):
+    with pytest.raises(InputError, match=r"there are labels 0: 3, 1: 1\. Expected labels 0: 1, 1: 3"):
         check(swapped, PART, SetSource())
     assert "not comparable" in check(swapped, PART, SetSource(checked=False)).notes[0]
     assert check(toy(["1", "0", "1", "1"]), PART, SetSource()).notes == ()
@@ -94,7 +94,7 @@ def test_one_label_in_a_hundred_may_differ(slips):
 
 
 @pytest.mark.parametrize("checked", [True, False])
-def test_text_in_place_of_labels_is_always_refused(checked):
+def test_text_instead_of_labels_is_always_refused(checked):
     rows = toy(["1", "a long sentence " * 20, "another", "0"])
     with pytest.raises(InputError) as caught:
         check(rows, PART, SetSource(checked=checked))
@@ -107,5 +107,5 @@ def test_other_content_is_noted(tmp_path):
     part = replace(PART, sha256=(rows.sha256,))
     other = toy(["0", "1", "1", "1"])
     assert check(rows, part, SetSource(tmp_path)).notes == ()
-    assert "other content" in check(other, part, SetSource(tmp_path)).notes[0]
-    assert check(other, part, SetSource()).notes == ()  # the hub's copy has a revision
+    assert "the content differs" in check(other, part, SetSource(tmp_path)).notes[0]
+    assert check(other, part, SetSource()).notes == ()  # the copy on the hub is pinned

@@ -103,7 +103,7 @@ def test_a_set_of_the_published_count_but_other_content_is_noted(tmp_path):
     task = load("STS12", SetSource(tmp_path))
     assert (task.name, task.main, len(task.sha256)) == ("STS12", "spearman", 64)
     (note,) = task.notes
-    assert "other content" in note
+    assert "the content differs" in note
     assert task.source.endswith("STS12.tsv")
 
 
@@ -112,7 +112,7 @@ def test_another_count_is_refused_or_noted(tmp_path):
     with pytest.raises(InputError, match="1,500 rows, as published"):
         load("STS13", SetSource(tmp_path))
     (note,) = load("STS13", SetSource(tmp_path, checked=False)).notes
-    assert note.startswith("10 rows where 1,500 rows are published")
+    assert note.startswith("10 rows, but 1,500 rows are published")
 
 
 @pytest.mark.parametrize("name", ["SICKR.test.tsv", "SICK-R.test.tsv", "SICK.test.tsv", "SICKR.tsv", "SICK-R.tsv"])
@@ -153,7 +153,7 @@ def test_the_hub_copy_of_sick_says_what_it_is(tmp_path, monkeypatch):
     file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     monkeypatch.setitem(sts.STS_PARTS, "SICK-R", replace(STS_PARTS["SICK-R"], hub=str(file)))
     (note,) = load("SICK-R", SetSource(None)).notes
-    assert "9,927 pairs where 4,927 are published (the hub's copy joins" in note
+    assert "9,927 pairs, but 4,927 are published (the hub's copy joins" in note
 
 
 def test_a_set_is_found_in_sentevals_own_folder(tmp_path):

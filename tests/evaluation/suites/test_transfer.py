@@ -52,7 +52,7 @@ def test_four_sets_are_cross_validated(tmp_path, name):
     assert (task.name, task.main, score.value) == (name, "accuracy", pytest.approx(90))
     assert score.items[:, 1].tolist() == [1, 0, 1, 0, 1, 0] + [0, 1] * 27
     assert task.settings["protocol"] == "nested k-fold"
-    assert "60 rows where" in task.notes[0]
+    assert "60 rows, but" in task.notes[0]
 
 
 def test_sst2_has_three_parts(tmp_path):
@@ -122,7 +122,7 @@ def test_swapped_labels_of_cr_are_refused(tmp_path):
     put(tmp_path, "senteval/CR", right)
     assert TRANSFER.load("CR", fast(tmp_path, checked=True)).notes == ()
     put(tmp_path, "senteval/CR", [(1 - label, text) for label, text in right])
-    with pytest.raises(InputError, match="the labels 0: 2,407, 1: 1,368"):
+    with pytest.raises(InputError, match="there are labels 0: 2,407, 1: 1,368"):
         TRANSFER.load("CR", fast(tmp_path, checked=True))
 
 
@@ -157,7 +157,7 @@ def test_fast_learns_from_a_draw_of_ten_thousand(tmp_path):
     assert [order[text] for text in drawn] == sorted(order[text] for text in drawn)
     assert again.texts == task.texts
     assert task.settings["train_rows"] == FAST_ROWS
-    assert "the probe learnt from 10,000 of 10,050 rows, drawn with seed 1111" in task.notes
+    assert "the probe was trained on 10,000 of 10,050 rows, sampled with seed 1111" in task.notes
     assert task.score(lookup)["accuracy"].items.tolist() == [[1, 1], [0, 0]]  # labels went with their texts
     whole = TRANSFER.load("SST-2", SetSource(tmp_path, checked=False))
     assert whole.settings["train_rows"] == FAST_ROWS + 50
@@ -205,7 +205,7 @@ def test_sets_without_a_copy_on_the_hub():
         with pytest.raises(MissingPart, match="no copy on the hub at a pinned revision"):
             read_rows(part, SetSource(), Shape.CLASSIFICATION)
     for name in ("CR", "MPQA", "SUBJ", "TREC"):
-        with pytest.raises(MissingPart, match="give a data folder"):
+        with pytest.raises(MissingPart, match="Give a data folder"):
             TRANSFER.load(name, SetSource())
 
 
@@ -244,4 +244,4 @@ def test_changed_content_of_a_real_set_is_noted(tmp_path):
     (tmp_path / "senteval").mkdir()
     (tmp_path / "senteval" / "MR.tsv").write_text("\n".join([lines[0], f"{lines[1]} !", *lines[2:]]), encoding="utf-8")
     task = TRANSFER.load("MR", SetSource(tmp_path))
-    assert "other content than the copies that were checked" in task.notes[0]
+    assert "the content differs from the verified copies" in task.notes[0]

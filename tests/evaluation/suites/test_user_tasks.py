@@ -1,4 +1,4 @@
-"""Users' files: what is scored for each shape and kind, by hand and against the older search."""
+"""Tasks from users' files: scores of each shape and kind against hand-computed values and `retrieval`."""
 
 import numpy as np
 import pytest
@@ -30,9 +30,9 @@ def test_scored_pairs_are_correlated(file):
     assert values(own_task("pairs", name, {}), at_angles(**FAN))["spearman"] == pytest.approx(50)
 
 
-def test_pairs_are_searched(file):
-    # Distinct documents b (10), d (30), f (50). a finds b first; c, at 20, has b and d alike near: its own, d, stands
-    # second; e, at 40, has d and f alike near, and both are right.
+def test_pairs_are_scored_by_retrieval(file):
+    # Distinct documents b (10), d (30), f (50). a finds b first; c, at 20, ties b and d: its own, d, ranks second;
+    # e, at 40, ties d and f, and both are relevant.
     pairs = (("a", "b"), ("c", "d"), ("e", "f"), ("e", "d"), ("a", "b"))
     for kind in (None, "retrieval"):
         task = own_task(kind, file(("question", "answer"), *pairs), {})
@@ -58,13 +58,13 @@ def test_search_scores_are_those_of_the_ranks(file):
 
 
 def test_beyond_rank_ten_nothing_is_found(file):
-    # All alike: the right one of 12 documents is the last.
+    # All cosines are equal: the relevant one of 12 documents is the last.
     name = file(("anchor", "positive"), *((f"q {n}", f"d {n}") for n in range(12)))
     assert set(values(own_task(None, name, {}), all_alike).values()) == {0.0}
 
 
-def test_triplets_by_hand(file):
-    # b is nearer to a than c and d; d is nearer to f than c, but not than e; as near is not nearer.
+def test_triplets_against_hand_computed_values(file):
+    # b is closer to a than c and d; d is closer to f than c, but not than e; ties count as wrong.
     rows = (("a", "b", "c", "d"), ("f", "d", "c", "e"), ("a", "c", "c", "d"))
     name = file(("anchor", "positive", "negative_1", "negative_2"), *rows)
     task = own_task(None, name, {})
@@ -90,14 +90,14 @@ def test_lists_of_negatives_of_any_length(tmp_path):
     assert found.tolist() == [[1], [0], [1]]
 
 
-def test_labelled_pairs_are_told_apart(file):
+def test_labelled_pairs_are_scored_by_average_precision(file):
     name = file(("text1", "text2", "label"), ("a", "b", 1), ("a", "c", 0), ("a", "d", 1))
     assert values(own_task("pairs", name, {}), at_angles(**FAN)) == pytest.approx({"average-precision": 250 / 3})
     assert own_task(None, name, {}).main == "spearman"
 
 
 def test_labelled_questions_and_answers_are_ranked(file):
-    # Two questions of one text are told apart by their number: 1 has b wrong, c right; 2 has d right.
+    # Two questions with the same text are distinguished by number: 1 has b wrong, c correct; 2 has d correct.
     rows = ((1, 0, "a", "b"), (1, 1, "a", "c"), (2, 1, "a", "d"))
     task = own_task("retrieval", file(("qid", "label", "question", "answer"), *rows), {})
     assert values(task, at_angles(**FAN)) == pytest.approx({"map": 75, "mrr": 75})
@@ -106,9 +106,9 @@ def test_labelled_questions_and_answers_are_ranked(file):
     assert values(by_text, at_angles(**FAN)) == pytest.approx({"map": 100 * (1 / 2 + 2 / 3) / 2, "mrr": 50})
 
 
-def test_parallel_sentences_look_for_their_translations(file):
+def test_parallel_sentences_are_scored_by_translation_retrieval(file):
     name = file(("source", "target"), ("a", "b"), ("f", "e"), ("c", "d"))
-    # b (10) lies between a (0) and c (20): as near is not found. d (30) is nearer to c (20) than to f (50).
+    # b (10) lies between a (0) and c (20): a tie is not found. d (30) is closer to c (20) than to f (50).
     assert values(own_task(None, name, {}), at_angles(**FAN)) == pytest.approx(
         {"accuracy-to-target": 200 / 3, "accuracy-to-source": 200 / 3, "accuracy": 200 / 3}
     )
@@ -119,7 +119,7 @@ def test_classes_are_probed(file):
     rows = [(f"text {n}", "yes" if n % 3 else "no") for n in range(60)]
 
     def lookup(texts, role="symmetric"):
-        """The class is the sign of the first number, so that any line finds it."""
+        """Encode the class as the sign of the first component, so that any linear model finds it."""
         signs = np.array([1.0 if int(text.split()[1]) % 3 else -1.0 for text in texts])
         return np.column_stack([signs, any_vectors(texts)[:, :3] / 10]).astype(np.float32)
 
@@ -129,35 +129,39 @@ def test_classes_are_probed(file):
     assert task.settings["probe"]["preset"] == probes.Probe(preset="fast").preset
 
 
-def test_one_class_alone_is_refused(file):
+def test_a_single_class_is_refused(file):
     pytest.importorskip("sentloom.evaluation.probes.protocols")
-    with pytest.raises(InputError, match="one label, 'x'"):
+    with pytest.raises(InputError, match="the only label is 'x'"):
         own_task(None, file(("text", "label"), ("a", "x"), ("b", "x")), {})
 
 
 @pytest.mark.parametrize(
     ("kind", "lines", "said"),
     [
-        (None, [("premise", "hypothesis", "label"), ("a", "b", "neutral")], "the shape nli. Expected scored-pairs or"),
-        (None, [("text",), ("a",)], "the shape texts"),
-        ("retrieval", [("text", "label"), ("a", "x")], "pairs or triplets or scored-pairs to score as retrieval"),
-        ("pairs", [("anchor", "positive"), ("a", "b")], "the shape pairs. Expected scored-pairs to score as pairs"),
-        ("classification", [("anchor", "positive"), ("a", "b")], "wanted classification to score as classification"),
-        ("retrieval", [("text1", "text2", "score"), ("a", "b", 0.5), ("a", "c", 3)], "the labels 0.5, 3"),
-        ("retrieval", [("text1", "text2", "label"), ("a", "b", 0), ("a", "c", 0)], "the labels 0;"),
+        (
+            None,
+            [("premise", "hypothesis", "label"), ("a", "b", "neutral")],
+            "nli cannot be scored. Expected scored-pairs or",
+        ),
+        (None, [("text",), ("a",)], "texts cannot be scored"),
+        ("retrieval", [("text", "label"), ("a", "x")], "as retrieval. Expected pairs or triplets or scored-pairs"),
+        ("pairs", [("anchor", "positive"), ("a", "b")], "pairs cannot be scored as pairs. Expected scored-pairs"),
+        ("classification", [("anchor", "positive"), ("a", "b")], "as classification. Expected classification"),
+        ("retrieval", [("text1", "text2", "score"), ("a", "b", 0.5), ("a", "c", 3)], "the labels are 0.5, 3"),
+        ("retrieval", [("text1", "text2", "label"), ("a", "b", 0), ("a", "c", 0)], r"the labels are 0\."),
     ],
 )
-def test_what_does_not_fit_is_refused(file, kind, lines, said):
+def test_files_of_the_wrong_shape_are_refused(file, kind, lines, said):
     with pytest.raises(InputError, match=said):
         own_task(kind, file(*lines), {})
 
 
-def test_a_file_that_is_not_there(tmp_path):
+def test_a_missing_file_is_refused(tmp_path):
     with pytest.raises(InputError, match="no such file"):
         own_task("retrieval", str(tmp_path / "none.tsv"), {})
 
 
-def test_settings_tell_two_kinds_of_one_file_apart(file):
+def test_settings_differ_between_two_kinds_of_the_same_file(file):
     name = file(("text1", "text2", "label"), ("a", "b", 1), ("a", "c", 0))
     tasks = [own_task(kind, name, {}) for kind in (None, "pairs", "retrieval")]
     assert len({str(task.settings) for task in tasks}) == 3

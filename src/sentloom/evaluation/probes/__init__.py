@@ -1,1 +1,1 @@
-"""Classifiers on frozen vectors."""
+"""Probes: classifiers on frozen vectors."""

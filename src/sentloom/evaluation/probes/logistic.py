@@ -1,12 +1,12 @@
-"""Many softmax regressions on one matrix of features, each on rows of its own, solved together to the optimum.
+"""Many softmax regressions on one feature matrix, each with its own training rows, solved together to the optimum.
 
-A model minimises SentEval's objective, with weight decay on every parameter, the bias included:
+A model minimises SentEval's objective, with weight decay on every parameter, including the bias:
 
     mean cross-entropy over its training rows + l2 / 2 * ||weights||^2
 
-Models are columns of one weight matrix, so that a step of all of them is two large matrix products. The step is
-L-BFGS on top of a curvature that they share: that of the average model, which is solved first. Models that differ in
-a tenth of their rows differ little from it, and a few steps suffice.
+Models are columns of one weight matrix, so a step of all of them is two large matrix products. The step is L-BFGS
+preconditioned with a shared curvature: that of the average model, which is solved first. Models that differ in a tenth
+of their rows are close to it, and a few steps suffice.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,28 +17,30 @@ from torch import Tensor
 
 from sentloom.progress import progress
 
-BYTES = 200_000_000  # of the buffers with one number a row, model and class
-BUFFERS = 4  # that many of them live at once
+BYTES = 200_000_000  # of the buffers with one number per row, model and class
+BUFFERS = 4  # allocated at the same time
 TOLERANCE = 2e-5  # of the Newton decrement, which is about the mean error of a logit
-STEPS = 60  # few need ten; where float32 cannot reach the tolerance, this many must do
-STEPS_OF_ONE = 8  # of the average model, before its curvature is taken anew
-CURVATURES = 12  # at most, of the average model
-MEMORY = 8  # pairs that L-BFGS looks back on
-CUTS = 6  # of a step that is too long
+STEPS = 60  # maximum, if float32 cannot reach the tolerance; few models need ten
+STEPS_OF_ONE = 8  # of the average model, before its curvature is computed again
+CURVATURES = 12  # maximum, for the average model
+MEMORY = 8  # pairs in the history of L-BFGS
+CUTS = 6  # maximum, of a step that is too long
 ENOUGH = 0.9  # a step is too long if the slope at its end is steeper than this share of the slope at its start
 
 
 def fit(features: Tensor, targets: Tensor, training: Tensor, penalties: Sequence[float]) -> Tensor:
-    """Weights (penalties, models, features + 1, classes) of models that train on their rows; the bias is the last.
+    """Fit models and return their weights (penalties, models, features + 1, classes); the bias is the last row.
 
-    `features` (n, f); `targets` (n, classes) sum to 1 in each row; `training` (n, models) is whether a model has a row.
+    `features` (n, f); `targets` (n, classes) sum to 1 per row; `training` (n, models) marks each model's rows.
     """
     used = training.any(dim=1)
     problem = _Problem.of(features[used], targets[used].float())
     shares = training[used] / training.sum(dim=0)  # (n, models): each column sums to 1
     weights = torch.empty(len(penalties), shares.shape[1], *problem.shape)
     average, start = shares.mean(dim=1, keepdim=True), torch.zeros(problem.shape)[:, None]
-    from_large = sorted(range(len(penalties)), key=lambda place: -penalties[place])  # those are easy: begin there
+    from_large = sorted(
+        range(len(penalties)), key=lambda place: -penalties[place]
+    )  # large penalties are easier, so start there
     with progress("fitting linear models", weights.shape[:2].numel(), "models") as advance:
         for place in from_large:
             ridge = problem.ridge(penalties[place])
@@ -52,22 +54,22 @@ def fit(features: Tensor, targets: Tensor, training: Tensor, penalties: Sequence
 
 
 def logits(features: Tensor, weights: Tensor) -> Tensor:
-    """(n, models, classes) of weights (models, f + 1, classes)."""
+    """Compute logits (n, models, classes) from weights (models, f + 1, classes)."""
     linear, bias = weights[:, :-1].transpose(0, 1), weights[:, -1]
     return (features @ linear.flatten(1)).unflatten(1, bias.shape) + bias
 
 
 def _chunks(models: int, numbers: float) -> Iterator[range]:
-    """Ranges of models whose buffers stay within bounds, at `numbers` of float32 a model."""
+    """Yield ranges of models whose buffers fit into BYTES, at `numbers` float32 values per model."""
     size = max(1, int(BYTES / (BUFFERS * 4 * numbers)))
     return (range(at, min(at + size, models)) for at in range(0, models, size))
 
 
 @dataclass(frozen=True)
 class _Problem:
-    """What all models share. Weights are (f, models, k): k columns for k > 2 classes, one logit for two."""
+    """The data that all models share. Weights are (f, models, k): k columns for k > 2 classes, one logit for two."""
 
-    features: Tensor  # (n, f), columns divided by `scale`, the last one is the bias
+    features: Tensor  # (n, f), columns divided by `scale`, the last column is the bias
     targets: Tensor  # (n, k)
     scale: Tensor  # (f,)
 
@@ -81,37 +83,37 @@ class _Problem:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Of a model's weights."""
+        """The shape of a model's weights."""
         return self.features.shape[1], self.targets.shape[1]
 
     def ridge(self, l2: float) -> Tensor:
-        """Weight decay (f, 1, 1) on scaled weights. Two weight vectors -w/2 and w/2 have half the squares of one."""
+        """Compute the weight decay (f, 1, 1) on scaled weights; for two classes, -w/2 and w/2 have half the squares."""
         return (l2 / self.scale.square() / (2 if self.shape[1] == 1 else 1)).float()[:, None, None]
 
     def unscaled(self, weights: Tensor) -> Tensor:
-        """Weights (..., f, classes) for features as they came."""
+        """Convert weights to (..., f, classes) for the original features."""
         weights = weights / self.scale.float()[:, None]
         return torch.cat([-weights / 2, weights / 2], dim=-1) if self.shape[1] == 1 else weights
 
     def probabilities(self, weights: Tensor) -> Tensor:
-        """(n, models, k)."""
+        """Compute probabilities (n, models, k)."""
         logits = (self.features @ weights.flatten(1)).unflatten(1, weights.shape[1:])
         return logits.sigmoid_() if self.shape[1] == 1 else logits.softmax(dim=2)
 
     def gradient(self, weights: Tensor, shares: Tensor, ridge: Tensor) -> Tensor:
-        """(f, models, k)."""
+        """Compute the gradient (f, models, k)."""
         errors = self.probabilities(weights).sub_(self.targets[:, None]).mul_(shares[:, :, None])
         return (self.features.T @ errors.flatten(1)).view_as(weights).addcmul_(ridge, weights)
 
     def curvature(self, weights: Tensor, shares: Tensor, ridge: Tensor) -> Tensor:
-        """Of one model, without that between classes: roots (k, f, f), whose squares r^T r invert it."""
+        """Compute one model's curvature per class as roots r (k, f, f), whose squares r^T r are its inverse."""
         probabilities = self.probabilities(weights)[:, 0]
         each = (probabilities * (1 - probabilities) * shares).sqrt().T  # (k, n)
         squares = (self.features * root[:, None] for root in each)
         return torch.stack([_inverse_root(rows.T @ rows, ridge[:, 0, 0]) for rows in squares])
 
     def average_model(self, weights: Tensor, shares: Tensor, ridge: Tensor) -> tuple[Tensor, Tensor]:
-        """The optimum of one model, and the curvature there."""
+        """Solve the average model; return its weights and the curvature there."""
         for _ in range(CURVATURES):
             curvature = self.curvature(weights, shares, ridge)
             weights, arrived = self.minimise(weights, shares, ridge, curvature, STEPS_OF_ONE)
@@ -122,7 +124,7 @@ class _Problem:
     def minimise(
         self, weights: Tensor, shares: Tensor, ridge: Tensor, curvature: Tensor, steps: int
     ) -> tuple[Tensor, bool]:
-        """The optimum of each model, from the weights given, and whether all arrived; models leave as they do."""
+        """Minimise each model from the given weights; return the optima and whether all models converged."""
         found = weights.clone()
         at = torch.arange(weights.shape[1])
         weights, gradient = found, self.gradient(found, shares, ridge)
@@ -144,12 +146,12 @@ class _Problem:
         return found, False
 
     def precondition(self, gradient: Tensor, curvature: Tensor) -> Tensor:
-        """A Newton step's length and direction, nearly. Softmax does not see what all classes share: none is left."""
+        """Approximate a Newton step; the part shared by all classes, which softmax ignores, is removed."""
         step = (curvature.mT @ (curvature @ gradient.permute(2, 0, 1))).permute(1, 2, 0)
         return step if self.shape[1] == 1 else step - step.mean(dim=2, keepdim=True)
 
     def direction(self, gradient: Tensor, curvature: Tensor, past: list[tuple[Tensor, Tensor, Tensor]]) -> Tensor:
-        """Down, by L-BFGS's two loops."""
+        """Compute the descent direction by L-BFGS's two-loop recursion."""
         down, kept = -gradient, []
         for moved, bent, product in reversed(past):
             kept.append(_dot(moved, down) * product)
@@ -162,7 +164,7 @@ class _Problem:
     def search(
         self, weights: Tensor, gradient: Tensor, direction: Tensor, shares: Tensor, ridge: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """The step along a direction and the gradient after it; a step too long is cut where its slope would be 0."""
+        """Return the step along a direction and the gradient after it; a step that is too long is shortened."""
         slope = _dot(gradient, direction)
         after = self.gradient(weights + direction, shares, ridge)
         step = torch.ones_like(slope)
@@ -179,18 +181,18 @@ class _Problem:
 
 
 def _dot(left: Tensor, right: Tensor) -> Tensor:
-    """(models,) from two (f, models, k)."""
+    """Compute the dot products (models,) of two (f, models, k)."""
     return torch.einsum("fmk,fmk->m", left, right)
 
 
 def _pair(moved: Tensor, bent: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """A step, what it changed in the gradient, and 1 over their product: 0, which has no effect, if not positive."""
+    """Return a step, the change of the gradient, and 1 over their product (0, without effect, if not positive)."""
     product = _dot(moved, bent)
     return moved, bent, torch.where(product > 0, 1 / product, 0)
 
 
 def _inverse_root(squares: Tensor, ridge: Tensor) -> Tensor:
-    """In float64, with a grain added, as much as it takes, where rounding made an eigenvalue negative."""
+    """Invert the Cholesky root in float64, adding to the diagonal until rounding leaves no negative eigenvalue."""
     matrix = squares.double()
     grain, failed = 1e-7 * float(matrix.trace()), 1
     matrix.diagonal().add_(ridge)

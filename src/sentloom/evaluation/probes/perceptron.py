@@ -1,7 +1,7 @@
-"""SentEval's classifier with a hidden layer, many models at once: each step is a batch of small matrix products.
+"""SentEval's classifier with a hidden layer, many models at once as batched matrix products.
 
-Linear, sigmoid, linear; Adam or RMSprop on batches of its own rows, in SentEval's own random order and from its own
-initial weights (seed 1111); after every few epochs the accuracy on held-out rows is taken, and the best weights stay.
+Linear, sigmoid, linear; Adam or RMSprop on batches of each model's rows, in SentEval's random order and from its
+initial weights (seed 1111). Every few epochs the accuracy on held-out rows is computed, and the best weights are kept.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,8 +17,8 @@ from sentloom.progress import progress
 
 SEED = 1111
 LAST_EPOCH = 200
-HELD_OUT = 0.05  # of the training rows, where a model is given none to stop on
-TOGETHER = 50_000_000  # weights that train at once; they are kept five times
+HELD_OUT = 0.05  # share of the training rows, if a split has no held-out rows
+TOGETHER = 50_000_000  # weights that train at once; memory holds five copies
 
 Rows = npt.NDArray[np.int64]
 Weights = list[Tensor]  # (models, f, hidden), (models, 1, hidden), (models, hidden, classes), (models, 1, classes)
@@ -26,17 +26,17 @@ Weights = list[Tensor]  # (models, f, hidden), (models, 1, hidden), (models, hid
 
 @dataclass(frozen=True)
 class Training:
-    """How a model is trained. Tenacity: how often the accuracy may fail to rise, all in all, before the last time."""
+    """Training options. `tenacity` is how often the accuracy may fail to improve before training stops."""
 
     optimizer: str
     batch: int
-    epochs: int  # from one look at the accuracy to the next
+    epochs: int  # between two evaluations of the accuracy
     tenacity: int
 
 
 @dataclass
 class _Job:
-    """One model: rows to train on, rows to stop on, and its own random numbers."""
+    """One model: training rows, held-out rows for early stopping, and its own random state."""
 
     place: tuple[int, int]
     train: Rows
@@ -62,9 +62,9 @@ def predict(
     hidden: int,
     training: Training,
 ) -> Rows:
-    """The class (penalties, splits, n) that each model says of every row.
+    """Predict the class of every row with each model (penalties, splits, n).
 
-    A split has the rows to train on and those to stop on, which are taken from the former where it has none.
+    A split has training rows and held-out rows for early stopping; without the latter, a share of the former is used.
     """
     jobs = [
         _Job.of((place, number), *split, l2)
@@ -84,7 +84,7 @@ def predict(
 
 
 def _initial(features: int, hidden: int, classes: int) -> Weights:
-    """What torch's layers begin with, from the seed, in SentEval's order; the caller's random state is left alone."""
+    """Return torch's initial weights from the seed, in SentEval's order, without changing the global random state."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(SEED)
         layers = [nn.Linear(features, hidden), nn.Linear(hidden, classes)]
@@ -92,7 +92,7 @@ def _initial(features: int, hidden: int, classes: int) -> Weights:
 
 
 def _groups(jobs: Sequence[_Job], batch: int, weights: int) -> Iterator[list[_Job]]:
-    """Models with equally many batches, so that they take the same number of steps."""
+    """Group models with the same number of batches, so that they take the same number of steps."""
     size = max(1, TOGETHER // weights)
     ordered = sorted(jobs, key=lambda job: _batches(job, batch))
     for _, same in groupby(ordered, key=lambda job: _batches(job, batch)):
@@ -105,7 +105,7 @@ def _batches(job: _Job, batch: int) -> int:
 
 
 def _train(features: Tensor, targets: Tensor, jobs: list[_Job], weights: Weights, training: Training) -> Weights:
-    """The best weights of each model, by accuracy on its held-out rows."""
+    """Train models and return the best weights of each, by accuracy on its held-out rows."""
     best = [each.clone() for each in weights]
     places = torch.arange(len(jobs))
     highest, failures = torch.full((len(jobs),), -1.0), torch.zeros(len(jobs))
@@ -135,7 +135,7 @@ def _epoch(
     steps: int,
     training: Training,
 ) -> int:
-    """Every model once through its rows; returns the number of steps so far."""
+    """Train every model for one epoch and return the number of steps so far."""
     rows, real = _padded([job.train[job.random.permutation(len(job.train))] for job in jobs])
     l2 = torch.tensor([job.l2 for job in jobs])[:, None, None]
     step = _adam if training.optimizer == "adam" else _rmsprop
@@ -148,7 +148,7 @@ def _epoch(
 
 
 def _gradients(features: Tensor, targets: Tensor, shares: Tensor, weights: Weights) -> Weights:
-    """Of the mean cross-entropy; features and targets are (models, batch, ...), shares (models, batch)."""
+    """Compute the gradients of the mean cross-entropy; inputs are (models, batch, ...), shares (models, batch)."""
     inner, inner_bias, outer, outer_bias = weights
     hidden = torch.baddbmm(inner_bias, features, inner).sigmoid_()
     error = (torch.baddbmm(outer_bias, hidden, outer).softmax(dim=2) - targets) * shares[:, :, None]
@@ -157,7 +157,7 @@ def _gradients(features: Tensor, targets: Tensor, shares: Tensor, weights: Weigh
 
 
 def _adam(weights: Tensor, gradient: Tensor, first: Tensor, second: Tensor, steps: int) -> None:
-    """With torch's defaults, in place."""
+    """Take an Adam step in place, with torch's defaults."""
     first.lerp_(gradient, 0.1)
     second.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
     size = second.sqrt().div_((1 - 0.999**steps) ** 0.5).add_(1e-8)
@@ -165,13 +165,13 @@ def _adam(weights: Tensor, gradient: Tensor, first: Tensor, second: Tensor, step
 
 
 def _rmsprop(weights: Tensor, gradient: Tensor, first: Tensor, second: Tensor, steps: int) -> None:
-    """With torch's defaults, in place; it has one moment only."""
+    """Take an RMSprop step in place, with torch's defaults; it uses only the second moment."""
     second.mul_(0.99).addcmul_(gradient, gradient, value=0.01)
     weights.addcdiv_(gradient, second.sqrt().add_(1e-8), value=-0.01)
 
 
 def _accuracies(features: Tensor, targets: Tensor, jobs: list[_Job], weights: Weights) -> Tensor:
-    """(models,): each on the rows that it stops on."""
+    """Compute each model's accuracy on its held-out rows (models,)."""
     answers = [
         _logits(features[job.held], [each[number] for each in weights]).argmax(dim=1) for number, job in enumerate(jobs)
     ]
@@ -180,13 +180,13 @@ def _accuracies(features: Tensor, targets: Tensor, jobs: list[_Job], weights: We
 
 
 def _logits(features: Tensor, weights: Weights) -> Tensor:
-    """(n, classes), of one model."""
+    """Compute the logits (n, classes) of one model."""
     inner, inner_bias, outer, outer_bias = weights
     return (features @ inner + inner_bias).sigmoid() @ outer + outer_bias
 
 
 def _padded(rows: Sequence[Rows]) -> tuple[Tensor, Tensor]:
-    """Rows of all models (models, longest), 0 where a model has no more; and which are real."""
+    """Pad the rows of all models with 0 to (models, longest); also return which entries are real."""
     table = np.zeros((len(rows), max(map(len, rows))), np.int64)
     real = np.zeros(table.shape, np.float32)
     for number, own in enumerate(rows):

@@ -1,7 +1,7 @@
-"""Probes: how well a small classifier does on vectors that stay as they are, by SentEval's protocols.
+"""Probes by SentEval's protocols: how well a small classifier does on frozen vectors.
 
 The linear probe has SentEval's objective, folds and choice of weight decay. SentEval stops Adam early; the problem is
-convex, and here it is solved to its optimum, so that a score does not hang on an optimizer, a seed or patience.
+convex, and here it is solved to its optimum, so that a score does not depend on optimizer, seed or patience.
 """
 
 import warnings
@@ -28,33 +28,35 @@ SEED = 1111
 
 Labels = Sequence[str | int] | npt.NDArray[Any]
 Rows = npt.NDArray[np.int64]
-Split = tuple[Rows, Rows | None]  # rows to train on; rows held out, None for a final model
+Split = tuple[Rows, Rows | None]  # training rows and held-out rows, None for a final model
 
 
 @dataclass(frozen=True)
 class Probe:
-    """SentEval's two sets of options: the one of papers and the quick one. With `hidden` units, a perceptron."""
+    """Probe options: SentEval's preset for papers or its fast one. With `hidden` units, a perceptron."""
 
     preset: Literal["paper", "fast"] = "paper"
     hidden: int = 0
 
     def __post_init__(self) -> None:
         if self.preset not in FOLDS:
-            raise InputError("probe preset", repr(self.preset), " or ".join(FOLDS), "choose one of them")
+            problem = f"{self.preset!r} is unknown"
+            raise InputError("probe preset", problem, " or ".join(FOLDS), "choose one of them")
         if self.hidden < 0:
-            raise InputError("probe hidden", f"{self.hidden}", "0 for a linear probe, or a number of units", "give one")
+            expected = "0 for a linear probe, or a number of units"
+            raise InputError("probe hidden", f"{self.hidden} is negative", expected, "choose another number")
 
     @property
     def folds(self) -> int:
-        """Parts that training rows are divided into, each held out once."""
+        """The number of folds of the training rows."""
         return FOLDS[self.preset]
 
 
 def cross_validated(features: Vectors, labels: Labels, probe: Probe) -> Numbers:
-    """Nested k-fold (MR, CR, SUBJ, MPQA): the predicted and the gold class (n, 2) of every row, in row order.
+    """Run nested k-fold (MR, CR, SUBJ, MPQA); return the predicted and gold class (n, 2) of every row, in order.
 
-    Each of k folds is predicted by a model trained on the other rows, with the weight decay that does best in k-fold
-    on those rows.
+    Each fold is predicted by a model trained on the other rows, with the weight decay that is best in k-fold on those
+    rows.
     """
     names = _names(labels, "labels")
     gold = _numbers(labels, names, "labels")
@@ -79,9 +81,9 @@ def train_and_test(
     probe: Probe,
     dev: tuple[Vectors, Labels] | None = None,
 ) -> Numbers:
-    """The predicted and the gold class (m, 2) of test rows.
+    """Train a probe and return the predicted and gold class (m, 2) of the test rows.
 
-    The weight decay is chosen by k-fold on the training rows (TREC, MRPC), or on dev rows where they are given (SST-2).
+    The weight decay is chosen by k-fold on the training rows (TREC, MRPC), or on dev rows if given (SST-2).
     """
     names = _names(labels, "training labels")
     parts = [(train, labels, "training"), *([(*dev, "dev")] if dev else []), (test, test_labels, "test")]
@@ -106,18 +108,18 @@ def regress(
     low: int,
     high: int,
 ) -> Numbers:
-    """Predicted and gold scores (m, 2) of test rows, in SentEval's way for SICK-R and STS-B but for the loss.
+    """Return predicted and gold scores (m, 2) of test rows, as SentEval does for SICK-R and STS-B except for the loss.
 
-    A score between two whole numbers is shared among them: softmax over low ... high learns the shares, by
-    cross-entropy where SentEval has squared errors, and the expected value is the prediction. Weight decay by k-fold
-    on the training rows, by Pearson's correlation. There is no hidden layer, as there is none in SentEval.
+    A score between two integers is distributed over them: a softmax over low ... high learns the distribution with
+    cross-entropy, where SentEval has squared errors, and the expected value is the prediction. The weight decay is
+    chosen by Pearson's correlation in k-fold on the training rows. There is no hidden layer, as in SentEval.
     """
-    scores, wanted = np.asarray(gold, np.float64), np.asarray(test_gold, np.float64)
+    scores, test_scores = np.asarray(gold, np.float64), np.asarray(test_gold, np.float64)
     _check(train, scores, "training features")
-    _check(test, wanted, "test features")
+    _check(test, test_scores, "test features")
     _check_scores(scores, low, high)
     chosen_on = _plain_folds(len(scores), probe.folds)
-    targets = np.concatenate([_shares(scores, low, high), np.zeros((len(wanted), high - low + 1), np.float32)])
+    targets = np.concatenate([_shares(scores, low, high), np.zeros((len(test_scores), high - low + 1), np.float32)])
     splits: list[Split] = [*chosen_on, (np.arange(len(scores)), None)]
     values = torch.arange(low, high + 1, dtype=torch.float64)
     logits = _logits(np.concatenate([train, test]), targets, splits)
@@ -125,23 +127,24 @@ def regress(
     best = _best(
         [[pearson(each[held, at], scores[held]) for at, (_, held) in enumerate(chosen_on)] for each in expected]
     )
-    return np.stack([expected[best, len(scores) :, -1], wanted], axis=1)
+    return np.stack([expected[best, len(scores) :, -1], test_scores], axis=1)
 
 
 def pair_features(
     u: Vectors, v: Vectors, kind: Literal["difference-product", "both-difference-product"] = "difference-product"
 ) -> Vectors:
-    """What a probe sees of two sentences: |u - v| and u * v, with u and v themselves before them if both are asked."""
+    """Combine the vectors of two sentences into probe features: |u - v| and u * v, optionally after u and v."""
     if u.shape != v.shape:
-        raise InputError("pairs", f"vectors of shapes {u.shape} and {v.shape}", "one shape", "give a vector a sentence")
+        problem = f"the vectors have the shapes {u.shape} and {v.shape}"
+        raise InputError("pairs", problem, "the same shape", "give one vector per sentence")
     both = {"difference-product": (), "both-difference-product": (u, v)}
     if kind not in both:
-        raise InputError("pair features", repr(kind), " or ".join(both), "choose one of them")
+        raise InputError("pair features", f"{kind!r} is unknown", " or ".join(both), "choose one of them")
     return np.concatenate([*both[kind], np.abs(u - v), u * v], axis=1, dtype=np.float32)
 
 
 def _classes(features: Vectors, gold: Rows, splits: Sequence[Split], probe: Probe) -> Rows:
-    """The class (penalties, splits, n) that each model says of every row."""
+    """Predict the class of every row with each model (penalties, splits, n)."""
     if probe.hidden:
         matrix, classes = torch.from_numpy(np.asarray(features, np.float32)), torch.from_numpy(gold)
         return perceptron.predict(matrix, classes, splits, PENALTIES, probe.hidden, TRAINING[probe.preset])
@@ -150,7 +153,7 @@ def _classes(features: Vectors, gold: Rows, splits: Sequence[Split], probe: Prob
 
 
 def _logits(features: Vectors, targets: npt.NDArray[np.float32], splits: Sequence[Split]) -> Iterator[torch.Tensor]:
-    """(n, splits, classes) of linear models, for each weight decay."""
+    """Yield the logits (n, splits, classes) of linear models for each weight decay."""
     matrix = torch.from_numpy(np.asarray(features, np.float32))
     training = torch.zeros(len(matrix), len(splits), dtype=torch.bool)
     for number, (rows, _) in enumerate(splits):
@@ -160,51 +163,53 @@ def _logits(features: Vectors, targets: npt.NDArray[np.float32], splits: Sequenc
 
 
 def _best(scores: Sequence[Sequence[float]]) -> int:
-    """The place of the weight decay with the best mean over folds; the first of those that share two decimals.
+    """Return the index of the weight decay with the best mean over folds; the first one if two decimals are equal.
 
-    So does SentEval, from the smallest weight decay up: differences that small are chance.
+    SentEval does the same, starting from the smallest weight decay: smaller differences are noise.
     """
     return int(np.argmax([round(100 * float(np.mean(of_folds)), 2) for of_folds in scores]))
 
 
 def _accuracies(answers: Rows, gold: Rows, folds: Sequence[tuple[Rows, Rows]]) -> list[float]:
-    """On the held-out rows of each fold; answers (models, n)."""
+    """Compute the accuracy on the held-out rows of each fold; answers are (models, n)."""
     return [accuracy(answers[at, held], gold[held]) for at, (_, held) in enumerate(folds)]
 
 
 def _folds(gold: Rows, folds: int) -> list[tuple[Rows, Rows]]:
-    """Training and held-out rows of each fold, as SentEval draws them: every class in every fold if it can be."""
+    """Split rows into folds as SentEval does, stratified by class; return training and held-out rows of each fold."""
     from sklearn.model_selection import StratifiedKFold
 
     largest = np.bincount(gold).max()
     if largest < folds:
         raise InputError(
-            "rows to divide", f"{largest} of the largest class", f"at least {folds}, one a fold", "give more rows"
+            "folds", f"the largest class has only {largest} rows", f"at least {folds}, one per fold", "give more rows"
         )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # a class may be rarer than folds: some folds go without it
+        warnings.simplefilter("ignore", UserWarning)  # a class may have fewer rows than there are folds
         return list(StratifiedKFold(folds, shuffle=True, random_state=SEED).split(np.zeros(len(gold)), gold))
 
 
 def _plain_folds(rows: int, folds: int) -> list[tuple[Rows, Rows]]:
-    """The same for scores, which have no classes."""
+    """Split rows with scores into folds, without stratification."""
     from sklearn.model_selection import KFold
 
     if rows < 2 * folds:
-        raise InputError("rows to divide", f"{rows}", f"at least {2 * folds}, two a fold", "give more rows")
+        raise InputError(
+            "folds", f"there are only {rows} rows", f"at least {2 * folds}, two per fold", "give more rows"
+        )
     return list(KFold(folds, shuffle=True, random_state=SEED).split(np.zeros(rows)))
 
 
 def _shares(scores: Numbers, low: int, high: int) -> npt.NDArray[np.float32]:
-    """(n, high - low + 1): 3.7 is 0.3 of a 3 and 0.7 of a 4."""
+    """Distribute scores over integers (n, high - low + 1): 3.7 becomes 0.3 at 3 and 0.7 at 4."""
     return np.maximum(0, 1 - np.abs(scores[:, None] - np.arange(low, high + 1))).astype(np.float32)
 
 
 def _names(labels: Labels, where: str) -> dict[str | int, int]:
-    """The number of each class: its place in the sorted labels."""
+    """Number the classes by their position in the sorted labels."""
     distinct = sorted(set(np.asarray(labels, object).tolist()), key=lambda label: (isinstance(label, str), label))
     if len(distinct) < 2:
-        raise InputError(where, f"only {distinct}", "two classes at least", "give rows of several classes")
+        raise InputError(where, f"the only label is {distinct}", "at least two classes", "give rows of several classes")
     return {label: number for number, label in enumerate(distinct)}
 
 
@@ -212,21 +217,26 @@ def _numbers(labels: Labels, names: dict[str | int, int], where: str) -> Rows:
     unknown = {label for label in labels if label not in names}
     if unknown:
         raise InputError(
-            where, f"{sorted(map(str, unknown))[:5]}", f"labels of training rows: {[*names][:20]}", "mend the labels"
+            where,
+            f"the labels {sorted(map(str, unknown))[:5]} do not appear in the training rows",
+            f"{[*names][:20]}",
+            "correct the labels",
         )
     return np.array([names[label] for label in labels], np.int64)
 
 
 def _check(features: Vectors, gold: npt.NDArray[Any], where: str) -> None:
     if features.ndim != 2 or len(features) != len(gold) or not len(gold):
-        raise InputError(where, f"shape {features.shape}", f"({len(gold)}, f), a row a label", "give one row a label")
+        problem = f"the shape is {features.shape}"
+        raise InputError(where, problem, f"({len(gold)}, f), one row per label", "give one row per label")
     if not np.isfinite(features).all():
-        raise InputError(where, "NaN or infinity", "finite numbers", "check the encoder")
+        raise InputError(where, "there are NaN or infinite values", "finite numbers", "check the encoder")
 
 
 def _check_scores(scores: Numbers, low: int, high: int) -> None:
     if not ((scores >= low) & (scores <= high)).all():
-        raise InputError("gold scores", f"{scores.min()} to {scores.max()}", f"{low} to {high}", "give the right range")
+        problem = f"the scores range from {scores.min()} to {scores.max()}"
+        raise InputError("gold scores", problem, f"{low} to {high}", "give the right range")
 
 
 def _items(predicted: Rows, gold: Rows) -> Numbers:

@@ -1,1 +1,1 @@
-"""The evaluation sets of the papers, and those a user brings: where they come from, and what is scored on them."""
+"""The evaluation sets of the papers and of the user: where they come from, and how they are scored."""

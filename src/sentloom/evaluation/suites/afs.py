@@ -1,6 +1,6 @@
-"""Argument Facet Similarity: how alike two arguments on one topic are, scored within each of three topics.
+"""Argument Facet Similarity: the similarity of two arguments on a topic, scored within each of three topics.
 
-Misra et al. 2016, about 2,000 pairs a topic. All pairs are scored without training on any, as for unsupervised models.
+Misra et al. 2016, about 2,000 pairs per topic. All pairs are scored without training, as for unsupervised models.
 """
 
 import csv
@@ -26,9 +26,9 @@ COLUMNS = {"score": "regression_label", "sentence1": "sentence_1", "sentence2": 
 
 
 def load(name: str, origin: SetSource) -> Task:
-    """The task: Pearson's and Spearman's correlation of each topic, and their means over the topics."""
+    """Build the task: Pearson and Spearman correlations of each topic, and their means over topics."""
     if name != PART.name:
-        raise InputError("afs set", repr(name), PART.name, f"name {PART.name}")
+        raise InputError("afs set", f"{name!r} is unknown", PART.name, f"use {PART.name}")
     rows = _authors_rows(origin.folder / "afs") if origin.folder and _is_authors(origin.folder) else _rows(origin)
     return correlation_task(name, rows, rows["topic"], main="pearson-mean", each_group=True)
 
@@ -37,13 +37,14 @@ def _rows(origin: SetSource) -> Rows:
     rows = read_part(PART, origin, Shape.SCORED_PAIRS, keep=("topic",))
     topics = [re.sub(r"[\s_]+", "-", topic.strip().casefold()) for topic in rows.columns.get("topic", ())]
     if set(topics) != set(TOPICS):
-        found = f"the topics {', '.join(sorted(set(topics)))}" if topics else "no column topic"
-        raise InputError(rows.source, found, f"a column topic with {', '.join(TOPICS)}", "name the topic of each pair")
+        problem = f"the topics are {', '.join(sorted(set(topics)))}" if topics else "there is no column topic"
+        expected = f"a column topic with {', '.join(TOPICS)}"
+        raise InputError(rows.source, problem, expected, "add the topic of each pair")
     return Rows({**rows.columns, "topic": topics}, rows.source, rows.notes)
 
 
 def _is_authors(folder: Path) -> bool:
-    """Whether the folder has the files that the authors give, and none of our form."""
+    """Whether the folder has the authors' files and none in our format."""
     ours = any((folder / f"{PART.files[0]}{suffix}").is_file() for suffix in (".tsv", ".tsv.gz"))
     return not ours and all((folder / "afs" / file).is_file() for file in AUTHORS_FILES.values())
 
@@ -59,10 +60,11 @@ def _authors_rows(folder: Path) -> Rows:
 
 
 def _authors_file(file: Path) -> dict[str, list[object]]:
-    """The three columns that matter; every broken cell is named by its line."""
+    """Read the three relevant columns; invalid cells are reported by line."""
     reader = csv.DictReader(io.StringIO(_decoded(file.read_bytes()), newline=""), strict=True)
     if missing := set(COLUMNS.values()) - set(reader.fieldnames or ()):
-        raise InputError(str(file), f"no column {', '.join(sorted(missing))}", "the authors' file", "fetch it anew")
+        problem = f"there is no column {', '.join(sorted(missing))}"
+        raise InputError(str(file), problem, "the authors' file", "download it again")
     columns: dict[str, list[object]] = {name: [] for name in COLUMNS}
     problems = []
     try:
@@ -76,13 +78,13 @@ def _authors_file(file: Path) -> dict[str, list[object]]:
     except csv.Error as error:
         problems.append(Problem(str(file), f"line {reader.line_num}", str(error), "a csv file"))
     if problems or not columns["score"]:
-        empty = Problem(str(file), "", "no rows", "at least one row")
-        raise DataError(problems or [empty], len(problems) or 1, "fetch the file anew")
+        empty = Problem(str(file), "", "there are no rows", "at least one row")
+        raise DataError(problems or [empty], len(problems) or 1, "download the file again")
     return columns
 
 
 def _decoded(content: bytes) -> str:
-    """The files are known in two encodings; whatever is not the first is the second."""
+    """Decode as UTF-8 or else latin-1, the two encodings in which these files exist."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""All suites by name, and the tasks that a user asks for: a suite, one of its sets, or a file of their own."""
+"""All suites by name, and lookup of tasks: a suite, one of its sets, or the user's own file."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ OWN = re.compile(r"(?P<kind>retrieval|pairs|classification):(?P<file>.+)")
 
 @dataclass(frozen=True)
 class LoadedSuite:
-    """The tasks of a suite whose data are at hand, and for each of the others why it is not."""
+    """The tasks of a suite whose data is available, and the reasons why the others are missing."""
 
     name: str
     tasks: tuple[Task, ...]
@@ -34,15 +34,15 @@ class LoadedSuite:
 
 
 def load_suites(suites: Sequence[Data], origin: SetSource) -> list[LoadedSuite]:
-    """Suites, sets and files by name, or data in memory. It is an error if all sets of a suite are missing."""
+    """Load suites, sets and files by name, or data in memory. It is an error if all sets of a suite are missing."""
     if origin.folder is not None and not origin.folder.is_dir():
-        wanted = "a data folder (sts/STS12.tsv, senteval/MR.tsv ...) or SentEval's own"
-        raise InputError(str(origin.folder), "no such folder", wanted, "check the path")
+        expected = "a data folder (sts/STS12.tsv, senteval/MR.tsv ...) or SentEval's own"
+        raise InputError(str(origin.folder), "no such folder", expected, "check the path")
     return [_load(one, origin) for one in suites]
 
 
 def find_task(name: str, origin: SetSource) -> Task:
-    """One task by its name: `STS-B/dev`, `transfer/MR`, `MR`, or the user's own file, also as `retrieval:FILE`."""
+    """Find one task by name: `STS-B/dev`, `transfer/MR`, `MR`, or the user's own file, also as `retrieval:FILE`."""
     if own := OWN.fullmatch(name):
         return own_task(own["kind"], own["file"], origin.probe)
     if found := _published(name):
@@ -52,16 +52,19 @@ def find_task(name: str, origin: SetSource) -> Task:
         return own_task(None, name, origin.probe)
     known = [known for suite in SUITES.values() for one in _sets(suite) for known in (f"{suite.name}/{one}", one)]
     near = get_close_matches(name, [*SUITES, *known], n=1, cutoff=0.5)
-    wanted = (
+    expected = (
         f"a suite ({', '.join(SUITES)}), one of its sets, or a file: retrieval:FILE, pairs:FILE, classification:FILE"
     )
     raise InputError(
-        "evaluation", f"no set or file {name!r}", wanted, f"did you mean {near[0]!r}?" if near else "name one"
+        "evaluation",
+        f"there is no set or file {name!r}",
+        expected,
+        f"did you mean {near[0]!r}?" if near else "choose one of these",
     )
 
 
 def is_set(name: str) -> bool:
-    """Whether a name is that of a set in a suite, and not of a file."""
+    """Whether a name is that of a set in a suite, not of a file."""
     return OWN.fullmatch(name) is None and _published(name) is not None
 
 
@@ -72,7 +75,7 @@ def _published(name: str) -> tuple[Suite, str] | None:
 
 
 def _sets(suite: Suite) -> tuple[str, ...]:
-    """The sets that can be asked for alone: STS-B's development part belongs to no average."""
+    """List the sets that can be requested alone, including STS-B's dev part, which is in no average."""
     return tuple(STS_PARTS) if suite is STS else suite.sets
 
 

@@ -1,8 +1,8 @@
-"""Special domains, as the USEB benchmark scores them, with BIOSSES beside it as GenSE has it.
+"""Special domains, scored as in the USEB benchmark, and BIOSSES as in GenSE.
 
-AskUbuntu ranks 20 candidates a question (MAP). CQADupStack searches duplicates in each of 12 forums (MAP@100, mean over
-the forums). Twitter-URL and PIT-2015 tell paraphrases of tweets from others (average precision); pairs with a vote of
-3, where people were at odds, are dropped. BIOSSES is the correlation with the scores of 100 pairs.
+AskUbuntu ranks 20 candidates per question (MAP). CQADupStack searches for duplicates in each of 12 forums (MAP@100,
+averaged over forums). Twitter-URL and PIT-2015 detect paraphrases of tweets (average precision); pairs with a vote of
+3, on which annotators disagreed, are dropped. BIOSSES is the correlation with the scores of 100 pairs.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +23,7 @@ from sentloom.evaluation.suites.set_tables import read_table
 from sentloom.evaluation.task import Lookup, Score, Scores, Suite, Task
 
 CUTOFF = 100
-UNDECIDED = 3  # of the grades 0 to 5 (PIT-2015) or of 6 votes (Twitter-URL): more is a paraphrase, less is none
+UNDECIDED = 3  # of grades 0 to 5 (PIT-2015) or 6 votes (Twitter-URL): higher is a paraphrase, lower is not
 TABLE = read_table("domain")
 ASKUBUNTU, TWITTER_URL, PIT, BIOSSES = (
     TABLE.parts[name] for name in ("AskUbuntu", "Twitter-URL", "PIT-2015", "BIOSSES")
@@ -44,7 +44,7 @@ def _askubuntu(origin: SetSource) -> Task:
 
 
 def _askubuntu_hub() -> Rows:
-    """Every candidate of every query, right or not: the hub keeps texts, candidates and judgements apart."""
+    """Join every query with its candidates; the hub stores texts, candidates and judgements in separate tables."""
     name, hub = ASKUBUNTU.name, ASKUBUNTU.hub
     queries, documents, right = _hub_search(name, hub)
     numbers, ranked = hub_columns(name, [hub.format("top_ranked", "test")], ["query-id"], ["corpus-ids"])
@@ -67,7 +67,7 @@ def _twitter(part: SetPart, origin: SetSource) -> Task:
 
 
 def _decided(rows: Rows) -> Rows:
-    """Labels 0 and 1 for graded votes; pairs that are labelled so already stay as they are."""
+    """Convert graded votes to labels 0 and 1; pairs that already have such labels are unchanged."""
     votes = np.asarray(rows["score"], np.float64)
     if votes.max() <= 1:
         return rows
@@ -77,7 +77,7 @@ def _decided(rows: Rows) -> Rows:
 
 
 def _hub_pairs(part: SetPart) -> Rows:
-    """Pairs in either form of the hub: a pair a row, or one row with three lists."""
+    """Read pairs in either layout of the hub: one pair per row, or one row with three lists."""
     columns = hub_columns(
         part.name, [part.hub], ["sent1", "sentence1"], ["sent2", "sentence2"], ["labels", "label", "score"]
     )
@@ -90,7 +90,7 @@ def _hub_pairs(part: SetPart) -> Rows:
 
 @dataclass(frozen=True)
 class Forum:
-    """The queries of a forum, its other questions, and for each query the numbers of its duplicates among them."""
+    """The queries of a forum, its other questions, and the indices of each query's duplicates among them."""
 
     queries: Sequence[str]
     documents: Sequence[str]
@@ -123,13 +123,13 @@ def _cqadupstack(origin: SetSource) -> Task:
 
 
 def useb_precision(ranks: npt.NDArray[np.int64]) -> float:
-    """USEB's average precision of the first 100 documents: the mean over the right ones that are among them."""
+    """Compute USEB's average precision of the first 100 documents: the mean over the relevant ones among them."""
     inside = ranks[ranks <= CUTOFF]
     return float(np.mean(np.arange(1, len(inside) + 1) / inside)) if len(inside) else 0.0
 
 
 def trec_precision(ranks: npt.NDArray[np.int64]) -> float:
-    """`map_cut_100` of trec_eval: the same sum over all right documents, so that those further down count as 0."""
+    """Compute `map_cut_100` of trec_eval: the mean over all relevant documents, with 0 beyond rank 100."""
     inside = ranks[ranks <= CUTOFF]
     return float(np.sum(np.arange(1, len(inside) + 1) / inside)) / len(ranks)
 
@@ -148,8 +148,8 @@ def _forum(name: str, origin: SetSource) -> Forum:
 def _by_id(rows: Rows) -> dict[str, str]:
     ids = rows.columns.get("id", ())
     if len(set(ids)) != len(rows):
-        found = "an id twice" if ids else "no column id"
-        raise InputError(rows.source, found, "the columns id and text, each id once", "correct the file")
+        problem = "an id appears twice" if ids else "there is no column id"
+        raise InputError(rows.source, problem, "the columns id and text, each id once", "correct the file")
     return dict(zip(ids, rows["text"], strict=True))
 
 
@@ -162,7 +162,7 @@ def _hub_forum(name: str) -> Forum:
 def _joined(
     where: str, queries: Mapping[str, str], documents: Mapping[str, str], pairs: Sequence[tuple[str, str]]
 ) -> Forum:
-    """Texts and judgements as a forum. A query is no document, since it would find itself; each has a right one."""
+    """Join texts and judgements; queries are not documents, or they would find themselves. All have a relevant one."""
     others = {number: text for number, text in documents.items() if number not in queries}
     _check_ids(where, pairs, queries, others)
     place = {number: at for at, number in enumerate(others)}
@@ -178,12 +178,13 @@ def _check_ids(
 ) -> None:
     for query, document in pairs:
         if query not in queries or document not in documents:
-            found = f"query {query!r} with document {document!r}"
-            raise InputError(where, found, "ids of a query and of a document that is no query", "correct the file")
+            problem = f"there is no query {query!r} or no document {document!r}"
+            expected = "ids of a query and of a document that is not a query"
+            raise InputError(where, problem, expected, "correct the file")
 
 
 def _hub_search(part: str, hub: str) -> tuple[dict[str, str], dict[str, str], set[tuple[str, str]]]:
-    """Queries and documents by their ids, and the pairs of ids that belong together."""
+    """Read queries and documents by id, and the set of relevant pairs of ids."""
     texts = [hub_texts(part, [hub.format(kind, "test"), hub.format(kind, kind)]) for kind in ("queries", "corpus")]
     judged = [hub.format("default", "test"), hub.format("qrels", "test")]
     columns = hub_columns(part, judged, ["query-id"], ["corpus-id"], ["score"])
@@ -201,9 +202,9 @@ LOADERS: Mapping[str, Callable[[SetSource], Task]] = {
 
 
 def load(name: str, origin: SetSource) -> Task:
-    """The task of one of the sets."""
+    """Build the task of one of the sets."""
     if name not in LOADERS:
-        raise InputError("domain set", repr(name), f"one of {', '.join(LOADERS)}", "name one of these")
+        raise InputError("domain set", f"{name!r} is unknown", f"one of {', '.join(LOADERS)}", "choose one of these")
     return LOADERS[name](origin)
 
 

@@ -1,4 +1,4 @@
-"""Sets of the hub whose tables are not pairs or texts a row: texts apart from judgements, lists in cells."""
+"""Read hub tables that are not simply texts or pairs per row: texts separate from judgements, lists in cells."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,20 +11,21 @@ from sentloom.errors import InputError, MissingPart
 
 
 def hub_columns(part: str, names: Sequence[str], *wanted: Sequence[str]) -> list[list[Any]]:
-    """Columns of a table on the hub, which is tried under each of its names; so is each column.
+    """Read columns of a table on the hub; the first existing name of the table and of each column is used.
 
-    `part` is what messages call it. What cannot be had from the hub is missing; what has other columns is refused.
+    `part` is its name in messages. A table that cannot be downloaded is missing; one with other columns is refused.
     """
     table = _first(part, names)
     found = [next((name for name in choices if name in table.column_names), None) for choices in wanted]
     if None in found:
         columns = "; ".join("|".join(choices) for choices in wanted)
-        raise InputError(names[0], f"the columns {', '.join(table.column_names)}", columns, "give a data folder")
+        problem = f"the columns are {', '.join(table.column_names)}"
+        raise InputError(names[0], problem, columns, "give a data folder")
     return [table.column(name).to_pylist() for name in found]
 
 
 def hub_texts(part: str, names: Sequence[str]) -> dict[str, str]:
-    """The text of each query or document by its id; the title of one that has it, since titles are what is compared."""
+    """Read the title (or the text, if there is no title) of each query or document by id."""
     numbers, titles, texts = hub_columns(part, names, ("_id", "id"), ("title", "text"), ("text",))
     return {str(number): title or text for number, title, text in zip(numbers, titles, texts, strict=True)}
 

@@ -1,7 +1,7 @@
-"""Other languages: STS within and across them, and finding a sentence's translation.
+"""Other languages: STS within and across languages, and translation retrieval.
 
 STS17 has the tracks of SemEval-2017 and their later extensions, STS14 es the Spanish part of SemEval-2014, STS-B the
-machine translations of its test part, CNSD STS-B the Chinese one. Tatoeba asks each sentence for its translation.
+machine translations of its test part, CNSD STS-B the Chinese one. In Tatoeba, each sentence must find its translation.
 """
 
 from collections.abc import Sequence
@@ -23,9 +23,10 @@ TATOEBA_HUB_NOTE = "the hub's copy is the Tatoeba set of LASER, 1,000 pairs"
 
 
 def load(name: str, origin: SetSource) -> Task:
-    """The task of one of the sets."""
+    """Build the task of one of the sets."""
     if name not in PARTS:
-        raise InputError("multilingual set", repr(name), f"one of {', '.join(PARTS)}", "name one of these")
+        problem = f"{name!r} is unknown"
+        raise InputError("multilingual set", problem, f"one of {', '.join(PARTS)}", "choose one of these")
     part = PARTS[name]
     if name.startswith("Tatoeba"):
         return _tatoeba(part, origin)
@@ -36,9 +37,9 @@ def load(name: str, origin: SetSource) -> Task:
 def translation_task(
     name: str, rows: Rows, to_target: str = "accuracy-to-target", to_source: str = "accuracy-to-source"
 ) -> Task:
-    """Whether the sentence nearest to each one, on the other side, is its translation; `accuracy` is both ways' mean.
+    """Build the task of finding each sentence's translation; `accuracy` is the mean of both directions.
 
-    A sentence that has several translations among the rows may find any of them. Ties count as wrong.
+    A sentence with several translations among the rows may find any of them. Ties count as wrong.
     """
     sources, targets = rows["source"], rows["target"]
 
@@ -61,14 +62,14 @@ def translation_task(
 
 def _tatoeba(part: SetPart, origin: SetSource) -> Task:
     rows = read_part(part, origin, Shape.PARALLEL)
-    if origin.folder is None:  # there English is the second side
+    if origin.folder is None:  # English is the second side there
         columns = {"source": rows["target"], "target": rows["source"]}
         rows = Rows(columns, rows.source, (*rows.notes, TATOEBA_HUB_NOTE))
     return translation_task(part.name, rows, "accuracy-from-english", "accuracy-to-english")
 
 
 def _found(lookup: Lookup, queries: Sequence[str], documents: Sequence[str]) -> Numbers:
-    """For each query 1 if the nearest of the distinct documents is one of its translations, else 0."""
+    """Return for each query 1 if the closest distinct document is one of its translations, else 0."""
     place = {text: number for number, text in enumerate(dict.fromkeys(documents))}
     right: dict[str, set[int]] = {}
     for text, translation in zip(queries, documents, strict=True):

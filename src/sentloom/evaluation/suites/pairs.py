@@ -1,4 +1,4 @@
-"""Two sentences and a number: cosines that go with people's scores, tell like from unlike, or rank candidates."""
+"""Tasks on pairs of sentences with a number: correlation with human scores, pair classification, ranking."""
 
 from collections.abc import Callable, Sequence
 
@@ -11,7 +11,7 @@ from sentloom.evaluation.metrics import Numbers, cosine_of_pairs, is_constant
 from sentloom.evaluation.suites.set_source import Rows
 from sentloom.evaluation.task import Lookup, Score, Scores, Task
 
-Roles = tuple[Role, Role]  # of the first sentence and of the second
+Roles = tuple[Role, Role]  # of the first and the second sentence
 SYMMETRIC: Roles = ("symmetric", "symmetric")
 SEARCH: Roles = ("query", "document")
 
@@ -24,11 +24,11 @@ def correlation_task(
     main: str = "spearman",
     each_group: bool = False,
 ) -> Task:
-    """The correlation of cosines with gold scores. `rows` has sentence1, sentence2 and score.
+    """Build the task of correlating cosines with gold scores. `rows` has sentence1, sentence2 and score.
 
-    `spearman` and `pearson` join all pairs. With `groups`, the sub-set of each pair, there are also the correlations
-    within the sub-sets, averaged: plainly (`spearman-mean`) and weighted by pairs (`spearman-wmean`); with
-    `each_group` every sub-set has a score of its own as well (`spearman news`).
+    `spearman` and `pearson` are over all pairs. With `groups`, the sub-set of each pair, there are also the averages of
+    the correlations within sub-sets, unweighted (`spearman-mean`) and weighted by pairs (`spearman-wmean`); with
+    `each_group` every sub-set also has its own score (`spearman news`).
     """
     notes = ("all gold scores are equal, which scores 0",) if is_constant(rows["score"]) else ()
 
@@ -43,7 +43,7 @@ def correlation_task(
 
 
 def detection_task(name: str, rows: Rows) -> Task:
-    """The average precision of telling pairs labelled 1 from those labelled 0 by their cosine."""
+    """Build the task of separating pairs labelled 1 from pairs labelled 0 by cosine, scored by average precision."""
     check_labels(name, rows)
 
     def score(items: Numbers) -> Scores:
@@ -59,17 +59,17 @@ def ranking_task(
     *,
     roles: Roles = SYMMETRIC,
 ) -> Task:
-    """Each question ranks its own candidates by cosine: `map` and `mrr` over the questions that have a right one.
+    """Build the task of ranking each question's candidates by cosine: `map` and `mrr` over answerable questions.
 
-    A row is a question, a candidate and whether it is right (1) or not (0); `questions` says which rows belong
-    together. Ties go against the system: a wrong candidate as near as a right one stands before it.
+    A row is a question, a candidate and its label, 1 for a correct candidate and 0 otherwise; `questions` says which
+    rows belong together. Ties count against the system: wrong candidates rank before correct ones.
     """
     check_labels(name, rows)
     numbers = _numbers(questions)
     together, ends = np.argsort(numbers, kind="stable"), np.cumsum(np.bincount(numbers))[:-1]
     right = np.unique(numbers[np.asarray(rows["score"]) == 1])
     without = len(ends) + 1 - len(right)
-    notes = (f"{without} questions without a right candidate are left out",) if without else ()
+    notes = (f"{without} questions without a correct candidate are left out",) if without else ()
 
     def score(items: Numbers) -> Scores:
         candidates = np.split(items[together], ends)
@@ -88,12 +88,13 @@ def is_binary(rows: Rows) -> bool:
 
 
 def check_labels(name: str, rows: Rows) -> None:
-    """Refuse pairs whose scores are not labels, or that all have the same one."""
+    """Refuse pairs whose scores are not labels 0 and 1, or that all have the same label."""
     found = sorted(set(rows["score"]))
     if found != [0, 1]:
         shown = ", ".join(f"{label:g}" for label in found[:6]) + (" ..." if len(found) > 6 else "")
         where = name if name.endswith(rows.source) else f"{name} in {rows.source}"
-        raise InputError(where, f"the labels {shown}", "pairs labelled 0 and pairs labelled 1", "mend the label column")
+        expected = "pairs labelled 0 and pairs labelled 1"
+        raise InputError(where, f"the labels are {shown}", expected, "correct the label column")
 
 
 def _task(
@@ -106,7 +107,7 @@ def _task(
     kind: str,
     notes: tuple[str, ...] = (),
 ) -> Task:
-    """A task whose items (n, 2) are the cosine and the gold score of each pair."""
+    """Build a task whose items (n, 2) are the cosine and the gold score of each pair."""
     texts: dict[Role, list[str]] = {}
     for role, side in zip(roles, ("sentence1", "sentence2"), strict=True):
         texts.setdefault(role, []).extend(rows[side])
@@ -131,13 +132,13 @@ def _correlations(metric: str, items: Numbers, groups: Sequence[str] | None, eac
 
 
 def _numbers(names: Sequence[str]) -> npt.NDArray[np.int64]:
-    """A number for each name, in the order in which they first come."""
+    """Number the names in order of first occurrence."""
     known = {name: number for number, name in enumerate(dict.fromkeys(names))}
     return np.array([known[name] for name in names], np.int64)
 
 
 def _ranks(items: Numbers) -> npt.NDArray[np.int64]:
-    """The ranks of the right candidates, from 1, rising; among equal cosines the wrong ones come first."""
+    """Return the ranks of the correct candidates, from 1, ascending; wrong ones come first among equal cosines."""
     cosines, labels = items[:, 0], items[:, 1]
     order = np.lexsort((labels, -cosines))
     return np.flatnonzero(labels[order]).astype(np.int64) + 1

@@ -1,4 +1,4 @@
-"""Sets that a probe is scored on: a small classifier on top of vectors that stay as they are."""
+"""Sets that are scored with a probe: a small classifier on frozen vectors."""
 
 import hashlib
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # it needs torch, which takes seconds to import
 SEED = 1111  # SentEval's
 FAST_ROWS = 10_000  # training rows of the preset "fast"
 TEXT_COLUMNS = ("text", "sentence1", "sentence2")
-CLASS_NUMBERS = {  # the hub names classes that are numbers in files
+CLASS_NUMBERS = {  # names of classes on the hub -> their numbers in files
     **dict.fromkeys(("negative", "neg", "unacceptable"), "0"),
     **dict.fromkeys(("positive", "pos", "acceptable"), "1"),
 }
@@ -30,8 +30,8 @@ Features = Literal["u", "difference-product", "both-difference-product"]
 
 @dataclass(frozen=True)
 class ProbedSet:
-    """A set, or an edition of one. The probe learns from `train` and is scored on `test`; its L2 is chosen on `dev`,
-    or by k-fold on `train` where there is no such part. Without a test part, `train` is cross-validated.
+    """A set, or an edition of one. The probe is trained on `train` and scored on `test`; its L2 is chosen on `dev`, or
+    by k-fold on `train` if there is no dev part. Without a test part, `train` is cross-validated.
     """
 
     name: str
@@ -41,17 +41,17 @@ class ProbedSet:
     dev: SetPart | None = None
     features: Features = "u"
     scores: tuple[str, ...] = ("accuracy",)  # the first is the main one
-    limits: tuple[int, int] | None = None  # of the scores, where they are predicted and not classes
-    note: str = ""  # of an edition that is not the published one
+    limits: tuple[int, int] | None = None  # of the scores, if scores are predicted instead of classes
+    note: str = ""  # about an edition that is not the published one
 
     @property
     def parts(self) -> list[SetPart]:
-        """Those it has: train, dev, test."""
+        """The available parts: train, dev, test."""
         return [part for part in (self.train, self.dev, self.test) if part is not None]
 
 
 def probed_task(editions: Sequence[ProbedSet], origin: SetSource, most_rows: int | None = None) -> Task:
-    """The task of the first edition whose parts are all at hand; the probe learns from at most so many rows."""
+    """Build the task of the first edition whose parts are all available; at most `most_rows` train the probe."""
     reason = None
     for edition in editions:
         try:
@@ -65,7 +65,7 @@ def probed_task(editions: Sequence[ProbedSet], origin: SetSource, most_rows: int
 
 
 def _rows(part: SetPart, one: ProbedSet, origin: SetSource) -> Rows:
-    """A part with its texts and its label (or score), from a data folder of our layout, SentEval's, or the hub."""
+    """Read a part with texts and label (or score), from a data folder, SentEval's own folder, or the hub."""
     try:
         rows = _canonical(read_rows(part, origin, one.shape), one)
     except MissingPart:
@@ -77,11 +77,11 @@ def _rows(part: SetPart, one: ProbedSet, origin: SetSource) -> Rows:
 
 
 def _canonical(rows: Rows, one: ProbedSet) -> Rows:
-    """One form for all shapes: text, or sentence1 and sentence2; label, or score where scores are predicted."""
+    """Convert rows of any shape to text, or sentence1 and sentence2, and label, or score if scores are predicted."""
     columns = dict(rows.columns)
     if "premise" in columns:
         columns |= {"sentence1": columns["premise"], "sentence2": columns["hypothesis"]}
-    if one.limits is None and "label" not in columns:  # 0 and 1 that were read as scores
+    if one.limits is None and "label" not in columns:  # labels 0 and 1 that were read as scores
         columns["label"] = [f"{score:g}" for score in columns["score"]]
     gold = "label" if one.limits is None else "score"
     if gold == "label":
@@ -122,12 +122,14 @@ def _protocol(one: ProbedSet) -> str:
 
 
 def _drawn(rows: Rows, most: int) -> tuple[Rows, str]:
-    """At most so many rows, in their order, and a note where some were left out."""
+    """Sample at most `most` rows, in order; also return a note if some were left out."""
     if len(rows) <= most:
         return rows, ""
     chosen = np.sort(np.random.default_rng(SEED).choice(len(rows), most, replace=False))
     columns = {name: [cells[row] for row in chosen] for name, cells in rows.columns.items()}
-    return Rows(columns, rows.source), f"the probe learnt from {most:,} of {len(rows):,} rows, drawn with seed {SEED}"
+    return Rows(
+        columns, rows.source
+    ), f"the probe was trained on {most:,} of {len(rows):,} rows, sampled with seed {SEED}"
 
 
 def _sides(rows: Rows) -> list[Sequence[str]]:
@@ -140,7 +142,7 @@ def _scores(one: ProbedSet, parts: Sequence[Rows], probe: "Probe", lookup: Looku
 
 
 def _predictions(one: ProbedSet, parts: Sequence[Rows], probe: "Probe", lookup: Lookup) -> Numbers:
-    """Predicted and gold of each row of the part that is scored (n, 2)."""
+    """Return the predicted and gold value of each scored row (n, 2)."""
     from sentloom.evaluation.probes.protocols import cross_validated, regress, train_and_test
 
     features = [_features(one.features, part, lookup) for part in parts]

@@ -1,4 +1,4 @@
-"""Scores that papers print, to stand beside one's own, with what is known to be wrong with them."""
+"""Scores published in papers, for comparison, with their known faults."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -9,7 +9,7 @@ from typing import Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, model_validator
 
-Aggregation = Literal["all", "wmean", "unknown"]  # how the sub-sets of STS12 to STS16 became one score
+Aggregation = Literal["all", "wmean", "unknown"]  # how the sub-sets of STS12 to STS16 were combined
 
 
 class _Strict(BaseModel):
@@ -17,23 +17,23 @@ class _Strict(BaseModel):
 
 
 class PublishedRow(_Strict):
-    """A model's row in a table of a paper. A row without scores has its average alone."""
+    """A model's row in a table of a paper. A row without scores has only an average."""
 
     paper: str
     table: str
     suite: str
     model: str  # as printed
-    setting: str  # what is printed beside the name: data, pooling
-    quoted: str  # whom the paper has the row from; "" for its own
-    metrics: Mapping[str, str]  # a set's name -> the name of its score, or "unknown"
+    setting: str  # as printed beside the name: data, pooling
+    quoted: str  # the paper it is quoted from; "" for its own
+    metrics: Mapping[str, str]  # set -> the name of its score, or "unknown"
     aggregation: Aggregation | None
-    scores: Mapping[str, float]  # a set's name -> times 100
+    scores: Mapping[str, float]  # set -> score, times 100
     average: float | None  # as printed
     faults: tuple[str, ...]  # wrong, or not comparable with other rows
 
     @property
     def source(self) -> str:
-        """Where it is printed: "GenSE, Table 2"."""
+        """The paper and table, such as "GenSE, Table 2"."""
         return f"{self.paper}, {self.table}"
 
     @property
@@ -53,12 +53,12 @@ class _Row(_Strict):
 
 
 class _Table(_Strict):
-    """As it is written: faults and aggregation hold for all rows, an aggregation of a row goes before."""
+    """A table as written in YAML: faults and aggregation apply to all rows, but a row's own aggregation wins."""
 
     table: str
     suite: str
     sets: tuple[str, ...]
-    metric: str | tuple[str, ...]  # one for all sets, or one each
+    metric: str | tuple[str, ...]  # one for all sets, or one per set
     aggregation: Aggregation | None = None
     faults: tuple[str, ...] = ()
     rows: tuple[_Row, ...]
@@ -67,11 +67,11 @@ class _Table(_Strict):
     def _as_many_as_sets(self) -> "_Table":
         wrong = [row.model for row in self.rows if row.scores and len(row.scores) != len(self.sets)]
         if wrong or not (isinstance(self.metric, str) or len(self.metric) == len(self.sets)):
-            raise ValueError(f"{self.table}: not as many scores or metrics as sets: {wrong}")
+            raise ValueError(f"{self.table}: the number of scores or metrics differs from the number of sets: {wrong}")
         return self
 
     def published(self, paper: str) -> list[PublishedRow]:
-        """Its rows, each complete in itself."""
+        """Return its rows as self-contained objects."""
         metrics = [self.metric] * len(self.sets) if isinstance(self.metric, str) else self.metric
         return [
             PublishedRow(
@@ -98,7 +98,7 @@ class _Paper(_Strict):
 
 
 def published(suite: str) -> list[PublishedRow]:
-    """The rows that papers print for a suite: sts, transfer, sentglue, multilingual, domain or afs."""
+    """Return the published rows of a suite: sts, transfer, sentglue, multilingual, domain or afs."""
     return [row for row in _all_rows() if row.suite == suite]
 
 

@@ -1,7 +1,7 @@
-"""SentEval's own data folder, as its download script leaves it, read the way that SentEval reads it.
+"""Read SentEval's own data folder, as written by its download script, the way SentEval reads it.
 
-Sentences are split at white space and joined by single spaces, and a blank line is the sentence ".". The rows have the
-columns that our own files have, so that both have one content hash.
+Sentences are split at whitespace and joined by single spaces, and a blank line is the sentence ".". The rows have the
+same columns as our own files, so that both have the same content hash.
 """
 
 import math
@@ -12,9 +12,9 @@ from pathlib import Path
 from sentloom.errors import DataError, InputError, MissingPart, Problem
 from sentloom.evaluation.suites.set_source import Rows, SetPart, SetSource
 
-FETCH = "run SentEval's download script anew"
+FETCH = "run SentEval's download script again"
 SIGNS = ("MR", "CR", "SUBJ", "MPQA", "SST/binary", "TREC", "MRPC", "SICK", "STS/STSBenchmark", "STS/STS12-en-test")
-BINARY = {  # the file of class 1 first, as SentEval has them
+BINARY = {  # the file of class 1 first, as in SentEval
     "MR": ("rt-polarity.pos", "rt-polarity.neg"),
     "CR": ("custrev.pos", "custrev.neg"),
     "SUBJ": ("subj.objective", "subj.subjective"),
@@ -32,7 +32,7 @@ STS = {
 
 
 def find(folder: Path) -> Path | None:
-    """SentEval's `downstream` folder: in this folder, in its `data`, or the folder itself; None where it is no such."""
+    """Find SentEval's `downstream` folder in this folder, in its `data`, or as the folder itself; else None."""
     for place in (folder / "downstream", folder / "data" / "downstream", folder):
         if any((place / sign).is_dir() for sign in SIGNS):
             return place
@@ -40,33 +40,33 @@ def find(folder: Path) -> Path | None:
 
 
 def rows_of(part: SetPart, origin: SetSource) -> Rows | None:
-    """A part that is to be looked for in SentEval's folder; None where the folder is no such, or has no such part."""
+    """Read a part from SentEval's folder; None if the folder is not SentEval's or SentEval has no such part."""
     downstream = origin.folder and find(origin.folder)
     names = [name for name in part.files if name in READERS]
     return rows(downstream, names[0]) if downstream and names else None
 
 
 def rows(downstream: Path, name: str) -> Rows:
-    """What would be in our own file of that name: `senteval/MR`, `sts/STS12` ... (those of READERS)."""
+    """Read the rows of our own file of that name: `senteval/MR`, `sts/STS12` ... (the keys of READERS)."""
     return READERS[name](downstream)
 
 
 def binary_rows(downstream: Path, name: str) -> Rows:
-    """MR, CR, SUBJ or MPQA: label and text, class 1 first."""
+    """Read MR, CR, SUBJ or MPQA: label and text, class 1 first."""
     sides = [_text(downstream / name / file, "latin-1").splitlines() for file in BINARY[name]]
     labels = ["1"] * len(sides[0]) + ["0"] * len(sides[1])
     return Rows({"label": labels, "text": [_sentence(line) for side in sides for line in side]}, str(downstream / name))
 
 
 def sst_rows(downstream: Path, part: str) -> Rows:
-    """SST-2, `train`, `dev` or `test`: label and text."""
+    """Read SST-2, `train`, `dev` or `test`: label and text."""
     file = downstream / "SST" / "binary" / f"sentiment-{part}"
     texts, labels = _columns(file, _lines(file), (0, 1))
     return Rows({"label": [label.strip() for label in labels], "text": [_sentence(text) for text in texts]}, str(file))
 
 
 def trec_rows(downstream: Path, part: str) -> Rows:
-    """TREC, `train` or `test`: the coarse class as label, and text. A line is "NUM:dist How far ..."."""
+    """Read TREC, `train` or `test`: the coarse class as label, and text. A line is "NUM:dist How far ..."."""
     file = downstream / "TREC" / TREC[part]
     lines = _lines(file, "latin-1")
     labelled = [line.partition(":") for line in lines]
@@ -77,14 +77,14 @@ def trec_rows(downstream: Path, part: str) -> Rows:
 
 
 def mrpc_rows(downstream: Path, part: str) -> Rows:
-    """MRPC, `train` or `test`: label, sentence1 and sentence2."""
+    """Read MRPC, `train` or `test`: label, sentence1 and sentence2."""
     file = downstream / "MRPC" / f"msr_paraphrase_{part}.txt"
     labels, *sides = _columns(file, _lines(file), (0, 3, 4), header=True)
     return Rows({"label": labels, **_pairs(sides)}, str(file))
 
 
 def sts_rows(downstream: Path, name: str) -> Rows:
-    """STS12 to STS16: sentence1, sentence2, score and subset. Pairs without a gold score are left out."""
+    """Read STS12 to STS16: sentence1, sentence2, score and subset. Pairs without a gold score are skipped."""
     folder = downstream / "STS" / f"{name}-en-test"
     parts = [_sts_subset(folder, subset) for subset in STS[name]]
     return Rows({column: [cell for part in parts for cell in part[column]] for column in parts[0]}, str(folder))
@@ -94,7 +94,8 @@ def _sts_subset(folder: Path, subset: str) -> dict[str, Sequence[object]]:
     gold_file, file = folder / f"STS.gs.{subset}.txt", folder / f"STS.input.{subset}.txt"
     gold, sides = _lines(gold_file), _columns(file, _lines(file), (0, 1))
     if len(gold) != len(sides[0]):
-        raise InputError(str(gold_file), f"{len(gold)} lines", f"{len(sides[0])}, as in {file.name}", FETCH)
+        problem = f"the file has {len(gold)} lines"
+        raise InputError(str(gold_file), problem, f"{len(sides[0])}, as in {file.name}", FETCH)
     kept = [row for row, score in enumerate(gold) if score.strip()]
     return {
         **_pairs([[side[row] for row in kept] for side in sides]),
@@ -104,7 +105,7 @@ def _sts_subset(folder: Path, subset: str) -> dict[str, Sequence[object]]:
 
 
 def stsb_rows(downstream: Path, part: str) -> Rows:
-    """STS-B, `train`, `dev` or `test`: sentence1, sentence2, score and subset (genre/file)."""
+    """Read STS-B, `train`, `dev` or `test`: sentence1, sentence2, score and subset (genre/file)."""
     file = downstream / "STS" / "STSBenchmark" / f"sts-{part}.csv"
     genres, files, gold, *sides = _columns(file, _lines(file), (0, 1, 4, 5, 6))
     subsets = [f"{genre}/{name}" for genre, name in zip(genres, files, strict=True)]
@@ -112,7 +113,7 @@ def stsb_rows(downstream: Path, part: str) -> Rows:
 
 
 def sick_rows(downstream: Path, part: str) -> Rows:
-    """SICK-R, `train`, `dev` or `test`: sentence1, sentence2 and score (relatedness)."""
+    """Read SICK-R, `train`, `dev` or `test`: sentence1, sentence2 and score (relatedness)."""
     file = downstream / "SICK" / SICK[part]
     *sides, gold = _columns(file, _lines(file), (1, 2, 3), header=True)
     return Rows({**_pairs(sides), "score": _scores(file, gold, first_line=2)}, str(file))
@@ -133,18 +134,18 @@ def _text(file: Path, encoding: str) -> str:
     try:
         return file.read_text(encoding)
     except FileNotFoundError:
-        raise MissingPart(file.name, f"no file {file}", "that file", FETCH) from None
+        raise MissingPart(file.name, f"there is no file {file}", "", FETCH) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(str(file), str(error), f"a text in {encoding}", FETCH) from error
+        raise InputError(str(file), str(error), f"a text file in {encoding}", FETCH) from error
 
 
 def _lines(file: Path, encoding: str = "utf-8") -> list[str]:
-    """Lines that end in a newline, as a loop over the file gives them; `splitlines` also cuts at U+0085 and others."""
+    """Split at newlines only, like a loop over the file; `splitlines` also splits at U+0085 and others."""
     return _text(file, encoding).removesuffix("\n").split("\n")
 
 
 def _columns(file: Path, lines: Sequence[str], wanted: Sequence[int], header: bool = False) -> list[list[str]]:
-    """The wanted cells of tab-separated lines, column by column."""
+    """Return some columns of tab-separated lines."""
     first = 1 if header else 0
     rows = [line.split("\t") for line in lines[first:]]
     fits = [len(row) > max(wanted) for row in rows]
@@ -153,7 +154,7 @@ def _columns(file: Path, lines: Sequence[str], wanted: Sequence[int], header: bo
 
 
 def _scores(file: Path, cells: Sequence[str], kept: Sequence[int] | None = None, first_line: int = 1) -> list[float]:
-    """The numbers in some of the cells, by default in all."""
+    """Parse the numbers in some of the cells, by default in all."""
     rows = range(len(cells)) if kept is None else kept
     fits = [True] * len(cells)
     scores = []
@@ -168,9 +169,9 @@ def _scores(file: Path, cells: Sequence[str], kept: Sequence[int] | None = None,
 
 
 def _refuse(file: Path, lines: Sequence[str], fits: Sequence[bool], wanted: str, first_line: int = 1) -> None:
-    """All lines that do not fit, in one error."""
+    """Raise one error for all malformed lines."""
     problems = [
-        Problem(str(file), f"line {number}", repr(line[:40]), wanted)
+        Problem(str(file), f"line {number}", f"{line[:40]!r} is malformed", wanted)
         for number, (line, fit) in enumerate(zip(lines, fits, strict=True), first_line)
         if not fit
     ]

@@ -1,4 +1,4 @@
-"""SentGLUE (Sentence-T5): nine GLUE tasks on vectors of sentences that are encoded one by one.
+"""SentGLUE (Sentence-T5): nine GLUE tasks on vectors of single sentences.
 
 A probe is trained on the training part and scored on the dev part; its L2 is chosen by k-fold on the training part. The
 paper states neither the features of pairs nor the metrics, and its Score cannot be computed from its columns: the
@@ -17,7 +17,7 @@ SETS = TABLE.probed(transfer.TABLE.parts | TABLE.parts)
 
 
 def load(name: str, origin: SetSource) -> Task:
-    """The task of one of the nine sets."""
+    """Build the task of one of the nine sets."""
     return probed_task(SETS[name], origin, MOST_ROWS)
 
 

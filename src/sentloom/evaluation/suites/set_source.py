@@ -1,7 +1,7 @@
-"""Where evaluation sets come from, and whether they are what they should be.
+"""Read evaluation sets and check their content.
 
-A data folder of our layout (`senteval/MR.tsv`), SentEval's own data folder (`downstream/MR/rt-polarity.pos`), or the
-hub at pinned revisions. The content is checked against the published counts wherever it comes from.
+They come from a data folder in our layout (`senteval/MR.tsv`), SentEval's own data folder
+(`downstream/MR/rt-polarity.pos`), or the hub at pinned revisions. All are checked against the published counts.
 """
 
 import hashlib
@@ -20,37 +20,37 @@ from sentloom.data.shapes import COLUMNS, Shape
 from sentloom.errors import InputError, MissingPart
 
 SUFFIXES = (".tsv", ".tsv.gz")
-NO_COPY = "no copy on the hub at a pinned revision"
+NO_COPY = "there is no copy on the hub at a pinned revision"
 SLIPS = 0.01  # the share of labels that may differ from the published counts
 
 
 @dataclass(frozen=True)
 class SetSource:
-    """Where to look: a folder, or the hub if it is None. Without `checked`, other counts are noted, not refused."""
+    """Where to read sets: a folder, or the hub if None. Without `checked`, wrong counts are noted, not refused."""
 
     folder: Path | None = None
     checked: bool = True
-    probe: Mapping[str, Any] = field(default_factory=dict)  # options of probes, as `Probe` has them
+    probe: Mapping[str, Any] = field(default_factory=dict)  # options of `Probe`
 
 
 @dataclass(frozen=True)
 class SetPart:
-    """A published part of a set, and the names it goes by."""
+    """A published part of a set, with its file names and its name on the hub."""
 
     __pydantic_config__ = ConfigDict(extra="forbid", strict=False)
 
-    name: str  # "MR", "SST-2 train": as messages say it
-    rows: int | None  # published; None: any number
-    files: tuple[str, ...] = ()  # below the data folder, without suffix; the first that is there is read
+    name: str  # "MR", "SST-2 train": used in messages
+    rows: int | None  # published number; None: any number
+    files: tuple[str, ...] = ()  # below the data folder, without suffix; the first existing one is read
     hub: str = ""  # owner/name[/configuration]@revision:split, or several splits: train+validation
     labels: Mapping[str, int] | None = None  # published count of each label
-    also: Mapping[int, str] = field(default_factory=dict)  # other counts that are in use, and what they are
-    sha256: tuple[str, ...] = ()  # of contents that were compared with the published ones
+    also: Mapping[int, str] = field(default_factory=dict)  # other counts in use -> what they are
+    sha256: tuple[str, ...] = ()  # of contents that were verified against the published ones
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The columns of a part, all of one length."""
+    """The columns of a part, all of the same length."""
 
     columns: Mapping[str, Sequence[Any]]
     source: str
@@ -64,7 +64,7 @@ class Rows:
 
     @cached_property
     def sha256(self) -> str:
-        """Of the content: the same for a plain file, a compressed one and the hub's."""
+        """A hash of the content: the same for a plain file, a compressed file and the hub."""
         digest = hashlib.sha256()
         for name in sorted(self.columns):
             digest.update(json.dumps([name, list(self.columns[name])], ensure_ascii=False).encode())
@@ -78,7 +78,7 @@ def read_part(
     columns: Mapping[str, str | int] | None = None,
     keep: Sequence[str] = (),
 ) -> Rows:
-    """The canonical columns of a part (and those of `keep` that it has), from the folder or the hub, checked."""
+    """Read and check the canonical columns of a part (and those in `keep`), from the folder or the hub."""
     return check(read_rows(part, origin, shape, columns, keep), part, origin)
 
 
@@ -89,7 +89,7 @@ def read_rows(
     columns: Mapping[str, str | int] | None = None,
     keep: Sequence[str] = (),
 ) -> Rows:
-    """What `read_part` gives, not yet compared with what is published."""
+    """Read a part like `read_part`, without checking it."""
     source = part.hub if origin.folder is None else str(find_file(part, origin.folder))
     if not source:
         raise MissingPart(part.name, NO_COPY, f"a file {_wanted(part)}", "give a data folder: --data DIR")
@@ -106,22 +106,22 @@ def read_rows(
 
 
 def _splits(hub: str) -> list[str]:
-    """`owner/name:train+test` as the names of its splits, which are read one after the other."""
+    """Expand `owner/name:train+test` into the names of its splits."""
     name, colon, splits = hub.partition(":")
     return [f"{name}{colon}{split}" for split in splits.split("+")]
 
 
 def find_file(part: SetPart, folder: Path) -> Path:
-    """The part's file in a data folder."""
+    """Find the part's file in a data folder."""
     for name in part.files:
         for suffix in SUFFIXES:
             if (file := folder / f"{name}{suffix}").is_file():
                 return file
-    raise MissingPart(part.name, f"no file {_wanted(part)} in {folder}", "that file", "put it there")
+    raise MissingPart(part.name, f"there is no file {_wanted(part)} in {folder}", "", "put the file there")
 
 
 def check(rows: Rows, part: SetPart, origin: SetSource) -> Rows:
-    """The rows with notes of what is odd about them; what cannot be the published part is refused."""
+    """Add notes about deviations from the published part; refuse rows that cannot be the published part."""
     notes = [*rows.notes]
     _check_classes(rows, part)
     if part.rows is not None and len(rows) != part.rows:
@@ -131,37 +131,37 @@ def check(rows: Rows, part: SetPart, origin: SetSource) -> Rows:
             notes.append(_refuse_or_note(rows, part, origin, f"{len(rows):,} rows", f"{part.rows:,} rows"))
     elif part.labels is not None and (found := Counter(map(str, rows["label"]))) != Counter(part.labels):
         notes.append(_label_note(found, Counter(part.labels), rows, part, origin))
-    local = origin.folder is not None  # the hub's copies are pinned by their revision
+    local = origin.folder is not None  # copies on the hub are pinned by revision
     if local and part.sha256 and rows.sha256 not in part.sha256 and not notes:
-        notes.append("the published number of rows, but other content than the copies that were checked")
+        notes.append("the number of rows is as published, but the content differs from the verified copies")
     return Rows(rows.columns, rows.source, tuple(dict.fromkeys(notes)))
 
 
 def _check_classes(rows: Rows, part: SetPart) -> None:
-    """Labels that the set does not have are no other edition of it: some other column was taken for them."""
+    """Refuse unknown labels: another column was probably read as labels."""
     if part.labels is not None and (strange := sorted(set(map(str, rows["label"])) - set(part.labels))):
-        found = f"{len(strange):,} unknown labels, such as {strange[0][:40]!r}"
-        wanted = f"the labels {', '.join(part.labels)}"
-        raise InputError(f"{part.name} in {rows.source}", found, wanted, "check which column holds the labels")
+        problem = f"there are {len(strange):,} unknown labels, such as {strange[0][:40]!r}"
+        expected = f"the labels {', '.join(part.labels)}"
+        raise InputError(f"{part.name} in {rows.source}", problem, expected, "check which column contains the labels")
 
 
 def _label_note(found: Counter[str], wanted: Counter[str], rows: Rows, part: SetPart, origin: SetSource) -> str:
-    """One label in a hundred may have been corrected since; with more, it is not the published part."""
+    """Note label counts within 1% of the published ones, which may be corrections; refuse or note larger deviations."""
     say = [", ".join(f"{label}: {counts[label]:,}" for label in wanted) for counts in (found, wanted)]
     if (wanted - found).total() <= SLIPS * len(rows):
-        return f"the labels {say[0]} where {say[1]} are published: not quite comparable with published scores"
-    return _refuse_or_note(rows, part, origin, f"the labels {say[0]}", f"the labels {say[1]}")
+        return f"labels {say[0]}, but {say[1]} are published: not quite comparable with published scores"
+    return _refuse_or_note(rows, part, origin, f"labels {say[0]}", f"labels {say[1]}")
 
 
 def _refuse_or_note(rows: Rows, part: SetPart, origin: SetSource, found: str, wanted: str) -> str:
     if origin.checked:
         raise InputError(
             f"{part.name} in {rows.source}",
-            found,
+            f"there are {found}",
             f"{wanted}, as published",
-            "fetch the file anew; or say --unchecked to score it all the same",
+            "download the file again, or use --unchecked to score it anyway",
         )
-    return f"{found} where {wanted} are published: not comparable with published scores"
+    return f"{found}, but {wanted} are published: not comparable with published scores"
 
 
 def _wanted(part: SetPart) -> str:

@@ -1,4 +1,4 @@
-"""Tables of published evaluation sets: one YAML file per suite in `sets/`, checked when it is read."""
+"""Read the tables of published evaluation sets: one YAML file per suite in `sets/`, validated on reading."""
 
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,11 @@ from sentloom.evaluation.suites.set_source import SetPart
 from sentloom.evaluation.task import Average
 
 FOLDER = Path(__file__).parent / "sets"
-LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, where libyaml is there
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, if libyaml is installed
 
 
 class Edition(BaseModel):
-    """A `ProbedSet` whose parts are named."""
+    """An edition of a `ProbedSet`, with the names of its parts."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -31,12 +31,12 @@ class Edition(BaseModel):
 
 
 class SetTable(BaseModel):
-    """A suite's data."""
+    """The table of a suite."""
 
     model_config = ConfigDict(extra="forbid")
 
     parts: dict[str, SetPart]
-    sets: dict[str, tuple[Edition, ...]] = {}  # of suites that train a probe
+    sets: dict[str, tuple[Edition, ...]] = {}  # for suites that train a probe
     averages: dict[str, tuple[str | tuple[str, ...], ...]]
     forums: dict[str, str] = {}  # CQADupStack's: name -> hub
     hub_notes: dict[str, str] = {}
@@ -44,7 +44,7 @@ class SetTable(BaseModel):
     @field_validator("parts", mode="before")
     @classmethod
     def _named(cls, parts: dict[str, Any]) -> dict[str, Any]:
-        """A part is called by its key, unless it says otherwise."""
+        """Use the key of a part as its name, unless it has a name."""
         return {key: {"name": key, **values} for key, values in parts.items()}
 
     @property
@@ -53,12 +53,12 @@ class SetTable(BaseModel):
         return tuple(Average(label, parts) for label, parts in self.averages.items())
 
     def probed(self, parts: dict[str, SetPart]) -> dict[str, list[ProbedSet]]:
-        """The editions of each set, with these parts."""
+        """Build the editions of each set from these parts."""
         return {name: [_probed(name, edition, parts) for edition in editions] for name, editions in self.sets.items()}
 
 
 def read_table(suite: str) -> SetTable:
-    """The table of a suite."""
+    """Read and validate the table of a suite."""
     return SetTable.model_validate(yaml.load((FOLDER / f"{suite}.yaml").read_text("utf-8"), LOADER))
 
 

@@ -1,8 +1,8 @@
-"""Semantic textual similarity: the correlation of cosines with people's scores, under three aggregations.
+"""Semantic textual similarity: the correlation of cosines with human scores, under three aggregations.
 
-`spearman` joins the sub-sets of a set and takes one correlation: "all" (SBERT, SimCSE, Sentence-T5, GenSE).
-`spearman-mean` and `spearman-wmean` take one per sub-set and average them, plainly or weighted by pairs (SentEval;
-BERT-flow and BERT-whitening report the latter). STS-B and SICK-R are scored whole, by cosine only: the three agree.
+`spearman` is one correlation over all sub-sets of a set: "all" (SBERT, SimCSE, Sentence-T5, GenSE). `spearman-mean` and
+`spearman-wmean` average the correlations of the sub-sets, unweighted or weighted by pairs (SentEval; BERT-flow and
+BERT-whitening report the latter). STS-B and SICK-R are scored as a whole, by cosine only: the three are equal.
 """
 
 from sentloom.data.shapes import Shape
@@ -16,11 +16,11 @@ from sentloom.evaluation.task import Suite, Task
 TABLE = read_table("sts")
 STS_PARTS = TABLE.parts
 SETS = tuple(name for name in STS_PARTS if name != "STS-B/dev")
-WHOLE = ("STS-B", "STS-B/dev", "SICK-R")  # scored whole by all papers, even where rows name a genre
+WHOLE = ("STS-B", "STS-B/dev", "SICK-R")  # scored as a whole in all papers, even if rows name a genre
 
 
 def load(name: str, origin: SetSource) -> Task:
-    """The task of a set. Copies without a column `subset`, such as the hub's, have no `mean` and `wmean`."""
+    """Build the task of a set. Copies without a column `subset`, such as the hub's, have no `mean` and `wmean`."""
     part = STS_PARTS[name]
     try:
         rows = read_rows(part, origin, Shape.SCORED_PAIRS, keep=("subset",))

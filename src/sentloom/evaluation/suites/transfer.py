@@ -2,8 +2,8 @@
 
 MR, CR, SUBJ and MPQA use nested k-fold; SST-2 chooses L2 on its dev part; TREC and MRPC choose L2 by k-fold on the
 training part. Counts are those of SentEval's copies. The hub has no copy of CR with 3,775 rows and none of MPQA; its
-copies of SUBJ, SST-2's test part (GLUE hides its labels) and TREC are not used, since no revision of them is known to
-have these rows.
+copies of SUBJ, SST-2's test part (GLUE hides its labels) and TREC are not used, because no revision is known to have
+these rows.
 """
 
 from sentloom.evaluation.suites.probed_sets import probed_task
@@ -16,7 +16,7 @@ SETS = TABLE.probed(TABLE.parts)
 
 
 def load(name: str, origin: SetSource) -> Task:
-    """The task of one of the seven sets."""
+    """Build the task of one of the seven sets."""
     return probed_task(SETS[name], origin)
 
 

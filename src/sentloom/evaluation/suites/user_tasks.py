@@ -1,4 +1,4 @@
-"""The user's own files as tasks: what is scored follows from what a row is, or from the kind that was asked for."""
+"""Tasks from the user's own files: the scores depend on the shape of the data, or on the requested kind."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -20,21 +20,22 @@ from sentloom.evaluation.suites.set_source import Rows
 from sentloom.evaluation.task import Lookup, Score, Scores, Task
 
 K = 10
-QUESTION = "qid"  # the column that tells questions apart, where there is one; else the question's text does
+QUESTION = "qid"  # the column that identifies questions, if there is one; otherwise the question's text does
 
 
 def own_task(kind: str | None, file: str, probe: Mapping[str, Any]) -> Task:
-    """The task of a file, by the kind (`retrieval`, `pairs`, `classification`) or, without one, by its shape."""
+    """Build the task of a file by kind (`retrieval`, `pairs`, `classification`) or, without one, by its shape."""
     return data_task(kind, f"{kind}:{file}" if kind else file, file, open_data(file, keep=(QUESTION,)), probe)
 
 
 def data_task(kind: str | None, name: str, file: str, data: Dataset, probe: Mapping[str, Any]) -> Task:
-    """The same of data that is read already."""
+    """Build the task of a data set."""
     maker = MAKERS.get((kind, data.shape))
     if maker is None:
         fitting = [str(shape) for asked, shape in MAKERS if asked == kind]
-        found, wanted = f"the shape {data.shape}", f"{' or '.join(fitting)} to score" + (f" as {kind}" if kind else "")
-        raise InputError(file, found, wanted, "give another file or kind; `sentloom check` says what a file holds")
+        problem = f"{data.shape} cannot be scored" + (f" as {kind}" if kind else "")
+        fix = "give another file or kind; `sentloom check` shows what a file contains"
+        raise InputError(file, problem, " or ".join(fitting), fix)
     columns = {
         name: data.column(name).to_pylist()
         for name in (*COLUMNS[data.shape], QUESTION)
@@ -44,9 +45,9 @@ def data_task(kind: str | None, name: str, file: str, data: Dataset, probe: Mapp
 
 
 def search_task(name: str, rows: Rows) -> Task:
-    """Each distinct anchor looks for its positives among all distinct positives, and negatives where there are any.
+    """Build the task of finding each anchor's positives among all distinct positives and negatives.
 
-    The scores are `mrr@10`, `recall@1` and `recall@10`; ties go against the system.
+    The scores are `mrr@10`, `recall@1` and `recall@10`; ties count against the system.
     """
     place = {
         text: number
@@ -77,7 +78,7 @@ def search_task(name: str, rows: Rows) -> Task:
 
 
 def triplet_task(name: str, rows: Rows) -> Task:
-    """How often the positive is nearer to the anchor than every negative; as near is not nearer."""
+    """Build the task of ranking the positive above every negative; ties count as wrong."""
     anchors, positives, negatives = rows["anchor"], rows["positive"], [*chain(*rows["negatives"])]
     sizes = [len(some) for some in rows["negatives"]]
 
@@ -93,12 +94,12 @@ def triplet_task(name: str, rows: Rows) -> Task:
 
 
 def classification_task(name: str, rows: Rows, probe: Mapping[str, Any]) -> Task:
-    """The accuracy of a probe on the vectors, every row predicted by one that was not trained on it."""
+    """Build the task of cross-validating a probe on the vectors, scored by accuracy."""
     from sentloom.evaluation.probes.protocols import Probe, cross_validated
 
     texts, labels, options = rows["text"], rows["label"], Probe(**probe)
     if len(set(labels)) < 2:
-        raise InputError(rows.source, f"one label, {labels[0]!r}", "two labels or more", "label the rows")
+        raise InputError(rows.source, f"the only label is {labels[0]!r}", "two labels or more", "label the rows")
 
     def score(lookup: Lookup) -> Scores:
         return {"accuracy": Score("accuracy", cross_validated(lookup(texts), labels, options))}

@@ -72,7 +72,7 @@ def test_one_of_the_authors_files_less_and_the_set_is_missing(tmp_path):
 @pytest.mark.parametrize("head", [HEAD, ("subject", *HEAD[1:])])
 def test_topics_must_be_the_three(tmp_path, head):
     write(tmp_path / "afs" / "AFS.tsv", head, *PAIRS[:3])
-    with pytest.raises(InputError, match=r"the topics gun-control|no column topic"):
+    with pytest.raises(InputError, match=r"the topics are gun-control|there is no column topic"):
         load("AFS", SetSource(tmp_path))
 
 

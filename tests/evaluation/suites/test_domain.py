@@ -147,10 +147,10 @@ def test_cqadupstack_in_the_form_of_the_hub(hub, two_forums):
 @pytest.mark.parametrize(
     ("queries", "documents", "relevant", "said"),
     [
-        ([("1", "a")], [("2", "b")], [("1", "9")], "query '1' with document '9'"),
-        ([("1", "a")], [("2", "b")], [("9", "2")], "query '9' with document '2'"),
-        ([("1", "a")], [("1", "a"), ("2", "b")], [("1", "1")], "query '1' with document '1'"),
-        ([("1", "a"), ("1", "c")], [("2", "b")], [("1", "2")], "an id twice"),
+        ([("1", "a")], [("2", "b")], [("1", "9")], "no query '1' or no document '9'"),
+        ([("1", "a")], [("2", "b")], [("9", "2")], "no query '9' or no document '2'"),
+        ([("1", "a")], [("1", "a"), ("2", "b")], [("1", "1")], "no query '1' or no document '1'"),
+        ([("1", "a"), ("1", "c")], [("2", "b")], [("1", "2")], "an id appears twice"),
     ],
 )
 def test_ids_must_be_known_and_single(tmp_path, two_forums, queries, documents, relevant, said):

@@ -1,0 +1,55 @@
+"""The result: what each part of a fit becomes; a whole one is built in test_fit."""
+
+from dataclasses import replace
+
+import pytest
+
+from sentloom.data.shapes import Shape
+from sentloom.fitting.build_result import advice_after, final_run, input_summaries, route_summaries
+from sentloom.fitting.gate import Gate
+from sentloom.fitting.inputs import Source, look
+from sentloom.fitting.plan import FitPlan
+from sentloom.fitting.prepare import Prepared
+from sentloom.fitting.race import Trained
+from sentloom.fitting.result import Run
+from sentloom.fitting.routes import Route, SkippedRoute
+from sentloom.fitting.split import Split
+from sentloom.fitting.verify import Proof
+from tests.fitting import small_base
+from tests.report.results_by_hand import measure
+from tests.small_data import build_dataset
+
+RUN = Run("pairs", 1, 10, 0.0, 60.0, 1.0, 0.5, 1.5, "best")
+PLAN = FitPlan({}, (Route("pairs", "because", ()),), (SkippedRoute("simcse", "no text", for_time=True),), {}, 0.0, ())
+
+
+@pytest.mark.parametrize(
+    ("verdict", "shown"), [("written", "won"), ("refused", "best, refused"), ("forced", "best, forced")]
+)
+def test_the_best_run_has_won_only_if_its_model_is_written(verdict, shown):
+    assert final_run(RUN, verdict).verdict == shown
+    dropped = replace(RUN, verdict="dropped")
+    assert final_run(dropped, verdict) is dropped
+
+
+def test_routes_that_were_tried_and_skipped():
+    assert [(one.name, one.why, one.tried) for one in route_summaries(PLAN)] == [
+        ("pairs", "because", True),
+        ("simcse", "no text", False),
+    ]
+
+
+def test_what_became_of_the_rows_of_an_input(tmp_path):
+    (given,) = look([Source(str(small_base.pairs(tmp_path / "faq.tsv", 200)))])
+    parts = [build_dataset(Shape.PAIRS, [(f"q {n}", f"a {n}") for n in range(count)]) for count in (120, 30, 40)]
+    prepared = Prepared((given,), (Split(*parts, 10),), (parts[0],), (), (), (), (), None)
+    (found,) = input_summaries(prepared)
+    assert (found.rows, found.distinct, found.trained, found.held_out) == (200, 200, 120, 70)
+    assert (found.shape, found.words, found.sha256) == ("pairs", 5, given.data.sha256)
+
+
+def test_advice_names_routes_that_there_was_no_time_for():
+    loss = measure(before=60.0, after=57.0, spread=2.0)
+    proof = Proof((loss,), loss, Gate(False, "worse"), ())
+    advice = advice_after(proof, Trained(RUN, None, None), Prepared((), (), (), (), (), (), (), None), PLAN)
+    assert "Not tried for lack of time: simcse." in " ".join(advice)

@@ -14,6 +14,7 @@ from safetensors import SafetensorError
 
 from sentloom.errors import DamagedFile, DiskError, InputError
 from sentloom.files import (
+    cache_folder,
     is_sealed,
     new_file,
     new_folder,
@@ -234,3 +235,14 @@ def test_two_writers_of_one_folder_take_turns(tmp_path):
     found = sorted(path.name for path in target.iterdir())
     assert found in [[f"{name}-{number}" for number in range(3)] for name in "abcd"]
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_the_cache_folder(monkeypatch):
+    monkeypatch.setenv("HOME", "/home/someone")
+    for name in ("SENTLOOM_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    assert cache_folder() == Path("/home/someone/.cache/sentloom")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/cache")
+    assert cache_folder() == Path("/cache/sentloom")
+    monkeypatch.setenv("SENTLOOM_CACHE", "/mine")
+    assert cache_folder() == Path("/mine")

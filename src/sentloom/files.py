@@ -23,6 +23,13 @@ CHECKSUM = "checksum"  # the key of a record's own hash
 RESULT = "result.json"
 
 
+def cache_folder() -> Path:
+    """Where caches and scratch files go: $SENTLOOM_CACHE, else $XDG_CACHE_HOME/sentloom, else ~/.cache/sentloom."""
+    if ours := os.environ.get("SENTLOOM_CACHE"):
+        return Path(ours).expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "sentloom"
+
+
 def sha256(path: Path) -> str:
     """Return the SHA-256 of a file's bytes, in hex."""
     digest = hashlib.sha256()

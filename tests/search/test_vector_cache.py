@@ -13,7 +13,7 @@ from safetensors.numpy import load_file, save_file
 
 from sentloom.errors import InputError, ModelError
 from sentloom.search import vector_cache
-from sentloom.search.vector_cache import VectorCache, default_folder
+from sentloom.search.vector_cache import VectorCache
 
 WIDTH = 8
 
@@ -239,17 +239,6 @@ def test_a_model_whose_width_changed_is_refused(tmp_path):
 
 def test_no_texts_give_no_vectors(tmp_path):
     assert len(VectorCache(tmp_path).vectors("model", [], never)) == 0
-
-
-def test_the_default_folder(monkeypatch):
-    monkeypatch.setenv("HOME", "/home/someone")
-    for name in ("SENTLOOM_CACHE", "XDG_CACHE_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    assert default_folder() == Path("/home/someone/.cache/sentloom/vectors")
-    monkeypatch.setenv("XDG_CACHE_HOME", "/cache")
-    assert default_folder() == Path("/cache/sentloom/vectors")
-    monkeypatch.setenv("SENTLOOM_CACHE", "/mine")
-    assert default_folder() == Path("/mine/vectors")
 
 
 def truth(texts):

@@ -36,10 +36,20 @@ def limited(logits, sampling):
     return logits
 
 
+def read_to_write(model, text, kind):
+    """What the model reads to write a sentence, for one text alone."""
+    return model.framed(model.prompt_ids(kind), model.bare([text]))
+
+
+def read_to_judge(model, premise, hypothesis):
+    """What the model reads to judge one pair."""
+    return model.framed(model.prompt_ids("judge"), model.bare([premise, hypothesis]))
+
+
 @torch.no_grad()
 def written(model, request, sampling):
     """One text, the whole row again for every word."""
-    ids = torch.tensor([model.writing_ids(request.text, request.kind)])
+    ids = torch.tensor([read_to_write(model, request.text, request.kind)])
     out = [model.start]
     name = (sampling.seed, request.source, {"entailment": 0, "contradiction": 1}[request.kind], request.candidate)
     while len(out) <= sampling.max_tokens and out[-1] != model.end:

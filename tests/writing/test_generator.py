@@ -6,7 +6,7 @@ import torch
 from sentloom.errors import InputError
 from sentloom.writing.generator import TransformersBackend, open_backend, writing_ids
 from sentloom.writing.sampling import Sampling
-from tests.writing.oracles import written
+from tests.writing.oracles import read_to_write, written
 
 SAMPLING = Sampling(max_tokens=10, top_p=0.95, temperature=1.3)
 
@@ -57,7 +57,7 @@ def test_a_text_of_one_token(writer, asked):
 
 
 def test_the_model_reads_what_it_learned_to_read(writer, asked):
-    assert writing_ids(writer, asked) == [writer.writing_ids(request.text, request.kind) for request in asked]
+    assert writing_ids(writer, asked) == [read_to_write(writer, request.text, request.kind) for request in asked]
 
 
 def test_nothing_asked_nothing_written(writer):

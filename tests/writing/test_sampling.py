@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from scipy.stats import chi2_contingency, chisquare
 
-from sentloom.writing.sampling import Draw, Sampling, gumbel, least_kept, text_keys
+from sentloom.writing.sampling import Draw, Sampling, gumbel, least_kept, sampling_keys
 from tests.writing.oracles import limited, noise
 
 LOGITS = torch.tensor([2.0, 1.0, 0.5, 0.0, -1.0, -3.0])
@@ -36,7 +36,7 @@ def test_noise_is_made_of_the_published_numbers():
 
 @pytest.mark.parametrize("sampling", SETTINGS)
 def test_words_are_drawn_from_the_limited_softmax(sampling):
-    keys = text_keys(1, [(source, 0, 0) for source in range(40_000)])
+    keys = sampling_keys(1, [(source, 0, 0) for source in range(40_000)])
     words = drawn(LOGITS, sampling, keys)
     shares = limited(LOGITS[None], sampling)[0].double().softmax(0).numpy()
     counts = np.bincount(words, minlength=len(LOGITS))
@@ -51,7 +51,7 @@ def test_draws_that_differ_in_one_number_have_nothing_to_do_with_each_other(chan
     sides = []
     for values in (at, at | {changed: 1}):
         names = [(2 * source + values["source"], values["kind"], values["candidate"]) for source in range(20_000)]
-        sides.append(drawn(LOGITS[:4], sampling, text_keys(values["seed"], names), values["position"]))
+        sides.append(drawn(LOGITS[:4], sampling, sampling_keys(values["seed"], names), values["position"]))
     table = np.histogram2d(*sides, bins=4)[0]
     assert chi2_contingency(table).pvalue > 0.001
 
@@ -60,7 +60,7 @@ def test_draws_that_differ_in_one_number_have_nothing_to_do_with_each_other(chan
 def test_noise_is_what_python_counts(seed, source, candidate, position, word):
     logits = torch.full((1, 301), -torch.inf)
     logits[0, word] = 3.0
-    draw = Draw(Sampling(top_p=1.0, temperature=2.0), text_keys(seed, [(source, 1, candidate)]))
+    draw = Draw(Sampling(top_p=1.0, temperature=2.0), sampling_keys(seed, [(source, 1, candidate)]))
     found = draw(torch.zeros(1, position + 1), logits)[0, word]
     assert float(found) == pytest.approx(1.5 + noise((seed, source, 1, candidate, position), word), rel=1e-12)
 
@@ -79,7 +79,7 @@ def test_what_is_kept_is_what_transformers_keeps(sampling, spread):
 @given(st.lists(st.integers(0, 39), min_size=1, max_size=40, unique=True), st.integers(0, 5))
 def test_company_does_not_matter(rows, seed):
     scores = 3 * torch.randn(40, 600, generator=torch.Generator().manual_seed(seed))
-    keys = text_keys(seed, [(source, 1, 2) for source in range(40)])
+    keys = sampling_keys(seed, [(source, 1, 2) for source in range(40)])
     sampling = Sampling(top_p=0.95)
     together = Draw(sampling, keys)(torch.zeros(40, 3), scores)
     alone = Draw(sampling, keys[rows])(torch.zeros(len(rows), 3), scores[rows])
@@ -88,9 +88,9 @@ def test_company_does_not_matter(rows, seed):
 
 def test_keys_are_all_different():
     names = [(source, kind, candidate) for source in range(3000) for kind in (0, 1) for candidate in range(5)]
-    keys = np.concatenate([text_keys(seed, names) for seed in range(4)])
+    keys = np.concatenate([sampling_keys(seed, names) for seed in range(4)])
     assert len(np.unique(keys)) == len(keys)
-    assert text_keys(1, []).shape == (0,)
+    assert sampling_keys(1, []).shape == (0,)
 
 
 @pytest.mark.parametrize(

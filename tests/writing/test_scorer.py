@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from sentloom.writing.scorer import by_length, chance_of_true, judge, judging_ids
+from tests.writing.oracles import read_to_judge
 
 
 @torch.no_grad()
@@ -14,7 +15,7 @@ def slow(model, pairs):
     exact = copy.deepcopy(model.model).double().eval()
     found = []
     for premise, hypothesis in pairs:
-        ids = torch.tensor([model.judging_ids(premise, hypothesis)])
+        ids = torch.tensor([read_to_judge(model, premise, hypothesis)])
         words = exact(input_ids=ids, decoder_input_ids=torch.tensor([[model.start]])).logits[0, 0].softmax(0)
         true, false = (float(words[i]) for i in model.verdict_ids)
         found.append(true / (true + false))
@@ -29,7 +30,7 @@ def test_chances_are_those_of_the_whole_model_in_float64(writer, pairs, batch):
 
 
 def test_the_model_reads_what_it_learned_to_read(writer, pairs):
-    assert judging_ids(writer, pairs) == [writer.judging_ids(*pair) for pair in pairs]
+    assert judging_ids(writer, pairs) == [read_to_judge(writer, *pair) for pair in pairs]
 
 
 def test_nothing_to_judge(writer):

@@ -18,6 +18,7 @@ from sentloom.writing.measure import measure
 from sentloom.writing.synthesizer import Synthesizer, SynthesizerOptions
 from sentloom.writing.text_to_text import TextToText
 from tests.small_data import build_dataset
+from tests.writing.oracles import read_to_judge, read_to_write
 from tests.writing.small_synthesizers import SHORT, build_small_t5, labelled, triplets
 
 
@@ -51,10 +52,10 @@ def test_four_instances_of_a_triplet(model):
     assert len(found) == 8
     anchor, positive, negative = batch.texts["anchor"][0], batch.texts["positive"][0], batch.texts["negatives"][0][0]
     assert [(one.source, one.target, one.judged) for one in found[:4]] == [
-        (model.writing_ids(anchor, "entailment"), model.target_ids(positive), False),
-        (model.judging_ids(anchor, positive), model.target_ids("true"), True),
-        (model.writing_ids(anchor, "contradiction"), model.target_ids(negative), False),
-        (model.judging_ids(anchor, negative), model.target_ids("false"), True),
+        (read_to_write(model, anchor, "entailment"), model.target_ids(positive), False),
+        (read_to_judge(model, anchor, positive), model.target_ids("true"), True),
+        (read_to_write(model, anchor, "contradiction"), model.target_ids(negative), False),
+        (read_to_judge(model, anchor, negative), model.target_ids("false"), True),
     ]
 
 

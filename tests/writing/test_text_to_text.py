@@ -12,6 +12,7 @@ from sentloom.errors import InputError, MissingPart, ModelError
 from sentloom.writing.prompts import Wording
 from sentloom.writing.text_to_text import TextToText
 from tests.encoder.small_models import build_model_folder
+from tests.writing.oracles import read_to_judge, read_to_write
 from tests.writing.small_synthesizers import SHORT, build_small_t5
 
 
@@ -31,13 +32,13 @@ def pieces(folder, *texts):
 
 
 def test_the_prompts_of_table_1(folder, model):
-    written = model.writing_ids("two dogs run", "entailment")
+    written = read_to_write(model, "two dogs run", "entailment")
     before, behind = 'Write two sentences that are entailment. Sentence 1: "', '" Sentence 2:'
     assert written == [*pieces(folder, before, "two dogs run", behind), 1]
     before = 'Write two sentences that are contradictory. Sentence 1: "'
-    assert model.writing_ids("two dogs run", "contradiction") == [*pieces(folder, before, "two dogs run", behind), 1]
+    assert read_to_write(model, "two dogs run", "contradiction") == [*pieces(folder, before, "two dogs run", behind), 1]
     judged = pieces(folder, 'if "', "two dogs run", '", does this mean that "', "a man eats", '"? true or false')
-    assert model.judging_ids("two dogs run", "a man eats") == [*judged, 1]
+    assert read_to_judge(model, "two dogs run", "a man eats") == [*judged, 1]
 
 
 def test_only_sentences_are_cut(folder):
@@ -45,9 +46,9 @@ def test_only_sentences_are_cut(folder):
     long = "a man eats at home near the sea in the park on the train"
     cut = pieces(folder, long)[:3]
     before, behind = (pieces(folder, part) for part in model.wording.entailment)
-    assert model.writing_ids(long, "entailment") == [*before, *cut, *behind, 1]
+    assert read_to_write(model, long, "entailment") == [*before, *cut, *behind, 1]
     first, between, last = (pieces(folder, part) for part in model.wording.judge)
-    assert model.judging_ids(long, long) == [*first, *cut, *between, *cut, *last, 1]
+    assert read_to_judge(model, long, long) == [*first, *cut, *between, *cut, *last, 1]
     assert model.target_ids(long) == [*cut, 1]
 
 

@@ -90,13 +90,12 @@ def summaries() -> "Dataset":
     from sentloom.corpus.opening import open_data
     from sentloom.corpus.sources import import_names, locate
     from sentloom.data.writers import write
-    from sentloom.files import is_sealed, seal
-    from sentloom.search.vector_cache import default_folder
+    from sentloom.files import cache_folder, is_sealed, seal
 
     files = [file for name in import_names(DEFAULT_PACKAGES) for _, file in locate(name) or ()]
     facts = [__version__, *(f"{file} {(stat := file.stat()).st_size} {stat.st_mtime_ns}" for file in files)]
     key = hashlib.sha256("\n".join(facts).encode()).hexdigest()[:20]
-    place = default_folder().parent / "docstrings" / f"{key}.parquet"
+    place = cache_folder() / "docstrings" / f"{key}.parquet"
     if is_sealed(place):
         return open_data(place)
     show("reading the docstrings of the installed packages, once ...")
@@ -109,9 +108,10 @@ def summaries() -> "Dataset":
 
 def kept_vectors(encoder: "Encoder", texts: "pa.ChunkedArray") -> "Vectors":
     """The vectors of texts, from the cache if an earlier search has computed them."""
-    from sentloom.search.vector_cache import VectorCache, default_folder
+    from sentloom.files import cache_folder
+    from sentloom.search.vector_cache import VectorCache
 
-    cache = VectorCache(default_folder())
+    cache = VectorCache(cache_folder() / "vectors")
     encode = partial(encoder.encode, role="document")
     found = cache.vectors(f"{encoder.fingerprint()}-document", texts.to_pylist(), encode, show_progress=True)
     if cache.note:

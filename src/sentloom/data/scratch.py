@@ -12,16 +12,16 @@ import numpy as np
 import pyarrow as pa
 
 from sentloom.errors import SentloomError
+from sentloom.files import cache_folder
 
 FOLDER_VARIABLE = "SENTLOOM_SCRATCH"
 BATCH_ROWS = 1 << 14  # rows held in memory at a time: some megabytes of sentences
 
 
 def scratch_folder() -> Path:
-    """Return the folder for scratch files: the variable's, else the user's cache, since /tmp is often in memory."""
-    if named := os.environ.get(FOLDER_VARIABLE):
-        return Path(named)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sentloom"
+    """Where scratch files go: the user's cache unless the variable names another, since /tmp is often memory."""
+    named = os.environ.get(FOLDER_VARIABLE)
+    return Path(named) if named else cache_folder()
 
 
 @contextmanager

@@ -15,7 +15,8 @@ from sentloom.evaluation.suites.catalog import LoadedSuite, load_suites
 from sentloom.evaluation.suites.set_source import SetSource
 from sentloom.evaluation.suites.sts import STS_PARTS
 from sentloom.evaluation.task import Task
-from sentloom.search.vector_cache import VectorCache, default_folder
+from sentloom.files import cache_folder
+from sentloom.search.vector_cache import VectorCache
 
 AGGREGATIONS = ("all", "mean", "wmean")
 
@@ -73,7 +74,7 @@ def evaluate(
 
 def open_memory(folder: Path | None = None, limit: float = 2e9) -> Memory:
     """Open the cache of vectors (up to `limit` bytes) and scores in a folder, by default the user's cache."""
-    place = folder or default_folder().parent
+    place = folder or cache_folder()
     return Memory(VectorCache(place / "vectors", limit), place / "scores")
 
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,16 @@ def score_file(folder: Path, model: str, task: Task) -> Path:
     """Return the file of a task's scores for the model with this fingerprint, named by all that they depend on."""
     depends = json.dumps([SCORING, model, task.name, task.sha256, dict(task.settings)], sort_keys=True)
     return folder / f"{hashlib.sha256(depends.encode()).hexdigest()}.safetensors"
+
+
+def cached_scores(folder: Path, model: str, task: Task, compute: Callable[[], Scores]) -> Scores:
+    """The scores of a task for the model with this fingerprint: read from the folder, or computed and stored."""
+    path = score_file(folder, model, task)
+    scores = read_scores(path)
+    if scores is None:
+        scores = compute()
+        write_scores(path, scores)
+    return scores
 
 
 def write_scores(path: Path, scores: Scores) -> None:

@@ -1,6 +1,5 @@
 """What models are scored on while they are made, by name: a set of a suite, or a file."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,27 +11,36 @@ from sentloom.encoder import Encoder
 from sentloom.evaluation.bench import distinct, score_tasks
 from sentloom.evaluation.suites.catalog import find_task
 from sentloom.evaluation.suites.set_source import SetSource
-from sentloom.evaluation.task import Task
+from sentloom.evaluation.task import Scores, Task
 
 
 @dataclass(frozen=True)
 class EvaluationSet:
-    """A set with a score, times 100, higher is better; `metric` says which, `data` has its sentences."""
+    """A set with a score, times 100, higher is better; `data` has its sentences."""
 
     name: str
-    metric: str
+    task: Task
     data: Dataset
-    score: Callable[[Encoder], float]
+
+    @property
+    def metric(self) -> str:
+        """Which score it is, and how it is computed."""
+        return f"{self.task.main} of {dict(self.task.settings)}" if self.task.settings else self.task.main
+
+    def score(self, encoder: Encoder) -> float:
+        """The score of an encoder, computed now."""
+        return self.main(score_tasks(encoder, [self.task])[0])
+
+    def main(self, scores: Scores) -> float:
+        """The score that the set is reported by."""
+        return scores[self.task.main].value
 
 
 def find_evaluation_set(name: str, folder: str | None, *, fast: bool = False) -> EvaluationSet:
     """Find a set by name (`sts-b/dev`, `MR`) in a data folder or on the hub, or a file. `fast` is for classifiers."""
     probe = {"preset": "fast" if fast else "paper"}
     task = find_task(name, SetSource(Path(folder) if folder else None, checked=False, probe=probe))
-    metric = f"{task.main} of {dict(task.settings)}" if task.settings else task.main
-    return EvaluationSet(
-        name, metric, sentences_of(task), lambda encoder: score_tasks(encoder, [task])[0][task.main].value
-    )
+    return EvaluationSet(name, task, sentences_of(task))
 
 
 def sentences_of(task: Task) -> Dataset:

@@ -27,9 +27,11 @@ from sentloom.data.dataset import Dataset
 from sentloom.data.mixing import make_batches
 from sentloom.encoder import Encoder
 from sentloom.encoder.device import chosen
-from sentloom.errors import DamagedFile, MissingPart, ModelError
-from sentloom.files import new_folder, read_record, read_result, remove, write_record, write_result
-from sentloom.pipeline.artifacts import MODEL, Artifact, content_key
+from sentloom.errors import MissingPart, ModelError
+from sentloom.evaluation.bench import score_tasks
+from sentloom.evaluation.score_cache import cached_scores
+from sentloom.files import new_folder, read_result, remove, write_result
+from sentloom.pipeline.artifacts import MODEL, Artifact
 from sentloom.pipeline.evaluation_sets import EvaluationSet, find_evaluation_set
 from sentloom.pipeline.plan import Plan
 from sentloom.pipeline.poolings import pooling_changes
@@ -38,8 +40,6 @@ from sentloom.pipeline.stages import PREVIOUS, Context, Inputs, Stage
 from sentloom.training.distributed import from_main
 from sentloom.training.gradients import own_share
 from sentloom.training.loop import SNAPSHOTS
-
-SCORES = 1  # raised when a metric changes: cached scores are then computed again
 
 
 @dataclass(frozen=True)
@@ -316,16 +316,8 @@ class Runner:
         return scores
 
     def _score(self, one: EvaluationSet, fingerprint: str, load: Callable[[], Encoder]) -> float:
-        key = content_key(revision=SCORES, model=fingerprint, set=one.data.sha256, metric=one.metric)
-        path = self.folder / "scores" / f"{key}.json"
-        if path.is_file():
-            try:
-                return float(read_record(path, "")["score"])
-            except DamagedFile:
-                self.say(f"{path} is not what was written: {one.name} is scored again")
-        score = one.score(load())
-        write_record(path, {"set": one.name, "metric": one.metric, "model": fingerprint, "score": score})
-        return score
+        folder = self.folder / "scores"
+        return one.main(cached_scores(folder, fingerprint, one.task, lambda: score_tasks(load(), [one.task])[0]))
 
 
 def _about(stage: Stage, inputs: Inputs, key: str) -> dict[str, Any]:

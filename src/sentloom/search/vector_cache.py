@@ -33,13 +33,6 @@ Keys: TypeAlias = NDArray[np.uint64]  # (n, 2)
 Rows: TypeAlias = NDArray[np.int64]
 
 
-def default_folder() -> Path:
-    """Return `vectors` in $SENTLOOM_CACHE, else in $XDG_CACHE_HOME/sentloom, else in ~/.cache/sentloom."""
-    if ours := os.environ.get("SENTLOOM_CACHE"):
-        return Path(ours).expanduser() / "vectors"
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "sentloom" / "vectors"
-
-
 class VectorCache:
     """A folder of cached vectors. `note` says why nothing can be cached, such as a full disk, and is else empty."""
 

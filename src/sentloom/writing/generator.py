@@ -14,7 +14,7 @@ from sentloom.encoder.workers import pack_workers
 from sentloom.errors import InputError
 from sentloom.writing.instances import padded
 from sentloom.writing.prompts import KINDS, Kind
-from sentloom.writing.sampling import Draw, Sampling, text_keys
+from sentloom.writing.sampling import Draw, Sampling, sampling_keys
 from sentloom.writing.scorer import Pair, by_length, judge
 from sentloom.writing.text_to_text import Ids, TextToText
 
@@ -76,7 +76,7 @@ class TransformersBackend:
     def _written(self, ids: Sequence[Ids], requests: Sequence[WritingRequest]) -> list[str]:
         sources, read = padded(ids, self._model)
         names = [(request.source, KINDS.index(request.kind), request.candidate) for request in requests]
-        draw = [] if self._sampling.greedy else [Draw(self._sampling, text_keys(self._sampling.seed, names))]
+        draw = [] if self._sampling.greedy else [Draw(self._sampling, sampling_keys(self._sampling.seed, names))]
         generate: Any = self._model.model.generate
         out = generate(
             sources,

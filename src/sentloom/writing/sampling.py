@@ -87,7 +87,7 @@ def least_kept(scores: Tensor, sampling: Sampling, width: int = FIRST_WIDTH) -> 
     return least
 
 
-def text_keys(seed: int, names: Sequence[tuple[int, ...]]) -> Keys:
+def sampling_keys(seed: int, names: Sequence[tuple[int, ...]]) -> Keys:
     """A key (n,) of every text, from the seed and the numbers that name it: its source, kind and candidate."""
     keys = _absorb(np.zeros(len(names), np.uint64), np.full(len(names), seed, np.uint64))
     for numbers in zip(*names, strict=True):

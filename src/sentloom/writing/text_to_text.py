@@ -18,7 +18,7 @@ from sentloom.encoder.model_files import find, read_json
 from sentloom.encoder.text_models import TextModel, load_model
 from sentloom.errors import InputError, MissingPart, ModelError
 from sentloom.files import new_folder
-from sentloom.writing.prompts import Kind, Wording
+from sentloom.writing.prompts import Wording
 
 SETTINGS = "synthesizer.json"
 WANTED = "a text-to-text model, such as T5"
@@ -105,14 +105,6 @@ class TextToText(nn.Module):
             return []
         found: list[Ids] = self.tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]
         return found
-
-    def writing_ids(self, text: str, kind: Kind) -> Ids:
-        """What the model reads to write a sentence."""
-        return self.framed(self.prompt_ids(kind), self.bare([text]))
-
-    def judging_ids(self, premise: str, hypothesis: str) -> Ids:
-        """What the model reads to judge whether one sentence follows from another."""
-        return self.framed(self.prompt_ids("judge"), self.bare([premise, hypothesis]))
 
     def target_ids(self, text: str) -> Ids:
         """What the model is to write, closed."""

@@ -104,7 +104,9 @@ def losses(folder: Path) -> Facts:
 
 def rows(folder: Path) -> Facts:
     """The candidates of a ledger: their texts and scores."""
-    tables = [pq.read_table(path, columns=["kind", "text", "score"]) for path in sorted(folder.rglob("blocks/*.parquet"))]
+    tables = [
+        pq.read_table(path, columns=["kind", "text", "score"]) for path in sorted(folder.rglob("blocks/*.parquet"))
+    ]
     return {f"row {n}": list(row.values()) for n, row in enumerate(row for one in tables for row in one.to_pylist())}
 
 

@@ -89,11 +89,15 @@ def test_written_out_and_read_again(recipe):
         ),
         (
             ALL.replace("model: t5", "model: 'stage:writer'"),
-            *("warm.model", '"stage:writer", a stage that does not come before', "a folder or a hub name: no stage"),
+            *(
+                "warm.model",
+                '"stage:writer", a stage that does not come before',
+                "a folder or a hub name: no earlier stage",
+            ),
         ),
         (
             ALL.replace("data: raw.txt}", "data: 'stage:written'}"),
-            *("warm.data", '"stage:written", a stage that does not come before', "a file: no stage before"),
+            *("warm.data", '"stage:written", a stage that does not come before', "a file: no earlier stage"),
         ),
         (
             ALL.replace("a.tsv]", "'stage:writer']"),

@@ -1,4 +1,4 @@
-"""From plain values to a plan: everything is checked, every fault is noted, every default filled in."""
+"""From plain values to a plan: everything is checked, every fault is recorded, every default is filled in."""
 
 import os
 import re
@@ -18,19 +18,19 @@ from sentloom.pipeline.stages import STAGES, Stage
 from sentloom.pipeline.yaml_source import Faults, Keys, Tree, one_of, show
 
 PATH_KEYS = ("base", "data", "on", "sets", "file", "model", "forward", "backward", "source", "corpus")
-VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")  # ${NAME}, or ${NAME:-what stands for it when it is not set}
+VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")  # ${NAME}, or ${NAME:-default}
 
 
 @dataclass
 class Check:
-    """Turns one form of a recipe into a plan, and notes every fault on the way."""
+    """Turns one form of a recipe into a plan, and records every fault."""
 
     tree: Tree
     folder: Path
     faults: Faults
 
     def plan(self, name: str) -> Plan | None:
-        """The plan; None if there are faults. `name` serves where the recipe gives none."""
+        """The plan; None if there are faults. `name` is used if the recipe gives none."""
         values = self.tree.value
         self._variables(values, (), "")
         top = self._model(Top, without(values, "stages"), (), ["stages", "variants"])
@@ -78,7 +78,7 @@ class Check:
         return stages
 
     def _references(self, values: Sequence[Any]) -> None:
-        """Note every `stage:NAME` that is not an earlier stage, or one that produces something else."""
+        """Record every `stage:NAME` that is not an earlier stage, or one that produces something else."""
         methods = {one["name"]: str(one.get("method")) for one in values if _is_named(one)}
         earlier: dict[str, str] = {}
         for at, own in enumerate(values):
@@ -104,7 +104,7 @@ class Check:
         return made
 
     def _variables(self, value: Any, keys: Keys, named: str) -> None:
-        """Note the environment variables that are not set, in whatever stands under a key that may name a path."""
+        """Record the environment variables that are not set, under every key that may name a path."""
         if isinstance(value, dict | list):
             for key, part in value.items() if isinstance(value, dict) else enumerate(value):
                 self._variables(part, (*keys, key), key if isinstance(key, str) else named)
@@ -124,7 +124,7 @@ class Check:
         return part.model_copy(update=found)
 
     def _located(self, name: str) -> str:
-        """A path in the recipe's folder, else in the working folder, if it is there; other names as they are."""
+        """A path in the recipe's folder, otherwise in the working folder, if it exists; other names unchanged."""
         if named_stage(name) is not None:
             return name
         full = VARIABLE.sub(lambda match: os.environ.get(match[1]) or match[2] or "", name)
@@ -166,7 +166,7 @@ def _data_of(earlier: Mapping[str, str]) -> list[str]:
 def _what_is_wrong(
     value: str, known: list[str], earlier: Mapping[str, str], all_names: set[str], instead: str
 ) -> tuple[str, str] | None:
-    """Found and wanted of a reference; None if it is one of the known. `instead` says what else could be given."""
+    """Found and expected of a wrong reference; None if it is known. `instead` says what else could be given."""
     name = named_stage(value)
     if name is None or value in known:
         return None
@@ -175,7 +175,7 @@ def _what_is_wrong(
         wrong = f", a stage of the method {earlier[name]}"
     elif name in all_names:
         wrong = ", a stage that does not come before this one"
-    return show(value) + wrong, one_of(value, known) if known else f"{instead}: no stage before makes one"
+    return show(value) + wrong, one_of(value, known) if known else f"{instead}: no earlier stage produces one"
 
 
 def _is_named(stage: Any) -> bool:
@@ -191,11 +191,11 @@ def _texts_at(value: Any) -> Iterator[tuple[Keys, str]]:
 
 
 def _there(folder: Path, name: str) -> str | None:
-    """A file or folder of that name in a folder, or two files with a plus between their names."""
+    """A file or folder of that name in a folder, or two files joined by a plus sign."""
     try:
         if (folder / name).exists():
             return str(folder / name)
         twins = twin_files(name, folder)
         return twins and BETWEEN_TWINS.join(map(str, twins))
-    except (OSError, ValueError):  # a name that no file can have
+    except (OSError, ValueError):  # no file can have this name
         return None

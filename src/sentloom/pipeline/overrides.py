@@ -1,4 +1,4 @@
-"""Variants and the command's `--set`: values laid over a recipe by dotted keys, whose first part may be a stage."""
+"""Variants and `--set`: overrides of a recipe by dotted keys, whose first part may be the name of a stage."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from sentloom.pipeline.yaml_source import Faults, Keys, Spot, Tree, one_of, pars
 
 
 def with_names(tree: Tree) -> Tree:
-    """Every stage with a name: its own, else its method's, numbered if that is taken."""
+    """Every stage with a name: its own, otherwise its method's, numbered if that is taken."""
     stages = tree.value.get("stages") if isinstance(tree.value, dict) else None
     if not isinstance(stages, list):
         return tree
@@ -36,7 +36,7 @@ def _numbered(stem: str) -> Iterator[str]:
 
 
 def with_variants(tree: Tree, faults: Faults) -> dict[str | None, Tree]:
-    """The common part (None), and every variant laid over it."""
+    """The common part (None), and every variant, which overrides it."""
     common = Tree(without(tree.value, "variants"), tree.spots)
     forms: dict[str | None, Tree] = {None: common}
     variants = tree.value.get("variants")
@@ -49,12 +49,12 @@ def with_variants(tree: Tree, faults: Faults) -> dict[str | None, Tree]:
             continue
         forms[name] = Tree(without(common.value, "name", "published"), common.spots)
         for key in row or {}:
-            forms[name] = _laid(forms[name], key, tree.below(("variants", name, key)), faults)
+            forms[name] = _overridden(forms[name], key, tree.below(("variants", name, key)), faults)
     return forms
 
 
 def with_overrides(forms: dict[str | None, Tree], overrides: Sequence[str], faults: Faults) -> dict[str | None, Tree]:
-    """The forms under the command's overrides; one that names a stage leaves the forms without that stage alone."""
+    """The forms with the command's overrides; one that names a stage does not apply to forms without that stage."""
     for override in overrides:
         key, equals, text = override.partition("=")
         key, spot = key.strip(), Spot(f"--set {key.strip()}", "")
@@ -64,12 +64,12 @@ def with_overrides(forms: dict[str | None, Tree], overrides: Sequence[str], faul
         try:
             new = Tree(parse(text, spot.file, faults).value, {(): spot})
         except RecipeError:
-            continue  # the fault is noted
+            continue  # the fault is recorded
         first, stages = key.partition(".")[0], [stage for form in forms.values() for stage in _stage_places(form)]
         if first not in (*TOP, *stages):
             faults.add(spot, f"the key {show(key)}", _key_or_stage(first, stages))
         having = [name for name, form in forms.items() if first in (*TOP, *_stage_places(form))]
-        forms |= {name: _laid(forms[name], key, new, faults) for name in having}
+        forms |= {name: _overridden(forms[name], key, new, faults) for name in having}
     return forms
 
 
@@ -83,8 +83,8 @@ def _key_or_stage(name: str, stages: Iterable[str]) -> str:
     return f"a key or a stage, {one_of(name, [*TOP, *stages])}"
 
 
-def _laid(tree: Tree, key: str, new: Tree, faults: Faults) -> Tree:
-    """One override laid over a form."""
+def _overridden(tree: Tree, key: str, new: Tree, faults: Faults) -> Tree:
+    """A form with one override."""
     first, *rest = key.split(".")
     places = _stage_places(tree)
     if first not in TOP and first not in places:
@@ -102,5 +102,5 @@ def _laid(tree: Tree, key: str, new: Tree, faults: Faults) -> Tree:
 
 
 def without(values: Mapping[str, Any] | None, *keys: str) -> dict[str, Any]:
-    """A mapping, or none, less some keys."""
+    """A mapping, or None, without some keys."""
     return {key: value for key, value in (values or {}).items() if key not in keys}

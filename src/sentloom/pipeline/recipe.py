@@ -1,8 +1,8 @@
 """Recipes: base encoder, stages, selection, evaluation and named variants in one YAML file, checked as a whole.
 
-Reading has three steps: YAML to plain values that know where they were written (`yaml_source`); overrides laid over
-them (`overrides`); values to a `Plan` in which every default is filled in (`checking`). All problems are reported
-together, each with its line.
+Reading has three steps: YAML to plain values with their lines (`yaml_source`); variants and overrides (`overrides`);
+values to a `Plan` in which every default is filled in (`checking`). All problems are reported together, each with its
+line.
 """
 
 from collections.abc import Sequence
@@ -15,9 +15,9 @@ from sentloom.pipeline.yaml_source import Faults, read_file, show
 
 
 def read_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
-    """Read a recipe with its variants; an override is `KEY=VALUE`, goes over file and variants, and may name a stage.
+    """Read a recipe with its variants; an override `KEY=VALUE` applies to all of them, and may name a stage.
 
-    Raises RecipeError with every fault of the file, of all its variants and of the overrides.
+    Raises RecipeError with every fault of the file, its variants and the overrides.
     """
     faults = Faults()
     tree = with_names(read_file(path, faults))

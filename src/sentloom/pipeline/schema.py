@@ -1,4 +1,4 @@
-"""What may stand in a recipe, and what is said where something else does."""
+"""The keys of a recipe, and the message for a value that is not allowed."""
 
 import json
 import re
@@ -48,9 +48,9 @@ Seed = Annotated[int, Field(ge=0)]
 
 
 class Select(Strict):
-    """Which weights are kept: the best on a set, scored every so many steps, or the last.
+    """Which weights are used: the best on a set that is scored every so many steps, or the last.
 
-    `patience` stops a run after as many scores in a row without a new best, `endurance` after as many that fell.
+    `patience` stops a run after that many scores in a row without a new best, `endurance` after that many drops.
     """
 
     on: Text
@@ -62,7 +62,7 @@ class Select(Strict):
 
 
 class Evaluate(Strict):
-    """What the result is scored on: names of sets, or files; `mean` adds the plain mean over them."""
+    """What the result is scored on: names of sets, or files; `mean` adds their unweighted mean."""
 
     sets: Annotated[tuple[Text, ...], AfterValidator(at_least_one)]
     data: Text | None = None
@@ -70,7 +70,7 @@ class Evaluate(Strict):
 
 
 class Around(Strict):
-    """Words before and behind every sentence, exactly as they are joined to it; they become part of the encoder."""
+    """Text before and after every sentence, joined to it exactly as given; it becomes part of the encoder."""
 
     prefix: str = ""
     suffix: str = ""
@@ -83,11 +83,11 @@ class Around(Strict):
 
 
 class Top(Strict):
-    """The keys of a recipe, but for stages and variants."""
+    """The keys of a recipe, except stages and variants."""
 
     title: str | None = None
     name: Text | None = None
-    base: Text | None = None  # no encoder, no base
+    base: Text | None = None  # None if no stage takes an encoder
     prompt: Around | None = None
     pooling: PoolingName | None = None
     max_length: Length | None = None
@@ -99,8 +99,10 @@ class Top(Strict):
 
 
 FOR_ALL_STAGES = ("pooling", "max_length")
-TOP = tuple(key for key in (*Top.model_fields, "stages") if key != "name")  # what an override may begin with
-# pydantic's words -> those of YAML
+TOP = tuple(
+    key for key in (*Top.model_fields, "stages") if key != "name"
+)  # the first part of an override, unless it is a stage
+# pydantic's words -> YAML's
 WORDS = {
     "a valid string": "text",
     "a valid integer": "a whole number",
@@ -114,14 +116,14 @@ WORDS = {
 def validated(
     model: type[Model], values: Mapping[str, Any], more: Sequence[str] = ()
 ) -> tuple[Model | None, list[tuple[Keys, str, str]]]:
-    """Values as a model, or what is wrong: place, found, wanted. `more` are keys that the model leaves to others.
+    """Values as a model, or what is wrong: place, found, expected. `more` are keys that other models check.
 
-    Through JSON, where pydantic can be strict about types and yet take a list for a tuple.
+    Validation goes through JSON: there pydantic is strict about types and still accepts a list for a tuple.
     """
     try:
         return model.model_validate_json(json.dumps(values), strict=True), []
     except ValidationError as error:
-        wanted: dict[tuple[Keys, str], list[str]] = {}  # a union says what each of its members wanted
+        wanted: dict[tuple[Keys, str], list[str]] = {}  # a union reports what each of its members expected
         for one in error.errors():
             at, found, said = _explained(one, model, values, more)
             wanted.setdefault((at, found), []).append(said)
@@ -131,7 +133,7 @@ def validated(
 def _explained(
     error: ErrorDetails, model: type[BaseModel], values: Mapping[str, Any], more: Sequence[str]
 ) -> tuple[Keys, str, str]:
-    """Place, found and wanted of one of pydantic's errors."""
+    """Place, found and expected of one of pydantic's errors."""
     *around, last = error["loc"] or ("",)
     if error["type"] == "missing":
         short = isinstance(last, int)  # a list
@@ -142,7 +144,7 @@ def _explained(
         return at, f"the key {show(last)}", one_of(str(last), known)
     said = re.sub(r"^(Input should be|Value error,|Tuple should have|String should have) ", "", error["msg"])
     said = WORDS.get(said, said.replace(" after validation", ""))
-    if not error["loc"]:  # of the model as a whole
+    if not error["loc"]:  # about the model as a whole
         return at, said, "values that go together"
     if error["type"] in ("literal_error", "enum") and isinstance(error["input"], str):
         said = one_of(error["input"], re.findall(r"'([^']*)'", error["ctx"]["expected"]))
@@ -150,7 +152,7 @@ def _explained(
 
 
 def _real(loc: Sequence[str | int], values: Any) -> Keys:
-    """As much of pydantic's place as the values have: behind it stand names of a union's members."""
+    """The part of pydantic's place that exists in the values: after it come the names of a union's members."""
     at: list[str | int] = []
     for key in loc:
         inside = key in values if isinstance(values, dict) else isinstance(values, list) and isinstance(key, int)
@@ -162,7 +164,7 @@ def _real(loc: Sequence[str | int], values: Any) -> Keys:
 
 
 def _fields(model: type[BaseModel], around: Sequence[str | int]) -> list[str]:
-    """The keys of a model, or of the one inside it that stands at this place."""
+    """The keys of a model, or of the model inside it at this place."""
     for key in around:
         if isinstance(key, str):
             model = next(_models(model.model_fields[key].annotation))

@@ -1,4 +1,4 @@
-"""YAML to plain values, each with the place where it was written; faults, each said once and all together."""
+"""YAML to plain values, each with its line; faults are collected, and reported once and together."""
 
 import difflib
 import json
@@ -15,7 +15,7 @@ from sentloom.errors import Problem, RecipeError
 
 MOST_BYTES = 1_000_000
 DEEPEST = 12  # levels of a file
-LONGEST_INT = 18  # digits: what fits 64 bits; longer ones stay text, which no number takes
+LONGEST_INT = 18  # digits that fit 64 bits; longer ones stay text, which is then refused as a number
 SHOWN_CHARACTERS = 80
 SHOWN_NAMES = 8
 
@@ -30,22 +30,22 @@ class Spot(NamedTuple):
 
 
 class Faults:
-    """What was found wrong so far; a fault of the common part shows up in every variant and is kept once."""
+    """The faults so far; a fault of the common part appears in every variant and is reported once."""
 
     def __init__(self) -> None:
         self.problems: dict[Problem, None] = {}
 
     def add(self, spot: Spot, found: str, wanted: str) -> None:
-        """Note a fault."""
+        """Record a fault."""
         self.problems[Problem(*spot, found, wanted)] = None
 
     def stop(self) -> None:
-        """Raise them all, those of the file first, in the order of its lines."""
+        """Raise all of them, those of the file first, in line order."""
         if self.problems:
             raise RecipeError(sorted(self.problems, key=_line))
 
     def refuse(self, spot: Spot, found: str, wanted: str) -> NoReturn:
-        """For a fault behind which nothing can be read."""
+        """For a fault after which nothing can be read."""
         self.add(spot, found, wanted)
         raise RecipeError(sorted(self.problems, key=_line))
 
@@ -56,13 +56,13 @@ def _line(problem: Problem) -> float:
 
 
 def show(value: object) -> str:
-    """A value as YAML has it, cut if it is long."""
+    """A value as YAML writes it, cut if it is long."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}..."
 
 
 def one_of(name: str, known: Iterable[str]) -> str:
-    """The known names if they are few, and the one that is nearest to what was written."""
+    """The known names if there are few, and the one nearest to what was written."""
     names = {re.sub(r"[\W_]+", "", one).casefold(): one for one in known}
     near = difflib.get_close_matches(re.sub(r"[\W_]+", "", name).casefold(), names, n=1, cutoff=0.6)
     hint = f'did you mean "{names[near[0]]}"?' if near else ""
@@ -72,9 +72,9 @@ def one_of(name: str, known: Iterable[str]) -> str:
 
 
 class _Loader(yaml.SafeLoader):
-    """Composes nodes only: nothing is built from a tag, and nothing is repeated by an alias."""
+    """Only composes nodes: tags build nothing, and aliases are refused."""
 
-    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 - yaml's own form
+    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 - as yaml declares it
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         event: yaml.Event = self.peek_event()  # type: ignore[no-untyped-call]
@@ -86,7 +86,7 @@ class _Loader(yaml.SafeLoader):
 
 
 class Dumper(yaml.SafeDumper):
-    """Quotes what `_Loader` would not take for text."""
+    """Quotes what `_Loader` would not read as text."""
 
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012
 
@@ -95,7 +95,7 @@ class Dumper(yaml.SafeDumper):
         return True
 
     def represent_str(self, data: str) -> yaml.ScalarNode:
-        """Line breaks of every kind are escaped: yaml loses some of them in its other styles."""
+        """Every kind of line break is escaped: yaml loses some of them in its other styles."""
         style = None if data.isprintable() else '"'
         return self.represent_scalar("tag:yaml.org,2002:str", data, style)
 
@@ -122,7 +122,7 @@ class Tree:
     spots: Mapping[Keys, Spot]
 
     def spot(self, keys: Keys) -> Spot:
-        """The place of a value, else of the nearest one around it."""
+        """The place of a value, otherwise of the nearest one around it."""
         return next(self.spots[keys[:n]] for n in range(len(keys), -1, -1) if keys[:n] in self.spots)
 
     def below(self, keys: Keys) -> "Tree":
@@ -134,7 +134,7 @@ class Tree:
         return Tree(value, {(): self.spot(keys)} | under)
 
     def put(self, keys: Keys, other: "Tree") -> "Tree":
-        """With another part at these keys; a KeyError if something that has no keys stands in the way."""
+        """The tree with another part at these keys; a KeyError if a value on the way has no keys."""
         value = _replaced(self.value, keys, other.value)
         spots = {keys[:n]: other.spots[()] for n in range(len(keys))}
         spots |= {spot: place for spot, place in self.spots.items() if spot[: len(keys)] != keys}
@@ -181,7 +181,7 @@ class _Reading:
         for key, item in node.value:
             line = key.start_mark.line + 1
             if not isinstance(key, yaml.ScalarNode):
-                self.faults.add(Spot(self.file, f"line {line}"), "a key that is no text", "a text as key")
+                self.faults.add(Spot(self.file, f"line {line}"), "a key that is not text", "text as a key")
                 continue
             name = self.text(key.value, Spot(self.file, f"line {line}"))
             if name in values:
@@ -216,7 +216,7 @@ def _joined(shown: str, name: str) -> str:
 
 
 def _item_name(node: yaml.Node, at: int) -> str:
-    """How a list's item is called in messages: a stage by its name or method, others by number from 1."""
+    """The name of a list item in messages: a stage's name or method, otherwise its number from 1."""
     if isinstance(node, yaml.MappingNode):
         named = {key.value: item.value for key, item in node.value if isinstance(item, yaml.ScalarNode)}
         return str(named.get("name") or named.get("method") or at + 1)
@@ -240,7 +240,7 @@ def read_file(path: Path, faults: Faults) -> Tree:
 
 
 def parse(text: str, file: str, faults: Faults) -> Tree:
-    """The values of a YAML text; a RecipeError if it is none."""
+    """The values of a YAML text; a RecipeError if it is not YAML."""
     reading = _Reading(file, faults)
     try:
         node = yaml.compose(text, Loader=_Loader)

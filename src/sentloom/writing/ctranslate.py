@@ -1,4 +1,4 @@
-"""The model in CTranslate2, which is quick on a CPU: converted when first wanted, and kept by its hash."""
+"""Run the model with CTranslate2, which is fast on a CPU: converted when first needed, and cached by its hash."""
 
 import tempfile
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from sentloom.writing.scorer import Pair, chance_of_true, judge, judging_ids
 from sentloom.writing.text_to_text import Ids, TextToText
 
 BATCH = 32  # texts that a worker runs at a time; finished ones leave the batch
-AT_ONCE = 512  # pairs whose logits over the whole vocabulary are held in memory
+AT_ONCE = 512  # pairs whose logits over the whole vocabulary fit in memory together
 SCALES = ("t5", "mt5")
 WANTED, NEXT_STEP = "T5, mT5 or BART", "use the backend transformers"
 PROBES = [
@@ -27,21 +27,21 @@ PROBES = [
     ("Two dogs run through the snow.", "The dogs are asleep in the house."),
     ("It rained all night, and the river rose above its banks.", "The river is dry."),
 ]
-FAR = {"float32": 1e-3, "int8": 0.25}  # mean difference of P(true) beyond what rounding does
+FAR = {"float32": 1e-3, "int8": 0.25}  # mean difference of P(true), larger than rounding explains
 
 Precision = Literal["float32", "int8"]
 
 
 class CTranslate2Backend:
-    """CTranslate2 with its own sampler, one worker a core.
+    """CTranslate2 with its own sampler, one worker per core.
 
-    Its chance is one stream a worker, begun with the seed: a text depends on what was written before it, and two runs
-    may write different ones. Greedy texts and verdicts depend on nothing else. With `int8`, weights are rounded, and
-    scores move a little.
+    Each worker has one random stream that starts from the seed: a text depends on what was written before it, and two
+    runs may write different texts. Greedy texts and judgements depend on nothing else. With `int8`, weights are
+    rounded, and scores change a little.
     """
 
     def __init__(self, model: TextToText, sampling: Sampling, cache: Path, precision: Precision = "float32") -> None:
-        """`cache` is a folder where converted models are kept."""
+        """`cache` is the folder for converted models."""
         package = _package()
         self.name = "ctranslate2" if precision == "float32" else f"ctranslate2-{precision}"
         self._model, self._sampling = model.eval(), sampling
@@ -50,17 +50,17 @@ class CTranslate2Backend:
         if not is_sealed(folder):
             _convert(model, folder, precision)
             seal(folder)
-        package.set_random_seed(sampling.seed)  # before the workers are there: each reads it once
+        package.set_random_seed(sampling.seed)  # before the workers start: each reads it once
         self._translator = _open(package, folder, precision)
         self._prove(precision)
 
     def write(self, requests: Sequence[WritingRequest]) -> list[str]:
-        """As `Backend` says."""
+        """See `Backend`."""
         how = self._sampling
         limits = {"sampling_topk": how.top_k, "sampling_topp": how.top_p, "sampling_temperature": how.temperature}
         results = self._run(
             writing_ids(self._model, requests),
-            min_decoding_length=0,  # as transformers has it: an empty text may come
+            min_decoding_length=0,  # as in transformers: a text may be empty
             max_decoding_length=how.max_tokens,
             **({"sampling_topk": 1} if how.greedy else limits),
         )
@@ -68,7 +68,7 @@ class CTranslate2Backend:
         return [self._model.text_of(ids(result.hypotheses[0])) for result in results]
 
     def judge(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
-        """As `Backend` says."""
+        """See `Backend`."""
         verdicts = list(self._model.verdict_ids)
         logits = np.empty((len(pairs), 2))
         for at in range(0, len(pairs), AT_ONCE):
@@ -78,14 +78,16 @@ class CTranslate2Backend:
         return chance_of_true(logits[:, 0], logits[:, 1])
 
     def _prove(self, precision: Precision) -> None:
-        """Refuse a conversion that judges otherwise than the model: converters follow transformers with some delay."""
+        """Refuse a conversion whose judgements differ from the model's: converters lag behind transformers."""
         off = np.abs(self.judge(PROBES) - judge(self._model, PROBES)).mean()
         if not off <= FAR[precision]:
-            found = f"a {self._model.model.config.model_type} model whose converted form judges otherwise, by {off:.2g}"
+            found = (
+                f"a {self._model.model.config.model_type} model whose converted form judges differently, by {off:.2g}"
+            )
             raise ModelError("backend ctranslate2", found, WANTED, NEXT_STEP)
 
     def _run(self, ids: Sequence[Ids], **options: Any) -> list[Any]:
-        """One result a row, in order; inside, rows are sorted by length."""
+        """One result per row, in order; CTranslate2 sorts rows by length itself."""
         words = [[self._words[i] for i in row] for row in ids]
         return self._translator.translate_batch(words, beam_size=1, max_batch_size=BATCH, **options) if words else []
 
@@ -119,9 +121,9 @@ def _convert(model: TextToText, folder: Path, precision: Precision) -> None:
 
 
 def _as_expected(model: Any) -> Any:
-    """A model whose configuration says what CTranslate2 looks for, in the words of older versions of transformers."""
+    """A model whose configuration has the keys that CTranslate2 reads, those of older versions of transformers."""
     config = model.config
-    if config.model_type in SCALES:  # read as: are the decoder's outputs scaled?
+    if config.model_type in SCALES:  # CTranslate2 reads it as: are the decoder's outputs scaled?
         config.tie_word_embeddings = getattr(config, "scale_decoder_outputs", False)
     if config.model_type == "bart":
         config.normalize_before = False

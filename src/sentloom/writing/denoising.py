@@ -1,7 +1,7 @@
-"""A text-to-text model learns a language before it learns a task: write a sentence whose parts were left out.
+"""Teach a text-to-text model a language before a task: restore a sentence with masked spans.
 
-The infilling of BART (Lewis et al., 2020): spans of tokens become one mask each, and the whole sentence is the target.
-For models of random weights; one that was pretrained needs none of it.
+This is the infilling of BART (Lewis et al., 2020): each span of tokens becomes one mask, and the whole sentence is the
+target. It is meant for models with random weights; a pretrained model does not need it.
 """
 
 from typing import Any, ClassVar
@@ -28,7 +28,7 @@ class DenoisingOptions(Options):
 
 
 class Denoising(TextLearner):
-    """Token cross-entropy of the whole sentence, given what is left of it."""
+    """Token cross-entropy of the whole sentence, given the masked one."""
 
     NAME = "denoising"
     Options = DenoisingOptions
@@ -43,18 +43,18 @@ class Denoising(TextLearner):
         self.mask = int(tokenizer.unk_token_id if tokenizer.mask_token_id is None else tokenizer.mask_token_id)
 
     def weight(self, batch: Batch) -> float:
-        """The tokens of the sentences."""
+        """The number of target tokens."""
         return max(1.0, float(sum(len(one.target) for one in self.instances(batch))))
 
     def summed_loss(self, batch: Batch) -> Tensor:
-        """Over all sentences of these rows."""
+        """The sum over all sentences of these rows."""
         total = next(self.model.parameters()).new_zeros(())
         for _, each, _ in losses(self.model, self.instances(batch)):
             total = total + each.sum()
         return total
 
     def instances(self, batch: Batch) -> list[Instance]:
-        """Of every sentence, what is left of it and the whole; drawn for each row by itself."""
+        """Every masked sentence with the whole one; spans are drawn row by row."""
         sentences = self.model.bare(batch.first)
         return [
             Instance(
@@ -67,7 +67,7 @@ class Denoising(TextLearner):
 
 
 def infilled(ids: Ids, mask: int, options: DenoisingOptions, draw: np.random.Generator) -> Ids:
-    """The tokens with spans of them replaced by one mask each, until the share is reached."""
+    """Token ids in which spans are replaced by one mask each, until the share is reached."""
     left = round(options.share * len(ids))
     gone = np.zeros(len(ids), bool)
     while left > 0:

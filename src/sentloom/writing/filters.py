@@ -1,4 +1,4 @@
-"""Which candidates are kept: pure functions of what was written and of its score, so that no model is needed."""
+"""Which candidates are kept: pure functions of the text and its score, so that no model is needed."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,7 +13,7 @@ REASONS = ("empty", "equal", "score", "source words", "words", "substring", "rep
 
 
 class Candidate(NamedTuple):
-    """A sentence that was written for another one; `score` is the probability of the verdict that its kind wants."""
+    """A sentence that was written for another one; `score` is the probability of the judgement that its kind needs."""
 
     source: int
     source_text: str
@@ -24,15 +24,15 @@ class Candidate(NamedTuple):
 
 
 class Filtering(BaseModel):
-    """What a candidate must be. Words are what stands between spaces."""
+    """What a candidate must satisfy. Words are separated by spaces."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    threshold: float = Field(default=0.9, ge=0, le=1)  # the least score, the paper's alpha
-    source_words: int = Field(default=0, ge=0)  # the least number, of the source
-    words: int = Field(default=0, ge=0)  # the least number, of the candidate
-    substring: bool = False  # neither may hold the other without its last character
-    drop_equal: bool = True  # not its own source, case and spaces aside
+    threshold: float = Field(default=0.9, ge=0, le=1)  # the smallest score, the paper's alpha
+    source_words: int = Field(default=0, ge=0)  # the smallest number of words in the source
+    words: int = Field(default=0, ge=0)  # the smallest number of words in the candidate
+    substring: bool = False  # neither may contain the other without its last character
+    drop_equal: bool = True  # not equal to its source, ignoring case and spaces
 
 
 PRESETS = {
@@ -56,7 +56,7 @@ def verdict(row: Candidate, by: Filtering) -> str:
         return "empty"
     if by.drop_equal and _folded(text) == _folded(source):
         return "equal"
-    if not row.score >= by.threshold:  # so that a score that is no number is dropped too
+    if not row.score >= by.threshold:  # a non-finite score is dropped too
         return "score"
     if len(source.split()) < by.source_words:
         return "source words"
@@ -68,7 +68,7 @@ def verdict(row: Candidate, by: Filtering) -> str:
 
 
 def verdicts(rows: Sequence[Candidate], by: Filtering) -> list[str]:
-    """The reasons of all candidates of one source; of equal ones of a kind only the first is kept."""
+    """The reasons for all candidates of one source; of equal texts of one kind, only the first is kept."""
     seen: set[tuple[Kind, str]] = set()
     reasons = []
     for row in rows:

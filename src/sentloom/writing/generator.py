@@ -1,4 +1,4 @@
-"""New sentences for given ones: what follows from a sentence, and what contradicts it (GenSE, section 3.2)."""
+"""Write sentences that follow from a given one, and sentences that contradict it (GenSE, section 3.2)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,21 +33,21 @@ class WritingRequest:
 
 
 class Backend(Protocol):
-    """What runs the model. Results stand in the order of what was asked for."""
+    """What runs the model. Results are in the order of the requests."""
 
     name: str
 
     def write(self, requests: Sequence[WritingRequest]) -> list[str]:
-        """One text a request; it may be empty."""
+        """One text per request; it may be empty."""
 
     def judge(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
         """P(true) (n,) of each premise and hypothesis."""
 
 
 class TransformersBackend:
-    """transformers' `generate`, with its cached keys and values, on batches of much the same length.
+    """transformers' `generate`, with its cached keys and values, on batches of similar length.
 
-    A text is decided by the seed, its source's row, its kind and its number, whatever is written beside it.
+    A text is determined by the seed, its source's row, its kind and its number, whatever else is in the batch.
     """
 
     name = "transformers"
@@ -56,7 +56,7 @@ class TransformersBackend:
         self._model, self._sampling, self._batch = model.eval(), sampling, batch
 
     def write(self, requests: Sequence[WritingRequest]) -> list[str]:
-        """As `Backend` says."""
+        """See `Backend`."""
         ids = writing_ids(self._model, requests)
         batches = by_length(ids, self._batch)
         texts = np.empty(len(requests), dtype=object)
@@ -69,7 +69,7 @@ class TransformersBackend:
         return list(texts)
 
     def judge(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
-        """As `Backend` says."""
+        """See `Backend`."""
         return judge(self._model, pairs, self._batch)
 
     @torch.inference_mode()
@@ -82,7 +82,7 @@ class TransformersBackend:
             sources,
             attention_mask=read,
             max_new_tokens=self._sampling.max_tokens,
-            do_sample=False,  # the draw is in the scores
+            do_sample=False,  # the scores already contain the random draw
             num_beams=1,
             logits_processor=draw,
         )
@@ -99,7 +99,7 @@ def writing_ids(model: TextToText, requests: Sequence[WritingRequest]) -> list[I
 
 
 def open_backend(name: str, model: TextToText, sampling: Sampling, cache: Path) -> Backend:
-    """The backend of this name. `cache` is where CTranslate2's converted models are kept."""
+    """The backend of this name. `cache` is the folder for CTranslate2's converted models."""
     from sentloom.writing.ctranslate import CTranslate2Backend  # here, since it builds on this file
 
     if name not in BACKENDS:

@@ -1,4 +1,4 @@
-"""What a row of NLI data teaches: to write a sentence and to judge it, each as source and target (GenSE, 3.1)."""
+"""Training instances from NLI data: write a sentence, and judge it, each as source and target (GenSE, 3.1)."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,13 +12,13 @@ from sentloom.data.batches import Batch
 from sentloom.data.nli import CONTRADICTION, ENTAILMENT
 from sentloom.writing.text_to_text import Ids, TextToText
 
-GROUP = 64  # instances that run at a time, of much the same length
-COARSE = 8  # tokens by which targets may differ before sources are compared
+GROUP = 64  # instances per forward pass, of similar length
+COARSE = 8  # targets are grouped by length in steps of this many tokens, then by the length of the source
 
 
 @dataclass(frozen=True)
 class Instance:
-    """A source and its target, as token ids; `judged` where the target is a verdict."""
+    """A source and its target, as token ids; `judged` if the target is a judgement."""
 
     source: Ids
     target: Ids
@@ -26,7 +26,7 @@ class Instance:
 
 
 def labelled(batch: Batch) -> list[tuple[str, str, str]]:
-    """(premise, hypothesis, kind) of a batch's rows. Neutral rows teach nothing."""
+    """(premise, hypothesis, kind) of a batch's rows. Neutral rows are not used."""
     if "negatives" in batch.texts:  # triplets
         columns = zip(*(batch.texts[name] for name in ("anchor", "positive", "negatives")), strict=True)
         return [
@@ -39,7 +39,7 @@ def labelled(batch: Batch) -> list[tuple[str, str, str]]:
 
 
 def instances(model: TextToText, batch: Batch) -> list[Instance]:
-    """Two of every labelled row, so four of a triplet: write the hypothesis, and say if it follows."""
+    """Two per labelled row, so four per triplet: write the hypothesis, and judge whether it follows."""
     rows = labelled(batch)
     prompts = {use: model.prompt_ids(use) for use in (ENTAILMENT, CONTRADICTION, "judge")}
     verdicts = {ENTAILMENT: model.target_ids(model.wording.true), CONTRADICTION: model.target_ids(model.wording.false)}
@@ -52,7 +52,7 @@ def instances(model: TextToText, batch: Batch) -> list[Instance]:
 
 
 def losses(model: TextToText, some: Sequence[Instance]) -> Iterator[tuple[list[Instance], Tensor, Tensor]]:
-    """Group by group of much the same length: the instances, each one's summed cross-entropy, and the first logits."""
+    """In groups of similar length: the instances, the summed cross-entropy of each, and their first logits."""
     order = sorted(some, key=lambda one: (len(one.target) // COARSE, len(one.source)))
     for at in range(0, len(order), GROUP):
         group = order[at : at + GROUP]
@@ -71,7 +71,7 @@ def losses(model: TextToText, some: Sequence[Instance]) -> Iterator[tuple[list[I
 
 @contextmanager
 def _head_at(model: TextToText, wanted: Tensor) -> Iterator[None]:
-    """The head over the vocabulary, the dearest part of a small model, reads real places alone: not the padding."""
+    """The head over the vocabulary, the most expensive part of a small model, skips padding."""
     head = model.model.get_output_embeddings()
     hook = head.register_forward_pre_hook(lambda _, states: (states[0][wanted],))
     try:
@@ -81,7 +81,7 @@ def _head_at(model: TextToText, wanted: Tensor) -> Iterator[None]:
 
 
 def padded(rows: Sequence[Ids], model: TextToText) -> tuple[Tensor, Tensor]:
-    """(n, longest) ids, and which of them are real."""
+    """(n, longest) ids, and a mask of those that are not padding."""
     longest = max(map(len, rows))
     ids = torch.tensor([[*row, *[model.pad] * (longest - len(row))] for row in rows], device=model.model.device)
     lengths = torch.tensor([len(row) for row in rows], device=ids.device)

@@ -1,10 +1,10 @@
-"""The ledger of a synthesis: every candidate a row, in blocks of sources that are whole or not there at all.
+"""The ledger of a synthesis: one row per candidate, in blocks of sources that are complete or absent.
 
     plan.json              what every row depends on, written first
     blocks/000012.parquet  all candidates of the thirteenth block of sources, with the plan's hash and their own
 
-What is done is told by the blocks that lie there, and by nothing else. A block is a pure function of the plan and its
-number: it can be made anew, by another process and at the same time, and takes its place in one step.
+Only the blocks that exist determine what is done. A block is a pure function of the plan and its number: it can be
+written again, even by another process at the same time, and is renamed when it is complete.
 """
 
 import hashlib
@@ -32,17 +32,17 @@ SCHEMA = pa.schema(
         ("source_text", pa.string()),
         ("kind", pa.string()),
         ("candidate", pa.int32()),
-        ("prompt", pa.string()),  # {} stands for the source
+        ("prompt", pa.string()),  # with {} for the source
         ("seed", pa.int64()),
         ("model", pa.string()),  # its SHA-256
         ("text", pa.string()),
-        ("score", pa.float64()),  # the probability of the verdict that the kind wants
+        ("score", pa.float64()),  # the probability of the judgement that the kind needs
     ]
 )
 BLOCK_NAME = re.compile(r"(\d{6,})\.parquet")
 STALE = 3600.0  # seconds after which a half-written file belongs to a run that was killed
 SHOWN_HASH = 12  # characters
-GO_ON = "give the raw text and the model again: only what is missing is made"
+RESUME = "give the raw text and the model again: only missing blocks are written"
 
 
 class LedgerPlan(BaseModel):
@@ -61,16 +61,16 @@ class LedgerPlan(BaseModel):
 
 
 class Ledger:
-    """A folder of blocks that one plan made. Blocks name it by a hash of its file, which later versions read alike."""
+    """A folder of blocks of one plan. Blocks carry the hash of its file, so that later versions can read them."""
 
     def __init__(self, folder: Path, plan: str) -> None:
-        """`plan` is the text of its file."""
+        """`plan` is the text of plan.json."""
         self.folder, self.plan = folder, LedgerPlan.model_validate_json(plan)
         self._fingerprint = hashlib.sha256(plan.encode()).hexdigest().encode()
 
     @classmethod
     def open(cls, folder: Path) -> "Ledger":
-        """A ledger that is there."""
+        """Open an existing ledger."""
         try:
             return cls(folder, (folder / PLAN).read_text("utf-8"))
         except FileNotFoundError:
@@ -82,7 +82,7 @@ class Ledger:
 
     @classmethod
     def begin(cls, folder: Path, plan: LedgerPlan) -> "Ledger":
-        """A new ledger, or the one that is there if the same plan made it."""
+        """Start a ledger, or open the existing one if it has the same plan."""
         if not (folder / PLAN).exists():
             with new_file(folder / PLAN) as part:
                 part.write_text(plan.model_dump_json(indent=1) + "\n", "utf-8")
@@ -99,16 +99,16 @@ class Ledger:
         return range(start, min(start + self.plan.block, self.plan.rows if rows is None else rows))
 
     def missing(self, rows: int) -> list[int]:
-        """The blocks that have not all of their sources among the first `rows`."""
+        """The blocks that lack some of the first `rows` sources."""
         return [number for number in range(-(-rows // self.plan.block)) if not self.has(number, rows)]
 
     def has(self, number: int, rows: int) -> bool:
-        """Whether a block is whole, as far as the first `rows` sources go."""
+        """Whether a block has all of its sources among the first `rows`."""
         table = self.read(number)
         return table is not None and len(self.span(number, rows)) <= _sources(table)
 
     def read(self, number: int) -> pa.Table | None:
-        """A block's rows; None if it is not there, damaged, or made by another plan."""
+        """A block's rows; None if it is missing, damaged, or of another plan."""
         try:
             table = pq.ParquetFile(pa.BufferReader(self._place(number).read_bytes())).read()
             facts = table.schema.metadata
@@ -118,7 +118,7 @@ class Ledger:
             return None
 
     def write(self, number: int, table: pa.Table) -> None:
-        """Keep a block, whole or not at all. One with as many sources stays: others may have read it already."""
+        """Write a block, completely or not at all. One with as many sources stays: others may have read it already."""
         kept = self.read(number)
         if kept is not None and _sources(kept) >= _sources(table):
             return
@@ -129,30 +129,30 @@ class Ledger:
             part.write_bytes(sink.getvalue())
 
     def tables(self, rows: int | None = None) -> Iterator[pa.Table]:
-        """The rows of all blocks that are there, block by block; with `rows` those of the first so many sources."""
+        """The rows of all existing blocks, block by block; with `rows`, only those of the first sources."""
         for number in self._numbers():
             if rows is not None and not self.span(number, rows):
                 return
             table = self.read(number)
             if table is None:
-                raise InputError(str(self._place(number)), "a damaged block", "the block as it was written", GO_ON)
+                raise InputError(str(self._place(number)), "a damaged block", "the block as it was written", RESUME)
             yield table if rows is None else table.filter(pc.field("source") < rows)
 
     def __len__(self) -> int:
-        """How many blocks are there."""
+        """The number of existing blocks."""
         return len(self._numbers())
 
     def _numbers(self) -> list[int]:
         names = [BLOCK_NAME.fullmatch(path.name) for path in (self.folder / BLOCKS).glob("*.parquet")]
-        return sorted(int(name[1]) for name in names if name)  # a name that starts with a dot is not whole
+        return sorted(int(name[1]) for name in names if name)  # a name that starts with a dot is incomplete
 
     def _place(self, number: int) -> Path:
         return self.folder / BLOCKS / f"{number:06d}.parquet"
 
     def _sweep(self) -> None:
-        """Remove what killed runs left half-written, once nobody can be writing it."""
+        """Remove half-written files of killed runs, once nobody can be writing them."""
         for path in [*self.folder.glob(".*.parquet"), *(self.folder / BLOCKS).glob(".*.parquet")]:
-            with suppress(FileNotFoundError):  # another run was quicker
+            with suppress(FileNotFoundError):  # another run removed it
                 if path.stat().st_mtime < time.time() - STALE:
                     path.unlink()
 
@@ -162,7 +162,7 @@ def _sources(table: pa.Table) -> int:
 
 
 def _digest(table: pa.Table) -> bytes:
-    """A hash of the cells, which stays the same whatever version of Arrow wrote them."""
+    """A hash of the cells, which does not depend on the version of Arrow."""
     digest = hashlib.sha256()
     for name, kind in zip(SCHEMA.names, SCHEMA.types, strict=True):
         column = table[name]

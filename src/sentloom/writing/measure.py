@@ -1,4 +1,4 @@
-"""How well a synthesizer writes and judges: perplexity, accuracy, and the number that selects its best weights."""
+"""How well a synthesizer writes and judges: perplexity, accuracy, and the score that selects its best weights."""
 
 import math
 from collections.abc import Iterator
@@ -19,15 +19,15 @@ ROWS = 256  # read at a time
 
 @dataclass(frozen=True)
 class WriterScores:
-    """Of held-out rows. The official code takes the mean over batches for the perplexity; this is over tokens."""
+    """Measured on held-out rows. Perplexity is averaged over tokens; the official code averages over batches."""
 
-    accuracy: float  # of the verdicts, from 0 to 1
-    perplexity: float  # a token of a sentence to be written
+    accuracy: float  # of the judgements, from 0 to 1
+    perplexity: float  # per token of the sentences to write
     rows: int  # labelled sentences
 
     @property
     def score(self) -> float:
-        """What selects: accuracy in points less ten times the perplexity."""
+        """Accuracy in points minus ten times the perplexity."""
         return 100 * self.accuracy - 10 * self.perplexity
 
 
@@ -50,7 +50,7 @@ def measure(model: TextToText, data: Dataset) -> WriterScores:
 
 
 def rows_of(data: Dataset, start: int, stop: int) -> Batch:
-    """Some rows of a data set in their order, as a batch."""
+    """Consecutive rows of a dataset, as a batch."""
     rows = np.arange(start, min(stop, len(data)))
     cells = data.take(rows)
     texts = {name: cells[name] for name in text_columns(data.shape)}
@@ -59,7 +59,7 @@ def rows_of(data: Dataset, start: int, stop: int) -> Batch:
 
 @contextmanager
 def _still(model: TextToText) -> Iterator[None]:
-    """Without dropout and gradients, then as before."""
+    """Without dropout and gradients; afterwards as before."""
     before = model.training
     model.eval()
     try:

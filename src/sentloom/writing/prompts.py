@@ -1,4 +1,4 @@
-"""The prompts, as data: other languages and other words are another `Wording`."""
+"""The prompts, as data: another language is another `Wording`."""
 
 from typing import Literal, get_args
 
@@ -9,9 +9,9 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 class Wording(BaseModel):
-    """What stands around the sentences that the model reads, and what it answers; the defaults are GenSE's Table 1.
+    """The text around the sentences that the model reads, and its answers; the defaults are GenSE's Table 1.
 
-    Each piece is tokenised by itself, as the official code does it, and only sentences are ever cut.
+    Each part is tokenised by itself, as in the official code, and only sentences are ever cut.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -31,5 +31,5 @@ class Wording(BaseModel):
         return self
 
     def around(self, kind: Kind) -> tuple[str, str]:
-        """What stands before and behind the sentence that another is written for."""
+        """The text before and after the source sentence."""
         return self.entailment if kind == "entailment" else self.contradiction

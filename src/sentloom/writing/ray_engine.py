@@ -1,7 +1,7 @@
-"""The same blocks on Ray Data: actors hold the model, take block numbers, and write each block themselves.
+"""Write blocks with Ray Data: actors hold the model, receive block numbers, and write each block themselves.
 
-A worker that dies costs the block it was at; Ray starts another and gives it the work again. On a cluster the ledger's
-folder must be one that all machines see: what the workers read and write lies there.
+If a worker dies, only its current block is lost; Ray starts another worker and repeats the block. On a cluster, all
+machines must see the ledger's folder: the workers read from it and write to it.
 """
 
 import os
@@ -22,8 +22,8 @@ from sentloom.writing.ledger import Ledger
 from sentloom.writing.synthesize import make_block, open_ledgers_backend
 from sentloom.writing.text_to_text import TextToText
 
-SOURCES = "sources.parquet"  # the raw texts, a row group a block
-MOST_TASKS = 1000  # that Ray holds at a time; each makes its blocks one after the other
+SOURCES = "sources.parquet"  # the raw texts, one row group per block
+MOST_TASKS = 1000  # that Ray holds at a time; each writes its blocks one after the other
 Numbers = dict[str, NDArray[np.int64]]
 
 
@@ -36,7 +36,7 @@ def make_blocks(
     workers: int,
     show_progress: bool,
 ) -> None:
-    """Make the blocks of these numbers, as far as the first `rows` sources go, with so many workers."""
+    """Write the blocks of these numbers, for the first `rows` sources, with several workers."""
     ray = _ray()
     _check_workers(ray, workers)
     _lay_out(raw, ledger)
@@ -54,36 +54,36 @@ def make_blocks(
                 advance(int(row["sources"]))
     except ray.exceptions.RayError as error:
         reason = str(getattr(error, "cause", None) or error).strip().splitlines()[-1]
-        fix = "mend it; the same command goes on where this one ended"
+        fix = "fix it, and run the same command to resume"
         raise SentloomError("a Ray worker", reason, "blocks without a fault", fix) from error
 
 
 class _Worker:
-    """An actor: it holds a model and makes blocks."""
+    """An actor: it holds a model and writes blocks."""
 
     def __init__(self, folder: str, load: Callable[[], TextToText], rows: int) -> None:
         self.ledger, self.rows = Ledger.open(Path(folder)), rows
         self.texts = pq.ParquetFile(self.ledger.folder / SOURCES)
         model = load().eval()
         if model.sha256 != self.ledger.plan.model:
-            raise RuntimeError("this worker's model is not the one that the ledger was begun with")
+            raise RuntimeError("this worker's model is not the one that the ledger was started with")
         self.backend = open_ledgers_backend(self.ledger, model)
 
     def __call__(self, batch: Numbers) -> Numbers:
-        """Make one block, if it is not there: after a fault Ray may give the same number again."""
+        """Write one block, unless it exists: after a fault Ray may repeat a number."""
         number = int(batch["number"][0])
         span = self.ledger.span(number, self.rows)
         if not self.ledger.has(number, self.rows):
             texts = self.texts.read_row_group(number)["text"].slice(0, len(span)).to_pylist()
             try:
                 self.ledger.write(number, make_block(self.ledger.plan, span, texts, self.backend))
-            except SentloomError as error:  # as plain text, since it must travel
+            except SentloomError as error:  # as plain text, which can be sent between processes
                 raise RuntimeError(f"{error.where}: {error.problem}") from None
         return {"sources": np.array([len(span)])}
 
 
 def _ray() -> Any:
-    """Ray, started; silent, and without a word to anyone outside."""
+    """Ray, started without output and without usage statistics."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         import ray
@@ -100,7 +100,7 @@ def _ray() -> Any:
 def _start(ray: Any) -> None:
     try:
         ray.init(include_dashboard=False, log_to_driver=False, logging_level="error")
-    except Exception as error:  # Ray raises plain ones, as when the machine is too busy for its half minute
+    except Exception as error:  # Ray raises plain ones, such as when a busy machine exceeds its 30 seconds
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         fix = "check the cluster or the load of this machine, or choose the engine local"
         raise SentloomError("engine ray", reason, "Ray to start", fix) from error
@@ -113,7 +113,7 @@ def _check_workers(ray: Any, workers: int) -> None:
 
 
 def _lay_out(raw: Dataset, ledger: Ledger) -> None:
-    """Write the raw texts where workers find those of a block without reading the others."""
+    """Write the raw texts so that a worker can read those of one block alone."""
     path = ledger.folder / SOURCES
     if is_sealed(path):
         return

@@ -1,4 +1,4 @@
-"""How words are drawn: from which of them, and by a chance that belongs to the text, not to a batch or a worker."""
+"""How tokens are sampled: from which of them, and with random numbers that depend on the text, not on the batch."""
 
 from collections.abc import Sequence
 from typing import TypeAlias
@@ -11,7 +11,10 @@ from torch import Tensor
 from transformers import LogitsProcessor
 
 GOLDEN = 0x9E3779B97F4A7C15  # the step of SplitMix64
-FIRST_WIDTH, WIDER = 256, 16  # a nucleus is sought among so many likeliest words, then among so many times more
+FIRST_WIDTH, WIDER = (
+    256,
+    16,
+)  # the nucleus is searched among this many most likely tokens, then among this many times more
 
 Keys: TypeAlias = NDArray[np.uint64]
 
@@ -19,9 +22,9 @@ Keys: TypeAlias = NDArray[np.uint64]
 class Sampling(BaseModel):
     """How a text is written.
 
-    Words are drawn among the likeliest that hold `top_p` of the chance, and among the `top_k` likeliest unless that is
-    0 (the official code of GenSE has 50); `greedy` takes the likeliest one. A text has at most `max_tokens`, its end
-    among them; of each prompt, `candidates` texts are written.
+    Tokens are sampled among the most likely ones that together have probability `top_p`, and among the `top_k` most
+    likely unless that is 0 (GenSE's official code has 50); `greedy` takes the most likely one. A text has at most
+    `max_tokens`, including its end; `candidates` texts are written per prompt.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -42,20 +45,19 @@ class Sampling(BaseModel):
 
 
 class Draw(LogitsProcessor):
-    """Makes the greatest score a drawn one: logits plus Gumbel noise have their maximum at a draw from the softmax.
+    """Gumbel-max sampling: the maximum of logits plus Gumbel noise is a sample from their softmax.
 
-    The noise of a word is a hash of the text's key, the position and the word: the same in any batch. What is left of
-    the company are the last digits of the logits, which padding and the size of a batch move; they change a text only
-    where two words are as close as that.
+    The noise of a token is a hash of the text's key, the position and the token: the same in any batch. Batches only
+    affect the last digits of the logits, through padding; that changes a text only if two tokens are that close.
     """
 
     def __init__(self, sampling: Sampling, keys: Keys) -> None:
-        """`keys` (n,) are those of the batch's rows."""
+        """`keys` (n,) belong to the rows of the batch."""
         self._sampling, self._keys = sampling, keys
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        """Scores (n, V) with noise, in float64; minus infinity for words that may not be drawn."""
-        position = input_ids.shape[1] - 1  # the decoder's start symbol is there from the beginning
+        """Scores (n, V) with noise, in float64; minus infinity for tokens that may not be sampled."""
+        position = input_ids.shape[1] - 1  # the decoder's start token comes first
         rows, words = (scores >= least_kept(scores, self._sampling)).nonzero(as_tuple=True)
         of_row = _absorb(self._keys, np.full(len(self._keys), position, np.uint64))
         noise = gumbel(of_row[rows.cpu().numpy()], words.cpu().numpy().astype(np.uint64))
@@ -67,9 +69,9 @@ class Draw(LogitsProcessor):
 
 
 def least_kept(scores: Tensor, sampling: Sampling, width: int = FIRST_WIDTH) -> Tensor:
-    """The least score (n, 1) of each row that may be drawn: as transformers' temperature, top-k and top-p have it.
+    """The smallest score (n, 1) of each row that may be sampled, as in transformers' temperature, top-k and top-p.
 
-    A nucleus is mostly small, so the whole vocabulary is sorted only for rows where it is not.
+    A nucleus is usually small, so the whole vocabulary is sorted only for rows where it is not.
     """
     if not sampling.top_k and sampling.top_p == 1:
         return scores.new_full((len(scores), 1), -torch.inf)
@@ -79,7 +81,7 @@ def least_kept(scores: Tensor, sampling: Sampling, width: int = FIRST_WIDTH) -> 
     total = (shared_by.double() / sampling.temperature).logsumexp(dim=1, keepdim=True)
     chances = (best.double() / sampling.temperature - total).exp()
     through = chances.cumsum(dim=1)
-    kept = ((through - chances) < sampling.top_p).sum(dim=1, keepdim=True)  # until likelier words hold top_p
+    kept = ((through - chances) < sampling.top_p).sum(dim=1, keepdim=True)  # until more likely tokens reach top_p
     least = best.gather(1, kept.clamp(min=1) - 1)
     short = through[:, -1] < sampling.top_p
     if not sampling.top_k and width < scores.shape[1] and short.any():
@@ -88,7 +90,7 @@ def least_kept(scores: Tensor, sampling: Sampling, width: int = FIRST_WIDTH) -> 
 
 
 def sampling_keys(seed: int, names: Sequence[tuple[int, ...]]) -> Keys:
-    """A key (n,) of every text, from the seed and the numbers that name it: its source, kind and candidate."""
+    """A key (n,) per text, from the seed and the numbers that identify it: its source, kind and candidate."""
     keys = _absorb(np.zeros(len(names), np.uint64), np.full(len(names), seed, np.uint64))
     for numbers in zip(*names, strict=True):
         keys = _absorb(keys, np.array(numbers, np.uint64))
@@ -96,7 +98,7 @@ def sampling_keys(seed: int, names: Sequence[tuple[int, ...]]) -> Keys:
 
 
 def gumbel(keys: Keys, words: Keys) -> NDArray[np.float64]:
-    """Gumbel noise (m,): of each key, the number that SplitMix64 started with it has at the word's place."""
+    """Gumbel noise (m,): for each key, the output of SplitMix64, seeded with it, at the token's position."""
     bits = _mixed(keys + (words + np.uint64(1)) * np.uint64(GOLDEN)) >> np.uint64(12)
     uniform = (bits.astype(np.float64) + 0.5) * 2.0**-52  # neither 0 nor 1
     return -np.log(-np.log(uniform))
@@ -107,7 +109,7 @@ def _absorb(keys: Keys, numbers: Keys) -> Keys:
 
 
 def _mixed(numbers: Keys) -> Keys:
-    """The last part of SplitMix64 (Steele, Lea and Flood, 2014): every bit that goes in moves all that come out."""
+    """The output function of SplitMix64 (Steele, Lea and Flood, 2014): every input bit affects every output bit."""
     numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return numbers ^ (numbers >> np.uint64(31))

@@ -1,4 +1,4 @@
-"""Whether one sentence follows from another: the chance of the verdict "true" against "false" (GenSE, section 3.2)."""
+"""Judge whether one sentence follows from another: the probability of "true" against "false" (GenSE, section 3.2)."""
 
 from collections.abc import Sequence
 from typing import TypeAlias
@@ -16,7 +16,7 @@ Pair: TypeAlias = tuple[str, str]  # a premise and a hypothesis
 
 
 def judge(model: TextToText, pairs: Sequence[Pair], batch: int = 64) -> NDArray[np.float64]:
-    """P(true) (n,) of each pair: the softmax over the two verdicts alone, at the first place that is decoded."""
+    """P(true) (n,) of each pair: the softmax over the two answers alone, at the first decoded position."""
     ids = judging_ids(model, pairs)
     batches = by_length(ids, batch)
     found = np.empty(len(pairs))
@@ -34,7 +34,7 @@ def judging_ids(model: TextToText, pairs: Sequence[Pair]) -> list[Ids]:
 
 
 def by_length(ids: Sequence[Ids], size: int) -> list[NDArray[np.int64]]:
-    """The rows of each batch, longest first: like stands with like, and little is padded."""
+    """The rows of each batch, longest first: similar lengths share a batch, so that there is little padding."""
     order = np.argsort([-len(row) for row in ids], kind="stable")
     return [order[at : at + size] for at in range(0, len(order), size)]
 

@@ -1,4 +1,4 @@
-"""What a ledger gave: how many candidates each filter dropped, how the scores lie, and samples that nobody chose."""
+"""What a ledger contains: candidates dropped per filter, the distribution of scores, and random samples."""
 
 import hashlib
 import heapq
@@ -19,7 +19,7 @@ SAMPLES = 20  # of each kind, kept and dropped
 
 @dataclass(frozen=True)
 class Sample:
-    """A candidate beside its source; `reason` is empty for one that was kept."""
+    """A candidate with its source; `reason` is empty if it was kept."""
 
     source: str
     text: str
@@ -45,17 +45,17 @@ class KindSummary:
 
 @dataclass(frozen=True)
 class Summary:
-    """A whole ledger, under one choice of filters."""
+    """A whole ledger under one set of filters."""
 
-    sources: int  # that are done
-    raw_rows: int  # that the raw data have
+    sources: int  # that have been written for
+    raw_rows: int  # of the raw data
     triplets: int
-    pairs: int  # of sources with a good entailment and no good contradiction
+    pairs: int  # from sources with a good entailment and no good contradiction
     filtering: Filtering
     kinds: dict[Kind, KindSummary]
 
     def write(self, path: Path) -> None:
-        """As JSON; the same ledger and filters give the same bytes."""
+        """Write JSON; the same ledger and filters give the same bytes."""
         values = {**vars(self), "filtering": self.filtering.model_dump()}
         values["kinds"] = {kind: asdict(one) for kind, one in self.kinds.items()}
         with new_file(path) as part:
@@ -63,7 +63,7 @@ class Summary:
 
 
 class Tally:
-    """Counts candidates as they go by."""
+    """Counts candidates in a stream."""
 
     def __init__(self) -> None:
         self.sources = 0
@@ -76,7 +76,7 @@ class Tally:
             self._kinds[row.kind].add(row, reason)
 
     def summary(self, raw_rows: int, triplets: int, pairs: int, filtering: Filtering) -> Summary:
-        """What was counted so far."""
+        """The counts so far."""
         kinds = {kind: tally.summary() for kind, tally in self._kinds.items()}
         return Summary(self.sources, raw_rows, triplets, pairs, filtering, kinds)
 
@@ -99,7 +99,7 @@ class _KindTally:
 
 
 class _Sampled:
-    """A fair sample of a stream: the rows whose hashed names are the greatest, in whatever order they come."""
+    """A uniform sample of a stream: the rows with the greatest hashes, whatever their order."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[bytes, Sample]] = []

@@ -1,4 +1,4 @@
-"""Raw text in, triplets out: what the ledger does not have is written and judged block by block, then filtered."""
+"""Raw text in, triplets out: blocks that the ledger lacks are written and judged, then everything is filtered."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -26,7 +26,7 @@ from sentloom.writing.triplets import draw
 Engine = Literal["local", "ray"]
 Loader = Callable[[], TextToText]
 BLOCK = 256  # sources
-CONVERTED = "converted"  # the folder, in a ledger's, for what a backend makes of the model
+CONVERTED = "converted"  # the folder, inside the ledger's, for a backend's converted model
 
 
 class Execution(BaseModel):
@@ -85,7 +85,7 @@ def synthesize(
 
 
 def _loader(name: str | Path) -> Loader:
-    """A folder is named in full, since a worker may stand in another one."""
+    """A folder gets its absolute path, since a worker may run in another folder."""
     full = Path(name).resolve() if Path(name).exists() else name
     return lambda: TextToText.load(full)
 
@@ -103,26 +103,26 @@ def open_ledgers_backend(ledger: Ledger, model: TextToText) -> Backend:
 def _make_blocks(
     ledger: Ledger, raw: Dataset, backend: Backend, numbers: Sequence[int], rows: int, show_progress: bool
 ) -> None:
-    """One block after the other, in this process."""
+    """Write one block after the other, in this process."""
     total = sum(len(ledger.span(number, rows)) for number in numbers)
     with progress("writing and judging", total, "sources", show_progress) as advance:
         for number in numbers:
             span = ledger.span(number, rows)
-            if not ledger.has(number, rows):  # another run on the same ledger may have been quicker
+            if not ledger.has(number, rows):  # another run on the same ledger may have written it
                 texts = raw.column("text").slice(span.start, len(span)).to_pylist()
                 ledger.write(number, make_block(ledger.plan, span, texts, backend))
             advance(len(span))
 
 
 def make_block(plan: LedgerPlan, sources: range, texts: Sequence[str], backend: Backend) -> pa.Table:
-    """All candidates of some sources, judged: for each source the kinds, for each kind the candidates."""
+    """All candidates of some sources with their scores: per source the kinds, per kind the candidates."""
     requests = [
         WritingRequest(source, text, kind, candidate)
         for source, text in zip(sources, texts, strict=True)
         for kind in KINDS
         for candidate in range(plan.sampling.candidates)
     ]
-    written = [text.replace("\0", "") for text in backend.write(requests)]  # readers of data refuse it
+    written = [text.replace("\0", "") for text in backend.write(requests)]  # which data readers refuse
     true = backend.judge([(one.text, text) for one, text in zip(requests, written, strict=True)])
     entailed = np.array([one.kind == "entailment" for one in requests])
     prompts = {kind: "{}".join(plan.wording.around(kind)) for kind in KINDS}

@@ -26,19 +26,19 @@ GENSE: dict[str, Any] = {
 
 
 class SynthesizerOptions(Options):
-    """The prompts and lengths that the model is to know, and how its best weights are found."""
+    """The prompts and lengths that the model learns, and how its best weights are selected."""
 
     wording: Wording = Wording()
-    source_length: int = Field(SOURCE_LENGTH, ge=1)  # tokens of a sentence that is read
-    target_length: int = Field(TARGET_LENGTH, ge=2)  # tokens of a sentence that is written
-    judge_weight: Positive = 1.0  # of a verdict's tokens against those of a sentence; the paper's mix is 1
-    held_out: Share = 0.05  # of the premises: never trained on, they measure
-    measured: int = Field(1000, ge=1)  # held-out rows at most that are measured on the way
+    source_length: int = Field(SOURCE_LENGTH, ge=1)  # tokens of each sentence that it reads
+    target_length: int = Field(TARGET_LENGTH, ge=2)  # tokens of the sentence that it writes
+    judge_weight: Positive = 1.0  # weight of a judgement's tokens relative to those of a sentence; 1 in the paper
+    held_out: Share = 0.05  # share of the premises that is not trained on but measured
+    measured: int = Field(1000, ge=1)  # held-out rows, at most, that are measured during training
     every: int = Field(500, ge=1)  # steps between measurements
 
 
 class Synthesizer(TextLearner):
-    """Token cross-entropy over sentences to be written and verdicts to be given, the mean over their tokens."""
+    """Token cross-entropy over sentences to write and judgements to give, averaged over their tokens."""
 
     NAME = "synthesizer"
     Options = SynthesizerOptions
@@ -47,11 +47,11 @@ class Synthesizer(TextLearner):
     PRESETS: ClassVar[dict[str, dict[str, Any]]] = {"default": GENSE, "paper": GENSE}
 
     def weight(self, batch: Batch) -> float:
-        """The tokens to be predicted."""
+        """The weighted number of tokens to predict."""
         return max(1.0, sum(len(one.target) * self._share(one) for one in instances(self.model, batch)))
 
     def summed_loss(self, batch: Batch) -> Tensor:
-        """Over all instances of these rows."""
+        """The sum over all instances of these rows."""
         total = next(self.model.parameters()).new_zeros(())
         for group, each, _ in losses(self.model, instances(self.model, batch)):
             total = total + (each * each.new_tensor([self._share(one) for one in group])).sum()

@@ -1,4 +1,4 @@
-"""What the trainings of a text-to-text model share: the model is all that is kept."""
+"""What all trainings of a text-to-text model share: the result is the model itself."""
 
 from pathlib import Path
 from typing import Any

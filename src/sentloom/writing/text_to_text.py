@@ -1,4 +1,4 @@
-"""A text-to-text model with its tokenizer and its prompts: what writes and what judges."""
+"""A text-to-text model with its tokenizer and prompts: it writes and judges."""
 
 import hashlib
 import json
@@ -27,9 +27,9 @@ Ids = list[int]
 
 
 class TextToText(nn.Module):
-    """Reads prompts around one sentence or two, and writes a sentence or a verdict.
+    """Reads a prompt with one or two sentences, and writes a sentence or a judgement.
 
-    `source_length` is how many tokens of each sentence it reads; the prompt always survives.
+    `source_length` is how many tokens of each sentence it reads; the prompt is never cut.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class TextToText(nn.Module):
         self.source_length, self.target_length = source_length, target_length
         with_cheap_masks(model)
         config = model.config
-        # Nothing of what a checkpoint adds to decoding, such as a forced first token: decoding is ours to choose.
+        # Ignore the checkpoint's own decoding settings, such as a forced first token.
         model.generation_config = GenerationConfig(
             pad_token_id=config.pad_token_id,
             eos_token_id=config.eos_token_id,
@@ -63,7 +63,7 @@ class TextToText(nn.Module):
         source_length: int | None = None,
         target_length: int | None = None,
     ) -> "TextToText":
-        """From a folder or the hub. What is not given comes from the folder, where a synthesizer was saved there."""
+        """Load from a folder or the hub. What is not given comes from the folder of a saved synthesizer."""
         if str(name) == "embedded":
             found, wanted = "no synthesizer comes with sentloom", "a folder or a hub name"
             raise MissingPart("synthesizer", found, wanted, "train one: see `sentloom recipes small-synthesizer`")
@@ -81,7 +81,7 @@ class TextToText(nn.Module):
             raise ModelError(where, error.problem, error.expected, error.fix) from None
 
     def save(self, folder: Path) -> None:
-        """An ordinary transformers folder, with the prompts beside it."""
+        """Write an ordinary transformers folder that also contains the prompts."""
         with new_folder(folder) as part, quiet():
             self.model.save_pretrained(part)
             self.tokenizer.save_pretrained(part)
@@ -89,7 +89,7 @@ class TextToText(nn.Module):
 
     @property
     def sha256(self) -> str:
-        """A hash of what its output depends on: configuration, weights, tokenizer, prompts, lengths."""
+        """A hash of everything that its output depends on: configuration, weights, tokenizer, prompts, lengths."""
         digest = hashlib.sha256(self.model.config.to_json_string().encode())
         for name, tensor in sorted(self.model.state_dict().items()):
             digest.update(f"{name} {tuple(tensor.shape)}".encode())
@@ -107,22 +107,22 @@ class TextToText(nn.Module):
         return found
 
     def target_ids(self, text: str) -> Ids:
-        """What the model is to write, closed."""
+        """The target for a text, with its end token."""
         return self.closed(self.bare([text])[0])
 
     def prompt_ids(self, use: str) -> list[Ids]:
-        """The pieces of a prompt: `judge`, or a kind."""
+        """The token ids of a prompt's parts: `judge`, or a kind."""
         return self.bare(getattr(self.wording, use))
 
     def framed(self, prompt: Sequence[Ids], sentences: Sequence[Ids]) -> Ids:
-        """Pieces and sentences in turn, each sentence cut, with the model's special tokens around the whole."""
+        """Prompt parts and sentences in turn, each sentence cut, with the model's special tokens around them."""
         inside = [*prompt[0]]
         for sentence, piece in zip(sentences, prompt[1:], strict=True):
             inside += [*sentence[: self.source_length], *piece]
         return [*self._before, *inside, *self._behind]
 
     def closed(self, ids: Ids) -> Ids:
-        """A target of at most `target_length` tokens, its end among them."""
+        """A target of at most `target_length` tokens, including its end."""
         return [*ids[: self.target_length - 1], self.end]
 
     @property
@@ -132,16 +132,16 @@ class TextToText(nn.Module):
 
     @property
     def pad(self) -> int:
-        """The token that fills a row."""
+        """The padding token."""
         return int(self.model.config.pad_token_id)
 
     @property
     def start(self) -> int:
-        """The token that a decoder begins with."""
+        """The token that the decoder starts with."""
         return int(self.model.config.decoder_start_token_id)
 
     def text_of(self, ids: Sequence[int]) -> str:
-        """The text of what was written."""
+        """The text of generated tokens."""
         return " ".join(str(self.tokenizer.decode(list(ids), skip_special_tokens=True)).split())
 
     def _settings(self) -> dict[str, Any]:
@@ -152,7 +152,7 @@ class TextToText(nn.Module):
         }
 
     def _frame(self) -> tuple[Ids, Ids]:
-        """The special tokens that the tokenizer puts before and behind a text."""
+        """The special tokens that the tokenizer puts before and after a text."""
         probe = self.wording.true
         framed, bare = self.tokenizer(probe)["input_ids"], self.bare([probe])[0]
         at = next((i for i in range(len(framed)) if framed[i : i + len(bare)] == bare), None)
@@ -161,7 +161,7 @@ class TextToText(nn.Module):
         return framed[:at], framed[at + len(bare) :]
 
     def _find_verdicts(self) -> tuple[int, int]:
-        """The first tokens of true and false, which tell the verdicts apart."""
+        """The first tokens of true and false, which distinguish the two judgements."""
         true, false = (ids[0] if ids else None for ids in self.bare([self.wording.true, self.wording.false]))
         if true is None or false is None or true == false:
             found = f"{self.wording.true!r} and {self.wording.false!r} begin with the same token"

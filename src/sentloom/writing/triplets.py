@@ -1,8 +1,8 @@
-"""Triplets out of a ledger: filtered, joined and written block by block; no model and no more memory than a block.
+"""Triplets from a ledger: filtered, joined and written block by block; needs no model and the memory of one block.
 
 triplets.parquet  anchor, positive, negative
-pairs.parquet     anchor, positive: of sources whose contradictions were all dropped
-reasons.parquet   source, kind, candidate, reason: of every candidate, empty for those that were kept
+pairs.parquet     anchor, positive: from sources whose contradictions were all dropped
+reasons.parquet   source, kind, candidate, reason: for every candidate, empty if it was kept
 summary.json      written last
 """
 
@@ -36,9 +36,9 @@ GROUP = 1 << 14  # rows held before they are written
 def draw(
     ledger: Ledger, filtering: Filtering | None = None, *, rows: int | None = None, show_progress: bool = True
 ) -> Summary:
-    """Filter what the ledger holds, of the first `rows` sources or of all, and write the files that come out of it.
+    """Filter the ledger, for the first `rows` sources or for all, and write the files listed above.
 
-    Two processes take turns, so that the files are all of one of them.
+    Two processes take turns, so that all files come from one of them.
     """
     with in_turn(ledger.folder / SUMMARY):
         return _draw(ledger, filtering or Filtering(), rows, show_progress)
@@ -69,7 +69,7 @@ def _draw(ledger: Ledger, by: Filtering, rows: int | None, show_progress: bool) 
 
 
 def join(kept: Sequence[Candidate]) -> list[tuple[str, ...]]:
-    """The triplets of one source: its entailments and contradictions, best with best; pairs if it has none of these."""
+    """The triplets of one source: its entailments and contradictions, best with best; pairs without contradictions."""
     ranked = sorted(kept, key=lambda row: (-row.score, row.candidate))
     positives, negatives = (
         [row.text for row in ranked if row.kind == kind] for kind in ("entailment", "contradiction")
@@ -77,7 +77,7 @@ def join(kept: Sequence[Candidate]) -> list[tuple[str, ...]]:
     anchors = [row.source_text for row in ranked]
     if not negatives:
         return list(zip(anchors, positives, strict=False))
-    return list(zip(anchors, positives, negatives, strict=False))  # as many as the shorter side has
+    return list(zip(anchors, positives, negatives, strict=False))  # as many as the shorter list
 
 
 def _by_source(table: pa.Table) -> Iterator[list[Candidate]]:
@@ -88,7 +88,7 @@ def _by_source(table: pa.Table) -> Iterator[list[Candidate]]:
 
 
 class _Rows:
-    """Rows on their way into a parquet file."""
+    """Buffers rows for a Parquet file."""
 
     def __init__(self, writer: pq.ParquetWriter, schema: pa.Schema) -> None:
         self._writer, self._schema = writer, schema
@@ -110,7 +110,7 @@ class _Rows:
 
 @contextmanager
 def _rows_to(path: Path, schema: pa.Schema, by: Filtering) -> Iterator[_Rows]:
-    """A parquet file that takes its place when it is whole, and says which filters made it."""
+    """A Parquet file that is renamed when complete, with the filters in its metadata."""
     told = schema.with_metadata({"filtering": by.model_dump_json()})
     with new_file(path) as part, pq.ParquetWriter(part, told, compression="zstd") as writer:
         rows = _Rows(writer, told)

@@ -1,14 +1,14 @@
 """Mine hard negatives: an encoder and pairs in, triplets out."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
 import pyarrow as pa
-from pydantic import BaseModel, Field, model_validator
+from pydantic import Field, model_validator
 
 from sentloom.corpus.opening import open_data
 from sentloom.data.dataset import FILE, LINE, Dataset
@@ -55,14 +55,10 @@ class Mine(EncoderKeys, StoredDataset):
     """Each pair gets its hardest negatives; pairs without any are left out."""
 
     MODEL_KIND = "encoder"
+    OPTIONS = MineOptions
 
     model: Text | None = None  # a folder, a hub name or `stage:NAME`; None: the encoder of the stage before
     options: MineOptions = LATER
-
-    @classmethod
-    def options_model(cls, values: Mapping[str, Any]) -> type[BaseModel]:
-        """How and where."""
-        return MineOptions
 
     def located(self, locate: Callable[[str], str]) -> Self:
         """With every path and model name located."""

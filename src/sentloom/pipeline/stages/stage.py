@@ -122,6 +122,7 @@ class Stage(Strict):
     REVISION: ClassVar[int] = 1  # raised when the same inputs give another artifact
     SEEDED: ClassVar[bool] = False  # the plan's seed decides the result
     TOGETHER: ClassVar[bool] = False  # all processes run it together; otherwise the main process runs it alone
+    OPTIONS: ClassVar[type[BaseModel]]
     PRESETS: ClassVar[Mapping[str, Mapping[str, Any]]] = {"default": {}}
 
     name: Annotated[str, AfterValidator(_stage_name)]
@@ -140,7 +141,7 @@ class Stage(Strict):
     @classmethod
     def options_model(cls, values: Mapping[str, Any]) -> type[BaseModel]:
         """The model that its options are checked against."""
-        raise NotImplementedError
+        return cls.OPTIONS
 
     @classmethod
     def trains(cls) -> bool:

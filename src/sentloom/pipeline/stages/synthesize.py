@@ -55,6 +55,7 @@ class Synthesize(DataStage):
     PRODUCES = "dataset"
     PARTS = ("", "/pairs")
     OUTPUTS = (TRIPLETS, PAIRS, SUMMARY)
+    OPTIONS = SynthesizeOptions
     PRESETS: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         name: by.model_dump(exclude_defaults=True) | ({"top_k": 50} if name == "official-code" else {})
         for name, by in PRESETS.items()
@@ -62,11 +63,6 @@ class Synthesize(DataStage):
 
     model: Text  # a folder, a hub name, or `stage:NAME`
     options: SynthesizeOptions = LATER
-
-    @classmethod
-    def options_model(cls, values: Mapping[str, Any]) -> type[BaseModel]:
-        """Sampling, filtering and execution."""
-        return SynthesizeOptions
 
     def located(self, locate: Callable[[str], str]) -> Self:
         """With every path and model name located."""

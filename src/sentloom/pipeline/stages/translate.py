@@ -1,11 +1,11 @@
 """Translate: rows in, translations of every distinct sentence out (source, target)."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from sentloom.data.sentences import texts_of
 from sentloom.data.shapes import Shape
@@ -36,12 +36,9 @@ class TranslateOptions(Options):
 class Translate(StoredDataset):
     """Translations are also cached by translator and text in DIR/views, so that a killed run resumes."""
 
-    options: TranslateOptions = LATER
+    OPTIONS = TranslateOptions
 
-    @classmethod
-    def options_model(cls, values: Mapping[str, Any]) -> type[BaseModel]:
-        """Language or model."""
-        return TranslateOptions
+    options: TranslateOptions = LATER
 
     def located(self, locate: Callable[[str], str]) -> Self:
         """With every path and model name located."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from sentloom.data.dataset import Dataset
 from sentloom.data.sentences import texts_of
@@ -35,15 +35,11 @@ class Vocabulary(DataStage):
     MODEL_KIND = "encoder"
     PRODUCES = "encoder"
     OUTPUTS = (MODEL,)
+    OPTIONS = VocabularyOptions
 
     pooling: PoolingName | None = None
     default_pooling: PoolingName | None = None  # for a language model, which states none
     options: VocabularyOptions = LATER
-
-    @classmethod
-    def options_model(cls, values: Mapping[str, Any]) -> type[BaseModel]:
-        """The size."""
-        return VocabularyOptions
 
     def models(self) -> tuple[str, ...]:
         """The encoder of the stage before."""

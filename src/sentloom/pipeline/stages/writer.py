@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from sentloom.data.dataset import Dataset
 from sentloom.data.sentences import texts_of
@@ -42,16 +42,6 @@ class _Writer(DataStage):
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 1
     options: SynthesizerOptions | DenoisingOptions = LATER
     settings: Settings = LATER
-
-    @classmethod
-    def presets(cls, method: str) -> Mapping[str, Mapping[str, Any]]:
-        """The learner's own."""
-        return cls.LEARNER.PRESETS
-
-    @classmethod
-    def options_model(cls, values: Mapping[str, Any]) -> type[BaseModel]:
-        """The learner's own."""
-        return cls.LEARNER.Options
 
     def located(self, locate: Callable[[str], str]) -> Self:
         """With every path and model name located."""
@@ -96,7 +86,8 @@ class _Writer(DataStage):
 class SynthesizerStage(_Writer):
     """Learns to write and to judge from NLI data."""
 
-    LEARNER = Synthesizer
+    LEARNER, OPTIONS, PRESETS = Synthesizer, SynthesizerOptions, Synthesizer.PRESETS
+
     options: SynthesizerOptions = LATER
 
     def load(self, source: str) -> TextToText:
@@ -130,7 +121,8 @@ class SynthesizerStage(_Writer):
 class DenoisingStage(_Writer):
     """Learns to restore sentences with masked spans from raw text."""
 
-    LEARNER = Denoising
+    LEARNER, OPTIONS, PRESETS = Denoising, DenoisingOptions, Denoising.PRESETS
+
     options: DenoisingOptions = LATER
 
     def load(self, source: str) -> TextToText:

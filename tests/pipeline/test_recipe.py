@@ -359,7 +359,7 @@ variants:
         ),
         (SMALL + "title: !!str a\n", "line 4: the tag"),
         (SMALL + "title: &a b\nname: *a\n", "line 5: an alias"),
-        (SMALL + "? [1, 2]\n: 3\n", "line 4: a key that is no text"),
+        (SMALL + "? [1, 2]\n: 3\n", "line 4: a key that is not text"),
         (SMALL + 'title: "\\0"\n', "line 4, title: NUL"),
         (SMALL + 'title: "\\ud800"\n', "line 4, title: NUL or half"),
         (SMALL + "title: \x07\n", "Expected plain YAML"),

@@ -233,7 +233,8 @@ def _plain(row: Row) -> dict[str, Any]:
 def run_values(result: PlanResult, folder: Path) -> dict[str, Any]:
     """All that is known of one plan under one seed, as JSON takes it; the model's place is relative to the folder."""
     model = result.model and str(result.model.relative_to(folder))
-    return {**vars(result), "model": model, "stages": list(result.stages)}
+    stages = [{name: value for name, value in stage.items() if name != "result"} for stage in result.stages]
+    return {**vars(result), "model": model, "stages": stages}
 
 
 def file_names(names: Sequence[str]) -> dict[str, str]:

@@ -55,6 +55,6 @@ def test_a_forecast_times_a_few(plan):
 
 def test_a_language_beside_a_model_is_refused_before_anything_runs(tmp_path, plan, marian):
     both = stage("translate", data=list(plan.stages[0].data), model=str(marian), into="pt")
-    with pytest.raises(InputError, match="beside the model"):
+    with pytest.raises(InputError, match="both the language 'pt' and the model"):
         prepare([Plan("p", base=None, stages=(both,))], tmp_path / "out", Accelerator(cpu=True), lambda text: None)
     assert not (tmp_path / "out").exists()

@@ -1,4 +1,4 @@
-"""Argument facets: three topics, in our form and in the authors' own."""
+"""AFS: three topics, in our format and in the authors' own."""
 
 import pytest
 
@@ -9,12 +9,12 @@ from tests.evaluation.by_hand import at_angles, values, write
 
 FAN = {"a": 0, "b": 10, "c": 20, "d": 30}
 HEAD = ("topic", "sentence1", "sentence2", "score")
-# In order, in reverse order, and in order but for the last two: Spearman 1, -1 and 1 - 6 * 2 / (3 * 8) = 1/2.
+# In order, in reverse order, and with the last two swapped: Spearman 1, -1 and 1 - 6 * 2 / (3 * 8) = 1/2.
 SCORES = {"gun-control": (5, 4, 3), "gay-marriage": (1, 2, 3), "death-penalty": (5, 1, 3)}
 PAIRS = [(topic, "a", text, score) for topic, some in SCORES.items() for text, score in zip("bcd", some, strict=True)]
 
 
-def test_topics_are_scored_apart_and_averaged(tmp_path):
+def test_topics_are_scored_separately_and_averaged(tmp_path):
     write(tmp_path / "afs" / "AFS.tsv", HEAD, *PAIRS)
     task = load("AFS", SetSource(tmp_path))
     found = values(task, at_angles(**FAN))
@@ -35,7 +35,7 @@ def authors_csv(folder, encoding, text="a"):
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1"])
-def test_the_authors_files_give_the_same(tmp_path, encoding):
+def test_the_authors_files_give_the_same_scores(tmp_path, encoding):
     write(tmp_path / "ours" / "afs" / "AFS.tsv", HEAD, *((topic, "café", *rest) for topic, _, *rest in PAIRS))
     authors_csv(tmp_path / "afs", encoding, "café")
     ours, theirs = load("AFS", SetSource(tmp_path / "ours")), load("AFS", SetSource(tmp_path))
@@ -44,13 +44,13 @@ def test_the_authors_files_give_the_same(tmp_path, encoding):
     assert ours.sha256 == theirs.sha256
 
 
-def test_our_form_comes_first(tmp_path):
+def test_our_format_wins(tmp_path):
     authors_csv(tmp_path / "afs", "utf-8")
     write(tmp_path / "afs" / "AFS.tsv", HEAD, *PAIRS)
     assert load("AFS", SetSource(tmp_path)).source.endswith("AFS.tsv")
 
 
-def test_topics_are_known_by_other_spellings(tmp_path):
+def test_other_spellings_of_topics_are_accepted(tmp_path):
     write(tmp_path / "afs" / "AFS.tsv", HEAD, *((topic.replace("-", " ").title(), *rest) for topic, *rest in PAIRS))
     assert "pearson gun-control" in load("AFS", SetSource(tmp_path)).score(at_angles(**FAN))
 
@@ -62,7 +62,7 @@ def test_missing_on_the_hub_and_in_the_folder(tmp_path):
         load("AFS", SetSource())
 
 
-def test_one_of_the_authors_files_less_and_the_set_is_missing(tmp_path):
+def test_the_set_is_missing_if_one_of_the_authors_files_is(tmp_path):
     authors_csv(tmp_path / "afs", "utf-8")
     (tmp_path / "afs" / "ArgPairs_GM.csv").unlink()
     with pytest.raises(MissingPart):
@@ -70,7 +70,7 @@ def test_one_of_the_authors_files_less_and_the_set_is_missing(tmp_path):
 
 
 @pytest.mark.parametrize("head", [HEAD, ("subject", *HEAD[1:])])
-def test_topics_must_be_the_three(tmp_path, head):
+def test_unknown_topics_are_refused(tmp_path, head):
     write(tmp_path / "afs" / "AFS.tsv", head, *PAIRS[:3])
     with pytest.raises(InputError, match=r"the topics are gun-control|there is no column topic"):
         load("AFS", SetSource(tmp_path))

@@ -1,4 +1,4 @@
-"""Special domains as USEB scores them: values by hand, plain loops, the forms of the hub."""
+"""Special domains as in USEB, against hand-computed values, plain loops and the layouts of the hub."""
 
 import re
 
@@ -25,8 +25,8 @@ from tests.evaluation.by_hand import all_alike, any_vectors, at_angles, scored, 
 FAN = {"a": 0, "b": 10, "c": 20, "d": 30, "e": 40, "f": 50}
 
 
-def test_askubuntu_by_hand(tmp_path):
-    # Question a: b wrong, c right, d right: AP (1/2 + 2/3) / 2 = 7/12. Question f has no right candidate.
+def test_askubuntu_against_hand_computed_values(tmp_path):
+    # Question a: b wrong, c and d correct: AP (1/2 + 2/3) / 2 = 7/12. Question f has no correct candidate.
     write(
         tmp_path / "domain" / "AskUbuntu.test.tsv",
         ("query", "document", "label"),
@@ -38,7 +38,7 @@ def test_askubuntu_by_hand(tmp_path):
     assert task.notes == ("1 questions without a correct candidate are left out",)
 
 
-def test_askubuntu_in_the_form_of_the_hub(hub):
+def test_askubuntu_in_the_layout_of_the_hub(hub):
     hub(
         "mteb/AskUbuntuDupQuestions",
         {
@@ -72,7 +72,7 @@ def two_forums(monkeypatch):
 
 def test_cqadupstack_is_the_mean_over_forums_not_over_queries(tmp_path, two_forums):
     # android, a: b right, c wrong, d right: (1 + 2/3) / 2; f: e wrong, d right ...: 1/2. gis, a: c first of two: 1.
-    # The query itself, which is among the documents too, does not count.
+    # The query itself, which is also among the documents, does not count.
     forum_files(
         tmp_path,
         "android",
@@ -85,7 +85,7 @@ def test_cqadupstack_is_the_mean_over_forums_not_over_queries(tmp_path, two_foru
     android = (5 / 6 + 1 / 2) / 2
     assert values(task, at_angles(**FAN))["map@100"] == pytest.approx(100 * (android + 1) / 2)
     assert task.score(at_angles(**FAN))["map@100"].groups.tolist() == [0, 0, 1]
-    assert "b" not in task.texts["symmetric"][-3:]  # a query without a right document is not asked
+    assert "b" not in task.texts["symmetric"][-3:]  # a query without a relevant document is not used
 
 
 def test_map_at_100_equals_scikit_learn_on_the_first_hundred(tmp_path, two_forums):
@@ -113,21 +113,21 @@ def test_map_at_100_equals_scikit_learn_on_the_first_hundred(tmp_path, two_forum
     assert found["map-cut-100"] < found["map@100"]
 
 
-def test_the_two_ways_to_cut_at_100():
-    # Right documents at 2, 100 and 101: the sum 1/2 + 2/100, over the two inside or over all three.
+def test_two_definitions_of_average_precision_at_100():
+    # Relevant documents at 2, 100 and 101: the sum 1/2 + 2/100, divided by the two inside or by all three.
     ranks = np.array([2, 100, 101])
     assert useb_precision(ranks) == pytest.approx(0.26)
     assert trec_precision(ranks) == pytest.approx(0.52 / 3)
     assert useb_precision(np.array([101])) == trec_precision(np.array([101])) == 0.0
 
 
-def test_cqadupstack_of_what_tells_nothing_apart(tmp_path, two_forums):
+def test_cqadupstack_with_constant_vectors(tmp_path, two_forums):
     for forum in ("android", "gis"):
         forum_files(tmp_path, forum, [("1", "a")], [("2", "b"), ("3", "c"), ("4", "d"), ("5", "e")], [("1", "3")])
     assert values(load("CQADupStack", SetSource(tmp_path)), all_alike)["map@100"] == pytest.approx(25)
 
 
-def test_cqadupstack_in_the_form_of_the_hub(hub, two_forums):
+def test_cqadupstack_in_the_layout_of_the_hub(hub, two_forums):
     tables = {
         ("queries", "queries"): {"_id": ["1", "2"], "text": ["a", "f"]},
         ("corpus", "corpus"): {
@@ -153,7 +153,7 @@ def test_cqadupstack_in_the_form_of_the_hub(hub, two_forums):
         ([("1", "a"), ("1", "c")], [("2", "b")], [("1", "2")], "an id appears twice"),
     ],
 )
-def test_ids_must_be_known_and_single(tmp_path, two_forums, queries, documents, relevant, said):
+def test_unknown_and_repeated_ids_are_refused(tmp_path, two_forums, queries, documents, relevant, said):
     forum_files(tmp_path, "android", queries, documents, relevant)
     with pytest.raises(InputError, match=said):
         load("CQADupStack", SetSource(tmp_path))
@@ -166,13 +166,13 @@ def test_texts_need_ids(tmp_path, two_forums):
         load("CQADupStack", SetSource(tmp_path))
 
 
-def test_one_forum_less_and_the_set_is_missing(tmp_path, two_forums):
+def test_the_set_is_missing_if_one_forum_is(tmp_path, two_forums):
     forum_files(tmp_path, "android", [("1", "a")], [("2", "b")], [("1", "2")])
     with pytest.raises(MissingPart, match=r"domain/CQADupStack/gis.queries.tsv"):
         load("CQADupStack", SetSource(tmp_path))
 
 
-def test_a_vote_of_three_is_dropped_more_is_a_paraphrase(tmp_path):
+def test_votes_of_three_are_dropped_and_higher_ones_are_paraphrases(tmp_path):
     # Ordered by cosine with a: b (6 votes), c (3, dropped), d (2), e (4): right, wrong, right.
     votes = {"b": 6, "c": 3, "d": 2, "e": 4, "f": 0}
     write(
@@ -185,7 +185,7 @@ def test_a_vote_of_three_is_dropped_more_is_a_paraphrase(tmp_path):
     assert "c" not in task.texts["symmetric"]
 
 
-def test_labels_of_zero_and_one_are_taken_as_they_are(tmp_path):
+def test_labels_of_zero_and_one_are_unchanged(tmp_path):
     write(
         tmp_path / "domain" / "TwitterURL.test.tsv",
         ("sentence1", "sentence2", "label"),
@@ -195,7 +195,7 @@ def test_labels_of_zero_and_one_are_taken_as_they_are(tmp_path):
     assert found == pytest.approx({"average-precision": 100 * (1 + 2 / 3) / 2})
 
 
-def test_pit_has_838_pairs_that_are_decided(tmp_path):
+def test_pit_has_838_decided_pairs(tmp_path):
     head, *_ = scored(0)
     votes = [0] * 663 + [3] * 134 + [5] * 175
     file = tmp_path / "domain" / "PIT2015.test.tsv"
@@ -217,7 +217,7 @@ ROWS = {"sent1": ["a", "a", "a"], "sent2": ["b", "c", "d"], "labels": [1, 0, 1]}
         {"sentence1": ["a"] * 3, "sentence2": list("bcd"), "label": [1, 0, 1]},
     ],
 )
-def test_both_forms_of_labelled_pairs_on_the_hub(hub, table):
+def test_both_layouts_of_labelled_pairs_on_the_hub(hub, table):
     hub("mteb/twittersemeval2015-pairclassification", {("default", "test"): table})
     task = load("PIT-2015", SetSource())
     assert values(task, at_angles(**FAN)) == pytest.approx({"average-precision": 100 * (1 + 2 / 3) / 2})
@@ -236,13 +236,13 @@ def test_biosses(tmp_path):
 
 
 @pytest.mark.parametrize("name", DOMAIN.sets)
-def test_missing_files_and_a_hub_that_gives_nothing(tmp_path, hub, name):
+def test_missing_files_and_an_unavailable_hub(tmp_path, hub, name):
     for origin in (SetSource(tmp_path), SetSource()):
         with pytest.raises(MissingPart, match=f"{name}.*domain/" if origin.folder else f"{name}.*on the hub"):
             load(name, origin)
 
 
-def test_a_broken_file_is_no_missing_one(tmp_path):
+def test_a_damaged_file_is_not_reported_as_missing(tmp_path):
     write(tmp_path / "domain" / "AskUbuntu.test.tsv", ("query", "document", "label"), ("a", "b", "yes"))
     with pytest.raises(DataError, match="line 2"):
         load("AskUbuntu", SetSource(tmp_path))

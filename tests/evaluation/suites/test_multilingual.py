@@ -1,4 +1,4 @@
-"""STS in other languages and finding translations."""
+"""STS in other languages and translation retrieval."""
 
 import gzip
 import re
@@ -46,7 +46,7 @@ def test_a_missing_file_is_named(tmp_path):
         load("CNSD STS-B", SetSource(tmp_path))
 
 
-def test_a_broken_file_is_no_missing_one(tmp_path):
+def test_a_damaged_file_is_not_reported_as_missing(tmp_path):
     write(tmp_path / "sts_multi" / "STS17.en-en.tsv", ("score", "sentence1", "sentence2"), ("much", "a", "b"))
     with pytest.raises(DataError, match="line 2"):
         load("STS17 en-en", SetSource(tmp_path))
@@ -57,7 +57,7 @@ def test_an_unknown_set_lists_the_known_ones():
         load("STS17 xx-yy", SetSource())
 
 
-def test_tatoeba_is_scored_both_ways_by_hand(tmp_path):
+def test_tatoeba_in_both_directions_against_hand_computed_values(tmp_path):
     # English one, two, three at 0, 50 and 90 degrees; German eins, zwei, drei at 4, 85 and 91.
     # To German: eins right; two (50) is nearer to zwei (35) than to eins (46): right; three (90) is nearest to drei: right.
     # To English: eins right; zwei (85) is nearer to three (5) than to two (35): wrong; drei right.
@@ -78,7 +78,7 @@ def test_a_sentence_with_two_translations_may_find_either():
     assert found == {"accuracy-to-target": 100, "accuracy-to-source": 100, "accuracy": 100}
 
 
-def test_what_tells_nothing_apart_finds_nothing():
+def test_constant_vectors_find_no_translation():
     rows = Rows({"source": ["a", "b"], "target": ["c", "d"]}, "")
     assert set(values(translation_task("x", rows), all_alike).values()) == {0.0}
 
@@ -101,7 +101,7 @@ def test_translation_accuracy_equals_a_plain_loop(seed):
     assert found["accuracy"] == pytest.approx(sum(expected) / 2)
 
 
-def test_the_forms_of_the_hub(hub):
+def test_the_layouts_of_the_hub(hub):
     pairs = {"sentence1": ["a"] * 250, "sentence2": ["b"] * 250, "score": [1.0] * 250, "lang": ["en-ar"] * 250}
     hub(
         "mteb/sts17-crosslingual-sts",

@@ -1,4 +1,4 @@
-"""SentGLUE on small sets of known content, and on the real ones where they are at hand."""
+"""SentGLUE on small sets of known content, and on the real ones if available."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def put(folder, name, rows, header="label\ttext"):
 
 
 def lookup(texts, role="symmetric"):
-    """Vectors (n, 6): which number the text's first word is."""
+    """Encode the number in the text's first word as vectors (n, 6)."""
     return np.eye(6, dtype=np.float32)[[int(NUMBER[text.split()[0]]) for text in texts]]
 
 
@@ -35,7 +35,7 @@ def numbers(count):
     return [(n % 2, f"{list(NUMBER)[n % 2]} {n}") for n in range(count)]
 
 
-def test_cola_by_matthews(tmp_path):
+def test_cola_is_scored_by_matthews_correlation(tmp_path):
     put(tmp_path, "glue/CoLA.train", numbers(40))
     # said 1 1 1 0 0 0 where 1 1 0 0 0 1 is right: 2 true and 1 false of each kind, (2 * 2 - 1 * 1) / 9
     dev = [(1, "one a"), (1, "one b"), (0, "one c"), (0, "zero d"), (0, "zero e"), (1, "zero f")]
@@ -54,12 +54,12 @@ def test_sst2_is_scored_on_dev(tmp_path):
 
 
 def pairs(count, log):
-    """Rows of two numbers and what is told of them."""
+    """Build rows of two numbers and a label or score computed from them."""
     names = list(NUMBER)[:3]
     return [(log(a, b), f"{a} {n}", f"{b} {n}") for n in range(count) for a in names for b in names]
 
 
-def test_stsb_by_regression(tmp_path):
+def test_stsb_is_scored_by_regression(tmp_path):
     def score(a, b):
         return 5.0 if a == b else 1.5
 
@@ -76,7 +76,7 @@ def test_stsb_by_regression(tmp_path):
     assert scores["pearson"].value == pytest.approx(100 * stats.pearsonr(said, gold).statistic)
 
 
-def test_similarity_by_difference_and_product(tmp_path):
+def test_similarity_uses_difference_and_product(tmp_path):
     for part in ("train", "dev"):
         put(tmp_path, f"glue/QQP.{part}", pairs(6, lambda a, b: int(a == b)), PAIR)
     task = SENTGLUE.load("QQP", fast(tmp_path))
@@ -86,12 +86,12 @@ def test_similarity_by_difference_and_product(tmp_path):
 
 
 def direction(a, b):
-    """Which of two numbers is larger: this hangs on the order of the sentences."""
+    """Label which of two numbers is larger, which depends on the order of the sentences."""
     difference = NUMBER[a] - NUMBER[b]
     return "entailment" if difference > 0 else "contradiction" if difference < 0 else "neutral"
 
 
-def test_inference_sees_the_order_of_the_sentences(tmp_path):
+def test_inference_depends_on_the_order_of_the_sentences(tmp_path):
     header = "label\tpremise\thypothesis"
     put(tmp_path, "glue/MNLI.train", pairs(8, direction), header)
     put(tmp_path, "nli/pairs/MNLI.dev_matched", pairs(2, direction), header)
@@ -112,7 +112,7 @@ def test_a_sample_of_mnli_is_noted(tmp_path):
 
 
 def test_editions_of_mrpc_are_not_mixed(tmp_path):
-    # SentEval's training part holds GLUE's dev part: together they would score what was learnt.
+    # SentEval's training part contains GLUE's dev part: together they would score training rows.
     for name in ("glue/MRPC.dev", "senteval/MRPC.train", "senteval/MRPC.test"):
         put(tmp_path, name, [(1, f"zero {name}", "zero"), (0, f"zero {name}", "one")], PAIR)
     task = SENTGLUE.load("MRPC", fast(tmp_path))
@@ -137,7 +137,7 @@ def test_qnli_without_training_part_is_cross_validated(tmp_path):
     assert task.settings["protocol"] == "train, L2 by k-fold on train, test"
 
 
-def test_rte_of_other_counts_is_refused(tmp_path):
+def test_rte_with_other_counts_is_refused(tmp_path):
     for part in ("train", "dev"):
         put(tmp_path, f"glue/RTE.{part}", [("entailment", "a", "b")] * 277, PAIR)
     with pytest.raises(InputError, match=r"RTE train .* 277 rows. Expected 2,490"):
@@ -147,7 +147,7 @@ def test_rte_of_other_counts_is_refused(tmp_path):
         SENTGLUE.load("RTE", fast(tmp_path, checked=True))
 
 
-def test_large_training_parts_are_drawn_from(tmp_path):
+def test_large_training_parts_are_sampled(tmp_path):
     put(tmp_path, "glue/CoLA.train", numbers(MOST_ROWS + 1))
     put(tmp_path, "glue/CoLA.dev", [(1, "one a")])
     task = SENTGLUE.load("CoLA", SetSource(tmp_path, checked=False))
@@ -157,7 +157,7 @@ def test_large_training_parts_are_drawn_from(tmp_path):
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_missing_data_are_named_by_the_published_part(tmp_path, name):
+def test_missing_data_is_named_by_the_published_part(tmp_path, name):
     with pytest.raises(MissingPart, match=r"no file (glue|senteval|sts)/\S+\.tsv in"):
         SENTGLUE.load(name, fast(tmp_path))
 
@@ -196,7 +196,7 @@ def test_missing_data_are_named_by_the_published_part(tmp_path, name):
     ],
 )
 def test_the_hubs_copies_are_the_same_task(tmp_path, monkeypatch, name, configuration, sides, classes, label, splits):
-    """Each with the columns and classes that GLUE has on the hub, and as files."""
+    """Compare each set with GLUE's columns and classes on the hub and as files."""
     monkeypatch.chdir(tmp_path)
     for split in splits:
         columns = {side: [f"{split} {side}"] for side in sides} | {"label": [1], "idx": [0]}
@@ -211,7 +211,7 @@ def test_the_hubs_copies_are_the_same_task(tmp_path, monkeypatch, name, configur
     assert hub.texts == files.texts
 
 
-def test_the_mean_is_our_own_of_nine():
+def test_the_mean_is_over_nine_sets():
     (average,) = SENTGLUE.averages
     assert average.label == "our mean of nine tasks (MNLI-m and MNLI-mm apart)"
     assert len(average.parts) == 9

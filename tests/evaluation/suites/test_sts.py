@@ -1,4 +1,4 @@
-"""The STS sets: finding, reading and counting them, and their three aggregations against plain loops."""
+"""The STS sets: locating, reading and counting them, and their three aggregations against plain loops."""
 
 import gzip
 import json
@@ -25,7 +25,7 @@ SIZES = {"news": 30, "forum": 7, "images": 13}
 
 
 class Random:
-    """An encoder whose vectors depend on the sentence alone."""
+    """An encoder whose vectors depend only on the sentence."""
 
     def encode(self, texts, role="symmetric", show_progress=False):
         return np.stack([np.random.default_rng(sum(text.encode())).normal(size=16) for text in texts]).astype(
@@ -43,7 +43,7 @@ def write(folder, name, pairs, head=HEAD):
 
 
 def random_rows(seed, words=40):
-    """Pairs over few sentences, so that they come again, in sub-sets of the given sizes."""
+    """Draw pairs of few sentences, so that sentences repeat, in sub-sets of the given sizes."""
     rng = np.random.default_rng(seed)
     pairs = sum(SIZES.values())
     left, right = ([f"sentence {number}" for number in rng.integers(0, words, pairs)] for _ in range(2))
@@ -85,7 +85,7 @@ def test_three_aggregations_equal_plain_loops(tmp_path, seed):
         assert got == pytest.approx(slow_scores(rows, correlate), abs=1e-6)
 
 
-def test_without_subsets_there_is_no_mean_of_them(tmp_path):
+def test_without_subsets_there_is_no_mean_over_subsets(tmp_path):
     (tmp_path / "sts").mkdir()
     (tmp_path / "sts/STS13.tsv").write_text("score\tsentence1\tsentence2\n1\ta\tb\n2\tc\td\n")
     (scores,) = score_tasks(Random(), [load("STS13", SetSource(tmp_path, checked=False))])
@@ -98,7 +98,7 @@ def test_a_set_scored_whole_has_three_equal_aggregations(tmp_path):
     assert scores["spearman-mean"].value == scores["spearman-wmean"].value == scores["spearman"].value
 
 
-def test_a_set_of_the_published_count_but_other_content_is_noted(tmp_path):
+def test_other_content_with_the_published_count_is_noted(tmp_path):
     write(tmp_path / "sts", "STS12.tsv", 3108)
     task = load("STS12", SetSource(tmp_path))
     assert (task.name, task.main, len(task.sha256)) == ("STS12", "spearman", 64)
@@ -116,7 +116,7 @@ def test_another_count_is_refused_or_noted(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["SICKR.test.tsv", "SICK-R.test.tsv", "SICK.test.tsv", "SICKR.tsv", "SICK-R.tsv"])
-def test_sick_is_found_under_any_usual_name(tmp_path, name):
+def test_sick_is_found_under_all_common_names(tmp_path, name):
     write(tmp_path / "sts", name, 4927)
     assert load("SICK-R", SetSource(tmp_path)).notes == ()
 
@@ -147,7 +147,7 @@ def test_the_suite_is_the_seven_sets_of_the_papers():
     assert [STS_PARTS[name].rows for name in SETS] == [3108, 1500, 3750, 3000, 1186, 1379, 4927]
 
 
-def test_the_hub_copy_of_sick_says_what_it_is(tmp_path, monkeypatch):
+def test_the_hub_copy_of_sick_has_a_note(tmp_path, monkeypatch):
     file = tmp_path / "copy.jsonl"
     rows = ({"sentence1": f"left {row}", "sentence2": f"right {row}", "score": row % 5} for row in range(9927))
     file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
@@ -159,7 +159,7 @@ def test_the_hub_copy_of_sick_says_what_it_is(tmp_path, monkeypatch):
 def test_a_set_is_found_in_sentevals_own_folder(tmp_path):
     folder = tmp_path / "downstream/STS/STS13-en-test"
     folder.mkdir(parents=True)
-    (tmp_path / "downstream/STS/STSBenchmark").mkdir()  # a sign by which the folder is known
+    (tmp_path / "downstream/STS/STSBenchmark").mkdir()  # identifies the folder
     for subset in ("FNWN", "headlines", "OnWN"):
         (folder / f"STS.input.{subset}.txt").write_text("a cat\ta dog\na bird\ta fish\nno gold\tfor this\n")
         (folder / f"STS.gs.{subset}.txt").write_text("3.5\n1\n\n")
@@ -167,7 +167,7 @@ def test_a_set_is_found_in_sentevals_own_folder(tmp_path):
     assert Counter(scores["spearman-mean"].groups.tolist()) == {0: 2, 1: 2, 2: 2}
 
 
-def test_what_is_not_there_is_a_missing_part(tmp_path):
+def test_a_missing_file_is_a_missing_part(tmp_path):
     with pytest.raises(MissingPart, match=r"sts/STS12\.tsv"):
         load("STS12", SetSource(tmp_path))
 

@@ -1,4 +1,4 @@
-"""The transfer tasks on small sets of known content, and on the real ones where they are at hand."""
+"""The transfer tasks on small sets of known content, and on the real ones if available."""
 
 import hashlib
 from dataclasses import replace
@@ -27,14 +27,14 @@ def put(folder, name, rows, header="label\ttext"):
 
 
 def lookup(texts, role="symmetric"):
-    """Vectors (n, 4): the first number is what the first word says, the others are noise that hangs on the text."""
+    """Encode the first word in the first component of (n, 4), with noise that depends on the text in the others."""
     noise = [np.frombuffer(hashlib.sha256(text.encode()).digest()[:3], np.uint8) / 2550 for text in texts]
     told = [WORDS.get(text.split()[0], 0.0) for text in texts]
     return np.array([[word, *rest] for word, rest in zip(told, noise, strict=True)], np.float32)
 
 
 def reviews(count, wrong=0, start=0):
-    """As many good as bad ones; the first `wrong` rows have the label of the other."""
+    """Build as many good as bad reviews; the first `wrong` rows have the wrong label."""
     rows = [(number % 2, f"{('bad', 'good')[number % 2]} film {start + number}") for number in range(count)]
     return [(1 - label, text) if at < wrong else (label, text) for at, (label, text) in enumerate(rows)]
 
@@ -48,7 +48,7 @@ def test_four_sets_are_cross_validated(tmp_path, name):
     put(tmp_path, f"senteval/{name}", reviews(60, wrong=6))
     task = TRANSFER.load(name, fast(tmp_path))
     score = task.score(lookup)[task.main]
-    # The word decides all but the six rows with the wrong label, in whichever fold they are.
+    # The first word predicts all but the six rows with the wrong label, whatever the folds.
     assert (task.name, task.main, score.value) == (name, "accuracy", pytest.approx(90))
     assert score.items[:, 1].tolist() == [1, 0, 1, 0, 1, 0] + [0, 1] * 27
     assert task.settings["protocol"] == "nested k-fold"
@@ -81,13 +81,13 @@ def test_trec_has_six_classes(tmp_path):
     put(tmp_path, "senteval/TREC.test", [("NUM", "how num"), ("ABBR", "how abbr"), ("HUM", "how num")])
     task = TRANSFER.load("TREC", fast(tmp_path))
     score = task.score(one_hot)["accuracy"]
-    assert score.items.tolist() == [[5, 5], [0, 0], [5, 3]]  # places in the sorted classes
+    assert score.items.tolist() == [[5, 5], [0, 0], [5, 3]]  # indices in the sorted classes
     assert score.value == pytest.approx(200 / 3)
     assert task.settings["protocol"] == "train, L2 by k-fold on train, test"
 
 
-def test_mrpc_sees_difference_and_product(tmp_path):
-    # Two good ones are alike and so are two bad ones: only |u - v| and u * v tell, not u and v.
+def test_mrpc_uses_difference_and_product(tmp_path):
+    # Two good reviews are similar, and so are two bad ones: the label is in |u - v| and u * v, not in u and v.
     words = ["good", "bad"]
     rows = [(int(a == b), f"{a} {n}", f"{b} {n + 99}") for n in range(12) for a in words for b in words]
     test = [(1, "good x", "good y"), (1, "bad x", "bad y"), (1, "good x", "bad y"), (0, "bad x", "bad z")]
@@ -97,7 +97,7 @@ def test_mrpc_sees_difference_and_product(tmp_path):
     scores = task.score(lookup)
     assert scores["accuracy"].items.tolist() == [[1, 1], [1, 1], [0, 1], [1, 0]]
     assert scores["accuracy"].value == pytest.approx(50)
-    assert scores["f1"].value == pytest.approx(100 * 2 / 3)  # 2 right of 3 said and of 3 there
+    assert scores["f1"].value == pytest.approx(100 * 2 / 3)  # 2 correct of 3 predicted and 3 gold
     assert task.settings["features"] == "difference-product"
 
 
@@ -127,7 +127,7 @@ def test_swapped_labels_of_cr_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_missing_data_are_named(tmp_path, name):
+def test_missing_data_is_named(tmp_path, name):
     with pytest.raises(MissingPart, match=r"no file senteval/\S+\.tsv in"):
         TRANSFER.load(name, fast(tmp_path))
 
@@ -146,7 +146,7 @@ def test_sentevals_own_folder_gives_the_same_task(tmp_path):
         TRANSFER.load("CR", fast(theirs))
 
 
-def test_fast_learns_from_a_draw_of_ten_thousand(tmp_path):
+def test_fast_trains_on_a_sample_of_ten_thousand(tmp_path):
     put(tmp_path, "senteval/SST2.train", reviews(FAST_ROWS + 50))
     put(tmp_path, "senteval/SST2.dev", [(1, "good dev"), (0, "bad dev")])
     put(tmp_path, "senteval/SST2.test", [(1, "good test"), (0, "bad test")])
@@ -158,19 +158,19 @@ def test_fast_learns_from_a_draw_of_ten_thousand(tmp_path):
     assert again.texts == task.texts
     assert task.settings["train_rows"] == FAST_ROWS
     assert "the probe was trained on 10,000 of 10,050 rows, sampled with seed 1111" in task.notes
-    assert task.score(lookup)["accuracy"].items.tolist() == [[1, 1], [0, 0]]  # labels went with their texts
+    assert task.score(lookup)["accuracy"].items.tolist() == [[1, 1], [0, 0]]  # labels stay with their texts
     whole = TRANSFER.load("SST-2", SetSource(tmp_path, checked=False))
     assert whole.settings["train_rows"] == FAST_ROWS + 50
     assert whole.sha256 == task.sha256
 
 
 def save(name, columns, **types):
-    """A data set in the hub's form, in a folder that is called what it would be called there."""
+    """Save a data set in the hub's layout, in a folder with its name on the hub."""
     names = {column: types.get(column, Value("string")) for column in columns}
     Dataset.from_dict(columns, Features(names)).save_to_disk(name)
 
 
-def test_the_hub_names_classes_that_files_number(tmp_path, monkeypatch):
+def test_class_names_on_the_hub_become_numbers(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     mr = "cornell-movie-review-data/rotten_tomatoes@aa13bc287fa6fcab6daf52f0dfb9994269ffea28"
     for split, label in (("train", 1), ("validation", 0), ("test", 1)):
@@ -209,20 +209,20 @@ def test_sets_without_a_copy_on_the_hub():
             TRANSFER.load(name, SetSource())
 
 
-def test_a_hidden_layer_is_another_setting(tmp_path):
+def test_a_hidden_layer_changes_the_settings(tmp_path):
     put(tmp_path, "senteval/MR", reviews(20))
     task = TRANSFER.load("MR", SetSource(tmp_path, False, {"preset": "fast", "hidden": 50}))
     assert task.settings["hidden"] == 50
 
 
-def test_the_average_is_of_all_seven():
+def test_the_average_is_over_all_seven():
     assert TRANSFER.averages[0].parts == ("MR", "CR", "SUBJ", "MPQA", "SST-2", "TREC", "MRPC") == TRANSFER.sets
 
 
-def test_the_first_edition_at_hand_is_taken_whole(tmp_path):
+def test_the_first_complete_edition_is_used(tmp_path):
     (whole,) = SETS["SST-2"]
     other = replace(whole, train=replace(PARTS["MR"], labels=None), test=None, dev=None, note="another edition")
-    put(tmp_path, "senteval/SST2.train", reviews(4))  # the first edition's dev and test are not there
+    put(tmp_path, "senteval/SST2.train", reviews(4))  # the first edition's dev and test parts are missing
     put(tmp_path, "senteval/MR", reviews(6))
     task = probed_task([whole, other], fast(tmp_path))
     assert len(task.texts["symmetric"]) == 6
@@ -235,7 +235,7 @@ def test_the_real_sets_are_as_published(name):
     task = TRANSFER.load(name, SetSource(REAL))
     published = {"MR": 10_662, "SUBJ": 10_000, "MPQA": 10_606, "SST-2": 67_349 + 872 + 1821, "MRPC": 2 * (4076 + 1725)}
     assert len(task.texts["symmetric"]) == published[name]
-    assert task.notes == ()  # the published counts, and a content that was compared
+    assert task.notes == ()  # the published counts, and verified content
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="the real sets are not at hand")

@@ -181,7 +181,7 @@ def test_search_ranks_by_cosine_and_the_first_of_equal_texts_wins(bert):
     assert len(bert.search(SENTENCES[0], texts, k=20)) == 9
     vectors = bert.encode(texts, role="document")
     assert bert.search(SENTENCES[2], texts, k=3, vectors=vectors) == hits
-    with pytest.raises(InputError, match="8 vectors for 9 texts"):
+    with pytest.raises(InputError, match="there are 8 vectors for 9 texts"):
         bert.search("a", texts, vectors=vectors[:8])
 
 

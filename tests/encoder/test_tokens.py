@@ -20,12 +20,12 @@ def test_prompts_survive_truncation(family, model_folders):
     prompt = Prompt(prefix="Two dogs: ", suffix=" A man knows.")
     encoder = Encoder.load(model_folders[family], prompts={"symmetric": prompt}, max_length=40)
     tokens = encoder.tokens
-    before, behind = list(tokens.specials.before), [*tokens.suffix_ids(prompt.suffix), *tokens.specials.behind]
+    before, after = list(tokens.specials.before), [*tokens.suffix_ids(prompt.suffix), *tokens.specials.after]
     prefix = tokens.bare(["Two dogs:"])[0]
     (ids,) = encoder.tokenize([LONG])
     assert len(ids) == 40
     assert ids[: len(before) + len(prefix)] == before + prefix
-    assert ids[-len(behind) :] == behind
+    assert ids[-len(after) :] == after
 
 
 def test_roles_fall_back_to_the_symmetric_prompt(model_folders):

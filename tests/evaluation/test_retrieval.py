@@ -17,7 +17,7 @@ def encode(sentences):
     return np.array([PLANE[text] for text in sentences])
 
 
-def test_ranks_by_hand():
+def test_ranks_against_hand_computed_values():
     # Query east: documents in order east, north-east, north, west. Query north: north, north-east, then two at 0 and 0.
     documents = encode(["east", "north-east", "north", "west"])
     ranks = ranks_of(encode(["east", "north", "east"]), documents, [[0], [1], [3, 0]])
@@ -65,8 +65,8 @@ def test_ranks_equal_a_full_sort_for_any_blocks(search, query_block, document_bl
     assert [found.tolist() for found in ranks] == _slow_ranks(*search)
 
 
-def test_no_rank_is_above_the_first_at_the_edge_of_a_tie():
-    # The second right document is counted as near the first by one way of computing its cosine and not by the other.
+def test_no_rank_is_better_than_first_at_the_edge_of_a_tie():
+    # The second relevant document ties with the first in one computation of its cosine but not in the other.
     cosines = np.array([0.9, np.float32(0.9) - np.float32(TIE)], np.float32)
     assert _ranks(cosines, np.array([1, 2])).tolist() == [1, 2]
 

@@ -85,7 +85,7 @@ def _tokens(model: str) -> "Tokens | None":
 
 
 def _lengths(tokens: "Tokens") -> Callable[[list[str]], list[int]]:
-    specials = len(tokens.specials.before) + len(tokens.specials.behind)
+    specials = len(tokens.specials.before) + len(tokens.specials.after)
     return lambda texts: [len(ids) + specials for ids in tokens.bare(texts)]
 
 

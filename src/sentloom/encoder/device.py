@@ -1,7 +1,7 @@
-"""Where models run, and in which precision: what `--device` and `--precision` choose for all that is loaded.
+"""The device and precision of models, as set by `--device` and `--precision`.
 
-The choice holds within `running_on`, since models are loaded deep inside recipes and fits. Without one, models run on a
-GPU if there is one, in fp32; training follows `accelerate launch`.
+The choice applies inside `running_on`, because models are loaded deep inside recipes and fits. By default, models run
+on a GPU if there is one, in fp32; training follows `accelerate launch`.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ PRECISIONS = ("fp32", "bf16")
 
 
 class Choice(NamedTuple):
-    """None: the default."""
+    """The chosen device and precision; None means the default."""
 
     device: str | None = None
     precision: Precision | None = None
@@ -30,7 +30,7 @@ _chosen: ContextVar[Choice] = ContextVar("device and precision", default=DEFAULT
 
 @contextmanager
 def running_on(device: str | None, precision: str | None) -> Iterator[None]:
-    """Load and run models there; None leaves what an outer call has chosen."""
+    """Load and run models on a device and in a precision; None keeps the choice of an outer call."""
     outer = _chosen.get()
     token = _chosen.set(Choice(_checked(device) or outer.device, _checked_precision(precision) or outer.precision))
     try:
@@ -40,18 +40,18 @@ def running_on(device: str | None, precision: str | None) -> Iterator[None]:
 
 
 def chosen() -> Choice:
-    """What the user asked for."""
+    """Return the current choice."""
     return _chosen.get()
 
 
 def device_for(device: str | None = None) -> torch.device:
-    """The device by that name, the one that was chosen, or by default a GPU if there is one."""
+    """Return the named device, else the chosen one, else a GPU if there is one."""
     name = _checked(device) or _chosen.get().device
     return torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
 
 
 def precision_for(precision: str | None = None) -> Precision:
-    """The precision of inference."""
+    """Return the named precision of inference, else the chosen one, else fp32."""
     return _checked_precision(precision) or _chosen.get().precision or "fp32"
 
 
@@ -70,4 +70,4 @@ def _checked(name: str | None) -> str | None:
 def _checked_precision(name: str | None) -> Precision | None:
     if name is None or name in PRECISIONS:
         return name  # type: ignore[return-value]
-    raise InputError("precision", f"{name!r}", f"one of {', '.join(PRECISIONS)}", "choose one of these")
+    raise InputError("precision", f"{name!r} is unknown", f"one of {', '.join(PRECISIONS)}", "choose one of these")

@@ -186,9 +186,9 @@ class Encoder(nn.Module):
         return torch.from_numpy(result) if tensor else result
 
     def similarity(self, a: TextsLike, b: TextsLike) -> Any:
-        """The cosine of every text in `a` with every text in `b`, (len(a), len(b)); a number for two strings.
+        """Compute the cosine of every text in `a` with every text in `b`, (len(a), len(b)); a number for two strings.
 
-        Vectors that `encode` returned are accepted in place of texts.
+        Vectors returned by `encode` are accepted instead of texts.
 
         >>> encoder = Encoder.load("embedded")
         >>> near, far = encoder.similarity("How do I get in?", ["Where is the entrance?", "Prices rose."])
@@ -208,10 +208,10 @@ class Encoder(nn.Module):
     def search(
         self, queries: TextsLike, texts: TextsLike, k: int = 5, *, vectors: Vectors | None = None
     ) -> list[Hit] | list[list[Hit]]:
-        """The `k` texts that are nearest to each query, the nearest first; one list for a single string.
+        """Find the `k` texts closest to each query, the closest first; one list for a single string.
 
-        Queries and texts get the model's prompts for queries and documents. `vectors` are those of the texts, from
-        `encode(texts, role="document")`, if several searches are to share them.
+        Queries and texts get the model's prompts for queries and documents. To reuse the vectors of the texts in
+        several searches, pass `encode(texts, role="document")` as `vectors`.
 
         >>> encoder = Encoder.load("embedded")
         >>> hits = encoder.search("opening hours", ["We close at six.", "Dogs are welcome."], k=1)
@@ -219,12 +219,12 @@ class Encoder(nn.Module):
         (0, 'We close at six.')
         """
         if k < 1:
-            raise InputError("k", str(k), "1 or more", "ask for at least one text")
+            raise InputError("k", f"{k} is too small", "1 or more", "ask for at least one text")
         sequence = as_texts(texts)
         documents = self.encode(sequence, role="document") if vectors is None else vectors
         if len(documents) != len(sequence):
-            counts = f"{len(documents):,} vectors for {len(sequence):,} texts"
-            raise InputError("vectors", counts, "one per text", "encode these texts")
+            problem = f"there are {len(documents):,} vectors for {len(sequence):,} texts"
+            raise InputError("vectors", problem, "one per text", "encode these texts")
         hits = []
         for cosines in self._cosines([queries] if isinstance(queries, str) else queries, documents):
             best = np.argsort(-cosines, kind="stable")[:k].tolist()
@@ -232,7 +232,7 @@ class Encoder(nn.Module):
         return hits[0] if isinstance(queries, str) else hits
 
     def _cosines(self, queries: TextsLike, documents: Vectors) -> Iterator[Vectors]:
-        """The cosines of each query with all documents."""
+        """Yield the cosines of each query with all documents."""
         unit = _unit(documents)
         for query in _unit(self.encode(queries, role="query")):
             yield unit @ query
@@ -336,7 +336,7 @@ class Encoder(nn.Module):
 
 
 def _unit(vectors: Vectors) -> Vectors:
-    """Vectors of length 1; zeros stay zeros."""
+    """Scale vectors to unit length; a zero vector stays zero."""
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return np.asarray(vectors / np.where(lengths > 0, lengths, 1), np.float32)
 

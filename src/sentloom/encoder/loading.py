@@ -96,7 +96,7 @@ def _load_tokens(stage: Staged, backbone: Backbone, settings: EncoderSettings, m
     suffix = shared_suffix(settings.prompts) or ""
     with loading(stage.origin, "the tokenizer"):
         tokens = Tokens(tokenizer, length, suffix=suffix, lower_case=settings.lower_case)
-    if max_length is None and length <= (frame := len(tokens.specials.before) + len(tokens.specials.behind)):
+    if max_length is None and length <= (frame := len(tokens.specials.before) + len(tokens.specials.after)):
         problem = f"the maximum length is {length} tokens, and {frame} of them are special tokens"
         raise ModelError(str(stage.origin), problem, "room for a sentence", "raise max_seq_length")
     return tokens
@@ -125,7 +125,7 @@ def _check_runs(backbone: Backbone, tokens: Tokens, heads: Sequence[Projection],
             problem, expected = f"projection {place} has {head.linear.in_features} inputs", f"{width}"
             raise ModelError(str(folder / "modules.json"), problem, expected, "save the model again")
         width = head.linear.out_features
-    ids = [*tokens.specials.before, *tokens.specials.behind] or [0]
+    ids = [*tokens.specials.before, *tokens.specials.after] or [0]
     with loading(folder, MODEL), torch.inference_mode():
         backbone.eval().states(pack([ids], np.array([0]), torch.device("cpu")))
 

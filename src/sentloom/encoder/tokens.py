@@ -15,7 +15,7 @@ class Specials:
     """The ids that the tokenizer adds around every sentence, such as [CLS] ... [SEP]."""
 
     before: tuple[int, ...]
-    behind: tuple[int, ...]
+    after: tuple[int, ...]
 
 
 class Tokens:
@@ -45,12 +45,11 @@ class Tokens:
     def __call__(self, texts: Sequence[str], prompt: Prompt) -> list[list[int]]:
         """Return the ids of each text with prompt and special tokens; a text without any ids becomes one unknown."""
         before = list(self.specials.before)
-        behind = [*self.suffix_ids(prompt.suffix), *self.specials.behind]
-        room = self.max_length - len(before) - len(behind)
+        after = [*self.suffix_ids(prompt.suffix), *self.specials.after]
+        room = self.max_length - len(before) - len(after)
         self._check_room(prompt, room)
         return [
-            [*before, *ids[:room], *behind] or self._empty
-            for ids in self.bare([prompt.prefix + text for text in texts])
+            [*before, *ids[:room], *after] or self._empty for ids in self.bare([prompt.prefix + text for text in texts])
         ]
 
     def suffix_ids(self, suffix: str) -> list[int]:
@@ -62,13 +61,13 @@ class Tokens:
 
         The suffix is a special token with several ids, so that truncation cuts the sentence before it.
         """
-        around = [*self.specials.before, *self.specials.behind]
+        around = [*self.specials.before, *self.specials.after]
         parts = {"suffix": self.suffix_ids(suffix)} | {f"special-{i}": [i] for i in around}
         frame = [
             *(f"special-{i}" for i in self.specials.before),
             "$A",
             *(["suffix"] if suffix else []),
-            *(f"special-{i}" for i in self.specials.behind),
+            *(f"special-{i}" for i in self.specials.after),
         ]
         names = self.tokenizer.convert_ids_to_tokens
         special_tokens = [{"id": name, "ids": ids, "tokens": names(ids)} for name, ids in parts.items() if ids]

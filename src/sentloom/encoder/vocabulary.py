@@ -235,7 +235,7 @@ def _check_places(encoder: Encoder, known: _Vocabulary, tokens: Sequence[str]) -
     """Refuse a vocabulary so small that a special token whose id the model uses had to move."""
     config = encoder.backbone.model.config
     named = [getattr(config, name, None) for name in CONFIGURED]
-    fixed = {*encoder.tokens.specials.before, *encoder.tokens.specials.behind, known.unknown}
+    fixed = {*encoder.tokens.specials.before, *encoder.tokens.specials.after, known.unknown}
     fixed |= {number for number in named if isinstance(number, int) and 0 <= number < len(known.tokens)}
     moved = [number for number in sorted(fixed) if number >= len(tokens) or tokens[number] != known.tokens[number]]
     if moved:

@@ -1,1 +1,1 @@
-"""From vectors to scores. Anything that maps sentences to vectors can be scored: a model, a baseline, a function."""
+"""Evaluation of anything that maps sentences to vectors: a model, a baseline, a function."""

@@ -1,4 +1,4 @@
-"""High and low scored pairs on a plane by t-SNE, as in figure 5 of the self-guided paper."""
+"""Project high- and low-scored pairs to a plane by t-SNE, as in figure 5 of the self-guided paper."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,7 @@ HIGH, LOW = 4.0, 1.0
 
 @dataclass(frozen=True)
 class PairMap:
-    """Where both sides of the high and of the low pairs are on the plane: (2, n, 2) each."""
+    """The positions of both sides of the high and the low pairs on the plane, (2, n, 2) each."""
 
     high: Numbers
     low: Numbers
@@ -34,18 +34,18 @@ def pair_map(encode: Encode, pairs: ScoredPairs) -> PairMap:
 
 
 def choose_pairs(gold: Numbers, count: int = PAIRS_PER_KIND, seed: int = 0) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Rows of high pairs (above 4, the highest first) and of low pairs (below 1); ties are in random order."""
+    """Choose rows of high pairs (above 4, highest first) and low pairs (below 1); ties are in random order."""
     shuffled = np.random.default_rng(seed).permutation(len(gold))
     rising = shuffled[np.argsort(gold[shuffled], kind="stable")]
     low, high = rising[gold[rising] < LOW][:count], rising[gold[rising] > HIGH][::-1][:count]
     if not len(low) or not len(high):
-        found = f"scores range from {gold.min():g} to {gold.max():g}"
-        raise InputError("pairs", found, "some above 4 and some below 1", "rescale the scores, or use another file")
+        problem = f"scores range from {gold.min():g} to {gold.max():g}"
+        raise InputError("pairs", problem, "some above 4 and some below 1", "rescale the scores, or use another file")
     return high, low
 
 
 def project(vectors: Numbers) -> Numbers:
-    """Places (n, 2) on a plane. The exact method runs in one thread, so the same vectors get the same places."""
+    """Project vectors to positions (n, 2) on a plane, reproducibly: the exact method runs in one thread."""
     from sklearn.manifold import TSNE
 
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True).clip(min=1e-12)

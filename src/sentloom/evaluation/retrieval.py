@@ -1,4 +1,4 @@
-"""Retrieval: the ranks of the right documents among all documents, by exact search."""
+"""Retrieval: the ranks of relevant documents among all documents, by exact search."""
 
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -15,9 +15,9 @@ TIE = 1e-6  # cosines this close are equal: float32 cannot distinguish them, wha
 def ranks_of(
     queries: npt.NDArray[Any], documents: npt.NDArray[Any], relevant: Sequence[Collection[int]]
 ) -> list[npt.NDArray[np.int64]]:
-    """For each query the ranks of its relevant documents, from 1, in ascending order.
+    """Return for each query the ranks of its relevant documents, from 1, in ascending order.
 
-    Ties go against the system: a wrong document as close as a right one ranks before it.
+    Ties count against the system: an irrelevant document with the same cosine as a relevant one ranks before it.
     """
     right = [np.unique(np.fromiter(numbers, np.int64)) for numbers in relevant]
     sizes = [len(numbers) for numbers in right]
@@ -26,7 +26,7 @@ def ranks_of(
     as_near = np.zeros(len(owner), np.int64)  # documents at least as close as this one, including itself
     for query, _, block in cosine_blocks(queries, documents):
         first, end = np.searchsorted(owner, [query, query + len(block)])
-        for start in range(first, end, QUERY_BLOCK):  # many right documents of one query take no more memory
+        for start in range(first, end, QUERY_BLOCK):  # bounds memory for a query with many relevant documents
             some = slice(start, min(start + QUERY_BLOCK, end))
             as_near[some] += (block[owner[some] - query] >= cosines[some, None] - TIE).sum(axis=1)
     ends = np.cumsum(sizes)[:-1]
@@ -34,9 +34,9 @@ def ranks_of(
 
 
 def _ranks(cosines: npt.NDArray[np.float32], as_near: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The j-th best right document comes after j - 1 right ones and the wrong ones that are at least as close.
+    """Rank the relevant documents: the j-th best follows j - 1 relevant ones and all irrelevant ones as close.
 
-    A right one at the edge of a tie may be counted in only one of the two sums: even so, its rank is at least j.
+    Due to rounding, a relevant document at the edge of a tie may count in only one sum, so ranks are at least j.
     """
     order = np.argsort(-cosines, kind="stable")
     falling, best = cosines[order], np.arange(1, len(order) + 1)

@@ -4,26 +4,76 @@ import os
 import pty
 import subprocess
 import sys
+import time
+
+import nbformat
+from nbclient import NotebookClient
+
+from sentloom.progress import _Count
 
 SCRIPT = """
 import time
 from sentloom.progress import progress
-with progress("encoding", 10, "sentences") as advance:
+with progress("encoding", 10, "sentences", log_every=EVERY) as advance:
     for _ in range(10):
         time.sleep(0.12)
         advance(1)
+with progress("scoring", 2, "sets", log_every=EVERY) as advance:
+    advance(2)
 """
 
 
-def test_a_pipe_gets_no_bar():
-    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, check=True)
-    assert done.stderr == b""
+def piped(every):
+    script = SCRIPT.replace("EVERY", str(every))
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == ""
+    return done.stderr.splitlines()
+
+
+def test_a_pipe_gets_one_line_at_once_and_no_more_for_half_a_minute():
+    assert piped(30) == ["encoding: 0 of 10 sentences"]
+
+
+def test_a_pipe_gets_further_lines_later():
+    first, *others = piped(0.3)
+    assert first == "encoding: 0 of 10 sentences"
+    assert 1 <= len(others) <= 4
+    assert all(line.startswith("encoding: ") for line in others)
+
+
+def test_a_log_line_has_rate_and_time_left():
+    count = _Count("encoding", 7400, "sentences", done=3700)
+    count.started = time.monotonic() - 3700
+    assert str(count) == "encoding: 3,700 of 7,400 sentences, 1 per second, 1:01:40 left"
+
+
+def test_a_notebook_gets_a_line_that_is_updated_and_removed():
+    source = SCRIPT.replace("EVERY", "30").replace("range(10)", "range(6)").replace("0.12", "0.3")
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)])
+    seen = []
+    client = NotebookClient(book, kernel_name="python3", timeout=120)
+    process, client.process_message = (
+        client.process_message,
+        lambda message, *rest: seen.append(message) or process(message, *rest),
+    )
+    client.execute()
+    shown = [
+        message["content"]["data"].get("text/plain", "")
+        for message in seen
+        if message["msg_type"] in ("display_data", "update_display_data")
+    ]
+    assert shown[0] == "encoding: 0 of 10 sentences"
+    assert any(line.startswith("encoding: 4 of 10 sentences, ") for line in shown)
+    assert shown[-1] == ""
+    assert not any(message["msg_type"] == "stream" for message in seen)
 
 
 def test_a_terminal_gets_counts_rate_and_time_left():
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-c", SCRIPT], stderr=theirs, env={**os.environ, "COLUMNS": "120", "TERM": "xterm"}
+        [sys.executable, "-c", SCRIPT.replace("EVERY", "30")],
+        stderr=theirs,
+        env={**os.environ, "COLUMNS": "120", "TERM": "xterm"},
     )
     os.close(theirs)
     drawn = b""

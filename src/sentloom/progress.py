@@ -1,13 +1,18 @@
-"""Progress bars and notes on standard error; bars only on a terminal."""
+"""Progress: a bar in a terminal, a line that updates itself in a notebook, a line every half minute in logs."""
 
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+LOGGED_EVERY = 30.0  # seconds between two lines in a pipe or a log; the first comes at once
+DRAWN_EVERY = 0.5  # seconds between two updates in a notebook
 
 
 def note(text: str) -> None:
-    """Print a message for the user, for code without a log function."""
+    """Print something that a user should know, where no caller takes messages."""
     from sentloom.terminal import printable
 
     sys.stderr.write(f"{printable(text)}\n")
@@ -20,18 +25,37 @@ def duration(seconds: float) -> str:
 
 
 class Advance(Protocol):
-    """Advances a bar by n, with an optional note beside the title."""
+    """Moves the progress on by n; `note` is shown beside the title."""
 
     def __call__(self, n: int, note: str = "") -> None:
-        """Advance."""
+        """Move on."""
 
 
 @contextmanager
-def progress(title: str, total: int, unit: str, show: bool = True) -> Iterator[Advance]:
-    """Yield a function that advances the bar. Bars are only shown on a terminal, to keep logs and pipes clean."""
-    if not (show and total and sys.stderr.isatty()):
+def progress(
+    title: str, total: int, unit: str, show: bool = True, *, log_every: float = LOGGED_EVERY
+) -> Iterator[Advance]:
+    """Yield a function that reports progress, in the way that fits where standard error goes."""
+    if not (show and total):
         yield lambda n, note="": None
-        return
+    elif sys.stderr.isatty():
+        with _bar(title, total, unit) as advance:
+            yield advance
+    elif in_notebook():
+        with _notebook_line(title, total, unit) as advance:
+            yield advance
+    else:
+        yield _logged(_Count(title, total, unit), log_every)
+
+
+def in_notebook() -> bool:
+    """Whether this is a Jupyter kernel: one that has imported IPython, and sends its output to a page."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return shell is not None and hasattr(shell, "kernel")
+
+
+@contextmanager
+def _bar(title: str, total: int, unit: str) -> Iterator[Advance]:
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -50,7 +74,7 @@ def progress(title: str, total: int, unit: str, show: bool = True) -> Iterator[A
         def render(self, task: Task) -> Text:
             return Text(f"{task.speed:,.0f} {unit}/s" if task.speed else "", style="dim")
 
-    # On a narrow terminal the title is shortened; nothing wraps.
+    # In a narrow terminal the title is cut; nothing wraps.
     column = Column(no_wrap=True, overflow="ellipsis", ratio=1)
     title_column = TextColumn("{task.description}", markup=False, table_column=column)
     columns = (
@@ -63,3 +87,70 @@ def progress(title: str, total: int, unit: str, show: bool = True) -> Iterator[A
     with Progress(*columns, console=Terminal(stderr=True), transient=True, expand=True) as bar:
         task = bar.add_task(title, total=total)
         yield lambda n, note="": bar.update(task, advance=n, description=f"{title} {note}".rstrip())
+
+
+@dataclass
+class _Count:
+    """How far a piece of work is, as one line of text."""
+
+    title: str
+    total: int
+    unit: str
+    done: int = 0
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        self.started = time.monotonic()
+
+    def __str__(self) -> str:
+        seconds = time.monotonic() - self.started
+        head = f"{self.title} {self.note}".rstrip()
+        line = f"{head}: {self.done:,} of {self.total:,} {self.unit}"
+        if not self.done or seconds < 1:
+            return line
+        left = int(seconds / self.done * (self.total - self.done))
+        return f"{line}, {self.done / seconds:,.0f} per second, {left // 3600}:{left // 60 % 60:02}:{left % 60:02} left"
+
+
+def _advance(count: _Count, draw: Callable[[], None]) -> Advance:
+    def advance(n: int, note: str = "") -> None:
+        count.done, count.note = count.done + n, note
+        draw()
+
+    return advance
+
+
+@contextmanager
+def _notebook_line(title: str, total: int, unit: str) -> Iterator[Advance]:
+    """A line of output that is replaced as the work goes on, and removed at its end. Needs no widgets."""
+    from IPython.display import display
+
+    count, last = _Count(title, total, unit), time.monotonic()
+    line: Any = display({"text/plain": str(count)}, raw=True, display_id=True)
+
+    def draw() -> None:
+        nonlocal last
+        if time.monotonic() - last >= DRAWN_EVERY:
+            last = time.monotonic()
+            line.update({"text/plain": str(count)}, raw=True)
+
+    try:
+        yield _advance(count, draw)
+    finally:
+        line.update({"text/plain": ""}, raw=True)
+
+
+class _Log:
+    """When the last line went to the log, over all work of this process: many short pieces of work print no more."""
+
+    last = float("-inf")
+
+
+def _logged(count: _Count, every: float) -> Advance:
+    def draw() -> None:
+        if time.monotonic() - _Log.last >= every:
+            _Log.last = time.monotonic()
+            note(str(count))
+
+    draw()
+    return _advance(count, draw)

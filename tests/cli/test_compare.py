@@ -62,12 +62,12 @@ def test_a_method_that_breaks_is_told_and_the_exit_code_says_so(kitchen, sentloo
 
 
 def test_ctrl_c_says_how_to_go_on(kitchen, sentloom, monkeypatch):
-    from sentloom.pipeline import runner
+    from sentloom.pipeline.stages import train
 
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(runner, "train", interrupted)
+    monkeypatch.setattr(train, "train", interrupted)
     done = sentloom("compare", kitchen.recipe("one", {"method": "simcse"}), "-o", kitchen.folder / "out")
     assert done.returncode == 130
     assert "Run the same command again to resume" in done.stdout

@@ -1,0 +1,56 @@
+"""An option has one name: in the command line and in Python, and the same help wherever it appears."""
+
+import inspect
+
+import pytest
+import typer
+
+import sentloom
+from sentloom.cli import app
+
+COMMANDS = typer.main.get_command(app).commands
+FUNCTIONS = ("fit", "train", "compare", "evaluate", "mine", "synthesize")
+ONLY_COMMAND = {"train": {"dry_run"}, "evaluate": {"published", "mteb"}}  # they print, or hand over to another tool
+ONLY_PYTHON = {"log", "show_progress"}  # a command prints and shows progress
+MODELS_RUN = "fit train compare evaluate geometry mine synthesize encode search views translate".split()
+
+
+def option_names(command):
+    """As users type them: `--max-tokens` is max_tokens; arguments by their own name."""
+    names = set()
+    for parameter in COMMANDS[command].params:
+        long = [option for option in parameter.opts if option.startswith("--")]
+        names.add(long[0].removeprefix("--").replace("-", "_") if long else parameter.name)
+    return names - {"help"}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_command_and_its_function_take_the_same_options(name):
+    parameters = set(inspect.signature(getattr(sentloom, name)).parameters)
+    assert option_names(name) - ONLY_COMMAND.get(name, set()) == parameters - ONLY_PYTHON
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_defaults_agree(name):
+    parameters = inspect.signature(getattr(sentloom, name)).parameters
+    for option in COMMANDS[name].params:
+        if option.name in parameters and isinstance(option.default, int | float | str):
+            assert option.default == parameters[option.name].default, option.name
+
+
+@pytest.mark.parametrize("name", MODELS_RUN)
+def test_device_and_precision_can_be_chosen_wherever_a_model_runs(name):
+    assert {"device", "precision"} <= option_names(name)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_and_option_is_described_in_a_sentence(name):
+    command = COMMANDS[name]
+    for text in (command.help, *(parameter.help for parameter in command.params if parameter.name != "help")):
+        assert text, name
+        assert text[0].isupper() or not text[0].isalpha() or text.split()[0] in LOWER, text
+        assert text.rstrip().endswith((".", ")", "...", "'")), text
+        assert "a way that" not in text
+
+
+LOWER = {"embedded,", "fp32,", "sts,", "exact,", "local,", "transformers,"}  # sentences that start with a value

@@ -1,0 +1,122 @@
+"""The public functions on data in memory, and the device and precision that they run in."""
+
+import json
+
+import pandas as pd
+import pytest
+import torch
+
+import sentloom
+from sentloom.encoder.device import chosen, running_on
+from sentloom.errors import InputError, SentloomError
+from tests.fitting.small_base import build_base, other, sentences
+from tests.pipeline.small_recipes import Kitchen
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    return build_base(tmp_path_factory.mktemp("base"))
+
+
+PAIRS = [(one, other(one)) for one in sentences(300, 1)]
+
+
+def test_fit_of_rows_in_memory_resumes_and_equals_the_fit_of_the_file(base, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = []
+    done = sentloom.fit(PAIRS, "model", base=base, budget="20steps", force=True, log=lines.append)
+    (file,) = (tmp_path / "model.fit" / "inputs").iterdir()
+    assert [*sentloom.read(file)] == [*sentloom.read(PAIRS)]
+    assert f"sentloom fit {file.relative_to(tmp_path)} -o model" in done.result.command
+    weights = (tmp_path / "model" / "model.safetensors").read_bytes()
+    again = sentloom.fit(pd.DataFrame(PAIRS, columns=["anchor", "positive"]), "model", base=base, budget="20steps",
+                         force=True, log=lines.append)  # fmt: skip
+    assert [*(tmp_path / "model.fit" / "inputs").iterdir()] == [file]  # the same content is the same input
+    assert (tmp_path / "model" / "model.safetensors").read_bytes() == weights
+    assert again.scores == done.scores
+    named = sentloom.fit(file.relative_to(tmp_path), "other", base=base, budget="20steps", force=True)
+    assert named.scores == done.scores
+
+
+def test_a_fit_shows_itself_escaped_and_gives_the_encoder_to_use(base, tmp_path):
+    done = sentloom.fit(PAIRS, tmp_path / "a<b>", base=base, budget="2steps")
+    page = done._repr_html_()
+    assert "<table>" in page
+    assert "a&lt;b&gt;" in page
+    assert "a<b>" not in page
+    assert f"<strong>{done.verdict.capitalize()}.</strong>" in page
+    used = done.model or base
+    assert done.encoder.fingerprint() == sentloom.Encoder.load(used).fingerprint()
+
+
+def test_unusable_rows_are_reported_by_number_and_strict_refuses_them(base, tmp_path):
+    rows, lines = [*PAIRS, ("a", "")], []
+    with pytest.raises(SentloomError, match="the list, row 301: empty cell"):
+        sentloom.fit(rows, tmp_path / "m", base=base, budget="2steps", strict=True)
+    assert not (tmp_path / "m.fit").exists()
+    sentloom.fit(rows, tmp_path / "m", base=base, budget="2steps", log=lines.append)
+    assert any("the list, row 301" in line for line in lines)
+
+
+def test_columns_cannot_mean_files_and_rows_at_once(base, tmp_path):
+    frame = pd.DataFrame({"q": ["a"], "a": ["b"]})
+    with pytest.raises(InputError, match="Read the files first"):
+        sentloom.fit([tmp_path / "x.csv", frame], tmp_path / "m", columns={"anchor": "q", "positive": "a"})
+
+
+def test_train_takes_rows_in_memory_and_resumes(base, tmp_path):
+    kitchen = Kitchen(tmp_path, base)
+    recipe = kitchen.recipe("one", {"method": "simcse", "name": "learn"})
+    texts = {"learn.data": [f"bano dalo {n}" for n in range(20)]}
+    first = sentloom.train(recipe, tmp_path / "out", set=texts)
+    lines = []
+    again = sentloom.train(recipe, tmp_path / "out", set=texts, log=lines.append)
+    assert first.rows == again.rows
+    assert first.encoder.dimension == 32
+    assert len([*(tmp_path / "out" / "inputs").iterdir()]) == 1
+    assert len([*(tmp_path / "out" / "stages").iterdir()]) == 1
+
+
+def test_training_in_bf16_is_another_stage_with_near_weights(base, tmp_path):
+    kitchen = Kitchen(tmp_path, base)
+    recipe = kitchen.recipe("one", {"method": "simcse", "name": "learn"})
+    exact = sentloom.train(recipe, tmp_path / "out", precision="fp32").encoder
+    rough = sentloom.train(recipe, tmp_path / "out", precision="bf16", device="cpu").encoder
+    default = sentloom.train(recipe, tmp_path / "out").encoder
+    assert len([*(tmp_path / "out" / "stages").iterdir()]) == 2
+    assert default.fingerprint() == exact.fingerprint() != rough.fingerprint()
+    for one, two in zip(exact.parameters(), rough.parameters(), strict=True):
+        assert two.dtype == torch.float32
+        assert torch.allclose(one, two, atol=0.05)
+
+
+def test_the_choice_of_a_device_ends_with_the_call():
+    with running_on("cpu", "bf16"):
+        with running_on(None, "fp32"):
+            assert chosen() == ("cpu", "fp32")
+        assert chosen() == ("cpu", "bf16")
+    assert chosen() == (None, None)
+
+
+def test_bf16_scores_are_cached_apart(base, tmp_path):
+    rows = [(a, b, n / 10) for n, (a, b) in enumerate(PAIRS[:10])]
+    found = [
+        sentloom.evaluate(
+            str(base), rows, cache=tmp_path / "cache", precision=precision, output=tmp_path / f"{precision}.json"
+        )
+        for precision in ("fp32", "bf16")
+    ]
+    hashes = {
+        json.loads((tmp_path / f"{one}.json").read_text())["models"][str(base)]["models"][0]["sha256"]
+        for one in ("fp32", "bf16")
+    }
+    assert len(hashes) == 2
+    assert all(len(one.scores) == 1 for one in found)
+
+
+def test_mine_writes_triplets_of_a_data_frame(base, tmp_path):
+    frame = pd.DataFrame({"question": [a for a, _ in PAIRS[:50]], "answer": [b for _, b in PAIRS[:50]], "n": range(50)})
+    triplets, report = sentloom.mine(frame, tmp_path / "t.jsonl", model=base, margin=-1.0, negatives=2)
+    assert report.rows == 50
+    assert [*sentloom.read(tmp_path / "t.jsonl")] == [*triplets]
+    assert all(row["positive"] not in row["negatives"] for row in triplets)

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 import sentloom
-from sentloom.encoder.device import chosen, running_on
 from sentloom.errors import InputError, SentloomError
 from tests.fitting.small_base import build_base, other, sentences
 from tests.pipeline.small_recipes import Kitchen
@@ -88,14 +87,6 @@ def test_training_in_bf16_is_another_stage_with_near_weights(base, tmp_path):
     for one, two in zip(exact.parameters(), rough.parameters(), strict=True):
         assert two.dtype == torch.float32
         assert torch.allclose(one, two, atol=0.05)
-
-
-def test_the_choice_of_a_device_ends_with_the_call():
-    with running_on("cpu", "bf16"):
-        with running_on(None, "fp32"):
-            assert chosen() == ("cpu", "fp32")
-        assert chosen() == ("cpu", "bf16")
-    assert chosen() == (None, None)
 
 
 def test_bf16_scores_are_cached_apart(base, tmp_path):

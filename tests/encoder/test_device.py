@@ -1,0 +1,31 @@
+"""The choice of a device and a precision holds within a call, and everything that is loaded there follows it."""
+
+import pytest
+import torch
+
+from sentloom.encoder import Encoder
+from sentloom.encoder.device import chosen, device_for, precision_for, running_on
+from sentloom.errors import InputError
+
+
+def test_the_choice_ends_with_the_call():
+    with running_on("cpu", "bf16"):
+        with running_on(None, "fp32"):
+            assert chosen() == ("cpu", "fp32")
+        assert chosen() == ("cpu", "bf16")
+    assert chosen() == (None, None)
+
+
+def test_what_is_loaded_follows_the_choice_unless_it_has_its_own(model_folders):
+    with running_on("cpu", "bf16"):
+        assert Encoder.load(model_folders["bert"]).precision == "bf16"
+        assert Encoder.load(model_folders["bert"], precision="fp32").precision == "fp32"
+        assert device_for() == torch.device("cpu")
+    assert precision_for() == "fp32"
+
+
+def test_a_choice_that_cannot_be_had_is_refused_before_anything_runs():
+    with pytest.raises(InputError, match="device"), running_on("tpu", None):
+        raise AssertionError("not reached")
+    with pytest.raises(InputError, match="precision"), running_on(None, "fp8"):
+        raise AssertionError("not reached")

@@ -56,7 +56,7 @@ def test_a_recipe_trains_the_method(code, installed, base, tmp_path):
 def test_a_fit_tries_the_route(installed, base, tmp_path):
     small_base.pairs(tmp_path / "pairs.tsv", 300)
     done = sentloom(
-        installed, tmp_path, "fit", "pairs.tsv", "-o", "m", "--base", base, "--budget", "30steps", "--force"
+        installed, tmp_path, "fit", "pairs.tsv", "-o", "m", "--base", base, "--budget", "200steps", "--force"
     )
     assert done.returncode == 0, done.stdout + done.stderr
     result = FitResult.read(tmp_path / "m.fit" / "report.json")

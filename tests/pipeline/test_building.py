@@ -5,6 +5,7 @@ import pytest
 from sentloom.errors import RecipeError
 from sentloom.methods import METHODS
 from sentloom.methods.settings import Settings
+from sentloom.pipeline.building import stage
 from sentloom.pipeline.plan import to_yaml
 from sentloom.pipeline.recipe import read_recipe
 from sentloom.pipeline.stages import STAGES, Stage
@@ -132,3 +133,11 @@ def test_a_stage_is_named_by_its_method(recipe):
     plan = recipe("stages:\n  - {method: denoising, model: t5, data: d}\n  - {method: denoising, model: 'stage:denoising', data: d}\n").resolve()  # fmt: skip
     assert [stage.name for stage in plan.stages] == ["denoising", "denoising-2"]
     assert plan.base is None
+
+
+def test_in_python_a_stage_is_built_as_in_a_recipe_and_everything_wrong_is_reported(recipe):
+    plan = recipe("base: b\nstages: [{name: s, method: simcse, data: a.txt, batch: 8, temperature: 0.1}]").resolve()
+    assert plan.stages == (stage("simcse", name="s", data="a.txt", batch=8, temperature=0.1),)
+    with pytest.raises(RecipeError) as caught:
+        stage("simcse", name="s", data=[], bach=8, temperature=-1)
+    assert len(caught.value.problems) == 3

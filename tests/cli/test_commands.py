@@ -270,7 +270,7 @@ def test_views_that_are_stopped_say_how_to_go_on(sentloom, tmp_path, monkeypatch
     (tmp_path / "texts.txt").write_text("One line.\n")
     done = sentloom("views", tmp_path / "texts.txt", "-o", tmp_path / "views.tsv")
     assert done.returncode != 0
-    assert "the same command again goes on" in done.stdout
+    assert "Run the same command again to resume" in done.stdout
 
 
 def test_mine_finds_hard_negatives_and_says_what_was_passed_over(sentloom, faq, tmp_path):

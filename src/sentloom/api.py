@@ -103,9 +103,8 @@ def fit(
     """Fit a sentence encoder to data of any shape, and write it if it beats its base on held-out rows.
 
     `data` is a path, a name, or rows in memory; a list of Paths or tables is several inputs. A recipe (.yaml) races its
-    own variants. A list of strings is a
-    list of texts, unless every one of them is a file. `budget` is a time ("10m") or a number of steps ("400steps") for
-    all routes together. `against` are sets or data that decide instead of held-out rows. `general` is a data folder
+    own variants. A list of strings is a list of texts, unless every one of them is a file. `budget` is a time ("10m") or
+    a number of steps ("400steps") for all routes together. `against` are sets or data that decide instead of held-out rows. `general` is a data folder
     with STS-B, on which general ability is watched. `force` writes the model even if it is not better. `shape` and
     `columns` ({"anchor": "title", "positive": "body"}) say what the rows are if their column names do not. Up to 5% of
     the rows (or ten) may be unusable and are left out; with `strict`, a single one is an error. `log` receives every
@@ -118,7 +117,7 @@ def fit(
     """
     folder, allow = Request.folder_of(Path(output)), STRICT if strict else FITTING
     given = [input_file(one, folder, log, shape=shape, columns=columns, allow=allow) for one in inputs_in(data)]
-    deciding = [input_file(one, folder, log, keep=(QUESTION,)) for one in inputs_in(against)]
+    deciding = [input_file(one, folder, log, keep=(QUESTION,)) for one in inputs_in(against, scored=True)]
     in_memory = any(one.rows is not None for one in given)
     if in_memory and (shape or columns) and any(one.rows is None for one in given):
         fix = "read the files first: sentloom.read(path, columns=...)"
@@ -274,7 +273,7 @@ def compare(
     """
     folder, names = Path(output), _strings(recipes)
     changes, saved = recipe_changes(set, find_recipe(names[0]), folder)
-    scored = [input_file(one, folder, log, keep=(QUESTION,)) for one in inputs_in(on)]
+    scored = [input_file(one, folder, log, keep=(QUESTION,)) for one in inputs_in(on, scored=True)]
     for one in scored:
         one.write()
     plans = comparing.read_methods(

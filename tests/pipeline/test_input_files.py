@@ -42,6 +42,11 @@ def test_a_list_is_texts_or_rows_unless_it_holds_files_or_tables(tmp_path, monke
     assert inputs_in(()) == []
 
 
+def test_strings_to_score_on_are_names():
+    assert inputs_in(["sts-b", "sts12"], scored=True) == ["sts-b", "sts12"]
+    assert inputs_in(ROWS, scored=True) == [ROWS]
+
+
 @pytest.mark.parametrize("value", ["stage:views", ["texts.txt"], "embedded", ["embedded/pairs", "stage:one"]])
 def test_names_in_changes_of_a_recipe_are_left_alone(tmp_path, value):
     (tmp_path / "texts.txt").write_text("x\n")

@@ -227,7 +227,7 @@ class Encoder(nn.Module):
             raise InputError("vectors", problem, "one per text", "encode these texts")
         hits = []
         for cosines in self._cosines([queries] if isinstance(queries, str) else queries, documents):
-            best = np.argsort(-cosines, kind="stable")[:k].tolist()
+            best = np.argsort(-np.round(cosines, 6), kind="stable")[:k].tolist()  # equal texts stay in order
             hits.append([Hit(row, float(cosines[row]), str(sequence[row])) for row in best])
         return hits[0] if isinstance(queries, str) else hits
 

@@ -38,14 +38,15 @@ def input_file(data: Data, folder: Path, log: Callable[[str], None], **reading: 
     return InputFile(str(folder / INPUTS / f"rows-{rows.sha256[:16]}.parquet"), rows)
 
 
-def inputs_in(data: Data | Sequence[Data]) -> list[Data]:
+def inputs_in(data: Data | Sequence[Data], *, scored: bool = False) -> list[Data]:
     """The inputs that an argument stands for: one, or several in a list of Paths or tables.
 
-    A list of strings is one input, texts, unless each of them is the name of a file.
+    A list of strings is one input, texts, unless each of them is the name of a file. With `scored` the strings are
+    names of sets or files: nothing can be scored on bare texts.
     """
     if not isinstance(data, list | tuple):
         return [data]
-    several = any(isinstance(one, Path) or is_table(one) for one in data)
+    several = any(isinstance(one, Path) or is_table(one) or (scored and isinstance(one, str)) for one in data)
     files = all(isinstance(one, str) and _is_path(one) for one in data)
     return [*data] if several or files else [data]
 

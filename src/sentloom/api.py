@@ -102,13 +102,14 @@ def fit(
 ) -> Fit:
     """Fit a sentence encoder to data of any shape, and write it if it beats its base on held-out rows.
 
-    `data` is a path, a name, or rows in memory; a list of Paths or tables is several inputs. A recipe (.yaml) races its
-    own variants. A list of strings is a list of texts, unless every one of them is a file. `budget` is a time ("10m") or
-    a number of steps ("400steps") for all routes together. `against` are sets or data that decide instead of held-out rows. `general` is a data folder
-    with STS-B, on which general ability is watched. `force` writes the model even if it is not better. `shape` and
-    `columns` ({"anchor": "title", "positive": "body"}) say what the rows are if their column names do not. Up to 5% of
-    the rows (or ten) may be unusable and are left out; with `strict`, a single one is an error. `log` receives every
-    message: pass `print` to see them. The same call resumes a fit that was stopped.
+    `data` is a path, a name, or rows in memory; a list of Paths or tables is several inputs. A recipe (.yaml) races
+    its own variants. A list of strings is a list of texts, unless every one of them is a file. `budget` is a time
+    ("10m") or a number of steps ("400steps") for all routes together. `against` are sets or data that decide instead
+    of held-out rows. `general` is a data folder with STS-B, on which general ability is watched. `force` writes the
+    model even if it is not better. `shape` and `columns` ({"anchor": "title", "positive": "body"}) say what the rows
+    are if their column names do not. Up to 5% of the rows (or ten) may be unusable and are left out; with `strict`, a
+    single one is an error. `log` receives every message: pass `print` to see them. The same call resumes a fit that
+    was stopped.
 
     >>> pairs = [(f"How much is ticket {n}?", f"Ticket {n} costs {3 * n} euros.") for n in range(120)]
     >>> done = fit(pairs, "tickets", budget="2steps", force=True)

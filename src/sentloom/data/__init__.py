@@ -1,8 +1,28 @@
-"""Read data of seven shapes, check it and map it from disk."""
+"""What comes in: data of seven shapes, read from files or memory, checked and held on disk."""
 
-from sentloom.data.dataset import Dataset
-from sentloom.data.nli import pairs_from_nli, triplets_from_nli
-from sentloom.data.readers import read
-from sentloom.data.shapes import Shape, parse_columns
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sentloom.data.dataset import Dataset
+    from sentloom.data.nli import pairs_from_nli, triplets_from_nli
+    from sentloom.data.readers import read
+    from sentloom.data.shapes import Shape, parse_columns
 
 __all__ = ["Dataset", "Shape", "pairs_from_nli", "parse_columns", "read", "triplets_from_nli"]
+
+# Imported on first use: the commands need shapes for their options, and `--help` should not wait for the readers.
+_MODULES = {
+    "Dataset": "dataset",
+    "Shape": "shapes",
+    "pairs_from_nli": "nli",
+    "parse_columns": "shapes",
+    "read": "readers",
+    "triplets_from_nli": "nli",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

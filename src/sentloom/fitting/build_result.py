@@ -20,7 +20,7 @@ from sentloom.fitting.result_figures import collapse_warnings, curves, geometrie
 from sentloom.fitting.verify import Proof
 from sentloom.pipeline.plan import to_yaml
 
-VERSIONS = ("sentloom", "torch", "transformers", "sentence-transformers", "tokenizers", "numpy")
+VERSIONS = ("sentloom", "torch", "transformers", "tokenizers", "numpy")  # what the numbers depend on
 
 
 def build_result(

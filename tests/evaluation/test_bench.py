@@ -6,7 +6,6 @@ import pytest
 from sentloom.encoder.prompts import Prompt
 from sentloom.errors import InputError, ModelError
 from sentloom.evaluation.bench import Memory, score_tasks
-from sentloom.evaluation.score_cache import read_scores, score_file, write_scores
 from sentloom.evaluation.task import Score, Task
 from sentloom.search.vector_cache import VectorCache
 
@@ -111,47 +110,6 @@ def test_broken_vectors_are_refused():
 
     with pytest.raises(ModelError, match="NaN"):
         score_tasks(Broken(), TASKS)
-
-
-def test_cached_scores_round_trip(tmp_path):
-    scores = {
-        "spearman-wmean": Score(
-            "spearman", np.random.default_rng(0).normal(size=(9, 2)), np.arange(9) % 2, weighted=True
-        ),
-        "accuracy": Score("accuracy", np.array([[0.0, 1.0], [1.0, 1.0]])),
-    }
-    path = score_file(tmp_path, "model", TASKS[0])
-    write_scores(path, scores)
-    back = read_scores(path)
-    assert {name: one.value for name, one in back.items()} == {name: one.value for name, one in scores.items()}
-    assert back["spearman-wmean"].weighted
-    assert back["accuracy"].groups is None
-
-
-@pytest.mark.parametrize("cut", [0, 5, 60])
-def test_a_damaged_score_file_is_ignored(tmp_path, cut):
-    path = tmp_path / "scores.safetensors"
-    write_scores(path, {"accuracy": Score("accuracy", np.array([[0.0, 1.0]]))})
-    path.write_bytes(path.read_bytes()[:cut])
-    assert read_scores(path) is None
-    assert read_scores(tmp_path / "none") is None
-
-
-def test_any_flipped_bit_of_a_score_file_is_detected(tmp_path, capsys):
-    """Wherever a bit is flipped (a number, a metric, a flag, a name), the original scores or None are read."""
-    path, scores = tmp_path / "s.safetensors", {"f1": Score("f1", np.array([[0.5, 1.0]]), np.array([3]), weighted=True)}
-    write_scores(path, scores)
-    content = path.read_bytes()
-    for at in range(len(content)):
-        for bit in (1, 2, 64):
-            path.write_bytes(content[:at] + bytes([content[at] ^ bit]) + content[at + 1 :])
-            found = read_scores(path)
-            if found is not None:  # one space of the header replaced by another
-                one = found["f1"]
-                assert (list(found), one.metric, one.weighted) == (["f1"], "f1", True)
-                assert one.items.tolist() == [[0.5, 1.0]]
-                assert one.groups.tolist() == [3]
-    assert "s.safetensors is damaged" in capsys.readouterr().err
 
 
 def test_an_unwritable_cache_folder_only_adds_a_note(tmp_path):

@@ -1,4 +1,4 @@
-"""Contrastive learning from pairs and triplets, and SBERT's classification."""
+"""Contrastive learning from pairs and triplets."""
 
 import numpy as np
 import pytest
@@ -7,9 +7,8 @@ import torch
 from sentloom.data.batches import Batch
 from sentloom.encoder import Encoder
 from sentloom.methods.contrastive import Contrastive, ContrastiveOptions
-from sentloom.methods.nli_classification import NliClassification, NliClassificationOptions
 from tests.encoder.small_models import SENTENCES
-from tests.methods.conftest import OTHERS, optimise, pairs_batch
+from tests.methods.conftest import OTHERS, pairs_batch
 from tests.test_losses import oracle_contrastive
 
 NEGATIVES = [["No.", "It is dark."], ["A cat."], [], ["Nothing", "left", "here"], ["x"], ["y"], ["No.", "z"], ["w"]]
@@ -93,24 +92,6 @@ def test_the_projection_has_no_bias_gives_unit_vectors_and_is_kept(encoder, tmp_
 def test_pairs_alone_need_no_negatives_and_none_may_be_asked_for(encoder):
     assert len(build(encoder).embed(pairs_batch())) == 2
     assert len(build(encoder, negatives=0).embed(triplets_batch())) == 2
-
-
-def test_nli_classification_equals_the_formula_and_learns(encoder):
-    torch.manual_seed(0)
-    method = NliClassification(encoder, NliClassificationOptions()).double().eval()
-    labels = ["entailment", "neutral", "contradiction", "not_entailment"] * 2
-    texts = {"premise": SENTENCES, "hypothesis": OTHERS}
-    batch = Batch(texts, np.arange(8), np.arange(8), (0, 0), labels)
-    found = method.embed(batch)
-    u, v = (one.detach().numpy() for one in found)
-    logits = np.concatenate([u, v, abs(u - v)], axis=1) @ method.W_t.weight.detach().numpy().T
-    shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
-    right = [0, 1, 2, 1] * 2
-    expected = -np.log(shares[np.arange(8), right]).mean()
-    assert method.loss(found, batch).item() == pytest.approx(expected, rel=1e-9)
-    losses = optimise(method, [batch] * 20)
-    assert losses[-1] < losses[0]
-    assert batch.part(2, 4).labels == labels[2:4]
 
 
 def test_a_second_stage_goes_on_with_the_first_ones_head(encoder):

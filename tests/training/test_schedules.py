@@ -5,7 +5,6 @@ import math
 import pytest
 
 from sentloom.training.schedules import rate
-from tests.training.small_runs import settings
 
 # 10 steps, of which 4 warm up.
 HAND = {
@@ -35,12 +34,3 @@ def test_all_warmup_and_one_step_are_finite(schedule):
         for step in range(total):
             assert 0 <= rate(schedule, step, total, 1.0) <= 1
     assert math.isfinite(rate(schedule, 7, 7, 1.0))
-
-
-def test_how_many_steps():
-    assert settings(steps=7, epochs=2).total_steps(100) == 7
-    assert settings(steps=None, epochs=2.5).total_steps(10) == 25
-    assert settings(steps=None, epochs=1, accumulate=3).total_steps(10) == 3
-    assert settings(steps=None, epochs=0.01).total_steps(10) == 1
-    with pytest.raises(ValueError, match="neither epochs nor steps"):
-        settings(steps=None)

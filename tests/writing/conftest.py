@@ -5,7 +5,7 @@ import torch
 
 from sentloom.writing.generator import WritingRequest
 from sentloom.writing.text_to_text import TextToText
-from tests.writing.small_synthesizers import TRIPLETS, build_small_t5
+from tests.writing.small_synthesizers import SHORT, TRIPLETS, build_small_t5
 
 
 @torch.no_grad()
@@ -21,6 +21,12 @@ def stir(model):
 def calm_folder(tmp_path_factory):
     """Random weights as they come."""
     return build_small_t5(tmp_path_factory.mktemp("calm") / "model", width=64)
+
+
+@pytest.fixture
+def model(calm_folder):
+    """A model of its own for each test, with short prompts."""
+    return TextToText.load(calm_folder, wording=SHORT)
 
 
 @pytest.fixture(scope="session")

@@ -224,12 +224,6 @@ def test_both_layouts_of_labelled_pairs_on_the_hub(hub, table):
     assert "joins all parts" in task.notes[0]
 
 
-def test_other_columns_on_the_hub_are_refused(hub):
-    hub("mteb/twittersemeval2015-pairclassification", {("default", "test"): {"text": ["a"], "label": [1]}})
-    with pytest.raises(InputError, match=r"the columns are text, label. Expected sent1\|sentence1"):
-        load("PIT-2015", SetSource())
-
-
 def test_biosses(tmp_path):
     write(tmp_path / "domain" / "BIOSSES.tsv", *scored(100))
     assert load("BIOSSES", SetSource(tmp_path)).main == "spearman"

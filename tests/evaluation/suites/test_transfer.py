@@ -1,46 +1,19 @@
 """The transfer tasks on small sets of known content, and on the real ones if available."""
 
-import hashlib
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from datasets import ClassLabel, Dataset, Features, Value
 
 from sentloom.data.shapes import Shape
 from sentloom.errors import DataError, InputError, MissingPart
-from sentloom.evaluation.suites.probed_sets import FAST_ROWS, probed_task
 from sentloom.evaluation.suites.set_source import SetSource, read_rows
 from sentloom.evaluation.suites.transfer import SETS, TABLE, TRANSFER
+from tests.evaluation.suites.small_sets import fast, lookup, put, reviews
 from tests.paths import DATA
 
 REAL = DATA
 PARTS = TABLE.parts
 GLUE = "nyu-mll/glue/{}@bcdcba79d07bc864c1c254ccfcedcce55bcc9a8c:{}"  # configuration, split
-WORDS = {"good": 1.0, "bad": -1.0}
-
-
-def put(folder, name, rows, header="label\ttext"):
-    file = folder / f"{name}.tsv"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text("\n".join([header, *("\t".join(map(str, row)) for row in rows)]) + "\n", encoding="utf-8")
-
-
-def lookup(texts, role="symmetric"):
-    """Encode the first word in the first component of (n, 4), with noise that depends on the text in the others."""
-    noise = [np.frombuffer(hashlib.sha256(text.encode()).digest()[:3], np.uint8) / 2550 for text in texts]
-    told = [WORDS.get(text.split()[0], 0.0) for text in texts]
-    return np.array([[word, *rest] for word, rest in zip(told, noise, strict=True)], np.float32)
-
-
-def reviews(count, wrong=0, start=0):
-    """Build as many good as bad reviews; the first `wrong` rows have the wrong label."""
-    rows = [(number % 2, f"{('bad', 'good')[number % 2]} film {start + number}") for number in range(count)]
-    return [(1 - label, text) if at < wrong else (label, text) for at, (label, text) in enumerate(rows)]
-
-
-def fast(folder, checked=False):
-    return SetSource(folder, checked, {"preset": "fast"})
 
 
 @pytest.mark.parametrize("name", ["MR", "CR", "SUBJ", "MPQA"])
@@ -146,24 +119,6 @@ def test_sentevals_own_folder_gives_the_same_task(tmp_path):
         TRANSFER.load("CR", fast(theirs))
 
 
-def test_fast_trains_on_a_sample_of_ten_thousand(tmp_path):
-    put(tmp_path, "senteval/SST2.train", reviews(FAST_ROWS + 50))
-    put(tmp_path, "senteval/SST2.dev", [(1, "good dev"), (0, "bad dev")])
-    put(tmp_path, "senteval/SST2.test", [(1, "good test"), (0, "bad test")])
-    task, again = (TRANSFER.load("SST-2", fast(tmp_path)) for _ in range(2))
-    *drawn, _, _, _, _ = task.texts["symmetric"]
-    order = {text: place for place, (_, text) in enumerate(reviews(FAST_ROWS + 50))}
-    assert len(drawn) == len(set(drawn)) == FAST_ROWS
-    assert [order[text] for text in drawn] == sorted(order[text] for text in drawn)
-    assert again.texts == task.texts
-    assert task.settings["train_rows"] == FAST_ROWS
-    assert "the probe was trained on 10,000 of 10,050 rows, sampled with seed 1111" in task.notes
-    assert task.score(lookup)["accuracy"].items.tolist() == [[1, 1], [0, 0]]  # labels stay with their texts
-    whole = TRANSFER.load("SST-2", SetSource(tmp_path, checked=False))
-    assert whole.settings["train_rows"] == FAST_ROWS + 50
-    assert whole.sha256 == task.sha256
-
-
 def save(name, columns, **types):
     """Save a data set in the hub's layout, in a folder with its name on the hub."""
     names = {column: types.get(column, Value("string")) for column in columns}
@@ -209,24 +164,8 @@ def test_sets_without_a_copy_on_the_hub():
             TRANSFER.load(name, SetSource())
 
 
-def test_a_hidden_layer_changes_the_settings(tmp_path):
-    put(tmp_path, "senteval/MR", reviews(20))
-    task = TRANSFER.load("MR", SetSource(tmp_path, False, {"preset": "fast", "hidden": 50}))
-    assert task.settings["hidden"] == 50
-
-
 def test_the_average_is_over_all_seven():
     assert TRANSFER.averages[0].parts == ("MR", "CR", "SUBJ", "MPQA", "SST-2", "TREC", "MRPC") == TRANSFER.sets
-
-
-def test_the_first_complete_edition_is_used(tmp_path):
-    (whole,) = SETS["SST-2"]
-    other = replace(whole, train=replace(PARTS["MR"], labels=None), test=None, dev=None, note="another edition")
-    put(tmp_path, "senteval/SST2.train", reviews(4))  # the first edition's dev and test parts are missing
-    put(tmp_path, "senteval/MR", reviews(6))
-    task = probed_task([whole, other], fast(tmp_path))
-    assert len(task.texts["symmetric"]) == 6
-    assert "another edition" in task.notes
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="the real sets are not at hand")

@@ -1,11 +1,12 @@
-"""Baselines are opened by name."""
+"""Baselines are opened by name, encode each distinct text once, and may refuse to be saved."""
 
 import numpy as np
 import pytest
 
 from sentloom.baselines import TfIdf, Whitened, WhitenedEncoder, WkEncoder, WordVectors, open_baseline
+from sentloom.baselines.baseline import of_distinct, refuse_to_save
 from sentloom.encoder import Encoder
-from sentloom.errors import InputError
+from sentloom.errors import InputError, ModelError
 
 
 @pytest.mark.parametrize(
@@ -55,3 +56,24 @@ def test_pooling_overrides_the_pooling_of_the_model(small_folder, texts):
     base = Encoder.load(small_folder, pooling="first-last")
     expected = Whitened(base).encode(texts)
     assert np.array_equal(open_baseline(f"whitening:{small_folder}", pooling="first-last").encode(texts), expected)
+
+
+def test_each_distinct_text_is_encoded_once_and_a_single_text_gives_one_vector():
+    asked = []
+
+    def encode(texts):
+        asked.extend(texts)
+        return np.array([[len(text), 1.0] for text in texts], np.float32)
+
+    assert of_distinct(["bb", "a", "bb"], encode).tolist() == [[2, 1], [1, 1], [2, 1]]
+    assert asked == ["bb", "a"]
+    assert of_distinct("ccc", encode).tolist() == [3, 1]
+    with pytest.raises(InputError, match="item 1: found int 3"):
+        of_distinct(["a", 3], encode)
+
+
+def test_the_error_about_saving_names_folder_baseline_and_reason():
+    with pytest.raises(
+        ModelError, match=r"^out: the baseline tf-idf cannot be saved: it has no encoder\.\nScore it by name\.$"
+    ):
+        refuse_to_save("tf-idf", "out", "it has no encoder")

@@ -404,7 +404,7 @@ def test_geometry_takes_all_translations_for_positives(sentloom, tmp_path):
     for option in ("--sweep", "--tsne"):
         done = sentloom(*geometry, option)
         assert done.returncode == 2
-        assert "pairs without scores" in done.stderr
+        assert "the pairs have no scores" in done.stderr
     (tmp_path / "parallel.tsv").write_text("text\nA dog.\n")
     done = sentloom(*geometry)
     assert done.returncode == 2

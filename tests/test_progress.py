@@ -9,7 +9,7 @@ import time
 import nbformat
 from nbclient import NotebookClient
 
-from sentloom.progress import _Count
+from sentloom.progress import _Count, duration
 
 SCRIPT = """
 import time
@@ -91,3 +91,9 @@ def test_a_terminal_gets_counts_rate_and_time_left():
     assert b"10/10" in drawn
     assert b"sentences/s" in drawn
     assert b"0:00:0" in drawn
+
+
+def test_durations_have_a_unit_that_fits() -> None:
+    assert [duration(seconds) for seconds in (0.04, 4.25, 48.2, 89.9, 90, 318, 725, 5400, 44_000)] == [
+        *("0.0 s", "4.2 s", "48 s", "90 s", "1.5 min", "5.3 min", "12 min", "1.5 h", "12 h")
+    ]

@@ -55,7 +55,7 @@ def run(request: Request, log: Log) -> tuple[FitResult, Path]:
     best = best_run(runs)
     if best is None:
         raise TrainingStopped("fit", "every run failed", "at least one that ends", "see the messages of the runs above")
-    clock.lap("training and choosing")
+    clock.lap("training and selection")
     proof = verify(Duel(base, best.encoder(), memory), prepared, best.run.difference or 0.0)
     usable = proof.gate.passed or request.force
     stability = measure_stability(context, runs, best, prepared) if usable and prepared.label_free else None

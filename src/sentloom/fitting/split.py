@@ -21,7 +21,7 @@ from sentloom.hygiene.leaks import without_leaks
 from sentloom.pipeline.evaluation_sets import sentences_of
 
 SHARE = 0.1  # of the rows, for validation and for test
-FLOOR, CAP = 25, 1_000  # rows of each, if the groups of rows permit
+FLOOR, CAP = 25, 1_000  # rows of each, as far as whole groups of rows allow it
 MOST_DROPPED = 0.25  # of the rows; if shared sentences drop more, less is held out
 LEAST_ROWS = 10  # on each side
 DROPPED, TRAIN, VALIDATION, TEST = range(4)

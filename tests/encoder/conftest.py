@@ -1,5 +1,6 @@
 """One small model of every family, built once per session."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,18 @@ def two_threads():
 def model_folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     root = tmp_path_factory.mktemp("models")
     return {family: build_model_folder(family, root / family) for family in FAMILIES}
+
+
+@pytest.fixture
+def folder(model_folders: dict[str, Path], tmp_path: Path) -> Path:
+    """A copy of the small BERT, to change or damage."""
+    return Path(shutil.copytree(model_folders["bert"], tmp_path / "model"))
+
+
+@pytest.fixture
+def one_thread(two_threads: None) -> None:
+    """Run with one thread where no workers are used, because waiting threads are expensive."""
+    torch.set_num_threads(1)
 
 
 @pytest.fixture(params=list(FAMILIES))

@@ -1,5 +1,7 @@
 """Packed and padded runs against transformers' own forward, for every model family."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
@@ -8,8 +10,9 @@ from transformers import AutoModel, AutoModelForTextEncoding
 from sentloom.encoder import Encoder
 from sentloom.encoder.packing import pack, plan
 from sentloom.errors import InputError
-from tests.encoder.small_models import DECODER_FAMILIES, SENTENCES
+from tests.encoder.small_models import DECODER_FAMILIES, FAMILIES, SENTENCES, build_model_folder
 
+pytestmark = pytest.mark.usefixtures("one_thread")
 LONG = " ".join(SENTENCES * 20)
 
 
@@ -86,3 +89,125 @@ def test_missing_layers_and_decoders_are_refused(model_folders):
         Encoder.load(model_folders["bert"], pooling="mean@7")
     with pytest.raises(InputError, match="no decoder"):
         Encoder.load(model_folders["bert"], pooling="decoder-first")
+
+
+# family -> prefixes of the parameter names of the embeddings and of the first two blocks
+FROZEN = {
+    "bert": (["embeddings."], ["encoder.layer.0.", "encoder.layer.1."]),
+    "roberta": (["embeddings."], ["encoder.layer.0.", "encoder.layer.1."]),
+    "xlm-roberta": (["embeddings."], ["encoder.layer.0.", "encoder.layer.1."]),
+    # its relative position bias is shared by all blocks; in T5 it is part of the first
+    "mpnet": (["embeddings."], ["encoder.layer.0.", "encoder.layer.1.", "encoder.relative_attention_bias."]),
+    "electra": (["embeddings.", "embeddings_project."], ["encoder.layer.0.", "encoder.layer.1."]),
+    "distilbert": (["embeddings."], ["transformer.layer.0.", "transformer.layer.1."]),
+    "modernbert": (["embeddings."], ["layers.0.", "layers.1."]),
+    # ALBERT repeats a single block
+    "albert": (["embeddings.", "encoder.embedding_hidden_mapping_in."], ["encoder.albert_layer_groups."]),
+    "t5": (["shared.", "encoder.embed_tokens."], ["encoder.block.0.", "encoder.block.1."]),
+    "mt5": (["shared.", "encoder.embed_tokens."], ["encoder.block.0.", "encoder.block.1."]),
+}
+
+
+def frozen(encoder):
+    """List the names of frozen parameters."""
+    return {name for name, parameter in encoder.backbone.model.named_parameters() if not parameter.requires_grad}
+
+
+def beginning(encoder, *parts):
+    return {name for name, _ in encoder.backbone.model.named_parameters() if name.startswith(tuple(parts))}
+
+
+def test_only_the_requested_parameters_are_frozen(encoder, family):
+    embeddings, blocks = FROZEN[family]
+    assert frozen(encoder) == set()
+    encoder.backbone.freeze(0)
+    assert frozen(encoder) == beginning(encoder, *embeddings) != set()
+    encoder.backbone.freeze(2)
+    assert frozen(encoder) == beginning(encoder, *embeddings, *blocks)
+
+
+@pytest.mark.parametrize("family", DECODER_FAMILIES, indirect=True)
+def test_the_decoder_is_not_frozen(family, model_folders):
+    encoder = Encoder.load(model_folders[family], pooling="decoder-first")
+    encoder.backbone.freeze(2)
+    embeddings, blocks = FROZEN[family]
+    assert frozen(encoder) == beginning(encoder, *embeddings, *blocks)
+    assert all(p.requires_grad for p in encoder.backbone.model.decoder.block.parameters())
+
+
+@pytest.mark.parametrize("layers", [0, 2])
+def test_states_of_frozen_layers_do_not_change_in_training(encoder, family, layers):
+    """Check by output, not by name: layers 0 to `layers` stay bit-identical, the last does not."""
+    ids = encoder.tokenize(SENTENCES)
+    encoder.backbone.freeze(layers)
+    before = encoder.layers(ids, "mean", range(4)).detach()
+    trained = [p for p in encoder.parameters() if p.requires_grad]
+    if family == "albert" and layers:  # its only block is frozen, so none of these layers is trained
+        assert not any("layer" in name for name, p in encoder.named_parameters() if p.requires_grad)
+        return
+    optimizer = torch.optim.AdamW(trained, lr=1e-2)
+    for _ in range(2):
+        optimizer.zero_grad()
+        encoder(ids, raw=True)[:, 0].sum().backward()
+        optimizer.step()
+    after = encoder.layers(ids, "mean", range(4)).detach()
+    assert torch.equal(after[:, : layers + 1], before[:, : layers + 1])
+    assert not torch.equal(after[:, 3], before[:, 3])
+
+
+def test_blocks_are_found_in_models_of_one_or_two_layers(tmp_path, family):
+    kind, tokenizer_class, settings = FAMILIES[family]
+    for count in (1, 2):
+        deep = next(name for name in ("num_hidden_layers", "n_layers", "num_layers") if name in settings)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setitem(FAMILIES, family, (kind, tokenizer_class, settings | {deep: count}))
+            encoder = Encoder.load(build_model_folder(family, tmp_path / str(count)))
+        encoder.backbone.freeze(1)
+        embeddings, blocks = FROZEN[family]
+        assert frozen(encoder) == beginning(encoder, *embeddings, blocks[0], *blocks[2:])
+
+
+def twice(encoder):
+    ids = encoder.tokenize(SENTENCES)
+    with torch.no_grad():
+        return encoder(ids, raw=True), encoder(ids, raw=True)
+
+
+def test_dropout_can_be_read_and_set(encoder):
+    encoder.backbone.dropout = 0.0
+    assert encoder.backbone.dropout == 0
+    assert torch.equal(*twice(encoder.train()))
+    encoder.backbone.dropout = 0.3
+    assert encoder.backbone.dropout == 0.3
+    one, other = twice(encoder.train())
+    assert ((one - other).abs().amax(dim=1) > 1e-3).all()
+    assert torch.equal(*twice(encoder.eval()))
+
+
+def test_the_default_dropout_rate(encoder, family):
+    expected = 0.0 if family in ("modernbert", "albert") else 0.1  # as in their configurations
+    assert encoder.backbone.dropout == expected
+
+
+@pytest.mark.parametrize("family", ["modernbert", "t5", "mt5"], indirect=True)
+def test_attention_has_dropout(encoder, family):
+    """Without any nn.Dropout, only the attention's own rate is left."""
+    encoder.backbone.dropout = 0.3
+    for module in encoder.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    assert encoder.backbone.dropout == 0.3
+    assert not torch.equal(*twice(encoder.train()))
+
+
+@pytest.mark.parametrize(("family", "rate"), [("modernbert", "attention_dropout"), ("t5", "dropout_rate")])
+def test_an_integer_dropout_rate_is_accepted(tmp_path, family, rate):
+    folder = build_model_folder(family, tmp_path)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {rate: 0}))
+    encoder = Encoder.load(folder)
+    encoder.backbone.dropout = 0.3
+    for module in encoder.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    assert not torch.equal(*twice(encoder.train()))

@@ -10,11 +10,12 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from transformers import AutoModel, AutoModelForTextEncoding
 
 from sentloom.data import read
 from sentloom.encoder import Encoder
 from sentloom.errors import InputError
-from tests.encoder.small_models import SENTENCES
+from tests.encoder.small_models import DECODER_FAMILIES, SENTENCES
 
 
 @pytest.fixture(scope="module")
@@ -205,8 +206,77 @@ def test_bf16_gives_near_vectors_of_float32_and_a_fingerprint_of_its_own(model_f
     assert next(rough.parameters()).dtype == torch.float32
 
 
-def test_a_device_or_precision_that_cannot_be_used_is_refused(model_folders):
-    with pytest.raises(InputError, match="device: 'tpu' cannot be used"):
-        Encoder.load(model_folders["bert"], device="tpu")
-    with pytest.raises(InputError, match=r"precision: 'fp8'\. Expected one of fp32, bf16"):
-        Encoder.load(model_folders["bert"], precision="fp8")
+POOL = {"first": lambda states: states[0], "mean": lambda states: states.mean(0), "max": lambda states: states.amax(0)}
+
+
+def single_states(folder, family, ids):
+    """Run transformers' own forward on each sentence separately: [sentence][layer] -> (tokens, d)."""
+    kind = AutoModelForTextEncoding if family in DECODER_FAMILIES else AutoModel
+    model = kind.from_pretrained(folder).eval()
+    outputs = [model(input_ids=torch.tensor([one]), output_hidden_states=True).hidden_states for one in ids]
+    return [[layer[0] for layer in layers] for layers in outputs]
+
+
+@pytest.mark.usefixtures("one_thread")
+@torch.no_grad()
+def test_layers_equal_pooled_single_sentences(encoder, family, model_folders, monkeypatch):
+    monkeypatch.setattr(
+        "sentloom.encoder.encoder.TOKENS_A_PACK", 40
+    )  # several packs: the order of rows must be restored
+    ids = encoder.tokenize(SENTENCES)
+    asked = (3, 0, 2)
+    states = single_states(model_folders[family], family, ids)
+    for how, pool in POOL.items():
+        ours = encoder.layers(ids, how, asked)
+        expected = torch.stack([torch.stack([pool(one[k]) for k in asked]) for one in states])
+        torch.testing.assert_close(ours, expected, atol=2e-6, rtol=1e-5)
+    last = encoder.layers(ids, "mean", (-1,))
+    torch.testing.assert_close(last[:, 0], torch.stack([one[-1].mean(0) for one in states]), atol=2e-6, rtol=1e-5)
+
+
+@pytest.mark.usefixtures("one_thread")
+@torch.no_grad()
+def test_token_states_equal_single_sentences_in_order(encoder, family, model_folders, monkeypatch):
+    monkeypatch.setattr("sentloom.encoder.encoder.TOKENS_A_PACK", 40)
+    ids = encoder.tokenize(SENTENCES)
+    draw = np.random.default_rng(0)
+    places = [np.sort(draw.choice(len(one), int(draw.integers(len(one))), replace=False)) for one in ids]
+    places[2], places[4] = places[2][:0], places[4][::-1]  # no token of one sentence; an unsorted order in another
+    states = single_states(model_folders[family], family, ids)
+    expected = torch.cat([layers[-1][at.copy()] for layers, at in zip(states, places, strict=True)])
+    assert len(expected) == sum(map(len, places)) > 10
+    torch.testing.assert_close(encoder.token_states(ids, places), expected, atol=2e-6, rtol=1e-5)
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_raw_vectors_have_their_own_length_and_a_gradient(encoder):
+    ids = encoder.tokenize(SENTENCES)
+    encoder.unit_length = True
+    raw, unit = encoder(ids, raw=True), encoder(ids)
+    lengths = raw.norm(dim=1)
+    assert (lengths - 1).abs().min() > 1e-3
+    torch.testing.assert_close(raw / lengths[:, None], unit)
+    encoder.unit_length = False
+    torch.testing.assert_close(encoder(ids), raw)
+    assert raw.requires_grad
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_a_copy_shares_the_tokenizer_and_no_weights(encoder):
+    copy = encoder.copy()
+    assert copy.tokens is encoder.tokens
+    ours, theirs = dict(encoder.named_parameters()), dict(copy.named_parameters())
+    assert ours.keys() == theirs.keys()
+    before = encoder(encoder.tokenize(SENTENCES)).detach()
+    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+    assert not {p.data_ptr() for p in ours.values()} & {p.data_ptr() for p in theirs.values()}
+    with torch.no_grad():
+        for parameter in copy.parameters():
+            parameter.add_(1)
+    copy.requires_grad_(False)
+    copy.backbone.dropout = 0.7
+    copy.prompts["query"] = "q"
+    assert torch.equal(encoder(encoder.tokenize(SENTENCES)).detach(), before)
+    assert all(p.requires_grad for p in encoder.parameters())
+    assert encoder.backbone.dropout != 0.7
+    assert "query" not in encoder.prompts

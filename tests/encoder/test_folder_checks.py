@@ -1,40 +1,19 @@
 """Checks of configurations: code is refused at any depth, hints are ignored, and numbers have ranges."""
 
 import json
-import os
-import re
-import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from sentloom.encoder import Encoder
 from sentloom.encoder.folder_checks import checked_config, checked_generation_config, checked_tokenizer_config
-from sentloom.encoder.heads import Projection
-from sentloom.encoder.model_files import DEEPEST_JSON, inside, read_json, read_weights
+from sentloom.encoder.model_files import read_weights
 from sentloom.errors import ModelError
 from tests.encoder.small_models import SENTENCES
 
 
 def patch(path, **changes):
     path.write_text(json.dumps((json.loads(path.read_text()) if path.exists() else {}) | changes))
-
-
-@pytest.fixture
-def folder(model_folders, tmp_path):
-    return shutil.copytree(model_folders["bert"], tmp_path / "model")
-
-
-@pytest.fixture
-def whole_folder(model_folders, tmp_path):
-    base = Encoder.load(model_folders["bert"])
-    Encoder(base.backbone, base.tokens, pooling=base.pooling, heads=[Projection(32, 8)]).save(tmp_path / "whole")
-    return tmp_path / "whole"
-
-
-def broken_link(path):
-    path.symlink_to("nothing")
 
 
 @pytest.mark.parametrize(
@@ -94,28 +73,6 @@ def test_labels_are_not_given_to_transformers(folder, model_folders):
     assert Encoder.load(folder).dimension == 32
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("modules.json", "sentence_bert_config.json", "config_sentence_transformers.json", "sentloom.json"),
-        *("tokenizer.json", "tokenizer_config.json", "vocab.txt", "config.json", "1_Pooling/config.json"),
-        *("model.safetensors", "2_Dense/config.json", "2_Dense/model.safetensors"),
-    ],
-)
-def test_folders_pipes_and_broken_links_are_refused(whole_folder, name):
-    path = whole_folder / name
-    for put, words in (
-        (Path.mkdir, "it is a folder"),
-        (os.mkfifo, "it is a pipe"),
-        (broken_link, "it is a broken link"),
-    ):
-        path.unlink(missing_ok=True)
-        put(path)
-        with pytest.raises(ModelError, match=f"{re.escape(str(path))}: {words}"):
-            Encoder.load(whole_folder)
-        (path.rmdir if path.is_dir() else path.unlink)()
-
-
 def test_names_of_files_in_a_tokenizer_configuration_are_ignored(folder):
     patch(folder / "tokenizer_config.json", vocab_file="/etc/passwd", fast_tokenizer_files=["x"], init_inputs=["y"])
     kept = checked_tokenizer_config(folder)
@@ -133,26 +90,15 @@ def test_generation_settings_have_known_names_and_types(folder):
             checked_generation_config(folder)
 
 
-def test_json_depth_and_size_are_limited(tmp_path):
-    path = tmp_path / "x.json"
-    for depth, sound in ((DEEPEST_JSON, True), (DEEPEST_JSON + 1, False), (50_000, False)):
-        path.write_text('{"a":' * depth + "1" + "}" * depth)
-        if sound:
-            assert "a" in read_json(path)
-            continue
-        with pytest.raises(ModelError, match=r"x\.json"):
-            read_json(path)
-    path.write_text(json.dumps({"a": "b" * 100}))
-    with pytest.raises(ModelError, match="at most 50 are read"):
-        read_json(path, largest=50)
+def test_a_model_with_its_own_code_is_refused(folder):
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"auto_map": {"AutoModel": "evil.Model"}}))
+    with pytest.raises(ModelError, match="brings its own code"):
+        Encoder.load(folder)
 
 
-@pytest.mark.parametrize("name", ["../x", "/x", "a/../../x", "linked", "a\0b"])
-def test_names_that_lead_out_of_a_folder_are_refused(tmp_path, name):
-    folder = tmp_path / "model"
-    folder.mkdir()
-    (tmp_path / "x").write_text("")
-    (folder / "linked").symlink_to(tmp_path / "x")
-    with pytest.raises(ModelError, match=str(folder)):
-        inside(folder, name)
-    assert inside(folder, "a/../config.json") == folder / "a/../config.json"
+@pytest.mark.parametrize("content", ["{", "[]", ""])
+def test_a_damaged_config_is_named(folder, content):
+    (folder / "config.json").write_text(content)
+    with pytest.raises(ModelError, match=r"config\.json"):
+        Encoder.load(folder)

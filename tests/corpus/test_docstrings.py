@@ -4,7 +4,6 @@ import re
 
 import pytest
 
-from sentloom.corpus import sources as docstring_sources
 from sentloom.corpus.docstrings import harvest
 from sentloom.data.shapes import Shape
 from sentloom.errors import InputError, MissingPart
@@ -136,9 +135,8 @@ def test_a_held_out_package_must_be_among_the_packages(orchard):
         harvest(orchard, held_out=["scipy"])
 
 
-def test_the_same_environment_gives_the_same_rows(orchard, monkeypatch):
+def test_the_same_environment_gives_the_same_rows(orchard):
     once = harvest([*orchard, "json"])
-    monkeypatch.setattr(docstring_sources, "POOL_FROM", 1)
     again = harvest([*orchard, "json"], workers=2)
     assert again.sha256 == once.sha256
     assert again.texts().table.equals(once.texts().table)

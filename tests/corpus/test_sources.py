@@ -4,7 +4,6 @@ import sys
 
 import pytest
 
-from sentloom.corpus import sources as docstring_sources
 from sentloom.corpus.sources import DocstringSource, Skipped, import_names, locate, read_sources
 from sentloom.errors import InputError
 
@@ -103,11 +102,10 @@ def silent():
     ]
 
 
-def test_worker_processes_give_the_same_result_in_the_same_order(monkeypatch):
+def test_worker_processes_give_the_same_result_in_the_same_order():
     files = locate("email") + locate("json")
     alone = list(read_sources(files, 1))
-    monkeypatch.setattr(docstring_sources, "POOL_FROM", 1)
-    assert list(read_sources(files, 2)) == alone
+    assert list(read_sources(files, 2, pool_from=1)) == alone
 
 
 def test_the_standard_library_is_read_without_tests_and_site_packages():

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sentloom.data import delimited
 from sentloom.data.delimited import DelimitedRows, csv_rows, split_csv, tsv_rows
 from sentloom.data.scan import Block
 from sentloom.errors import DataError
@@ -129,8 +128,7 @@ def test_an_unclosed_quote_is_located_where_it_opens() -> None:
         list(csv_rows([(1, 'a,b\n1,2\n"two\nlines","open\nx,y\n')], found))
 
 
-def test_an_unclosed_quote_is_refused_at_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delimited, "LONGEST", 50)
+def test_an_unclosed_quote_is_refused_at_the_limit() -> None:
     lines = ((number, "a cell\n") for number in range(3, 1000))
     taken = []
 
@@ -141,5 +139,5 @@ def test_an_unclosed_quote_is_refused_at_the_limit(monkeypatch: pytest.MonkeyPat
             yield block
 
     with pytest.raises(DataError, match="line 2: quote that is not closed within 50 characters"):
-        list(csv_rows(blocks(), findings()))
+        list(csv_rows(blocks(), findings(), longest=50))
     assert len(taken) < 10

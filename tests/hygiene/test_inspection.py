@@ -67,12 +67,11 @@ def test_near_duplicates_of_a_small_set_are_counted() -> None:
     assert (found.threshold, found.sampled, found.repeats, found.whole) == (0.8, 4, 2, True)
 
 
-def test_near_duplicates_of_a_large_set_are_estimated(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inspection, "SAMPLE", 500)
+def test_near_duplicates_of_a_large_set_are_estimated() -> None:
     random = np.random.default_rng(1)
     texts = ["".join(random.choice(list("abcdefghij "), 80)) for _ in range(1500)]
     rows = [(text,) for text in texts] + [(text + " .",) for text in texts[:500]]  # a quarter of all rows are repeats
-    found = inspect(build_dataset(Shape.TEXTS, rows, chunk=400)).near_duplicates
+    found = inspect(build_dataset(Shape.TEXTS, rows, chunk=400), sample=500).near_duplicates
     assert not found.whole
     assert 350 < found.sampled < 650
     assert 0.17 < found.repeats / found.sampled < 0.33

@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -41,9 +42,7 @@ def shards(folder):
     return sorted(Path(folder).glob("*/[0-9]*"))
 
 
-@pytest.fixture
-def small_blocks(monkeypatch):
-    monkeypatch.setattr(vector_cache, "BLOCK", 4)
+SMALL_BLOCKS = partial(VectorCache, block=4)
 
 
 calls = st.lists(st.tuples(st.sampled_from("ab"), st.lists(st.text(max_size=2), max_size=9)), max_size=5)
@@ -71,7 +70,7 @@ def test_cached_vectors_are_bit_identical(tmp_path):
     assert np.array_equal(first[3], first[10])
 
 
-def test_a_killed_run_resumes(tmp_path, small_blocks):
+def test_a_killed_run_resumes(tmp_path):
     encode = Encode()
 
     def dies(texts):
@@ -80,9 +79,9 @@ def test_a_killed_run_resumes(tmp_path, small_blocks):
         return encode(texts)
 
     with pytest.raises(KeyboardInterrupt):
-        VectorCache(tmp_path).vectors("model", numbered(18), dies)
+        SMALL_BLOCKS(tmp_path).vectors("model", numbered(18), dies)
     again = Encode()
-    VectorCache(tmp_path).vectors("model", numbered(18), again)
+    SMALL_BLOCKS(tmp_path).vectors("model", numbered(18), again)
     assert again.asked == numbered(18)[8:]
 
 
@@ -126,20 +125,20 @@ DAMAGES = [cut_in_half, flip_a_bit_of_the_last_vector, other_tensors, other_type
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_shard_is_removed_and_only_its_texts_are_encoded_again(tmp_path, small_blocks, damage):
-    first = VectorCache(tmp_path).vectors("model", numbered(12), Encode())
+def test_a_damaged_shard_is_removed_and_only_its_texts_are_encoded_again(tmp_path, damage):
+    first = SMALL_BLOCKS(tmp_path).vectors("model", numbered(12), Encode())
     damaged = shards(tmp_path)[1]
     damage(damaged)
     encode = Encode(seed=1)
-    again = VectorCache(tmp_path).vectors("model", numbered(12), encode)
+    again = SMALL_BLOCKS(tmp_path).vectors("model", numbered(12), encode)
     assert encode.asked == numbered(12)[4:8]
     assert np.array_equal(first[[0, 1, 2, 3, 8, 9, 10, 11]], again[[0, 1, 2, 3, 8, 9, 10, 11]])
     assert not damaged.exists()
-    assert np.array_equal(again, VectorCache(tmp_path).vectors("model", numbered(12), never))
+    assert np.array_equal(again, SMALL_BLOCKS(tmp_path).vectors("model", numbered(12), never))
 
 
-def test_a_shard_removed_during_the_call_is_encoded_again(tmp_path, small_blocks, monkeypatch):
-    VectorCache(tmp_path).vectors("model", numbered(8), Encode())
+def test_a_shard_removed_during_the_call_is_encoded_again(tmp_path, monkeypatch):
+    SMALL_BLOCKS(tmp_path).vectors("model", numbered(8), Encode())
     read = vector_cache._read
 
     def vanishing(shard, name):
@@ -150,7 +149,7 @@ def test_a_shard_removed_during_the_call_is_encoded_again(tmp_path, small_blocks
     victim = shards(tmp_path)[0]
     monkeypatch.setattr(vector_cache, "_read", vanishing)
     encode = Encode()
-    VectorCache(tmp_path).vectors("model", numbered(8), encode)
+    SMALL_BLOCKS(tmp_path).vectors("model", numbered(8), encode)
     assert encode.asked == numbered(8)[:4]
 
 
@@ -163,21 +162,21 @@ def test_the_older_of_two_cached_vectors_wins(tmp_path):
     assert np.array_equal(VectorCache(tmp_path).vectors("model", ["a"], never), first)
 
 
-def test_beyond_the_limit_the_least_recently_used_are_removed(tmp_path, small_blocks):
-    VectorCache(tmp_path).vectors("old", numbered(12), Encode())
+def test_beyond_the_limit_the_least_recently_used_are_removed(tmp_path):
+    SMALL_BLOCKS(tmp_path).vectors("old", numbered(12), Encode())
     oldest, used, newest = shards(tmp_path)
     size = oldest.stat().st_size
     for age, shard in ((30, oldest), (20, used), (10, newest)):
         os.utime(shard, (time.time() - age, time.time() - age))
-    VectorCache(tmp_path).vectors("old", numbered(8)[4:], never)  # touches `used`
+    SMALL_BLOCKS(tmp_path).vectors("old", numbered(8)[4:], never)  # touches `used`
     assert used.stat().st_mtime > newest.stat().st_mtime
-    VectorCache(tmp_path, limit=2 * size).vectors("new", numbered(4), Encode())
+    SMALL_BLOCKS(tmp_path, limit=2 * size).vectors("new", numbered(4), Encode())
     assert (oldest.exists(), newest.exists(), used.exists()) == (False, False, True)
     assert len(shards(tmp_path)) == 2
 
 
-def test_a_call_beyond_the_limit_works_and_keeps_what_it_uses(tmp_path, small_blocks):
-    cache = VectorCache(tmp_path, limit=1)
+def test_a_call_beyond_the_limit_works_and_keeps_what_it_uses(tmp_path):
+    cache = SMALL_BLOCKS(tmp_path, limit=1)
     first = cache.vectors("model", numbered(6), Encode())
     again = cache.vectors("model", numbered(12), encode := Encode(seed=1))
     assert encode.asked == numbered(12)[6:]
@@ -199,16 +198,16 @@ def test_partial_files_are_not_read_and_are_removed_when_old(tmp_path):
     assert (stale.exists(), fresh.exists(), shard.exists()) == (False, True, True)
 
 
-def test_a_folder_that_cannot_be_written_gives_one_note(tmp_path, small_blocks):
+def test_a_folder_that_cannot_be_written_gives_one_note(tmp_path):
     (tmp_path / "file").write_text("not a folder")
-    cache, encode = VectorCache(tmp_path / "file" / "vectors"), Encode()
+    cache, encode = SMALL_BLOCKS(tmp_path / "file" / "vectors"), Encode()
     vectors = cache.vectors("model", numbered(9), encode)
     assert (vectors.shape, encode.asked) == ((9, WIDTH), numbered(9))
     assert "cannot be cached" in cache.note
     assert "file" in cache.note
 
 
-def test_a_full_disk_gives_one_note(tmp_path, small_blocks, monkeypatch):
+def test_a_full_disk_gives_one_note(tmp_path, monkeypatch):
     tries = []
 
     def full(*arguments):
@@ -216,7 +215,7 @@ def test_a_full_disk_gives_one_note(tmp_path, small_blocks, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(vector_cache, "save_file", full)
-    cache = VectorCache(tmp_path)
+    cache = SMALL_BLOCKS(tmp_path)
     assert len(cache.vectors("model", numbered(9), Encode())) == 9
     assert len(tries) == 1
     assert "No space left" in cache.note
@@ -250,7 +249,7 @@ def work(folder, seed):
     rng = np.random.default_rng(seed)
     for _ in range(12):
         texts = [f"text {number:04d}" for number in rng.integers(0, 60, 12)]
-        vectors = VectorCache(folder, limit=2000).vectors(f"model {rng.integers(2)}", texts, truth)
+        vectors = SMALL_BLOCKS(folder, limit=2000).vectors(f"model {rng.integers(2)}", texts, truth)
         assert np.array_equal(vectors, truth(texts))
 
 
@@ -266,18 +265,18 @@ def forked(job):
     return child
 
 
-def test_concurrent_processes_do_not_interfere(tmp_path, small_blocks):
+def test_concurrent_processes_do_not_interfere(tmp_path):
     children = [forked(lambda seed=seed: work(tmp_path, seed)) for seed in range(2)]
     assert [os.waitpid(child, 0)[1] for child in children] == [0, 0]
 
 
-def test_a_kill_at_any_time_leaves_a_usable_cache(tmp_path, small_blocks):
+def test_a_kill_at_any_time_leaves_a_usable_cache(tmp_path):
     for number in range(8):
         child = forked(lambda seed=number: work(tmp_path, seed))
         time.sleep(0.004 * number)
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-        vectors = VectorCache(tmp_path).vectors("model 0", texts := [f"text {n:04d}" for n in range(12)], truth)
+        vectors = SMALL_BLOCKS(tmp_path).vectors("model 0", texts := [f"text {n:04d}" for n in range(12)], truth)
         assert np.array_equal(vectors, truth(texts))
 
 

@@ -90,9 +90,11 @@ def _python_files(folder: str | Path) -> list[Path]:
     return sorted(found)
 
 
-def read_sources(files: Sequence[tuple[Path, Path]], workers: int) -> Iterator[DocstringSource | Skipped]:
+def read_sources(
+    files: Sequence[tuple[Path, Path]], workers: int, pool_from: int = POOL_FROM
+) -> Iterator[DocstringSource | Skipped]:
     """Parse every file, in order."""
-    if workers == 1 or len(files) < POOL_FROM:
+    if workers == 1 or len(files) < pool_from:
         yield from map(_read_source, files)
     else:
         with ProcessPoolExecutor(

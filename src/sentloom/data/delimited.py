@@ -39,9 +39,11 @@ def split_plain(mark: str, numbers: Sequence[int], lines: list[str]) -> Delimite
     return DelimitedRows(numbers, widths, mark.join(lines).split(mark) if lines else [])
 
 
-def csv_rows(blocks: Iterable[Block], findings: Findings, separator: str = COMMA) -> Iterator[DelimitedRows]:
+def csv_rows(
+    blocks: Iterable[Block], findings: Findings, separator: str = COMMA, longest: int = LONGEST
+) -> Iterator[DelimitedRows]:
     """Parse records as in RFC 4180: a quoted cell may contain separators, doubled quotes and line breaks."""
-    record = CsvRecord(findings, separator)
+    record = CsvRecord(findings, separator, longest)
     for first, text in blocks:
         if '"' not in text and not record.is_open:
             for numbers, lines in text_lines([(first, text)], findings):
@@ -59,8 +61,8 @@ def csv_rows(blocks: Iterable[Block], findings: Findings, separator: str = COMMA
 class CsvRecord:
     """The current record: one line, or several while a quote is open."""
 
-    def __init__(self, findings: Findings, separator: str) -> None:
-        self.start, self.is_open, self._separator = 0, False, separator
+    def __init__(self, findings: Findings, separator: str, longest: int = LONGEST) -> None:
+        self.start, self.is_open, self._separator, self._longest = 0, False, separator, longest
         self._text, self._findings = io.StringIO(), findings  # a buffer for an open record, not one string per line
 
     def add(self, number: int, line: str) -> list[str] | None:
@@ -75,8 +77,8 @@ class CsvRecord:
         self._text.write(line)
         if line.count('"') % 2:  # the quote that was open is closed
             return self._split(self._text.getvalue())
-        if self._text.tell() > LONGEST:
-            self._stop_unclosed(f"within {LONGEST:,} characters")
+        if self._text.tell() > self._longest:
+            self._stop_unclosed(f"within {self._longest:,} characters")
         return None
 
     def _split(self, text: str) -> list[str] | None:

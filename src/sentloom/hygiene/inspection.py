@@ -89,10 +89,12 @@ def inspect(
     dataset: Dataset,
     count_tokens: Callable[[list[str]], list[int]] | None = None,
     token_limit: int | None = None,
+    sample: int = SAMPLE,
 ) -> Inspection:
     """Inspect the whole data set, using a few bytes of memory per sentence.
 
     Lengths are in tokens if `count_tokens` is given, else in words; sentences above `token_limit` tokens are reported.
+    Near-duplicates of larger data are estimated from about `sample` rows.
     """
     unit, measure = ("words", word_counts) if count_tokens is None else ("tokens", _measure(count_tokens))
     limit = np.inf if count_tokens is None or token_limit is None else token_limit
@@ -107,7 +109,7 @@ def inspect(
         lengths=tuple(Lengths(name, unit, distribution(counts)) for name, counts in lengths.items()),
         duplicate_rows=_duplicate_rows(dataset),
         duplicate_sentences=_duplicate_sentences(dataset),
-        near_duplicates=_near_duplicates(dataset),
+        near_duplicates=_near_duplicates(dataset, sample),
         scripts={name: count / sentences for name, count in scripts.most_common()},
         labels=labels,
         scores=scores,
@@ -175,10 +177,10 @@ def _duplicate_sentences(dataset: Dataset) -> int:
     return sum(int(seen.repeats(hashes(texts)).sum()) for _, _, texts in _sentences(dataset))
 
 
-def _near_duplicates(dataset: Dataset) -> NearDuplicates:
-    rows = coordinated_sample(dataset, SAMPLE)
-    sample = replace(dataset, table=take_rows(dataset.table, rows))
-    repeats = int((first_of_group(sample, NEAR) != np.arange(len(rows))).sum())
+def _near_duplicates(dataset: Dataset, sample: int) -> NearDuplicates:
+    rows = coordinated_sample(dataset, sample)
+    sampled = replace(dataset, table=take_rows(dataset.table, rows))
+    repeats = int((first_of_group(sampled, NEAR) != np.arange(len(rows))).sum())
     return NearDuplicates(NEAR, len(rows), repeats, whole=len(rows) == len(dataset))
 
 

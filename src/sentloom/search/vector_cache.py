@@ -36,9 +36,9 @@ Rows: TypeAlias = NDArray[np.int64]
 class VectorCache:
     """A folder of cached vectors. `note` says why nothing can be cached, such as a full disk, and is else empty."""
 
-    def __init__(self, folder: Path, limit: float = LIMIT) -> None:
-        """Set the folder and the `limit` in bytes, above which the least recently used shards are removed."""
-        self.folder, self.limit, self.note = folder, limit, ""
+    def __init__(self, folder: Path, limit: float = LIMIT, block: int = BLOCK) -> None:
+        """Set the folder, the `limit` in bytes above which the least recently used shards go, and texts per shard."""
+        self.folder, self.limit, self.block, self.note = folder, limit, block, ""
 
     def vectors(self, model: str, texts: Sequence[str], encode: Encode, *, show_progress: bool = False) -> Vectors:
         """Return the vectors (n, d) of texts. `model` is a hash of everything else they depend on, such as the role.
@@ -68,8 +68,8 @@ class VectorCache:
             yield places, part
         rest = np.flatnonzero(missing)
         with progress("encoding", len(rest), "sentences", show_progress) as advance:
-            for start in range(0, len(rest), BLOCK):
-                places = rest[start : start + BLOCK]
+            for start in range(0, len(rest), self.block):
+                places = rest[start : start + self.block]
                 part = encode_checked(encode, [texts[place] for place in places])
                 self._store(shards, keys[places], part)
                 advance(len(places))

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from sentloom.evaluation.probes import perceptron
 from sentloom.evaluation.probes.perceptron import Training, predict
 from tests.evaluation.probes.test_protocols import blobs
 
@@ -79,11 +78,10 @@ def test_a_hidden_layer_learns_a_nonlinear_problem():
     assert (found[0, 0, 100:] == y.numpy()[100:]).mean() > 0.95
 
 
-def test_results_do_not_depend_on_group_size(monkeypatch):
+def test_results_do_not_depend_on_group_size():
     x, y = (torch.from_numpy(array) for array in blobs(60, 4, 2))
     rows = np.arange(60)
     splits = [(rows[:40], rows[40:]), (rows[20:], rows[:20])]
     training = Training("adam", batch=16, epochs=2, tenacity=1)
     whole = predict(x, y, splits, [1e-4, 1e-2], 8, training)
-    monkeypatch.setattr(perceptron, "TOGETHER", 1)
-    assert (predict(x, y, splits, [1e-4, 1e-2], 8, training) == whole).mean() > 0.99
+    assert (predict(x, y, splits, [1e-4, 1e-2], 8, training, together=1) == whole).mean() > 0.99

@@ -28,7 +28,9 @@ CUTS = 6  # maximum, of a step that is too long
 ENOUGH = 0.9  # a step is too long if the slope at its end is steeper than this share of the slope at its start
 
 
-def fit(features: Tensor, targets: Tensor, training: Tensor, penalties: Sequence[float]) -> Tensor:
+def fit(
+    features: Tensor, targets: Tensor, training: Tensor, penalties: Sequence[float], buffer_bytes: int = BYTES
+) -> Tensor:
     """Fit models and return their weights (penalties, models, features + 1, classes); the bias is the last row.
 
     `features` (n, f); `targets` (n, classes) sum to 1 per row; `training` (n, models) marks each model's rows.
@@ -45,7 +47,7 @@ def fit(features: Tensor, targets: Tensor, training: Tensor, penalties: Sequence
         for place in from_large:
             ridge = problem.ridge(penalties[place])
             start, curvature = problem.average_model(start, average, ridge)
-            for chunk in _chunks(shares.shape[1], used.sum().item() * problem.shape[1]):
+            for chunk in _chunks(shares.shape[1], used.sum().item() * problem.shape[1], buffer_bytes):
                 many = start.expand(-1, len(chunk), -1)
                 found, _ = problem.minimise(many, shares[:, chunk], ridge, curvature, STEPS)
                 weights[place, chunk] = found.transpose(0, 1)
@@ -59,9 +61,9 @@ def logits(features: Tensor, weights: Tensor) -> Tensor:
     return (features @ linear.flatten(1)).unflatten(1, bias.shape) + bias
 
 
-def _chunks(models: int, numbers: float) -> Iterator[range]:
-    """Yield ranges of models whose buffers fit into BYTES, at `numbers` float32 values per model."""
-    size = max(1, int(BYTES / (BUFFERS * 4 * numbers)))
+def _chunks(models: int, numbers: float, buffer_bytes: int) -> Iterator[range]:
+    """Yield ranges of models whose buffers fit into `buffer_bytes`, at `numbers` float32 values per model."""
+    size = max(1, int(buffer_bytes / (BUFFERS * 4 * numbers)))
     return (range(at, min(at + size, models)) for at in range(0, models, size))
 
 

@@ -61,6 +61,7 @@ def predict(
     penalties: Sequence[float],
     hidden: int,
     training: Training,
+    together: int = TOGETHER,
 ) -> Rows:
     """Predict the class of every row with each model (penalties, splits, n).
 
@@ -75,7 +76,7 @@ def predict(
     targets = torch.eye(int(classes.max()) + 1)[classes]
     start = _initial(features.shape[1], hidden, targets.shape[1])
     with progress("training perceptrons", len(jobs), "models") as advance:
-        for group in _groups(jobs, training.batch, sum(each.numel() for each in start)):
+        for group in _groups(jobs, training.batch, together // sum(each.numel() for each in start)):
             weights = _train(features, targets, group, [each.repeat(len(group), 1, 1) for each in start], training)
             for number, job in enumerate(group):
                 answers[job.place] = _logits(features, [each[number] for each in weights]).argmax(dim=1).numpy()
@@ -91,9 +92,9 @@ def _initial(features: int, hidden: int, classes: int) -> Weights:
     return [each.detach() for layer in layers for each in (layer.weight.T[None], layer.bias[None, None])]
 
 
-def _groups(jobs: Sequence[_Job], batch: int, weights: int) -> Iterator[list[_Job]]:
-    """Group models with the same number of batches, so that they take the same number of steps."""
-    size = max(1, TOGETHER // weights)
+def _groups(jobs: Sequence[_Job], batch: int, most: int) -> Iterator[list[_Job]]:
+    """Group at most so many models with the same number of batches, so that they take the same number of steps."""
+    size = max(1, most)
     ordered = sorted(jobs, key=lambda job: _batches(job, batch))
     for _, same in groupby(ordered, key=lambda job: _batches(job, batch)):
         group = list(same)

@@ -1,15 +1,7 @@
 """Tables for the terminal: numbers are on the right, and no column is cut."""
 
-from rich.console import Console
-
 from sentloom.report.tables import Wide, plain_table
-
-
-def printed(what, width):
-    console = Console(width=width, record=True, file=None, quiet=False)
-    with console.capture() as capture:
-        console.print(what)
-    return capture.get()
+from tests.report.printing import printed
 
 
 def test_the_last_columns_hold_numbers():

@@ -86,6 +86,9 @@ def test_the_error_for_a_full_disk_names_folder_and_variable(scratch: Path) -> N
 def test_the_folder_follows_the_variables(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert scratch_folder() == tmp_path / "scratch"
     monkeypatch.delenv("SENTLOOM_SCRATCH")
+    monkeypatch.setenv("SENTLOOM_CACHE", "/own")
+    assert scratch_folder() == Path("/own")
+    monkeypatch.delenv("SENTLOOM_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", "/cache")
     assert scratch_folder() == Path("/cache/sentloom")
     monkeypatch.delenv("XDG_CACHE_HOME")

@@ -199,8 +199,6 @@ def train(
     opened = open_recipe(recipe, folder, variant, set)
     with running_on(device, precision):
         accelerator = start_accelerator(opened.trackers, folder)
-        for plan, file in zip(opened.plans, opened.files, strict=True):
-            refuse_foreign(plan, folder, file)
         if accelerator.num_processes > 1 and accelerator.is_main_process:
             log(f"{accelerator.num_processes} processes train together on {accelerator.device.type}")
         with _training_in(folder, accelerator, opened.inputs):
@@ -229,14 +227,16 @@ def open_recipe(
     variant: str | Sequence[str],
     set: Mapping[str, Any] | Sequence[str],  # noqa: A002
 ) -> OpenedRecipe:
-    """Read a recipe, with changes, and resolve the chosen variants, by default all."""
+    """Read a recipe, with changes, and resolve the chosen variants, by default all; refuse to overwrite other files."""
     path = find_recipe(str(recipe))
     changes, inputs = recipe_changes(set, path, output)
     read = read_recipe(path, changes)
     names: list[str | None] = [*(_strings(variant) or read.variants)] or [None]
     known = file_names(list(read.variants))
-    plans = [read.resolve(name) for name in names]
-    return OpenedRecipe(plans[0].title or path.stem, plans, [known[name] if name else None for name in names], inputs)
+    plans, files = [read.resolve(name) for name in names], [known[name] if name else None for name in names]
+    for plan, file in zip(plans, files, strict=True):
+        refuse_foreign(plan, output, file)
+    return OpenedRecipe(plans[0].title or path.stem, plans, files, inputs)
 
 
 def _trackers(plans: Sequence[Plan]) -> tuple[str, ...]:

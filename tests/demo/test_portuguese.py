@@ -69,6 +69,6 @@ def test_the_demo_translates_trains_and_shows_scores(corpus, tmp_path, monkeypat
 
 
 def test_too_few_sentences_are_refused(corpus, tmp_path):
-    with pytest.raises(InputError, match="install more packages"):
+    with pytest.raises(InputError, match="Install more packages"):
         run(tmp_path / "demo", corpus)
     assert not (tmp_path / "demo").exists()

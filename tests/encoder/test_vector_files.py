@@ -39,7 +39,7 @@ def test_parquet_contains_texts_and_vectors(bert, tmp_path, monkeypatch):
 def test_a_failure_leaves_no_files(bert, tmp_path):
     with pytest.raises(InputError, match=r"\.npy or \.parquet"):
         encode_to_file(bert, TEXTS, tmp_path / "v.csv", source="s")
-    with pytest.raises(InputError, match="item 1: None"):
+    with pytest.raises(InputError, match="item 1: found None"):
         encode_to_file(bert, pa.chunked_array([["a", None]]), tmp_path / "v.npy", source="s")
     assert list(tmp_path.iterdir()) == []
 

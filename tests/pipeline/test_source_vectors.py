@@ -93,4 +93,4 @@ def test_a_damaged_file_of_vectors_is_made_again(kitchen, source, damage):
     kitchen.run(LEARN | {"source": source, "steps": 2})
     assert path.read_bytes() == whole
     assert len(vectors(kitchen)) == 1
-    assert any(f"{path.name} is not what was written" in line for line in kitchen.told)
+    assert any(f"{path.name} is damaged: its vectors are computed again" in line for line in kitchen.told)

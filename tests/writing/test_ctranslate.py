@@ -127,7 +127,7 @@ def test_a_conversion_that_judges_otherwise_is_refused(writer_folder, tmp_path, 
     settings = SMALL | {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}
     model = with_model(writer_folder, tmp_path / "model", "t5", settings)
     monkeypatch.setattr(ctranslate, "SCALES", ())
-    with pytest.raises(ModelError, match="judges otherwise"):
+    with pytest.raises(ModelError, match="judges differently"):
         CTranslate2Backend(model, GREEDY, tmp_path / "cache")
 
 

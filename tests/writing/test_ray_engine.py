@@ -42,7 +42,7 @@ def test_without_ray_the_extra_is_named(monkeypatch):
 def test_a_cluster_that_is_not_there_is_told(monkeypatch):
     pytest.importorskip("ray", reason="Ray is not installed: pip install 'sentloom[ray]'")
     monkeypatch.setenv("RAY_ADDRESS", "nowhere")
-    with pytest.raises(SentloomError, match=r"engine ray: .*wanted Ray to start"):
+    with pytest.raises(SentloomError, match=r"engine ray: .*Expected Ray to start"):
         ray_engine._ray()
 
 
@@ -64,5 +64,5 @@ def test_a_worker_with_another_model_refuses(model, tmp_path):
     synthesize(raw_texts(2), model, tmp_path / "ledger", SAMPLING, LOOSE, show_progress=False)
     ray_engine._lay_out(raw_texts(2), Ledger.open(tmp_path / "ledger"))
     other = build_small_t5(tmp_path / "other", width=64)
-    with pytest.raises(RuntimeError, match="not the one that the ledger was begun with"):
+    with pytest.raises(RuntimeError, match="not the one that the ledger was started with"):
         ray_engine._Worker(str(tmp_path / "ledger"), lambda: TextToText.load(other), 2)

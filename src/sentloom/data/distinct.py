@@ -77,5 +77,5 @@ def _digest(row: int, text: object) -> bytes:
     try:
         return hashlib.blake2b(text.encode(), digest_size=16).digest()
     except UnicodeEncodeError as error:
-        problem = f"lone surrogate at character {error.start}"
+        problem = f"found a lone surrogate at character {error.start}"
         raise InputError(f"texts, item {row}", problem, "valid Unicode", "decode the text again or drop it") from None

@@ -17,6 +17,7 @@ def by_name(tasks):
     return {task.name: task for task in tasks}
 
 
+@pytest.mark.long
 def test_the_script_shows_its_help():
     done = subprocess.run([sys.executable, script.__file__, "--help"], capture_output=True, text=True, check=True)
     assert "--synthesizer" in done.stdout

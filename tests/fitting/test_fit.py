@@ -38,6 +38,7 @@ def test_pairs(run, tmp_path):
     assert "try pairs" in done.stdout
 
 
+@pytest.mark.long
 def test_triplets(run, tmp_path):
     expect_written(*run(small_base.triplets(tmp_path / "triplets.tsv")))
 
@@ -93,6 +94,7 @@ def test_the_same_from_python_and_again_without_training(base, tmp_path):
     assert (other.result.runs[0].steps, first.result.runs[0].steps) == (12, 10)
 
 
+@pytest.mark.long
 def test_columns_are_named_and_inference_without_contradictions_is_taken_as_pairs(run, tmp_path):
     texts = small_base.sentences(300, 8)
     rows = [(one, small_base.other(one), "entailment") for one in texts]

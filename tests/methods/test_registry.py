@@ -66,13 +66,25 @@ def test_a_built_in_name_is_not_replaced(tmp_path):
 @pytest.mark.parametrize(
     ("code", "problem"),
     [
-        ("import no_such_module", "cannot be imported (ModuleNotFoundError(\"No module named 'no_such_module'\"))"),
-        ("raise RuntimeError('no GPU')", "cannot be imported (RuntimeError('no GPU'))"),
-        ("Other = 1", "cannot be imported (AttributeError("),
+        pytest.param(
+            "import no_such_module",
+            "cannot be imported (ModuleNotFoundError(\"No module named 'no_such_module'\"))",
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
+            "raise RuntimeError('no GPU')", "cannot be imported (RuntimeError('no GPU'))", marks=pytest.mark.long
+        ),
+        pytest.param("Other = 1", "cannot be imported (AttributeError(", marks=pytest.mark.long),
         ("class Mine: pass", "but that is not a subclass of sentloom.methods.Method"),
-        ("Mine = 'a text'", "but that is not a subclass of sentloom.methods.Method"),
-        (GOOD.replace('"mine"', '"yours"'), "but its NAME is 'yours'"),
-        (GOOD + "    Options = dict", "but its Options are not a subclass of sentloom.methods.Options"),
+        pytest.param(
+            "Mine = 'a text'", "but that is not a subclass of sentloom.methods.Method", marks=pytest.mark.long
+        ),
+        pytest.param(GOOD.replace('"mine"', '"yours"'), "but its NAME is 'yours'", marks=pytest.mark.long),
+        pytest.param(
+            GOOD + "    Options = dict",
+            "but its Options are not a subclass of sentloom.methods.Options",
+            marks=pytest.mark.long,
+        ),
         (GOOD + "    PRESETS = {'default': {'epoch': 1}}", "preset default: the key 'epoch' is unknown"),
     ],
 )
@@ -84,6 +96,7 @@ def test_a_broken_method_is_refused_when_asked_for_and_harms_no_other(tmp_path, 
     assert "preset" in problem or "package mypackage offers it as mypackage:Mine" in found
 
 
+@pytest.mark.long
 def test_two_packages_with_one_name(tmp_path):
     install(tmp_path, "one", GOOD, "mine = one:Mine")
     install(tmp_path, "two", GOOD, "mine = two:Mine")

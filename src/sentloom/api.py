@@ -136,6 +136,8 @@ def fit(
         shape=Shape(shape) if shape and not in_memory else None,
         columns=None if in_memory else columns,
         strict=strict,
+        device=device,
+        precision=precision,
     )
     refuse_bad_request(request)
     with alone_in(request.folder), running_on(device, precision):

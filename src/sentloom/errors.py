@@ -104,7 +104,8 @@ class Problem:
 
 
 def _problem(problem: str, expected: str) -> str:
-    return f"{problem}. Expected {expected}." if expected else f"{problem}."
+    said = f"{problem}. Expected {expected}" if expected else problem
+    return said + "." * (not said.endswith("?"))
 
 
 def _sentence(text: str) -> str:

@@ -49,7 +49,7 @@ def test_what_is_not_used_is_said(write):
     read_it(write(seeds=[3, 4], evaluate={"sets": ["faq.tsv"]}), said)
     assert "Only the first seed of the recipe, 3, is used." in said
     assert any("`evaluate` is not used" in line for line in said)
-    assert any("--budget 10m and --seed are not used" in line for line in said)
+    assert any("a budget and a seed of the command are not used" in line for line in said)
     said.clear()
     read_it(write(), said)
     assert len(said) == 1

@@ -105,7 +105,7 @@ def test_what_is_scored_on_nothing_is_refused(kitchen):
 
 
 def test_a_wrong_name():
-    with pytest.raises(InputError, match="no shipped recipe"):
+    with pytest.raises(InputError, match="no built-in recipe"):
         methods("self-guided-sts")
 
 

@@ -40,6 +40,7 @@ def test_a_list_is_texts_or_rows_unless_it_holds_files_or_tables(tmp_path, monke
     several = inputs_in([frame, Path("a.txt"), ["one", "two"]])
     assert len(several) == 3
     assert inputs_in(()) == []
+    assert inputs_in(["a.txt", "misspelt.csv"]) == ["a.txt", "misspelt.csv"]
 
 
 def test_strings_to_score_on_are_names():

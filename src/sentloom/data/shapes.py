@@ -195,7 +195,8 @@ def _canonical(role: str) -> str:
 def _nearest(names: Sequence[str], known: Sequence[str]) -> str:
     """Return a question about the first name that resembles a known one, or an empty string."""
     for name in names[:SEARCHED_NAMES]:
-        if close := difflib.get_close_matches(squash(name)[:SHOWN_LENGTH], known, n=1, cutoff=0.75):
+        close = difflib.get_close_matches(squash(name)[:SHOWN_LENGTH], known, n=1, cutoff=0.75)
+        if close and close[0] != squash(name):
             return f"did you mean {close[0]!r} instead of {shown(name)!r}? If not, "
     return ""
 

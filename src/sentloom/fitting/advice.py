@@ -55,7 +55,7 @@ def _meaning(decided: Measure, validation_gain: float) -> str:
         )
     return (
         f"A gain of {decided.difference:+.2f} on {decided.items:,} test items may be chance; about {needed:,} would be "
-        f"needed to show it. A tenth of the rows, at most 1,000, is used for testing; --against names a larger set."
+        f"needed to show it. A tenth of the rows, 25 to 1,000, is used for testing; name a larger set with --against."
     )
 
 

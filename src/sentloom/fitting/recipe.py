@@ -44,7 +44,7 @@ def read_fit_recipe(request: Request, log: Log) -> FitRecipe:
     recipe = read_recipe(request.recipe)
     plans = [recipe.resolve(name) for name in recipe.variants] or [recipe.resolve()]
     _refuse(str(request.recipe), plans)
-    for line in _not_used(plans, request):
+    for line in _not_used(plans):
         log(line)
     (base,) = {plan.base for plan in plans}
     assert base is not None
@@ -65,7 +65,7 @@ def _refuse(where: str, plans: Sequence[Plan]) -> None:
         raise InputError(where, problem, "one base, which every variant has to beat", fix)
 
 
-def _not_used(plans: Sequence[Plan], request: Request) -> Iterator[str]:
+def _not_used(plans: Sequence[Plan]) -> Iterator[str]:
     seed = plans[0].seeds[0]
     if any(plan.seeds != (seed,) for plan in plans):
         yield f"Only the first seed of the recipe, {seed}, is used."
@@ -75,7 +75,7 @@ def _not_used(plans: Sequence[Plan], request: Request) -> Iterator[str]:
         yield "The recipe's trackers are not used."
     if any(plan.published for plan in plans):
         yield "The published scores in the recipe are not used."
-    yield f"The recipe sets the lengths of its stages and the seed: --budget {request.budget} and --seed are not used."
+    yield "The recipe sets the lengths of its stages and the seed; a budget and a seed of the command are not used."
 
 
 def _sources(plans: Iterable[Plan]) -> Iterator[Source]:

@@ -53,6 +53,8 @@ class Request:
     shape: Shape | None = None  # of every input, if its columns do not say it
     columns: Mapping[str, str | int] | None = None
     strict: bool = False  # refuse data with a single unusable row
+    device: str | None = None
+    precision: str | None = None
 
     @property
     def folder(self) -> Path:
@@ -99,6 +101,8 @@ class Request:
         parts += ["--columns", columns] if columns else []
         parts += ["--force"] if self.force else []
         parts += ["--strict"] if self.strict else []
+        parts += ["--device", self.device] if self.device else []
+        parts += ["--precision", self.precision] if self.precision else []
         return shlex.join(parts)
 
 

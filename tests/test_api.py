@@ -111,3 +111,43 @@ def test_mine_writes_triplets_of_a_data_frame(base, tmp_path):
     assert report.rows == 50
     assert [*sentloom.read(tmp_path / "t.jsonl")] == [*triplets]
     assert all(row["positive"] not in row["negatives"] for row in triplets)
+
+
+def test_encoders_and_names_are_scored_side_by_side_and_written(base, tmp_path):
+    encoder, rows = sentloom.Encoder.load(base), PAIRS[:10]
+    found = sentloom.evaluate([encoder, base], rows, output=tmp_path / "e.json")
+    assert found.scores["Encoder 1"] == found.scores[str(base)]
+    assert [*json.loads((tmp_path / "e.json").read_text())["models"]] == ["Encoder 1", str(base)]
+    labelled = sentloom.evaluate({"x": encoder, "y": str(base)}, rows).scores
+    assert labelled["x"] == labelled["y"] == found.scores["Encoder 1"]
+    with pytest.raises(InputError, match="no model is given"):
+        sentloom.evaluate([], rows)
+
+
+def test_arguments_of_a_wrong_type_or_value_are_refused_with_a_sentence(base, tmp_path):
+    output = tmp_path / "m"
+    for call in (sentloom.fit, sentloom.mine, sentloom.synthesize):
+        with pytest.raises(InputError, match=r"'pairz' is unknown. Expected one of texts, pairs"):
+            call(PAIRS, tmp_path / "m.jsonl", shape="pairz")
+    with pytest.raises(InputError, match="6 is not a budget"):
+        sentloom.fit(PAIRS, output, base=base, budget=6)
+    for seed in (-1, "1"):
+        with pytest.raises(InputError, match=f"seed: {seed!r} is not a seed. Expected an integer of 0 or more"):
+            sentloom.fit(PAIRS, output, base=base, seed=seed)
+    with pytest.raises(InputError, match=r"type Encoder(.|\n)*encoder\.save\(folder\)"):
+        sentloom.fit(PAIRS, output, base=sentloom.Encoder.load(base))
+    with pytest.raises(InputError, match="no recipe is given"):
+        sentloom.compare([], output)
+    assert not [*tmp_path.glob("m*")]
+
+
+def test_of_several_models_one_must_be_chosen(base, tmp_path):
+    stage, variants = {"method": "simcse", "name": "learn"}, {"a": {}, "b": {"learn.steps": 1}}
+    recipe = Kitchen(tmp_path, base).recipe("two", stage, variants=variants)
+    first = tmp_path / "out" / "models" / "a" / "seed-1"
+    alone = sentloom.train(recipe, tmp_path / "out", variant="a").encoder
+    assert alone.fingerprint() == sentloom.Encoder.load(first).fingerprint()
+    trained = sentloom.train(recipe, tmp_path / "out")
+    with pytest.raises(InputError, match=r"several models: models/a/seed-1, models/b/seed-1\.") as refused:
+        trained.encoder  # noqa: B018
+    assert f'sentloom.Encoder.load("{first}")' in str(refused.value)

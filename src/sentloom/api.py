@@ -19,13 +19,12 @@ from sentloom.data.dataset import Dataset
 from sentloom.data.in_memory import Data, is_table
 from sentloom.data.limits import FITTING, STRICT
 from sentloom.data.sentences import distinct_sentences
-from sentloom.data.shapes import Shape
+from sentloom.data.shapes import Shape, as_columns, as_shape
 from sentloom.data.writers import check_ending, write
 from sentloom.encoder import Encoder
 from sentloom.encoder.device import Precision, running_on
 from sentloom.errors import InputError
-from sentloom.evaluation.bench import Model
-from sentloom.evaluation.evaluate import Evaluation, open_memory
+from sentloom.evaluation.evaluate import Evaluation, Models, open_memory
 from sentloom.evaluation.evaluate import evaluate as score_models
 from sentloom.evaluation.suites.user_tasks import QUESTION
 from sentloom.files import new_folder
@@ -55,7 +54,7 @@ from sentloom.writing.synthesize import Engine, Execution
 from sentloom.writing.synthesize import synthesize as write_sentences
 from sentloom.writing.triplets import draw
 
-Columns = Mapping[str, str | int]
+Columns = Mapping[str, str | int] | str
 
 
 def _silent(line: str) -> None:
@@ -116,6 +115,7 @@ def fit(
     >>> done.verdict, done.model.name, done.encoder.similarity("ticket 7", "ticket 7") > 0.99
     ('forced', 'tickets', True)
     """
+    base, shape, columns = _model_name(base), as_shape(shape), as_columns(columns)
     folder, allow = Request.folder_of(Path(output)), STRICT if strict else FITTING
     given = [input_file(one, folder, log, shape=shape, columns=columns, allow=allow) for one in inputs_in(data)]
     deciding = [input_file(one, folder, log, keep=(QUESTION,)) for one in inputs_in(against, scored=True)]
@@ -126,14 +126,14 @@ def fit(
     request = Request(
         data=tuple(one.name for one in given),
         output=Path(output),
-        base=str(base),
+        base=base,
         budget=budget,
         against=tuple(one.name for one in deciding),
         general=Path(general) if general else None,
         force=force,
         synthesizer=str(synthesizer) if synthesizer else None,
         seed=seed,
-        shape=Shape(shape) if shape and not in_memory else None,
+        shape=None if in_memory else shape,
         columns=None if in_memory else columns,
         strict=strict,
         device=device,
@@ -145,6 +145,14 @@ def fit(
             one.write()
         result, winner = run(request, log)
         return finish(request, result, winner)
+
+
+def _model_name(base: object) -> str:
+    if not isinstance(base, str | Path):
+        problem = f"found a value of type {type(base).__name__}"
+        fix = "to start from an Encoder in memory, first save it: encoder.save(folder)"
+        raise InputError("base", problem, "the folder or the name of a model", fix)
+    return str(base)
 
 
 def finish(request: Request, result: FitResult, winner: Path) -> Fit:
@@ -169,7 +177,17 @@ class Trained:
     @property
     def encoder(self) -> Encoder:
         """The model, if the recipe gives a single one; others are in `folder`, under models/VARIANT/seed-N."""
-        return Encoder.load(self.folder / "model")
+        if (self.folder / "model").exists():
+            return Encoder.load(self.folder / "model")
+        models = sorted(one for one in self.folder.glob("models/**/seed-*") if (one / "modules.json").is_file())
+        if len(models) == 1:
+            return Encoder.load(models[0])
+        if not models:
+            fix = "use what its stages wrote, or add a stage that trains an encoder"
+            raise InputError(str(self.folder), "the recipe has not trained an encoder", "", fix)
+        names = ", ".join(one.relative_to(self.folder).as_posix() for one in models)
+        fix = f'load the one to use: sentloom.Encoder.load("{models[0].as_posix()}")'
+        raise InputError(str(self.folder), f"the recipe has trained several models: {names}", "", fix)
 
 
 def train(
@@ -275,6 +293,8 @@ def compare(
     (1, True)
     """
     folder, names = Path(output), _strings(recipes)
+    if not names:
+        raise InputError("recipes", "no recipe is given", "one or more", "name a file or a recipe of sentloom")
     changes, saved = recipe_changes(set, find_recipe(names[0]), folder)
     scored = [input_file(one, folder, log, keep=(QUESTION,)) for one in inputs_in(on, scored=True)]
     for one in scored:
@@ -318,7 +338,7 @@ def _strings(given: str | Path | Sequence[str | Path]) -> list[str]:
 
 
 def evaluate(
-    models: str | Path | Model | Sequence[str] | Mapping[str, Sequence[str | Model]],
+    models: Models,
     suite: str | Data | Sequence[str | Data] = "sts",
     *,
     data: str | Path | None = None,
@@ -337,9 +357,10 @@ def evaluate(
 ) -> Evaluation:
     """Score models side by side on suites, or on data of your own, with confidence intervals.
 
-    `models` are names, an Encoder, or labels with the names or encoders of several seeds each. `suite` names suites
-    (sts, transfer, sentglue, multilingual, domain, afs), one of their sets (STS-B/dev) or a file (retrieval:FILE), or
-    is data whose shape says what is scored: pairs are searched, scored pairs correlated, labelled texts classified.
+    `models` are names or Encoders, or a dict from labels to one of these or to a list of several seeds. `suite` names
+    suites (sts, transfer, sentglue, multilingual, domain, afs), one of their sets (STS-B/dev) or a file
+    (retrieval:FILE), or is data whose shape says what is scored: pairs are searched, scored pairs correlated, labelled
+    texts classified.
     `data` is the folder of the suites; without it they come from the hub. `hidden` and `fast` concern the classifiers
     of transfer sets; `unchecked` also scores sets whose counts differ from the published ones. Vectors and scores are
     cached in `cache`, at most `cache_size` GB of them (0: nothing is). `output` are files for the scores: .json, .csv,
@@ -354,7 +375,7 @@ def evaluate(
         score_files.check_scores_file(target)
     with running_on(device, precision):
         found = score_models(
-            _labelled(models),
+            models,
             _suites(suite),
             data=data,
             pooling=pooling,
@@ -372,13 +393,6 @@ def evaluate(
         for target in targets:
             score_files.write_scores(target, found.models, found.suites)
     return found
-
-
-def _labelled(models: Any) -> Any:
-    """Encoders by the name of their class; names as they are."""
-    if isinstance(models, str | Path):
-        return [str(models)]
-    return models if isinstance(models, list | tuple | Mapping) else {type(models).__name__: [models]}
 
 
 def _suites(suite: Any) -> list[Any]:
@@ -421,7 +435,7 @@ def mine(
     settings = MineSettings(negatives, margin, skip, depth, search)
     if output is not None:
         check_ending(Path(output), Shape.TRIPLETS)  # before the work
-    pairs = open_data(data, shape=Shape(shape) if shape else None, columns=columns)
+    pairs = open_data(data, shape=as_shape(shape), columns=as_columns(columns))
     texts = None if corpus is None else distinct_sentences(open_data(corpus)).column("text").to_pylist()
     encoder = _encoder(model, pooling, device, precision)
     triplets, report = find_negatives(encoder, pairs, texts, settings, show_progress)
@@ -491,7 +505,7 @@ def synthesize(
         _refuse_idle([*(["synthesizer"] if synthesizer else []), *drawing, *running])
         summary = draw(Ledger.open(folder), by, rows=rows, show_progress=show_progress)
     else:
-        data = open_data(raw, shape=Shape(shape) if shape else None, columns=columns)
+        data = open_data(raw, shape=as_shape(shape), columns=as_columns(columns))
         name = text_column(data, column)
         texts = data if name == "text" else only_column(data, name)
         made = checked(Sampling, drawing)

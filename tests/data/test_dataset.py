@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from sentloom.data.dataset import FILE, LINE, Dataset
 from sentloom.data.readers import read
 from sentloom.data.shapes import Shape
+from sentloom.errors import InputError
 
 
 def triplets(sizes: list[int]) -> Dataset:
@@ -85,6 +86,15 @@ def test_indexing_slicing_and_iteration_agree_with_a_list(sizes: list[int], data
     assert [dataset[part].place(row) for row in range(len(rows[part]))] == [dataset.place(n) for n in range(len(rows))][
         part
     ]
+
+
+def test_a_name_gives_the_column_as_a_list() -> None:
+    dataset = triplets([2, 1])
+    assert dataset["anchor"] == ["a0", "a1", "a2"]
+    assert dataset[1:]["negatives"] == [["n1", "n1"], ["n2", "n2", "n2"]]
+    for name in ("text", FILE):
+        with pytest.raises(InputError, match="Expected one of anchor, positive, negatives"):
+            dataset[name]
 
 
 def test_slices_have_hashes_of_their_own() -> None:

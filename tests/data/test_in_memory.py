@@ -66,6 +66,17 @@ def test_a_shape_or_column_numbers_name_the_columns_of_tuples():
         read([("a", "b")], shape="scored-pairs")
 
 
+def test_columns_may_be_written_as_for_the_command():
+    assert [*read([("b", "x", "a")], columns="anchor=3,positive=1")] == [{"anchor": "a", "positive": "b"}]
+    with pytest.raises(InputError, match=r"columns: found a value of type list. Expected a dict"):
+        read([("a", "b")], columns=["anchor", "positive"])
+
+
+def test_an_unknown_shape_is_refused_with_the_shapes_there_are():
+    with pytest.raises(InputError, match=r"'pair' is unknown. Expected one of texts, pairs, triplets, scored-pairs"):
+        read([("a", "b")], shape="pair")
+
+
 def test_columns_name_the_columns_of_a_table():
     frame = pd.DataFrame({"title": ["a"], "body": ["b"], "n": [1]})
     assert read(frame, columns={"anchor": "title", "positive": "body"})[0] == {"anchor": "a", "positive": "b"}

@@ -156,9 +156,10 @@ def test_batch_size_bounds_a_batch_and_changes_no_vector(bert, batch_size):
     assert np.abs(bert.encode(texts, batch_size=batch_size) - bert.encode(texts)).max() < 1e-6
 
 
-def test_a_batch_size_of_none_at_all_is_refused(bert):
-    with pytest.raises(InputError, match=r"batch_size: 0\. Expected 1 or more"):
-        bert.encode(SENTENCES, batch_size=0)
+@pytest.mark.parametrize("batch_size", [0, -1, "4", 2.0])
+def test_a_batch_size_that_is_not_a_positive_integer_is_refused(bert, batch_size):
+    with pytest.raises(InputError, match=rf"batch_size: found {batch_size!r}\. Expected an integer of 1 or more"):
+        bert.encode(SENTENCES, batch_size=batch_size)
 
 
 def test_similarity_is_the_cosine_of_texts_or_vectors(bert):
@@ -186,6 +187,11 @@ def test_search_ranks_by_cosine_and_the_first_of_equal_texts_wins(bert):
         bert.search("a", texts, vectors=vectors[:8])
 
 
+def test_search_in_a_single_string_is_refused(bert):
+    with pytest.raises(InputError, match=r"single string(.|\n)*Pass a list of strings"):
+        bert.search("q", "abc")
+
+
 def test_tables_of_texts_are_encoded_and_other_tables_refused(bert):
     expected = bert.encode(SENTENCES)
     frame = pd.DataFrame({"text": SENTENCES, "n": range(8)})
@@ -194,6 +200,10 @@ def test_tables_of_texts_are_encoded_and_other_tables_refused(bert):
     assert bert.search("a", frame, k=1)[0].text in SENTENCES
     with pytest.raises(InputError, match="one column of texts"):
         bert.encode(pd.DataFrame({"question": ["a"], "answer": ["b"]}))
+    pairs = read(pd.DataFrame({"question": ["a"], "answer": ["b"]}))
+    with pytest.raises(InputError, match=r"such as data\['anchor'\]"):
+        bert.encode(pairs)
+    assert np.array_equal(bert.encode(pairs["anchor"]), bert.encode(["a"]))
 
 
 def test_bf16_gives_near_vectors_of_float32_and_a_fingerprint_of_its_own(model_folders, family):

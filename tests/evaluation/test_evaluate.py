@@ -47,6 +47,22 @@ def test_models_have_labels_and_seeds_are_averaged(folder):
     assert [one["sha256"] for one in found.models["three"]["models"]] == ["letters 1.0", "letters 2.0", "letters 3.0"]
 
 
+def test_a_single_model_is_one_seed_and_models_in_a_list_are_numbered(folder):
+    expected = evaluate({"m": [Letters(2.0)]}, data=folder, checked=False).scores["m"]
+    for models, label in (
+        ({"x": Letters(2.0)}, "x"),
+        ([Letters(1.0), Letters(2.0)], "Letters 2"),
+        (Letters(2.0), "Letters"),
+    ):
+        assert evaluate(models, data=folder, checked=False).scores[label] == expected
+
+
+@pytest.mark.parametrize(("models", "message"), [([], "no model is given"), ({}, "no model"), ({"x": []}, "for 'x'")])
+def test_no_model_is_refused(models, message):
+    with pytest.raises(InputError, match=message):
+        evaluate(models)
+
+
 def test_another_aggregation_skips_sets_without_known_subsets(folder):
     found = evaluate({"m": [Letters()]}, data=folder, checked=False, aggregation="wmean").suites[0]
     assert [one.main for one in found.sets] == ["spearman-wmean"]

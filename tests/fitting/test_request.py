@@ -17,7 +17,7 @@ def test_a_time_or_a_number_of_steps(text, seconds, steps):
     assert Budget.parse(text) == Budget(seconds, steps)
 
 
-@pytest.mark.parametrize("text", ["", "10", "m", "0m", "-5m", "0.5steps", "ten minutes", "10 m m"])
+@pytest.mark.parametrize("text", ["", "10", "m", "0m", "-5m", "0.5steps", "ten minutes", "10 m m", 6, None])
 def test_what_is_no_budget(text):
     with pytest.raises(InputError, match="10m, 90s"):
         Budget.parse(text)

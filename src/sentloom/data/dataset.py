@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from sentloom.data.scratch import keep_rows, take_rows
 from sentloom.data.shapes import Shape, text_columns
-from sentloom.errors import MissingPart
+from sentloom.errors import InputError, MissingPart
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +44,7 @@ class Irregular:
 class Dataset:
     """Rows of one shape. `table` has the shape's canonical columns, those kept on request, and the origin.
 
-    Indexing and iteration give rows as dicts; a slice is a Dataset again.
+    Indexing and iteration give rows as dicts; a slice is a Dataset again, and a column name gives a list.
 
     >>> from sentloom import read
     >>> data = read(["Water boils.", "Ice melts.", "Steam rises."])
@@ -53,7 +53,7 @@ class Dataset:
       text: Water boils.
     >>> data[-1], len(data[:2])
     ({'text': 'Steam rises.'}, 2)
-    >>> [row["text"] for row in data]
+    >>> data["text"]
     ['Water boils.', 'Ice melts.', 'Steam rises.']
     """
 
@@ -77,7 +77,11 @@ class Dataset:
     def __getitem__(self, at: int) -> dict[str, Any]: ...
     @overload
     def __getitem__(self, at: slice) -> "Dataset": ...
-    def __getitem__(self, at: "int | slice") -> "dict[str, Any] | Dataset":
+    @overload
+    def __getitem__(self, at: str) -> list[Any]: ...
+    def __getitem__(self, at: "int | slice | str") -> "dict[str, Any] | Dataset | list[Any]":
+        if isinstance(at, str):
+            return self._cells(at)
         if not isinstance(at, slice):
             row = at + len(self) if at < 0 else at
             return {name: cells[0] for name, cells in self.take([row]).items()}
@@ -85,6 +89,12 @@ class Dataset:
         whole = rows.step == 1  # such a slice copies nothing
         table = self.table.slice(rows.start, len(rows)) if whole else take_rows(self.table, np.array(rows, np.int64))
         return self.derive(table, f"rows {rows}")
+
+    def _cells(self, name: str) -> list[Any]:
+        names = [one for one in self.table.column_names if one not in (FILE, LINE)]
+        if name not in names:
+            raise InputError("data", f"there is no column {name!r}", f"one of {', '.join(names)}", "correct the name")
+        return self.column(name).to_pylist()
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         for batch in self.table.drop_columns([FILE, LINE]).to_batches():

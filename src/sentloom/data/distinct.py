@@ -8,10 +8,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sentloom.data.dataset import Dataset
 from sentloom.data.in_memory import is_table
 from sentloom.data.readers import read
 from sentloom.data.scratch import take_rows
-from sentloom.data.shapes import Shape
+from sentloom.data.shapes import COLUMNS, Shape
 from sentloom.errors import InputError
 
 Texts: TypeAlias = Sequence[str] | pa.ChunkedArray
@@ -33,7 +34,8 @@ def _text_column(table: Any) -> pa.ChunkedArray:
     """The texts of a Dataset, a DataFrame or the like, if there is one text column only."""
     data = read(table)
     if data.shape not in (Shape.TEXTS, Shape.CLASSIFICATION):
-        fix = f"pass one column, such as data[{next(iter(data.used.values()))!r}]"
+        names = COLUMNS[data.shape] if isinstance(table, Dataset) else [*data.used.values()]
+        fix = f"pass one column, such as data[{names[0]!r}]"
         raise InputError(data.files[0], f"the columns {', '.join(data.used)}", "one column of texts", fix)
     return data.column("text")
 

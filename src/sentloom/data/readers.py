@@ -17,7 +17,7 @@ from sentloom.data.json_arrays import recognised
 from sentloom.data.limits import STRICT, Allowance
 from sentloom.data.nli import is_nli_word
 from sentloom.data.scratch import scratch_table
-from sentloom.data.shapes import Layout, Shape, ShapeRequest, layout_of
+from sentloom.data.shapes import Layout, Shape, ShapeRequest, as_columns, as_shape, layout_of
 from sentloom.data.sources import Source, joined_hash, open_source
 from sentloom.errors import InputError
 from sentloom.progress import progress
@@ -27,7 +27,7 @@ def read(
     data: Data,
     *,
     shape: Shape | str | None = None,
-    columns: Mapping[str, str | int] | None = None,
+    columns: Mapping[str, str | int] | str | None = None,
     keep: Sequence[str] = (),
     quoted: bool | None = None,
     allow: Allowance = STRICT,
@@ -48,6 +48,7 @@ def read(
 
     The shape is inferred from the column names (see `layout_of`) unless `shape` or `columns` is given. `columns` maps
     every role of a shape to a column name, or to its number from 1 if there is no header: {"anchor": 1, "positive": 3}.
+    It may also be a string, as for the commands: "anchor=1,positive=3".
     Tuples are (text,), (anchor, positive), (anchor, positive, negative, ...), (sentence1, sentence2, score) or
     (premise, hypothesis, label); with `shape`, the columns of that shape in order.
 
@@ -62,7 +63,7 @@ def read(
     >>> data[1]
     {'anchor': 'Is it open?', 'positive': 'From noon on.'}
     """
-    request = ShapeRequest(Shape(shape) if shape else None, columns, tuple(keep), quoted)
+    request = ShapeRequest(as_shape(shape), as_columns(columns), tuple(keep), quoted)
     if isinstance(data, Dataset):
         return _unchanged(data, request)
     in_memory = not isinstance(data, str | Path)

@@ -154,6 +154,25 @@ def parse_columns(text: str) -> dict[str, str | int]:
     return columns
 
 
+def as_columns(columns: object) -> Mapping[str, str | int] | None:
+    """Return columns as a mapping from roles; a string is parsed as the command's option."""
+    if isinstance(columns, str):
+        return parse_columns(columns)
+    if columns is None or isinstance(columns, Mapping):
+        return columns
+    problem = f"found a value of type {type(columns).__name__}"
+    raise InputError("columns", problem, "a dict of roles", 'pass {"anchor": "title", "positive": "body"}')
+
+
+def as_shape(shape: str | None) -> Shape | None:
+    """Return the shape of this name; None and "" mean: infer it."""
+    if not shape:
+        return None
+    if shape not in [*Shape]:
+        raise InputError("shape", f"{shape!r} is unknown", f"one of {', '.join(Shape)}", "correct it, or leave it out")
+    return Shape(shape)
+
+
 def shape_of_roles(roles: Sequence[str]) -> Shape:
     """Return the shape that has exactly these roles; `negative`, `negative_1` ... mean `negatives`."""
     canonical = {_canonical(role) for role in roles}

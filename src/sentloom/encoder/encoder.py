@@ -173,8 +173,9 @@ class Encoder(nn.Module):
         """
         single = isinstance(texts, str)
         sequence = as_texts([texts] if isinstance(texts, str) else texts)
-        if batch_size is not None and batch_size < 1:
-            raise InputError("batch_size", str(batch_size), "1 or more", "leave it out for the default")
+        if batch_size is not None and (not isinstance(batch_size, int | np.integer) or batch_size < 1):
+            problem = f"found {batch_size!r}"
+            raise InputError("batch_size", problem, "an integer of 1 or more", "leave it out for the default")
         shape = (len(sequence), self.dimension)
         vectors: Vectors = np.empty(shape, np.float32) if out is None else out
         if vectors.shape != shape or vectors.dtype != np.float32:
@@ -220,6 +221,8 @@ class Encoder(nn.Module):
         """
         if k < 1:
             raise InputError("k", f"{k} is too small", "1 or more", "ask for at least one text")
+        if isinstance(texts, str):
+            raise InputError("texts", "found a single string", "the texts to search in", "pass a list of strings")
         sequence = as_texts(texts)
         documents = self.encode(sequence, role="document") if vectors is None else vectors
         if len(documents) != len(sequence):

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from sentloom.baselines import open_baseline
 from sentloom.data.in_memory import Data
@@ -19,6 +20,9 @@ from sentloom.files import cache_folder
 from sentloom.search.vector_cache import VectorCache
 
 AGGREGATIONS = ("all", "mean", "wmean")
+
+OneModel: TypeAlias = str | Path | Model
+Models: TypeAlias = OneModel | Sequence[OneModel] | Mapping[str, OneModel | Sequence[OneModel]]
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,7 @@ class Evaluation:
 
 
 def evaluate(
-    models: str | Sequence[str] | Mapping[str, Sequence[str | Model]],
+    models: Models,
     suites: Sequence[Data] = ("sts",),
     *,
     data: str | Path | None = None,
@@ -51,17 +55,18 @@ def evaluate(
 ) -> Evaluation:
     """Score models on suites, sets, files or data in memory; sets come from a data folder or, without one, the hub.
 
-    `models` are names, or labels that map to the names or encoders of several seeds. With `memory` (see
-    `open_memory`), vectors and scores are cached, and an interrupted run resumes.
+    `models` are names or encoders, or labels that map to a name, an encoder, or those of several seeds. With `memory`
+    (see `open_memory`), vectors and scores are cached, and an interrupted run resumes.
     """
     if aggregation not in AGGREGATIONS:
         problem = f"{aggregation!r} is unknown"
         raise InputError("aggregation", problem, f"one of {', '.join(AGGREGATIONS)}", "correct it")
+    labelled = _labelled(models)
     probe = {"preset": "fast" if fast else "paper", "hidden": hidden}
     loaded = load_suites(suites, SetSource(Path(data) if data else None, checked, probe))
     members: dict[str, list[list[Member]]] = {}  # label -> seed -> suite -> the scores of each task
     facts: dict[str, dict[str, Any]] = {}
-    for label, seeds in _labelled(models).items():
+    for label, seeds in labelled.items():
         opened = [open_model(one, pooling) if isinstance(one, str) else one for one in seeds]
         members[label] = [_score(model, loaded, memory, log, show_progress) for model in opened]
         facts[label] = {"models": [_facts(given, model) for given, model in zip(seeds, opened, strict=True)]}
@@ -96,10 +101,26 @@ def parse_models(given: Sequence[str]) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _labelled(models: str | Sequence[str] | Mapping[str, Sequence[str | Model]]) -> Mapping[str, Sequence[str | Model]]:
+def _labelled(models: Any) -> dict[str, list[str | Model]]:
+    """The seeds of each label. A name is its own label; Encoders in a list are "Encoder 1", "Encoder 2", and so on."""
     if isinstance(models, Mapping):
-        return models
-    return {name: (name,) for name in ([models] if isinstance(models, str) else models)}
+        found = {label: _as_list(seeds) for label, seeds in models.items()}
+    elif isinstance(models, Sequence | Path):
+        numbers = count(1)
+        found = {
+            one if isinstance(one, str) else f"{type(one).__name__} {next(numbers)}": [one] for one in _as_list(models)
+        }
+    else:
+        found = {type(models).__name__: [models]}
+    if not found or not all(found.values()):
+        empty = "".join(f" for {label!r}" for label, seeds in found.items() if not seeds)
+        raise InputError("models", f"no model is given{empty}", "one or more", "name a model, or pass an Encoder")
+    return found
+
+
+def _as_list(models: Any) -> list[str | Model]:
+    several = isinstance(models, Sequence) and not isinstance(models, str)
+    return [str(one) if isinstance(one, Path) else one for one in (models if several else [models])]
 
 
 def _facts(given: str | Model, model: Model) -> dict[str, Any]:

@@ -27,7 +27,7 @@ class Budget:
     @classmethod
     def parse(cls, text: str) -> "Budget":
         """From "10m", "90s", "1.5h" or "400steps"."""
-        found = BUDGET_FORM.fullmatch(text.strip())
+        found = BUDGET_FORM.fullmatch(str(text).strip())
         unit = found["unit"].lower() if found else ""
         number = float(found["number"]) if found else 0.0
         if number == 0 or (unit not in UNITS and not number.is_integer()):
@@ -118,6 +118,8 @@ def refuse_bad_request(request: Request) -> None:
     if not all(request.against):
         raise InputError("--against", "the name is empty", "a set or a file", "name one, or leave the option out")
     assert request.parsed_budget, "a budget that can be parsed"
+    if not isinstance(request.seed, int) or request.seed < 0:
+        raise InputError("seed", f"{request.seed!r} is not a seed", "an integer of 0 or more", "choose another seed")
     _refuse_beside_recipe(request)
     refuse_no_model(request.output)
     _refuse_foreign_model(request)

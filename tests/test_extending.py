@@ -53,6 +53,7 @@ def test_a_recipe_trains_the_method(code, installed, base, tmp_path):
     assert "heat" in unknown.stderr
 
 
+@pytest.mark.long
 def test_a_fit_tries_the_route(installed, base, tmp_path):
     small_base.pairs(tmp_path / "pairs.tsv", 300)
     done = sentloom(

@@ -187,6 +187,7 @@ def test_evaluate_prints_a_table_writes_files_and_names_what_is_missing(sentloom
     assert files[0].read_bytes() == before
 
 
+@pytest.mark.long
 def test_demo_ends_as_its_fit_does(sentloom, tmp_path):
     """With a base that knows no English."""
     base = build_base(tmp_path)

@@ -43,12 +43,14 @@ def test_triplets(run, tmp_path):
     expect_written(*run(small_base.triplets(tmp_path / "triplets.tsv")))
 
 
+@pytest.mark.long
 def test_translations(run, tmp_path):
     done, result, output = run(small_base.translations(tmp_path / "en-xx.tsv"), budget="100steps")
     expect_written(done, result, output)
     assert {one.name for one in result.routes} == {"cross-lingual", "mse-distillation"}
 
 
+@pytest.mark.long
 def test_raw_text_and_pairs_become_stages(run, tmp_path):
     done, result, output = run(
         small_base.prose(tmp_path / "raw.txt"), small_base.pairs(tmp_path / "faq.tsv"), budget="280steps"

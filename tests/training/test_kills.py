@@ -8,7 +8,10 @@ from tests.training.small_runs import WHOLE
 STEPS = 10
 
 
-@pytest.mark.parametrize("case", WHOLE)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=() if case in ("bootstrapped", "cross-lingual") else pytest.mark.long) for case in WHOLE],
+)
 def test_a_killed_run_ends_with_the_same_bits(case, bert, tmp_path):
     whole = tmp_path / "whole"
     whole.mkdir()

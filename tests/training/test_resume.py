@@ -22,8 +22,8 @@ from tests.training.small_runs import (
 
 # The objectives of a method share their state: the one that draws layers stands for the others.
 ALIKE = ("self-guided opt1", "self-guided sg", "cross-lingual shared")
-# A moving average, a queue, random layers and a learned head are what a resumed run could lose.
-QUICK = ("bootstrapped", "cross-lingual", "self-guided", "nli-classification")
+# A moving average, a queue and random layers are what a resumed run could lose.
+QUICK = ("bootstrapped", "cross-lingual", "self-guided")
 STATES = [pytest.param(case, marks=() if case in QUICK else pytest.mark.long) for case in CASES if case not in ALIKE]
 
 

@@ -43,7 +43,7 @@ def relative_gradients(x, targets, training, weights):
             yield float(gradient(x[rows], targets[rows], model, l2).norm() / start)
 
 
-@pytest.mark.parametrize(("rows", "features", "classes"), [(300, 20, 2), (400, 12, 4), (60, 100, 2), (60, 100, 3)])
+@pytest.mark.parametrize(("rows", "features", "classes"), [(300, 20, 2), (60, 100, 3)])
 def test_the_gradient_at_the_optimum_is_zero(rows, features, classes):
     x, gold = blobs(rows, features, classes)
     targets, training = torch.eye(classes)[gold], some_rows(rows, 6)

@@ -39,7 +39,7 @@ demo-portuguese: $(VENV)/.installed
 
 test: lint
 	@echo "== tests"
-	@HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest --quiet --numprocesses 2 --dist loadfile
+	@HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest --quiet --numprocesses 2 --dist worksteal
 
 lint: $(VENV)/.installed-dev
 	@echo "== format, lint and types"

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from sentloom.report.text_files import csv_text, json_text, write_text
 
-
 TEXTS = st.text().filter(lambda text: "\r" not in text)  # Python 3.11's csv writes a lone one without quotes
 
 

@@ -20,6 +20,7 @@ def base(tmp_path_factory):
 PAIRS = [(one, other(one)) for one in sentences(300, 1)]
 
 
+@pytest.mark.long
 def test_fit_of_rows_in_memory_resumes_and_equals_the_fit_of_the_file(base, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     lines = []

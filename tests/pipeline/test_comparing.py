@@ -109,6 +109,7 @@ def test_a_wrong_name():
         methods("self-guided-sts")
 
 
+@pytest.mark.long
 def test_three_methods_two_seeds_then_again(kitchen):
     paths = [kitchen.recipe(name, {"method": name}) for name in ("simcse", "mlm")]
     paths.append(kitchen.recipe("both", {"method": "mlm"}, {"method": "simcse"}))

@@ -123,6 +123,7 @@ def test_a_collapse_is_told_once_and_written_down(bert, tmp_path):
     assert [f"step {line['step']}: {line['alarm']}" for line in lines] == list(outcome.alarms)
 
 
+@pytest.mark.long
 def test_a_collapse_is_told_within_200_steps_however_seldom_the_journal_is_written(bert, tmp_path):
     start = build("simcse", bert)
     method = Collapsing(start.encoder, start.options)

@@ -129,6 +129,7 @@ def table(page):
     return {row[0]: tuple(row[2:7]) for row in rows[1:]}
 
 
+@pytest.mark.long
 def test_every_outcome_is_counted_in_its_row(run, tmp_path):
     process = run(SAMPLE, "--numprocesses", "2", "--dist", "worksteal")
     said = process.communicate()[0]

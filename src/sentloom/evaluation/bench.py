@@ -10,7 +10,7 @@ from safetensors import SafetensorError
 from sentloom.encoder.prompts import ROLES, Prompt, Prompts, Role, prompt_for
 from sentloom.errors import InputError
 from sentloom.evaluation.score_cache import read_scores, score_file, write_scores
-from sentloom.evaluation.task import Lookup, Scores, Task
+from sentloom.evaluation.task import Lookup, Score, Scores, Task
 from sentloom.progress import progress
 from sentloom.search.vector_cache import VectorCache
 from sentloom.search.vectors import Vectors, encode_checked
@@ -64,6 +64,20 @@ def score_tasks(
     return found
 
 
+def main_scores(
+    model: Model, tasks: Sequence[Task], memory: Memory | None = None, *, show_progress: bool = False
+) -> list[Score]:
+    """Return the main score of each task."""
+    found = score_tasks(model, tasks, memory, show_progress=show_progress)
+    return [scores[task.main] for task, scores in zip(tasks, found, strict=True)]
+
+
+def vectors_of(model: Model, texts: Sequence[str], role: Role, memory: Memory) -> Vectors:
+    """Return the vectors of some texts, from the cache as far as they are there."""
+    lookup = _Lookup(model, model.fingerprint())
+    return lookup.vectors_of(texts, lookup.same[role], memory, show_progress=False)
+
+
 def _scored(task: Task, lookup: "_Lookup") -> Scores:
     """Score one task; an error gets the name of the set, because there may be forty of them."""
     try:
@@ -103,16 +117,20 @@ class _Lookup:
                 for text in texts:
                     rows.setdefault(text, len(rows))
         for role, rows in self.rows.items():
-            self.vectors[role] = self._vectors(list(rows), role, memory, show_progress)
+            self.vectors[role] = self.vectors_of(list(rows), role, memory, show_progress=show_progress)
 
-    def _vectors(self, texts: Sequence[str], role: Role, memory: Memory | None, show_progress: bool) -> Vectors:
+    def vectors_of(self, texts: Sequence[str], role: Role, memory: Memory | None, *, show_progress: bool) -> Vectors:
+        """Encode texts, or read their vectors from the cache."""
+
         def encode(some: Sequence[str]) -> Vectors:
             return encode_checked(lambda part: self.model.encode(part, role=role, show_progress=own_bar), some)
 
-        own_bar = show_progress and memory is None  # the cache shows one bar for all of its blocks
+        blocks = memory is not None and len(texts) > memory.vectors.block  # of which the cache shows one bar
+        own_bar = show_progress and not blocks
         if memory is None:
             return encode(texts)
-        return memory.vectors.vectors(f"{self.fingerprint}-{role}", texts, encode, show_progress=show_progress)
+        shown = show_progress and blocks
+        return memory.vectors.vectors(f"{self.fingerprint}-{role}", texts, encode, show_progress=shown)
 
 
 def _same_roles(model: Model) -> dict[Role, Role]:

@@ -125,15 +125,17 @@ def alignment(
     return float(-np.sqrt(squares).mean() if variant == UniformityVariant.PRINTED else squares.mean())
 
 
-def uniformity(vectors: npt.NDArray[np.floating], variant: UniformityVariant = UniformityVariant.REFERENCE) -> float:
+def uniformity(
+    vectors: npt.NDArray[np.floating],
+    variant: UniformityVariant = UniformityVariant.REFERENCE,
+    block: int = BLOCK,
+) -> float:
     """Compute the log of the mean of exp(-2 d²) over all pairs of vectors; as printed, of exp(-2 d)."""
     n = len(vectors)
     if n < 2:
         raise InputError("uniformity", f"there are only {n} vectors", "2 or more", "use more sentences")
-    total = sum(_potential(a, b, same, variant) for a, b, same in _block_pairs(vectors))
-    if (
-        variant == UniformityVariant.SENTENCE_T5
-    ):  # each pair counts in both orders, and each vector with itself at distance 0
+    total = sum(_potential(a, b, same, variant) for a, b, same in _block_pairs(vectors, block))
+    if variant == UniformityVariant.SENTENCE_T5:  # pairs count in both orders, and each vector with itself
         return float(np.log((2 * total + n) / n**2))
     return float(np.log(total / (n * (n - 1) / 2)))
 
@@ -150,10 +152,10 @@ def isotropy(vectors: npt.NDArray[np.floating]) -> float:
     return float(np.min(sums) / np.max(sums))
 
 
-def mean_cosine(vectors: npt.NDArray[np.floating]) -> float:
+def mean_cosine(vectors: npt.NDArray[np.floating], block: int = BLOCK) -> float:
     """Compute the mean cosine of two different vectors, exactly: the squared norm of their sum covers every pair."""
-    total = sum((block.sum(axis=0) for block in _unit_blocks(vectors)), np.zeros(vectors.shape[1]))
-    own = sum(float((block**2).sum()) for block in _unit_blocks(vectors))
+    total = sum((rows.sum(axis=0) for rows in _unit_blocks(vectors, block)), np.zeros(vectors.shape[1]))
+    own = sum(float((rows**2).sum()) for rows in _unit_blocks(vectors, block))
     n = len(vectors)
     return float((total @ total - own) / (n * (n - 1)))
 
@@ -172,20 +174,20 @@ def _gram(vectors: npt.NDArray[np.floating]) -> Numbers:
     return sum((block.T @ block for block in _unit_blocks(vectors)), np.zeros((d, d)))
 
 
-def _unit_blocks(vectors: npt.NDArray[np.floating]) -> Iterator[Numbers]:
+def _unit_blocks(vectors: npt.NDArray[np.floating], block: int = BLOCK) -> Iterator[Numbers]:
     """Yield rows scaled to unit length, block by block; a zero row stays zero."""
-    for start in range(0, len(vectors), BLOCK):
-        block = vectors[start : start + BLOCK].astype(np.float64)
-        length = np.linalg.norm(block, axis=1, keepdims=True)
-        yield block / np.where(length > 0, length, 1.0)
+    for start in range(0, len(vectors), block):
+        rows = vectors[start : start + block].astype(np.float64)
+        length = np.linalg.norm(rows, axis=1, keepdims=True)
+        yield rows / np.where(length > 0, length, 1.0)
 
 
-def _block_pairs(vectors: npt.NDArray[np.floating]) -> Iterator[tuple[Numbers, Numbers, bool]]:
+def _block_pairs(vectors: npt.NDArray[np.floating], block: int) -> Iterator[tuple[Numbers, Numbers, bool]]:
     """Yield each block with itself and with each later block."""
-    for place, block in enumerate(_unit_blocks(vectors)):
-        yield block, block, True
-        for later in _unit_blocks(vectors[(place + 1) * BLOCK :]):
-            yield block, later, False
+    for place, rows in enumerate(_unit_blocks(vectors, block)):
+        yield rows, rows, True
+        for later in _unit_blocks(vectors[(place + 1) * block :], block):
+            yield rows, later, False
 
 
 def _potential(a: Numbers, b: Numbers, same: bool, variant: UniformityVariant) -> float:

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from sentloom.encoder.encoder import TOKENS_A_PACK, TOKENS_A_PACK_ELSEWHERE, Encoder
-from sentloom.encoder.packing import pack, plan
+from sentloom.encoder.encoder import Encoder
+from sentloom.encoder.packing import pack
 from sentloom.encoder.pooling import POOLERS, pool
 from sentloom.encoder.workers import pack_workers
 from sentloom.evaluation.geometry import ScoredPairs
@@ -62,13 +62,11 @@ def _run(
     encoder: Encoder, ids: Sequence[Sequence[int]], layers: Sequence[int], poolings: Sequence[str]
 ) -> Iterator[tuple[Rows, Vectors]]:
     """Yield the rows of each pack and their vectors (layers, poolings, n, d)."""
-    budget = TOKENS_A_PACK if encoder.device.type == "cpu" else TOKENS_A_PACK_ELSEWHERE
-    packs = plan(np.array([len(sentence) for sentence in ids]), budget, encoder.backbone.shortest)
     was_training = encoder.training
     encoder.eval()
     try:
         with progress("layers", len(ids), "sentences") as advance, pack_workers(encoder.device) as executor:
-            for rows, pooled in executor.map(_pooler(encoder, ids, layers, poolings), packs):
+            for rows, pooled in executor.map(_pooler(encoder, ids, layers, poolings), encoder.packs(ids)):
                 yield rows, pooled
                 advance(len(rows))
     finally:

@@ -52,6 +52,28 @@ def recall_at(k: int, ranks: Ranks) -> float:
     return float(np.mean([np.mean(found <= k) for found in ranks]))
 
 
+def mean_average_precision(ranks: Ranks) -> float:
+    """Average over queries the mean precision at the ranks of their relevant documents."""
+    return float(np.mean([np.mean(np.arange(1, len(found) + 1) / found) for found in ranks]))
+
+
+def ndcg_at(k: int, ranks: Ranks, grades: Sequence[Numbers]) -> float:
+    """Average over queries the discounted gain of the first k documents, as a share of the best possible one.
+
+    `grades` has the grade of the relevant document at each rank. A grade is its own gain, as in trec_eval.
+    """
+    return float(np.mean([_gain(k, *one) / _gain(k, *_ideal(one[1])) for one in zip(ranks, grades, strict=True)]))
+
+
+def _gain(k: int, ranks: npt.NDArray[np.int64], grades: Numbers) -> float:
+    return float(np.sum(grades / np.log2(1 + ranks), where=ranks <= k))
+
+
+def _ideal(grades: Numbers) -> tuple[npt.NDArray[np.int64], Numbers]:
+    """The ranks and grades if the highest grades came first."""
+    return np.arange(1, len(grades) + 1), -np.sort(-grades)
+
+
 def accuracy(predicted: npt.NDArray[Any], gold: npt.NDArray[Any]) -> float:
     """Compute the share of correct predictions."""
     return float(np.mean(predicted == gold))

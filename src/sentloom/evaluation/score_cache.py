@@ -15,7 +15,7 @@ from sentloom.evaluation.task import Score, Scores, Task
 from sentloom.files import new_file
 from sentloom.progress import note
 
-SCORING = 1  # increased when the same vectors and data give different scores
+SCORING = 2  # increased when the same vectors and data give different scores
 
 
 def score_file(folder: Path, model: str, task: Task) -> Path:
@@ -39,12 +39,13 @@ def write_scores(path: Path, scores: Scores) -> None:
     arrays, kinds = {}, {}
     for name, score in scores.items():
         arrays[f"{name} items"] = np.ascontiguousarray(score.items, np.float64)
-        if score.groups is not None:
-            arrays[f"{name} groups"] = np.ascontiguousarray(score.groups, np.int64)
+        for kind, numbers in (("groups", score.groups), ("clusters", score.clusters)):
+            if numbers is not None:
+                arrays[f"{name} {kind}"] = np.ascontiguousarray(numbers, np.int64)
         kinds[name] = [score.metric, score.weighted]
+    facts = json.dumps({"scores": kinds, "sha256": _digest(kinds, arrays)})
     with new_file(path) as part:
-        listed = json.dumps(kinds)
-        save_file(arrays, part, metadata={"scores": listed, "sha256": _digest(listed, arrays)})
+        save_file(arrays, part, metadata={"facts": facts})  # one entry: safetensors writes several in random order
 
 
 def read_scores(path: Path) -> Scores | None:
@@ -54,11 +55,17 @@ def read_scores(path: Path) -> Scores | None:
     try:
         with safe_open(path, "np") as file:
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
-            facts = file.metadata()
+            facts = json.loads(file.metadata()["facts"])
         if facts["sha256"] == _digest(facts["scores"], arrays):
             return {
-                name: Score(metric, arrays[f"{name} items"], arrays.get(f"{name} groups"), weighted)
-                for name, (metric, weighted) in json.loads(facts["scores"]).items()
+                name: Score(
+                    metric,
+                    arrays[f"{name} items"],
+                    arrays.get(f"{name} groups"),
+                    weighted,
+                    arrays.get(f"{name} clusters"),
+                )
+                for name, (metric, weighted) in facts["scores"].items()
             }
     except (OSError, SafetensorError, KeyError, TypeError, ValueError):
         pass
@@ -66,9 +73,9 @@ def read_scores(path: Path) -> Scores | None:
     return None
 
 
-def _digest(scores: str, arrays: Mapping[str, NDArray[Any]]) -> str:
+def _digest(kinds: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> str:
     """Hash the content of a score file."""
-    digest = hashlib.sha256(scores.encode())
+    digest = hashlib.sha256(json.dumps(kinds).encode())
     for name, array in sorted(arrays.items()):
         digest.update(f"{name} {array.dtype} {array.shape}".encode() + np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,11 @@ import numpy.typing as npt
 from sentloom.encoder.prompts import Role
 from sentloom.evaluation.metrics import METRICS, Numbers
 from sentloom.search.vectors import Vectors
+
+if TYPE_CHECKING:
+    from sentloom.evaluation.suites.search import SearchSet
+
+CLUSTER = "cluster"  # the column of a set that has the cluster of each row
 
 
 class Lookup(Protocol):
@@ -24,12 +29,16 @@ class Score:
     """A metric and the items it is computed from, so that it can be recomputed on resamples.
 
     With `groups`, the metric is computed within each group and averaged over groups, unweighted or weighted by items.
+    Items of one cluster are not independent of each other (they share a text, say), and intervals take that into
+    account. An equal number means the same cluster in all scores that are compared or averaged; without `clusters`,
+    every item is a cluster of its own.
     """
 
     metric: str  # a key of METRICS
     items: Numbers  # (n, c): one row per item; the metric defines the columns
     groups: npt.NDArray[np.int64] | None = None  # (n,)
     weighted: bool = False
+    clusters: npt.NDArray[np.int64] | None = None  # (n,)
 
     @property
     def value(self) -> float:
@@ -62,6 +71,8 @@ class Task:
     sha256: str = ""  # of the content, independent of the file format
     settings: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    items: tuple[tuple[str, str], ...] = ()  # what each item asks and what is expected, if examples can be shown
+    searched: "SearchSet | None" = None  # of a search task
 
 
 @dataclass(frozen=True)

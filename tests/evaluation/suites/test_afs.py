@@ -97,5 +97,3 @@ def test_broken_files_of_the_authors_are_refused(tmp_path, content, said):
 
 def test_the_suite_has_one_set():
     assert AFS.sets == ("AFS",)
-    with pytest.raises(InputError):
-        load("BIOSSES", SetSource())

@@ -56,8 +56,8 @@ def test_the_error_about_an_unknown_name_suggests_the_closest_one(folder):
 def test_a_file_is_scored_by_its_shape_or_by_the_given_kind(tmp_path):
     file = tmp_path / "faq.tsv"
     file.write_text("anchor\tpositive\na\tb\nc\td\n")
-    assert find_task(str(file), SetSource()).main == "mrr@10"
-    assert find_task(f"retrieval:{file}", SetSource()).main == "mrr@10"
+    assert find_task(str(file), SetSource()).main == "ndcg@10"
+    assert find_task(f"retrieval:{file}", SetSource()).main == "ndcg@10"
     with pytest.raises(InputError):
         find_task(f"classification:{file}", SetSource())
 

@@ -52,11 +52,6 @@ def test_a_damaged_file_is_not_reported_as_missing(tmp_path):
         load("STS17 en-en", SetSource(tmp_path))
 
 
-def test_an_unknown_set_lists_the_known_ones():
-    with pytest.raises(InputError, match="STS17 es-es"):
-        load("STS17 xx-yy", SetSource())
-
-
 def test_tatoeba_in_both_directions_against_hand_computed_values(tmp_path):
     # English one, two, three at 0, 50 and 90 degrees; German eins, zwei, drei at 4, 85 and 91.
     # To German: eins right; two (50) is nearer to zwei (35) than to eins (46): right; three (90) is nearest to drei: right.

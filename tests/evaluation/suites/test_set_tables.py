@@ -6,7 +6,6 @@ import pytest
 from pydantic import ValidationError
 
 from sentloom.data.shapes import Shape
-from sentloom.evaluation.suites import set_tables
 from sentloom.evaluation.suites.probed_sets import ProbedSet
 from sentloom.evaluation.suites.set_source import SetPart
 from sentloom.evaluation.suites.set_tables import read_table
@@ -25,12 +24,10 @@ SUITES = ("sts", "transfer", "sentglue", "multilingual", "domain")
 
 
 @pytest.fixture
-def table(tmp_path, monkeypatch):
-    monkeypatch.setattr(set_tables, "FOLDER", tmp_path)
-
+def table(tmp_path):
     def read(text):
         (tmp_path / "toy.yaml").write_text(text, "utf-8")
-        return read_table("toy")
+        return read_table("toy", tmp_path)
 
     return read
 

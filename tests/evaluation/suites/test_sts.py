@@ -188,9 +188,8 @@ def test_real_files_have_the_published_counts(name):
 
 
 @pytest.mark.skipif(not (REAL / "sts/STSB.test.tsv").is_file(), reason="the STS sets are not beside the repository")
-@pytest.mark.parametrize(
-    ("name", "published"), [("STS-B", 82.03), pytest.param("STS13", 80.60, marks=pytest.mark.long)]
-)
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "published"), [("STS-B", 82.03), ("STS13", 80.60)])
 def test_the_embedded_encoder_has_its_published_score(name, published):
     task = load(name, SetSource(REAL))
     assert task.notes == ()

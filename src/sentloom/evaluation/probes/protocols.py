@@ -52,6 +52,13 @@ class Probe:
         return FOLDS[self.preset]
 
 
+def can_cross_validate(labels: Labels, probe: Probe) -> bool:
+    """Whether the most frequent label has a row for every fold, also for the folds within a fold."""
+    _, counts = np.unique(np.asarray(labels), return_counts=True)
+    largest = int(counts.max())
+    return largest - -(-largest // probe.folds) >= probe.folds
+
+
 def cross_validated(features: Vectors, labels: Labels, probe: Probe) -> Numbers:
     """Run nested k-fold (MR, CR, SUBJ, MPQA); return the predicted and gold class (n, 2) of every row, in order.
 
@@ -134,12 +141,7 @@ def pair_features(
     u: Vectors, v: Vectors, kind: Literal["difference-product", "both-difference-product"] = "difference-product"
 ) -> Vectors:
     """Combine the vectors of two sentences into probe features: |u - v| and u * v, optionally after u and v."""
-    if u.shape != v.shape:
-        problem = f"the vectors have the shapes {u.shape} and {v.shape}"
-        raise InputError("pairs", problem, "the same shape", "give one vector per sentence")
     both = {"difference-product": (), "both-difference-product": (u, v)}
-    if kind not in both:
-        raise InputError("pair features", f"{kind!r} is unknown", " or ".join(both), "choose one of them")
     return np.concatenate([*both[kind], np.abs(u - v), u * v], axis=1, dtype=np.float32)
 
 

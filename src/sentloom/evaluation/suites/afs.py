@@ -27,8 +27,6 @@ COLUMNS = {"score": "regression_label", "sentence1": "sentence_1", "sentence2": 
 
 def load(name: str, origin: SetSource) -> Task:
     """Build the task: Pearson and Spearman correlations of each topic, and their means over topics."""
-    if name != PART.name:
-        raise InputError("afs set", f"{name!r} is unknown", PART.name, f"use {PART.name}")
     rows = _authors_rows(origin.folder / "afs") if origin.folder and _is_authors(origin.folder) else _rows(origin)
     return correlation_task(name, rows, rows["topic"], main="pearson-mean", each_group=True)
 

@@ -44,12 +44,12 @@ def load_suites(suites: Sequence[Data], origin: SetSource) -> list[LoadedSuite]:
 def find_task(name: str, origin: SetSource) -> Task:
     """Find one task by name: `STS-B/dev`, `transfer/MR`, `MR`, or the user's own file, also as `retrieval:FILE`."""
     if own := OWN.fullmatch(name):
-        return own_task(own["kind"], own["file"], origin.probe)
+        return own_task(own["kind"], own["file"], origin)
     if found := _published(name):
         suite, one = found
         return suite.load(one, origin)
     if Path(name).exists() or name.startswith("embedded"):
-        return own_task(None, name, origin.probe)
+        return own_task(None, name, origin)
     known = [known for suite in SUITES.values() for one in _sets(suite) for known in (f"{suite.name}/{one}", one)]
     near = get_close_matches(name, [*SUITES, *known], n=1, cutoff=0.5)
     expected = (

@@ -9,7 +9,7 @@ from sentloom.encoder.prompts import Role
 from sentloom.errors import InputError
 from sentloom.evaluation.metrics import Numbers, cosine_of_pairs, is_constant
 from sentloom.evaluation.suites.set_source import Rows
-from sentloom.evaluation.task import Lookup, Score, Scores, Task
+from sentloom.evaluation.task import CLUSTER, Lookup, Score, Scores, Task
 
 Roles = tuple[Role, Role]  # of the first and the second sentence
 SYMMETRIC: Roles = ("symmetric", "symmetric")
@@ -36,7 +36,7 @@ def correlation_task(
         return {
             label: one
             for metric in ("spearman", "pearson")
-            for label, one in _correlations(metric, items, groups, each_group).items()
+            for label, one in _correlations(metric, items, groups, each_group, clusters_of(rows)).items()
         }
 
     return _task(name, main, rows, score, kind="correlation", notes=notes)
@@ -47,7 +47,7 @@ def detection_task(name: str, rows: Rows) -> Task:
     check_labels(name, rows)
 
     def score(items: Numbers) -> Scores:
-        return {"average-precision": Score("average-precision", items)}
+        return {"average-precision": Score("average-precision", items, clusters=clusters_of(rows))}
 
     return _task(name, "average-precision", rows, score, kind="detection")
 
@@ -70,16 +70,24 @@ def ranking_task(
     right = np.unique(numbers[np.asarray(rows["score"]) == 1])
     without = len(ends) + 1 - len(right)
     notes = (f"{without} questions without a correct candidate are left out",) if without else ()
+    of_rows, first = clusters_of(rows), np.unique(numbers, return_index=True)[1]
+    clusters = None if of_rows is None else of_rows[first][right]  # of each question: that of its first row
 
     def score(items: Numbers) -> Scores:
         candidates = np.split(items[together], ends)
         ranks = [_ranks(candidates[number]) for number in right]
-        return {
-            "map": Score("mean", np.array([[np.mean(np.arange(1, len(found) + 1) / found)] for found in ranks])),
-            "mrr": Score("mean", np.array([[1 / found[0]] for found in ranks])),
+        values = {
+            "map": [[np.mean(np.arange(1, len(found) + 1) / found)] for found in ranks],
+            "mrr": [[1 / found[0]] for found in ranks],
         }
+        return {metric: Score("mean", np.array(some), clusters=clusters) for metric, some in values.items()}
 
     return _task(name, "map", rows, score, roles=roles, kind="ranking", notes=notes)
+
+
+def clusters_of(rows: Rows) -> npt.NDArray[np.int64] | None:
+    """The cluster of each row, if the rows have a column of clusters."""
+    return np.array(rows[CLUSTER], np.int64) if CLUSTER in rows.columns else None
 
 
 def is_binary(rows: Rows) -> bool:
@@ -119,8 +127,14 @@ def _task(
     return Task(name, main, texts, score_vectors, rows.source, rows.sha256, {"task": kind}, (*rows.notes, *notes))
 
 
-def _correlations(metric: str, items: Numbers, groups: Sequence[str] | None, each_group: bool) -> Scores:
-    scores = {metric: Score(metric, items)}
+def _correlations(
+    metric: str,
+    items: Numbers,
+    groups: Sequence[str] | None,
+    each_group: bool,
+    clusters: npt.NDArray[np.int64] | None,
+) -> Scores:
+    scores = {metric: Score(metric, items, clusters=clusters)}
     if groups is None:
         return scores
     numbers = _numbers(groups)

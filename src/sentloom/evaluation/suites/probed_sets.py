@@ -94,8 +94,8 @@ def _task(one: ProbedSet, rows: Sequence[Rows], origin: SetSource, most_rows: in
 
     probe = Probe(**origin.probe)
     limits = [limit for limit in (most_rows, FAST_ROWS if probe.preset == "fast" else None) if limit is not None]
-    learnt, note = _drawn(rows[0], min(limits)) if limits and one.test else (rows[0], "")
-    parts = [learnt, *rows[1:]]
+    learned, note = _drawn(rows[0], min(limits)) if limits and one.test else (rows[0], "")
+    parts = [learned, *rows[1:]]
     notes = [*(note for part in rows for note in part.notes), note, one.note]
     return Task(
         name=one.name,
@@ -109,7 +109,7 @@ def _task(one: ProbedSet, rows: Sequence[Rows], origin: SetSource, most_rows: in
             "hidden": probe.hidden,
             "features": one.features,
             "protocol": _protocol(one),
-            "train_rows": len(learnt),
+            "train_rows": len(learned),
         },
         notes=tuple(dict.fromkeys(note for note in notes if note)),
     )

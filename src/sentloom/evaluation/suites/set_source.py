@@ -7,7 +7,7 @@ They come from a data folder in our layout (`senteval/MR.tsv`), SentEval's own d
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 
 from pydantic import ConfigDict
 
+from sentloom.data.dataset import Dataset
 from sentloom.data.readers import read
 from sentloom.data.shapes import COLUMNS, Shape
 from sentloom.errors import InputError, MissingPart
@@ -31,6 +32,8 @@ class SetSource:
     folder: Path | None = None
     checked: bool = True
     probe: Mapping[str, Any] = field(default_factory=dict)  # options of `Probe`
+    clustered: Callable[[Dataset], Dataset] | None = None  # adds a column of clusters to the user's own rows
+    corpus: Sequence[str] = ()  # more documents that the queries of the user's own files search
 
 
 @dataclass(frozen=True)
@@ -71,31 +74,19 @@ class Rows:
         return digest.hexdigest()
 
 
-def read_part(
-    part: SetPart,
-    origin: SetSource,
-    shape: Shape,
-    columns: Mapping[str, str | int] | None = None,
-    keep: Sequence[str] = (),
-) -> Rows:
+def read_part(part: SetPart, origin: SetSource, shape: Shape, keep: Sequence[str] = ()) -> Rows:
     """Read and check the canonical columns of a part (and those in `keep`), from the folder or the hub."""
-    return check(read_rows(part, origin, shape, columns, keep), part, origin)
+    return check(read_rows(part, origin, shape, keep), part, origin)
 
 
-def read_rows(
-    part: SetPart,
-    origin: SetSource,
-    shape: Shape,
-    columns: Mapping[str, str | int] | None = None,
-    keep: Sequence[str] = (),
-) -> Rows:
+def read_rows(part: SetPart, origin: SetSource, shape: Shape, keep: Sequence[str] = ()) -> Rows:
     """Read a part like `read_part`, without checking it."""
     source = part.hub if origin.folder is None else str(find_file(part, origin.folder))
     if not source:
         raise MissingPart(part.name, NO_COPY, f"a file {_wanted(part)}", "give a data folder: --data DIR")
     sources = [source] if origin.folder is not None else _splits(source)
     try:
-        data = [read(one, shape=shape, columns=columns, keep=keep) for one in sources]
+        data = [read(one, shape=shape, keep=keep) for one in sources]
     except InputError as error:
         if origin.folder is not None:
             raise

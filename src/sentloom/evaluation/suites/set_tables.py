@@ -57,9 +57,9 @@ class SetTable(BaseModel):
         return {name: [_probed(name, edition, parts) for edition in editions] for name, editions in self.sets.items()}
 
 
-def read_table(suite: str) -> SetTable:
+def read_table(suite: str, folder: Path = FOLDER) -> SetTable:
     """Read and validate the table of a suite."""
-    return SetTable.model_validate(yaml.load((FOLDER / f"{suite}.yaml").read_text("utf-8"), LOADER))
+    return SetTable.model_validate(yaml.load((folder / f"{suite}.yaml").read_text("utf-8"), LOADER))
 
 
 def _probed(name: str, edition: Edition, parts: dict[str, SetPart]) -> ProbedSet:

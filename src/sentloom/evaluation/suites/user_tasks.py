@@ -1,7 +1,7 @@
 """Tasks from the user's own files: the scores depend on the shape of the data, or on the requested kind."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -12,23 +12,43 @@ from sentloom.data.dataset import Dataset
 from sentloom.data.shapes import COLUMNS, Shape
 from sentloom.encoder.prompts import Role
 from sentloom.errors import InputError
-from sentloom.evaluation.metrics import cosine_of_pairs, mrr_at, recall_at
-from sentloom.evaluation.retrieval import ranks_of
+from sentloom.evaluation.metrics import cosine_of_pairs
+from sentloom.evaluation.suites.labels import classification_task
 from sentloom.evaluation.suites.multilingual import translation_task
-from sentloom.evaluation.suites.pairs import SEARCH, correlation_task, detection_task, is_binary, ranking_task
-from sentloom.evaluation.suites.set_source import Rows
-from sentloom.evaluation.task import Lookup, Score, Scores, Task
+from sentloom.evaluation.suites.pairs import (
+    SEARCH,
+    clusters_of,
+    correlation_task,
+    detection_task,
+    is_binary,
+    ranking_task,
+)
+from sentloom.evaluation.suites.search import GRADE, search_set, search_task
+from sentloom.evaluation.suites.set_source import Rows, SetSource
+from sentloom.evaluation.task import CLUSTER, Lookup, Score, Scores, Task
 
-K = 10
 QUESTION = "qid"  # the column that identifies questions, if there is one; otherwise the question's text does
 
 
-def own_task(kind: str | None, file: str, probe: Mapping[str, Any]) -> Task:
+@dataclass(frozen=True)
+class Corpus:
+    """What a retrieval task searches besides the rows it asks about."""
+
+    known: tuple[Dataset, ...] = ()  # more rows of the same source, which may say more about the same queries
+    texts: tuple[str, ...] = ()  # more documents
+
+
+def own_task(kind: str | None, file: str, origin: SetSource) -> Task:
     """Build the task of a file by kind (`retrieval`, `pairs`, `classification`) or, without one, by its shape."""
-    return data_task(kind, f"{kind}:{file}" if kind else file, file, open_data(file, keep=(QUESTION,)), probe)
+    data = open_data(file, keep=(QUESTION,))
+    data = origin.clustered(data) if origin.clustered else data
+    name, corpus = f"{kind}:{file}" if kind else file, Corpus(texts=tuple(origin.corpus))
+    return data_task(kind, name, file, data, origin.probe, corpus)
 
 
-def data_task(kind: str | None, name: str, file: str, data: Dataset, probe: Mapping[str, Any]) -> Task:
+def data_task(
+    kind: str | None, name: str, file: str, data: Dataset, probe: Mapping[str, Any], corpus: Corpus | None = None
+) -> Task:
     """Build the task of a data set."""
     maker = MAKERS.get((kind, data.shape))
     if maker is None:
@@ -36,45 +56,15 @@ def data_task(kind: str | None, name: str, file: str, data: Dataset, probe: Mapp
         problem = f"{data.shape} cannot be scored" + (f" as {kind}" if kind else "")
         fix = "give another file or kind; `sentloom check` shows what a file contains"
         raise InputError(file, problem, " or ".join(fitting), fix)
-    columns = {
-        name: data.column(name).to_pylist()
-        for name in (*COLUMNS[data.shape], QUESTION)
-        if name in data.table.column_names
-    }
-    return maker(name, Rows(columns, file), probe)
+    corpus = corpus or Corpus()
+    known = _rows(corpus.known, file) if corpus.known else None
+    return maker(name, _rows([data], file), probe, known, corpus.texts)
 
 
-def search_task(name: str, rows: Rows) -> Task:
-    """Build the task of finding each anchor's positives among all distinct positives and negatives.
-
-    The scores are `mrr@10`, `recall@1` and `recall@10`; ties count against the system.
-    """
-    place = {
-        text: number
-        for number, text in enumerate(dict.fromkeys([*rows["positive"], *chain(*rows.columns.get("negatives", ()))]))
-    }
-    right: dict[str, set[int]] = {}
-    for anchor, positive in zip(rows["anchor"], rows["positive"], strict=True):
-        right.setdefault(anchor, set()).add(place[positive])
-    queries, documents = list(right), list(place)
-
-    def score(lookup: Lookup) -> Scores:
-        ranks = ranks_of(lookup(queries, "query"), lookup(documents, "document"), list(right.values()))
-        return {
-            "mrr@10": Score("mean", np.array([[mrr_at(K, [found])] for found in ranks])),
-            "recall@1": Score("mean", np.array([[recall_at(1, [found])] for found in ranks])),
-            "recall@10": Score("mean", np.array([[recall_at(K, [found])] for found in ranks])),
-        }
-
-    return Task(
-        name,
-        "mrr@10",
-        {"query": queries, "document": documents},
-        score,
-        rows.source,
-        rows.sha256,
-        {"task": "search", "k": K},
-    )
+def _rows(datas: Sequence[Dataset], file: str) -> Rows:
+    wanted = (*COLUMNS[datas[0].shape], QUESTION, CLUSTER)
+    names = [name for name in wanted if all(name in data.table.column_names for data in datas)]
+    return Rows({name: [*chain(*(data.column(name).to_pylist() for data in datas))] for name in names}, file)
 
 
 def triplet_task(name: str, rows: Rows) -> Task:
@@ -87,43 +77,57 @@ def triplet_task(name: str, rows: Rows) -> Task:
         near = cosine_of_pairs(anchor, lookup(positives, "document"))
         far = cosine_of_pairs(np.repeat(anchor, sizes, axis=0), lookup(negatives, "document"))
         nearest = np.maximum.reduceat(far, np.cumsum([0, *sizes[:-1]]))
-        return {"accuracy": Score("mean", (near > nearest).astype(np.float64)[:, None])}
+        return {"accuracy": Score("mean", (near > nearest).astype(np.float64)[:, None], clusters=clusters_of(rows))}
 
     texts: dict[Role, Sequence[str]] = {"query": anchors, "document": [*positives, *negatives]}
-    return Task(name, "accuracy", texts, score, rows.source, rows.sha256, {"task": "triplets"})
+    items = tuple(zip(anchors, positives, strict=True))
+    return Task(name, "accuracy", texts, score, rows.source, rows.sha256, {"task": "triplets"}, items=items)
 
 
-def classification_task(name: str, rows: Rows, probe: Mapping[str, Any]) -> Task:
-    """Build the task of cross-validating a probe on the vectors, scored by accuracy."""
-    from sentloom.evaluation.probes.protocols import Probe, cross_validated
-
-    texts, labels, options = rows["text"], rows["label"], Probe(**probe)
-    if len(set(labels)) < 2:
-        raise InputError(rows.source, f"the only label is {labels[0]!r}", "two labels or more", "label the rows")
-
-    def score(lookup: Lookup) -> Scores:
-        return {"accuracy": Score("accuracy", cross_validated(lookup(texts), labels, options))}
-
-    settings = {"task": "classification", "probe": asdict(options)}
-    return Task(name, "accuracy", {"symmetric": texts}, score, rows.source, rows.sha256, settings)
+def _labels(name: str, rows: Rows, probe: Mapping[str, Any], known: Rows | None, texts: Sequence[str]) -> Task:
+    return classification_task(name, rows, probe, known)
 
 
-def _ranking(name: str, rows: Rows) -> Task:
-    return ranking_task(name, rows, rows.columns.get(QUESTION, rows["sentence1"]), roles=SEARCH)
+def _search(name: str, rows: Rows, probe: Mapping[str, Any], known: Rows | None, texts: Sequence[str]) -> Task:
+    return search_task(name, search_set(rows, known, texts), rows.source)
 
 
-Maker = Callable[[str, Rows, Mapping[str, Any]], Task]
+def _graded_search(name: str, rows: Rows, probe: Mapping[str, Any], known: Rows | None, texts: Sequence[str]) -> Task:
+    """Scores of 0 and 1 rank each question's own candidates; others are grades of documents among all of them."""
+    if is_binary(rows) and known is None:
+        return ranking_task(name, rows, rows.columns.get(QUESTION, rows["sentence1"]), roles=SEARCH)
+    return _search(name, graded_rows(rows), probe, known and graded_rows(known), texts)
+
+
+def graded_rows(rows: Rows) -> Rows:
+    """Scored pairs as queries with graded documents; a score of 0 or less is not relevant."""
+    if max(rows["score"]) <= 0:
+        raise InputError(rows.source, "no pair has a score above 0", "grades of relevant documents", "check the scores")
+    names = {"sentence1": "anchor", "sentence2": "positive", "score": GRADE}
+    return Rows({names.get(name, name): cells for name, cells in rows.columns.items()}, rows.source, rows.notes)
+
+
+def _translation(name: str, rows: Rows, probe: Mapping[str, Any], known: Rows | None, texts: Sequence[str]) -> Task:
+    return translation_task(name, rows, known)
+
+
+def _of_rows(make: Callable[[str, Rows], Task]) -> "Maker":
+    """A task that needs nothing but its rows."""
+    return lambda name, rows, probe, known, texts: make(name, rows)
+
+
+Maker = Callable[[str, Rows, Mapping[str, Any], Rows | None, Sequence[str]], Task]
 MAKERS: dict[tuple[str | None, Shape], Maker] = {
-    (None, Shape.SCORED_PAIRS): lambda name, rows, probe: correlation_task(name, rows),
-    (None, Shape.PAIRS): lambda name, rows, probe: search_task(name, rows),
-    (None, Shape.TRIPLETS): lambda name, rows, probe: triplet_task(name, rows),
-    (None, Shape.PARALLEL): lambda name, rows, probe: translation_task(name, rows),
-    (None, Shape.CLASSIFICATION): classification_task,
-    ("retrieval", Shape.PAIRS): lambda name, rows, probe: search_task(name, rows),
-    ("retrieval", Shape.TRIPLETS): lambda name, rows, probe: search_task(name, rows),
-    ("retrieval", Shape.SCORED_PAIRS): lambda name, rows, probe: _ranking(name, rows),
-    ("pairs", Shape.SCORED_PAIRS): lambda name, rows, probe: (
-        detection_task(name, rows) if is_binary(rows) else correlation_task(name, rows)
+    (None, Shape.SCORED_PAIRS): _of_rows(correlation_task),
+    (None, Shape.PAIRS): _search,
+    (None, Shape.TRIPLETS): _of_rows(triplet_task),
+    (None, Shape.PARALLEL): _translation,
+    (None, Shape.CLASSIFICATION): _labels,
+    ("retrieval", Shape.PAIRS): _search,
+    ("retrieval", Shape.TRIPLETS): _search,
+    ("retrieval", Shape.SCORED_PAIRS): _graded_search,
+    ("pairs", Shape.SCORED_PAIRS): _of_rows(
+        lambda name, rows: (detection_task if is_binary(rows) else correlation_task)(name, rows)
     ),
-    ("classification", Shape.CLASSIFICATION): classification_task,
+    ("classification", Shape.CLASSIFICATION): _labels,
 }

@@ -1,0 +1,97 @@
+"""Whether a cross-encoder ranks better than an encoder: it re-ranks what the encoder finds first.
+
+A teacher that ranks worse than its student has nothing to teach, so it is used only where this shows a gain.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from sentloom.evaluation.bench import Memory, Model, vectors_of
+from sentloom.evaluation.retrieval import ranked_relevant
+from sentloom.evaluation.significance import LEAST_CLUSTERS, Comparison, compare_averages
+from sentloom.evaluation.suites.search import MAIN, SearchSet, search_scores
+from sentloom.evaluation.task import Score
+from sentloom.search.nearest import top_k
+from sentloom.search.pair_scores import PairScores
+
+DEPTH = 30  # documents per query that are re-ranked
+MOST_QUERIES = 150
+SEED = 0  # of the sample of queries
+
+Places = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Reranking:
+    """nDCG@10 of the same queries, ranked by an encoder and re-ranked by a cross-encoder."""
+
+    before: Score
+    after: Score
+
+    @cached_property
+    def comparison(self) -> Comparison:
+        """The difference, paired over clusters."""
+        return compare_averages([self.after], [self.before])
+
+    @property
+    def better(self) -> bool:
+        """Whether the cross-encoder is shown to rank better: the whole interval is above 0, from enough clusters."""
+        return self.comparison.low > 0 and self.comparison.clusters >= LEAST_CLUSTERS
+
+    def __str__(self) -> str:
+        found, queries = self.comparison, len(self.before.items)
+        scores = f"nDCG@10 {self.before.value:.2f} by the encoder, {self.after.value:.2f} re-ranked"
+        return f"{scores}: {found.difference:+.2f} ({found.low:+.2f} to {found.high:+.2f}, {queries:,} queries)"
+
+
+def rerank(searched: SearchSet, model: Model, score: PairScores, memory: Memory, *, depth: int = DEPTH) -> Reranking:
+    """Rank the documents of each query by the model, and its first `depth` again by the scores of pairs."""
+    queries = vectors_of(model, searched.queries, "query", memory)
+    documents = vectors_of(model, searched.documents, "document", memory)
+    first, _ = top_k(queries, documents, depth)  # (q, depth)
+    pairs = [
+        (query, searched.documents[place])
+        for query, places in zip(searched.queries, first, strict=True)
+        for place in places.tolist()
+    ]
+    scores = score(pairs).reshape(first.shape)
+    before = ranked_relevant(queries, documents, searched.grades)
+    after = [reranked(*parts) for parts in zip(before, first, scores, strict=True)]
+    return Reranking(*(_ndcg(searched, found) for found in (before, after)))
+
+
+def reranked(before: tuple[Places, Places], first: Places, scores: npt.NDArray[np.float32]) -> tuple[Places, Places]:
+    """The ranks of a query's relevant documents, ascending, and the document at each, if its `first` are re-ranked.
+
+    Ties count against the cross-encoder. Documents that are not among the first stay behind them.
+    """
+    ranks, documents = before
+    order = sorted(range(len(first)), key=lambda place: (-scores[place], first[place] in documents))
+    new = {int(first[place]): rank for rank, place in enumerate(order, 1)}
+    found = np.array(
+        [new.get(int(one), max(int(rank), len(first) + 1)) for rank, one in zip(ranks, documents, strict=True)]
+    )
+    ascending = np.argsort(found, kind="stable")
+    return found[ascending], documents[ascending]
+
+
+def sample_queries(searched: SearchSet, most: int = MOST_QUERIES) -> SearchSet:
+    """The set with at most so many of its queries; they search the same documents."""
+    if len(searched.queries) <= most:
+        return searched
+    chosen = np.sort(np.random.default_rng(SEED).permutation(len(searched.queries))[:most])
+    return replace(
+        searched,
+        queries=[searched.queries[at] for at in chosen],
+        grades=[searched.grades[at] for at in chosen],
+        clusters=searched.clusters[chosen],
+    )
+
+
+def _ndcg(searched: SearchSet, found: Collection[tuple[Places, Places]]) -> Score:
+    grades = [np.array([own[int(one)] for one in at]) for (_, at), own in zip(found, searched.grades, strict=True)]
+    return search_scores([ranks for ranks, _ in found], grades, searched.clusters)[MAIN]

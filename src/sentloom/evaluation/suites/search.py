@@ -1,0 +1,106 @@
+"""Search: every query ranks all documents of a corpus. A query may have several relevant documents, graded or not."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+import numpy.typing as npt
+
+from sentloom.evaluation.metrics import Numbers, Ranks, mean_average_precision, mrr_at, ndcg_at, recall_at
+from sentloom.evaluation.retrieval import ranked_relevant
+from sentloom.evaluation.suites.set_source import Rows
+from sentloom.evaluation.task import CLUSTER, Lookup, Score, Scores, Task
+from sentloom.hygiene.near_duplicates import connect
+
+K = 10
+MAIN = f"ndcg@{K}"
+DEPTHS = (1, 10, 100)  # of recall
+GRADE = "grade"  # the column of grades, if there is one; otherwise every pair is relevant, with grade 1
+
+
+@dataclass(frozen=True)
+class SearchSet:
+    """Queries, the documents they search, and for each query the grades of its relevant documents by number."""
+
+    queries: Sequence[str]
+    documents: Sequence[str]
+    grades: Sequence[Mapping[int, float]]
+    clusters: npt.NDArray[np.int64]  # (queries,)
+
+    @property
+    def sha256(self) -> str:
+        """A hash of the content."""
+        relevant = [sorted(some.items()) for some in self.grades]
+        content = [list(self.queries), list(self.documents), relevant, self.clusters.tolist()]
+        return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()
+
+
+def search_set(rows: Rows, known: Rows | None = None, corpus: Sequence[str] = ()) -> SearchSet:
+    """The queries of `rows`, whose documents are all those of `rows`, `known` and `corpus`, each once.
+
+    `known` has pairs besides `rows`: what they say about the queries counts too. Without a column of clusters, queries
+    that share a relevant document are one cluster.
+    """
+    parts = [rows, *([known] if known else [])]
+    texts = chain(*(part["positive"] for part in parts), *(chain(*part.columns.get("negatives", ())) for part in parts))
+    place = {text: number for number, text in enumerate(dict.fromkeys([*texts, *corpus]))}
+    grades: dict[str, dict[int, float]] = {anchor: {} for anchor in rows["anchor"]}
+    for part in parts:
+        graded = part.columns.get(GRADE) or [1.0] * len(part)
+        for anchor, positive, grade in zip(part["anchor"], part["positive"], graded, strict=True):
+            if anchor in grades and grade > 0:
+                grades[anchor][place[positive]] = max(grade, grades[anchor].get(place[positive], 0.0))
+    answered = {query: some for query, some in grades.items() if some}
+    return SearchSet(list(answered), list(place), list(answered.values()), _clusters(rows, answered, len(place)))
+
+
+def _clusters(rows: Rows, grades: Mapping[str, Mapping[int, float]], documents: int) -> npt.NDArray[np.int64]:
+    """The cluster of each query: that of its first row, or the queries connected by relevant documents."""
+    if CLUSTER in rows.columns:
+        first: dict[str, int] = {}
+        for anchor, cluster in zip(rows["anchor"], rows[CLUSTER], strict=True):
+            first.setdefault(anchor, cluster)
+        return np.array([first[query] for query in grades], np.int64)
+    edges = [(number, len(grades) + one) for number, some in enumerate(grades.values()) for one in some]
+    return connect(len(grades) + documents, np.array(edges, np.int64).reshape(-1, 2))[: len(grades)]
+
+
+def search_task(name: str, searched: SearchSet, source: str) -> Task:
+    """Build the task of finding each query's relevant documents; ties count against the system."""
+
+    def score(lookup: Lookup) -> Scores:
+        vectors = lookup(searched.queries, "query"), lookup(searched.documents, "document")
+        found = ranked_relevant(*vectors, searched.grades)
+        ranks = [some for some, _ in found]
+        grades = [np.array([own[one] for one in at]) for (_, at), own in zip(found, searched.grades, strict=True)]
+        return search_scores(ranks, grades, searched.clusters)
+
+    return Task(
+        name,
+        MAIN,
+        {"query": searched.queries, "document": searched.documents},
+        score,
+        source,
+        searched.sha256,
+        {"task": "search", "k": K},
+        items=tuple(_shown(searched)),
+        searched=searched,
+    )
+
+
+def search_scores(ranks: Ranks, grades: Sequence[Numbers], clusters: npt.NDArray[np.int64]) -> Scores:
+    """The scores of queries from the ranks of their relevant documents and the grades at these ranks."""
+    each = list(zip(ranks, grades, strict=True))
+    found = {MAIN: [ndcg_at(K, [some], [own]) for some, own in each], f"mrr@{K}": [mrr_at(K, [one]) for one in ranks]}
+    found |= {f"recall@{depth}": [recall_at(depth, [one]) for one in ranks] for depth in DEPTHS}
+    found["map"] = [mean_average_precision([one]) for one in ranks]
+    return {metric: Score("mean", np.array(values)[:, None], clusters=clusters) for metric, values in found.items()}
+
+
+def _shown(searched: SearchSet) -> list[tuple[str, str]]:
+    """Each query with its best document."""
+    best = [max(some, key=lambda number: (some[number], -number)) for some in searched.grades]
+    return [(query, searched.documents[number]) for query, number in zip(searched.queries, best, strict=True)]

@@ -1,0 +1,58 @@
+"""Labelled texts: nearest neighbours and average precision by hand, and by a slow oracle."""
+
+import numpy as np
+import pytest
+
+from sentloom.evaluation.suites.labels import classification_task, neighbour_scores
+from sentloom.evaluation.suites.set_source import Rows
+from tests.evaluation.by_hand import any_vectors, at_angles
+
+FAN = {"a": 0, "b": 10, "c": 25, "d": 45, "e": 70, "f": 100}
+
+
+def rows(**labels):
+    return Rows({"text": list(labels), "label": list(labels.values())}, "tickets.csv")
+
+
+def test_neighbours_by_hand():
+    # a (0) ranks b x, c y, f x: precisions 1 and 2/3. e (70) ranks f x, c y, b x: y is second.
+    found = neighbour_scores(at_angles(**FAN), rows(a="x", e="y"), rows(b="x", c="y", f="x"))
+    assert found["accuracy"].items.tolist() == [[1], [0]]
+    assert found["map"].items[:, 0].tolist() == pytest.approx([(1 + 2 / 3) / 2, 1 / 2])
+
+
+def test_ties_count_against_the_system():
+    same = dict.fromkeys(FAN, 0)
+    found = neighbour_scores(at_angles(**same), rows(a="x"), rows(b="x", c="y", f="y"))
+    assert (found["accuracy"].value, found["map"].value) == (0, pytest.approx(100 / 3))
+
+
+def test_a_label_without_a_known_row_is_left_out():
+    task = classification_task("t", rows(a="x", b="new", c="y"), {"preset": "fast"}, rows(d="x", e="y"))
+    assert [asked for asked, _ in task.items] == ["a", "c"]
+    found = neighbour_scores(at_angles(**FAN), rows(a="x", b="new", c="y"), rows(d="x", e="y"))
+    assert len(found["accuracy"].items) == 2
+
+
+def test_many_rows_against_a_slow_oracle():
+    draw = np.random.default_rng(0)
+    asked, known = (
+        Rows({"text": [f"{kind} {n}" for n in range(count)], "label": draw.integers(0, 5, count).tolist()}, "t")
+        for kind, count in (("q", 40), ("k", 120))
+    )
+    found = neighbour_scores(any_vectors, asked, known)
+    left, right = (any_vectors(some["text"]).astype(np.float64) for some in (asked, known))
+    cosines = left @ right.T / np.outer(np.linalg.norm(left, axis=1), np.linalg.norm(right, axis=1))
+    for row, label, got, precision in zip(
+        cosines, asked["label"], found["accuracy"].items, found["map"].items, strict=True
+    ):
+        hits = [known["label"][at] == label for at in np.argsort(-row)]
+        assert got[0] == hits[0]
+        assert precision[0] == pytest.approx(np.mean([sum(hits[: n + 1]) / (n + 1) for n in range(120) if hits[n]]))
+
+
+def test_the_probe_stands_beside_the_neighbours():
+    many = rows(**{f"t{n}": "xy"[n % 2] for n in range(60)})
+    task = classification_task("t", many, {"preset": "fast"}, many)
+    assert (task.main, list(task.score(any_vectors))) == ("accuracy", ["accuracy", "map", "probe"])
+    assert list(classification_task("t", many, {"preset": "fast"}).score(any_vectors)) == ["accuracy"]

@@ -7,7 +7,22 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sentloom.losses import contrastive, cosines, guided_opt1, guided_opt3, info_nce, negative_cosine, nt_xent
+from sentloom.losses import (
+    angle,
+    angle_similarity,
+    candidate_scores,
+    contrastive,
+    cosent,
+    cosines,
+    guided_opt1,
+    guided_opt3,
+    info_nce,
+    listwise_kl,
+    margin_mse,
+    negative_cosine,
+    nt_xent,
+    supervised_contrastive,
+)
 
 
 def cos(u, v):
@@ -373,3 +388,242 @@ def test_without_extras_contrastive_is_info_nce():
     torch.manual_seed(0)
     a, p = torch.randn(2, 5, 3)
     assert torch.equal(contrastive(a, p, temperature=0.1), info_nce(a, p, temperature=0.1))
+
+
+# ---- Labels
+
+
+def oracle_supervised(z, labels, tau, below, skip=frozenset()):
+    """Khosla's eq. 2: A(i) without i; SINCERE: of P(i), only the positive itself. Rows in `skip` are in neither."""
+    losses = []
+    for i in range(len(z)):
+        others = [j for j in range(len(z)) if j != i and (i, j) not in skip]
+        positives = [j for j in others if labels[j] == labels[i]]
+        negatives = [cos(z[i], z[j]) / tau for j in others if labels[j] != labels[i]]
+        if positives:
+            right = [cos(z[i], z[p]) / tau for p in positives]
+            more = [right[:at] + right[at + 1 :] if below else [] for at in range(len(right))]
+            own = [minus_log_share(one, negatives + rest) for one, rest in zip(right, more, strict=True)]
+            losses.append(sum(own) / len(own))
+    return sum(losses) / len(losses) if losses else 0.0
+
+
+def masks(labels, skip=None):
+    alike = torch.tensor([[one == other for one in labels] for other in labels])
+    free = ~torch.eye(len(labels), dtype=torch.bool) if skip is None else ~torch.eye(len(labels), dtype=bool) & ~skip
+    return alike & free, ~alike & free
+
+
+@few
+@given(seeds, st.lists(st.integers(0, 3), min_size=1, max_size=7), sizes, temperatures, st.booleans(), st.booleans())
+def test_supervised(seed, labels, d, tau, below, masked):
+    z = vectors(seed, len(labels), d)
+    same, skip = some_pairs(seed, len(labels), len(labels)) if masked else (None, set())
+    found = supervised_contrastive(z, *masks(labels, same), temperature=tau, positives_below=below)
+    close(found, oracle_supervised(z.tolist(), labels, tau, below, skip), tau)
+
+
+def test_supervised_by_hand():
+    # two labels on two axes: positives at cosine 1, two negatives at 0; the paper's sum has the positive alone too
+    z = torch.tensor([[1.0, 0], [2, 0], [0, 1], [0, 3]], dtype=torch.float64)
+    for below in (False, True):
+        found = supervised_contrastive(z, *masks("aabb"), temperature=1.0, positives_below=below)
+        assert found.item() == pytest.approx(math.log(1 + 2 * math.exp(-1)))
+    # three positives at cosine 1 and no negative: nothing to learn, but the paper's sum leaves log 2 of each other
+    ones = torch.ones(3, 2, dtype=torch.float64)
+    assert supervised_contrastive(ones, *masks("aaa"), temperature=1.0).item() == pytest.approx(0, abs=1e-12)
+    found = supervised_contrastive(ones, *masks("aaa"), temperature=1.0, positives_below=True)
+    assert found.item() == pytest.approx(math.log(2))
+
+
+@pytest.mark.parametrize("below", [False, True])
+@pytest.mark.parametrize("labels", ["aabbc", "aaaaa", "abbbb", "aabcd"])
+def test_supervised_gradients(labels, below):
+    z = vectors(1, 5, 3).requires_grad_()
+    assert torch.autograd.gradcheck(
+        lambda z: supervised_contrastive(z, *masks(labels), temperature=0.3, positives_below=below), z
+    )
+
+
+@pytest.mark.parametrize("labels", ["abcde", "a"])
+def test_labels_of_one_row_each_teach_nothing(labels):
+    z = vectors(1, len(labels), 3).requires_grad_()
+    loss = supervised_contrastive(z, *masks(labels), temperature=0.1)
+    loss.backward()
+    assert loss.item() == 0
+    assert z.grad.abs().max() == 0
+
+
+def test_near_positives_push_each_other_away_in_the_papers_sum_alone():
+    # the anchor's near positive, beside a far one and a negative
+    z = torch.tensor([[1.0, 0, 0], [1, 0.1, 0], [0, 1, 0], [0, 0, 1]], dtype=torch.float64)
+    pull = {}
+    for below in (False, True):
+
+        def loss(z, below=below):
+            positives, negatives = masks("aaab")
+            first = torch.zeros(4, 1, dtype=torch.bool)
+            first[0] = True  # one anchor
+            return supervised_contrastive(z, positives & first, negatives, temperature=0.1, positives_below=below)
+
+        (gradient,) = gradient_of(loss, z)
+        pull[below] = -(gradient[1] @ z[0]).item()  # of the near positive, towards the anchor
+    assert pull[False] > 0 > pull[True]
+
+
+# ---- Scored pairs
+
+
+def oracle_in_order(similarities, scores):
+    rows = range(len(scores))
+    terms = [similarities[j] - similarities[i] for i in rows for j in rows if scores[i] > scores[j]]
+    return minus_log_share(0.0, terms)  # log(1 + sum exp(terms))
+
+
+def oracle_angle(x, y):
+    """|sum of the real and imaginary parts of z/w / (|z|/|w|)| in Python's complex numbers."""
+    half = len(x) // 2
+    z, w = ([complex(*parts) for parts in zip(v[:half], v[half:], strict=True)] for v in (x, y))
+    lengths = [math.sqrt(sum(abs(one) ** 2 for one in v)) for v in (z, w)]
+    products = [one * other.conjugate() / lengths[0] / lengths[1] for one, other in zip(z, w, strict=True)]
+    return abs(sum(one.real + one.imag for one in products))
+
+
+some_scores = st.lists(st.sampled_from([0, 1, 1.5, 2, 5, -3, 1e6]), min_size=1, max_size=6)
+
+
+@few
+@given(seeds, some_scores, st.integers(1, 3), temperatures)
+def test_cosent_and_angle(seed, scores, half, tau):
+    x, y = vectors(seed, len(scores), 2 * half), vectors(seed + 1, len(scores), 2 * half)
+    rows = list(zip(x.tolist(), y.tolist(), strict=True))
+    s = torch.tensor(scores, dtype=torch.float64)
+    close(cosent(x, y, s, temperature=tau), oracle_in_order([cos(*row) / tau for row in rows], scores), tau)
+    close(angle(x, y, s, temperature=tau), oracle_in_order([oracle_angle(*row) / tau for row in rows], scores), tau)
+
+
+def test_cosent_by_hand():
+    # cosines 1 and 0 in the wrong order and in the right one
+    x, y = torch.tensor([[1.0, 0], [1, 0]]), torch.tensor([[3.0, 0], [0, 2]])
+    assert cosent(x, y, torch.tensor([0.0, 1]), temperature=0.5).item() == pytest.approx(math.log(1 + math.exp(2)))
+    assert cosent(x, y, torch.tensor([9.0, 8]), temperature=0.5).item() == pytest.approx(math.log(1 + math.exp(-2)))
+    # 1 and i: z/w is -i; 1 and 1: z/w is 1; 1 + i and 1 + i: |z/w| is 1 as well
+    assert angle_similarity(torch.tensor([[1.0, 1]]), torch.tensor([[2.0, 2]])).item() == pytest.approx(1)
+    assert angle_similarity(torch.tensor([[1.0, 0]]), torch.tensor([[-1.0, 1]])).item() == pytest.approx(
+        2 / math.sqrt(2)
+    )
+
+
+@pytest.mark.parametrize("loss", [cosent, angle])
+def test_gradients_of_scored_pairs(loss):
+    x, y = vectors(1, 5, 4).requires_grad_(), vectors(2, 5, 4).requires_grad_()
+    scores = torch.tensor([1.0, 0, 1, 4, 2.5])
+    assert torch.autograd.gradcheck(lambda x, y: loss(x, y, scores, temperature=0.3), (x, y))
+
+
+@pytest.mark.parametrize("loss", [cosent, angle])
+@pytest.mark.parametrize("rows", [1, 4])
+def test_equal_scores_have_no_loss_and_no_gradient(loss, rows):
+    x, y = vectors(1, rows, 4).requires_grad_(), vectors(2, rows, 4).requires_grad_()
+    found = loss(x, y, torch.full((rows,), 2.0), temperature=0.05)
+    found.backward()
+    assert found.item() == 0
+    assert x.grad.abs().max() == y.grad.abs().max() == 0
+
+
+@given(seeds, st.floats(0.01, 1000), st.floats(-1000, 1000))
+def test_the_scale_of_scores_does_not_matter(seed, factor, shift):
+    x, y, s = vectors(seed, 5, 4), vectors(seed + 1, 5, 4), torch.tensor([0.0, 1, 1, 2, 5], dtype=torch.float64)
+    one, other = (cosent(x, y, scores, temperature=0.05) for scores in (s, s * factor + shift))
+    assert one.item() == other.item()
+
+
+# ---- A teacher
+
+
+def oracle_margin_mse(s, t):
+    """GPL: the squared difference of the margins of student and teacher, mean over all triplets."""
+    errors = [
+        (own[0] - own[k]) - (theirs[0] - theirs[k])
+        for own, theirs in zip(s, t, strict=True)
+        for k in range(1, len(own))
+        if not math.isnan(theirs[k])
+    ]
+    return sum(error**2 for error in errors) / len(errors)
+
+
+def oracle_listwise_kl(s, t, tau, teacher_tau):
+    """sum over candidates of P_t log(P_t / P_s), mean over rows."""
+    total = 0.0
+    for own, theirs in zip(s, t, strict=True):
+        there = [k for k in range(len(own)) if not math.isnan(theirs[k])]
+        for k in there:
+            log_t, log_s = (
+                -minus_log_share(scores[k] / over, [scores[j] / over for j in there if j != k])
+                for scores, over in ((theirs, teacher_tau), (own, tau))
+            )
+            total += math.exp(log_t) * (log_t - log_s)
+    return total / len(s)
+
+
+def some_scores(seed, b, m, absent):
+    """Scores of student and teacher, (b, 1 + m); some of the teacher's negatives are NaN, never the first."""
+    s, t = vectors(seed, b, 1 + m), 5 * vectors(seed + 1, b, 1 + m)
+    missing = torch.rand(b, 1 + m, generator=torch.Generator().manual_seed(seed)) < (0.4 if absent else 0)
+    missing[:, :2] = False
+    return s, t.masked_fill(missing, math.nan)
+
+
+@few
+@given(seeds, sizes, sizes, st.booleans())
+def test_margin_mse(seed, b, m, absent):
+    s, t = some_scores(seed, b, m, absent)
+    assert margin_mse(s, t).item() == pytest.approx(oracle_margin_mse(s.tolist(), t.tolist()), rel=1e-12)
+
+
+@few
+@given(seeds, sizes, sizes, st.booleans(), temperatures, st.sampled_from([0.5, 1.0, 10.0]))
+def test_listwise_kl(seed, b, m, absent, tau, teacher_tau):
+    s, t = some_scores(seed, b, m, absent)
+    found = listwise_kl(s, t, temperature=tau, teacher_temperature=teacher_tau)
+    close(found, oracle_listwise_kl(s.tolist(), t.tolist(), tau, teacher_tau), tau)
+
+
+def test_a_teachers_losses_by_hand():
+    s, t = torch.tensor([[3.0, 1.0, 7.0]]), torch.tensor([[5.0, 4.0, math.nan]])
+    assert margin_mse(s, t).item() == 1.0  # (2 - 1)^2
+    certain, even = torch.tensor([[1.0, 0.0, 9.0]]), torch.tensor([[0.0, 0.0, math.nan]])
+    # P_t = (1/2, 1/2), P_s = (e, 1)/(1 + e): log(1/2) - 1/2 log(e/(1 + e)) - 1/2 log(1/(1 + e))
+    expected = math.log(0.5) - 0.5 + math.log(1 + math.e)
+    found = listwise_kl(certain, even, temperature=1.0, teacher_temperature=1.0).item()
+    assert found == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_student_that_agrees_has_no_loss():
+    s, t = some_scores(3, 4, 3, absent=True)
+    shifted = t + vectors(4, 4, 1)  # the level of a row's scores does not matter
+    assert margin_mse(shifted.nan_to_num(0), t).item() == pytest.approx(0, abs=1e-25)
+    agreeing = shifted.nan_to_num(0) / 10
+    assert listwise_kl(agreeing, t, temperature=0.1, teacher_temperature=1.0).item() == pytest.approx(0, abs=1e-12)
+    assert listwise_kl(s, t, temperature=0.1, teacher_temperature=1.0).item() > 0.1
+
+
+@pytest.mark.parametrize("absent", [False, True])
+def test_gradients_of_a_teachers_losses(absent):
+    s, t = some_scores(0, 3, 3, absent)
+    s.requires_grad_()
+    assert torch.autograd.gradcheck(lambda s: margin_mse(s, t), s)
+    assert torch.autograd.gradcheck(lambda s: listwise_kl(s, t, temperature=0.3, teacher_temperature=2.0), s)
+
+
+@few
+@given(seeds, sizes, sizes, sizes)
+def test_candidate_scores(seed, b, m, d):
+    q, p, n = vectors(seed, b, d), vectors(seed + 1, b, d), vectors(seed + 2, b, m, d)
+    lists = [[p[i].tolist(), *n[i].tolist()] for i in range(b)]
+    expected = [[cos(q[i].tolist(), one) for one in lists[i]] for i in range(b)]
+    torch.testing.assert_close(candidate_scores(q, p, n).tolist(), expected)
+    dots = [[sum(x * y for x, y in zip(q[i].tolist(), one, strict=True)) for one in lists[i]] for i in range(b)]
+    torch.testing.assert_close(candidate_scores(q, p, n, similarity="dot").tolist(), dots)
+    inputs = [one.requires_grad_() for one in (q, p, n)]
+    assert torch.autograd.gradcheck(candidate_scores, inputs)

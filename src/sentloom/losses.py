@@ -38,6 +38,7 @@ def contrastive(
     margin: float = 0.0,
     own_weight: float = 0.0,
     same: Tensor | None = None,  # (b, b)
+    same_back: Tensor | None = None,  # (b, b), from positives to anchors; None: `same` transposed
     barred: Tensor | None = None,  # (b, b * m), hard negatives that are missing or not negatives
     both_ways: bool = False,
 ) -> Tensor:
@@ -56,7 +57,8 @@ def contrastive(
         logits = torch.cat([logits, hard if barred is None else hard.masked_fill(barred, -torch.inf)], dim=1)
     loss = F.cross_entropy(logits, right)
     if both_ways:
-        loss = loss + F.cross_entropy(_without(scores.T, None if same is None else same.T, right), right)
+        back = same.T if same is not None and same_back is None else same_back
+        loss = loss + F.cross_entropy(_without(scores.T, back, right), right)
     return loss
 
 
@@ -92,6 +94,89 @@ def guided_opt3(c: Tensor, h: Tensor, *, temperature: float, same: Tensor | None
     others = phi.masked_fill(barred[..., None], -torch.inf).flatten(1).logsumexp(dim=1)  # (b,)
     positive = phi[own]  # (b, K), row i is log phi(c_i, h_ik)
     return (torch.logaddexp(positive, others[:, None]) - positive).mean()
+
+
+def supervised_contrastive(
+    z: Tensor,  # (b, d)
+    positives: Tensor,  # (b, b), row i is true at P(i): the other rows with its label
+    negatives: Tensor,  # (b, b), true at the rows with another label
+    *,
+    temperature: float,
+    positives_below: bool = False,
+) -> Tensor:
+    """Khosla et al.'s eq. 2, L_out: mean over p in P(i) of -log exp(z_i.z_p/tau) / sum_a exp(z_i.z_a/tau).
+
+    a runs over the negatives and p itself (SINCERE, Feeney and Hughes, 2024), or, as in eq. 2, over all of P(i)
+    (`positives_below`), where near positives push each other away. Mean over the rows that have a positive, 0 if none.
+    """
+    logits = cosines(z, z) / temperature
+    below = logits.masked_fill(~(negatives | positives if positives_below else negatives), -torch.inf)
+    rest = below.logsumexp(dim=1, keepdim=True)  # (b, 1), minus infinity if there is nothing
+    losses = (rest if positives_below else torch.logaddexp(logits, rest)) - logits  # (b, b), of each row as a positive
+    counts = positives.sum(dim=1)
+    per_row = losses.masked_fill(~positives, 0).sum(dim=1)[counts > 0] / counts[counts > 0]
+    return per_row.mean() if len(per_row) else logits.sum() * 0
+
+
+def cosent(x: Tensor, y: Tensor, scores: Tensor, *, temperature: float) -> Tensor:
+    """CoSENT, AnglE's L_cos: log(1 + sum over s_i > s_j of exp((cos(x_j, y_j) - cos(x_i, y_i))/tau)).
+
+    x and y are (b, d), the scores s (b,) on any scale. Equal scores contribute nothing.
+    """
+    return _in_order(F.cosine_similarity(x, y, dim=-1) / temperature, scores)
+
+
+def angle(x: Tensor, y: Tensor, scores: Tensor, *, temperature: float) -> Tensor:
+    """AnglE's L_angle: as `cosent`, with `angle_similarity` instead of the cosine."""
+    return _in_order(angle_similarity(x, y) / temperature, scores)
+
+
+def angle_similarity(x: Tensor, y: Tensor) -> Tensor:
+    """How close the angles of two vectors are in complex space, (b,).
+
+    z = x and w = y are complex numbers: the halves of a vector are their real and imaginary parts. z/w is divided by
+    |z|/|w|, and its real and imaginary parts are summed over the dimensions, as in the released code. The absolute sum
+    is greatest where the angles agree; the paper prints it as a difference of angles, with the opposite sign.
+    """
+    (a, b), (c, d) = x.chunk(2, dim=-1), y.chunk(2, dim=-1)
+    lengths = x.norm(dim=-1, keepdim=True) * y.norm(dim=-1, keepdim=True)
+    re, im = a * c + b * d, b * c - a * d  # of z times the conjugate of w
+    return ((re + im) / lengths.clamp_min(1e-12)).sum(dim=-1).abs()
+
+
+def _in_order(similarities: Tensor, scores: Tensor) -> Tensor:
+    """log(1 + sum over s_i > s_j of exp(similarity_j - similarity_i)): 0, without a gradient, if no scores differ."""
+    differences = similarities[None, :] - similarities[:, None]  # (i, j)
+    above = scores[:, None] > scores[None, :]
+    return F.pad(differences[above], (1, 0)).logsumexp(dim=0)  # exp(0) is the 1
+
+
+def candidate_scores(q: Tensor, p: Tensor, n: Tensor, *, similarity: str = "cosine") -> Tensor:
+    """s(q_i, p_i), s(q_i, n_i1) ... s(q_i, n_im): (b, d), (b, d), (b, m, d) -> (b, 1 + m); cosines or dot products."""
+    candidates = torch.cat([p[:, None], n], dim=1)
+    if similarity == "cosine":
+        q, candidates = F.normalize(q, dim=-1), F.normalize(candidates, dim=-1)
+    return torch.einsum("bd,bcd->bc", q, candidates)
+
+
+def margin_mse(s: Tensor, t: Tensor) -> Tensor:
+    """MarginMSE: ((s(q_i, p_i) - s(q_i, n_ik)) - (t(q_i, p_i) - t(q_i, n_ik)))^2, mean over all negatives n_ik.
+
+    s and t, the scores of student and teacher, are (b, 1 + m), the positive's first. A NaN in t is a missing negative.
+    """
+    errors = (s[:, :1] - s[:, 1:]) - (t[:, :1] - t[:, 1:])
+    return errors[~t[:, 1:].isnan()].square().mean()
+
+
+def listwise_kl(s: Tensor, t: Tensor, *, temperature: float, teacher_temperature: float) -> Tensor:
+    """KL(P_t || P_s), mean over i, with P_s = softmax(s_i/tau) and P_t = softmax(t_i/T) over all candidates of q_i.
+
+    s and t, the scores of student and teacher, are (b, 1 + m). A NaN in t is a missing candidate.
+    """
+    absent = t.isnan()
+    log_s = (s / temperature).masked_fill(absent, -torch.inf).log_softmax(dim=1)
+    log_t = (t / teacher_temperature).masked_fill(absent, -torch.inf).log_softmax(dim=1)
+    return (log_t.exp() * (log_t - log_s).masked_fill(absent, 0)).sum(dim=1).mean()
 
 
 def negative_cosine(prediction: Tensor, target: Tensor) -> Tensor:

@@ -12,6 +12,7 @@ from transformers import AutoConfig, AutoModelForMaskedLM
 from sentloom.data.batches import Batch
 from sentloom.encoder import Encoder
 from tests.encoder.small_models import FAMILIES, SENTENCES, build_model_folder
+from tests.search.small_cross_encoders import build_cross_encoder
 
 OTHERS = [
     "Someone plays music on a stage.",
@@ -54,6 +55,12 @@ def mlm_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path
         return folder
 
     return cache(build)
+
+
+@pytest.fixture(scope="session")
+def teacher(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The folder of a small cross-encoder."""
+    return str(build_cross_encoder(tmp_path_factory.mktemp("models") / "teacher"))
 
 
 @pytest.fixture(params=list(FAMILIES))

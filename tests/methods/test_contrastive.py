@@ -3,12 +3,15 @@
 import numpy as np
 import pytest
 import torch
+from pydantic import ValidationError
 
 from sentloom.data.batches import Batch
+from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 from sentloom.methods.contrastive import Contrastive, ContrastiveOptions
 from tests.encoder.small_models import SENTENCES
 from tests.methods.conftest import OTHERS, pairs_batch
+from tests.small_data import build_dataset
 from tests.test_losses import oracle_contrastive
 
 NEGATIVES = [["No.", "It is dark."], ["A cat."], [], ["Nothing", "left", "here"], ["x"], ["y"], ["No.", "z"], ["w"]]
@@ -101,3 +104,87 @@ def test_a_second_stage_goes_on_with_the_first_ones_head(encoder):
     assert list(encoder.heads) == [first]
     build(encoder, projection=7)
     assert encoder.dimension == 7
+
+
+def pairs(*rows):
+    return Batch(
+        {"anchor": [a for a, _ in rows], "positive": [p for _, p in rows]},
+        np.arange(len(rows)),
+        np.arange(len(rows)),
+        (0, 0),
+    )
+
+
+def masked_by_text(method, batch):
+    return {(i, j) for i, j in np.argwhere(method.same(batch).numpy()).tolist()}
+
+
+def test_several_positives_of_an_anchor_and_anchors_of_a_positive_are_no_negatives(encoder, tmp_path):
+    rows = [("q1", "a1"), ("q1", "a2"), ("q2", "a2"), ("q3", "a3")]
+    batch = pairs(*rows)
+    direct = {(0, 1), (1, 0), (1, 2), (2, 1)}
+    assert masked_by_text(build(encoder), batch) == direct | {(0, 2)}  # row 1 says that a2 answers q1
+    # the same, if the row that says so is not in the batch
+    method = build(encoder)
+    method.prepare(build_dataset(Shape.PAIRS, rows), tmp_path)
+    few = pairs(rows[0], rows[2], rows[3])
+    assert masked_by_text(build(encoder), few) == set()
+    assert masked_by_text(method, few) == {(0, 1)}
+    assert method.masked(few) == 1
+    found = method.embed(few)
+    expected = oracle_contrastive(*map(plain, found), [], 0.05, skip={(0, 1)})
+    assert method.loss(found, few).item() == pytest.approx(expected, rel=1e-9)
+    assert build(encoder, mask_duplicates=False).same(few) is None
+
+
+def test_a_hard_negative_that_answers_the_anchor_in_another_row_is_none(encoder, tmp_path):
+    rows = [("q1", "a1", ["a2"]), ("q1", "a2", ["x"]), ("q2", "a3", ["a1"])]
+    method = build(encoder)
+    method.prepare(build_dataset(Shape.TRIPLETS, rows), tmp_path)
+    texts = {"anchor": ["q1", "q2"], "positive": ["a1", "a3"], "negatives": [["a2"], ["a1"]]}
+    batch = Batch(texts, np.array([0, 2]), np.arange(2), (0, 0))
+    assert method.barred(batch).tolist() == [[True, True], [False, False]]
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.02])
+def test_a_guide_leaves_out_what_it_finds_closer_than_the_positive(model_folder, encoder, margin):
+    guide = Encoder.load(model_folder("distilbert"), pooling="mean")
+    method = build(
+        encoder, guided=True, guide=str(model_folder("distilbert")), guide_margin=margin, directions="both",
+        mask_duplicates=False,
+    )  # fmt: skip
+    method.guide.encoder.pooling = guide.pooling
+    negatives = [["No."], ["It is dark."], ["A cat."], ["x"], ["y"], ["z"], ["w"], []]
+    batch = triplets_batch(negatives)
+    g, p = (guide.encode(texts).astype(float) for texts in (SENTENCES, OTHERS))
+    n = guide.encode([one[0] if one else "" for one in negatives]).astype(float)
+    unit = [one / np.linalg.norm(one, axis=1, keepdims=True) for one in (g, p, n)]
+    scores, hard = unit[0] @ unit[1].T, unit[0] @ unit[2].T
+    limit = scores.diagonal() - margin
+    skip = {(i, j) for i in range(8) for j in range(8) if scores[i, j] > limit[i]}
+    back = {(i, j) for i in range(8) for j in range(8) if scores[j, i] > limit[i]}
+    barred = {(i, j, 0) for i in range(8) for j in range(8) if hard[i, j] > limit[i] or not negatives[j]}
+    assert skip - {(i, i) for i in range(8)}
+    assert len(skip) < 50
+    same, same_back, out = method.no_negatives(batch)
+    away = {(i, i) for i in range(8)}
+    assert {(i, j) for i, j in np.argwhere(same.numpy()).tolist()} - away == skip - away
+    assert {(i, j) for i, j in np.argwhere(same_back.numpy()).tolist()} - away == back - away
+    assert {(i, j, 0) for i, j in np.argwhere(out.numpy()).tolist()} == barred
+    found = method.embed(batch)
+    forth = oracle_contrastive(*map(plain, found), 0.05, skip=skip - away, barred=barred)
+    v, v_plus, _ = map(plain, found)
+    assert method.loss(found, batch).item() == pytest.approx(
+        forth + oracle_contrastive(v_plus, v, [], 0.05, skip=back - away), rel=1e-9
+    )
+
+
+def test_the_guide_is_the_base_itself_unless_another_is_named(encoder):
+    start = encoder.encode(SENTENCES)
+    method = build(encoder, guided=True, head=True)
+    with torch.no_grad():
+        next(encoder.parameters()).add_(1.0)
+    np.testing.assert_allclose(method.guide.encoder.float().encode(SENTENCES), start, atol=1e-6)  # without the new head
+    assert method.FROZEN == ("guide",)
+    with pytest.raises(ValidationError, match="not guided"):
+        ContrastiveOptions(guide="embedded")

@@ -1,8 +1,13 @@
 """What every method inherits: encoding columns, masks of duplicates, and the encoder as its result."""
 
+import numpy as np
+import pytest
 import torch
+from pydantic import ValidationError
 
+from sentloom.data.batches import Batch
 from sentloom.encoder import Encoder
+from sentloom.methods import METHODS
 from sentloom.methods.method import Method, NegativesOptions, Options
 from tests.encoder.small_models import SENTENCES
 from tests.methods.conftest import OTHERS, pairs_batch
@@ -29,6 +34,28 @@ def test_columns_are_encoded_in_order(encoder):
 
 def test_the_encoder_is_kept_and_saved(encoder, tmp_path):
     method = Method(encoder, Options())
-    assert method.kept is method.finished() is encoder
+    assert method.scored is method.finished() is encoder
     method.save(tmp_path / "model")
     assert Encoder.load(tmp_path / "model").fingerprint() == encoder.fingerprint()
+
+
+@pytest.mark.parametrize("name", ["contrastive", "simcse", "supervised", "cosent", "angle"])
+def test_with_dimensions_the_loss_is_summed_over_cut_vectors(name, encoder):
+    kind = METHODS[name]
+    plain = kind(encoder, kind.Options(**({"head": False} if name == "simcse" else {}))).double().eval()
+    cut = kind(encoder, plain.options.model_copy(update={"dimensions": (32, 8, 4)})).double().eval()
+    rows = Batch(
+        {"one": SENTENCES, "two": OTHERS}, np.arange(8), np.arange(8), (0, 0), list("aabbccdd"), [0, 1, 2, 3, 4, 5, 6, 7]
+    )  # fmt: skip
+    found = plain.embed(rows)
+    expected = sum(plain.loss(tuple(one[:, :m] for one in found), rows).item() for m in (32, 8, 4))
+    assert cut.total_loss(found, rows).item() == pytest.approx(expected, rel=1e-12)
+    assert plain.total_loss(found, rows).item() == plain.loss(found, rows).item()
+    assert cut.finished().dimensions == (32, 8, 4)
+    assert plain.finished().dimensions == ()  # this training was not for them
+
+
+def test_dimensions_of_a_head_that_is_dropped_are_refused():
+    with pytest.raises(ValidationError, match="a head that is dropped"):
+        METHODS["simcse"].Options(dimensions=(8, 4))
+    assert METHODS["simcse"].Options(dimensions=(8, 4), keep_head=True).head

@@ -45,7 +45,7 @@ def test_chosen_places_are_words_and_at_least_one_a_sentence(mlm_folder, family)
             assert [read[i] for i in untouched] == [sentence[i] for i in untouched]
 
 
-@pytest.mark.parametrize(("mask", "replace"), [(0.8, 0.1), (0.5, 0.4)])
+@pytest.mark.parametrize(("mask", "replace"), [(0.8, 0.1), pytest.param(0.5, 0.4, marks=pytest.mark.long)])
 def test_the_shares_in_the_long_run(mlm_folder, mask, replace):
     """Of many chosen tokens some are masked, some are others, drawn from all tokens, and the rest stay."""
     options = MlmOptions() if mask == 0.8 else MlmOptions(masked=mask, replaced=replace)  # 80/10/10 is the default

@@ -15,9 +15,16 @@ CASES = [(name, preset) for name, method in METHODS.items() for preset in method
 
 def test_names():
     all_three = {"default", "paper", "official-code"}
-    more = {"contrastive": all_three | {"simcse", "gense"}, "cross-lingual": {"default", "paper", "large"}}
+    more = {
+        "contrastive": all_three | {"simcse", "gense"},
+        "cross-lingual": {"default", "paper", "large"},
+        "supervised": {"default", "paper"},
+        "tsdae": {"default", "paper"},
+        "margin-mse": {"default", "official-code"},
+        **{name: {"default"} for name in ("mlm", "cosent", "angle", "distill")},
+    }
     for name, method in METHODS.items():
-        assert set(method.PRESETS) == more.get(name, {"default"} if name == "mlm" else all_three)
+        assert set(method.PRESETS) == more.get(name, all_three)
 
 
 def test_the_papers_numbers():
@@ -37,7 +44,10 @@ class Mine(Method):
     [
         ({"paper": {"epochs": 1}}, "no preset 'default'"),
         ({"default": {"epochs": 1, "epoch": 2}}, "preset default: the key 'epoch' is unknown"),
-        ({"default": {"epochs": 1}, "paper": {"epochs": 0}}, "preset paper: it has values that are not valid"),
+        (
+            {"default": {"epochs": 1}, "paper": {"epochs": 0}},
+            "preset paper: epochs is 0. Expected a number greater than 0",
+        ),
         ({"default": {"batch": 8}}, "neither epochs nor steps"),
     ],
 )
@@ -86,6 +96,12 @@ def test_every_key_of_a_preset_is_a_field_of_exactly_one_part_and_valid(name, pr
         ("mlm", {"masked": 0.8, "replaced": 0.3}),
         ("mlm", {"masked": -0.1}),
         ("simcse", {"tempreature": 0.05}),
+        ("supervised", {"dropout_views": 3}),
+        ("tsdae", {"deletion": 1.5}),
+        ("supervised", {"temperature": 0}),
+        ("cosent", {"temperature": 0}),
+        ("angle", {"positive_from": 1.1}),
+        ("angle", {"angle_weight": -1}),
     ],
 )
 def test_values_that_make_no_sense_are_refused(name, wrong):

@@ -1,4 +1,4 @@
-"""Methods by name: built in, or from installed packages, here real ones on the path of a process of their own."""
+"""Methods by name: built in, or from installed packages, here real ones in a folder on the path."""
 
 import subprocess
 import sys
@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from sentloom.errors import InputError
 from sentloom.methods import METHODS, Method
-from sentloom.methods.registry import BUILT_IN
+from sentloom.methods.registry import BUILT_IN, load, offers
 
 GOOD = """
 from sentloom.methods import Method
@@ -36,69 +37,68 @@ def install(folder: Path, package: str, code: str, entry_points: str) -> None:
     (info / "entry_points.txt").write_text(f"[sentloom.methods]\n{entry_points}\n", "utf-8")
 
 
-def run(folder: Path, code: str) -> str:
-    """What a process prints that sees the packages in a folder; an error of ours by its text."""
-    setup = (
-        f"import sys; sys.path.insert(0, {str(folder)!r})\n"
-        "from sentloom.errors import InputError\nfrom sentloom.methods import METHODS\n"
-    )
-    guarded = "try:\n" + "".join(f"    {line}\n" for line in code.splitlines()) + "except InputError as e: print(e)\n"
-    done = subprocess.run([sys.executable, "-c", setup + guarded], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+@pytest.fixture
+def site(tmp_path, monkeypatch):
+    """A folder on the path in which packages are found; before and after, the methods are looked for anew."""
+    monkeypatch.syspath_prepend(tmp_path)
+    for found in (offers, load):
+        found.cache_clear()
+    yield tmp_path
+    for found in (offers, load):
+        found.cache_clear()
+    for name in ("mypackage", "one", "two"):
+        sys.modules.pop(name, None)
 
 
-def test_a_package_offers_a_method_and_is_imported_when_asked(tmp_path):
-    install(tmp_path, "mypackage", GOOD, "mine = mypackage:Mine")
-    found = run(
-        tmp_path,
-        "print('mine' in METHODS, list(METHODS)[-1], 'mypackage' in sys.modules, 'sentloom.methods.mlm' in sys.modules)\n"
-        "print(METHODS['mine'].__name__, METHODS['mine'] is METHODS['mine'])",
-    )
-    assert found == "True mine False False\nMine True\n"
+@pytest.mark.long
+def test_names_are_known_without_importing_a_method():
+    """In a process of its own: here, other tests have imported them."""
+    code = "import sys; from sentloom.methods import METHODS; print('mlm' in METHODS, 'sentloom.methods.mlm' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "True False\n", done.stderr
 
 
-def test_a_built_in_name_is_not_replaced(tmp_path):
-    install(tmp_path, "mypackage", GOOD, "simcse = mypackage:Mine")
-    assert run(tmp_path, "print(METHODS['simcse'].__module__)") == "sentloom.methods.simcse\n"
+def test_a_package_offers_a_method_and_is_imported_when_asked(site):
+    install(site, "mypackage", GOOD, "mine = mypackage:Mine")
+    assert "mine" in METHODS
+    assert list(METHODS)[-1] == "mine"
+    assert "mypackage" not in sys.modules
+    assert METHODS["mine"].__name__ == "Mine"
+    assert METHODS["mine"] is METHODS["mine"]
+
+
+def test_a_built_in_name_is_not_replaced(site):
+    install(site, "mypackage", GOOD, "simcse = mypackage:Mine")
+    assert METHODS["simcse"].__module__ == "sentloom.methods.simcse"
 
 
 @pytest.mark.parametrize(
     ("code", "problem"),
     [
-        pytest.param(
-            "import no_such_module",
-            "cannot be imported (ModuleNotFoundError(\"No module named 'no_such_module'\"))",
-            marks=pytest.mark.long,
-        ),
-        pytest.param(
-            "raise RuntimeError('no GPU')", "cannot be imported (RuntimeError('no GPU'))", marks=pytest.mark.long
-        ),
-        pytest.param("Other = 1", "cannot be imported (AttributeError(", marks=pytest.mark.long),
+        ("import no_such_module", "cannot be imported (ModuleNotFoundError(\"No module named 'no_such_module'\"))"),
+        ("raise RuntimeError('no GPU')", "cannot be imported (RuntimeError('no GPU'))"),
+        ("Other = 1", "cannot be imported (AttributeError("),
         ("class Mine: pass", "but that is not a subclass of sentloom.methods.Method"),
-        pytest.param(
-            "Mine = 'a text'", "but that is not a subclass of sentloom.methods.Method", marks=pytest.mark.long
-        ),
-        pytest.param(GOOD.replace('"mine"', '"yours"'), "but its NAME is 'yours'", marks=pytest.mark.long),
-        pytest.param(
-            GOOD + "    Options = dict",
-            "but its Options are not a subclass of sentloom.methods.Options",
-            marks=pytest.mark.long,
-        ),
+        ("Mine = 'a text'", "but that is not a subclass of sentloom.methods.Method"),
+        (GOOD.replace('"mine"', '"yours"'), "but its NAME is 'yours'"),
+        (GOOD + "    Options = dict", "but its Options are not a subclass of sentloom.methods.Options"),
         (GOOD + "    PRESETS = {'default': {'epoch': 1}}", "preset default: the key 'epoch' is unknown"),
     ],
 )
-def test_a_broken_method_is_refused_when_asked_for_and_harms_no_other(tmp_path, code, problem):
-    install(tmp_path, "mypackage", code, "mine = mypackage:Mine")
-    found = run(tmp_path, "print(len(METHODS['simcse'].PRESETS), 'mine' in METHODS)\nMETHODS['mine']")
-    assert found.startswith("3 True\nmethod mine")
-    assert problem in found
-    assert "preset" in problem or "package mypackage offers it as mypackage:Mine" in found
+def test_a_broken_method_is_refused_when_asked_for_and_harms_no_other(site, code, problem):
+    install(site, "mypackage", code, "mine = mypackage:Mine")
+    assert len(METHODS["simcse"].PRESETS) == 3
+    assert "mine" in METHODS
+    with pytest.raises(InputError) as refused:
+        METHODS["mine"]
+    assert str(refused.value).startswith("method mine")
+    assert problem in str(refused.value)
+    assert "preset" in problem or "package mypackage offers it as mypackage:Mine" in str(refused.value)
 
 
-@pytest.mark.long
-def test_two_packages_with_one_name(tmp_path):
-    install(tmp_path, "one", GOOD, "mine = one:Mine")
-    install(tmp_path, "two", GOOD, "mine = two:Mine")
-    found = run(tmp_path, "METHODS['mine']")
-    assert found == "method mine: package one and package two both offer it.\nUninstall one of them.\n"
+def test_two_packages_with_one_name(site):
+    install(site, "one", GOOD, "mine = one:Mine")
+    install(site, "two", GOOD, "mine = two:Mine")
+    with pytest.raises(InputError) as refused:
+        METHODS["mine"]
+    assert str(refused.value) == "method mine: package one and package two both offer it.\nUninstall one of them."

@@ -1,5 +1,7 @@
 """Self-guided: every objective over transformers' own states, the guide untouched, the regulariser by hand."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 import torch
@@ -41,9 +43,17 @@ def expected_loss(method, folder, batch, chosen=None, skip=oracles.nobody):
     return oracle(c, one, options.temperature, skip)
 
 
-@pytest.mark.parametrize("layers", [None, (1, 3), (2, 3)])
-@pytest.mark.parametrize("pooling", POOL)
-@pytest.mark.parametrize("objective", ["sg", "opt1", "opt2", "opt3"])
+# Every objective with one pooling and one choice of layers; `make faults` has every combination.
+QUICK = {("sg", "mean", None), ("opt1", "first", (1, 3)), ("opt2", "max", (2, 3)), ("opt3", "mean", (1, 3))}
+
+
+@pytest.mark.parametrize(
+    ("objective", "pooling", "layers"),
+    [
+        pytest.param(*case, marks=() if case in QUICK else pytest.mark.long)
+        for case in product(("sg", "opt1", "opt2", "opt3"), POOL, (None, (1, 3), (2, 3)))
+    ],
+)
 def test_the_objectives_over_transformers_own_states(encoder, model_folder, objective, pooling, layers):
     method = self_guided(encoder, objective=objective, layer_pooling=pooling, layers=layers).eval()
     with torch.no_grad():  # f starts with zero biases and small weights: make it matter

@@ -1,6 +1,14 @@
 """How an encoder learns: one paper, one file, readable beside it."""
 
-from sentloom.methods.method import Embeddings, Learner, Method, NegativesOptions, Options, TokenMethod
+from sentloom.methods.method import (
+    Embeddings,
+    Learner,
+    MatryoshkaOptions,
+    Method,
+    NegativesOptions,
+    Options,
+    TokenMethod,
+)
 from sentloom.methods.presets import read_presets
 from sentloom.methods.registry import METHODS
 from sentloom.methods.settings import Settings
@@ -9,6 +17,7 @@ __all__ = [
     "METHODS",
     "Embeddings",
     "Learner",
+    "MatryoshkaOptions",
     "Method",
     "NegativesOptions",
     "Options",

@@ -4,29 +4,35 @@ Sentence-T5 (Ni et al., Findings of ACL 2022), supervised SimCSE (Gao et al., EM
 2022). Symbols: v_i is a sentence, v_i+ its positive, v_ik- its hard negatives; tau is the temperature.
 """
 
-from collections.abc import Sequence
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from sentloom.data.batches import Batch, text_keys
+from sentloom.data.dataset import Dataset
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 from sentloom.encoder.heads import Projection
 from sentloom.encoder.prompts import Role
 from sentloom.losses import contrastive
-from sentloom.methods.method import Embeddings, Method, NegativesOptions
+from sentloom.methods.frozen_source import load_source
+from sentloom.methods.guide import Guide, MarginKind, false_negatives
+from sentloom.methods.hard_negatives import sample_negatives
+from sentloom.methods.known_pairs import KnownPairs
+from sentloom.methods.method import Embeddings, Log, MatryoshkaOptions, Method, NegativesOptions
 from sentloom.methods.presets import read_presets
 from sentloom.methods.settings import Positive
 
 
-class ContrastiveOptions(NegativesOptions):
+class ContrastiveOptions(NegativesOptions, MatryoshkaOptions):
     """Sentence-T5's paper prints one direction, its code sums both; SimCSE has a head on [CLS]."""
 
+    MODELS = ("guide",)
     temperature: Positive = 0.05  # tau
     directions: Literal["one", "both"] = "one"
     margin: float = 0.0  # subtracted from the positives' cosines (Sentence-T5's code)
@@ -35,6 +41,16 @@ class ContrastiveOptions(NegativesOptions):
     projection: int | None = Field(None, ge=1)  # Sentence-T5: a linear map to this width without bias, then unit length
     head: bool = False  # SimCSE: linear + tanh, d to d, kept
     asymmetric: bool = False  # v is a query, the others are documents: for models with such prompts
+    guided: bool = False  # GISTEmbed: candidates that a frozen guide finds closer to v than v+ are not negatives
+    guide: str | None = None  # a folder, a hub name or embedded; None: a frozen copy of the encoder to be trained
+    guide_margin: float = 0.0  # subtracted from the guide's cosine of v and v+; more candidates are left out
+    guide_margin_kind: MarginKind = "absolute"  # relative: the share of that cosine that is subtracted
+
+    @model_validator(mode="after")
+    def _a_guide_that_guides(self) -> "ContrastiveOptions":
+        if self.guide is not None and not self.guided:
+            raise ValueError("a guide, but not guided: true")
+        return self
 
 
 class Contrastive(Method):
@@ -44,6 +60,7 @@ class Contrastive(Method):
     """
 
     NAME = "contrastive"
+    REVISION = 2
     Options = ContrastiveOptions
     options: ContrastiveOptions
     PRESETS = read_presets(__file__)
@@ -51,6 +68,9 @@ class Contrastive(Method):
 
     def __init__(self, encoder: Encoder, options: ContrastiveOptions) -> None:
         super().__init__(encoder, options)
+        self.known: KnownPairs | None = None  # of all rows, after `prepare`
+        self.guide = Guide(load_source(options.guide, None, encoder)) if options.guided else None
+        self.FROZEN = ("guide",) if options.guided else ()
         if options.head and not _has_head(encoder, encoder.dimension, bias=True, activation="tanh"):
             encoder.heads.append(Projection(encoder.dimension, encoder.dimension, activation="tanh"))
         if options.projection and not _has_head(encoder, options.projection, bias=False, activation="identity"):
@@ -58,6 +78,12 @@ class Contrastive(Method):
             nn.init.trunc_normal_(projection.linear.weight, std=encoder.dimension**-0.5)
             encoder.heads.append(projection)
         encoder.unit_length |= options.projection is not None
+
+    def prepare(self, data: Dataset, folder: Path, log: Log = lambda text: None) -> None:
+        """Collect the known pairs of all rows, and store the guide's vectors."""
+        self.known = KnownPairs.of_data(data)
+        if self.guide is not None:
+            self.guide.prepare(data, folder, log)
 
     def embed(self, batch: Batch) -> Embeddings:
         """The vectors v and v+, each (n, d), and with hard negatives v-, (n, m, d), in one pass."""
@@ -72,6 +98,7 @@ class Contrastive(Method):
     def loss(self, embeddings: Embeddings, batch: Batch) -> Tensor:
         """Eq. 2."""
         v, v_plus, *v_minus = embeddings
+        same, same_back, barred = self.no_negatives(batch)
         return contrastive(
             v,
             v_plus,
@@ -79,28 +106,56 @@ class Contrastive(Method):
             temperature=self.options.temperature,
             margin=self.options.margin,
             own_weight=self.options.hard_negative_weight,
-            same=self.same(batch),
-            barred=torch.from_numpy(self.barred(batch)).to(v.device) if v_minus else None,
+            same=same,
+            same_back=same_back,
+            barred=barred if v_minus else None,
             both_ways=self.options.directions == "both",
         )
+
+    def no_negatives(self, batch: Batch) -> tuple[Tensor | None, Tensor | None, Tensor]:
+        """What is no negative, by text or by the guide: of v among v+, (b, b), of v+ among v, and of v among v-."""
+        same, barred = self.same(batch), torch.from_numpy(self.barred(batch)).to(self.encoder.device)
+        if self.guide is None:
+            return same, None if same is None else same.T, barred
+        negatives = [text for row in self.sampled(batch) for text in row]
+        v, v_plus, v_minus = self.guide([*batch.first, *batch.second, *negatives]).split(
+            [len(batch), len(batch), len(negatives)]
+        )
+        scores, own = v @ v_plus.T, (v * v_plus).sum(dim=1)
+        margin, kind = self.options.guide_margin, self.options.guide_margin_kind
+        found = [false_negatives(one, own, margin, kind) for one in (scores, scores.T, v @ v_minus.T)]
+        known = torch.zeros_like(found[0]) if same is None else same
+        return known | found[0], known.T | found[1], barred | found[2]
+
+    def same(self, batch: Batch) -> Tensor | None:
+        """(b, b): rows that share a text, and v_j+ that are known positives of v_i in any row of the data."""
+        equal = super().same(batch)
+        if equal is None:
+            return None
+        known = self.known or KnownPairs.of_texts(batch.first, batch.second)
+        found = known.among(text_keys(batch.first), text_keys(batch.second))
+        np.fill_diagonal(found, False)
+        return equal | torch.from_numpy(found).to(equal.device)
 
     def sampled(self, batch: Batch) -> list[list[str]]:
         """For each of the n rows, m hard negatives; "" where a row has fewer. Pairs have none at all."""
         if "negatives" not in batch.texts or not self.options.negatives:
             return []
         return [
-            _sample(given, self.options.negatives, batch.random(int(place)))
+            sample_negatives(given, self.options.negatives, batch.random(int(place)))
             for given, place in zip(batch.texts["negatives"], batch.places, strict=True)
         ]
 
     def barred(self, batch: Batch) -> npt.NDArray[np.bool_]:
-        """(b, b * m): hard negatives that are missing, or equal to the row's v or v+, and so are not used."""
+        """(b, b * m): hard negatives that are not used: missing, or equal to the row's v or a known positive of it."""
         texts = [text for row in self.sampled(batch) for text in row]
-        found = np.repeat([[not text for text in texts]], len(batch), axis=0)
+        found = np.repeat(np.array([[not text for text in texts]], bool), len(batch), axis=0)
         if self.options.mask_duplicates:
             keys = text_keys(texts)
             for column in (batch.first, batch.second):
                 found |= text_keys(column)[:, None] == keys[None, :]
+            if self.known is not None and len(keys):
+                found |= self.known.among(text_keys(batch.first), keys)
         return found
 
 
@@ -113,9 +168,3 @@ def _has_head(encoder: Encoder, width: int, bias: bool, activation: str) -> bool
         and (last.linear.bias is not None) == bias
         and last.activation_name == activation
     )
-
-
-def _sample(given: Sequence[str], wanted: int, random: np.random.Generator) -> list[str]:
-    if len(given) <= wanted:
-        return [*given, *[""] * (wanted - len(given))]
-    return [given[place] for place in np.sort(random.choice(len(given), wanted, replace=False))]

@@ -4,6 +4,7 @@ import hashlib
 from pathlib import Path
 from typing import Literal
 
+import pyarrow as pa
 import torch
 from torch import Tensor, nn
 
@@ -39,25 +40,29 @@ class FrozenSource(nn.Module):
         return torch.from_numpy(self.stored[batch.rows]).to(next(self.encoder.parameters()))
 
     def prepare(self, data: Dataset, folder: Path, log: Log = lambda text: None) -> None:
-        """Encode the first column of the data, or use the vectors of an earlier run; an interrupted one is resumed.
-
-        If another process is computing the same vectors, wait for them. Damaged vectors are computed again.
-        """
-        texts = data.column(text_columns(data.shape)[0])
+        """Encode the first column of the data, or use the vectors of an earlier run."""
         content = f"{data.sha256} {data.shape} {sorted(data.used.items())}"
-        key = hashlib.sha256(f"{self.encoder.fingerprint()} {content}".encode()).hexdigest()[:20]
-        path, shape = folder / f"{key}.npy", (len(texts), self.encoder.dimension)
-        with in_turn(path, log):
-            if not is_sealed(path):
-                if path.exists():
-                    log(f"{path} is damaged: its vectors are computed again")
-                build_file(self.encoder, texts, path, source=content)
-                seal(path)
-            self.stored = open_vectors(path, shape)
+        self.stored = stored_vectors(self.encoder, data.column(text_columns(data.shape)[0]), content, folder, log)
 
     def train(self, mode: bool = True) -> "FrozenSource":
         """Stay in evaluation mode: dropout would be noise in the vectors to learn from."""
         return super().train(False)
+
+
+def stored_vectors(encoder: Encoder, texts: pa.ChunkedArray, content: str, folder: Path, log: Log) -> Vectors:
+    """Vectors of texts in a file that all runs share; `content` identifies the texts. An interrupted run is resumed.
+
+    If another process is computing the same vectors, wait for them. Damaged vectors are computed again.
+    """
+    key = hashlib.sha256(f"{encoder.fingerprint()} {content}".encode()).hexdigest()[:20]
+    path, shape = folder / f"{key}.npy", (len(texts), encoder.dimension)
+    with in_turn(path, log):
+        if not is_sealed(path):
+            if path.exists():
+                log(f"{path} is damaged: its vectors are computed again")
+            build_file(encoder, texts, path, source=content)
+            seal(path)
+        return open_vectors(path, shape)
 
 
 def load_source(name: str | None, pooling: str | None, encoder: Encoder) -> Encoder:

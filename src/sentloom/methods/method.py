@@ -2,28 +2,33 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 
 from sentloom.data.batches import Batch
 from sentloom.data.dataset import Dataset
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
+from sentloom.encoder.dimensions import record_dimensions
+from sentloom.encoder.lora import without_lora
 
 Embeddings = tuple[Tensor, ...]  # each (n, ...), one row per row of the batch
 Presets = Mapping[str, Mapping[str, Any]]  # name -> options, training settings, pooling and max_length of a stage
 Log = Callable[[str], None]
+Dimension = Annotated[int, Field(ge=1)]
 
 
 class Options(BaseModel):
     """The choices that a method leaves open. Defaults are the paper's, with its faults corrected."""
 
-    MODELS: ClassVar[tuple[str, ...]] = ()  # options that name a model: stages are cached by its content, not its name
+    # Options that name a model: stages are cached by its content, not its name. `teacher` names a cross-encoder, any
+    # other option an encoder.
+    MODELS: ClassVar[tuple[str, ...]] = ()
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -32,6 +37,12 @@ class NegativesOptions(Options):
     """Options of a method that uses the other rows of a batch as negatives."""
 
     mask_duplicates: bool = True  # rows that share a text are not negatives of each other
+
+
+class MatryoshkaOptions(Options):
+    """Options of a method whose loss compares vectors: it can also train their first dimensions."""
+
+    dimensions: Annotated[tuple[Dimension, ...], Field(min_length=1)] | None = None  # such as [384, 256, 128, 64]
 
 
 class Learner(nn.Module):
@@ -46,8 +57,8 @@ class Learner(nn.Module):
     FROZEN: tuple[str, ...] = ()  # submodules that never change: checkpoints store their hash only
 
     @property
-    def kept(self) -> Any:
-        """The part that is scored during training and whose best weights are kept."""
+    def scored(self) -> Any:
+        """The part that is scored during training and whose best weights are restored."""
         raise NotImplementedError
 
     def save(self, folder: Path) -> None:
@@ -80,6 +91,11 @@ class Method(Learner):
     NEEDS_DROPOUT: ClassVar[bool] = False  # the two views of a sentence differ by dropout only
     POOLING: ClassVar[str | None] = None  # the pooling that the method is defined for; None: any
 
+    @classmethod
+    def needed_pooling(cls, options: Any) -> str | None:
+        """The pooling that the method needs with these options; None: any."""
+        return cls.POOLING
+
     def __init__(self, encoder: Encoder, options: Any) -> None:
         super().__init__()
         self.encoder = encoder
@@ -93,12 +109,25 @@ class Method(Learner):
         """The loss of a whole batch, from the vectors that `embed` returned for its rows."""
         raise NotImplementedError
 
+    def total_loss(self, embeddings: Embeddings, batch: Batch) -> Tensor:
+        """The loss, or its sum over the dimensions that vectors shall be cut to (Kusupati et al., 2022, eq. 1)."""
+        dimensions = getattr(self.options, "dimensions", None)
+        if not dimensions:
+            return self.loss(embeddings, batch)
+        return torch.stack([self.loss(tuple(one[..., :m] for one in embeddings), batch) for m in dimensions]).sum()
+
     def finished(self) -> Encoder:
         """The trained encoder, without the parts that only training needs."""
-        return self.encoder
+        encoder = without_lora(self.encoder)
+        record_dimensions(encoder, getattr(self.options, "dimensions", None))
+        return encoder
 
     def prepare(self, data: Dataset, folder: Path, log: Log = lambda text: None) -> None:
         """Compute what depends on the data only, and store it in a folder that all runs share. Optional."""
+
+    def rehearse(self, data: Dataset) -> float:
+        """Get ready for timing a few steps without `prepare`; return the seconds that `prepare` would take."""
+        return 0.0
 
     def encode(self, *columns: Sequence[str]) -> Tensor:
         """Columns of n texts each in one pass through the encoder, (columns * n, d), before normalisation."""
@@ -113,10 +142,10 @@ class Method(Learner):
     def masked(self, batch: Batch) -> int:
         """How many pairs of rows `same` masks."""
         same = self.same(batch)
-        return 0 if same is None else int(same.sum()) // 2
+        return 0 if same is None else int((same | same.T).triu(1).sum())
 
     @property
-    def kept(self) -> Encoder:
+    def scored(self) -> Encoder:
         """The encoder."""
         return self.encoder
 

@@ -1,13 +1,10 @@
 """Presets are data: `simcse.yaml` beside `simcse.py` has those of simcse."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import yaml
-from pydantic import BaseModel, ValidationError
 
-from sentloom.errors import InputError
+from sentloom.errors import InputError, checked
 from sentloom.methods.method import Learner, Presets
 from sentloom.methods.settings import Settings
 
@@ -30,11 +27,4 @@ def check_presets(kind: type[Learner]) -> None:
         for key in values.keys() - known:
             raise InputError(where, f"the key {key!r} is unknown", f"one of {', '.join(sorted(known))}", "correct it")
         for model in (kind.Options, Settings):
-            _check(where, model, values)
-
-
-def _check(where: str, model: type[BaseModel], values: Mapping[str, Any]) -> None:
-    try:
-        model(**{key: value for key, value in values.items() if key in model.model_fields})
-    except ValidationError as error:
-        raise InputError(where, f"it has values that are not valid ({error})", "", "correct them") from None
+            checked(model, where, {key: value for key, value in values.items() if key in model.model_fields})

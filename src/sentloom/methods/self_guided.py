@@ -33,6 +33,9 @@ class SelfGuidedOptions(NegativesOptions):
     head_width: int | None = Field(4096, ge=1)  # of f; None: no head
     regularizer: float = Field(0.1, ge=0)  # lambda
     guide_dropout: bool = False  # the official code leaves BERT_F's dropout on
+    # c_i: the [CLS] vector, as in the paper, or the vector that the encoder pools itself, which is our reading of the
+    # method for encoders with another pooling.
+    vector: Literal["first", "pooled"] = "first"
 
 
 class SelfGuided(Method):
@@ -45,6 +48,11 @@ class SelfGuided(Method):
     SHAPES = (Shape.TEXTS, Shape.PAIRS)  # pairs: BERT_F reads the second text, such as a back-translation
     FROZEN = ("guide",)
     POOLING = "first"  # c_i is the [CLS] vector
+
+    @classmethod
+    def needed_pooling(cls, options: SelfGuidedOptions) -> str | None:
+        """[CLS], unless c_i is the vector that the encoder pools itself."""
+        return None if options.vector == "pooled" else cls.POOLING
 
     def __init__(self, encoder: Encoder, options: SelfGuidedOptions) -> None:
         super().__init__(encoder, options)

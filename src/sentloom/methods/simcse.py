@@ -3,23 +3,30 @@
 Symbols: z_i and z'_i are the vectors of sentence i under two dropout masks; tau is the temperature.
 """
 
+from pydantic import model_validator
 from torch import Tensor, nn
 
 from sentloom.data.batches import Batch
 from sentloom.encoder import Encoder
 from sentloom.encoder.heads import Projection
 from sentloom.losses import info_nce
-from sentloom.methods.method import Embeddings, Method, NegativesOptions
+from sentloom.methods.method import Embeddings, MatryoshkaOptions, Method, NegativesOptions
 from sentloom.methods.presets import read_presets
 from sentloom.methods.settings import Positive
 
 
-class SimcseOptions(NegativesOptions):
+class SimcseOptions(NegativesOptions, MatryoshkaOptions):
     """The head is linear + tanh, d to d; the paper trains with it and drops it at inference."""
 
     temperature: Positive = 0.05
     head: bool = True
     keep_head: bool = False
+
+    @model_validator(mode="after")
+    def _dimensions_that_stay(self) -> "SimcseOptions":
+        if self.dimensions and self.head and not self.keep_head:
+            raise ValueError("dimensions of a head that is dropped: set head: false or keep_head: true")
+        return self
 
 
 class Simcse(Method):

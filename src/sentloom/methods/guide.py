@@ -1,0 +1,65 @@
+"""A frozen guide that finds false negatives (GISTEmbed: Solatorio, 2024, arXiv 2402.16829).
+
+Symbols: s(q, d) is the guide's cosine; a candidate d of the row (q_i, p_i) is no negative if s(q_i, d) is above
+s(q_i, p_i), or within a margin below it. The guide's vectors of the training texts are computed once and stored.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from sentloom.data.batches import text_keys
+from sentloom.data.dataset import Dataset
+from sentloom.data.sentences import texts_of
+from sentloom.encoder import Encoder
+from sentloom.encoder.encoder import Vectors
+from sentloom.methods.frozen_source import stored_vectors
+from sentloom.methods.method import Log
+
+MarginKind = Literal["absolute", "relative"]
+
+
+class Guide(nn.Module):
+    """An encoder that never changes, and its vectors of the data."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        super().__init__()
+        self.encoder = encoder.requires_grad_(False).eval()
+        self.stored: tuple[np.ndarray, Vectors, np.ndarray] | None = None  # sorted keys, vectors, the row of each key
+
+    def prepare(self, data: Dataset, folder: Path, log: Log = lambda text: None) -> None:
+        """Encode every distinct text of the data, or use the vectors of an earlier run."""
+        texts = texts_of(data).column("text")
+        content = f"distinct {data.sha256} {data.shape} {sorted(data.used.items())}"
+        vectors = stored_vectors(self.encoder, texts, content, folder, log)
+        keys = np.concatenate([text_keys(chunk.to_pylist()) for chunk in texts.chunks])
+        order = np.argsort(keys, kind="stable")
+        self.stored = keys[order], vectors, order
+
+    def forward(self, texts: Sequence[str]) -> Tensor:
+        """Unit vectors of texts, (n, d): read from disk after `prepare`, computed without it."""
+        if self.stored is None:
+            found = self.encoder.encode(list(texts))
+        else:
+            keys, vectors, order = self.stored
+            places = np.searchsorted(keys, text_keys(texts))
+            found = vectors[order[np.minimum(places, len(keys) - 1)]]  # "", a missing hard negative, may be beyond
+        return F.normalize(torch.from_numpy(np.array(found)).to(next(self.encoder.parameters())), dim=-1)
+
+    def train(self, mode: bool = True) -> "Guide":
+        """Stay in evaluation mode."""
+        return super().train(False)
+
+
+def false_negatives(scores: Tensor, right: Tensor, margin: float, kind: MarginKind) -> Tensor:
+    """(b, m), (b,) -> (b, m): candidates that the guide finds closer to q_i than its positive, less the margin.
+
+    The limit is s(q_i, p_i) - margin (absolute) or (1 - margin) s(q_i, p_i) (relative).
+    """
+    limit = right - margin if kind == "absolute" else right - margin * right.abs()
+    return scores > limit[:, None]

@@ -1,0 +1,43 @@
+"""A frozen guide and what it takes for a false negative."""
+
+import numpy as np
+import torch
+
+from sentloom.data.shapes import Shape
+from sentloom.encoder import Encoder
+from sentloom.methods.guide import Guide, false_negatives
+from tests.encoder.small_models import SENTENCES
+from tests.methods.conftest import OTHERS
+from tests.small_data import build_dataset
+
+
+def test_false_negatives_by_hand():
+    scores = torch.tensor([[0.8, 0.9, 0.75, 0.1], [0.5, -0.4, -0.6, -0.3]])
+    right = torch.tensor([0.8, -0.4])
+    assert false_negatives(scores, right, 0.0, "absolute").tolist() == [
+        [False, True, False, False],
+        [True, False, False, True],
+    ]
+    assert false_negatives(scores, right, 0.1, "absolute").tolist()[0] == [True, True, True, False]
+    assert false_negatives(scores, right, 0.05, "relative").tolist()[0] == [True, True, False, False]  # above 0.76
+    # a margin leaves out more, also where the positive itself is far away
+    assert false_negatives(scores, right, 0.6, "relative").tolist()[1] == [True, True, True, True]
+
+
+def test_stored_vectors_are_those_that_it_computes(encoder, tmp_path):
+    rows = [(a, b, [a[:7], b[:5]]) for a, b in zip(SENTENCES, OTHERS, strict=True)]
+    guide = Guide(encoder).train()
+    assert not guide.training
+    assert not guide.encoder.training
+    asked = [SENTENCES[3], OTHERS[2], SENTENCES[0][:7], OTHERS[1][:5], OTHERS[2]]
+    computed = guide(asked)
+    guide.prepare(build_dataset(Shape.TRIPLETS, rows), tmp_path)
+    torch.testing.assert_close(guide(asked), computed, atol=1e-6, rtol=0)
+    np.testing.assert_allclose(guide([*asked, ""]).norm(dim=1), 1, atol=1e-6)  # a missing negative does no harm
+    assert len(list(tmp_path.glob("*.npy"))) == 1
+
+
+def test_no_weight_of_it_learns(encoder):
+    assert not any(parameter.requires_grad for parameter in Guide(encoder.copy()).parameters())
+    assert any(parameter.requires_grad for parameter in encoder.parameters())
+    assert isinstance(Guide(encoder).encoder, Encoder)

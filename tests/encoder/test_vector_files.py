@@ -8,8 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sentloom.encoder import Encoder, Prompt
-from sentloom.encoder import encoder as encoder_module
-from sentloom.encoder.vector_files import encode_to_file, open_vectors
+from sentloom.encoder.vector_files import encode_to_file, open_vectors, write_parquet
 from sentloom.errors import InputError
 from sentloom.locks import alone_on
 from tests.encoder.small_models import SENTENCES
@@ -17,7 +16,7 @@ from tests.encoder.small_models import SENTENCES
 TEXTS = pa.chunked_array([SENTENCES[:5], SENTENCES[5:] + SENTENCES[:2]])
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def bert(model_folders):
     return Encoder.load(model_folders["bert"])
 
@@ -28,9 +27,11 @@ def test_npy(bert, tmp_path):
     assert np.array_equal(open_vectors(tmp_path / "v.npy", expected.shape), expected)
 
 
-def test_parquet_contains_texts_and_vectors(bert, tmp_path, monkeypatch):
-    monkeypatch.setattr("sentloom.encoder.vector_files.ROWS", 4)
+def test_parquet_contains_texts_and_vectors(bert, tmp_path):
     encode_to_file(bert, TEXTS, tmp_path / "v.parquet", source="s")
+    write_parquet(tmp_path / "groups.parquet", TEXTS, bert.encode(TEXTS), rows=4)
+    assert pq.ParquetFile(tmp_path / "groups.parquet").num_row_groups == 3
+    assert pq.read_table(tmp_path / "groups.parquet").equals(pq.read_table(tmp_path / "v.parquet"))
     table = pq.read_table(tmp_path / "v.parquet")
     assert table.column("text").to_pylist() == TEXTS.to_pylist()
     assert np.array_equal(np.array(table.column("vector").to_pylist(), np.float32), bert.encode(TEXTS))
@@ -74,7 +75,7 @@ class Stop(Exception):
 
 @pytest.mark.parametrize("ending", ["npy", "parquet"])
 def test_an_interrupted_run_resumes(bert, tmp_path, monkeypatch, ending):
-    monkeypatch.setattr(encoder_module, "WINDOW", 3)
+    bert.window = 3
     target, tokenize, seen = tmp_path / f"v.{ending}", bert.tokenize, []
     encode_to_file(bert, TEXTS, tmp_path / f"whole.{ending}", source="s")
 
@@ -109,7 +110,7 @@ def interrupt(bert, target, source, patch, windows):
 
 
 def test_another_job_in_between_does_not_mix_with_this_one(bert, tmp_path, monkeypatch):
-    monkeypatch.setattr(encoder_module, "WINDOW", 3)
+    bert.window = 3
     target = tmp_path / "v.npy"
     interrupt(bert, target, "one", monkeypatch, windows=3)
     interrupt(bert, target, "another", monkeypatch, windows=1)  # interrupted before the first window is complete
@@ -118,7 +119,7 @@ def test_another_job_in_between_does_not_mix_with_this_one(bert, tmp_path, monke
 
 
 def test_truncated_vectors_are_not_resumed(bert, tmp_path, monkeypatch):
-    monkeypatch.setattr(encoder_module, "WINDOW", 3)
+    bert.window = 3
     interrupt(bert, tmp_path / "v.npy", "s", monkeypatch, windows=3)
     part = tmp_path / ".v.npy.vectors.part"
     part.write_bytes(part.read_bytes()[:300])
@@ -128,7 +129,7 @@ def test_truncated_vectors_are_not_resumed(bert, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("damage", [b"", b"[]", b'{"job": 1}'])
 def test_a_damaged_journal_or_part_means_a_fresh_start(bert, tmp_path, monkeypatch, damage):
-    monkeypatch.setattr(encoder_module, "WINDOW", 3)
+    bert.window = 3
     for name in (".v.npy.done.part", ".v.npy.vectors.part"):
         interrupt(bert, tmp_path / "v.npy", "s", monkeypatch, windows=3)
         (tmp_path / name).write_bytes(damage)
@@ -137,7 +138,7 @@ def test_a_damaged_journal_or_part_means_a_fresh_start(bert, tmp_path, monkeypat
 
 
 def test_a_damaged_window_of_an_interrupted_run_is_computed_again(bert, tmp_path, monkeypatch):
-    monkeypatch.setattr(encoder_module, "WINDOW", 3)
+    bert.window = 3
     interrupt(bert, tmp_path / "v.npy", "s", monkeypatch, windows=3)
     part = np.lib.format.open_memmap(tmp_path / ".v.npy.vectors.part", mode="r+")
     part[4] = 0  # in the second window

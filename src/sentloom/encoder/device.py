@@ -58,12 +58,12 @@ def precision_for(precision: str | None = None) -> Precision:
 def _checked(name: str | None) -> str | None:
     if name is None:
         return None
-    fix = "choose another device, or leave it out"
     try:
         torch.empty(0, device=name)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError("device", f"{name!r} cannot be used ({reason})", "cpu, cuda, cuda:1, mps ...", fix) from None
+    except (RuntimeError, AssertionError, NotImplementedError):
+        fix = "for a GPU say cuda" if name.casefold() == "gpu" else "choose another device, or leave it out"
+        problem = f"{name!r} is not a device of this machine"
+        raise InputError("device", problem, "cpu, cuda, cuda:1 or mps", fix) from None
     return name
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from copy import deepcopy
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias, overload
+from typing import Any, NamedTuple, TypeAlias, overload
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from sentloom.data.distinct import Texts, as_texts, distinct, texts_at
 from sentloom.encoder.backbone import Backbone
 from sentloom.encoder.device import Precision, device_for, precision_for
+from sentloom.encoder.dimensions import check_cut, cut, trained_dimensions
 from sentloom.encoder.heads import Projection, normalize
 from sentloom.encoder.packing import Pack, pack, plan
 from sentloom.encoder.pooling import DECODER_FIRST, Pooling, pool
@@ -28,9 +29,8 @@ from sentloom.progress import progress
 
 Vectors = NDArray[np.float32]
 TextsLike: TypeAlias = Any  # strings in any sequence, an Arrow column, a Series, a Dataset or DataFrame of texts
-TOKENS_A_PACK = 2048  # on a CPU: the activations of a pack roughly fit the caches
-TOKENS_A_PACK_ELSEWHERE = 32_768
-WINDOW = 4096  # texts tokenised and sorted by length together
+TOKENS_PER_PACK = 2048  # on a CPU: the activations of a pack roughly fit the caches
+TOKENS_PER_PACK_ELSEWHERE = 32_768
 
 
 class Hit(NamedTuple):
@@ -49,6 +49,9 @@ class Encoder(nn.Module):
     >>> encoder.encode(["Where is the canteen?", "The canteen is on the ground floor."]).shape
     (2, 384)
     """
+
+    window = 4096  # texts tokenised and sorted by length together
+    tokens_per_pack: int | None = None  # None: as many as suit the device
 
     def __init__(
         self,
@@ -110,6 +113,11 @@ class Encoder(nn.Module):
         last = self.heads[-1] if len(self.heads) else None
         return last.linear.out_features if isinstance(last, Projection) else self.backbone.width
 
+    @property
+    def dimensions(self) -> tuple[int, ...]:
+        """The dimensions that vectors may be cut to, largest first; empty if the model was not trained for any."""
+        return trained_dimensions(self)
+
     def forward(self, ids: Sequence[Sequence[int]], *, raw: bool = False) -> Tensor:
         """Compute vectors (n, dimension) of tokenised sentences, with gradients; `raw` skips normalisation."""
         return self._by_pack(ids, partial(self._vectors, raw=raw))
@@ -125,7 +133,7 @@ class Encoder(nn.Module):
     def token_states(self, ids: Sequence[Sequence[int]], places: Sequence[NDArray[np.int64]]) -> Tensor:
         """Return the last states (k, d) of the tokens at the given positions of each sentence, in sentence order."""
         states, owners = [], []
-        for rows in self._plan(ids):
+        for rows in self.packs(ids):
             one = pack(ids, rows, self.device)
             starts = np.cumsum([0, *one.lengths[:-1]])
             at = np.concatenate([start + places[row] for start, row in zip(starts, rows, strict=True)])
@@ -142,16 +150,6 @@ class Encoder(nn.Module):
         """Return token ids with prompts and special tokens, truncated to the maximum length."""
         return self.tokens(texts, prompt_for(self.prompts, role))
 
-    @overload
-    def encode(
-        self, texts: TextsLike, *, role: Role = ..., batch_size: int | None = ..., out: Vectors | None = ...,
-        tensor: Literal[False] = ..., show_progress: bool = ...,
-    ) -> Vectors: ...  # fmt: skip
-    @overload
-    def encode(
-        self, texts: TextsLike, *, role: Role = ..., batch_size: int | None = ..., out: Vectors | None = ...,
-        tensor: Literal[True], show_progress: bool = ...,
-    ) -> Tensor: ...  # fmt: skip
     def encode(
         self,
         texts: TextsLike,
@@ -159,9 +157,9 @@ class Encoder(nn.Module):
         role: Role = "symmetric",
         batch_size: int | None = None,
         out: Vectors | None = None,
-        tensor: bool = False,
+        dimension: int | None = None,
         show_progress: bool = False,
-    ) -> Vectors | Tensor:
+    ) -> Vectors:
         """Encode texts as float32 vectors (n, dimension), or a single string as one vector (dimension,).
 
         Each distinct text is encoded once. Empty and blank texts get a finite vector, texts beyond the maximum length
@@ -170,12 +168,16 @@ class Encoder(nn.Module):
 
         Sentences run in batches of about equal numbers of tokens. `batch_size` is the most sentences in one batch:
         lower it if memory is short. It changes no vector beyond rounding, because no sentence sees the others.
+
+        `dimension` returns the first so many dimensions, of a model that was trained for it (see `dimensions`).
         """
         single = isinstance(texts, str)
         sequence = as_texts([texts] if isinstance(texts, str) else texts)
         if batch_size is not None and (not isinstance(batch_size, int | np.integer) or batch_size < 1):
             problem = f"found {batch_size!r}"
             raise InputError("batch_size", problem, "an integer of 1 or more", "leave it out for the default")
+        if dimension is not None:
+            check_cut(self, dimension)
         shape = (len(sequence), self.dimension)
         vectors: Vectors = np.empty(shape, np.float32) if out is None else out
         if vectors.shape != shape or vectors.dtype != np.float32:
@@ -183,8 +185,8 @@ class Encoder(nn.Module):
             raise InputError("out", problem, f"float32 of shape {shape}", "pass such an array")
         for _ in self.fill(vectors, sequence, role=role, batch_size=batch_size, show_progress=show_progress):
             pass
-        result = vectors[0] if single else vectors
-        return torch.from_numpy(result) if tensor else result
+        vectors = vectors if dimension is None else cut(vectors, dimension, self.unit_length)
+        return vectors[0] if single else vectors
 
     def similarity(self, a: TextsLike, b: TextsLike) -> Any:
         """Compute the cosine of every text in `a` with every text in `b`, (len(a), len(b)); a number for two strings.
@@ -252,24 +254,24 @@ class Encoder(nn.Module):
     ) -> Iterator[NDArray[np.int64]]:
         """Write the vectors of texts into `out` window by window, and yield the rows of each window once written.
 
-        A window has `WINDOW` distinct texts; `done` is the number of distinct texts already in `out`.
+        A window has `self.window` distinct texts; `done` is the number of distinct texts already in `out`.
         """
         rows, first_of_row = distinct(texts)
         with (
             progress("encoding", len(rows) - done, "sentences", show_progress) as advance,
             self._inference() as executor,
         ):
-            for start in range(done, len(rows), WINDOW):
-                window = rows[start : start + WINDOW]
+            for start in range(done, len(rows), self.window):
+                window = rows[start : start + self.window]
                 ids = self.tokenize(texts_at(texts, window), role)
-                for places, vectors in executor.map(partial(self._encode, ids), self._plan(ids, batch_size)):
+                for places, vectors in executor.map(partial(self._encode, ids), self.packs(ids, batch_size)):
                     _check_finite(vectors, texts, window[places])
                     out[window[places]] = vectors
                     advance(len(places))
                 yield window
         repeated = np.flatnonzero(first_of_row != np.arange(len(first_of_row)))
-        for start in range(0, len(repeated), WINDOW):
-            part = repeated[start : start + WINDOW]
+        for start in range(0, len(repeated), self.window):
+            part = repeated[start : start + self.window]
             out[part] = out[first_of_row[part]]
 
     def fingerprint(self) -> str:
@@ -289,14 +291,15 @@ class Encoder(nn.Module):
 
     def _by_pack(self, ids: Sequence[Sequence[int]], run: Callable[[Pack], Tensor]) -> Tensor:
         """Run sentences pack by pack and restore the original order of the rows."""
-        packs = [pack(ids, rows, self.device) for rows in self._plan(ids)]
+        packs = [pack(ids, rows, self.device) for rows in self.packs(ids)]
         order = np.argsort(np.concatenate([one.rows for one in packs]))
         return torch.cat([run(one) for one in packs])[torch.from_numpy(order).to(self.device)]
 
-    def _plan(self, ids: Sequence[Sequence[int]], batch_size: int | None = None) -> list[NDArray[np.int64]]:
-        """Which sentences run together: up to a number of tokens, and of sentences if that is given."""
-        budget = TOKENS_A_PACK if self.device.type == "cpu" else TOKENS_A_PACK_ELSEWHERE
-        packs = plan(np.array([len(sentence) for sentence in ids], dtype=np.int64), budget, self.backbone.shortest)
+    def packs(self, ids: Sequence[Sequence[int]], batch_size: int | None = None) -> list[NDArray[np.int64]]:
+        """Plan which sentences run together: up to a number of tokens, and of sentences if that is given."""
+        suited = TOKENS_PER_PACK if self.device.type == "cpu" else TOKENS_PER_PACK_ELSEWHERE
+        lengths = np.array([len(sentence) for sentence in ids], dtype=np.int64)
+        packs = plan(lengths, self.tokens_per_pack or suited, self.backbone.shortest)
         if batch_size is None:
             return packs
         return [part for rows in packs for part in np.split(rows, range(batch_size, len(rows), batch_size))]

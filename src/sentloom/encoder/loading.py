@@ -12,7 +12,7 @@ from transformers.utils import logging
 
 from sentloom.encoder.backbone import Backbone
 from sentloom.encoder.heads import Projection
-from sentloom.encoder.locate import locate
+from sentloom.encoder.locate import READ_ONLY, locate
 from sentloom.encoder.model_files import inside
 from sentloom.encoder.packing import pack
 from sentloom.encoder.pooling import DECODER_FIRST, Pooling
@@ -37,6 +37,10 @@ def load(
     max_length: int | None,
 ) -> dict[str, Any]:
     """Load a model and return the constructor arguments of an Encoder."""
+    if name in READ_ONLY:
+        from sentloom.encoder.onnx_backbone import load_bge
+
+        return load_bge(pooling=pooling, prompts=prompts, max_length=max_length)
     folder = locate(name, revision)
     settings = read_settings(folder)
     chosen = Pooling.parse(pooling) if pooling else settings.pooling

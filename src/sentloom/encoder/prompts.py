@@ -12,7 +12,13 @@ ROLES: tuple[Role, ...] = get_args(Role)
 
 @dataclass(frozen=True)
 class Prompt:
-    """A prefix and a suffix, joined to the sentence as they are, so include the spaces you want."""
+    """A prefix and a suffix, joined to the sentence as they are, so include the spaces you want.
+
+    >>> from sentloom import Encoder
+    >>> encoder = Encoder.load("embedded", prompts={"query": Prompt("search for: ")})
+    >>> encoder.encode(["red shoes"], role="query").shape
+    (1, 384)
+    """
 
     prefix: str = ""
     suffix: str = ""

@@ -17,6 +17,7 @@ OURS, MODULES = "sentloom.json", "modules.json"
 LIMITS, THEIRS = "sentence_bert_config.json", "config_sentence_transformers.json"
 ORIGINS = ("sentence_transformers.", "sentloom.")  # packages of the supported modules
 NEEDS_US = "NeedsSentloomToLoad"  # not a class: sentence-transformers prints it when it refuses the folder
+DOCUMENT_NAMES = ("document", "passage", "corpus")  # where encode_document looks for its prompt, in this order
 POOLING_MODES = {"cls": "first", "mean": "mean", "max": "max"}  # their name -> ours
 LEGACY_MODES = {"cls": "pooling_mode_cls_token", "mean": "pooling_mode_mean_tokens", "max": "pooling_mode_max_tokens"}
 
@@ -62,7 +63,8 @@ def _read_prompts(folder: Path, ours: dict[str, Any]) -> Prompts:
     """Read sentence-transformers' prefixes, with its default as symmetric; our prompts win if their prefixes agree."""
     config = _optional(folder, THEIRS)
     named, default = _named_prompts(folder / THEIRS, config)
-    named = {**named, "symmetric": named.get(default, "")}
+    documents = next((named[name] for name in DOCUMENT_NAMES if name in named), None)
+    named = {**named, "symmetric": named.get(default, "")} | ({} if documents is None else {"document": documents})
     prefixes = {role: named[role] for role in ROLES if role in named}
     theirs = {role: Prompt(prefix=text) for role, text in prefixes.items()} if any(prefixes.values()) else {}
     try:

@@ -1,4 +1,4 @@
-"""Load the models that make views, from a folder or the hub, with a hash of their files."""
+"""Load models that are not encoders from a folder or the hub, with a hash of their files."""
 
 import hashlib
 from dataclasses import dataclass, replace
@@ -10,8 +10,10 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from sentloom.encoder.device import device_for, precision_for
+from sentloom.encoder.folder_checks import CONFIG
 from sentloom.encoder.loading import quiet
 from sentloom.encoder.locate import locate
+from sentloom.encoder.model_files import inside, read_json
 from sentloom.encoder.pretrained import check_ids, load_tokenizer, load_weights
 from sentloom.encoder.staging import staged
 from sentloom.errors import MissingPart, ModelError
@@ -42,8 +44,11 @@ class TextModel:
         return [*ids[: self.longest - 1], ids[-1]], ids[self.longest - 1 : -1]
 
 
-def load_model(name: str, kind: Any, expected: str) -> TextModel:
-    """Load a model with one of transformers' Auto classes; `expected` describes it in error messages."""
+def load_model(name: str, kind: Any, expected: str, outputs: int | None = None) -> TextModel:
+    """Load a model with one of transformers' Auto classes; `expected` describes it in error messages.
+
+    A model that classifies must have as many `outputs`.
+    """
     folder = locate(name)
     if any(folder.glob("*.spm")) and find_spec("sentencepiece") is None:
         problem = "the model's tokenizer needs the package sentencepiece, which is not installed"
@@ -53,6 +58,9 @@ def load_model(name: str, kind: Any, expected: str) -> TextModel:
             raise ModelError(
                 str(folder), f"this is a {stage.config.model_type} model", expected, "choose another model"
             )
+        if outputs is not None:
+            _check_outputs(folder, outputs, expected)
+            stage.config.num_labels = outputs
         model, tokenizer = load_weights(kind, stage), load_tokenizer(stage)
     check_ids(tokenizer, model, folder)
     if hasattr(tokenizer, "backend_tokenizer"):  # now, because it must not change while several workers use it
@@ -62,13 +70,22 @@ def load_model(name: str, kind: Any, expected: str) -> TextModel:
     return TextModel(model.to(device).eval(), tokenizer, _folder_sha256(folder), folder)
 
 
-def load_for_inference(name: str, kind: Any, wanted: str) -> TextModel:
+def load_for_inference(name: str, kind: Any, expected: str, outputs: int | None = None) -> TextModel:
     """The same for a model that is not trained: in the chosen precision, which is then part of its hash."""
-    loaded, precision = load_model(name, kind, wanted), precision_for()
+    loaded, precision = load_model(name, kind, expected, outputs), precision_for()
     if precision == "fp32":
         return loaded
     model: Any = loaded.model
     return replace(loaded, model=model.to(torch.bfloat16), sha256=f"{loaded.sha256} {precision}")
+
+
+def _check_outputs(folder: Path, outputs: int, expected: str) -> None:
+    """Compare the number of classes; a configuration that does not say it means two. The weights are checked later."""
+    content = read_json(inside(folder, CONFIG))
+    labels = content.get("id2label")
+    found = len(labels) if isinstance(labels, dict) and labels else content.get("num_labels", 2)
+    if found != outputs:
+        raise ModelError(str(folder), f"the model has {found} outputs", expected, "choose another model")
 
 
 def _folder_sha256(folder: Path) -> str:

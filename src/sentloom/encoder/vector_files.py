@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from sentloom.data.distinct import distinct
-from sentloom.encoder import encoder as encoding
 from sentloom.encoder.encoder import Encoder, Vectors
 from sentloom.encoder.prompts import Role
 from sentloom.errors import DamagedFile, DiskError, InputError, SentloomError, disk_errors
@@ -45,9 +44,9 @@ def build_file(encoder: Encoder, texts: pa.ChunkedArray, target: Path, *, source
     """Do the work of `encode_to_file` for a caller that holds the target's lock."""
     part, journal = (target.with_name(f".{target.name}.{kind}.part") for kind in ("vectors", "done"))
     shape = (len(texts), encoder.dimension)
-    job = hashlib.sha256(f"{encoder.fingerprint()} {source} {role} {shape} {encoding.WINDOW}".encode()).hexdigest()
+    job = hashlib.sha256(f"{encoder.fingerprint()} {source} {role} {shape} {encoder.window}".encode()).hexdigest()
     with disk_errors(target):
-        sums, done, out = _resume(journal, part, job, texts, shape)
+        sums, done, out = _resume(journal, part, job, texts, shape, encoder.window)
         try:
             for rows in encoder.fill(out, texts, role=role, done=done, show_progress=True):
                 out.flush()
@@ -64,14 +63,14 @@ def build_file(encoder: Encoder, texts: pa.ChunkedArray, target: Path, *, source
             put(part, target)
         else:
             with new_file(target) as file:
-                _write_parquet(file, texts, out)
+                write_parquet(file, texts, out)
             part.unlink()
         journal.unlink(missing_ok=True)
     return done
 
 
 def _resume(
-    journal: Path, part: Path, job: str, texts: pa.ChunkedArray, shape: tuple[int, int]
+    journal: Path, part: Path, job: str, texts: pa.ChunkedArray, shape: tuple[int, int], window: int
 ) -> "tuple[list[int], int, np.memmap[Any, np.dtype[np.float32]]]":
     """Return the checksums of the windows that an interrupted run completed, its number of texts, and the vectors.
 
@@ -82,7 +81,7 @@ def _resume(
         if found["job"] == job:
             open_vectors(part, shape)  # refuses a truncated file, which numpy would fill with zeros
             out = np.lib.format.open_memmap(part, mode="r+")
-            windows = zip(_windows(texts), found["windows"], strict=False)
+            windows = zip(_windows(texts, window), found["windows"], strict=False)
             sound = list(takewhile(lambda pair: _checksum(out, pair[0]) == pair[1], windows))
             return [crc for _, crc in sound], sum(len(rows) for rows, _ in sound), out
     except (OSError, ValueError, TypeError, KeyError, InputError, DamagedFile):
@@ -95,10 +94,10 @@ def _resume(
     return [], 0, out
 
 
-def _windows(texts: pa.ChunkedArray) -> list[NDArray[np.int64]]:
+def _windows(texts: pa.ChunkedArray, window: int) -> list[NDArray[np.int64]]:
     """List the rows of each window that `Encoder.fill` writes."""
     rows, _ = distinct(texts)
-    return [rows[start : start + encoding.WINDOW] for start in range(0, len(rows), encoding.WINDOW)]
+    return [rows[start : start + window] for start in range(0, len(rows), window)]
 
 
 def _checksum(vectors: Vectors, rows: NDArray[np.int64]) -> int:
@@ -126,14 +125,15 @@ def _reserve(part: Path) -> None:
         raise
 
 
-def _write_parquet(path: Path, texts: pa.ChunkedArray, vectors: Vectors) -> None:
+def write_parquet(path: Path, texts: pa.ChunkedArray, vectors: Vectors, rows: int = ROWS) -> None:
+    """Write texts and vectors, `rows` of them in a row group."""
     width = vectors.shape[1]
     schema = pa.schema({"text": texts.type, "vector": pa.list_(pa.float32(), width)})
     with pq.ParquetWriter(path, schema) as writer:
-        for start in range(0, len(vectors), ROWS):
-            part = np.ascontiguousarray(vectors[start : start + ROWS])
+        for start in range(0, len(vectors), rows):
+            part = np.ascontiguousarray(vectors[start : start + rows])
             column = pa.FixedSizeListArray.from_arrays(pa.array(part.ravel()), width)
-            writer.write_table(pa.table([texts.slice(start, ROWS), column], schema))
+            writer.write_table(pa.table([texts.slice(start, rows), column], schema))
 
 
 def open_vectors(path: Path, shape: tuple[int, int]) -> Vectors:

@@ -1,0 +1,51 @@
+"""Lengths in tokens, and the length that covers most texts."""
+
+import pytest
+
+from sentloom.encoder import Encoder
+from sentloom.encoder.lengths import count_cut, covering_cut, covering_length, token_counts
+from sentloom.encoder.prompts import Prompt
+from tests.encoder.small_models import SENTENCES, build_model_folder
+
+
+@pytest.fixture
+def encoder(tmp_path):
+    return Encoder.load(build_model_folder("bert", tmp_path / "bert"))
+
+
+def test_counts_are_those_of_whole_texts(encoder):
+    expected = [len(ids) for ids in encoder.tokenize(SENTENCES)]
+    assert token_counts(encoder, SENTENCES).tolist() == expected
+    whole = encoder.tokens.max_length
+    encoder.tokens.max_length = 6
+    assert token_counts(encoder, SENTENCES).tolist() == expected
+    encoder.tokens.max_length = whole
+    encoder.prompts = {"symmetric": Prompt("so: ", " ok")}
+    assert token_counts(encoder, SENTENCES).tolist() == [len(ids) for ids in encoder.tokenize(SENTENCES)]
+
+
+def test_nineteen_of_twenty_are_covered(encoder):
+    texts = [" ".join(["a"] * n) for n in range(15, 35)]  # 17 to 36 tokens with the special ones
+    assert token_counts(encoder, texts).tolist() == list(range(17, 37))
+    encoder.tokens.max_length = covering_length(encoder, texts)
+    assert encoder.tokens.max_length == 35
+    found = count_cut(encoder, texts)
+    assert (found.length, found.texts, found.cut) == (35, 20, 1)
+    assert str(found) == "5.0% of the texts are cut at 35 tokens"
+
+
+def test_the_mean_length_is_that_of_texts_after_they_are_cut(encoder):
+    texts = [" ".join(["a"] * n) for n in (*[20] * 19, 40)]  # 22 tokens, and one of 42
+    found, mean = covering_cut(encoder, texts)
+    assert (found.length, found.texts, found.cut, mean) == (22, 20, 1, 22.0)
+    encoder.tokens.max_length = 20
+    found, mean = covering_cut(encoder, texts)
+    assert (found.length, found.cut, mean) == (20, 20, 20.0)
+
+
+def test_it_is_neither_below_the_shortest_nor_above_the_encoders_own(encoder):
+    assert covering_length(encoder, ["a"] * 9) == 16
+    assert covering_length(encoder, []) == 16
+    encoder.tokens.max_length = 20
+    assert covering_length(encoder, [" ".join(["a"] * 90)]) == 20
+    assert str(count_cut(encoder, ["a"])) == ""

@@ -5,9 +5,11 @@ import pytest
 
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
-from sentloom.errors import InputError
+from sentloom.errors import InputError, checked
+from sentloom.search.cross_encoder import CrossEncoder
 from sentloom.search.mining import MineSettings, mine
 from tests.encoder.small_models import SENTENCES, build_model_folder
+from tests.search.small_cross_encoders import build_cross_encoder
 from tests.small_data import build_dataset
 
 ROWS = [
@@ -29,19 +31,30 @@ def pairs():
     return build_dataset(Shape.PAIRS, ROWS)
 
 
-def slowly(encoder, corpus, settings):
+def slowly(encoder, corpus, settings, guide=None):
     """Mine row by row, candidate by candidate."""
 
-    def unit(text):
+    def unit(text, encoder=encoder):
         vector = encoder.encode(text).astype(float)
         return vector / np.linalg.norm(vector)
+
+    def cosine(one, other, encoder=encoder):
+        return unit(one, encoder) @ unit(other, encoder)
+
+    def is_far(anchor, positive, text, encoder):
+        own = cosine(anchor, positive, encoder)
+        return cosine(anchor, text, encoder) <= min(own - settings.margin, (settings.at_most or 9) * own)
 
     found = []
     for anchor, positive in ROWS:
         right = {other.lower() for same, other in ROWS if same == anchor} | {anchor.lower()}
         ranked = sorted(corpus, key=lambda text: -unit(anchor) @ unit(text))[: settings.depth][settings.skip :]
-        limit = unit(anchor) @ unit(positive) - settings.margin
-        below = [text for text in ranked if text.lower() not in right and unit(anchor) @ unit(text) <= limit]
+        below = [
+            text
+            for text in ranked
+            if text.lower() not in right
+            and all(is_far(anchor, positive, text, one) for one in (encoder, guide) if one is not None)
+        ]
         found.append(below[: settings.negatives])
     return found
 
@@ -51,8 +64,9 @@ def slowly(encoder, corpus, settings):
     [
         MineSettings(),
         MineSettings(negatives=3, margin=0.0),
-        MineSettings(2, 0.01, skip=2, depth=6),
-        MineSettings(1, -2.0),
+        MineSettings(negatives=2, margin=0.01, skip=2, depth=6),
+        MineSettings(margin=-2.0),
+        MineSettings(negatives=2, margin=-2.0, at_most=0.9),
     ],
 )
 def test_negatives_are_the_nearest_that_are_not_known_positives(encoder, pairs, settings):
@@ -79,14 +93,73 @@ def test_data_that_cannot_be_mined_are_refused(encoder, pairs):
         mine(encoder, pairs, SENTENCES, MineSettings(margin=3.0), False)
     with pytest.raises(InputError, match="its shape is texts"):
         mine(encoder, build_dataset(Shape.TEXTS, [("a",)]), SENTENCES, MineSettings(), False)
-    with pytest.raises(InputError, match="depth"):
-        MineSettings(skip=5, depth=5)
+    with pytest.raises(InputError, match="depth is 5, which must be more than skip, 5"):
+        checked(MineSettings, "mine", {"skip": 5, "depth": 5})
 
 
 def test_faiss_finds_the_same_negatives(encoder, pairs):
     pytest.importorskip("faiss")
     exact, faiss = (
-        mine(encoder, pairs, SENTENCES, MineSettings(2, -1.0, search=search), show_progress=False)[0]
+        mine(encoder, pairs, SENTENCES, MineSettings(negatives=2, margin=-1.0, search=search), show_progress=False)[0]
         for search in ("exact", "faiss")
     )
     assert faiss.column("negatives").to_pylist() == exact.column("negatives").to_pylist()
+
+
+def test_a_guide_must_find_a_negative_far_as_well(encoder, pairs, tmp_path):
+    guide = Encoder.load(build_model_folder("distilbert", tmp_path / "guide"))
+    corpus, settings = [*(positive for _, positive in ROWS), *SENTENCES], MineSettings(negatives=3, margin=0.0)
+    triplets, report = mine(encoder, pairs, corpus, settings, show_progress=False, guide=guide)
+    expected = [row for row in slowly(encoder, corpus, settings, guide) if row]
+    assert triplets.column("negatives").to_pylist() == expected
+    alone, without = mine(encoder, pairs, corpus, settings, show_progress=False)
+    assert report.too_near > without.too_near
+    assert triplets.sha256 != alone.sha256
+
+
+@pytest.fixture(scope="module")
+def teacher(tmp_path_factory):
+    return CrossEncoder.load(build_cross_encoder(tmp_path_factory.mktemp("teacher")))
+
+
+@pytest.mark.parametrize(("negatives", "margin"), [(1, 0.0), (2, 0.0), (2, 0.3), (3, -9.0)])
+def test_a_teacher_must_score_a_negative_below_the_positive(encoder, pairs, teacher, negatives, margin):
+    corpus = [*(positive for _, positive in ROWS), *SENTENCES]
+    settings = MineSettings(negatives=negatives, margin=0.0, teacher_margin=margin)
+    triplets, report = mine(encoder, pairs, corpus, settings, show_progress=False, teacher=teacher)
+    expected, rejected = [], 0
+    for (anchor, positive), candidates in zip(
+        ROWS, slowly(encoder, corpus, MineSettings(negatives=50, margin=0.0)), strict=True
+    ):
+        limit, kept = teacher.score([(anchor, positive)])[0] - margin, []
+        for text in candidates:  # one after the other, until there are enough
+            if len(kept) < negatives:
+                low = teacher.score([(anchor, text)])[0] <= limit
+                kept += [text] if low else []
+                rejected += not low
+        expected += [kept] if kept else []
+    assert triplets.column("negatives").to_pylist() == expected
+    assert report.rejected == rejected
+    alone, without = mine(encoder, pairs, corpus, settings, show_progress=False)
+    assert without.rejected == 0
+    assert (report.too_near, report.known_right) == (without.too_near, without.known_right)
+    assert triplets.sha256 != alone.sha256
+    assert rejected > 0 or margin <= 0
+
+
+def test_a_teacher_scores_no_more_than_it_must(encoder, pairs, teacher, monkeypatch):
+    asked, score = [], CrossEncoder.score
+    monkeypatch.setattr(CrossEncoder, "score", lambda self, pairs: asked.extend(pairs) or score(self, pairs))
+    corpus = [*(positive for _, positive in ROWS), *SENTENCES]
+    settings = MineSettings(margin=-2.0, teacher_margin=-99.0)
+    _, report = mine(encoder, pairs, corpus, settings, show_progress=False, teacher=teacher)
+    assert len(asked) <= len(ROWS) + report.negatives  # the positives, and one candidate per row
+    asked.clear()
+    mine(encoder, pairs, corpus, settings, show_progress=False, teacher=teacher)
+    assert not asked  # scores are cached
+
+
+@pytest.mark.parametrize("share", [0, -0.5, 1.1])
+def test_a_share_of_the_positives_cosine(share):
+    with pytest.raises(InputError, match="at_most is"):
+        checked(MineSettings, "mine", {"at_most": share})

@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sentloom.errors import InputError
-from sentloom.search import nearest
 from sentloom.search.nearest import top_k
 
 
@@ -34,10 +33,7 @@ axis_vectors = st.lists(
 @settings(deadline=None)
 @given(axis_vectors, axis_vectors, st.integers(1, 6), st.integers(1, 5), st.integers(1, 5))
 def test_equal_to_a_full_sort_for_any_blocks(queries, documents, k, query_block, document_block):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(nearest, "QUERY_BLOCK", query_block)
-        patch.setattr(nearest, "DOCUMENT_BLOCK", document_block)
-        numbers, cosines = top_k(queries, documents, k)
+    numbers, cosines = top_k(queries, documents, k, (query_block, document_block))
     assert numbers.tolist() == _slow(queries, documents, k)
     assert (np.diff(cosines, axis=1) <= 0).all()
 

@@ -27,7 +27,7 @@ def test_a_wrong_number_of_vectors_is_refused(made):
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_non_finite_vectors_are_refused_with_the_first_sentence(bad):
-    with pytest.raises(ModelError, match="1 of 2 vectors, first for 'second'"):
+    with pytest.raises(ModelError, match="1 of 2 vectors have NaN or infinity, first for 'second'"):
         encode_checked(lambda sentences: np.array([[1.0, 2.0], [bad, 0.0]]), ["first", "second"])
 
 

@@ -2,43 +2,55 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 import pyarrow as pa
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from sentloom.data.batches import text_keys
 from sentloom.data.dataset import FILE, LINE, Dataset
 from sentloom.data.scratch import BATCH_ROWS, scratch_table, take_rows
 from sentloom.data.shapes import COLUMNS, Shape, arrow_type
 from sentloom.encoder import Encoder
+from sentloom.encoder.encoder import Vectors
 from sentloom.errors import InputError
+from sentloom.search.cross_encoder import CrossEncoder
 from sentloom.search.faiss_search import faiss_top_k
 from sentloom.search.nearest import top_k
+from sentloom.search.pair_scores import pair_scores
+from sentloom.search.vectors import normalised
 
 TRIPLETS = pa.schema(
     [*((name, arrow_type(name)) for name in COLUMNS[Shape.TRIPLETS]), (FILE, pa.int32()), (LINE, pa.int64())]
 )
 
 
-@dataclass(frozen=True)
-class MineSettings:
+class MineSettings(BaseModel):
     """How hard the negatives may be. A candidate above `cos(anchor, positive) - margin` may be a positive itself."""
 
-    negatives: int = 1
-    margin: float = 0.05
-    skip: int = 0  # nearest candidates to skip
-    depth: int = 50  # candidates to consider
-    search: Literal["exact", "faiss"] = "exact"
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
-    def __post_init__(self) -> None:
-        if self.search not in ("exact", "faiss"):
-            raise InputError("search", f"unknown kind {self.search!r}", "exact or faiss", "choose one of these")
-        if self.negatives < 1 or self.depth <= self.skip or self.skip < 0:
-            problem = f"negatives={self.negatives}, skip={self.skip}, depth={self.depth} are not valid"
-            expected = "at least one negative, a skip of 0 or more, and a depth greater than skip"
-            raise InputError("mine", problem, expected, "correct them")
+    negatives: int = Field(1, ge=1)
+    margin: float = 0.05
+    skip: int = Field(0, ge=0)  # nearest candidates to skip
+    depth: int = Field(50, ge=1)  # candidates to consider
+    search: Literal["exact", "faiss"] = "exact"
+    at_most: float | None = Field(None, gt=0, le=1)  # a negative's cosine is also at most this share of the positive's
+    teacher_margin: float = 1.0  # a negative's score by the teacher is at least this far below the positive's
+
+    def limits(self, own: Vectors) -> Vectors:
+        """The greatest cosine that a negative may have, from the cosines of anchors and positives, (n,)."""
+        below: Vectors = own - self.margin
+        return below if self.at_most is None else np.minimum(below, self.at_most * own)
+
+    @model_validator(mode="after")
+    def _depth_beyond_skip(self) -> Self:
+        if self.depth <= self.skip:
+            raise ValueError(f"depth is {self.depth}, which must be more than skip, {self.skip}")
+        return self
 
 
 @dataclass(frozen=True)
@@ -49,7 +61,8 @@ class MineReport:
     kept: int  # rows with at least one negative
     negatives: int
     known_right: int  # candidates that are a positive of the anchor or the anchor itself
-    too_near: int  # candidates within the margin
+    too_near: int  # candidates within the margin, by the encoder or by the guide
+    rejected: int = 0  # candidates that the teacher scores too high
 
 
 def mine(
@@ -58,40 +71,102 @@ def mine(
     corpus: Sequence[str] | None,
     settings: MineSettings,
     show_progress: bool = True,
+    guide: Encoder | None = None,
+    teacher: CrossEncoder | None = None,
 ) -> tuple[Dataset, MineReport]:
     """Make triplets of each pair and its hardest negatives from a corpus (None: the positives of all pairs).
 
-    Rows without a negative are left out. A positive of an anchor in any row is never a negative for that anchor.
+    Rows without a negative are left out. A positive of an anchor in any row is never a negative for that anchor. With a
+    guide, a second encoder, a candidate must keep its distance from the anchor by the guide's cosines as well. With a
+    teacher, a cross-encoder, its score must be well below that of the positive.
     """
     if pairs.shape is not Shape.PAIRS:
         raise InputError(pairs.files[0], f"its shape is {pairs.shape}", "pairs", "give anchors and positives")
     anchors, positives = pairs.column("anchor").to_pylist(), pairs.column("positive").to_pylist()
     corpus = list(dict.fromkeys(positives if corpus is None else corpus))
-    documents = encoder.encode(corpus, role="document", show_progress=show_progress)
-    queries = encoder.encode(anchors, role="query", show_progress=show_progress)
-    own = np.einsum("nd,nd->n", _unit(queries), _unit(encoder.encode(positives, role="document")))
+    view = _View.of(encoder, anchors, positives, corpus, settings, show_progress)
+    guiding = guide and _View.of(guide, anchors, positives, corpus, settings, show_progress)
     search = faiss_top_k if settings.search == "faiss" else top_k
-    numbers, cosines = search(queries, documents, settings.depth)
+    numbers, cosines = search(view.queries, view.documents, settings.depth)
     right = _known_right(anchors, positives, corpus)
-    known, near, found = 0, 0, []
+    known, near, far = 0, 0, []
     for row, (places, values) in enumerate(zip(numbers, cosines, strict=True)):
         candidates = list(zip(places[settings.skip :].tolist(), values[settings.skip :].tolist(), strict=True))
         candidates = [(place, value) for place, value in candidates if place >= 0]  # faiss pads with -1
         others = [(place, value) for place, value in candidates if place not in right[row]]
-        below = [place for place, value in others if value <= own[row] - settings.margin]
+        below = [place for place, value in others if value <= view.limits[row]]
+        below = guiding.far(row, below) if guiding else below
         known, near = known + len(candidates) - len(others), near + len(others) - len(below)
-        found.append([corpus[place] for place in below[: settings.negatives]])
+        far.append([corpus[place] for place in below])
+    judged = _Judged(teacher, anchors, positives, settings, show_progress) if teacher else None
+    found = judged.first(far) if judged else [texts[: settings.negatives] for texts in far]
     kept = [row for row, negatives in enumerate(found) if negatives]
     if not kept:
-        raise InputError(pairs.files[0], "no row has a negative", "at least one", "lower the margin or raise the depth")
+        raise InputError(
+            pairs.files[0], "no row has a negative", "at least one", "lower the margins or raise the depth"
+        )
     table = scratch_table(TRIPLETS, _batches(pairs, found, kept))
-    how = f"mined {settings} {encoder.fingerprint()} {sha256(chr(0).join(corpus).encode()).hexdigest()}"
-    report = MineReport(len(pairs), len(kept), sum(map(len, found)), known, near)
+    how = f"mined {settings!r} {encoder.fingerprint()} {sha256(chr(0).join(corpus).encode()).hexdigest()}"
+    how += f" {guide.fingerprint()}" if guide else ""
+    how += f" {teacher.identity}" if teacher else ""
+    report = MineReport(len(pairs), len(kept), sum(map(len, found)), known, near, judged.rejected if judged else 0)
     return pairs.derive(table, how, Shape.TRIPLETS), report
 
 
-def _unit(vectors: np.ndarray) -> np.ndarray:
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+@dataclass(frozen=True)
+class _View:
+    """Anchors and corpus as an encoder sees them, at unit length, and the greatest cosine of each row's negatives."""
+
+    queries: Vectors  # (n, d)
+    documents: Vectors  # (m, d)
+    limits: Vectors  # (n,)
+
+    @classmethod
+    def of(
+        cls, encoder: Encoder, anchors: list[str], positives: list[str], corpus: list[str], settings: MineSettings,
+        show_progress: bool,
+    ) -> "_View":  # fmt: skip
+        documents = normalised(encoder.encode(corpus, role="document", show_progress=show_progress))
+        queries = normalised(encoder.encode(anchors, role="query", show_progress=show_progress))
+        own = np.einsum("nd,nd->n", queries, normalised(encoder.encode(positives, role="document")))
+        return cls(queries, documents, settings.limits(own))
+
+    def far(self, row: int, places: list[int]) -> list[int]:
+        """Those of the corpus's places that are not above the row's limit."""
+        cosines = self.documents[places] @ self.queries[row]
+        return [place for place, value in zip(places, cosines, strict=True) if value <= self.limits[row]]
+
+
+class _Judged:
+    """Anchors and positives as a cross-encoder sees them, and how many candidates it rejects."""
+
+    def __init__(
+        self, teacher: CrossEncoder, anchors: list[str], positives: list[str], settings: MineSettings,
+        show_progress: bool,
+    ) -> None:  # fmt: skip
+        self.anchors, self.negatives, self.rejected = anchors, settings.negatives, 0
+        self.score = partial(pair_scores, teacher, show_progress=show_progress)
+        self.limits = self.score(list(zip(anchors, positives, strict=True))) - settings.teacher_margin
+
+    def first(self, candidates: list[list[str]]) -> list[list[str]]:
+        """For each row, the first candidates that are not above its limit.
+
+        A cross-encoder is slow, so each round scores only as many as a row still lacks.
+        """
+        kept: list[list[str]] = [[] for _ in candidates]
+        tried = [0] * len(candidates)
+        while asked := [
+            (row, text)
+            for row, texts in enumerate(candidates)
+            for text in texts[tried[row] : tried[row] + self.negatives - len(kept[row])]
+        ]:
+            scores = self.score([(self.anchors[row], text) for row, text in asked])
+            for (row, text), score in zip(asked, scores, strict=True):
+                tried[row] += 1
+                if score <= self.limits[row]:
+                    kept[row].append(text)
+        self.rejected = sum(tried) - sum(map(len, kept))
+        return kept
 
 
 def _known_right(anchors: Sequence[str], positives: Sequence[str], corpus: Sequence[str]) -> list[set[int]]:

@@ -8,8 +8,9 @@ import hashlib
 import os
 import time
 import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -21,7 +22,7 @@ from safetensors.numpy import save_file
 from sentloom.data.distinct import distinct
 from sentloom.errors import ModelError
 from sentloom.files import new_file
-from sentloom.progress import note, progress
+from sentloom.progress import Advance, note, progress
 from sentloom.search.vectors import Encode, Vectors, encode_checked
 
 BLOCK = 4096  # texts per shard
@@ -40,15 +41,25 @@ class VectorCache:
         """Set the folder, the `limit` in bytes above which the least recently used shards go, and texts per shard."""
         self.folder, self.limit, self.block, self.note = folder, limit, block, ""
 
-    def vectors(self, model: str, texts: Sequence[str], encode: Encode, *, show_progress: bool = False) -> Vectors:
+    def vectors(
+        self,
+        model: str,
+        texts: Sequence[str],
+        encode: Encode,
+        *,
+        show_progress: bool = False,
+        work: tuple[str, str] = ("encoding", "sentences"),
+    ) -> Vectors:
         """Return the vectors (n, d) of texts. `model` is a hash of everything else they depend on, such as the role.
 
         Texts that are not cached are encoded in blocks, each stored immediately, so that a killed run can resume.
+        `work` is what progress calls this, and its unit.
         """
         rows, first_of_row = distinct(texts)
         unique = [texts[row] for row in rows]
         out: Vectors = np.empty((0, 0), np.float32)
-        for places, part in self._parts(_Shards(self.folder, model), unique, encode, show_progress):
+        advancing = partial(progress, work[0], unit=work[1], show=show_progress)
+        for places, part in self._parts(_Shards(self.folder, model), unique, encode, advancing):
             if not out.size:
                 out = np.empty((len(unique), part.shape[1]), np.float32)
             if part.shape[1] != out.shape[1]:
@@ -58,7 +69,11 @@ class VectorCache:
         return out if len(rows) == len(texts) else out[np.searchsorted(rows, first_of_row)]
 
     def _parts(
-        self, shards: "_Shards", texts: Sequence[str], encode: Encode, show_progress: bool
+        self,
+        shards: "_Shards",
+        texts: Sequence[str],
+        encode: Encode,
+        progress_of: Callable[[int], AbstractContextManager[Advance]],
     ) -> Iterator[tuple[Rows, Vectors]]:
         """Yield positions of texts with their vectors: first the cached ones by shard, then the others by block."""
         keys = _keys(texts)
@@ -67,7 +82,7 @@ class VectorCache:
             missing[places] = False
             yield places, part
         rest = np.flatnonzero(missing)
-        with progress("encoding", len(rest), "sentences", show_progress) as advance:
+        with progress_of(len(rest)) as advance:
             for start in range(0, len(rest), self.block):
                 places = rest[start : start + self.block]
                 part = encode_checked(encode, [texts[place] for place in places])

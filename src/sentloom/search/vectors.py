@@ -17,13 +17,16 @@ def encode_checked(encode: Encode, sentences: Sequence[str]) -> Vectors:
     vectors = np.asarray(encode(sentences), np.float32)
     if vectors.ndim != 2 or len(vectors) != len(sentences):
         raise ModelError(
-            "encoder", f"vectors of shape {vectors.shape}", f"({len(sentences)}, d)", "return one vector per sentence"
+            "encoder",
+            f"its vectors have the shape {vectors.shape}",
+            f"({len(sentences)}, d)",
+            "return one vector per sentence",
         )
     broken = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
     if len(broken):
         raise ModelError(
             "encoder",
-            f"NaN or infinity in {len(broken)} of {len(vectors)} vectors, first for {sentences[broken[0]][:80]!r}",
+            f"{len(broken)} of {len(vectors)} vectors have NaN or infinity, first for {sentences[broken[0]][:80]!r}",
             "finite vectors",
             "check the model's weights, and whether its precision is too low",
         )

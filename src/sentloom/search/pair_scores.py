@@ -1,0 +1,47 @@
+"""Scores of (query, passage) pairs by a cross-encoder, cached on disk by content, in the store of vectors.
+
+Mining, training, re-ranking and the judge of written queries share them: no pair is scored twice.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+
+from sentloom.files import cache_folder
+from sentloom.search.cross_encoder import CrossEncoder, Pairs, Scores
+from sentloom.search.vector_cache import VectorCache
+
+BLOCK = 512  # pairs per shard: a killed run loses at most so many
+
+PairScores: TypeAlias = Callable[[Pairs], Scores]
+
+
+def load_judge(name: str | Path) -> PairScores:
+    """A function that gives (query, passage) pairs the scores of a cross-encoder: embedded, a folder or a hub name."""
+    return partial(pair_scores, CrossEncoder.load(name))
+
+
+def pair_scores(
+    model: CrossEncoder, pairs: Pairs, cache: VectorCache | None = None, show_progress: bool = False
+) -> Scores:
+    """Return the score of each pair, (n,): those in the cache as they are, the others computed and stored."""
+    if not pairs:
+        return np.empty(0, np.float32)
+    keys = [_key(*pair) for pair in pairs]
+    by_key = dict(zip(keys, pairs, strict=True))
+    found = (cache or VectorCache(cache_folder() / "vectors", block=BLOCK)).vectors(
+        model.identity,
+        keys,
+        lambda some: model.score([by_key[key] for key in some])[:, None],
+        show_progress=show_progress,
+        work=("scoring", "pairs"),
+    )
+    return found[:, 0]
+
+
+def _key(query: str, passage: str) -> str:
+    """One text for both, from which neither can be read as the other."""
+    return f"{len(query)} {query}{passage}"

@@ -1,0 +1,56 @@
+"""BM25 against its formula, word by word, and what counts as a word."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sentloom.search.bm25 import K1, B, Bm25, words_of
+
+WORDS = st.lists(st.sampled_from(["red", "shoe", "blue", "hat"]), max_size=8).map(" ".join)
+
+
+def slow_score(query, text, texts):
+    """Robertson's formula with Lucene's inverse document frequency."""
+    bags = [words_of(one) for one in texts]
+    mean = sum(map(len, bags)) / len(bags)
+    words, total = words_of(text), 0.0
+    for word in words_of(query):
+        having = sum(word in bag for bag in bags)
+        rarity = math.log(1 + (len(texts) - having + 0.5) / (having + 0.5))
+        count = words.count(word)
+        total += rarity * count / (count + K1 * (1 - B + B * len(words) / mean)) if count else 0.0
+    return total
+
+
+@given(st.lists(WORDS, min_size=1, max_size=6), WORDS)
+def test_scores_are_those_of_the_formula(texts, query):
+    found = Bm25(texts).scores([query])
+    wanted = [slow_score(query, text, texts) if any(map(words_of, texts)) else 0.0 for text in texts]
+    np.testing.assert_allclose(found[0], wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_words():
+    assert words_of("Reset your VPN-password, e.g. now!") == ["reset", "your", "vpn", "password", "e", "g", "now"]
+    assert words_of("保修 two 年") == ["保", "修", "two", "年"]
+    assert words_of("Straße für ÄRGER") == ["straße", "für", "ärger"]
+
+
+def test_texts_without_words_and_words_without_texts():
+    assert Bm25(["!", "?"]).scores(["a", ""]).tolist() == [[0, 0], [0, 0]]
+    assert Bm25(["a b"]).scores(["c"]).tolist() == [[0]]
+    assert Bm25(["a b", "b"]).scores([]).shape == (0, 2)
+
+
+def test_rare_words_and_short_texts_count_more():
+    scores = Bm25(["the red hat", "the blue hat", "the shoe", "the hat and the shoe and a blue coat"]).scores(
+        ["red the"]
+    )
+    assert scores[0].argmax() == 0
+    (shoes,) = Bm25(["shoe", "shoe in a long text about many things"]).scores(["shoe"])
+    assert shoes[0] > shoes[1] > 0
+    assert pytest.approx(float(shoes[0]), rel=1e-5) == slow_score(
+        "shoe", "shoe", ["shoe", "shoe in a long text about many things"]
+    )

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from sentloom.writing.generator import WritingRequest
 from sentloom.writing.text_to_text import TextToText
+from tests.writing.asking import Request
 from tests.writing.small_synthesizers import SHORT, TRIPLETS, build_small_t5
 
 
@@ -49,7 +49,7 @@ def asked():
     texts = [" and ".join(anchor for anchor, _, _ in TRIPLETS[at : at + 1 + at % 4]) for at in range(0, 150, 10)]
     texts += ["", " so ".join(anchor for anchor, _, _ in TRIPLETS[:40])]
     return [
-        WritingRequest(source, text, kind, candidate)
+        Request(source, text, kind, candidate)
         for source, text in enumerate(texts)
         for kind in ("entailment", "contradiction")
         for candidate in range(2)

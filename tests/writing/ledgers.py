@@ -9,13 +9,15 @@ import pyarrow as pa
 
 from sentloom.data.dataset import Dataset
 from sentloom.data.shapes import Shape
-from sentloom.writing.generator import WritingRequest
 from sentloom.writing.ledger import Ledger, LedgerPlan
-from sentloom.writing.prompts import Wording
+from sentloom.writing.prompts import Kind, Prompt, Wording, prompts_for
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.synthesize import make_block
+from sentloom.writing.writer import Source, Written
 from tests.small_data import build_dataset
 from tests.writing.small_synthesizers import TRIPLETS
+
+PROMPTS = prompts_for(("entailment", "contradiction"), None, None, Wording())
 
 
 class Hashes:
@@ -23,15 +25,15 @@ class Hashes:
 
     name = "hashes"
 
-    def write(self, requests: Sequence[WritingRequest]) -> list[str]:
-        return [self._text(one) for one in requests]
+    def write(self, sources: Sequence[Source], kind: Kind, prompt: Prompt) -> list[Written]:
+        return [Written(self._text(one, kind)) for one in sources]
 
     def judge(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
         return np.array([int.from_bytes(digest(*pair)[:4]) / 2**32 for pair in pairs])
 
-    def _text(self, one: WritingRequest) -> str:
-        number = digest(one.source, one.kind, one.candidate)[0]
-        return {0: "", 1: one.text.upper()}.get(number % 16, f"{one.kind} {number % 64} of {one.text}")
+    def _text(self, one: Source, kind: Kind) -> str:
+        number = digest(one.row, kind, one.candidate)[0]
+        return {0: "", 1: one.text.upper()}.get(number % 16, f"{kind} {number % 64} of {one.text}")
 
 
 def digest(*parts: object) -> bytes:
@@ -45,7 +47,7 @@ def raw_texts(rows: int = 30) -> Dataset:
 
 
 def plan_of(texts: Dataset, /, **changes: object) -> LedgerPlan:
-    values = {"model": "a" * 64, "wording": Wording(), "sampling": Sampling(candidates=2), "backend": "hashes", "block": 4}  # fmt: skip
+    values = {"writer": "a" * 64, "prompts": PROMPTS, "judge": "if {}, {}?", "sampling": Sampling(candidates=2), "backend": "hashes", "block": 4}  # fmt: skip
     return LedgerPlan(**{"raw": texts.sha256, "rows": len(texts), **values, **changes})
 
 

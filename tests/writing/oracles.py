@@ -40,12 +40,12 @@ def limited(logits, sampling):
 
 def read_to_write(model, text, kind):
     """What the model reads to write a sentence, for one text alone."""
-    return model.framed(model.prompt_ids(kind), model.bare([text]))
+    return model.framed(model.prompt_ids(model.wording.prompt(kind)), model.bare([text]))
 
 
 def read_to_judge(model, premise, hypothesis):
     """What the model reads to judge one pair."""
-    return model.framed(model.prompt_ids("judge"), model.bare([premise, hypothesis]))
+    return model.framed(model.judge_ids, model.bare([premise, hypothesis]))
 
 
 @torch.no_grad()
@@ -54,7 +54,7 @@ def written(model, request, sampling):
     ids = torch.tensor([read_to_write(model, request.text, request.kind)])
     out = [model.start]
     name = (sampling.seed, request.source, {"entailment": 0, "contradiction": 1}[request.kind], request.candidate)
-    while len(out) <= sampling.max_tokens and out[-1] != model.end:
+    while len(out) <= sampling.length and out[-1] != model.end:
         logits = model.model(input_ids=ids, decoder_input_ids=torch.tensor([out]), use_cache=False).logits[:, -1]
         if sampling.greedy:
             scores = logits[0].tolist()

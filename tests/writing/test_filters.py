@@ -7,14 +7,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from sentloom.writing.filters import KEPT, PRESETS, REASONS, Candidate, Filtering, verdict, verdicts
+from sentloom.writing.filters import (
+    KEPT,
+    PRESETS,
+    REASONS,
+    Candidate,
+    Filtering,
+    copied_share,
+    resemblance,
+    same_language,
+    verdict,
+    verdicts,
+)
 
 SOURCE = "A man is playing a guitar on the stage."
 OPEN = Filtering(threshold=0, drop_equal=False)
+QUESTION = "Who is playing music?"
 
 
-def row(text, score=0.95, source=SOURCE, kind="entailment", candidate=0):
-    return Candidate(0, source, kind, candidate, text, score)
+def row(text, score=0.95, source=SOURCE, kind="entailment", candidate=0, finished=True):
+    return Candidate(0, source, kind, candidate, text, score, finished)
 
 
 @pytest.mark.parametrize(
@@ -42,6 +54,78 @@ def row(text, score=0.95, source=SOURCE, kind="entailment", candidate=0):
 )
 def test_a_filter_drops_what_it_should(text, score, changes, reason):
     assert verdict(row(text, score), Filtering(**changes)) == reason
+
+
+@pytest.mark.parametrize(
+    ("one", "changes", "reason"),
+    [
+        (row(QUESTION, 1.0, kind="query"), {}, KEPT),  # its source comes first
+        (row(QUESTION, 1 / 2, kind="query"), {}, "round trip"),
+        (row(QUESTION, 1 / 3, kind="query"), {"round_trip": 3}, KEPT),
+        (row(QUESTION, 1 / 4, kind="query"), {"round_trip": 3}, "round trip"),
+        (row(QUESTION, 0.0, kind="query"), {"round_trip": 100}, "round trip"),
+        (row(QUESTION, 0.0, kind="query"), {"round_trip": 0}, KEPT),
+        (row("a man is playing a guitar now", 1.0, kind="query"), {}, "copied"),  # 6 of 7 words in one run
+        (row("a man is playing a guitar now", 1.0, kind="query"), {"copied": 0.9}, KEPT),
+        (row("a man is playing a guitar now", 1.0), {}, KEPT),  # an entailment may say less of the same
+        (row("Wer spielt hier auf der Gitarre, ein Mann oder eine Frau?", 1.0, kind="query"), {}, "language"),
+        (
+            row("Wer spielt hier auf der Gitarre, ein Mann oder eine Frau?", 1.0, kind="query"),
+            {"language": False},
+            KEPT,
+        ),
+        (row("A man plays.", finished=False), {}, "unfinished"),
+        (row("A man plays.", finished=False), {"finished": False}, KEPT),
+        (row("A man plays."), {"most_words": 2}, "most words"),
+        (row("A man plays."), {"most_words": 3}, KEPT),
+    ],
+)
+def test_filters_of_queries_and_of_form(one, changes, reason):
+    assert verdict(one, Filtering(**changes)) == reason
+
+
+def test_the_share_that_is_copied_by_hand():
+    assert copied_share("the guitar on the stage", SOURCE) == 4 / 5
+    assert copied_share("The stage", SOURCE) == 1
+    assert copied_share("music", SOURCE) == 0
+    assert copied_share("?", SOURCE) == 0
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=7), st.lists(st.sampled_from("abc"), max_size=7))
+def test_the_longest_copied_run_is_that_of_all_runs(text, source):
+    runs = [text[a:b] for a in range(len(text)) for b in range(a + 1, len(text) + 1)]
+    shared = [run for run in runs if any(source[at : at + len(run)] == run for at in range(len(source)))]
+    longest = max(map(len, shared), default=0)
+    assert copied_share(" ".join(text), " ".join(source)) == (longest / len(text) if text else 0)
+
+
+def test_resemblance_by_hand():
+    assert resemblance("abcdef", "ABCDEF") == 1
+    assert resemblance("abcdef", "abcdeg") == 1 / 3  # abcde, bcdef; abcde, bcdeg
+    assert resemblance("ab", "cd") == 0
+
+
+def test_nearly_equal_candidates_are_kept_once():
+    rows = [row("A man plays the guitar."), row("A man plays the guitar"), row("Somebody makes music.")]
+    assert verdicts(rows, Filtering()) == [KEPT, "near-duplicate", KEPT]
+    assert verdicts(rows, Filtering(near_duplicates=1)) == [KEPT] * 3
+
+
+@pytest.mark.parametrize(
+    ("text", "source", "same"),
+    [
+        ("Wie lange gilt die Garantie für das Gerät?", "Die Garantie für das Gerät gilt zwei Jahre ab dem Kauf.", True),
+        (
+            "How long does the warranty for the device last?",
+            "Die Garantie für das Gerät gilt zwei Jahre ab dem Kauf.",
+            False,
+        ),
+        ("warranty device", "Die Garantie für das Gerät gilt zwei Jahre ab dem Kauf.", True),  # too short to tell
+        ("保修期有多长时间？", "该设备自购买之日起保修两年。", True),
+    ],
+)
+def test_the_language_of_a_text_and_its_source(text, source, same):
+    assert same_language(text, source) == same
 
 
 def test_the_first_filter_speaks():
@@ -86,7 +170,9 @@ def test_a_lower_threshold_never_loses_a_text(candidates, one, other):
     kept = [
         {
             text
-            for (text, _), why in zip(candidates, verdicts(rows, Filtering(threshold=at)), strict=True)
+            for (text, _), why in zip(
+                candidates, verdicts(rows, Filtering(threshold=at, near_duplicates=1)), strict=True
+            )
             if why == KEPT
         }
         for at in sorted((one, other))

@@ -4,64 +4,69 @@ import pytest
 import torch
 
 from sentloom.errors import InputError
-from sentloom.writing.generator import TransformersBackend, open_backend, writing_ids
+from sentloom.writing.generator import TransformersWriter, open_backend, writing_ids
 from sentloom.writing.sampling import Sampling
+from sentloom.writing.writer import Source
+from tests.writing.asking import texts_for
 from tests.writing.oracles import read_to_write, written
 
-SAMPLING = Sampling(max_tokens=10, top_p=0.95, temperature=1.3)
+SAMPLING = Sampling(length=10, top_p=0.95, temperature=1.3)
 
 
-@pytest.mark.parametrize("sampling", [SAMPLING, Sampling(max_tokens=10, greedy=True), Sampling(max_tokens=6, top_k=9)])
+@pytest.mark.parametrize("sampling", [SAMPLING, Sampling(length=10, greedy=True), Sampling(length=6, top_k=9)])
 def test_texts_are_those_of_a_plain_loop(writer, asked, sampling):
     some = asked[::6]
-    texts = TransformersBackend(writer, sampling).write(some)
+    texts = texts_for(TransformersWriter(writer, sampling), some)
     assert texts == [written(writer, request, sampling) for request in some]
     assert len(set(texts)) > 2
 
 
 def test_batches_and_order_do_not_matter(writer, asked):
     some = asked[::4]
-    texts = TransformersBackend(writer, SAMPLING, batch=64).write(some)
+    texts = texts_for(TransformersWriter(writer, SAMPLING, batch=64), some)
     for batch in (1, 3):
-        assert TransformersBackend(writer, SAMPLING, batch).write(some) == texts
+        assert texts_for(TransformersWriter(writer, SAMPLING, batch), some) == texts
     mixed = torch.randperm(len(some), generator=torch.Generator().manual_seed(0)).tolist()
-    assert TransformersBackend(writer, SAMPLING, 7).write([some[i] for i in mixed]) == [texts[i] for i in mixed]
+    assert texts_for(TransformersWriter(writer, SAMPLING, 7), [some[i] for i in mixed]) == [texts[i] for i in mixed]
 
 
 @pytest.mark.parametrize("change", [{"source": 99}, {"kind": "contradiction"}, {"candidate": 3}])
 def test_a_text_is_decided_by_its_source_kind_and_number(writer, asked, change):
-    backend = TransformersBackend(writer, SAMPLING)
+    backend = TransformersWriter(writer, SAMPLING)
     request = asked[0]
-    assert backend.write([request]) != backend.write([dataclasses.replace(request, **change)])
-    assert backend.write([request]) == backend.write([request])
+    assert texts_for(backend, [request]) != texts_for(backend, [dataclasses.replace(request, **change)])
+    assert texts_for(backend, [request]) == texts_for(backend, [request])
 
 
 def test_the_seed_decides_and_chance_elsewhere_is_left_alone(writer, asked):
     torch.manual_seed(0)
     expected = torch.rand(3)
     torch.manual_seed(0)
-    texts = TransformersBackend(writer, SAMPLING).write(asked)
+    texts = texts_for(TransformersWriter(writer, SAMPLING), asked)
     assert torch.equal(torch.rand(3), expected)
-    assert texts != TransformersBackend(writer, SAMPLING.model_copy(update={"seed": 2})).write(asked)
+    assert texts != texts_for(TransformersWriter(writer, SAMPLING.model_copy(update={"seed": 2})), asked)
 
 
 def test_a_model_that_was_trained_writes_without_dropout(writer, asked):
-    texts = TransformersBackend(writer, SAMPLING).write(asked[:8])
+    texts = texts_for(TransformersWriter(writer, SAMPLING), asked[:8])
     writer.train()
-    assert TransformersBackend(writer, SAMPLING).write(asked[:8]) == texts
+    assert texts_for(TransformersWriter(writer, SAMPLING), asked[:8]) == texts
 
 
 def test_a_text_of_one_token(writer, asked):
     words = {writer.text_of([i]) for i in range(len(writer.tokenizer))}
-    assert set(TransformersBackend(writer, Sampling(max_tokens=1)).write(asked)) <= words
+    assert set(texts_for(TransformersWriter(writer, Sampling(length=1)), asked)) <= words
 
 
 def test_the_model_reads_what_it_learned_to_read(writer, asked):
-    assert writing_ids(writer, asked) == [read_to_write(writer, request.text, request.kind) for request in asked]
+    for kind in ("entailment", "contradiction"):
+        some = [Source(one.source, one.text, one.candidate) for one in asked if one.kind == kind]
+        read = writing_ids(writer, some, writer.wording.prompt(kind))
+        assert read == [read_to_write(writer, one.text, kind) for one in some]
 
 
 def test_nothing_asked_nothing_written(writer):
-    assert TransformersBackend(writer, SAMPLING).write([]) == []
+    assert texts_for(TransformersWriter(writer, SAMPLING), []) == []
 
 
 def test_backends_have_names(writer, tmp_path):

@@ -1,7 +1,7 @@
 """The instances of a row: what the model reads and what it writes."""
 
 from sentloom.data.batches import Batches
-from sentloom.writing.instances import instances, padded
+from sentloom.writing.instances import instances
 from tests.writing.oracles import read_to_judge, read_to_write
 from tests.writing.small_synthesizers import labelled, triplets
 
@@ -25,9 +25,3 @@ def test_labelled_pairs_teach_the_same_and_neutral_ones_nothing(model):
         for data, size in ((triplets(20), 20), (labelled(20), 60))
     ]
     assert both[0] == both[1]
-
-
-def test_padding_by_hand(model):
-    ids, real = padded([[5, 6, 7], [8]], model)
-    assert ids.tolist() == [[5, 6, 7], [8, model.pad, model.pad]]
-    assert real.tolist() == [[True, True, True], [True, False, False]]

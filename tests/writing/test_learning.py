@@ -1,15 +1,19 @@
-"""Training a text-to-text model: the split, learning, and resuming."""
+"""Training a language model: the split, learning, and resuming."""
 
 import pytest
+import torch
 
 from sentloom.data.shapes import Shape
 from sentloom.errors import InputError
+from sentloom.methods.settings import Lora
 from sentloom.training import Settings
 from sentloom.writing.denoising import DenoisingOptions
 from sentloom.writing.learning import apart, train_denoising, train_synthesizer
+from sentloom.writing.models import open_model
 from sentloom.writing.synthesizer import Synthesizer, SynthesizerOptions
 from sentloom.writing.text_to_text import TextToText
 from tests.small_data import build_dataset
+from tests.writing.small_causal import build_small_causal
 from tests.writing.small_synthesizers import SHORT, labelled, triplets
 
 
@@ -78,5 +82,55 @@ def test_a_run_that_was_stopped_ends_the_same(calm_folder, tmp_path, monkeypatch
     monkeypatch.setattr(Synthesizer, "after_step", step)
     rest = run("cut")
     assert rest["outcome"]["resumed_at"] == 5
+    assert rest["fingerprint"] == whole["fingerprint"]
+    assert rest["held_out"] == whole["held_out"]
+
+
+@pytest.fixture(scope="module")
+def causal_folder(tmp_path_factory):
+    return build_small_causal(tmp_path_factory.mktemp("causal") / "model", initializer_range=0.02)
+
+
+@pytest.mark.parametrize("lora", [None, Lora(rank=2, alpha=4)], ids=["full", "lora"])
+def test_a_causal_model_learns_what_a_text_to_text_model_learns(causal_folder, tmp_path, lora):
+    options = SynthesizerOptions(wording=SHORT, held_out=0.2, every=10)
+    settings = Settings(batch=12, steps=10, learning_rate=5e-3, lora=lora)
+    found = train_synthesizer(str(causal_folder), triplets(), options, settings, seed=1, folder=tmp_path)
+    before, after = found["held_out"]["before"], found["held_out"]["after"]
+    assert after["perplexity"] < 0.9 * before["perplexity"]
+    trained = open_model(tmp_path / "model")
+    assert trained.sha256 == found["fingerprint"]  # adapters are added to the weights
+    assert (trained.learned, trained.source_length) == (SHORT, 96)
+    changed = {
+        name
+        for (name, one), other in zip(open_model(causal_folder).named_parameters(), trained.parameters(), strict=True)
+        if not torch.equal(one, other)
+    }
+    assert any("q_proj" in name for name in changed)
+    assert any("embed_tokens" in name for name in changed) == (lora is None)
+
+
+@pytest.mark.parametrize("lora", [None, Lora(rank=2, alpha=4)], ids=["full", "lora"])
+def test_a_causal_run_that_was_stopped_ends_the_same(causal_folder, tmp_path, monkeypatch, lora):
+    options = SynthesizerOptions(wording=SHORT, held_out=0.2, every=3, measured=4)
+    settings = Settings(batch=4, steps=5, learning_rate=1e-3, checkpoint_seconds=0, lora=lora)
+
+    def run(name):
+        return train_synthesizer(str(causal_folder), triplets(40), options, settings, seed=1, folder=tmp_path / name)
+
+    whole = run("whole")
+    step, count = Synthesizer.after_step, iter(range(100))
+
+    def die(self):
+        if next(count) == 3:
+            raise KeyboardInterrupt
+        step(self)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Synthesizer, "after_step", die)
+        with pytest.raises(KeyboardInterrupt):
+            run("cut")
+    rest = run("cut")
+    assert rest["outcome"]["resumed_at"] == 3
     assert rest["fingerprint"] == whole["fingerprint"]
     assert rest["held_out"] == whole["held_out"]

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from sentloom.errors import DiskError, InputError
 from sentloom.writing.ledger import SCHEMA, STALE, Ledger
-from sentloom.writing.prompts import Wording
+from sentloom.writing.prompts import Prompt
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.synthesize import make_block
-from tests.writing.ledgers import Hashes, fill, plan_of, raw_texts, rows_of
+from sentloom.writing.writer import Written
+from tests.writing.ledgers import PROMPTS, Hashes, fill, plan_of, raw_texts, rows_of
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def test_every_candidate_is_a_row(ledger, raw):
     assert names == [(s, k, c) for s in range(30) for k in ("entailment", "contradiction") for c in (0, 1)]
     texts = raw.column("text").to_pylist()
     assert all(one["source_text"] == texts[one["source"]] for one in rows)
-    assert {one["model"] for one in rows} == {"a" * 64}
+    assert {one["writer"] for one in rows} == {"a" * 64}
     assert {one["seed"] for one in rows} == {1}
     first = {one["prompt"] for one in rows if one["kind"] == "entailment"}
     assert first == {'Write two sentences that are entailment. Sentence 1: "{}" Sentence 2:'}
@@ -99,7 +100,7 @@ def test_a_cut_block_is_found(ledger, keep):
     path = ledger.folder / "blocks/000003.parquet"
     path.write_bytes(path.read_bytes()[:keep])
     assert ledger.read(3) is None
-    with pytest.raises(InputError, match=r"000003.parquet: a damaged block") as caught:
+    with pytest.raises(InputError, match=r"000003.parquet: the block is damaged") as caught:
         list(ledger.tables())
     assert "only missing blocks are written" in str(caught.value)
 
@@ -115,18 +116,24 @@ def test_a_block_of_another_plan_does_not_count(ledger, raw, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"model": "b" * 64}, "model aaaaaaaaaaaa... (now bbbbbbbbbbbb...)"),
+        ({"writer": "b" * 64}, "writer aaaaaaaaaaaa... (now bbbbbbbbbbbb...)"),
         ({"raw": "1" * 64, "rows": 31}, "raw 000000000000... (now 111111111111...); rows 30 (now 31)"),
         ({"sampling": Sampling(candidates=2, top_p=0.8)}, "sampling.top_p 0.9 (now 0.8)"),
         ({"block": 5}, "block 4 (now 5)"),
         ({"backend": "ctranslate2"}, "backend 'hashes' (now 'ctranslate2')"),
-        ({"wording": Wording(true="yes")}, "wording.true 'true' (now 'yes')"),
+        ({"judge": "so {}, {}?"}, "judge 'if {}, {}?' (now 'so {}, {}?')"),
+        ({"encoder": "b" * 64}, "encoder None (now bbbbbbbbbbbb...)"),
+        (
+            {"prompts": {**PROMPTS, "entailment": (Prompt(parts=("a", "b")),)}},
+            "prompts.entailment.0.parts.0 'Write two sentences that are entailment. S...' (now 'a'); "
+            "prompts.entailment.0.parts.1 '\" Sentence 2:' (now 'b')",
+        ),
     ],
 )
 def test_another_plan_is_refused_and_told(ledger, raw, changes, said):
     with pytest.raises(InputError) as caught:
         Ledger.begin(ledger.folder, plan_of(raw, **changes))
-    assert f"a ledger made with {said}. Expected" in str(caught.value)
+    assert f"the ledger was made with {said}. Expected" in str(caught.value)
     assert "choose another folder" in str(caught.value)
     assert Ledger.open(ledger.folder).plan == ledger.plan
 
@@ -159,10 +166,10 @@ def test_a_shorter_block_never_replaces_a_longer_one(ledger, raw):
 
 
 def test_what_is_no_ledger_is_told(tmp_path):
-    with pytest.raises(InputError, match=r"no plan.json. Expected a ledger"):
+    with pytest.raises(InputError, match=r"there is no plan.json. Expected a ledger"):
         Ledger.open(tmp_path)
     (tmp_path / "plan.json").write_text("{}")
-    with pytest.raises(InputError, match="a plan that cannot be read"):
+    with pytest.raises(InputError, match="the plan cannot be read"):
         Ledger.open(tmp_path)
 
 
@@ -174,8 +181,8 @@ def test_a_folder_that_cannot_be_written_is_told(raw, tmp_path):
 
 def test_texts_that_no_reader_takes_are_mended(raw):
     class Odd(Hashes):
-        def write(self, requests):
-            return ["a\0b" for _ in requests]
+        def write(self, sources, kind, prompt):
+            return [Written("a\0b") for _ in sources]
 
     table = make_block(plan_of(raw), range(2), raw.take([0, 1])["text"], Odd())
     assert set(table["text"].to_pylist()) == {"ab"}

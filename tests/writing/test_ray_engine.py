@@ -4,8 +4,8 @@ import sys
 
 import numpy as np
 import pytest
-import torch
 
+from sentloom.encoder.device import DEFAULT, Choice, chosen
 from sentloom.errors import MissingPart, SentloomError
 from sentloom.writing import ray_engine
 from sentloom.writing.filters import Filtering
@@ -17,15 +17,10 @@ from sentloom.writing.triplets import draw
 from tests.writing.ledgers import derived, raw_texts, rows_of
 from tests.writing.small_synthesizers import build_small_t5
 
-SAMPLING, LOOSE = Sampling(max_tokens=6), Filtering(threshold=0)
+SAMPLING, LOOSE = Sampling(length=6), Filtering(threshold=0, finished=False)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +34,7 @@ def test_without_ray_the_extra_is_named(monkeypatch):
         ray_engine._ray()
 
 
+@pytest.mark.long  # `make test` does not install Ray
 def test_a_cluster_that_is_not_there_is_told(monkeypatch):
     pytest.importorskip("ray", reason="Ray is not installed: pip install 'sentloom[ray]'")
     monkeypatch.setenv("RAY_ADDRESS", "nowhere")
@@ -52,7 +48,7 @@ def test_workers_make_the_blocks_of_the_local_engine_in_any_order(model, tmp_pat
     plan = Ledger.open(tmp_path / "whole").plan
     ledger = Ledger.begin(tmp_path / "ray", plan)
     ray_engine._lay_out(raw, ledger)
-    workers = [ray_engine._Worker(str(ledger.folder), lambda: TextToText.load(model), 9) for _ in range(2)]
+    workers = [ray_engine._Worker(str(ledger.folder), lambda: TextToText.load(model), "none", 9) for _ in range(2)]
     sources = [int(workers[n % 2]({"number": np.array([n])})["sources"][0]) for n in (4, 0, 3, 3, 1, 2)]
     assert sources == [1, 2, 2, 2, 2, 2]
     draw(ledger, LOOSE, rows=9)
@@ -60,9 +56,24 @@ def test_workers_make_the_blocks_of_the_local_engine_in_any_order(model, tmp_pat
     assert derived(ledger.folder) == derived(tmp_path / "whole")
 
 
+def test_a_worker_loads_its_model_on_the_chosen_device_and_in_the_chosen_precision(model, tmp_path):
+    raw, seen = raw_texts(3), []
+    synthesize(raw, model, tmp_path / "ray", SAMPLING, LOOSE, Execution(block=2), show_progress=False)
+    ledger = Ledger.open(tmp_path / "ray")
+    ray_engine._lay_out(raw, ledger)
+
+    def load():
+        seen.append(chosen())
+        return TextToText.load(model)
+
+    ray_engine._Worker(str(ledger.folder), load, "none", 3, Choice("cpu", "bf16"))
+    assert seen == [Choice("cpu", "bf16")]
+    assert chosen() == DEFAULT
+
+
 def test_a_worker_with_another_model_refuses(model, tmp_path):
     synthesize(raw_texts(2), model, tmp_path / "ledger", SAMPLING, LOOSE, show_progress=False)
     ray_engine._lay_out(raw_texts(2), Ledger.open(tmp_path / "ledger"))
     other = build_small_t5(tmp_path / "other", width=64)
     with pytest.raises(RuntimeError, match="not the one that the ledger was started with"):
-        ray_engine._Worker(str(tmp_path / "ledger"), lambda: TextToText.load(other), 2)
+        ray_engine._Worker(str(tmp_path / "ledger"), lambda: TextToText.load(other), "none", 2)

@@ -24,7 +24,7 @@ SETTINGS = [
 def drawn(logits, sampling, keys, position=0):
     """The words (n,) that are drawn for each key from the same logits, or from each row's own."""
     scores = logits.expand(len(keys), -1) if logits.dim() == 1 else logits
-    return Draw(sampling, keys)(torch.zeros(len(keys), position + 1), scores).argmax(dim=1).numpy()
+    return Draw(sampling, keys).noisy(scores, position).argmax(dim=1).numpy()
 
 
 def test_noise_is_made_of_the_published_numbers():
@@ -61,7 +61,7 @@ def test_noise_is_what_python_counts(seed, source, candidate, position, word):
     logits = torch.full((1, 301), -torch.inf)
     logits[0, word] = 3.0
     draw = Draw(Sampling(top_p=1.0, temperature=2.0), sampling_keys(seed, [(source, 1, candidate)]))
-    found = draw(torch.zeros(1, position + 1), logits)[0, word]
+    found = draw.noisy(logits, position)[0, word]
     assert float(found) == pytest.approx(1.5 + noise((seed, source, 1, candidate, position), word), rel=1e-12)
 
 
@@ -81,9 +81,10 @@ def test_company_does_not_matter(rows, seed):
     scores = 3 * torch.randn(40, 600, generator=torch.Generator().manual_seed(seed))
     keys = sampling_keys(seed, [(source, 1, 2) for source in range(40)])
     sampling = Sampling(top_p=0.95)
-    together = Draw(sampling, keys)(torch.zeros(40, 3), scores)
-    alone = Draw(sampling, keys[rows])(torch.zeros(len(rows), 3), scores[rows])
+    together = Draw(sampling, keys).noisy(scores, 2)
+    alone = Draw(sampling, keys[rows]).noisy(scores[rows], 2)
     assert torch.equal(together[rows], alone)
+    assert torch.equal(Draw(sampling, keys).noisy(scores[rows], 2, np.array(rows)), alone)  # the others have ended
 
 
 def test_keys_are_all_different():
@@ -96,7 +97,7 @@ def test_keys_are_all_different():
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"top_p": 0.0}, {"top_p": 1.1}, {"top_k": -1}, {"temperature": 0.0}, {"candidates": 0}, {"max_tokens": 0},
+        {"top_p": 0.0}, {"top_p": 1.1}, {"top_k": -1}, {"temperature": 0.0}, {"candidates": 0}, {"length": 0},
         {"seed": -1}, {"seed": 2**32}, {"greedy": True, "candidates": 2}, {"beams": 3},
     ],
 )  # fmt: skip

@@ -12,7 +12,7 @@ def rows(n=3):
 
 
 def test_counts_by_hand(tmp_path):
-    tally = Tally()
+    tally = Tally(("entailment", "contradiction"))
     entailed = Candidate(7, "s", "entailment", 0, "e", 0.97)
     tally.add([entailed, Candidate(7, "s", "contradiction", 0, "c", 0.31)], ["", "score"])
     tally.add([Candidate(8, "t", "entailment", 0, "", 1.0), Candidate(8, "t", "contradiction", 0, "d", 0.0)], ["empty", "score"])  # fmt: skip
@@ -32,7 +32,7 @@ def test_counts_by_hand(tmp_path):
 
 
 def test_a_score_that_is_no_number_is_in_no_bin():
-    tally = Tally()
+    tally = Tally(("entailment", "contradiction"))
     tally.add([Candidate(0, "s", "entailment", 0, "e", float("nan"))], ["score"])
     one = tally.summary(1, 0, 0, Filtering()).kinds["entailment"]
     assert sum(one.histogram) == 0
@@ -44,7 +44,7 @@ def test_samples_are_fair_and_do_not_depend_on_order():
     for seed in (1, 2):
         mixed = rows(2000)
         random.Random(seed).shuffle(mixed)
-        tally = Tally()
+        tally = Tally(("entailment", "contradiction"))
         for row in mixed:
             tally.add([row], [""])
         tallies.append(tally.summary(2000, 0, 0, Filtering()).kinds["entailment"].kept_samples)

@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
-from sentloom.errors import InputError, MissingPart, ModelError
+from sentloom.errors import InputError, ModelError
 from sentloom.writing.prompts import Wording
 from sentloom.writing.text_to_text import TextToText
 from tests.encoder.small_models import build_model_folder
@@ -92,8 +92,3 @@ def test_a_damaged_settings_file_is_told(folder, tmp_path):
     (tmp_path / "model" / "synthesizer.json").write_text(json.dumps({"wording": {"true": 3}}))
     with pytest.raises(ModelError, match=r"synthesizer\.json"):
         TextToText.load(tmp_path / "model")
-
-
-def test_no_synthesizer_is_embedded():
-    with pytest.raises(MissingPart, match="folder"):
-        TextToText.load("embedded")

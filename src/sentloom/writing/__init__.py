@@ -1,1 +1,1 @@
-"""Turn raw text into labelled triplets: one text-to-text model writes and judges (GenSE, Chen et al., 2022)."""
+"""Turn raw text into labelled data: a language model writes, judges score, and filters keep what is good."""

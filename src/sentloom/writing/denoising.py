@@ -14,8 +14,9 @@ from sentloom.data.batches import Batch
 from sentloom.methods import Options
 from sentloom.methods.settings import Positive, Share
 from sentloom.writing.instances import Instance, losses
+from sentloom.writing.language_model import SOURCE_LENGTH, TARGET_LENGTH, Ids
 from sentloom.writing.text_learner import TextLearner
-from sentloom.writing.text_to_text import SOURCE_LENGTH, TARGET_LENGTH, Ids, TextToText
+from sentloom.writing.text_to_text import TextToText
 
 
 class DenoisingOptions(Options):

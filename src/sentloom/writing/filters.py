@@ -5,15 +5,25 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from sentloom.errors import InputError
+from sentloom.hygiene.languages import LEAST_AMONG, LEAST_SCORE, identify
+from sentloom.search.bm25 import words_of
 from sentloom.writing.prompts import Kind
 
 KEPT = ""  # the reason of a row that no filter dropped
-REASONS = ("empty", "equal", "score", "source words", "words", "substring", "repeated")  # in the order they are tried
+# In the order they are tried.
+REASONS = (
+    *("empty", "unfinished", "equal", "copied", "language", "score", "round trip"),
+    *("source words", "words", "most words", "substring", "near-duplicate", "repeated"),
+)
+SHINGLE = 5  # characters
+FEWEST_WORDS = 4  # a shorter text is too short to tell its language
 
 
 class Candidate(NamedTuple):
-    """A sentence that was written for another one; `score` is the probability of the judgement that its kind needs."""
+    """A text that was written for another one.
+
+    `score` is the probability of the judgement that its kind needs; of a query, 1 / the rank of its source.
+    """
 
     source: int
     source_text: str
@@ -21,6 +31,7 @@ class Candidate(NamedTuple):
     candidate: int
     text: str
     score: float
+    finished: bool = True
 
 
 class Filtering(BaseModel):
@@ -28,54 +39,113 @@ class Filtering(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    threshold: float = Field(default=0.9, ge=0, le=1)  # the smallest score, the paper's alpha
+    threshold: float = Field(default=0.9, ge=0, le=1)  # the smallest probability of the judgement, the paper's alpha
+    round_trip: int = Field(
+        default=1, ge=0
+    )  # a query's source must be among this many results; 0: it need not be found
+    copied: float = Field(default=0.8, gt=0, le=1)  # share of a query or paraphrase in one run of the source's words
+    near_duplicates: float = Field(default=0.8, gt=0, le=1)  # Jaccard index with an earlier text of the source and kind
+    language: bool = True  # it must be in the language of its source
+    finished: bool = True  # it must have ended by itself
     source_words: int = Field(default=0, ge=0)  # the smallest number of words in the source
     words: int = Field(default=0, ge=0)  # the smallest number of words in the candidate
+    most_words: int = Field(default=0, ge=0)  # the greatest; 0: no limit
     substring: bool = False  # neither may contain the other without its last character
     drop_equal: bool = True  # not equal to its source, ignoring case and spaces
 
 
+PAPER = Filtering(drop_equal=False, language=False, finished=False, near_duplicates=1.0)
 PRESETS = {
     "default": Filtering(),
-    "paper": Filtering(drop_equal=False),
-    "official-code": Filtering(source_words=8, words=5, substring=True, drop_equal=False),
+    "paper": PAPER,
+    "official-code": PAPER.model_copy(update={"source_words": 8, "words": 5, "substring": True}),
 }
 
 
-def chosen_filters(preset: str, **changes: float | bool | None) -> Filtering:
-    """A preset with the changes that are not None."""
-    if preset not in PRESETS:
-        raise InputError("preset", f"no preset {preset!r}", f"one of {', '.join(PRESETS)}", "choose one of these")
-    return PRESETS[preset].model_copy(update={name: value for name, value in changes.items() if value is not None})
-
-
 def verdict(row: Candidate, by: Filtering) -> str:
-    """The first filter that drops a candidate, or `KEPT`."""
+    """The first filter that drops a candidate by itself, or `KEPT`."""
+    return _form(row, by) or _judgement(row, by) or _length(row, by)
+
+
+def _form(row: Candidate, by: Filtering) -> str:
     source, text = row.source_text, row.text
     if not text.strip():
         return "empty"
+    if by.finished and not row.finished:
+        return "unfinished"
     if by.drop_equal and _folded(text) == _folded(source):
         return "equal"
-    if not row.score >= by.threshold:  # a non-finite score is dropped too
-        return "score"
+    if by.copied < 1 and row.kind in ("query", "paraphrase") and copied_share(text, source) > by.copied:
+        return "copied"
+    return "language" if by.language and not same_language(text, source) else KEPT
+
+
+def _judgement(row: Candidate, by: Filtering) -> str:
+    """A non-finite score is dropped too."""
+    if row.kind != "query":
+        return KEPT if row.score >= by.threshold else "score"
+    return KEPT if not by.round_trip or row.score >= 1 / by.round_trip else "round trip"
+
+
+def _length(row: Candidate, by: Filtering) -> str:
+    source, text = row.source_text, row.text
     if len(source.split()) < by.source_words:
         return "source words"
     if len(text.split()) < by.words:
         return "words"
-    if by.substring and (text[:-1] in source or source[:-1] in text):
-        return "substring"
-    return KEPT
+    if by.most_words and len(text.split()) > by.most_words:
+        return "most words"
+    return "substring" if by.substring and (text[:-1] in source or source[:-1] in text) else KEPT
 
 
 def verdicts(rows: Sequence[Candidate], by: Filtering) -> list[str]:
-    """The reasons for all candidates of one source; of equal texts of one kind, only the first is kept."""
-    seen: set[tuple[Kind, str]] = set()
+    """The reasons for all candidates of one source; of texts of one kind that are nearly equal, the first is kept."""
+    kept: dict[Kind, list[str]] = {}
     reasons = []
     for row in rows:
         reason = verdict(row, by)
-        reasons.append("repeated" if reason == KEPT and (row.kind, row.text) in seen else reason)
-        seen |= {(row.kind, row.text)} if reason == KEPT else set()
+        earlier = kept.setdefault(row.kind, [])
+        if reason == KEPT and row.text in earlier:
+            reason = "repeated"
+        elif reason == KEPT and _resembles(row.text, earlier, by.near_duplicates):
+            reason = "near-duplicate"
+        if reason == KEPT:
+            earlier.append(row.text)
+        reasons.append(reason)
     return reasons
+
+
+def _resembles(text: str, earlier: Sequence[str], least: float) -> bool:
+    return least < 1 and any(resemblance(text, one) >= least for one in earlier)
+
+
+def copied_share(text: str, source: str) -> float:
+    """The longest run of a text's words that is also in the source, as a share of the text."""
+    words, others = words_of(text), words_of(source)
+    longest, ends = 0, [0] * (len(others) + 1)  # run that ends at each word of the source, and at this word of the text
+    for word in words:
+        ends = [0, *(before + 1 if word == other else 0 for before, other in zip(ends, others, strict=False))]
+        longest = max(longest, *ends)
+    return longest / len(words) if words else 0.0
+
+
+def resemblance(first: str, second: str) -> float:
+    """The Jaccard index of the five-character shingles of two texts, ignoring case."""
+    one, other = (_shingles(_folded(text)) for text in (first, second))
+    return len(one & other) / len(one | other)
+
+
+def _shingles(text: str) -> set[str]:
+    return {text[at : at + SHINGLE] for at in range(max(1, len(text) - SHINGLE + 1))}
+
+
+def same_language(text: str, source: str) -> bool:
+    """Whether a text may be in the language of its source; short ones always may."""
+    if min(len(words_of(text)), len(words_of(source))) < FEWEST_WORDS:
+        return True
+    best = next(iter(identify(text)), None)
+    likely = {code for code, score in identify(source) if score >= LEAST_AMONG}
+    return best is None or best[1] < LEAST_SCORE or not likely or best[0] in likely
 
 
 def _folded(text: str) -> str:

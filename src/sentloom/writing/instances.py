@@ -1,7 +1,6 @@
 """Training instances from NLI data: write a sentence, and judge it, each as source and target (GenSE, 3.1)."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -10,7 +9,8 @@ from torch import Tensor
 
 from sentloom.data.batches import Batch
 from sentloom.data.nli import CONTRADICTION, ENTAILMENT
-from sentloom.writing.text_to_text import Ids, TextToText
+from sentloom.writing.language_model import Ids, LanguageModel
+from sentloom.writing.prompts import NLI_KINDS
 
 GROUP = 64  # instances per forward pass, of similar length
 COARSE = 8  # targets are grouped by length in steps of this many tokens, then by the length of the source
@@ -38,51 +38,31 @@ def labelled(batch: Batch) -> list[tuple[str, str, str]]:
     return [(premise, hypothesis, kind) for premise, hypothesis, kind in rows if kind in (ENTAILMENT, CONTRADICTION)]
 
 
-def instances(model: TextToText, batch: Batch) -> list[Instance]:
+def instances(model: LanguageModel, batch: Batch) -> list[Instance]:
     """Two per labelled row, so four per triplet: write the hypothesis, and judge whether it follows."""
     rows = labelled(batch)
-    prompts = {use: model.prompt_ids(use) for use in (ENTAILMENT, CONTRADICTION, "judge")}
+    prompts: dict[str, list[Ids]] = {kind: model.prompt_ids(model.wording.prompt(kind)) for kind in NLI_KINDS}
+    judge = model.judge_ids
     verdicts = {ENTAILMENT: model.target_ids(model.wording.true), CONTRADICTION: model.target_ids(model.wording.false)}
-    premises, hypotheses = (model.bare([row[side] for row in rows]) for side in (0, 1))
+    premises, hypotheses = (model.sentences([row[side] for row in rows]) for side in (0, 1))
+    targets = model.targets([row[1] for row in rows])
     found = []
-    for premise, hypothesis, (_, _, kind) in zip(premises, hypotheses, rows, strict=True):
-        found.append(Instance(model.framed(prompts[kind], [premise]), model.closed(hypothesis), judged=False))
-        found.append(Instance(model.framed(prompts["judge"], [premise, hypothesis]), verdicts[kind], judged=True))
+    for premise, hypothesis, target, (_, _, kind) in zip(premises, hypotheses, targets, rows, strict=True):
+        found.append(Instance(model.framed(prompts[kind], [premise]), model.closed(target), judged=False))
+        found.append(Instance(model.framed(judge, [premise, hypothesis]), verdicts[kind], judged=True))
     return found
 
 
-def losses(model: TextToText, some: Sequence[Instance]) -> Iterator[tuple[list[Instance], Tensor, Tensor]]:
+def losses(model: LanguageModel, some: Sequence[Instance]) -> Iterator[tuple[list[Instance], Tensor, Tensor]]:
     """In groups of similar length: the instances, the summed cross-entropy of each, and their first logits."""
     order = sorted(some, key=lambda one: (len(one.target) // COARSE, len(one.source)))
     for at in range(0, len(order), GROUP):
         group = order[at : at + GROUP]
-        sources, read = padded([one.source for one in group], model)
-        targets, wanted = padded([one.target for one in group], model)
-        shifted = torch.cat([torch.full_like(targets[:, :1], model.start), targets[:, :-1]], dim=1)
-        with _head_at(model, wanted):
-            logits = model.model(
-                input_ids=sources, attention_mask=read, decoder_input_ids=shifted
-            ).logits  # (tokens, V)
-        each = F.cross_entropy(logits.float(), targets[wanted], reduction="none")
-        of_row = wanted.nonzero()[:, 0]
-        firsts = wanted.sum(dim=1).cumsum(dim=0) - wanted.sum(dim=1)
-        yield group, each.new_zeros(len(group)).index_add(0, of_row, each), logits[firsts].float()
-
-
-@contextmanager
-def _head_at(model: TextToText, wanted: Tensor) -> Iterator[None]:
-    """The head over the vocabulary, the most expensive part of a small model, skips padding."""
-    head = model.model.get_output_embeddings()
-    hook = head.register_forward_pre_hook(lambda _, states: (states[0][wanted],))
-    try:
-        yield
-    finally:
-        hook.remove()
-
-
-def padded(rows: Sequence[Ids], model: TextToText) -> tuple[Tensor, Tensor]:
-    """(n, longest) ids, and a mask of those that are not padding."""
-    longest = max(map(len, rows))
-    ids = torch.tensor([[*row, *[model.pad] * (longest - len(row))] for row in rows], device=model.model.device)
-    lengths = torch.tensor([len(row) for row in rows], device=ids.device)
-    return ids, torch.arange(longest, device=ids.device) < lengths[:, None]
+        logits = model.target_logits(
+            [one.source for one in group], [one.target for one in group]
+        ).float()  # (tokens, V)
+        tokens = torch.tensor([token for one in group for token in one.target], device=logits.device)
+        lengths = torch.tensor([len(one.target) for one in group], device=logits.device)
+        each = F.cross_entropy(logits, tokens, reduction="none")
+        of_row = torch.arange(len(group), device=logits.device).repeat_interleave(lengths)
+        yield group, each.new_zeros(len(group)).index_add(0, of_row, each), logits[lengths.cumsum(dim=0) - lengths]

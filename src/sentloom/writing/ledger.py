@@ -10,7 +10,7 @@ written again, even by another process at the same time, and is renamed when it 
 import hashlib
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sentloom.errors import InputError
 from sentloom.files import new_file
-from sentloom.writing.prompts import Wording
+from sentloom.writing.prompts import Kind, Prompt
 from sentloom.writing.sampling import Sampling
 
 PLAN, BLOCKS = "plan.json", "blocks"
@@ -31,17 +31,23 @@ SCHEMA = pa.schema(
         ("source", pa.int64()),  # row of the raw data, from 0
         ("source_text", pa.string()),
         ("kind", pa.string()),
+        ("style", pa.string()),  # of a query: question, keywords, title, statement
         ("candidate", pa.int32()),
         ("prompt", pa.string()),  # with {} for the source
         ("seed", pa.int64()),
-        ("model", pa.string()),  # its SHA-256
+        ("writer", pa.string()),  # the SHA-256 of the model, or the endpoint
         ("text", pa.string()),
-        ("score", pa.float64()),  # the probability of the judgement that the kind needs
+        ("finished", pa.bool_()),  # false: it was cut at its greatest length
+        ("tokens_read", pa.int32()),
+        ("tokens_written", pa.int32()),
+        ("score", pa.float64()),  # the probability of the judgement that the kind needs; of a query, 1 / its rank
+        ("bm25_rank", pa.int32()),  # of the source among all texts, for a query; 0: not among the first hundred
+        ("encoder_rank", pa.int32()),
     ]
 )
 BLOCK_NAME = re.compile(r"(\d{6,})\.parquet")
 STALE = 3600.0  # seconds after which a half-written file belongs to a run that was killed
-SHOWN_HASH = 12  # characters
+SHOWN_HASH, SHOWN_TEXT = 12, 45  # characters
 RESUME = "give the raw text and the model again: only missing blocks are written"
 
 
@@ -50,11 +56,13 @@ class LedgerPlan(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    version: Literal[1] = 1
+    version: Literal[2] = 2
     raw: str  # SHA-256 of the raw data
     rows: int  # of the raw data
-    model: str  # SHA-256 of the text-to-text model
-    wording: Wording
+    writer: str  # SHA-256 of the model, or an endpoint with the name of its model
+    prompts: dict[Kind, tuple[Prompt, ...]]
+    judge: str  # the prompt of the judgements, with {} for each sentence
+    encoder: str | None = None  # the fingerprint of the encoder that queries are searched with
     sampling: Sampling
     backend: str
     block: int = Field(ge=1)  # sources
@@ -75,10 +83,12 @@ class Ledger:
             return cls(folder, (folder / PLAN).read_text("utf-8"))
         except FileNotFoundError:
             wanted = "a ledger, with a plan and blocks"
-            raise InputError(str(folder), f"no {PLAN}", wanted, "check the folder, or give raw text to begin") from None
+            raise InputError(
+                str(folder), f"there is no {PLAN}", wanted, "check the folder, or give raw text to begin"
+            ) from None
         except (ValidationError, UnicodeDecodeError) as error:
-            found = f"a plan that cannot be read ({str(error).splitlines()[0]})"
-            raise InputError(str(folder / PLAN), found, "the file as it was written", "choose another folder") from None
+            found = f"the plan cannot be read ({_reason(error)})"
+            raise InputError(str(folder / PLAN), found, "a plan of this version", "choose another folder") from None
 
     @classmethod
     def begin(cls, folder: Path, plan: LedgerPlan) -> "Ledger":
@@ -89,7 +99,7 @@ class Ledger:
         ledger = cls.open(folder)
         if found := _differences(ledger.plan, plan):
             fix = "give what it was made with, or choose another folder for what is new"
-            raise InputError(str(folder), f"a ledger made with {'; '.join(found)}", "the same as now", fix)
+            raise InputError(str(folder), f"the ledger was made with {'; '.join(found)}", "the same values", fix)
         ledger._sweep()
         return ledger
 
@@ -135,7 +145,9 @@ class Ledger:
                 return
             table = self.read(number)
             if table is None:
-                raise InputError(str(self._place(number)), "a damaged block", "the block as it was written", RESUME)
+                raise InputError(
+                    str(self._place(number)), "the block is damaged", "the block as it was written", RESUME
+                )
             yield table if rows is None else table.filter(pc.field("source") < rows)
 
     def __len__(self) -> int:
@@ -155,6 +167,13 @@ class Ledger:
             with suppress(FileNotFoundError):  # another run removed it
                 if path.stat().st_mtime < time.time() - STALE:
                     path.unlink()
+
+
+def _reason(error: ValueError) -> str:
+    if not isinstance(error, ValidationError):
+        return str(error)
+    first = error.errors()[0]
+    return f"{'.'.join(map(str, first['loc'])) or 'JSON'}: {first['msg']}"
 
 
 def _sources(table: pa.Table) -> int:
@@ -178,13 +197,16 @@ def _differences(there: LedgerPlan, now: LedgerPlan) -> list[str]:
     return [f"{name} {_shown(old.get(name))} (now {_shown(new.get(name))})" for name in names]
 
 
-def _flat(values: dict[str, Any], before: str = "") -> dict[str, Any]:
+def _flat(values: Mapping[Any, Any], before: str = "") -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in values.items():
-        found |= _flat(value, f"{before}{name}.") if isinstance(value, dict) else {f"{before}{name}": value}
+        nested = dict(enumerate(value)) if isinstance(value, list) else value
+        found |= _flat(nested, f"{before}{name}.") if isinstance(nested, dict) else {f"{before}{name}": value}
     return found
 
 
 def _shown(value: Any) -> str:
     is_hash = isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value)
-    return f"{value[:SHOWN_HASH]}..." if is_hash else repr(value)
+    if is_hash:
+        return f"{value[:SHOWN_HASH]}..."
+    return repr(value) if len(str(value)) <= SHOWN_TEXT else repr(f"{value[: SHOWN_TEXT - 3]}...")

@@ -12,7 +12,7 @@ from sentloom.data.batches import Batch
 from sentloom.data.dataset import Dataset
 from sentloom.data.shapes import text_columns
 from sentloom.writing.instances import instances, losses
-from sentloom.writing.text_to_text import TextToText
+from sentloom.writing.language_model import LanguageModel
 
 ROWS = 256  # read at a time
 
@@ -31,7 +31,7 @@ class WriterScores:
         return 100 * self.accuracy - 10 * self.perplexity
 
 
-def measure(model: TextToText, data: Dataset) -> WriterScores:
+def measure(model: LanguageModel, data: Dataset) -> WriterScores:
     """Judge and write every row of held-out data, triplets or NLI."""
     right = judged = tokens = 0
     nll = 0.0
@@ -58,7 +58,7 @@ def rows_of(data: Dataset, start: int, stop: int) -> Batch:
 
 
 @contextmanager
-def _still(model: TextToText) -> Iterator[None]:
+def _still(model: LanguageModel) -> Iterator[None]:
     """Without dropout and gradients; afterwards as before."""
     before = model.training
     model.eval()

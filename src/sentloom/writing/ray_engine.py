@@ -15,12 +15,13 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from sentloom.data.dataset import Dataset
+from sentloom.encoder.device import DEFAULT, Choice, chosen, device_for, running_on
 from sentloom.errors import InputError, MissingPart, SentloomError
 from sentloom.files import is_sealed, new_file, seal
 from sentloom.progress import progress
+from sentloom.writing.language_model import LanguageModel
 from sentloom.writing.ledger import Ledger
-from sentloom.writing.synthesize import make_block, open_ledgers_backend
-from sentloom.writing.text_to_text import TextToText
+from sentloom.writing.synthesize import make_block, open_ledgers_writer, open_round_trip
 
 SOURCES = "sources.parquet"  # the raw texts, one row group per block
 MOST_TASKS = 1000  # that Ray holds at a time; each writes its blocks one after the other
@@ -30,7 +31,8 @@ Numbers = dict[str, NDArray[np.int64]]
 def make_blocks(
     ledger: Ledger,
     raw: Dataset,
-    load: Callable[[], TextToText],
+    load: Callable[[], LanguageModel],
+    encoder: str,
     numbers: Sequence[int],
     rows: int,
     workers: int,
@@ -43,8 +45,9 @@ def make_blocks(
     items = [{"number": number} for number in numbers]
     made = ray.data.from_items(items, override_num_blocks=min(len(items), MOST_TASKS)).map_batches(
         _Worker,
-        fn_constructor_args=(str(ledger.folder.resolve()), load, rows),
+        fn_constructor_args=(str(ledger.folder.resolve()), load, encoder, rows, chosen()),
         batch_size=1,
+        num_gpus=1 if device_for().type == "cuda" else None,  # without one, Ray hides the GPUs from a worker
         compute=ray.data.ActorPoolStrategy(size=workers),
     )
     total = sum(len(ledger.span(number, rows)) for number in numbers)
@@ -61,13 +64,17 @@ def make_blocks(
 class _Worker:
     """An actor: it holds a model and writes blocks."""
 
-    def __init__(self, folder: str, load: Callable[[], TextToText], rows: int) -> None:
+    def __init__(
+        self, folder: str, load: Callable[[], LanguageModel], encoder: str, rows: int, choice: Choice = DEFAULT
+    ) -> None:
         self.ledger, self.rows = Ledger.open(Path(folder)), rows
         self.texts = pq.ParquetFile(self.ledger.folder / SOURCES)
-        model = load().eval()
-        if model.sha256 != self.ledger.plan.model:
-            raise RuntimeError("this worker's model is not the one that the ledger was started with")
-        self.backend = open_ledgers_backend(self.ledger, model)
+        with running_on(choice.device, choice.precision):
+            model = load().eval()
+            if model.sha256 != self.ledger.plan.writer:
+                raise RuntimeError("this worker's model is not the one that the ledger was started with")
+            self.writer = open_ledgers_writer(self.ledger, model)
+            self.round_trip = open_round_trip(self.ledger.plan, self._all_texts, encoder)
 
     def __call__(self, batch: Numbers) -> Numbers:
         """Write one block, unless it exists: after a fault Ray may repeat a number."""
@@ -76,10 +83,14 @@ class _Worker:
         if not self.ledger.has(number, self.rows):
             texts = self.texts.read_row_group(number)["text"].slice(0, len(span)).to_pylist()
             try:
-                self.ledger.write(number, make_block(self.ledger.plan, span, texts, self.backend))
+                self.ledger.write(number, make_block(self.ledger.plan, span, texts, self.writer, self.round_trip))
             except SentloomError as error:  # as plain text, which can be sent between processes
                 raise RuntimeError(f"{error.where}: {error.problem}") from None
         return {"sources": np.array([len(span)])}
+
+    def _all_texts(self) -> list[str]:
+        texts: list[str] = self.texts.read()["text"].to_pylist()
+        return texts
 
 
 def _ray() -> Any:
@@ -89,8 +100,7 @@ def _ray() -> Any:
         import ray
         import ray.data
     except ImportError as error:
-        wanted, fix = "the package `ray` with its part `data`", 'pip install "sentloom[ray]"'
-        raise MissingPart("engine ray", "no Ray", wanted, fix) from error
+        raise MissingPart("engine ray", "Ray is not installed", "", 'pip install "sentloom[ray]"') from error
     if not ray.is_initialized():
         _start(ray)
     ray.data.DataContext.get_current().enable_progress_bars = False
@@ -109,7 +119,8 @@ def _start(ray: Any) -> None:
 def _check_workers(ray: Any, workers: int) -> None:
     cores = int(ray.cluster_resources().get("CPU", 0))
     if workers > cores:
-        raise InputError("workers", f"{workers}", f"at most {cores}, the cores that Ray has", "ask for fewer")
+        problem = f"there are {workers} workers for {cores} cores of Ray"
+        raise InputError("execution", problem, "at most one worker per core", f"set workers={cores}")
 
 
 def _lay_out(raw: Dataset, ledger: Ledger) -> None:

@@ -8,7 +8,6 @@ import torch
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from torch import Tensor
-from transformers import LogitsProcessor
 
 GOLDEN = 0x9E3779B97F4A7C15  # the step of SplitMix64
 FIRST_WIDTH, WIDER = (
@@ -24,7 +23,7 @@ class Sampling(BaseModel):
 
     Tokens are sampled among the most likely ones that together have probability `top_p`, and among the `top_k` most
     likely unless that is 0 (GenSE's official code has 50); `greedy` takes the most likely one. A text has at most
-    `max_tokens`, including its end; `candidates` texts are written per prompt.
+    `length` tokens, including its end; `candidates` texts are written per prompt.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -34,17 +33,17 @@ class Sampling(BaseModel):
     temperature: float = Field(default=1.0, gt=0)
     greedy: bool = False
     candidates: int = Field(default=1, ge=1)
-    max_tokens: int = Field(default=64, ge=1)
+    length: int = Field(default=64, ge=1)
     seed: int = Field(default=1, ge=0, lt=2**32)
 
     @model_validator(mode="after")
     def _one_likeliest(self) -> "Sampling":
         if self.greedy and self.candidates > 1:
-            raise ValueError(f"greedy writes the same text {self.candidates} times: one candidate is all it has")
+            raise ValueError(f"greedy would write the same text {self.candidates} times: set candidates to 1")
         return self
 
 
-class Draw(LogitsProcessor):
+class Draw:
     """Gumbel-max sampling: the maximum of logits plus Gumbel noise is a sample from their softmax.
 
     The noise of a token is a hash of the text's key, the position and the token: the same in any batch. Batches only
@@ -55,11 +54,14 @@ class Draw(LogitsProcessor):
         """`keys` (n,) belong to the rows of the batch."""
         self._sampling, self._keys = sampling, keys
 
-    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        """Scores (n, V) with noise, in float64; minus infinity for tokens that may not be sampled."""
-        position = input_ids.shape[1] - 1  # the decoder's start token comes first
+    def noisy(self, scores: Tensor, position: int, live: NDArray[np.int64] | None = None) -> Tensor:
+        """Scores (n, V) with the noise of a position, in float64; minus infinity for tokens that may not be sampled.
+
+        `live` are the rows of the batch that the scores belong to, by default all.
+        """
+        keys = self._keys if live is None else self._keys[live]
         rows, words = (scores >= least_kept(scores, self._sampling)).nonzero(as_tuple=True)
-        of_row = _absorb(self._keys, np.full(len(self._keys), position, np.uint64))
+        of_row = _absorb(keys, np.full(len(keys), position, np.uint64))
         noise = gumbel(of_row[rows.cpu().numpy()], words.cpu().numpy().astype(np.uint64))
         drawn = torch.full_like(scores, -torch.inf, dtype=torch.float64)
         drawn[rows, words] = scores[rows, words].double() / self._sampling.temperature + torch.from_numpy(noise).to(

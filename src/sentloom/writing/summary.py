@@ -11,10 +11,11 @@ from pathlib import Path
 
 from sentloom.files import new_file
 from sentloom.writing.filters import KEPT, Candidate, Filtering
-from sentloom.writing.prompts import KINDS, Kind
+from sentloom.writing.prompts import Kind
 
 BINS = 20  # of scores, from 0 to 1
 SAMPLES = 20  # of each kind, kept and dropped
+SCORE = "score: probability of the expected verdict; of a query, 1 / rank of its source"
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,17 @@ class Summary:
     sources: int  # that have been written for
     raw_rows: int  # of the raw data
     triplets: int
-    pairs: int  # from sources with a good entailment and no good contradiction
+    pairs: int
     filtering: Filtering
     kinds: dict[Kind, KindSummary]
+
+    @property
+    def least_score(self) -> tuple[float, str]:
+        """The lowest score that is kept, and what it is called."""
+        if set(self.kinds) != {"query"}:
+            return self.filtering.threshold, f"threshold {self.filtering.threshold:g}"
+        first = self.filtering.round_trip
+        return (1 / first, f"among the first {first}") if first else (0.0, "no round trip")
 
     def write(self, path: Path) -> None:
         """Write JSON; the same ledger and filters give the same bytes."""
@@ -65,9 +74,9 @@ class Summary:
 class Tally:
     """Counts candidates in a stream."""
 
-    def __init__(self) -> None:
+    def __init__(self, kinds: Sequence[Kind]) -> None:
         self.sources = 0
-        self._kinds = {kind: _KindTally() for kind in KINDS}
+        self._kinds = {kind: _KindTally() for kind in kinds}
 
     def add(self, rows: Sequence[Candidate], reasons: Sequence[str]) -> None:
         """Count the candidates of one source."""

@@ -1,32 +1,43 @@
-"""Raw text in, triplets out: blocks that the ledger lacks are written and judged, then everything is filtered."""
+"""Raw text in, labelled data out: blocks that the ledger lacks are written and judged, then everything is filtered."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Self
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
 import torch
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from sentloom.data.dataset import Dataset
 from sentloom.data.shapes import Shape
+from sentloom.encoder import Encoder
 from sentloom.encoder.device import precision_for
 from sentloom.errors import InputError
+from sentloom.hygiene.languages import NAMES, language_shares, main_language
 from sentloom.progress import progress
+from sentloom.writing.endpoint import Endpoint, EndpointOptions, is_endpoint
 from sentloom.writing.filters import Filtering
-from sentloom.writing.generator import Backend, BackendName, WritingRequest, open_backend
+from sentloom.writing.generator import BackendName, open_backend
+from sentloom.writing.language_model import LanguageModel
 from sentloom.writing.ledger import SCHEMA, Ledger, LedgerPlan
-from sentloom.writing.prompts import KINDS
+from sentloom.writing.models import open_model
+from sentloom.writing.prompts import NLI_KINDS, Kind, Prompt, Wording, prompts_for
+from sentloom.writing.round_trip import RoundTrip
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.summary import Summary
-from sentloom.writing.text_to_text import TextToText
 from sentloom.writing.triplets import draw
+from sentloom.writing.writer import Source, Writer, Written
 
 Engine = Literal["local", "ray"]
-Loader = Callable[[], TextToText]
+Loader = Callable[[], LanguageModel]
+Log = Callable[[str], None]
 BLOCK = 256  # sources
 CONVERTED = "converted"  # the folder, inside the ledger's, for a backend's converted model
+BM25_ALONE = "none"  # as the name of the encoder
+LANGUAGE_ROWS = 500  # of the raw data, evenly spaced, whose language is identified
 
 
 class Execution(BaseModel):
@@ -37,57 +48,128 @@ class Execution(BaseModel):
     backend: BackendName = "transformers"
     engine: Engine = "local"
     workers: int = Field(default=1, ge=1)  # of the engine ray
+    requests: int = Field(default=8, ge=1)  # to an endpoint at a time
     block: int = Field(default=BLOCK, ge=1)  # sources
+    encoder: str = "embedded"  # searches, together with BM25, for the source of a query; none: BM25 alone
 
     @model_validator(mode="after")
     def _workers_of_ray(self) -> Self:
         if self.engine == "local" and self.workers > 1:
-            raise ValueError(f"{self.workers} workers with the engine local, which is one")
+            raise ValueError(f"{self.workers} workers need the engine ray; the engine local is a single process")
         return self
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is written, with which examples, and what an endpoint is told."""
+
+    kinds: tuple[Kind, ...] = NLI_KINDS
+    shots: Dataset | None = None  # the user's own pairs or triplets
+    writer_model: str | None = None  # of an endpoint
+    max_tokens: int | None = None  # read and written by an endpoint, at most, for this ledger
 
 
 def synthesize(
     raw: Dataset,
-    model: str | Path | Loader,
+    writer: str | Path | Loader,
     out: Path,
     sampling: Sampling | None = None,
     filtering: Filtering | None = None,
     execution: Execution | None = None,
     *,
+    task: Task | None = None,
     rows: int | None = None,
     show_progress: bool = True,
+    log: Log = lambda text: None,
 ) -> Summary:
-    """Write sentences for the first `rows` texts, or for all, judge them, and draw triplets from the ledger.
+    """Write for the first `rows` texts, or for all, judge what was written, and draw triplets and pairs.
 
-    `out` is the ledger's folder. What it holds is not written again, so that a killed run resumes, and more rows or
-    other filters cost only what they add; another model, text or sampling is refused. `model` is a folder, a hub name,
-    or a function that loads one. With the engine `ray`, several workers write blocks at the same time.
+    `writer` is "embedded", a folder, a hub name, the address of an endpoint, or a function that loads a model. `out` is
+    the ledger's folder. What it holds is not written again, so that a killed run resumes, and more rows or
+    other filters cost only what they add; another writer, text, prompt or sampling is refused. With the engine `ray`,
+    several workers write blocks at the same time.
     """
     if raw.shape is not Shape.TEXTS:
-        raise InputError(raw.files[0], f"{raw.shape}", f"{Shape.TEXTS}", "choose one text column (--column)")
-    execution = execution or Execution()
-    load = _in_precision(model if callable(model) else _loader(model))
-    writer = load().eval()
-    plan = LedgerPlan(
-        raw=raw.sha256, rows=len(raw), model=writer.sha256, wording=writer.wording, sampling=sampling or Sampling(),
-        backend=execution.backend, block=execution.block,
-    )  # fmt: skip
+        raise InputError(
+            raw.files[0], f"its shape is {raw.shape}", f"{Shape.TEXTS}", "choose one text column: --columns text=NAME"
+        )
+    execution, sampling, task = execution or Execution(), sampling or Sampling(), task or Task()
+    opening = _opening(writer, task, sampling, execution)
+    plan = _plan(raw, task, sampling, execution, opening)
     ledger = Ledger.begin(out, plan)
     wanted = len(raw) if rows is None else min(rows, len(raw))
     missing = ledger.missing(wanted)
     if missing and execution.engine == "ray":
         from sentloom.writing.ray_engine import make_blocks
 
-        make_blocks(ledger, raw, load, missing, wanted, execution.workers, show_progress)
+        if opening.load is None:
+            fix = "leave out engine=ray; requests=N sends more of them at a time"
+            raise InputError("execution", "the engine ray runs models, and the writer is an endpoint", "", fix)
+        make_blocks(ledger, raw, opening.load, execution.encoder, missing, wanted, execution.workers, show_progress)
     elif missing:
-        _make_blocks(ledger, raw, open_ledgers_backend(ledger, writer), missing, wanted, show_progress)
+        opened = opening.open(ledger)
+        if isinstance(opened, Endpoint):
+            log(opened.announcement(plan.prompts, _missing_texts(ledger, raw, missing, wanted), sampling.candidates))
+        judge = open_round_trip(plan, raw.column("text").to_pylist, execution.encoder)
+        _make_blocks(ledger, raw, opened, judge, missing, wanted, show_progress)
     return draw(ledger, filtering, rows=wanted, show_progress=show_progress)
+
+
+@dataclass(frozen=True)
+class _Opening:
+    """A writer before there is a ledger: what its rows depend on, and how to open it."""
+
+    identity: str
+    learned: Wording | None
+    judge: str
+    backend: str
+    open: Callable[[Ledger], Writer]
+    load: Loader | None = None  # for workers
+
+
+def _opening(writer: str | Path | Loader, task: Task, sampling: Sampling, execution: Execution) -> _Opening:
+    if not callable(writer) and is_endpoint(str(writer)):
+        options = EndpointOptions(str(writer), task.writer_model, task.max_tokens, execution.requests)
+        judge = "{}".join(Wording().judge)
+        return _Opening(
+            options.identity, None, judge, Endpoint.name, lambda ledger: Endpoint(options, sampling, ledger.folder)
+        )
+    if idle := [name for name in ("writer_model", "max_tokens") if getattr(task, name) is not None]:
+        names = " and ".join(f"--{name.replace('_', '-')}" for name in idle)
+        raise InputError("writer", f"{names} concern an endpoint, and {writer} is none", "", f"leave out {names}")
+    load = _in_precision(writer if callable(writer) else _loader(writer))
+    model = load().eval()
+    return _Opening(
+        model.sha256,
+        model.learned,
+        "{}".join(model.wording.judge),
+        execution.backend,
+        lambda ledger: open_ledgers_writer(ledger, model),
+        load,
+    )
+
+
+def _plan(raw: Dataset, task: Task, sampling: Sampling, execution: Execution, opening: _Opening) -> LedgerPlan:
+    prompts = prompts_for(task.kinds, language_of(raw), task.shots, opening.learned)
+    encoder = _open_encoder(execution.encoder) if "query" in prompts else None
+    return LedgerPlan(
+        raw=raw.sha256, rows=len(raw), writer=opening.identity, prompts=prompts, judge=opening.judge,
+        encoder=encoder.fingerprint() if encoder else None,
+        sampling=sampling, backend=opening.backend, block=execution.block,
+    )  # fmt: skip
+
+
+def language_of(raw: Dataset) -> str | None:
+    """The name of the language of the raw data; None if it is not recognised, or there are several."""
+    rows = np.unique(np.linspace(0, max(0, len(raw) - 1), min(len(raw), LANGUAGE_ROWS)).astype(np.int64))
+    code = main_language(language_shares(raw.take(rows)["text"]))
+    return NAMES.get(code, code) if code else None
 
 
 def _loader(name: str | Path) -> Loader:
     """A folder gets its absolute path, since a worker may run in another folder."""
     full = Path(name).resolve() if Path(name).exists() else name
-    return lambda: TextToText.load(full)
+    return lambda: open_model(full)
 
 
 def _in_precision(load: Loader) -> Loader:
@@ -95,13 +177,32 @@ def _in_precision(load: Loader) -> Loader:
     return load if precision_for() == "fp32" else lambda: load().to(torch.bfloat16)
 
 
-def open_ledgers_backend(ledger: Ledger, model: TextToText) -> Backend:
-    """The backend that a ledger's plan names."""
+def _open_encoder(name: str) -> Encoder | None:
+    return None if name == BM25_ALONE else Encoder.load(name)
+
+
+def open_ledgers_writer(ledger: Ledger, model: LanguageModel) -> Writer:
+    """The writer that a ledger's plan names, running a model."""
     return open_backend(ledger.plan.backend, model, ledger.plan.sampling, ledger.folder / CONVERTED)
 
 
+def open_round_trip(plan: LedgerPlan, texts: Callable[[], list[str]], encoder: str) -> RoundTrip | None:
+    """The judge of queries, if there are any; `texts` gives all raw texts."""
+    return RoundTrip(texts(), _open_encoder(encoder)) if "query" in plan.prompts else None
+
+
+def _missing_texts(ledger: Ledger, raw: Dataset, numbers: Sequence[int], rows: int) -> list[str]:
+    return [text for number in numbers for text in raw.take(ledger.span(number, rows))["text"]]
+
+
 def _make_blocks(
-    ledger: Ledger, raw: Dataset, backend: Backend, numbers: Sequence[int], rows: int, show_progress: bool
+    ledger: Ledger,
+    raw: Dataset,
+    writer: Writer,
+    round_trip: RoundTrip | None,
+    numbers: Sequence[int],
+    rows: int,
+    show_progress: bool,
 ) -> None:
     """Write one block after the other, in this process."""
     total = sum(len(ledger.span(number, rows)) for number in numbers)
@@ -110,31 +211,74 @@ def _make_blocks(
             span = ledger.span(number, rows)
             if not ledger.has(number, rows):  # another run on the same ledger may have written it
                 texts = raw.column("text").slice(span.start, len(span)).to_pylist()
-                ledger.write(number, make_block(ledger.plan, span, texts, backend))
+                ledger.write(number, make_block(ledger.plan, span, texts, writer, round_trip))
             advance(len(span))
 
 
-def make_block(plan: LedgerPlan, sources: range, texts: Sequence[str], backend: Backend) -> pa.Table:
+class _Asked(NamedTuple):
+    source: Source
+    kind: Kind
+    prompt: Prompt
+
+
+def make_block(
+    plan: LedgerPlan, sources: range, texts: Sequence[str], writer: Writer, round_trip: RoundTrip | None = None
+) -> pa.Table:
     """All candidates of some sources with their scores: per source the kinds, per kind the candidates."""
-    requests = [
-        WritingRequest(source, text, kind, candidate)
-        for source, text in zip(sources, texts, strict=True)
-        for kind in KINDS
+    asked = [
+        _Asked(Source(row, text, candidate), kind, prompts[(row + candidate) % len(prompts)])  # styles take turns
+        for row, text in zip(sources, texts, strict=True)
+        for kind, prompts in plan.prompts.items()
         for candidate in range(plan.sampling.candidates)
     ]
-    written = [text.replace("\0", "") for text in backend.write(requests)]  # which data readers refuse
-    true = backend.judge([(one.text, text) for one, text in zip(requests, written, strict=True)])
-    entailed = np.array([one.kind == "entailment" for one in requests])
-    prompts = {kind: "{}".join(plan.wording.around(kind)) for kind in KINDS}
+    written = _written(asked, writer)
+    texts = [one.text.replace("\0", "") for one in written]  # which data readers refuse
+    score, by_bm25, by_encoder = _scores(asked, texts, writer, round_trip)
     columns = {
-        "source": [one.source for one in requests],
-        "source_text": [one.text for one in requests],
-        "kind": [one.kind for one in requests],
-        "candidate": [one.candidate for one in requests],
-        "prompt": [prompts[one.kind] for one in requests],
-        "seed": [plan.sampling.seed] * len(requests),
-        "model": [plan.model] * len(requests),
-        "text": written,
-        "score": np.where(entailed, true, 1 - true),
+        "source": [one.source.row for one in asked],
+        "source_text": [one.source.text for one in asked],
+        "kind": [one.kind for one in asked],
+        "style": [one.prompt.style for one in asked],
+        "candidate": [one.source.candidate for one in asked],
+        "prompt": ["{}".join(one.prompt.around) for one in asked],
+        "seed": [plan.sampling.seed] * len(asked),
+        "writer": [plan.writer] * len(asked),
+        "text": texts,
+        "finished": [one.finished for one in written],
+        "tokens_read": [one.tokens_read for one in written],
+        "tokens_written": [one.tokens_written for one in written],
+        "score": score,
+        "bm25_rank": by_bm25,
+        "encoder_rank": by_encoder,
     }
     return pa.table(columns, schema=SCHEMA)
+
+
+def _written(asked: Sequence[_Asked], writer: Writer) -> list[Written]:
+    """All that share a kind and a prompt are written together."""
+    found: dict[int, Written] = {}
+    for kind, prompt in dict.fromkeys((one.kind, one.prompt) for one in asked):
+        places = [place for place, one in enumerate(asked) if (one.kind, one.prompt) == (kind, prompt)]
+        texts = writer.write([asked[place].source for place in places], kind, prompt)
+        found |= dict(zip(places, texts, strict=True))
+    return [found[place] for place in range(len(asked))]
+
+
+def _scores(
+    asked: Sequence[_Asked], texts: Sequence[str], writer: Writer, round_trip: RoundTrip | None
+) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int32]]:
+    """The score (n,) of each candidate, and of a query the ranks of its source by BM25 and by the encoder."""
+    kinds = np.array([one.kind for one in asked], dtype=object)
+    score, ranks = np.zeros(len(asked)), np.zeros((2, len(asked)), np.int32)
+    pairs = [(one.source.text, text) for one, text in zip(asked, texts, strict=True)]
+    judged = np.flatnonzero(kinds != "query")
+    score[judged] = writer.judge([pairs[place] for place in judged])
+    score[kinds == "contradiction"] = 1 - score[kinds == "contradiction"]
+    both = np.flatnonzero(kinds == "paraphrase")  # each follows from the other
+    score[both] = np.minimum(score[both], writer.judge([pairs[place][::-1] for place in both]))
+    queries = np.flatnonzero(kinds == "query")
+    if round_trip and len(queries):
+        found = round_trip.find([pairs[place][1] for place in queries], [pairs[place][0] for place in queries])
+        score[queries] = np.where(found.fused > 0, 1 / np.maximum(found.fused, 1), 0.0)
+        ranks[:, queries] = found.bm25, found.encoder
+    return score, ranks[0], ranks[1]

@@ -10,9 +10,9 @@ from sentloom.data.shapes import Shape
 from sentloom.methods import Options
 from sentloom.methods.settings import Positive, Share
 from sentloom.writing.instances import Instance, instances, losses
+from sentloom.writing.language_model import SOURCE_LENGTH, TARGET_LENGTH
 from sentloom.writing.prompts import Wording
 from sentloom.writing.text_learner import TextLearner
-from sentloom.writing.text_to_text import SOURCE_LENGTH, TARGET_LENGTH
 
 # A triplet gives four instances: 64 rows are the official batch of 256.
 GENSE: dict[str, Any] = {

@@ -1,7 +1,8 @@
-"""Triplets from a ledger: filtered, joined and written block by block; needs no model and the memory of one block.
+"""Triplets and pairs from a ledger: filtered, joined and written block by block, without a model.
 
-triplets.parquet  anchor, positive, negative
-pairs.parquet     anchor, positive: from sources whose contradictions were all dropped
+triplets.parquet  anchor, positive, negative: a source, its entailment and its contradiction
+pairs.parquet     anchor, positive: from sources whose contradictions were all dropped; a query and its source; a source
+                  and its paraphrase
 reasons.parquet   source, kind, candidate, reason: for every candidate, empty if it was kept
 summary.json      written last
 """
@@ -45,7 +46,7 @@ def draw(
 
 
 def _draw(ledger: Ledger, by: Filtering, rows: int | None, show_progress: bool) -> Summary:
-    tally, folder = Tally(), ledger.folder
+    tally, folder = Tally(tuple(ledger.plan.prompts)), ledger.folder
     with (
         progress("filtering", len(ledger), "blocks", show_progress) as advance,
         _rows_to(folder / TRIPLETS, TRIPLET_SCHEMA, by) as triplets,
@@ -69,8 +70,15 @@ def _draw(ledger: Ledger, by: Filtering, rows: int | None, show_progress: bool) 
 
 
 def join(kept: Sequence[Candidate]) -> list[tuple[str, ...]]:
-    """The triplets of one source: its entailments and contradictions, best with best; pairs without contradictions."""
+    """The rows of one source: triplets or pairs of its sentences, and pairs of queries and paraphrases."""
     ranked = sorted(kept, key=lambda row: (-row.score, row.candidate))
+    queries = [(row.text, row.source_text) for row in ranked if row.kind == "query"]
+    paraphrases = [(row.source_text, row.text) for row in ranked if row.kind == "paraphrase"]
+    return [*_triplets(ranked), *queries, *paraphrases]
+
+
+def _triplets(ranked: Sequence[Candidate]) -> list[tuple[str, ...]]:
+    """Entailments and contradictions, best with best; pairs without contradictions."""
     positives, negatives = (
         [row.text for row in ranked if row.kind == kind] for kind in ("entailment", "contradiction")
     )
@@ -111,8 +119,8 @@ class _Rows:
 @contextmanager
 def _rows_to(path: Path, schema: pa.Schema, by: Filtering) -> Iterator[_Rows]:
     """A Parquet file that is renamed when complete, with the filters in its metadata."""
-    told = schema.with_metadata({"filtering": by.model_dump_json()})
-    with new_file(path) as part, pq.ParquetWriter(part, told, compression="zstd") as writer:
-        rows = _Rows(writer, told)
+    described = schema.with_metadata({"filtering": by.model_dump_json()})
+    with new_file(path) as part, pq.ParquetWriter(part, described, compression="zstd") as writer:
+        rows = _Rows(writer, described)
         yield rows
         rows.flush()

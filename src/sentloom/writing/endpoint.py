@@ -1,0 +1,200 @@
+"""Write with a model behind an OpenAI-compatible endpoint: many requests at a time, each answer kept as it arrives.
+
+The key is read from the environment and only ever put into the request's header.
+"""
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sentloom.errors import InputError
+from sentloom.writing.chat import FIRST_WAIT, Chat, Messages
+from sentloom.writing.prompts import KINDS, Kind, Prompt, Wording
+from sentloom.writing.sampling import Sampling, sampling_keys
+from sentloom.writing.writer import Pair, Source, Written
+
+KEY = "SENTLOOM_WRITER_KEY"
+ANSWERS = "answers.jsonl"  # in the ledger
+LOCAL = ("localhost", "127.0.0.1", "::1")
+TOKEN = 4  # characters, about
+EXPECTED_TOKENS = 24  # of a text that is written, about
+VERDICT_TOKENS = 4
+
+
+def is_endpoint(name: str) -> bool:
+    """Whether a writer's name is an address."""
+    return name.startswith(("https://", "http://"))
+
+
+@dataclass(frozen=True)
+class EndpointOptions:
+    """The address of an endpoint (https://host/v1), its model, and its limits; the key is not part of it."""
+
+    url: str
+    model: str | None
+    max_tokens: int | None = None  # read and written, at most, over all runs on a ledger
+    requests: int = 8  # at a time
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.url)
+        if not self.model:
+            raise InputError("writer", f"the endpoint {self.host} needs a model", "", "add --writer-model NAME")
+        if parts.username or parts.password or parts.query or parts.fragment:
+            problem = "the address contains more than host and path, which plan and ledger would keep"
+            raise InputError("writer", problem, "https://host/v1", f"put the key into the variable {KEY}")
+        if parts.scheme == "http" and parts.hostname not in LOCAL and os.environ.get(KEY):
+            problem = f"the key in {KEY} would be sent to {self.host} unencrypted"
+            raise InputError("writer", problem, "https://", f"use https, or unset {KEY}")
+        if self.max_tokens is not None and self.max_tokens < 1:
+            raise InputError("max_tokens", f"{self.max_tokens} is too small", "1 or more", "leave it out for no limit")
+
+    @property
+    def host(self) -> str:
+        """As in example.org:8080."""
+        parts = urlsplit(self.url)
+        return f"{parts.hostname}:{parts.port}" if parts.port else f"{parts.hostname}"
+
+    @property
+    def identity(self) -> str:
+        """What the texts depend on, as far as it can be known."""
+        return f"{self.url.rstrip('/')} {self.model}"
+
+
+class Endpoint:
+    """Texts depend on the server: the seed is sent, but a text that is asked for again may differ."""
+
+    name = "endpoint"
+
+    def __init__(
+        self, options: EndpointOptions, sampling: Sampling, folder: Path, first_wait: float = FIRST_WAIT
+    ) -> None:
+        """`folder` is the ledger's: all answers are kept there. `first_wait` is in seconds, after a failed attempt."""
+        self._options, self._sampling = options, sampling
+        self._answers = Answers(folder / ANSWERS)
+        self._chat = Chat(
+            f"{options.url.rstrip('/')}/chat/completions",
+            key=os.environ.get(KEY),
+            most_tokens=options.max_tokens,
+            used=self._answers.tokens,
+            first_wait=first_wait,
+        )
+
+    def write(self, sources: Sequence[Source], kind: Kind, prompt: Prompt) -> list[Written]:
+        """See `Writer`."""
+        names = [(one.row, KINDS.index(kind), one.candidate) for one in sources]
+        keys = sampling_keys(self._sampling.seed, names)
+        asked = [
+            self._body(prompt.messages(one.text), self._sampling.length, seed=int(key >> np.uint64(33)))
+            for one, key in zip(sources, keys, strict=True)
+        ]
+        return [_tidy(one) for one in self._all(asked)]
+
+    def judge(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
+        """1 for an answer that begins with "true", 0 for any other: what it is asked has no other answer."""
+        asked = [self._body([_judging(pair)], VERDICT_TOKENS, seed=0, temperature=0.0) for pair in pairs]
+        return np.array([float(bool(re.match(r"\W*true", one.text, re.IGNORECASE))) for one in self._all(asked)])
+
+    def announcement(self, prompts: Mapping[Kind, Sequence[Prompt]], texts: Sequence[str], candidates: int) -> str:
+        """What is about to be sent where, before the first request."""
+        count, read = 0, 0.0
+        for kind, of_kind in prompts.items():
+            judged = 0 if kind == "query" else 2 if kind == "paraphrase" else 1
+            length = sum(len(json.dumps(one.messages(""))) for one in of_kind) / len(of_kind)
+            count += len(texts) * candidates * (1 + judged)
+            read += sum(length + len(text) + judged * (len(text) + 200) for text in texts) * candidates
+        tokens = int(read / TOKEN) + count * EXPECTED_TOKENS
+        limit = f", at most {self._options.max_tokens:,}" if self._options.max_tokens else ""
+        return (
+            f"sending {len(texts):,} texts to {self._options.host} ({self._options.model}): {count:,} requests, "
+            f"about {tokens:,} tokens{limit}; {self._answers.tokens:,} tokens used so far"
+        )
+
+    def _body(self, messages: Messages, longest: int, *, seed: int, temperature: float | None = None) -> dict[str, Any]:
+        how = self._sampling
+        heat = 0.0 if how.greedy else how.temperature
+        limits = {} if how.greedy or temperature is not None else {"top_p": how.top_p}
+        return {
+            "model": self._options.model,
+            "messages": messages,
+            "max_tokens": longest,
+            "temperature": heat if temperature is None else temperature,
+            "seed": seed,
+            **limits,
+        }
+
+    def _all(self, bodies: Sequence[dict[str, Any]]) -> list[Written]:
+        """The answers, several requests at a time; after a failure those under way still arrive and are kept."""
+        executor = ThreadPoolExecutor(self._options.requests)
+        with self._chat:
+            try:
+                return list(executor.map(self._one, bodies))
+            except BaseException:
+                self._chat.stop()
+                raise
+            finally:
+                executor.shutdown(wait=True, cancel_futures=True)
+
+    def _one(self, body: dict[str, Any]) -> Written:
+        key = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+        known = self._answers.get(key)
+        if known is None:
+            known = self._chat.ask(body)
+            self._answers.add(key, known)
+        return known
+
+
+class Answers:
+    """All answers of an endpoint, one per line, written when they arrive: none is paid for twice."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._lock = path, Lock()
+        self._known = dict(self._read()) if path.exists() else {}
+
+    def get(self, key: str) -> Written | None:
+        """The answer to a request, if it has arrived before."""
+        return self._known.get(key)
+
+    def add(self, key: str, answer: Written) -> None:
+        """Keep an answer. A line that a kill cuts off is ignored later; the next one starts on a line of its own."""
+        line = json.dumps({"key": key, **asdict(answer)})
+        with self._lock, self._path.open("a", encoding="ascii") as file:
+            file.write(f"\n{line}\n")
+            self._known[key] = answer
+
+    @property
+    def tokens(self) -> int:
+        """All tokens read and written so far."""
+        return sum(one.tokens_read + one.tokens_written for one in self._known.values())
+
+    def _read(self) -> Iterator[tuple[str, Written]]:
+        for line in self._path.read_text("ascii", "replace").splitlines():
+            try:
+                values = json.loads(line)
+                yield values.pop("key"), Written(**values)
+            except (ValueError, KeyError, TypeError, AttributeError):
+                continue
+
+
+def _judging(pair: Pair) -> dict[str, str]:
+    premise, hypothesis = (" ".join(text.split()) for text in pair)
+    start, middle, end = Wording().judge
+    return {"role": "user", "content": f"{start}{premise}{middle}{hypothesis}{end}: answer with one word."}
+
+
+def _tidy(answer: Written) -> Written:
+    """The first line without quotes around it or a label in front of it."""
+    first = next((line for line in answer.text.splitlines() if line.strip()), "")
+    text = " ".join(first.split())
+    quoted = len(text) > 1 and text[0] == text[-1] == '"'
+    return Written(text[1:-1] if quoted else text, answer.finished, answer.tokens_read, answer.tokens_written)

@@ -1,0 +1,25 @@
+"""Requests of GenSE's two kinds, asked of a writer one kind at a time, with the answers in the order of the requests."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sentloom.writing.prompts import NLI_KINDS, Kind, Wording
+from sentloom.writing.writer import Source, Writer
+
+
+@dataclass(frozen=True)
+class Request:
+    source: int
+    text: str
+    kind: Kind
+    candidate: int
+
+
+def texts_for(writer: Writer, requests: Sequence[Request], wording: Wording | None = None) -> list[str]:
+    found = {}
+    for kind in NLI_KINDS:
+        places = [place for place, one in enumerate(requests) if one.kind == kind]
+        sources = [Source(requests[at].source, requests[at].text, requests[at].candidate) for at in places]
+        written = writer.write(sources, kind, (wording or Wording()).prompt(kind))
+        found |= dict(zip(places, (one.text for one in written), strict=True))
+    return [found[place] for place in range(len(requests))]

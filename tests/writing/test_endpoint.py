@@ -1,0 +1,178 @@
+"""A writer behind an endpoint: what it is asked, what is kept in an outage, and where the key goes."""
+
+import pytest
+
+from sentloom.errors import InputError
+from sentloom.writing.chat import EndpointError, TokenLimit
+from sentloom.writing.endpoint import ANSWERS, KEY, Answers, Endpoint, EndpointOptions, is_endpoint
+from sentloom.writing.filters import Filtering
+from sentloom.writing.prompts import prompts_for
+from sentloom.writing.sampling import Sampling
+from sentloom.writing.synthesize import Execution, Task, synthesize
+from sentloom.writing.writer import Source, Written
+from tests.writing.chat_server import chat_server, reset, status
+from tests.writing.ledgers import raw_texts, rows_of
+
+(ENTAILMENT,) = prompts_for(("entailment",), "English")["entailment"]
+SOURCES = [Source(row, f"Text number {row}.") for row in range(20)]
+TASK = Task(writer_model="small")
+QUICK = {"execution": Execution(block=4, requests=3), "filtering": Filtering(threshold=0), "show_progress": False}
+SECRET = "sk-very-secret-0123"
+
+
+def endpoint(server, folder, sampling=None, **options):
+    return Endpoint(EndpointOptions(server.url, "small", **options), sampling or Sampling(), folder, first_wait=0.01)
+
+
+def test_addresses():
+    assert is_endpoint("https://api.example.org/v1")
+    assert is_endpoint("http://localhost:8080/v1")
+    assert not is_endpoint("owner/name")
+    options = EndpointOptions("https://api.example.org:8443/v1/", "small")
+    assert (options.host, options.identity) == ("api.example.org:8443", "https://api.example.org:8443/v1 small")
+
+
+def test_what_is_sent(tmp_path):
+    with chat_server() as server:
+        writer = endpoint(server, tmp_path, Sampling(top_p=0.8, temperature=0.7, length=21, seed=5))
+        (found,) = writer.write([Source(3, "It rains.", 1)], "entailment", ENTAILMENT)
+        (body,) = server.bodies
+    assert found.text.startswith("what follows from It rains.")
+    assert body["messages"] == ENTAILMENT.messages("It rains.")
+    assert (body["model"], body["max_tokens"], body["temperature"], body["top_p"]) == ("small", 21, 0.7, 0.8)
+    assert 0 <= body["seed"] < 2**31
+    assert "Authorization" not in server.headers[0]
+
+
+def test_seeds_differ_by_row_and_number_and_greedy_is_cold(tmp_path):
+    with chat_server() as server:
+        writer = endpoint(server, tmp_path, Sampling(greedy=True))
+        writer.write([Source(0, "a"), Source(0, "a", 1), Source(1, "a")], "entailment", ENTAILMENT)
+        assert len({body["seed"] for body in server.bodies}) == 3
+        assert {(body["temperature"], body.get("top_p")) for body in server.bodies} == {(0.0, None)}
+
+
+def test_many_requests_at_a_time_and_answers_in_order(tmp_path):
+    with chat_server(seconds=0.05) as server:
+        found = endpoint(server, tmp_path, requests=5).write(SOURCES, "entailment", ENTAILMENT)
+        assert [f"Text number {row}." in one.text for row, one in enumerate(found)] == [True] * 20
+        assert server.busiest == 5
+
+
+def test_judgements_are_true_or_not(tmp_path):
+    with chat_server() as server:
+        found = endpoint(server, tmp_path).judge([("It rains.", "this follows"), ("It rains.", "It snows.")])
+    assert found.tolist() == [1.0, 0.0]
+
+
+def test_answers_are_tidied(tmp_path):
+    with chat_server(answer=lambda body: '\n "What rains?" \nBecause it rains.') as server:
+        (found,) = endpoint(server, tmp_path).write(SOURCES[:1], "query", ENTAILMENT)
+    assert found.text == "What rains?"
+
+
+def test_an_outage_loses_nothing_that_was_answered(tmp_path):
+    (tmp_path / "whole").mkdir()
+    with chat_server() as server:
+        wanted = endpoint(server, tmp_path / "whole").write(SOURCES, "entailment", ENTAILMENT)
+    with chat_server() as server:
+        endpoint(server, tmp_path, requests=1).write(SOURCES[:7], "entailment", ENTAILMENT)
+        server.faults += [status(500), reset] * 50
+        with pytest.raises(EndpointError, match="Run the same command again to resume"):
+            endpoint(server, tmp_path, requests=2).write(SOURCES, "entailment", ENTAILMENT)
+        server.faults.clear()
+        server.bodies.clear()
+        again = endpoint(server, tmp_path).write(SOURCES, "entailment", ENTAILMENT)
+        assert len(server.bodies) == 13  # the other seven were answered before
+    assert again == wanted
+
+
+def test_a_line_that_was_cut_off_is_asked_again_and_hurts_no_other(tmp_path):
+    path = tmp_path / ANSWERS
+    first = Answers(path)
+    first.add("a", Written("one", tokens_read=5, tokens_written=2))
+    first.add("b", Written("two"))
+    path.write_bytes(path.read_bytes()[:-9])
+    second = Answers(path)
+    assert second.get("a") == Written("one", tokens_read=5, tokens_written=2)
+    assert second.get("b") is None
+    second.add("c", Written("drei ä", finished=False))
+    assert Answers(path).get("c") == Written("drei ä", finished=False)
+    assert Answers(path).tokens == 7
+
+
+def test_a_ledger_from_an_endpoint_resumes_and_counts(tmp_path):
+    raw, said = raw_texts(10), []
+    with chat_server() as server:
+        synthesize(raw, server.url, tmp_path / "whole", task=TASK, **QUICK)
+        whole = rows_of(tmp_path / "whole")
+        assert len(server.bodies) == 10 * 2 * 2  # written and judged
+        server.bodies.clear()
+        synthesize(raw, server.url, tmp_path / "whole", task=TASK, **QUICK)
+        assert server.bodies == []
+        server.faults += [None] * 9 + [status(401)] * 8
+        with pytest.raises(EndpointError, match="it answered 401"):
+            synthesize(raw, server.url, tmp_path / "cut", task=TASK, **QUICK)
+        server.faults.clear()
+        paid = len(server.bodies)
+        assert paid > 0
+        synthesize(raw, server.url, tmp_path / "cut", task=TASK, log=said.append, **QUICK)
+        assert len(server.bodies) == 40  # no answer was asked for twice
+    assert rows_of(tmp_path / "cut") == whole
+    assert sum(one["tokens_written"] for one in whole) == 20 * 7
+    assert {one["writer"] for one in whole} == {f"{server.url} small"}
+    (line,) = said
+    host = server.url.removeprefix("http://").removesuffix("/v1")
+    assert line.startswith("sending ")
+    assert f"texts to {host} (small): " in line
+
+
+def test_the_limit_of_tokens_holds_over_runs(tmp_path):
+    raw = raw_texts(10)
+    task = Task(writer_model="small", max_tokens=2000)
+    with chat_server() as server:
+        for _ in range(2):
+            with pytest.raises(TokenLimit, match=r"(?s)tokens are used.*Raise --max-tokens"):
+                synthesize(raw, server.url, tmp_path, task=task, **QUICK)
+            assert 0 < server.tokens <= 2000
+        synthesize(raw, server.url, tmp_path, task=TASK, **QUICK)
+        assert len(server.bodies) == 40
+
+
+def test_the_key_is_sent_and_stored_nowhere(tmp_path, monkeypatch, capfd):
+    monkeypatch.setenv(KEY, SECRET)
+    said = []
+    with chat_server(faults=[status(500), None, status(403)]) as server:
+        with pytest.raises(EndpointError) as refused:
+            synthesize(raw_texts(3), server.url, tmp_path, task=TASK, log=said.append, **QUICK)
+        synthesize(raw_texts(3), server.url, tmp_path, task=TASK, log=said.append, **QUICK)
+    assert {one["Authorization"] for one in server.headers} == {f"Bearer {SECRET}"}
+    stored = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(stored) > 4
+    assert not any(SECRET.encode() in one for one in stored)
+    assert all(SECRET not in row["writer"] + row["prompt"] for row in rows_of(tmp_path))
+    assert SECRET not in str(refused.value) + "".join(said) + "".join(capfd.readouterr())
+
+
+@pytest.mark.parametrize(
+    ("url", "model", "said"),
+    [
+        ("https://example.org/v1", None, "needs a model.*\n.*--writer-model NAME"),
+        (f"https://me:{SECRET}@example.org/v1", "m", "more than host and path"),
+        (f"https://example.org/v1?key={SECRET}", "m", "more than host and path"),
+        ("http://example.org/v1", "m", "unencrypted"),
+    ],
+)
+def test_addresses_that_would_leak_are_refused(monkeypatch, url, model, said):
+    monkeypatch.setenv(KEY, SECRET)
+    with pytest.raises(InputError, match=f"(?i){said}") as refused:
+        EndpointOptions(url, model)
+    assert SECRET not in str(refused.value)
+
+
+def test_an_endpoint_is_not_for_ray_and_its_options_not_for_models(tmp_path):
+    ray = Execution(engine="ray")
+    with chat_server() as server, pytest.raises(InputError, match="the writer is an endpoint"):
+        synthesize(raw_texts(3), server.url, tmp_path, None, None, ray, task=TASK, show_progress=False)
+    with pytest.raises(InputError, match="--writer-model concern"):
+        synthesize(raw_texts(3), "folder", tmp_path, task=TASK, show_progress=False)

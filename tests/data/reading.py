@@ -12,6 +12,7 @@ import pytest
 
 from sentloom.data import Dataset, read
 from sentloom.data.findings import Findings
+from sentloom.data.limits import STRICT, Allowance
 from sentloom.errors import DataError
 
 
@@ -49,8 +50,8 @@ def saved(folder: Path, parts: list[pa.Table]) -> Path:
     return folder
 
 
-def findings() -> Findings:
-    empty = Findings()
+def findings(allowance: Allowance = STRICT) -> Findings:
+    empty = Findings(allowance)
     empty.begin("a.csv", "line")
     return empty
 

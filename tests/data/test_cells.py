@@ -11,6 +11,14 @@ from sentloom.data import read
 from tests.data.reading import put, refused, rows
 
 
+def test_some_columns_of_negatives_may_be_empty(tmp_path: Path) -> None:
+    lines = ["query,answer,negative_1,negative_2", "q,p,m,n", "r,s,,t", "u,v,w, "]
+    (tmp_path / "a.csv").write_text("\n".join(lines) + "\n", "utf-8")
+    assert rows(read(tmp_path / "a.csv"))["negatives"] == [["m", "n"], ["t"], ["w"]]
+    (problem,) = refused(put(tmp_path / "a.csv", "\n".join([*lines, "x,y,,"]) + "\n"))
+    assert problem.startswith("line 5: empty list in column 'negative_1'")
+
+
 def test_negatives_may_be_a_list(tmp_path: Path) -> None:
     objects = [
         {"query": "q", "positive": "p", "negatives": ["m", "n"]},

@@ -9,6 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sentloom.data.delimited import DelimitedRows, csv_rows, split_csv, tsv_rows
+from sentloom.data.limits import Allowance
 from sentloom.data.scan import Block
 from sentloom.errors import DataError
 from tests.data.reading import findings, problems
@@ -139,5 +140,5 @@ def test_an_unclosed_quote_is_refused_at_the_limit() -> None:
             yield block
 
     with pytest.raises(DataError, match="line 2: quote that is not closed within 50 characters"):
-        list(csv_rows(blocks(), findings(), longest=50))
+        list(csv_rows(blocks(), findings(Allowance(longest=50))))
     assert len(taken) < 10

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sentloom.data import read, scan
-from sentloom.data.limits import CLEANING
+from sentloom.data import read
+from sentloom.data.limits import CLEANING, Allowance
 from sentloom.errors import DataError
 
 OBJECTS = [{"question": f"q {n}", "answer": 'ä "],[{}\\'} for n in range(30)]
@@ -21,12 +21,11 @@ FORMS = {
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("block", [1, 7, 1 << 18])
-def test_every_form_is_read_with_a_note(form: str, block: int, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(scan, "BLOCK", block)
+def test_every_form_is_read_with_a_note(form: str, block: int, tmp_path: Path) -> None:
     for name in ("a.json", "a.jsonl", "a.json.gz"):
         raw = FORMS[form].encode()
         (tmp_path / name).write_bytes(gzip.compress(raw) if name.endswith(".gz") else raw)
-        data = read(tmp_path / name)
+        data = read(tmp_path / name, allow=Allowance(block=block))
         assert data.column("anchor").to_pylist() == [one["question"] for one in OBJECTS]
         assert data.column("positive").to_pylist() == [one["answer"] for one in OBJECTS]
         assert data.place(29) == f"{tmp_path / name}, row 30"

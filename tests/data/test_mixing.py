@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sentloom.data.joining import join
-from sentloom.data.mixing import MixedBatches
+from sentloom.data.mixing import MixedBatches, MixedLabelBatches
 from sentloom.data.shapes import Shape
 from sentloom.errors import InputError
 from tests.small_data import build_dataset
@@ -67,3 +67,23 @@ def test_too_small_a_source_and_a_wrong_number_of_weights_are_refused():
         mixture([5, 5], 2, mix=(1.0, 1.0, 1.0))
     with pytest.raises(InputError, match="not all 0"):
         mixture([5, 5], 2, mix=(0.0, 0.0))
+
+
+def test_label_columns_are_mixed_batch_by_batch_and_balanced_within():
+    """Two label columns of the same texts: in the second, one label has 3 of 24 rows and comes twice as often."""
+    texts = [f"text {number}" for number in range(24)]
+    even = build_dataset(Shape.CLASSIFICATION, [(text, "ab"[at % 2]) for at, text in enumerate(texts)])
+    rare = build_dataset(Shape.CLASSIFICATION, [(text, "x" if at < 3 else "y") for at, text in enumerate(texts)])
+    batches = MixedLabelBatches(join([even, rare]), 4, 1, 1.0, 2)
+    seen: dict[int, list[str]] = {0: [], 1: []}
+    for step in range(4 * batches.an_epoch):
+        batch = batches.batch(step)
+        own = ("ab", "xy")[batches.source(step)]
+        assert set(batch.labels) <= set(own)
+        assert {int(row) // 24 for row in batch.rows} == {batches.source(step)}
+        seen[batches.source(step)] += batch.first
+    assert all(set(some) == set(texts) for some in seen.values())
+    share = sum(text in texts[:3] for text in seen[1]) / len(seen[1])
+    assert 0.25 < share < 0.35  # 9 of 30 rows per epoch: 6 groups in place of 2
+    again = MixedLabelBatches(join([even, rare]), 4, 1, 1.0, 2)
+    assert all(again.rows(step).tolist() == batches.rows(step).tolist() for step in (7, 3, 0))

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sentloom.data import Shape, read, scan
+from sentloom.data import Shape, read
+from sentloom.data.limits import Allowance
 from sentloom.errors import DataError, InputError
 from tests.data.reading import lines, put, refused, rows
 from tests.paths import DATA
@@ -138,9 +139,7 @@ def test_written_data_reads_back_the_same(
     table = dict(zip(("sentence1", "sentence2", "score"), map(list, columns), strict=True))
     path = tmp_path_factory.mktemp("written") / f"a.{kind}"
     write(path, table)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scan, "BLOCK", block)
-        dataset = read(path)
+    dataset = read(path, allow=Allowance(block=block))
     assert rows(dataset) == table
     if kind == "csv":
         ends = [sum(str(cell).count("\n") for cell in row) + 1 for row in zip(*table.values(), strict=True)]
@@ -161,15 +160,13 @@ def test_every_bad_line_is_found(cells: list[str], block: int, tmp_path_factory:
     put(path, b"text\n" + b"".join(cell.encode("latin-1") + b"\n" for cell in cells))
     bad = [line for line, cell in enumerate(cells, 2) if cell in ("a\tb", "\xff", "n\0l")]
     good = [line for line, cell in enumerate(cells, 2) if cell == "fine"]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scan, "BLOCK", block)
-        if bad or not good:
-            with pytest.raises(DataError) as caught:
-                read(path)
-            assert caught.value.total == max(len(bad), 1)
-            assert [problem.place for problem in caught.value.problems] == [f"line {n}" for n in bad[:10]] or [""]
-        else:
-            assert lines(read(path)) == good
+    if bad or not good:
+        with pytest.raises(DataError) as caught:
+            read(path, allow=Allowance(block=block))
+        assert caught.value.total == max(len(bad), 1)
+        assert [problem.place for problem in caught.value.problems] == [f"line {n}" for n in bad[:10]] or [""]
+    else:
+        assert lines(read(path, allow=Allowance(block=block))) == good
 
 
 def test_rows_are_on_disk_and_leave_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentloom.data import read, scan
+from sentloom.data import read
 from sentloom.data.findings import Findings
+from sentloom.data.limits import Allowance
 from sentloom.data.scan import Digest, text_blocks, text_lines
 from sentloom.errors import DataError
 from tests.data.reading import findings, pairs, problems, put
@@ -29,10 +30,8 @@ def test_text_is_complete_in_blocks_of_whole_lines(
     raw = content.encode()
     stored = gzip.compress(raw) if zipped else raw
     path.write_bytes(stored)
-    found, digest = findings(), Digest()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scan, "BLOCK", block)
-        blocks = list(text_blocks(path, digest, found))
+    found, digest = findings(Allowance(block=block)), Digest()
+    blocks = list(text_blocks(path, digest, found))
     only_returns = "\n" not in content and "\r" in content.rstrip("\r")  # these then end lines
     assert "".join(text for _, text in blocks) == (content.replace("\r", "\n") if only_returns else content)
     assert all(text.endswith("\n") for _, text in blocks[:-1])
@@ -71,12 +70,10 @@ def test_bad_bytes_and_nul_are_reported_and_become_replacement_characters(tmp_pa
 
 
 @pytest.mark.parametrize("block", [1, 7, 20])
-def test_overlong_lines_are_reported_and_dropped(block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scan, "BLOCK", block)
-    monkeypatch.setattr(scan, "LONGEST", 20)
+def test_overlong_lines_are_reported_and_dropped(block: int, tmp_path: Path) -> None:
     lines = ["short", "x" * 20, "x" * 21, "after", "y" * 500, "", "z" * 21]
     (tmp_path / "a.txt").write_text("\n".join(lines))
-    found = findings()
+    found = findings(Allowance(longest=20, block=block))
     assert decoded(tmp_path / "a.txt", found).split("\n")[:6] == ["short", "x" * 20, "", "after", "", ""]
     assert [problem.place for problem in found.error().problems] == ["line 3", "line 5", "line 7"]
 
@@ -112,9 +109,8 @@ def test_lines_keep_their_numbers_when_blank_ones_are_skipped() -> None:
 
 
 @pytest.mark.parametrize("block", [1, 5, 1 << 18])
-def test_lines_may_end_in_carriage_returns(block, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(scan, "BLOCK", block)
-    data = read(put(tmp_path / "a.csv", "question,answer\ra b,c d\re,f\r"))
+def test_lines_may_end_in_carriage_returns(block, tmp_path) -> None:
+    data = read(put(tmp_path / "a.csv", "question,answer\ra b,c d\re,f\r"), allow=Allowance(block=block))
     assert pairs(data) == [("a b", "c d"), ("e", "f")]
     assert data.place(1).endswith("line 3")
     assert data.notes == (f"{tmp_path / 'a.csv'}: lines end in carriage returns without line feeds",)

@@ -77,7 +77,7 @@ except SentloomError as error:
 
 
 def test_the_error_for_a_full_disk_names_folder_and_variable(scratch: Path) -> None:
-    done = subprocess.run([sys.executable, "-c", FULL_DISK], check=False, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", FULL_DISK], check=False, capture_output=True, text=True)
     assert str(scratch) in done.stdout, done.stderr
     assert "SENTLOOM_SCRATCH" in done.stdout
     assert "Traceback" not in done.stderr

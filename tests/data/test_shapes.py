@@ -2,7 +2,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentloom.data.shapes import COLUMNS, Layout, Shape, ShapeRequest, layout_of, parse_columns, text_columns
+from sentloom.data.shapes import (
+    COLUMNS,
+    Layout,
+    Shape,
+    ShapeRequest,
+    as_columns,
+    layout_of,
+    one_label_each,
+    parse_columns,
+    text_columns,
+)
 from sentloom.errors import InputError
 
 ANYTHING = ShapeRequest()
@@ -133,6 +143,14 @@ def test_requested_columns_win() -> None:
     assert found.roles == {"anchor": (1,), "positive": (0,)}
 
 
+def test_texts_may_have_a_title_which_is_kept() -> None:
+    found = layout("subject,body,id", ShapeRequest(columns={"text": "body", "title": "subject"}))
+    assert (found.shape, found.roles, found.kept) == (Shape.TEXTS, {"text": (1,)}, {"title": 0})
+    assert (found.used, found.ignored) == ({"text": "body"}, ("id",))
+    with pytest.raises(InputError, match="the roles of one shape"):
+        layout("subject,body,id", ShapeRequest(columns={"title": "subject"}))
+
+
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
@@ -157,6 +175,14 @@ def test_kept_columns_are_included_if_present() -> None:
     found = layout("Subset,text,id", ShapeRequest(keep=("subset", "genre", "text")))
     assert found.kept == {"subset": 0}
     assert found.ignored == ("id",)
+
+
+def test_several_label_columns() -> None:
+    columns = parse_columns("text=message,label=intent + 3")
+    assert one_label_each(columns) == [{"text": "message", "label": "intent"}, {"text": "message", "label": 3}]
+    assert as_columns({"text": "message", "label": ["intent", 3]}) == {"text": "message", "label": "intent+3"}
+    for single in (None, {"anchor": "a+b", "positive": "c"}, {"text": 1, "label": 2}, {"text": "t", "label": "c++"}):
+        assert one_label_each(single) == [single]
 
 
 def test_parse_columns() -> None:

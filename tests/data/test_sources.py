@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentloom.data import Shape, read, scan
-from sentloom.data.limits import FITTING
+from sentloom.data import Shape, read
+from sentloom.data.limits import FITTING, Allowance
 from sentloom.errors import DataError, InputError
 from tests.data.reading import lines, pairs, put, refused, rows, twin_rows, twins
 
@@ -101,12 +101,10 @@ def test_any_lines_in_any_blocks_equal_plain_zip(tmp_path_factory, pairs, block)
     folder = tmp_path_factory.mktemp("twins")
     name = twins(folder, *("".join(pair[side] + "\n" for pair in pairs).encode() for side in (0, 1)))
     expected = [(left, right) for left, right in pairs if left.strip() and right.strip()]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scan, "BLOCK", block)
-        if not expected:
-            with pytest.raises(DataError):
-                read(name)
-            return
-        data = read(name)
+    if not expected:
+        with pytest.raises(DataError):
+            read(name, allow=Allowance(block=block))
+        return
+    data = read(name, allow=Allowance(block=block))
     assert twin_rows(data) == expected
     assert sum(data.skipped.values()) == len(pairs) - len(expected)

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentloom.data import limits, read
+from sentloom.data import read
+from sentloom.data.limits import Allowance
 from sentloom.data.shapes import Shape
+from sentloom.data.zipped import twins_in_zip
 from sentloom.errors import DataError, InputError, SentloomError
 
 ENGLISH, GERMAN = b"A dog.\nTwo cats.\n\nThe end.\n", b"Ein Hund.\nZwei Katzen.\n\nDas Ende.\n"
@@ -83,19 +85,17 @@ def test_no_twins_or_several_are_refused(tmp_path, files, message) -> None:
 
 
 def test_a_zip_bomb_is_refused_by_its_declared_size(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(limits, "FREE_UNPACKED", 1000)
     path = pack(tmp_path / "c.zip", {"c.en": b"a\n", "c.de": b"a\n" * 1_000_000})
     monkeypatch.setattr(zipfile.ZipFile, "open", lambda *_: pytest.fail("it was unpacked"))
     with pytest.raises(InputError, match=r"[\d,]+ bytes of c\.de unpack to 2,000,000"):
-        read(path)
+        twins_in_zip(path, free_unpacked=1000)
 
 
 def test_a_gzip_bomb_is_refused_by_its_declared_size(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(limits, "FREE_UNPACKED", 1000)
     (tmp_path / "a.txt.gz").write_bytes(gzip.compress(b"a\n" * 1_000_000))
     monkeypatch.setattr(gzip.GzipFile, "read", lambda *_: pytest.fail("it was unpacked"))
     with pytest.raises(DataError, match=r"unpack to 2,000,000 bytes"):
-        read(tmp_path / "a.txt.gz")
+        read(tmp_path / "a.txt.gz", allow=Allowance(free_unpacked=1000))
 
 
 def test_problems_name_the_member(tmp_path) -> None:

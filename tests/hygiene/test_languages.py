@@ -19,6 +19,7 @@ from sentloom.hygiene.languages import (
     main_language,
     recognised,
     shares_in_words,
+    text_languages,
 )
 from tests.paths import DATA
 
@@ -213,3 +214,10 @@ def test_shares_of_real_sentences() -> None:
     known = recognised(shares)
     assert known.keys() == parts.keys()
     assert all(abs(known[code] / sum(known.values()) - len(texts) / 2000) < 0.05 for code, texts in parts.items())
+
+
+def test_each_text_by_itself_among_the_languages_that_there_are():
+    mixed = [*SAMPLES["en"], "12345", *SAMPLES["de"] * 2]
+    assert text_languages(mixed) == ["en"] * 3 + [None] + ["de"] * 4
+    assert text_languages(["12", "--"]) == [None, None]
+    assert text_languages([]) == []

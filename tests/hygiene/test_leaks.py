@@ -41,7 +41,7 @@ def test_kinds_of_sentences(trained: str, kind: Kind | None) -> None:
         assert leaks.training_rows.tolist() == []
     else:
         assert leaks.counts == {kind: 1}
-        assert leaks.kept == (Leak(kind, WRITTEN, "test.txt, line 4", "train.txt, line 3"),)
+        assert leaks.first == (Leak(kind, WRITTEN, "test.txt, line 4", "train.txt, line 3"),)
         assert leaks.training_rows.tolist() == [1]
 
 
@@ -62,7 +62,7 @@ def test_an_evaluation_sentence_counts_once_under_the_closest_kind() -> None:
     test = build_dataset(Shape.TEXTS, [("a dog",), ("a dog",), ("A DOG",)], file="test.txt")
     leaks = find_leaks(train, [test])
     assert leaks.counts == {Kind.EXACT: 2, Kind.CASE: 1}
-    assert {leak.training for leak in leaks.kept if leak.kind is Kind.EXACT} == {"train.txt, line 4"}
+    assert {leak.training for leak in leaks.first if leak.kind is Kind.EXACT} == {"train.txt, line 4"}
     assert leaks.training_rows.tolist() == [0, 1, 2, 3]
     assert (leaks.sentences, leaks.leaked_sentences) == (3, 3)
 
@@ -71,7 +71,7 @@ def test_sentences_of_all_columns_count() -> None:
     train = build_dataset(Shape.TRIPLETS, [("a", "b", ["c", "d"]), ("e", "f", ["g", "h"])], file="train.tsv")
     test = build_dataset(Shape.SCORED_PAIRS, [("x", "d", 1.0), ("f", "y", 2.0), ("h", "z", 2.0)], file="test.tsv")
     leaks = find_leaks(train, [test])
-    assert [(leak.text, leak.evaluation, leak.training) for leak in leaks.kept] == [
+    assert [(leak.text, leak.evaluation, leak.training) for leak in leaks.first] == [
         ("d", "test.tsv, line 2", "train.tsv, line 2"),
         ("f", "test.tsv, line 3", "train.tsv, line 3"),
         ("h", "test.tsv, line 4", "train.tsv, line 3"),
@@ -86,7 +86,7 @@ def test_whole_pairs(row: tuple[str, str], kind: Kind) -> None:
     train = build_dataset(Shape.PAIRS, [("0", "1"), row], file="train.tsv")
     test = build_dataset(Shape.SCORED_PAIRS, [("2", "3", 0.0), ("One.", "Two.", 1.0)], file="test.tsv")
     leaks = find_leaks(train, [test])
-    pairs = [leak for leak in leaks.kept if leak.kind in (Kind.PAIR, Kind.SWAPPED)]
+    pairs = [leak for leak in leaks.first if leak.kind in (Kind.PAIR, Kind.SWAPPED)]
     assert pairs == [Leak(kind, "One. | Two.", "test.tsv, line 3", "train.tsv, line 3")]
     assert (leaks.pairs, leaks.leaked_pairs, leaks.leaked_sentences) == (2, 1, 2)
 
@@ -108,10 +108,10 @@ def test_several_evaluation_sets_and_the_first_of_each_kind() -> None:
         build_dataset(Shape.TEXTS, [(f"sentence {number}",) for number in range(9, 19)], file="one.txt"),
         build_dataset(Shape.TEXTS, [(f"Sentence {number}",) for number in range(40, 60)], file="two.txt"),
     ]
-    leaks = find_leaks(train, tests, keep=3)
+    leaks = find_leaks(train, tests, most=3)
     assert leaks.counts == {Kind.EXACT: 10, Kind.CASE: 10}
-    assert Counter(leak.kind for leak in leaks.kept) == {Kind.EXACT: 3, Kind.CASE: 3}
-    assert leaks.kept[3] == Leak(Kind.CASE, "Sentence 40", "two.txt, line 2", "train.txt, line 42")
+    assert Counter(leak.kind for leak in leaks.first) == {Kind.EXACT: 3, Kind.CASE: 3}
+    assert leaks.first[3] == Leak(Kind.CASE, "Sentence 40", "two.txt, line 2", "train.txt, line 42")
     assert leaks.sentences == 30
 
 

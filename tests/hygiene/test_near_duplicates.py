@@ -159,7 +159,9 @@ def test_connect_equals_label_propagation(case: tuple[int, list[tuple[int, int]]
     assert connect(size, np.array(pairs, np.int64).reshape(-1, 2)).tolist() == label
 
 
-@pytest.mark.parametrize("threshold", [0.6, 0.7, 0.8])
+@pytest.mark.parametrize(
+    "threshold", [pytest.param(0.6, marks=pytest.mark.long), 0.7, pytest.param(0.8, marks=pytest.mark.long)]
+)
 def test_groups_equal_brute_force(threshold: float) -> None:
     texts = [text for pair in zip(notices(700, 1), unlike(700, 2), strict=True) for text in pair]
     expected = connect(len(texts), like_pairs(texts, threshold)) != np.arange(len(texts))

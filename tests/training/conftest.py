@@ -15,12 +15,6 @@ def one_thread() -> None:
     torch.set_num_threads(1)
 
 
-@pytest.fixture(autouse=True)
-def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("SENTLOOM_SCRATCH", str(tmp_path / "scratch"))
-    return tmp_path / "scratch"
-
-
 @pytest.fixture(scope="session")
 def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_model_folder("bert", tmp_path_factory.mktemp("models") / "bert")

@@ -1,9 +1,13 @@
 """Small methods and data for the training engine: a BERT of three blocks, sentences by hand, no hub."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
 
+import pytest
 import torch
 from accelerate import Accelerator
 
@@ -14,6 +18,7 @@ from sentloom.encoder import Encoder
 from sentloom.methods import METHODS, Method, TokenMethod
 from sentloom.training import Outcome, Settings, train
 from tests.encoder.small_models import SENTENCES
+from tests.search.small_cross_encoders import build_cross_encoder
 from tests.small_data import build_dataset
 
 # Every method, and every objective of those that have several.
@@ -26,20 +31,45 @@ CASES = {
     "bootstrapped": {"predictor_width": 2, "momentum": 0.9},
     "contrastive-bt": {"head_width": 16, "temperature": 0.1},
     "mlm": {},
+    "tsdae": {},
     "contrastive": {"negatives": 2, "directions": "both", "projection": 8},
+    "margin-mse": {"negatives": 2},
+    "distill": {"negatives": 2, "temperature": 0.3},
+    "contrastive guided": {"guided": True, "directions": "both"},
+    "contrastive cut": {"dimensions": (32, 16, 4), "negatives": 2},
+    "supervised": {},
+    "supervised twice": {"dropout_views": 2, "positives_below": True},
+    "cosent": {},
+    "angle": {},
     "nli-classification": {},
     "cross-lingual": {"queue": 21, "temperature": 0.3, "head": "linear-tanh"},
     "cross-lingual dual": {"source_encoder": "trained", "queue": 0},
     "cross-lingual shared": {"source_encoder": "shared", "queue": 0},
     "mse-distillation": {"head": "linear", "keep_head": False},
 }
+TAUGHT = ("margin-mse", "distill")
 # Those whose whole runs are compared, killed, and divided among processes.
 WHOLE = ("simcse", "self-guided", "bootstrapped", "contrastive-bt", "mlm", "cross-lingual")
+
+
+def quick_first(cases: Iterable[str], quick: tuple[str, ...]) -> list[Any]:
+    """Cases for parametrize: those named run in `make test`, the others are long."""
+    return [case if case in quick else pytest.param(case, marks=pytest.mark.long) for case in cases]
 
 
 @cache
 def loaded(folder: Path) -> Encoder:
     return Encoder.load(folder, pooling="mean", max_length=12)
+
+
+def teacher_beside(folder: Path) -> str:
+    """A small cross-encoder in the folder of the small models, built once."""
+    target = folder.with_name("teacher")
+    if not target.exists():
+        part = build_cross_encoder(Path(mkdtemp(dir=folder.parent)) / "teacher")
+        with suppress(OSError):  # another process was faster
+            part.rename(target)
+    return str(target)
 
 
 def build(case: str, folder: Path, dropout: float | None = None, seed: int = 7, **options) -> Method:
@@ -48,6 +78,8 @@ def build(case: str, folder: Path, dropout: float | None = None, seed: int = 7, 
     encoder = loaded(folder).copy()
     if dropout is not None:
         encoder.backbone.dropout = dropout
+    if case in TAUGHT:
+        options["teacher"] = teacher_beside(folder)
     torch.manual_seed(seed)
     return kind(encoder, kind.Options(**(CASES[case] | options))).train()
 
@@ -78,9 +110,16 @@ def data_for(case: str, rows: int = 32) -> Dataset:
     both = zip(pairs(rows).column("anchor").to_pylist(), pairs(rows).column("positive").to_pylist(), strict=True)
     if case.split()[0] in ("cross-lingual", "mse-distillation"):
         return build_dataset(Shape.PARALLEL, list(both))
-    if case == "contrastive":  # three hard negatives or one, of which two are drawn
+    if case.split()[0] == "contrastive" or case in TAUGHT:  # three hard negatives or one, of which two are drawn
         others = [[f"{SENTENCES[(i + k) % 8]} not {i}" for k in range(3 if i % 2 else 1)] for i in range(rows)]
         return build_dataset(Shape.TRIPLETS, [(*pair, other) for pair, other in zip(both, others, strict=True)])
+    if case.split()[0] == "supervised":  # labels with many rows, few, and one
+        labels = ["a"] * (rows // 2) + ["b"] * (rows // 4) + [f"c {i // 2}" for i in range(rows)]
+        return build_dataset(
+            Shape.CLASSIFICATION, [(one, label) for (one, _), label in zip(both, labels, strict=False)]
+        )
+    if case in ("cosent", "angle"):
+        return build_dataset(Shape.SCORED_PAIRS, [(*pair, i % 6 / 2) for i, pair in enumerate(both)])
     if case == "nli-classification":
         labels = ("entailment", "neutral", "contradiction")
         return build_dataset(Shape.NLI, [(*pair, labels[i % 3]) for i, pair in enumerate(both)])
@@ -109,7 +148,7 @@ def whole_loss(method: Method, batch: Batch) -> torch.Tensor:
     """The loss with all graphs kept: what every cut of the batch must equal."""
     if isinstance(method, TokenMethod):
         return method.summed_loss(batch) / method.weight(batch)
-    return method.loss(method.embed(batch), batch)
+    return method.total_loss(method.embed(batch), batch)
 
 
 def gradients(method: Method) -> torch.Tensor:

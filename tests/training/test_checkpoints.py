@@ -109,7 +109,7 @@ def test_all_damaged_is_none(tmp_path):
 
 
 def best_at(folder, step):
-    return {"step": step, "score": 1.0, "kept": write_best(folder, step, {"w": torch.full((9,), float(step))})}
+    return {"step": step, "score": 1.0, "weights": write_best(folder, step, {"w": torch.full((9,), float(step))})}
 
 
 @pytest.mark.parametrize("damage", [truncate, flip, lambda path: path.unlink()])
@@ -120,7 +120,7 @@ def test_a_damaged_best_makes_its_checkpoints_damaged(damage, tmp_path):
     told = []
     found = newest_checkpoint(tmp_path, told.append)
     assert found.facts["step"] == 10
-    assert torch.equal(read_best(tmp_path, found.facts["best"]["kept"])["w"], torch.full((9,), 5.0))
+    assert torch.equal(read_best(tmp_path, found.facts["best"]["weights"])["w"], torch.full((9,), 5.0))
     assert len(told) == 1
 
 
@@ -176,7 +176,7 @@ def test_a_damaged_newest_checkpoint_costs_steps_but_no_bits(bert, tmp_path):
     assert "step-00000007 is damaged (optimizer.safetensors is not what was written)" in told[0]
 
 
-@pytest.mark.parametrize("pooling", ["mean", "decoder-first"])
+@pytest.mark.parametrize("pooling", ["mean", pytest.param("decoder-first", marks=pytest.mark.long)])
 def test_the_best_of_a_model_with_tied_tensors(pooling, tmp_path):
     """T5's embeddings stand under several names, which the file format refuses."""
     folder = build_model_folder("t5", tmp_path / "t5")

@@ -3,14 +3,14 @@
 import pytest
 
 from tests.training.killing import assert_as_if_never_killed, complete, finish, half_checkpoints, kill_until_done
-from tests.training.small_runs import WHOLE
+from tests.training.small_runs import WHOLE, quick_first
 
 STEPS = 10
 
 
 @pytest.mark.parametrize(
     "case",
-    [pytest.param(case, marks=() if case in ("bootstrapped", "cross-lingual") else pytest.mark.long) for case in WHOLE],
+    quick_first(WHOLE, ("bootstrapped",)),
 )
 def test_a_killed_run_ends_with_the_same_bits(case, bert, tmp_path):
     whole = tmp_path / "whole"

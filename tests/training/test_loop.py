@@ -7,7 +7,7 @@ from sentloom.data.batches import Batches
 from sentloom.training import train
 from sentloom.training.journal import read_journal
 from sentloom.training.optimizers import learning
-from tests.training.small_runs import build, data_for, settings, whole_loss
+from tests.training.small_runs import build, data_for, journal, run, settings, whole_loss
 
 EPS = 0.1  # large beside the gradients: the size of an update then tells the size of the gradient
 
@@ -73,3 +73,13 @@ def test_too_little_data_is_refused(bert, tmp_path):
     with pytest.raises(InputError, match=r"32 rows are fewer than one batch of 64"):
         train(build("simcse", bert), data_for("simcse"), settings(batch=64), seed=1, folder=tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_a_longer_run_with_a_stable_rate_goes_the_way_of_a_shorter_one_until_its_decay(bert, tmp_path):
+    """The losses are equal, step by step: what a shorter run did need not be done again."""
+    options = {"schedule": "warmup-stable-decay", "warmup_steps": 2, "decay": 0.5, "log_every": 1}
+    short, long = (run("supervised", bert, tmp_path / f"{steps}", steps=steps, **options) for steps in (6, 12))
+    assert (short[1].steps, long[1].steps) == (6, 12)
+    losses = [[line["loss"] for line in journal(tmp_path / name) if "loss" in line] for name in ("6", "12")]
+    assert losses[0][:4] == losses[1][:4]  # the fourth is computed before the first smaller step
+    assert losses[0][5] != losses[1][5]

@@ -13,6 +13,7 @@ from tests.training.small_runs import (
     data_for,
     journal,
     plain,
+    quick_first,
     run,
     settings,
     similarity,
@@ -21,9 +22,9 @@ from tests.training.small_runs import (
 )
 
 # The objectives of a method share their state: the one that draws layers stands for the others.
-ALIKE = ("self-guided opt1", "self-guided sg", "cross-lingual shared")
-# A moving average, a queue and random layers are what a resumed run could lose.
-QUICK = ("bootstrapped", "cross-lingual", "self-guided")
+ALIKE = ("self-guided opt1", "self-guided sg", "cross-lingual shared", "supervised twice", "contrastive cut")
+# A queue and random layers are what a resumed run could lose; test_kills.py has the moving average.
+QUICK = ("cross-lingual", "self-guided")
 STATES = [pytest.param(case, marks=() if case in QUICK else pytest.mark.long) for case in CASES if case not in ALIKE]
 
 
@@ -65,7 +66,7 @@ def test_a_run_that_died_twice_ends_with_the_same_bits(case, bert, tmp_path):
     assert_same(whole, died, (tmp_path / "whole", tmp_path / "died"))
 
 
-@pytest.mark.parametrize("optimizer", ["adam", "adafactor"])
+@pytest.mark.parametrize("optimizer", [pytest.param("adam", marks=pytest.mark.long), "adafactor"])
 def test_every_optimiser_goes_on(optimizer, bert, tmp_path):
     options = {"optimizer": optimizer, "schedule": "cosine", "warmup": 0.3, "clip": 0.5, "weight_decay": 0.1}
     options |= {"accumulate": 2}
@@ -92,7 +93,9 @@ def pressing(number, times=1):
     return score
 
 
-@pytest.mark.parametrize("number", [2, 4, 5])  # in steps 2, 6 and 8, the last
+@pytest.mark.parametrize(
+    "number", [pytest.param(2, marks=pytest.mark.long), 4, pytest.param(5, marks=pytest.mark.long)]
+)  # in steps 2, 6 and 8, the last
 def test_ctrl_c_ends_at_a_steps_end_with_a_checkpoint(number, bert, tmp_path):
     before = signal.getsignal(signal.SIGINT)
     whole = run("simcse", bert, tmp_path / "whole", similarity)
@@ -144,7 +147,7 @@ def test_another_frozen_part_is_refused(bert, tmp_path):
     method = build("self-guided", bert)
     with torch.no_grad():
         next(method.guide.parameters()).add_(1)
-    with pytest.raises(InputError, match="frozen parts were others"):
+    with pytest.raises(InputError, match="other frozen parts"):
         train(method, data_for("self-guided"), settings(), seed=5, folder=tmp_path)
 
 
@@ -170,7 +173,7 @@ def test_other_threads_are_told(bert, tmp_path):
     ]
 
 
-@pytest.mark.parametrize("case", WHOLE)
+@pytest.mark.parametrize("case", quick_first(WHOLE, ("simcse", "bootstrapped")))
 def test_frozen_parameters_keep_their_bits(case, bert, tmp_path):
     method = build(case, bert)
     method.encoder.backbone.freeze(2)
@@ -193,3 +196,25 @@ def test_seeds_differ_and_the_same_seed_does_not(bert, tmp_path):
     one, same, other = trained(1, 0), trained(1, 1), trained(2, 2)
     assert unequal(one, same) == []
     assert unequal(one, other) != []
+
+
+def test_adapters_go_on(bert, tmp_path):
+    pytest.importorskip("peft")
+    from sentloom.encoder.lora import add_lora
+    from sentloom.training import Selection
+
+    def once(folder, score, **values):
+        method = build("supervised", bert)
+        torch.manual_seed(0)
+        add_lora(method.encoder, rank=2, alpha=4)
+        selection = Selection(score, every=2)
+        outcome = train(method, data_for("supervised"), settings(**values), seed=5, folder=folder, selection=selection)
+        return method, outcome
+
+    whole = once(tmp_path / "whole", similarity)
+    score = dying_at(4)
+    with pytest.raises(Died):
+        once(tmp_path / "died", score, checkpoint_seconds=0)
+    died = once(tmp_path / "died", score, checkpoint_seconds=0)
+    assert died[1].resumed_at == 5
+    assert_same(whole, died, (tmp_path / "whole", tmp_path / "died"))

@@ -24,6 +24,7 @@ def test_they_are_the_encoder_at_their_steps(bert, tmp_path):
     assert unequal(state(plain), state(method)) == []  # they change no number
 
 
+@pytest.mark.long
 def test_a_run_that_died_leaves_the_same_ones(bert, tmp_path):
     run("cross-lingual", bert, tmp_path / "whole", snapshots=2)
     score = dying_at(3)  # in step 4

@@ -1,4 +1,4 @@
-"""A small WordNet in the real format, small models, and scratch files in the test's own folder."""
+"""A small WordNet in the real format, and small models."""
 
 from pathlib import Path
 
@@ -6,13 +6,6 @@ import pytest
 import torch
 
 from tests.views.small_parts import build_masked_model, build_translation_model, build_wordnet
-
-
-@pytest.fixture(autouse=True)
-def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "scratch"
-    monkeypatch.setenv("SENTLOOM_SCRATCH", str(folder))
-    return folder
 
 
 @pytest.fixture(autouse=True)

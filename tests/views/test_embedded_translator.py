@@ -3,7 +3,7 @@
 import pytest
 
 from sentloom.errors import MissingPart
-from sentloom.views.embedded_translator import EmbeddedTranslator
+from sentloom.views.embedded_translator import EmbeddedTranslator, models_folder
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,6 @@ def test_a_long_text_is_translated_to_its_end(translator):
 
 
 @pytest.mark.parametrize("name", ["no-such-translator", "numpy"])  # not installed, and installed in another version
-def test_a_missing_package_is_named_with_the_install_command(monkeypatch, name):
-    monkeypatch.setattr("sentloom.views.embedded_translator.PACKAGE", name)
+def test_a_missing_package_is_named_with_the_install_command(name):
     with pytest.raises(MissingPart, match=r"sentloom\[embedded\]"):
-        EmbeddedTranslator()
+        models_folder(name)

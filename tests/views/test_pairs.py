@@ -8,12 +8,11 @@ from tests.views.reading import file, lines, rows
 pytestmark = pytest.mark.filterwarnings("ignore:Recommended. pip install sacremoses")
 
 
-def test_pairs_over_many_batches(tmp_path, monkeypatch):
-    monkeypatch.setattr("sentloom.views.pairs.BATCH_ROWS", 3)
+def test_pairs_over_many_batches(tmp_path):
     data = file(tmp_path, "a.txt", "".join(f"word {number % 7}\n" for number in range(20)))
     ready = "anchor\tpositive\n" + "".join(f"word {number}\tview {number}\n" for number in reversed(range(7)))
     (tmp_path / "pairs.tsv").write_text(ready)
-    pairs = make_pairs(data, ReadyPairs(file=str(tmp_path / "pairs.tsv")))
+    pairs = make_pairs(data, ReadyPairs(file=str(tmp_path / "pairs.tsv")), batch_rows=3)
     assert rows(pairs) == [(f"word {number}", f"view {number}") for number in range(7)]
     assert lines(pairs) == [1, 2, 3, 4, 5, 6, 7]
 

@@ -27,6 +27,8 @@ def test_defaults_are_those_of_the_paper():
         ({"kind": "mask-fill", "model": "folder"}, "MaskFill"),
         ({"kind": "file", "file": "pairs.tsv", "missing": "skip"}, "ReadyPairs"),
         ({"kind": "entailment"}, "Entailment"),
+        ({"kind": "neighbours", "sentences": 3}, "Neighbours"),
+        ({"kind": "spans", "pairs": 2, "shortest": 0.2, "longest": 0.3, "seed": 4}, "Spans"),
     ],
 )
 def test_the_kind_selects_the_model_and_values_round_trip(values, kind):
@@ -41,12 +43,12 @@ def test_the_kind_selects_the_model_and_values_round_trip(values, kind):
     [
         ({"kind": "paraphrase"}, "one of back-translation, synonyms"),
         ({"share": 0.3}, "kind None"),
-        ({"kind": "synonyms", "model": "m"}, "model: Extra inputs"),
-        ({"kind": "synonyms", "share": 0}, "share: Input should be greater than 0"),
+        ({"kind": "synonyms", "model": "m"}, "unknown name 'model'. Expected one of kind, share, seed"),
+        ({"kind": "synonyms", "share": 0}, "share is 0. Expected a number greater than 0"),
         ({"kind": "synonyms", "share": 1.5}, "less than or equal to 1"),
-        ({"kind": "mask-fill"}, "model: Field required"),
+        ({"kind": "mask-fill"}, "model is missing"),
         ({"kind": "back-translation", "pivots": [PIVOT] * 3}, "at most 2 items"),
-        ({"kind": "back-translation", "pivots": [{"forward": "a"}]}, "pivots.0.backward: Field required"),
+        ({"kind": "back-translation", "pivots": [{"forward": "a"}]}, "pivots.0.backward is missing"),
         ({"kind": "back-translation", "beams": 4}, "beams has no effect with the embedded translator"),
         ({"kind": "back-translation", "decoding": "sampling"}, "decoding has no effect with the embedded translator"),
         ({"kind": "back-translation", "pivots": [PIVOT], "seed": 4}, "seed has no effect with decoding beam"),

@@ -1,8 +1,7 @@
 import pytest
 
 from sentloom.errors import MissingPart
-from sentloom.views import wordnet as room
-from sentloom.views.wordnet import DEBIAN, WordNet, find_wordnet
+from sentloom.views.wordnet import DEBIAN, WordNet, candidates, find_wordnet
 from tests.views.small_parts import build_wordnet
 
 
@@ -20,24 +19,21 @@ def test_nltk_data_is_searched_first(wordnet):
     assert find_wordnet() == wordnet
 
 
-def test_an_incomplete_folder_is_skipped(wordnet, monkeypatch, tmp_path):
+def test_an_incomplete_folder_is_skipped(wordnet, tmp_path):
     (wordnet / "data.adv").unlink()
-    monkeypatch.setattr(room, "DEBIAN", build_wordnet(tmp_path / "debian"))
-    assert find_wordnet() == tmp_path / "debian"
+    assert find_wordnet(candidates(build_wordnet(tmp_path / "debian"))) == tmp_path / "debian"
 
 
 def test_nltk_data_in_the_home_folder_is_found(monkeypatch, tmp_path):
     monkeypatch.delenv("NLTK_DATA", raising=False)
-    monkeypatch.setattr(room, "DEBIAN", tmp_path / "nothing")
     monkeypatch.setenv("HOME", str(tmp_path))
     folder = build_wordnet(tmp_path / "nltk_data/corpora/wordnet")
-    assert find_wordnet() == folder
+    assert find_wordnet(candidates(tmp_path / "nothing")) == folder
 
 
-def test_the_error_names_what_to_install(monkeypatch, tmp_path):
-    monkeypatch.setattr(room, "_candidates", lambda: iter([tmp_path]))
+def test_the_error_names_what_to_install(tmp_path):
     with pytest.raises(MissingPart, match="wordnet-base") as error:
-        find_wordnet()
+        find_wordnet([tmp_path])
     assert "index.noun" in str(error.value)
     assert "NLTK_DATA" in str(error.value)
 

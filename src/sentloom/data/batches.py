@@ -25,6 +25,7 @@ class Batch:
     places: Rows  # (n,)
     key: tuple[int, int]  # (seed, step), which seeds all random choices
     labels: Sequence[str] = ()  # empty if the rows have none
+    scores: Sequence[float] = ()  # likewise
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -32,7 +33,8 @@ class Batch:
     def part(self, start: int, stop: int) -> "Batch":
         """Return the rows from `start` up to `stop`."""
         texts = {name: column[start:stop] for name, column in self.texts.items()}
-        return Batch(texts, self.rows[start:stop], self.places[start:stop], self.key, self.labels[start:stop])
+        labels, scores = self.labels[start:stop], self.scores[start:stop]
+        return Batch(texts, self.rows[start:stop], self.places[start:stop], self.key, labels, scores)
 
     def random(self, place: int) -> np.random.Generator:
         """Return a generator for the row at a place; its draws do not depend on how the batch is split into parts."""
@@ -97,7 +99,8 @@ class Batches:
         rows = self.rows(step)
         cells = self.data.take(rows)
         texts = {name: cells[name] for name in text_columns(self.data.shape)}
-        return Batch(texts, rows, np.arange(len(rows)), (self.seed, step), cells.get("label", ()))
+        key, labels, scores = (self.seed, step), cells.get("label", ()), cells.get("score", ())
+        return Batch(texts, rows, np.arange(len(rows)), key, labels, scores)
 
 
 @lru_cache(maxsize=8)

@@ -1,7 +1,7 @@
 """Validate the cells of each role and convert a chunk of rows to an Arrow record batch."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -52,6 +52,11 @@ def as_texts(cell: object) -> list[str]:
     if not cell:
         raise CellFault("empty list", "at least one text")
     return [as_text(item) for item in cell]
+
+
+def as_texts_if_any(cell: object) -> list[str]:
+    """Parse one sentence, several or none: of several columns of negatives, some may be empty."""
+    return [] if cell is None or cell == [] or (isinstance(cell, str) and not cell.strip()) else as_texts(cell)
 
 
 def as_score(cell: object) -> float:
@@ -136,8 +141,11 @@ def make_batch(layout: Layout, chunk: Chunk, file: int, findings: Findings) -> p
 
     columns: list[Sequence[Any]] = []
     for role, positions in layout.roles.items():
-        parts = [cells(_parser(layout.shape, role), at) for at in positions]
-        columns.append(parts[0] if len(parts) == 1 else [_joined(row) for row in zip(*parts, strict=True)])
+        if len(positions) == 1:
+            columns.append(cells(_parser(layout.shape, role), positions[0]))
+        else:
+            rows = zip(*(cells(as_texts_if_any, at) for at in positions), strict=True)
+            columns.append(_joined(rows, layout.names[positions[0]], chunk.places, findings))
     columns += [cells(as_kept, at) for at in layout.kept.values()]
     if findings.strict and findings.total:
         return None
@@ -153,9 +161,10 @@ def make_batch(layout: Layout, chunk: Chunk, file: int, findings: Findings) -> p
     return _with_gold(batch, findings) if layout.shape is Shape.NLI else batch
 
 
-def _joined(row: Sequence[Any]) -> object:
-    """Concatenate the lists of several columns."""
-    return UNUSABLE if UNUSABLE in row else list(chain(*row))
+def _joined(rows: Iterable[Sequence[Any]], name: str, places: Sequence[int], findings: Findings) -> list[object]:
+    """Concatenate the lists of several columns, of which one at least must have a text."""
+    lists = [UNUSABLE if UNUSABLE in row else list(chain(*row)) for row in rows]
+    return [one or _parse_one(as_texts, name, one, place, findings) for one, place in zip(lists, places, strict=True)]
 
 
 def _parser(shape: Shape, role: str) -> Callable[[Any], Any]:

@@ -34,7 +34,7 @@ def text_column(dataset: Dataset, asked: str | None) -> str:
     if asked is None and len(names) == 1:
         return names[0]
     if asked not in names:
-        found = f"no text column {asked!r}" if asked else f"{dataset.shape} have several text columns"
+        found = f"there is no text column {asked!r}" if asked else f"{dataset.shape} have several text columns"
         raise InputError("column", found, f"one of {', '.join(names)}", f"choose one, as in --column {names[0]}")
     return asked
 

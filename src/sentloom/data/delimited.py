@@ -7,7 +7,6 @@ from itertools import chain
 from typing import NamedTuple, NoReturn
 
 from sentloom.data.findings import Findings
-from sentloom.data.limits import LONGEST
 from sentloom.data.scan import BLANK_LINES, Block, text_lines
 
 COMMA, SEMICOLON, TAB, BAR = ",", ";", "\t", "|"
@@ -39,11 +38,9 @@ def split_plain(mark: str, numbers: Sequence[int], lines: list[str]) -> Delimite
     return DelimitedRows(numbers, widths, mark.join(lines).split(mark) if lines else [])
 
 
-def csv_rows(
-    blocks: Iterable[Block], findings: Findings, separator: str = COMMA, longest: int = LONGEST
-) -> Iterator[DelimitedRows]:
+def csv_rows(blocks: Iterable[Block], findings: Findings, separator: str = COMMA) -> Iterator[DelimitedRows]:
     """Parse records as in RFC 4180: a quoted cell may contain separators, doubled quotes and line breaks."""
-    record = CsvRecord(findings, separator, longest)
+    record = CsvRecord(findings, separator)
     for first, text in blocks:
         if '"' not in text and not record.is_open:
             for numbers, lines in text_lines([(first, text)], findings):
@@ -61,8 +58,8 @@ def csv_rows(
 class CsvRecord:
     """The current record: one line, or several while a quote is open."""
 
-    def __init__(self, findings: Findings, separator: str, longest: int = LONGEST) -> None:
-        self.start, self.is_open, self._separator, self._longest = 0, False, separator, longest
+    def __init__(self, findings: Findings, separator: str) -> None:
+        self.start, self.is_open, self._separator = 0, False, separator
         self._text, self._findings = io.StringIO(), findings  # a buffer for an open record, not one string per line
 
     def add(self, number: int, line: str) -> list[str] | None:
@@ -77,8 +74,8 @@ class CsvRecord:
         self._text.write(line)
         if line.count('"') % 2:  # the quote that was open is closed
             return self._split(self._text.getvalue())
-        if self._text.tell() > self._longest:
-            self._stop_unclosed(f"within {self._longest:,} characters")
+        if self._text.tell() > (longest := self._findings.allowance.longest):
+            self._stop_unclosed(f"within {longest:,} characters")
         return None
 
     def _split(self, text: str) -> list[str] | None:

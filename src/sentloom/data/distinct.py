@@ -36,7 +36,7 @@ def _text_column(table: Any) -> pa.ChunkedArray:
     if data.shape not in (Shape.TEXTS, Shape.CLASSIFICATION):
         names = COLUMNS[data.shape] if isinstance(table, Dataset) else [*data.used.values()]
         fix = f"pass one column, such as data[{names[0]!r}]"
-        raise InputError(data.files[0], f"the columns {', '.join(data.used)}", "one column of texts", fix)
+        raise InputError(data.files[0], f"it has the columns {', '.join(data.used)}", "one column of texts", fix)
     return data.column("text")
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+BLOCK = 1 << 18  # bytes read at a time: the strings of a block stay in the processor's cache
 LONGEST = 10_000_000  # bytes per line, characters per CSV record or cell
 ENDLESS = 1_000_000_000  # bytes without a line break after which reading stops
 MOST_COLUMNS = 10_000
@@ -19,7 +20,7 @@ SHOWN_LENGTH = 60  # characters of a name in a message
 
 @dataclass(frozen=True)
 class Allowance:
-    """How many rows may be unusable: a share of all rows or a number of rows, whichever is more.
+    """How many rows may be unusable (a share or a number, whichever is more), and how much is read.
 
     `repair` fixes what has only one plausible reading: NUL characters, Windows-1252, UTF-16, stray commas.
     """
@@ -27,6 +28,9 @@ class Allowance:
     share: float = 0.0
     rows: int = 0
     repair: bool = False
+    longest: int = LONGEST
+    free_unpacked: int = FREE_UNPACKED
+    block: int = BLOCK
 
     def most(self, rows: int) -> int:
         """Return how many of `rows` rows may be unusable."""
@@ -38,9 +42,9 @@ FITTING = Allowance(0.05, 10)
 CLEANING = Allowance(0.5, 10, repair=True)
 
 
-def packed_room(size: int) -> int:
+def packed_room(size: int, free: int = FREE_UNPACKED) -> int:
     """Return how many bytes compressed data of this size may unpack to."""
-    return min(MOST_UNPACKED, max(FREE_UNPACKED, MOST_RATIO * size))
+    return min(MOST_UNPACKED, max(free, MOST_RATIO * size))
 
 
 def shown(name: str) -> str:

@@ -8,14 +8,19 @@ import numpy.typing as npt
 
 from sentloom.data.batches import Batches, Rows, epoch_order
 from sentloom.data.dataset import FILE, Dataset
+from sentloom.data.label_batches import LabelBatches
+from sentloom.data.shapes import Shape
 from sentloom.errors import InputError
 
 Mix = float | tuple[float, ...]  # a temperature, or a weight for each source
 
 
-def make_batches(data: Dataset, size: int, seed: int, mix: Mix | None) -> Batches:
-    """Return batches of one source each if `mix` is given, else of all rows together."""
-    return Batches(data, size, seed) if mix is None else MixedBatches(data, size, seed, mix)
+def make_batches(data: Dataset, size: int, seed: int, mix: Mix | None, a_label: int) -> Batches:
+    """Return batches of one source each if `mix` is given, else of all rows together; balanced over labels if any."""
+    labelled = data.shape is Shape.CLASSIFICATION
+    if mix is not None:
+        return MixedLabelBatches(data, size, seed, mix, a_label) if labelled else MixedBatches(data, size, seed, mix)
+    return LabelBatches(data, size, seed, a_label) if labelled else Batches(data, size, seed)
 
 
 @dataclass(frozen=True)
@@ -71,15 +76,32 @@ class MixedBatches(Batches):
         epoch, place = divmod(step, self.an_epoch)
         sequence = self._sequence(epoch)
         source = int(sequence[place])
-        rows = self._rows[source]
-        before = epoch * int(self.counts[source]) + int(
-            (sequence[:place] == source).sum()
-        )  # batches of this source so far
-        own_epoch, own_place = divmod(before, len(rows) // self.size)
-        order = epoch_order(len(rows), self.seed, own_epoch, source + 1)
-        return rows[order[own_place * self.size : (own_place + 1) * self.size]]
+        so_far = epoch * int(self.counts[source]) + int((sequence[:place] == source).sum())  # batches of this source
+        return self._rows[source][self._within(source, so_far)]
+
+    def _within(self, source: int, number: int) -> Rows:
+        """Return the places, among the rows of a source, of its batch of this number."""
+        count = len(self._rows[source])
+        epoch, place = divmod(number, count // self.size)
+        return epoch_order(count, self.seed, epoch, source + 1)[place * self.size : (place + 1) * self.size]
 
     def _sequence(self, epoch: int) -> Rows:
         """Return the sources of an epoch's batches, in order."""
         each = np.repeat(np.arange(len(self.counts)), self.counts)
         return each[epoch_order(len(each), self.seed, epoch, len(self.counts) + 1)]
+
+
+@dataclass(frozen=True)
+class MixedLabelBatches(MixedBatches):
+    """Batches of one source each, such as one of several label columns; within a source balanced over its labels."""
+
+    a_label: int
+
+    @cached_property
+    def _balanced(self) -> list[LabelBatches]:
+        """The batches of each source by itself."""
+        chosen = [np.isin(np.arange(len(self.data)), rows) for rows in self._rows]
+        return [LabelBatches(self.data.select(rows), self.size, self.seed, self.a_label) for rows in chosen]
+
+    def _within(self, source: int, number: int) -> Rows:
+        return self._balanced[source].rows(number)

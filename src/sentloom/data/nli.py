@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sentloom.data.dataset import FILE, LINE, Dataset
+from sentloom.data.dataset import Dataset
 from sentloom.data.scratch import BATCH_ROWS, keep_rows, scratch_table, take_rows
 from sentloom.data.shapes import COLUMNS, Shape, arrow_type, squash
 from sentloom.errors import InputError
@@ -45,7 +45,7 @@ def triplets_from_nli(dataset: Dataset, batch_rows: int = BATCH_ROWS) -> Dataset
 
     Premises come in the order of their first appearance. For each, the k-th entailment in file order is combined with
     the k-th contradiction, and the shorter of the two lists determines the number of triplets. Two premises are the
-    same if their texts are equal. A triplet's origin is the row of its entailment.
+    same if their texts are equal. A triplet's origin and its columns kept on request are those of its entailment.
     """
     if dataset.shape is not Shape.NLI:
         raise InputError(dataset.files[0], f"its shape is {dataset.shape}", "the shape nli", "give labelled NLI pairs")
@@ -54,8 +54,9 @@ def triplets_from_nli(dataset: Dataset, batch_rows: int = BATCH_ROWS) -> Dataset
         problem = "no premise has both an entailment and a contradiction"
         fix = "add contradictions, or use only the entailments, as pairs"
         raise InputError(dataset.files[0], problem, "at least one such premise", fix)
-    columns = COLUMNS[Shape.TRIPLETS]
-    schema = pa.schema([*((name, arrow_type(name)) for name in columns), (FILE, pa.int32()), (LINE, pa.int64())])
+    columns = [(name, arrow_type(name)) for name in COLUMNS[Shape.TRIPLETS]]
+    others = [(name, dataset.table.schema.field(name).type) for name in _others(dataset)]
+    schema = pa.schema([*columns, *others])
     parts = (slice(start, start + batch_rows) for start in range(0, len(entailed), batch_rows))
     batches = (_triplets(dataset.table, entailed[part], contradicted[part], schema) for part in parts)
     table = scratch_table(schema, chain.from_iterable(batches))
@@ -69,11 +70,17 @@ def pairs_from_nli(dataset: Dataset) -> Dataset:
     entailed = pc.equal(dataset.column("label"), ENTAILMENT).to_numpy()
     if not entailed.any():
         raise InputError(dataset.files[0], "no row has the label entailment", "at least one", "check the labels")
-    table = keep_rows(dataset.table.select(["premise", "hypothesis", FILE, LINE]), entailed)
+    table = keep_rows(dataset.table.select(["premise", "hypothesis", *_others(dataset)]), entailed)
+    named = table.rename_columns([*COLUMNS[Shape.PAIRS], *_others(dataset)])
+    pairs = dataset.derive(named, "entailed pairs", Shape.PAIRS)
     others = {"rows without entailment": int((~entailed).sum())} if not entailed.all() else {}
-    pairs = dataset.derive(table.rename_columns([*COLUMNS[Shape.PAIRS], FILE, LINE]), "entailed pairs", Shape.PAIRS)
     used = {"anchor": "premise", "positive": "hypothesis"}
     return replace(pairs, used=used, ignored=(), skipped={**dataset.skipped, **others})
+
+
+def _others(dataset: Dataset) -> list[str]:
+    """The columns besides those of the shape: kept on request, and the origin."""
+    return [name for name in dataset.table.column_names if name not in COLUMNS[Shape.NLI]]
 
 
 def _matched(dataset: Dataset) -> tuple[Rows, Rows]:
@@ -101,5 +108,5 @@ def _triplets(table: pa.Table, entailed: Rows, contradicted: Rows, schema: pa.Sc
     others = take_rows(table, contradicted).column("hypothesis").combine_chunks()
     negatives = pa.ListArray.from_arrays(np.arange(len(others) + 1, dtype=np.int32), others)
     columns = [rows.column(name) for name in ("premise", "hypothesis")]
-    origin = [rows.column(name) for name in (FILE, LINE)]
-    return pa.table([*columns, negatives, *origin], schema=schema).to_batches()
+    kept = [rows.column(name) for name in schema.names[len(COLUMNS[Shape.TRIPLETS]) :]]
+    return pa.table([*columns, negatives, *kept], schema=schema).to_batches()

@@ -16,10 +16,9 @@ from typing import IO, Any
 from sentloom.data.encodings import WESTERN, as_utf8, foreign_format, is_western, mark_of
 from sentloom.data.findings import Findings
 from sentloom.data.inputs import File
-from sentloom.data.limits import CLEANING, ENDLESS, LONGEST, packed_room
+from sentloom.data.limits import CLEANING, ENDLESS, packed_room
 from sentloom.errors import DataError
 
-BLOCK = 1 << 18  # small enough that the strings of a block stay in the processor's cache
 LOOK = 1 << 16  # bytes to search for a line feed
 GZIP_SIZE = 4  # bytes at the end of a gzip file that state its unpacked size
 MOST_DEFLATED = 1032  # the highest compression ratio of deflate
@@ -153,18 +152,20 @@ def _converted(first: bytes, blocks: Iterator[bytes], path: File, findings: Find
 
 def raw_blocks(path: File, digest: Digest, findings: Findings) -> Iterator[bytes]:
     """Yield the unpacked bytes of a file; a decompression bomb is refused."""
-    is_gzip, unpacked = path.suffix.lower() == ".gz", 0
+    is_gzip, unpacked, limits = path.suffix.lower() == ".gz", 0, findings.allowance
     try:
         with path.open("rb") as raw:
             if is_gzip:
                 _check_declared(raw, findings)
             hashed = _Hashed(raw, digest)
             file = gzip.GzipFile(fileobj=hashed) if is_gzip else hashed
-            while block := file.read(BLOCK):
+            while block := file.read(limits.block):
                 unpacked += len(block)
                 packed = path.root.getinfo(path.at).compress_size if isinstance(path, zipfile.Path) else digest.size
-                if unpacked > packed_room(packed):
-                    _stop_at_bomb(unpacked, packed, findings)
+                if unpacked > (room := packed_room(packed, limits.free_unpacked)):
+                    problem = f"{packed:,} bytes of compressed data unpack to more than {unpacked:,} bytes"
+                    fix = "if you trust the file, unpack it and give the unpacked file"
+                    findings.stop(0, problem, f"at most {room:,} bytes", fix)
                 yield block
     except (EOFError, gzip.BadGzipFile, zipfile.BadZipFile, zlib.error) as error:
         kind = "gzip" if is_gzip else "zip"
@@ -185,16 +186,11 @@ def _check_declared(file: IO[bytes], findings: Findings) -> None:
     file.seek(max(0, packed - GZIP_SIZE))
     declared = int.from_bytes(file.read(GZIP_SIZE), "little")
     file.seek(0)
-    if packed_room(packed) < declared <= MOST_DEFLATED * packed:
+    room = packed_room(packed, findings.allowance.free_unpacked)
+    if room < declared <= MOST_DEFLATED * packed:
         problem = f"{packed:,} bytes of compressed data claim to unpack to {declared:,} bytes"
         fix = "download it again, since it may be truncated; if you trust it, unpack it and give the unpacked file"
-        findings.stop(0, problem, f"at most {packed_room(packed):,} bytes", fix)
-
-
-def _stop_at_bomb(unpacked: int, packed: int, findings: Findings) -> None:
-    problem = f"{packed:,} bytes of compressed data unpack to more than {unpacked:,} bytes"
-    expected = f"at most {packed_room(packed):,} bytes"
-    findings.stop(0, problem, expected, "if you trust the file, unpack it and give the unpacked file")
+        findings.stop(0, problem, f"at most {room:,} bytes", fix)
 
 
 def _whole_lines(blocks: Iterable[bytes], findings: Findings) -> Iterator[tuple[int, bytes]]:
@@ -203,7 +199,7 @@ def _whole_lines(blocks: Iterable[bytes], findings: Findings) -> Iterator[tuple[
     for block in blocks:
         start, newline, others = block.partition(b"\n")
         length += len(start)
-        rest = b"" if length > LONGEST else rest + start
+        rest = b"" if length > findings.allowance.longest else rest + start
         if length > ENDLESS:
             findings.stop(number, f"{ENDLESS:,} bytes without a line break", "lines of text")
         if not newline:
@@ -219,9 +215,9 @@ def _whole_lines(blocks: Iterable[bytes], findings: Findings) -> Iterator[tuple[
 
 
 def _note_overlong(line: int, length: int, findings: Findings) -> None:
-    if length > LONGEST:
-        kind = f"lines of more than {LONGEST:,} bytes"
-        findings.problem(line, f"the line has more than {LONGEST:,} bytes", "shorter lines", kind)
+    if length > (longest := findings.allowance.longest):
+        kind = f"lines of more than {longest:,} bytes"
+        findings.problem(line, f"the line has more than {longest:,} bytes", "shorter lines", kind)
 
 
 def _decode_line(number: int, line: bytes, findings: Findings, western: bool) -> str:

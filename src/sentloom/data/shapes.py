@@ -14,7 +14,12 @@ from sentloom.errors import InputError
 
 
 class Shape(StrEnum):
-    """What a row of a data set is."""
+    """What a row of a data set is.
+
+    >>> from sentloom import read
+    >>> read([("A man sleeps.", "A man rests.", 4.5)]).shape is Shape.SCORED_PAIRS
+    True
+    """
 
     TEXTS = "texts"
     PAIRS = "pairs"
@@ -47,7 +52,8 @@ LABEL_NAMES = (
     "goldlabel",
     "isduplicate",
 )  # of a pair; a category is not one: it may belong to a FAQ
-SCORE_NAMES = ("score", "scores", "similarity", "similarityscore", "relatednessscore", "relevance")
+SCORE_NAMES = ("score", "scores", "similarity", "similarityscore", "relatednessscore", "relevance", "grade")
+TITLE = "title"  # a role beside `text`
 NEGATIVE_NAME = re.compile(r"(hard)?neg(ative)?s?\d*")
 # Columns that form a pair, by the shape they have on their own: any name on the left with any on the right.
 Couple = tuple[tuple[str, ...], tuple[str, ...]]
@@ -69,14 +75,9 @@ KNOWN_NAMES = [
     *(*TEXT_NAMES, *CLASS_NAMES, *LABEL_NAMES, *SCORE_NAMES, "negative"),
     *(name for families in COUPLES.values() for couple in families for side in couple for name in side),
 ]
-_SIDES = {
-    shape: " or ".join(" with ".join("|".join(side) for side in couple) for couple in families)
-    for shape, families in COUPLES.items()
-}
 UNDERSTOOD = (
-    f"column names such as {'|'.join(TEXT_NAMES)}, alone or with {'|'.join(CLASS_NAMES)}; "
-    f"{_SIDES[Shape.PAIRS]}, alone or with negative|hard_neg|negative_1..., {'|'.join(SCORE_NAMES)} or "
-    f"{'|'.join(LABEL_NAMES)}; {_SIDES[Shape.NLI]} and label; {_SIDES[Shape.PARALLEL]}"
+    "a column of texts (text, sentence), or two columns that belong together (question and answer, title and body, "
+    "premise and hypothesis, source and target)"
 )
 COLUMNS_EXAMPLE = "map the columns yourself, for example --columns anchor=title,positive=body"
 
@@ -150,16 +151,32 @@ def parse_columns(text: str) -> dict[str, str | int]:
         if not (role and equals and name) or role in columns:
             problem = f"cannot parse {part!r} in {text!r}"
             raise InputError("--columns", problem, "role=column, each role once", COLUMNS_EXAMPLE)
-        columns[role] = int(name) if name.isascii() and name.isdigit() else name
+        columns[role] = _name_or_number(name)
     return columns
+
+
+def _name_or_number(name: str) -> str | int:
+    return int(name) if name.isascii() and name.isdigit() else name
+
+
+def one_label_each(columns: Mapping[str, str | int] | None) -> list[Mapping[str, str | int] | None]:
+    """Return the columns once for each of several label columns, as in `text=message,label=intent+team`."""
+    names = str((columns or {}).get("label", "")).split("+")
+    if columns is None or len(names) < 2 or not all(name.strip() for name in names):
+        return [columns]
+    return [{**columns, "label": _name_or_number(name.strip())} for name in names]
 
 
 def as_columns(columns: object) -> Mapping[str, str | int] | None:
     """Return columns as a mapping from roles; a string is parsed as the command's option."""
     if isinstance(columns, str):
         return parse_columns(columns)
-    if columns is None or isinstance(columns, Mapping):
-        return columns
+    if columns is None:
+        return None
+    if isinstance(columns, Mapping):
+        return {
+            role: name if isinstance(name, str | int) else "+".join(map(str, name)) for role, name in columns.items()
+        }
     problem = f"found a value of type {type(columns).__name__}"
     raise InputError("columns", problem, "a dict of roles", 'pass {"anchor": "title", "positive": "body"}')
 
@@ -174,8 +191,13 @@ def as_shape(shape: str | None) -> Shape | None:
 
 
 def shape_of_roles(roles: Sequence[str]) -> Shape:
-    """Return the shape that has exactly these roles; `negative`, `negative_1` ... mean `negatives`."""
+    """Return the shape that has exactly these roles; `negative`, `negative_1` ... mean `negatives`.
+
+    Texts may have a `title` as well, which is kept beside them.
+    """
     canonical = {_canonical(role) for role in roles}
+    if canonical == {"text", TITLE}:
+        return Shape.TEXTS
     for shape, names in COLUMNS.items():
         if canonical == set(names):
             return shape
@@ -204,6 +226,8 @@ def layout_of(where: str, names: Sequence[str], is_nli: Callable[[int], bool], r
         problem = f"these are the roles of {shape}"
         raise InputError("--columns", problem, f"the roles of {request.shape}", "drop one of the two options")
     kept = {name: at for name in request.keep if name not in roles and (at := header.position(name)) is not None}
+    if TITLE in roles:
+        (kept[TITLE],) = roles.pop(TITLE)
     return Layout(shape, header.names, roles, kept)
 
 
@@ -243,7 +267,7 @@ class _Header:
                 hint = _nearest([str(column)], [squash(name) for name in self.names])
                 problem = f"no unique column {column!r} among {self._list()}"
                 raise InputError(self.where, problem, "", hint + COLUMNS_EXAMPLE)
-            roles[_canonical(role)] += (at,)
+            roles[_canonical(role)] = (*roles.get(_canonical(role), ()), at)
         return roles
 
     def shape(self, is_nli: Callable[[int], bool]) -> Shape:
@@ -310,4 +334,5 @@ class _Header:
 
     def _refuse(self, why: str) -> NoReturn:
         hint = _nearest(self.names, KNOWN_NAMES)
-        raise InputError(self.where, f"{why} among {self._list()}", UNDERSTOOD, hint + COLUMNS_EXAMPLE)
+        fix = f"{hint}{COLUMNS_EXAMPLE}. All names that are understood are in docs/data.md"
+        raise InputError(self.where, f"{why} among {self._list()}", UNDERSTOOD, fix)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
-from sentloom.data.limits import MOST_FACTS, MOST_FILES, packed_room
+from sentloom.data.limits import FREE_UNPACKED, MOST_FACTS, MOST_FILES, packed_room
 from sentloom.errors import InputError
 
 EXPECTED = "a zip file with two text files such as corpus.en and corpus.de; a README may be there too"
@@ -15,7 +15,7 @@ NO_LANGUAGES = ("csv", "htm", "ids", "md", "rst", "tsv", "txt", "xml")
 UNREAD = 0x01 | 0x20 | 0x40  # flags: encrypted, patched, strongly encrypted
 
 
-def twins_in_zip(path: Path) -> tuple[str, str]:
+def twins_in_zip(path: Path, free_unpacked: int = FREE_UNPACKED) -> tuple[str, str]:
     """Return the twin members, ordered as the languages in their stem: for en-de, en comes first."""
     try:
         with _Directory(path) as file, ZipFile(file) as archive:
@@ -33,7 +33,7 @@ def twins_in_zip(path: Path) -> tuple[str, str]:
         raise InputError(str(path), problem, EXPECTED, "unzip it and give the files: corpus.en+corpus.de")
     for member in members:
         if member.filename in pairs[0]:
-            _check(path, member)
+            _check(path, member, free_unpacked)
     return pairs[0]
 
 
@@ -68,11 +68,13 @@ def _listed(members: Sequence[ZipInfo]) -> str:
     return f"only {names}{' ...' if len(members) > 5 else ''}" if members else "the zip file is empty"
 
 
-def _check(path: Path, member: ZipInfo) -> None:
+def _check(path: Path, member: ZipInfo, free_unpacked: int) -> None:
     if member.flag_bits & UNREAD or member.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
         problem = f"{member.filename} is encrypted or uses a rare compression"
         raise InputError(str(path), problem, "members that are deflated or stored", "unzip it and give the files")
-    if member.file_size > packed_room(member.compress_size):
+    room = packed_room(member.compress_size, free_unpacked)
+    if member.file_size > room:
         problem = f"{member.compress_size:,} bytes of {member.filename} unpack to {member.file_size:,}"
-        expected = f"at most {packed_room(member.compress_size):,} bytes"
-        raise InputError(str(path), problem, expected, "if you trust the file, unzip it and give the files")
+        raise InputError(
+            str(path), problem, f"at most {room:,} bytes", "if you trust the file, unzip it and give the files"
+        )

@@ -24,28 +24,20 @@ TWO_SIDED = (Shape.PAIRS, Shape.PARALLEL)
 
 @dataclass(frozen=True)
 class CleanSettings:
-    """Which rules run. Rows with an empty sentence are always dropped.
+    """Which rules run besides those that always do: Unicode form, white space, empty, identical and repeated rows.
 
     Words are counted in a way that also works for scripts without spaces (`scripts.word_counts`).
     """
 
-    nfc: bool = True
-    white_space: bool = True  # collapse white space and control characters to one space, and strip the ends
     min_words: int | None = None
     max_words: int | None = None
-    min_characters: int | None = None
-    max_characters: int | None = None
-    identical_sides: bool = True  # pairs and parallel: drop rows whose two sides are the same
-    duplicates: bool = True  # drop rows that repeat an earlier one in all columns of the shape
     length_ratio: float | None = None  # drop rows if one side has more than this many times the words of the other
     scripts: tuple[str, ...] = ()  # one per text column, such as ("Latin", "Kana+Han"): drop rows in other scripts
     distinct: str | None = None  # a text column: drop rows whose sentence in it occurred before
     near_duplicates: float | None = None  # drop rows with at least this Jaccard index with an earlier one, often 0.8
-    seed: int = 0  # of the search for near duplicates
 
     def __post_init__(self) -> None:
-        _check_limits("words", self.min_words, self.max_words)
-        _check_limits("characters", self.min_characters, self.max_characters)
+        _check_limits(self.min_words, self.max_words)
         if self.near_duplicates is not None:
             check_threshold(self.near_duplicates)
         if self.length_ratio is not None and not self.length_ratio >= 1:
@@ -55,11 +47,11 @@ class CleanSettings:
             raise InputError("cleaning, scripts", f"unknown script {name!r}", expected, "correct the name")
 
 
-def _check_limits(unit: str, low: int | None, high: int | None) -> None:
+def _check_limits(low: int | None, high: int | None) -> None:
     if (low is not None and low < 0) or (high is not None and high < max(low or 0, 1)):
         raise InputError(
-            f"cleaning, limits in {unit}",
-            f"min_{unit}={low} and max_{unit}={high} are not valid limits",
+            "cleaning, limits in words",
+            f"min_words={low} and max_words={high} are not valid limits",
             "a minimum of 0 or more, and a maximum of at least 1 that is not below the minimum",
             "correct the limits, or leave one out",
         )
@@ -113,11 +105,11 @@ class _Rule:
 def clean(dataset: Dataset, settings: CleanSettings) -> tuple[Dataset, CleanReport]:
     """Apply the rules; return the cleaned data set, in its original order, and a report of each rule."""
     _check_fit(dataset.shape, settings)
-    rules = [*_changes(dataset.shape, settings), *_drops(dataset.shape, settings)]
+    rules = [*_changes(dataset.shape), *_drops(dataset.shape, settings)]
     cleaned = dataset.derive(scratch_table(dataset.table.schema, _cleaned(dataset, rules)), repr(settings))
     counts = [RuleCount(rule.name, rule.effect, rule.why, rule.rows, rule.example) for rule in rules]
     if settings.near_duplicates is not None:
-        cleaned, count = _without_near_duplicates(cleaned, settings.near_duplicates, settings.seed)
+        cleaned, count = _without_near_duplicates(cleaned, settings.near_duplicates)
         counts.append(count)
     return cleaned, CleanReport(len(dataset) + dataset.left_out, len(cleaned), (*_from_reading(dataset), *counts))
 
@@ -153,8 +145,8 @@ def _cleaned(dataset: Dataset, rules: list[_Rule]) -> Iterator[pa.RecordBatch]:
         yield batch
 
 
-def _without_near_duplicates(dataset: Dataset, threshold: float, seed: int) -> tuple[Dataset, RuleCount]:
-    keep = first_of_group(dataset, threshold, seed) == np.arange(len(dataset))
+def _without_near_duplicates(dataset: Dataset, threshold: float) -> tuple[Dataset, RuleCount]:
+    keep = first_of_group(dataset, threshold) == np.arange(len(dataset))
     dropped = np.flatnonzero(~keep)
     example = dataset.place(int(dropped[0])) if len(dropped) else ""
     why = f"Jaccard index of {threshold:g} or more with an earlier row"
@@ -162,23 +154,20 @@ def _without_near_duplicates(dataset: Dataset, threshold: float, seed: int) -> t
     return dataset.select(keep), count
 
 
-def _changes(shape: Shape, settings: CleanSettings) -> Iterator[_Rule]:
+def _changes(shape: Shape) -> Iterator[_Rule]:
     columns = text_columns(shape)
-    if settings.nfc:
-        yield _change("Unicode", "not in composed form (NFC)", columns, partial(pc.utf8_normalize, form="NFC"))
-    if settings.white_space:
-        yield _change("white space", "other than single spaces between words", columns, tidy)
+    yield _change("Unicode", "not in composed form (NFC)", columns, partial(pc.utf8_normalize, form="NFC"))
+    yield _change("white space", "other than single spaces between words", columns, tidy)
 
 
 def _drops(shape: Shape, settings: CleanSettings) -> Iterator[_Rule]:
     columns = text_columns(shape)
     yield _drop("empty", "a sentence is empty", _outside(columns, pc.utf8_length, low=1))
-    for unit, length in (("words", word_counts), ("characters", pc.utf8_length)):
-        if low := getattr(settings, f"min_{unit}"):
-            yield _drop("short", f"a sentence has fewer than {low} {unit}", _outside(columns, length, low=low))
-        if high := getattr(settings, f"max_{unit}"):
-            yield _drop("long", f"a sentence has more than {high} {unit}", _outside(columns, length, high=high))
-    if settings.identical_sides and shape in TWO_SIDED:
+    if low := settings.min_words:
+        yield _drop("short", f"a sentence has fewer than {low} words", _outside(columns, word_counts, low=low))
+    if high := settings.max_words:
+        yield _drop("long", f"a sentence has more than {high} words", _outside(columns, word_counts, high=high))
+    if shape in TWO_SIDED:
         yield _drop("identical sides", "both sides are the same text", partial(identical, columns=columns))
     if (ratio := settings.length_ratio) is not None:
         yield _drop(
@@ -186,8 +175,7 @@ def _drops(shape: Shape, settings: CleanSettings) -> Iterator[_Rule]:
         )
     for column, script in zip(columns, settings.scripts, strict=False):
         yield _drop("script", f"{column} is mostly not in {script}", _in_other_script(column, script))
-    if settings.duplicates:
-        yield _drop("duplicate", "repeats an earlier row", _repeated(COLUMNS[shape]))
+    yield _drop("duplicate", "repeats an earlier row", _repeated(COLUMNS[shape]))
     if settings.distinct:
         yield _drop("repeated side", f"repeats an earlier {settings.distinct}", _repeated((settings.distinct,)))
 

@@ -40,16 +40,29 @@ def language_shares(texts: Sequence[str]) -> dict[str, float]:
     with file names or product codes, the result is empty.
     """
     sample = [text for text in _evenly_spaced(texts) if any(map(str.isalpha, text))]
-    candidates = [identify(text) for text in sample]
-    confident = Counter(code for one in candidates for code, score in one[:1] if score >= LEAST_SCORE)
-    if not confident or confident.total() < LEAST_RECOGNISED * len(sample):
+    codes = text_languages(sample)
+    counts = Counter(filter(None, codes))
+    if not counts:
         return {}
-    least = max(FEWEST_TEXTS if len(sample) > FEWEST_TEXTS else 1, LEAST_LANGUAGE * confident.total())
-    likely = {code for code, count in confident.items() if count >= least} or {confident.most_common(1)[0][0]}
-    counts = Counter(filter(None, (_among(one, likely) for one in candidates)))
     shares = {code: count / len(sample) for code, count in counts.most_common()}
     rest = 1 - sum(shares.values())
     return {**shares, UNDETERMINED: rest} if rest >= LEAST_LANGUAGE else shares
+
+
+def text_languages(texts: Sequence[str]) -> list[str | None]:
+    """Return the ISO 639-1 code of each text, among the languages that they are likely to have; None: undetermined."""
+    candidates = [identify(text) if any(map(str.isalpha, text)) else [] for text in texts]
+    likely = _likely([one for one in candidates if one])
+    return [_among(one, likely) for one in candidates]
+
+
+def _likely(candidates: Sequence[Sequence[tuple[str, float]]]) -> set[str]:
+    """Return the languages that are no mistakes; none if hardly any text is recognised."""
+    confident = Counter(code for one in candidates for code, score in one[:1] if score >= LEAST_SCORE)
+    if not confident or confident.total() < LEAST_RECOGNISED * len(candidates):
+        return set()
+    least = max(FEWEST_TEXTS if len(candidates) > FEWEST_TEXTS else 1, LEAST_LANGUAGE * confident.total())
+    return {code for code, count in confident.items() if count >= least} or {confident.most_common(1)[0][0]}
 
 
 def identify(text: str) -> list[tuple[str, float]]:

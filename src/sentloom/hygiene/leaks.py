@@ -52,10 +52,10 @@ class Leak:
 
 @dataclass(frozen=True)
 class Leaks:
-    """The counts of all leaks, and the first of each kind. A leaked pair is counted in addition to its sentences."""
+    """Counts of all leaks, and the first of each kind. A leaked pair is counted in addition to its sentences."""
 
     counts: dict[Kind, int]
-    kept: tuple[Leak, ...]
+    first: tuple[Leak, ...]  # of each kind
     sentences: int  # in the evaluation data
     pairs: int
     training_rows: np.ndarray  # every training row that contains an evaluation sentence, sorted
@@ -89,20 +89,20 @@ class _Items:
     texts: Sequence[str] = ()  # evaluation items only: training data may be too large
 
 
-def find_leaks(train: Dataset, evals: Sequence[Dataset], keep: int = 1000) -> Leaks:
-    """Find the sentences and pairs of evaluation sets in training data; returns up to `keep` leaks of each kind."""
+def find_leaks(train: Dataset, evals: Sequence[Dataset], most: int = 1000) -> Leaks:
+    """Find the sentences and pairs of evaluation sets in training data; returns up to `most` leaks of each kind."""
     sentences, pairs = [_sentences(part) for part in evals], [_pairs(part) for part in evals]
     found_sentences, found_pairs = _training_items(train, _lookup(sentences), _lookup(pairs))
     counts: Counter[Kind] = Counter()
-    kept: list[Leak] = []
+    first: list[Leak] = []
     for items, found, kinds in ((sentences, found_sentences, SENTENCE_KINDS), (pairs, found_pairs, PAIR_KINDS)):
         for dataset, own in zip(evals, items, strict=True):
             for kind, item, row in _matches(own, found, kinds):
-                if counts[kind] < keep:
-                    kept.append(Leak(kind, own.texts[item], dataset.place(int(own.rows[item])), train.place(row)))
+                if counts[kind] < most:
+                    first.append(Leak(kind, own.texts[item], dataset.place(int(own.rows[item])), train.place(row)))
                 counts[kind] += 1
     rows = np.unique(np.concatenate([found_sentences.rows, found_pairs.rows]))
-    return Leaks(dict(counts), tuple(kept), _total(sentences), _total(pairs), rows)
+    return Leaks(dict(counts), tuple(first), _total(sentences), _total(pairs), rows)
 
 
 def _total(items: list[_Items]) -> int:

@@ -41,14 +41,51 @@ def check_threshold(threshold: float) -> None:
 
 def first_of_group(dataset: Dataset, threshold: float, seed: int = 0) -> np.ndarray:
     """Return for each row the first row of its group, the connected component of near duplicates: [rows]."""
+    return connect(len(dataset), similar_pairs(dataset, threshold, seed))
+
+
+def similar_pairs(dataset: Dataset, threshold: float, seed: int = 0) -> np.ndarray:
+    """Return the pairs of rows that are near duplicates, as far as they were found: [pairs, 2], the lower row first."""
     check_threshold(threshold)
     if len(dataset) < 2:
-        return np.arange(len(dataset))
+        return np.empty((0, 2), np.int64)
     bands, rows = banding(threshold)
     table = scratch_table(_schema(bands), _signed(dataset, bands, rows, seed))
     sketches = [column.to_numpy() for column in table.columns[bands:]]
     pairs = candidate_pairs(table.columns[:bands], sketches, most_different_bits(threshold))
-    return connect(len(dataset), pairs[_similar(dataset, pairs, threshold)])
+    return pairs[_similar(dataset, pairs, threshold)]
+
+
+def leaders(dataset: Dataset, threshold: float, seed: int = 0) -> np.ndarray:
+    """Return for each row the first row that it nearly repeats and that repeats no earlier one itself: [rows].
+
+    Unlike the groups of `first_of_group`, these do not chain: every member is a near duplicate of its leader. In a
+    large bucket a row is only compared with its neighbours, so the leaders of those are compared with it as well.
+    """
+    pairs = similar_pairs(dataset, threshold, seed)
+    while True:
+        found = _leaders(len(dataset), pairs)
+        alone = found[pairs[:, 1]] == pairs[:, 1]  # near another row, but not near a leader that it was compared with
+        asked = np.unique(np.sort(np.column_stack([found[pairs[alone, 0]], pairs[alone, 1]])), axis=0)
+        asked = asked[~_among_pairs(asked, pairs)]
+        similar = asked[_similar(dataset, asked, threshold)]
+        if not len(similar):
+            return found
+        pairs = np.concatenate([pairs, similar])
+
+
+def _leaders(size: int, pairs: np.ndarray) -> np.ndarray:
+    found = np.arange(size)
+    for one, two in pairs[np.lexsort((pairs[:, 0], pairs[:, 1]))].tolist():
+        if found[one] == one and found[two] == two:
+            found[two] = one
+    return found
+
+
+def _among_pairs(asked: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    """Return which pairs are known already."""
+    width = 1 + int(pairs.max(initial=0))
+    return np.isin(asked @ [width, 1], pairs @ [width, 1])
 
 
 def coordinated_sample(dataset: Dataset, size: int, seed: int = 0) -> np.ndarray:

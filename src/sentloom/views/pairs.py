@@ -20,12 +20,19 @@ from sentloom.data.shapes import Shape
 from sentloom.errors import InputError
 from sentloom.views.cache import ViewCache, find, make_missing
 from sentloom.views.maker import Maker
+from sentloom.views.passages import PAIRS, passage_pairs
 from sentloom.views.ready_pairs import ready_views
-from sentloom.views.settings import BackTranslation, Entailment, MaskFill, ReadyPairs, Synonyms, ViewSettings
-
-PAIRS = pa.schema(
-    [("anchor", pa.large_string()), ("positive", pa.large_string()), (FILE, pa.int32()), (LINE, pa.int64())]
+from sentloom.views.settings import (
+    BackTranslation,
+    Entailment,
+    MaskFill,
+    Neighbours,
+    ReadyPairs,
+    Spans,
+    Synonyms,
+    ViewSettings,
 )
+
 Rows = NDArray[np.int64]
 
 
@@ -43,7 +50,12 @@ class _Side:
 
 
 def make_pairs(
-    dataset: Dataset, settings: ViewSettings, *, cache: Path | None = None, show_progress: bool = True
+    dataset: Dataset,
+    settings: ViewSettings,
+    *,
+    cache: Path | None = None,
+    show_progress: bool = True,
+    batch_rows: int = BATCH_ROWS,
 ) -> Dataset:
     """Make pairs (anchor, positive) of an original and its view, or of two views, one row per distinct sentence.
 
@@ -53,13 +65,15 @@ def make_pairs(
     """
     if isinstance(settings, Entailment):
         return pairs_from_nli(dataset)
+    if isinstance(settings, Neighbours | Spans):
+        return passage_pairs(dataset, settings)
     sentences = distinct_sentences(dataset)
     if isinstance(settings, ReadyPairs):
         ready, rows = ready_views(settings, dataset, sentences, show_progress)
         sides = [_originals(sentences), _Side("view", f"file {ready.sha256}", ready.table.select(["positive"]), rows)]
     else:
         sides = _made(settings, sentences, cache, show_progress)
-    return _paired(dataset, sentences, *sides)
+    return _paired(dataset, sentences, *sides, batch_rows=batch_rows)
 
 
 def make_translations(
@@ -75,9 +89,11 @@ def make_translations(
     return replace(pairs, table=table, shape=Shape.PARALLEL, used={"source": "original", "target": "translation"})
 
 
-def _paired(dataset: Dataset, sentences: pa.Table, left: _Side, right: _Side) -> Dataset:
+def _paired(
+    dataset: Dataset, sentences: pa.Table, left: _Side, right: _Side, *, batch_rows: int = BATCH_ROWS
+) -> Dataset:
     counts: Counter[str] = Counter()
-    table = scratch_table(PAIRS, _batches(sentences, left, right, counts))
+    table = scratch_table(PAIRS, _batches(sentences, left, right, counts, batch_rows))
     if not len(table):
         raise InputError(dataset.files[0], "no sentence has a view", "at least one", "choose another kind of view")
     pairs = dataset.derive(table, f"pairs of {left.identity} and {right.identity}", Shape.PAIRS)
@@ -144,12 +160,14 @@ def _folder(cache: Path | None) -> Iterator[Path]:
         yield Path(name)
 
 
-def _batches(sentences: pa.Table, left: _Side, right: _Side, counts: Counter[str]) -> Iterator[pa.RecordBatch]:
+def _batches(
+    sentences: pa.Table, left: _Side, right: _Side, counts: Counter[str], batch_rows: int
+) -> Iterator[pa.RecordBatch]:
     """Yield the pairs batch by batch, counting dropped sentences and equal texts."""
     known = np.flatnonzero((left.rows >= 0) & (right.rows >= 0))
     counts["sentences without a view"] = len(sentences) - len(known)
-    for start in range(0, len(known), BATCH_ROWS):
-        part = known[start : start + BATCH_ROWS]
+    for start in range(0, len(known), batch_rows):
+        part = known[start : start + batch_rows]
         origin = take_rows(sentences.select([FILE, LINE]), part).combine_chunks()
         columns = [left.at(part), right.at(part), *(origin.column(name).combine_chunks() for name in (FILE, LINE))]
         batch = pa.RecordBatch.from_arrays(columns, schema=PAIRS)

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Union, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from sentloom.errors import InputError
+from sentloom.errors import InputError, checked
 
 Share = Annotated[float, Field(gt=0, le=1)]
 
@@ -78,8 +78,31 @@ class Entailment(_Settings):
     kind: Literal["entailment"] = "entailment"
 
 
+class Neighbours(_Settings):
+    """Pairs of neighbouring passages of a document."""
+
+    kind: Literal["neighbours"] = "neighbours"
+    sentences: int = Field(default=2, ge=1)  # of a passage
+
+
+class Spans(_Settings):
+    """Pairs of two random stretches of a document, each between two shares of its words."""
+
+    kind: Literal["spans"] = "spans"
+    pairs: int = Field(default=1, ge=1)  # per document
+    shortest: Share = 0.1
+    longest: Share = 0.5
+    seed: int = Field(default=0, ge=0)
+
+    @model_validator(mode="after")
+    def _a_range(self) -> "Spans":
+        if self.shortest > self.longest:
+            raise ValueError("shortest is more than longest")
+        return self
+
+
 ViewSettings = Annotated[
-    Union[BackTranslation, Synonyms, MaskFill, ReadyPairs, Entailment],  # noqa: UP007 - pydantic's own form
+    Union[BackTranslation, Synonyms, MaskFill, ReadyPairs, Entailment, Neighbours, Spans],  # noqa: UP007 - pydantic's own form
     Field(discriminator="kind"),
 ]
 KINDS = {
@@ -92,15 +115,7 @@ def view_settings(values: Mapping[str, Any]) -> ViewSettings:
     kind = values.get("kind")
     if kind not in KINDS:
         raise InputError("views", f"kind {kind!r} does not exist", f"one of {', '.join(KINDS)}", "correct the kind")
-    try:
-        return TypeAdapter[ViewSettings](ViewSettings).validate_python(dict(values))
-    except ValidationError as error:
-        first = error.errors()[0]
-        at = ".".join(str(part) for part in first["loc"][1:])
-        problem = f"{at}: {first['msg']}" if at else first["msg"]
-        names = [name for name in KINDS[kind].model_fields if name != "kind"]
-        expected = f"the settings {', '.join(names)}"
-        raise InputError(f"views, {kind}", problem, expected, "correct or remove it") from None
+    return checked(KINDS[kind], f"views, {kind}", values)
 
 
 def parse_pivot(text: str) -> Pivot:

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from pathlib import Path
 
@@ -15,9 +15,9 @@ FILES = (*(f"{kind}.{part}" for kind in ("index", "data") for part in PARTS), "v
 DEBIAN = Path("/usr/share/wordnet")
 
 
-def find_wordnet() -> Path:
+def find_wordnet(folders: Iterable[Path] | None = None) -> Path:
     """Find the folder of WordNet's files: in NLTK_DATA, in Debian's package, or where nltk puts its data."""
-    for folder in _candidates():
+    for folder in candidates() if folders is None else folders:
         if all((folder / name).is_file() for name in FILES):
             return folder
     raise MissingPart(
@@ -28,10 +28,11 @@ def find_wordnet() -> Path:
     )
 
 
-def _candidates() -> Iterator[Path]:
+def candidates(debian: Path = DEBIAN) -> Iterator[Path]:
+    """Yield the folders that may hold WordNet's files, in the order of the search."""
     for named in filter(None, os.environ.get("NLTK_DATA", "").split(os.pathsep)):
         yield from sorted(Path(named).glob("corpora/wordnet*"))
-    yield DEBIAN
+    yield debian
     prefix = Path(sys.prefix)
     usual = [Path.home(), prefix, prefix / "share", prefix / "lib", *map(Path, ("/usr/share", "/usr/local/share"))]
     for place in [*usual, *map(Path, ("/usr/lib", "/usr/local/lib"))]:

@@ -17,9 +17,8 @@ COMMON = {"batch": 4, "steps": 4, "learning_rate": 1e-3, "log_every": 2}
 
 
 @pytest.fixture(autouse=True)
-def quiet_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def quiet_room(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.set_num_threads(1)
-    monkeypatch.setenv("SENTLOOM_SCRATCH", str(tmp_path / "scratch"))
     monkeypatch.setenv("COLUMNS", "500")
 
 

@@ -5,7 +5,6 @@ import json
 from statistics import mean, stdev
 
 import pytest
-import torch
 from accelerate import Accelerator
 
 from sentloom.encoder import Encoder
@@ -25,9 +24,7 @@ def bert(tmp_path_factory):
 
 
 @pytest.fixture
-def kitchen(tmp_path, bert, monkeypatch):
-    torch.set_num_threads(1)
-    monkeypatch.setenv("SENTLOOM_SCRATCH", str(tmp_path / "scratch"))
+def kitchen(tmp_path, bert, one_thread):
     return Kitchen(tmp_path, bert)
 
 
@@ -193,6 +190,6 @@ def test_a_method_whose_numbers_break_leaves_the_others_their_table(kitchen):
 def test_a_file_of_anothers_making_is_not_replaced(kitchen):
     (kitchen.folder / "out").mkdir()
     (kitchen.folder / "out/compare.md").write_text("my notes")
-    with pytest.raises(InputError, match="another's making"):
+    with pytest.raises(InputError, match="not written by sentloom"):
         run(kitchen, methods(kitchen.recipe("plain")))
     assert (kitchen.folder / "out/compare.md").read_text() == "my notes"

@@ -50,7 +50,7 @@ def test_the_command_overrides_every_form():
         ("batch", "KEY=VALUE"),
         ("simsce.batch=2", 'did you mean "simcse"'),
         ("simcse=2", 'the stage "simcse" alone'),
-        ("base.x=2", "a key below one that has keys"),
+        ("base.x=2", "is below a value that has no keys"),
     ],
 )
 def test_overrides_that_name_nothing_are_refused(override, problem):

@@ -30,7 +30,7 @@ def test_the_prompt_is_for_all_sentences():
 def test_unknown_variants_are_refused_with_the_nearest_name():
     recipe = Recipe(Path("r.yaml"), {"large": Variant("large", {}, {})}, {None: PLAN, "large": PLAN})
     assert recipe.resolve() is recipe.resolve("large") is PLAN
-    with pytest.raises(InputError, match=r'r\.yaml: the variant "lrge".*did you mean "large"'):
+    with pytest.raises(InputError, match=r'r\.yaml: there is no variant "lrge".*did you mean "large"'):
         recipe.resolve("lrge")
 
 

@@ -35,7 +35,7 @@ def test_a_preset_s_pooling_is_for_a_raw_model_alone(tmp_path, bert, mean_encode
     stage = one_stage(tmp_path, method, preset)
     assert stage.start_pooling(str(bert)) == METHODS[method].PRESETS[preset].get("pooling")
     if method == "self-guided":
-        with pytest.raises(InputError, match="an encoder with mean pooling, and no pooling in the recipe"):
+        with pytest.raises(InputError, match="the encoder has mean pooling, and the recipe states none"):
             stage.start_pooling(str(mean_encoder))
     else:
         assert stage.start_pooling(str(mean_encoder)) is None
@@ -93,3 +93,12 @@ def test_a_dry_run_says_that_a_stage_changes_the_pooling(sentloom, kitchen, mean
     recipe = kitchen.recipe(SIMCSE, base=str(mean_encoder), evaluate=None)
     done = sentloom("train", recipe, "-o", kitchen.folder / "out", "--dry-run")
     assert "simcse: changes the encoder's pooling from mean to first, as the recipe says" in done.stdout
+
+
+def test_self_guided_may_train_the_vector_that_an_encoder_pools_itself(kitchen, mean_encoder):
+    pooled = SELF_GUIDED | {"vector": "pooled"}
+    (result,) = kitchen.run(pooled, base=str(mean_encoder), pooling=None)
+    assert pooling_of(result) == "mean"
+    assert not any("pooling" in line for line in kitchen.told)
+    (result,) = kitchen.run(pooled, pooling=None)
+    assert pooling_of(result) == "first"  # of a raw model, the preset's

@@ -320,16 +320,16 @@ variants:
         ("line 10, stages.sg.batch", '"16". Expected a whole number'),
         ("line 11, stages.sg.views.shar", 'did you mean "share"?'),
         ("line 12, stages.slf-guided.method", 'did you mean "self-guided"?'),
-        ("line 12, stages.slf-guided", 'no "data"'),
+        ("line 12, stages.slf-guided", 'the key "data" is missing'),
         ("line 12, stages.slf-guided.learning_rate", '"fast". Expected a number'),
-        ("line 13, select", 'no "every"'),
+        ("line 13, select", 'the key "every" is missing'),
         ("line 13, select.evry", 'did you mean "every"?'),
-        ("line 14, seeds", "each of them once"),
+        ("line 14, seeds", "each value once"),
         ("line 16, variants.one.sgg.batch", 'did you mean "sg"?'),
         ("line 16, variants.one.sg.objctive", 'did you mean "objective"?'),
         ("line 17, variants.two.base.x", "base.x"),
         ("line 17, variants.two.sg", "one of its keys"),
-        ("line 17, variants.two.sg.batch", "1. Expected greater than or equal to 2"),
+        ("line 17, variants.two.sg.batch", "1. Expected a number greater than or equal to 2"),
     ]
     spots = {line.split(": ")[0] for line in found}
     assert spots == {f"recipe.yaml, {spot}" for spot, _ in wanted} | {
@@ -347,56 +347,62 @@ variants:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "null. Expected keys and values"),
+        ("", "found null. Expected keys and values"),
         ("- a\n", "Expected keys and values"),
         ("just text\n", "Expected keys and values"),
-        ("base: [\n", "line 2: while parsing"),
-        ("a: 1\n---\nb: 2\n", "line 2: expected a single document"),
-        (SMALL + "base: again\n", 'line 4, base: the key "base" again (first on line 1)'),
+        ("base: [\n", "line 2: this cannot be read as YAML (while parsing"),
+        ("a: 1\n---\nb: 2\n", "line 2: this cannot be read as YAML (expected a single document"),
+        (SMALL + "base: again\n", 'line 4, base: the key "base" appears again (first on line 1)'),
         (
             SMALL + "title: !!python/object/apply:os.system [echo]\n",
-            "line 4: the tag tag:yaml.org,2002:python/object",
+            "line 4: this cannot be read as YAML (the tag tag:yaml.org,2002:python/object",
         ),
-        (SMALL + "title: !!str a\n", "line 4: the tag"),
-        (SMALL + "title: &a b\nname: *a\n", "line 5: an alias"),
-        (SMALL + "? [1, 2]\n: 3\n", "line 4: a key that is not text"),
-        (SMALL + 'title: "\\0"\n', "line 4, title: NUL"),
-        (SMALL + 'title: "\\ud800"\n', "line 4, title: NUL or half"),
+        (SMALL + "title: !!str a\n", "line 4: this cannot be read as YAML (the tag"),
+        (SMALL + "title: &a b\nname: *a\n", "line 5: this cannot be read as YAML (an alias is not allowed)"),
+        (SMALL + "? [1, 2]\n: 3\n", "line 4: this key is not text"),
+        (SMALL + 'title: "\\0"\n', "line 4, title: the text contains a NUL character"),
+        (SMALL + 'title: "\\ud800"\n', "line 4, title: the text contains a NUL character or half"),
         (SMALL + "title: \x07\n", "Expected plain YAML"),
         (SMALL + "x: " + "[" * 5000 + "\n", "levels"),
-        (SMALL + "x: " + "[" * 30 + "]" * 30 + "\n", "more levels. Expected at most 12"),
-        ("base: embedded\n", 'no "stages"'),
-        ("stages: []\n", 'no "base"'),
-        ("base: b\nstages: {}\n", "line 2, stages: {}. Expected a list"),
-        ("base: b\nstages: [7]\n", "line 2, stages.1: 7. Expected a stage"),
-        ("base: ''\nstages: []\n", 'line 1, base: "". Expected at least 1 character'),
-        (SMALL + "seeds: 1\n", "line 4, seeds: 1. Expected a list"),
-        (SMALL + "seeds: []\n", "line 4, seeds: []. Expected at least one"),
-        (SMALL + "seeds: [true]\n", "line 4, seeds.1: true. Expected a whole number"),
-        (SMALL + "seeds: [-1]\n", "Expected greater than or equal to 0"),
+        (SMALL + "x: " + "[" * 30 + "]" * 30 + "\n", "nested too deeply. Expected at most 12"),
+        ("base: embedded\n", 'the key "stages" is missing'),
+        ("stages: []\n", 'the key "base" is missing'),
+        ("base: b\nstages: {}\n", "line 2, stages: found {}. Expected a list"),
+        ("base: b\nstages: [7]\n", "line 2, stages.1: found 7. Expected a stage"),
+        ("base: ''\nstages: []\n", 'line 1, base: found "". Expected at least 1 character'),
+        (SMALL + "seeds: 1\n", "line 4, seeds: found 1. Expected a list"),
+        (SMALL + "seeds: []\n", "line 4, seeds: found []. Expected at least one"),
+        (SMALL + "seeds: [true]\n", "line 4, seeds.1: found true. Expected a whole number"),
+        (SMALL + "seeds: [-1]\n", "Expected a number greater than or equal to 0"),
         (SMALL + f"seeds: [{10**30}]\n", "Expected a whole number"),
         (SMALL + "max_length: 1e999\n", '"1e999". Expected a whole number'),
         (SMALL + "published: {a: .nan}\n", '".nan". Expected a number'),
-        (SMALL + "pooling: frst\n", 'line 4, pooling: "frst". Expected one of first, mean'),
+        (SMALL + "pooling: frst\n", 'line 4, pooling: found "frst". Expected one of first, mean'),
         (SMALL + f"pooling: mean@{'1' * 5000}\n", "line 4, pooling"),
         (SMALL + "trackers: [tensorbord]\n", 'did you mean "tensorboard"?'),
-        (SMALL + "variants: []\n", "line 4, variants: []. Expected names"),
+        (SMALL + "variants: []\n", "line 4, variants: found []. Expected names"),
         (SMALL + "variants: {v: 3}\n", "line 4, variants.v: "),
-        (SMALL + "variants: {v: {name: other}}\n", 'variants.v.name: the key "name"'),
-        (SMALL + "variants: {v: {s.batch: {a: 1}}}\n", 'variants.v.s.batch: {"a": 1}. Expected a whole number'),
+        (SMALL + "variants: {v: {name: other}}\n", 'variants.v.name: unknown key "name"'),
+        (SMALL + "variants: {v: {s.batch: {a: 1}}}\n", 'variants.v.s.batch: found {"a": 1}. Expected a whole number'),
         (SMALL.replace("name: s,", "name: base,"), 'the name "base"'),
-        (SMALL.replace("name: s,", "name: a.b,"), "Expected letters, digits, _ and -"),
+        (SMALL.replace("name: s,", "name: a.b,"), "Expected a name of letters, digits, _ and -"),
         (SMALL + "  - {name: s, method: mlm, data: d}\n", 'line 4, stages.s.name: the name "s"'),
-        (SMALL.replace("a.txt", "a, betas: [0.9]"), "stages.s.betas: 1 of them. Expected more"),
-        (SMALL.replace("a.txt", "a, betas: [0.9, 2]"), "stages.s.betas.2: 2. Expected less than or equal to 1"),
+        (SMALL.replace("a.txt", "a, betas: [0.9]"), "stages.s.betas: the list has 1 values. Expected more"),
+        (
+            SMALL.replace("a.txt", "a, betas: [0.9, 2]"),
+            "stages.s.betas.2: found 2. Expected a number less than or equal to 1",
+        ),
         (SMALL.replace("a.txt", "a, epochs: null"), "neither epochs nor steps is given"),
         (SMALL.replace("a.txt", "a, columns: {anchor: a, postive: b}"), "Expected the roles of one shape"),
         (
             SMALL.replace("a.txt", "a, columns: {text: 0}"),
-            "columns.text: 0. Expected text or greater than or equal to 1",
+            "columns.text: found 0. Expected text or a number greater than or equal to 1",
         ),
-        (SMALL.replace("a.txt", "a, columns: {text: t}, shape: pairs"), "columns of texts and the shape pairs"),
-        (SMALL.replace("a.txt", "a, views: synonyms"), 'stages.s.views: "synonyms". Expected keys and values'),
+        (
+            SMALL.replace("a.txt", "a, columns: {text: t}, shape: pairs"),
+            "the columns are those of texts, but the shape is pairs",
+        ),
+        (SMALL.replace("a.txt", "a, views: synonyms"), 'stages.s.views: found "synonyms". Expected keys and values'),
         (SMALL.replace("a.txt", "a, views: {kind: synonym}"), 'did you mean "synonyms"?'),
         (SMALL.replace("a.txt", "a, views: {kind: back-translation, beams: 3}"), "beams has no effect"),
         (
@@ -412,12 +418,15 @@ def test_what_is_refused(faults, text, said):
 
 
 def test_files_that_are_no_recipe(tmp_path):
-    for content, said in ((b"a: \xff\n", "not UTF-8, from byte 4"), (b"#" * 1_000_001, "more than 1 MB")):
+    for content, said in (
+        (b"a: \xff\n", "byte 4 and those after it are not UTF-8"),
+        (b"#" * 1_000_001, "larger than 1 MB"),
+    ):
         (tmp_path / "recipe.yaml").write_bytes(content)
         with pytest.raises(RecipeError, match=said):
             read_recipe(tmp_path / "recipe.yaml")
     for path in (tmp_path, tmp_path / "missing.yaml", tmp_path / ("a" * 5000), tmp_path / "a\0b"):
-        with pytest.raises(RecipeError, match="no file that can be read"):
+        with pytest.raises(RecipeError, match="the file cannot be read"):
             read_recipe(path)
 
 

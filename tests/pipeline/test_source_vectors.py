@@ -30,6 +30,7 @@ def vectors(kitchen):
     return {path.name: path.stat().st_mtime_ns for path in kitchen.folder.glob("out/vectors/*.npy")}
 
 
+@pytest.mark.long
 def test_vectors_are_made_once_for_seeds_variants_and_methods(kitchen, source):
     first = kitchen.run(LEARN | {"source": source}, seeds=[1, 2])
     made = vectors(kitchen)
@@ -42,6 +43,12 @@ def test_vectors_are_made_once_for_seeds_variants_and_methods(kitchen, source):
     assert len(kitchen.stages()) == 4
     kitchen.run(LEARN | {"source": source, "source_pooling": "max"})
     assert len(vectors(kitchen)) == 2
+
+
+def test_vectors_are_made_once_for_all_seeds(kitchen, source):
+    first = kitchen.run(LEARN | {"source": source, "steps": 1}, seeds=[1, 2])
+    assert len(vectors(kitchen)) == 1
+    assert first[0].stages[0]["fingerprint"] != first[1].stages[0]["fingerprint"]
 
 
 def test_a_source_counts_as_what_it_is_wherever_it_lies(kitchen, source, monkeypatch):
@@ -84,7 +91,13 @@ DAMAGES = {"emptied": lambda whole: b"", "cut": lambda whole: whole[:-100], "lon
 DAMAGES |= {"overwritten": overwritten, "one bit": lambda whole: whole[:-1] + bytes([whole[-1] ^ 1])}
 
 
-@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param(damage, marks=() if name == "overwritten" else pytest.mark.long, id=name)
+        for name, damage in DAMAGES.items()
+    ],
+)
 def test_a_damaged_file_of_vectors_is_made_again(kitchen, source, damage):
     kitchen.run(LEARN | {"source": source})
     (path,) = kitchen.folder.glob("out/vectors/*.npy")

@@ -30,7 +30,7 @@ def test_files_of_several_shapes_are_joined_as_texts(files):
 
 def test_leaks_are_refused_dropped_or_counted_as_the_stage_says(files):
     strict = simcse(files[0])
-    with pytest.raises(InputError, match=r"stage s, .*a\.txt, line 2.*1 sentences that are scored on"):
+    with pytest.raises(InputError, match=r"stage s, .*a\.txt, line 2.*1 of its sentences are also scored on"):
         refuse_leaks(strict, clean_data(strict, EVALUATED), EVALUATED)
     dropping = simcse(files[0], drop_leaks=True)
     clean = clean_data(dropping, EVALUATED)
@@ -46,5 +46,5 @@ def test_a_smaller_share_is_part_of_a_larger_one():
     assert small < large
     assert 40 < len(small) < 120
     assert 180 < len(large) < 300
-    with pytest.raises(InputError, match="no row in a share"):
+    with pytest.raises(InputError, match="has no rows"):
         share_of(build_dataset(Shape.TEXTS, [("text 0",)]), 0.0001)

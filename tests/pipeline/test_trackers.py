@@ -31,7 +31,7 @@ def test_losses_go_to_tensorboard(kitchen):
 
 def test_a_missing_tracker_is_said(tmp_path, monkeypatch):
     monkeypatch.setattr(runner, "get_available_trackers", builtins.list)
-    with pytest.raises(MissingPart, match=r"no package tensorboard wandb(.|\n)*pip install tensorboard wandb"):
+    with pytest.raises(MissingPart, match=r"tensorboard wandb is not installed(.|\n)*pip install tensorboard wandb"):
         start_accelerator(("tensorboard", "wandb"), tmp_path / "out")
     assert not (tmp_path / "out").exists()
     assert start_accelerator((), tmp_path).num_processes == 1

@@ -61,8 +61,8 @@ def test_aliases_tags_and_broken_yaml_are_refused(text):
 
 def test_files_that_are_not_small_utf8_are_refused(tmp_path):
     for content, found in (
-        (b"a: \xff", "bytes that are not UTF-8, from byte 4 on"),
-        (b"a" * 1_000_001, "more than 1 MB"),
+        (b"a: \xff", "byte 4 and those after it are not UTF-8"),
+        (b"a" * 1_000_001, "larger than 1 MB"),
     ):
         (tmp_path / "r.yaml").write_bytes(content)
         with pytest.raises(RecipeError, match=found):

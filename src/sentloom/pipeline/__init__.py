@@ -1,4 +1,4 @@
-"""From a recipe to models: stages are run one after another, and what is done is kept and not done again."""
+"""From a recipe to models: stages are run one after another, and what is done is cached and not done again."""
 
 from sentloom.pipeline.forecast import Forecast, forecast
 from sentloom.pipeline.needs import Need, needs

@@ -14,7 +14,7 @@ from sentloom.errors import Problem, RecipeError
 from sentloom.methods import METHODS, Options
 from sentloom.methods.settings import Settings
 from sentloom.pipeline.references import PREFIX
-from sentloom.pipeline.schema import validated
+from sentloom.pipeline.schema import missing, validated
 from sentloom.pipeline.stages import STAGES, Stage, Train, Views, Vocabulary
 from sentloom.pipeline.stages.stage import DataStage
 from sentloom.pipeline.stages.vocabulary import VocabularyOptions, VocabularySize
@@ -84,7 +84,7 @@ class Build:
             return Options
         if kind is Views and self._choice("kind", KINDS) is None:
             if not isinstance(values.get("kind"), str):
-                self.problems.append(((), 'no "kind"', f"one of {', '.join(KINDS)}"))
+                self.problems.append(((), missing("kind")[0], f"one of {', '.join(KINDS)}"))
             return None
         return kind.options_model(values)
 
@@ -95,14 +95,14 @@ class Build:
             return None
         if not isinstance(own, dict) or not isinstance(own.get("kind"), str):
             wanted = f"keys and values, with a kind: {', '.join(KINDS)}"
-            self.problems.append((("views",), show(own), wanted))
+            self.problems.append((("views",), f"found {show(own)}", wanted))
             return None
         if own["kind"] not in KINDS:
-            self.problems.append((("views", "kind"), show(own["kind"]), one_of(own["kind"], KINDS)))
+            self.problems.append((("views", "kind"), f"found {show(own['kind'])}", one_of(own["kind"], KINDS)))
             return None
         method = str(values.get("method"))
         if method in METHODS and Shape.PAIRS not in METHODS[method].SHAPES:
-            found, wanted = f"views for {method}", "none: it learns from single sentences"
+            found, wanted = f"{method} takes no views: it learns from single sentences", ""
             self.problems.append((("views",), found, wanted))
         made, wrong = validated(KINDS[own["kind"]], own)
         self.problems += [(("views", *at), found, wanted) for at, found, wanted in wrong]
@@ -126,7 +126,7 @@ class Build:
         known += SHORT_FORMS if kind is Train else ()
         for key in self.values:
             if key not in known:
-                self.problems.append(((key,), f"the key {show(key)}", one_of(key, known)))
+                self.problems.append(((key,), f"unknown key {show(key)}", one_of(key, known)))
 
     def _choice(self, key: str, known: Mapping[str, Any]) -> str | None:
         """A text that must be one of the known; None if it is missing or wrong (other types are reported elsewhere)."""
@@ -135,7 +135,7 @@ class Build:
             return None
         if value in known:
             return value
-        self.problems.append(((key,), show(value), one_of(value, known)))
+        self.problems.append(((key,), f"found {show(value)}", one_of(value, known)))
         return None
 
 

@@ -19,7 +19,7 @@ def find_recipe(name: str) -> Path:
         return Path(name)
     known = shipped()
     if name not in known:
-        found = "no such file, and no built-in recipe of that name"
+        found = "there is no such file, and no built-in recipe of that name"
         raise InputError(
             name, found, f"a file, or {one_of(name, known)}", "list the built-in recipes with `sentloom recipes`"
         )

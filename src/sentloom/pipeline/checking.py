@@ -8,16 +8,31 @@ from pathlib import Path
 from typing import Any
 
 from sentloom.data.inputs import BETWEEN_TWINS, twin_files
+from sentloom.encoder.locate import READ_ONLY
 from sentloom.encoder.prompts import Prompt
 from sentloom.pipeline.building import Build
 from sentloom.pipeline.overrides import without
 from sentloom.pipeline.plan import Plan
 from sentloom.pipeline.references import PREFIX, named_stage
-from sentloom.pipeline.schema import FOR_ALL_STAGES, Model, Top, validated
+from sentloom.pipeline.schema import FOR_ALL_STAGES, Model, Top, missing, validated
 from sentloom.pipeline.stages import STAGES, Stage
 from sentloom.pipeline.yaml_source import Faults, Keys, Tree, one_of, show
 
-PATH_KEYS = ("base", "data", "on", "sets", "file", "model", "forward", "backward", "source", "corpus")
+PATH_KEYS = (
+    "base",
+    "data",
+    "on",
+    "sets",
+    "file",
+    "model",
+    "forward",
+    "backward",
+    "source",
+    "corpus",
+    "guide",
+    "teacher",
+    "models",
+)
 VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")  # ${NAME}, or ${NAME:-default}
 
 
@@ -32,12 +47,13 @@ class Check:
     def plan(self, name: str) -> Plan | None:
         """The plan; None if there are faults. `name` is used if the recipe gives none."""
         values = self.tree.value
-        self._variables(values, (), "")
+        for keys, written in _paths(values, (), ""):
+            self._variables(keys, written)
         top = self._model(Top, without(values, "stages"), (), ["stages", "variants"])
         common = {key: getattr(top, key) for key in FOR_ALL_STAGES if top and key in values}
         stages = self._stages(common)
         if top is not None and top.base is None and _needs_base(values.get("stages")):
-            self._add((), 'no "base"', "that key")
+            self._add((), *missing("base"))
         if top is None or stages is None:
             return None
         return Plan(
@@ -48,12 +64,13 @@ class Check:
             stages=tuple(stage.located(self._located) for stage in stages),
             select=top.select and self._placed(top.select, "on", "data"),
             evaluate=top.evaluate and self._placed(top.evaluate, "sets", "data"),
+            places={self._located(written): self.tree.spot(keys) for keys, written in _paths(values, (), "")},
         )
 
     def _stages(self, common: Mapping[str, Any]) -> list[Stage] | None:
         values = self.tree.value.get("stages")
         if not isinstance(values, list):
-            found = show(values) if "stages" in self.tree.value else 'no "stages"'
+            found = f"found {show(values)}" if "stages" in self.tree.value else missing("stages")[0]
             self._add(("stages",), found, "a list of stages; an empty one leaves the base as it is")
             return None
         self._references(values)
@@ -64,7 +81,7 @@ class Check:
     def _built(self, own: Any, keys: Keys, common: Mapping[str, Any], names: set[str]) -> list[Stage] | None:
         """One stage, with the stages of its short forms before it; `names` are taken."""
         if not isinstance(own, dict):
-            self._add(keys, show(own), "a stage: keys and values, method and data among them")
+            self._add(keys, f"found {show(own)}", "a stage: keys and values, method and data among them")
             return None
         build = Build(own, common)
         stages = build.stages()
@@ -73,7 +90,7 @@ class Check:
         mine = [show(stage.name) for stage in stages] if stages else [show(own.get("name"))]
         for name in mine:
             if name in names:
-                self._add((*keys, "name"), f"the name {name}", "one that no key and no other stage has")
+                self._add((*keys, "name"), f"the name {name} is taken", "a name that no key and no other stage has")
         names |= {*mine}
         return stages
 
@@ -86,6 +103,7 @@ class Check:
                 continue
             wanted = {
                 "model": (_models_for(own, earlier), "a folder or a hub name"),
+                "models": (_models_for(own, earlier), "a folder or a hub name"),
                 "data": (_data_of(earlier), "a file"),
             }
             for key, (known, instead) in wanted.items():
@@ -103,15 +121,11 @@ class Check:
             self._add((*keys, *at), found, wanted)
         return made
 
-    def _variables(self, value: Any, keys: Keys, named: str) -> None:
-        """Record the environment variables that are not set, under every key that may name a path."""
-        if isinstance(value, dict | list):
-            for key, part in value.items() if isinstance(value, dict) else enumerate(value):
-                self._variables(part, (*keys, key), key if isinstance(key, str) else named)
-        elif isinstance(value, str) and named in PATH_KEYS:
-            for name, default in VARIABLE.findall(value):
-                if not os.environ.get(name) and not default:
-                    self._add(keys, f"${{{name}}}, which is not set", f"a value in the environment variable {name}")
+    def _variables(self, keys: Keys, path: str) -> None:
+        """Record the environment variables in a path that are not set."""
+        for name, default in VARIABLE.findall(path):
+            if not os.environ.get(name) and not default:
+                self._add(keys, f"the environment variable {name} is not set", "a value for it")
 
     def _placed(self, part: Model, *names: str) -> Model:
         """A part of the recipe, some of its values located."""
@@ -128,13 +142,22 @@ class Check:
         if named_stage(name) is not None:
             return name
         full = VARIABLE.sub(lambda match: os.environ.get(match[1]) or match[2] or "", name)
-        if full == "embedded":
+        if full in ("embedded", *READ_ONLY):
             return full
         places = (_there(folder.absolute(), full) for folder in (self.folder, Path()))
         return next((place for place in places if place), full)
 
     def _add(self, keys: Keys, found: str, wanted: str) -> None:
         self.faults.add(self.tree.spot(keys), found, wanted)
+
+
+def _paths(value: Any, keys: Keys, named: str) -> Iterator[tuple[Keys, str]]:
+    """The texts under every key that may name a path, with their keys."""
+    if isinstance(value, dict | list):
+        for key, part in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _paths(part, (*keys, key), key if isinstance(key, str) else named)
+    elif isinstance(value, str) and named in PATH_KEYS:
+        yield keys, value
 
 
 def _kind(stage: Any) -> type[Stage] | None:
@@ -170,12 +193,13 @@ def _what_is_wrong(
     name = named_stage(value)
     if name is None or value in known:
         return None
-    wrong = ""
+    wrong = "there is no such stage"
     if name in earlier:
-        wrong = f", a stage of the method {earlier[name]}"
+        wrong = f"that stage, of the method {earlier[name]}, produces something else"
     elif name in all_names:
-        wrong = ", a stage that does not come before this one"
-    return show(value) + wrong, one_of(value, known) if known else f"{instead}: no earlier stage produces one"
+        wrong = "that stage does not come before this one"
+    found = f"found {show(value)}, but {wrong}"
+    return found, one_of(value, known) if known else f"{instead}: no earlier stage produces one"
 
 
 def _is_named(stage: Any) -> bool:

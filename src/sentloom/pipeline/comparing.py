@@ -75,7 +75,7 @@ def _own_changes(paths: Sequence[Path], changes: Sequence[str]) -> dict[Path, li
 
 
 def _stage_names(path: Path) -> set[str]:
-    """The names of a recipe's stages, over all variants; what is wrong with the file is told when it is read."""
+    """The names of a recipe's stages, over all variants; what is wrong with the file is reported when it is read."""
     tree = with_names(read_file(path, Faults()))
     if not isinstance(tree.value, dict):
         return set()
@@ -96,11 +96,12 @@ def _refuse_unknown(variants: Sequence[str], recipes: Sequence[Recipe]) -> None:
     known = list(dict.fromkeys(name for recipe in recipes for name in recipe.variants))
     for name in variants:
         if name not in known:
-            wanted = one_of(name, known) if known else "no variant: the recipes have none"
-            raise InputError("--variant", f"{name!r}", wanted, "correct the name")
+            wanted = one_of(name, known) if known else "none: the recipes have no variants"
+            raise InputError("--variant", f"there is no variant {name!r}", wanted, "correct the name")
     for recipe in recipes:
         if not _chosen(recipe, variants):
-            found, wanted = f"none of the variants {', '.join(variants)}", f"one of {', '.join(recipe.variants)}"
+            found = f"it has none of the variants {', '.join(variants)}"
+            wanted = f"one of {', '.join(recipe.variants)}"
             raise InputError(str(recipe.path), found, wanted, "name one of them too, or leave the recipe out")
 
 
@@ -117,16 +118,18 @@ def _labelled(chosen: Sequence[tuple[Recipe, str | None]]) -> list[Plan]:
     names = [one if count[one] == 1 else other for one, other in zip(short, long, strict=True)]
     twice = [name for name, number in Counter(names).items() if number > 1]
     if twice:
-        raise InputError("recipes", f"{twice[0]} twice", "each recipe once", "leave one out")
+        raise InputError("recipes", f"{twice[0]} is given twice", "each recipe once", "leave one out")
     return [replace(recipe.resolve(variant), name=name) for (recipe, variant), name in zip(chosen, names, strict=True)]
 
 
 def _refuse_unscored(plan: Plan) -> None:
     if plan.base is None:
-        found = "stages that produce no encoder"
+        found = "its stages produce no encoder"
         raise InputError(plan.name, found, "an encoder to score", "leave it out, or add a stage that trains an encoder")
     if plan.evaluate is None:
-        raise InputError(plan.name, "nothing that it is scored on", "sets or files", "say --on SET")
+        raise InputError(
+            plan.name, "the recipe does not say what it is scored on", "sets or files", "name them with --on SET"
+        )
 
 
 def compare(
@@ -166,7 +169,7 @@ def refuse_other_sets(runners: Iterable[Runner]) -> None:
             mine = (runner.plan.name, evaluation_set.data.sha256, evaluation_set.metric)
             other = meant.setdefault(evaluation_set.name, mine)
             if other[1:] != mine[1:]:
-                found = f"other sentences or another score in {other[0]} than in {mine[0]}"
+                found = f"it has other sentences or another score in {other[0]} than in {mine[0]}"
                 raise InputError(
                     f"set {evaluation_set.name}", found, "one meaning", "give all of them the same data: --data DIR"
                 )

@@ -23,6 +23,7 @@ class InputFile:
 
     name: str
     rows: Dataset | None = None
+    label_column: str = ""  # which of several label columns these rows have
 
     def write(self) -> None:
         """Write the rows, unless an earlier call has."""
@@ -30,14 +31,33 @@ class InputFile:
             write(self.rows, Path(self.name))
 
 
-def input_file(data: Data, folder: Path, log: Callable[[str], None], **reading: Any) -> InputFile:
+def input_file(
+    data: Data, folder: Path, log: Callable[[str], None], *, label_column: str = "", **reading: Any
+) -> InputFile:
     """A file or name as it is; rows in memory, once checked, as a file of canonical columns in the folder `inputs`."""
     if isinstance(data, str | Path):
         return InputFile(str(data))
     rows = open_data(data, **reading)
     for one in rows.irregular:
         log(f"{rows.files[0]}: {one}")
-    return InputFile(str(folder / INPUTS / f"rows-{rows.sha256[:16]}.parquet"), rows)
+    if label_column:  # the same rows are written once for each
+        rows = rows.derive(rows.table, f"label column {label_column}")
+    return InputFile(str(folder / INPUTS / f"rows-{rows.sha256[:16]}.parquet"), rows, label_column)
+
+
+def labels_of(inputs: Sequence[InputFile]) -> dict[str, str]:
+    """What the files of rows in memory are called in messages: "the list", or "the list (input 2)" of several."""
+    names = [_in_messages(one) for one in inputs]
+    return {
+        one.name: name if names.count(name) == 1 else f"{name} (input {number})"
+        for number, (one, name) in enumerate(zip(inputs, names, strict=True), 1)
+        if name
+    }
+
+
+def _in_messages(one: InputFile) -> str:
+    column = f": {one.label_column}" if one.label_column else ""
+    return f"{one.rows.files[0]}{column}" if one.rows is not None else ""
 
 
 def inputs_in(data: Data | Sequence[Data], *, scored: bool = False) -> list[Data]:

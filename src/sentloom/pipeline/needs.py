@@ -1,17 +1,22 @@
 """What a plan needs that is not on this machine, found without the network as long as files or models are missing."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from huggingface_hub import constants
 
 from sentloom.data.inputs import hub_name, twin_files
-from sentloom.errors import MissingPart
+from sentloom.encoder.locate import READ_ONLY
+from sentloom.errors import MissingPart, Problem, RecipeError
 from sentloom.evaluation.suites.catalog import OWN, find_task, is_set
 from sentloom.evaluation.suites.set_source import NO_COPY, SetSource
 from sentloom.pipeline.plan import Plan
 from sentloom.pipeline.references import named_stage
+from sentloom.pipeline.stages import BASE
+from sentloom.writing.endpoint import is_endpoint
+
+RELATIVE = "a path from the recipe's folder or the working folder"
 
 
 @dataclass(frozen=True)
@@ -25,13 +30,39 @@ class Need:
 
 def needs(plan: Plan) -> list[Need]:
     """All that is missing. Sets on the hub are named if anything else is missing, otherwise they are tried."""
-    absent = list(dict.fromkeys([*_models(plan), *_data(plan)]))
-    sets = list(dict.fromkeys(_sets(plan)))
-    folders = [Need("data folder of the sets", folder, on_hub=False) for _, folder in sets if folder]
-    absent += [one for one in dict.fromkeys(folders) if not Path(one.name).is_dir()]
-    absent += [Need("file to score on", name, on_hub=False) for name, _ in sets if _is_absent_file(name)]
-    hub = [name for name, folder in sets if folder is None and is_set(name)]
+    absent = _absent(plan)
+    hub = dict.fromkeys(name for name, folder in _sets(plan) if folder is None and is_set(name))
     return absent + [Need("set", name, on_hub=True) for name in hub if absent or not _at_hand(name)]
+
+
+def refuse_missing(plans: Sequence[Plan], made_in: Path | None = None) -> None:
+    """Report all files and folders that are not there, each with its place in the recipe.
+
+    Those in the folder `made_in` may be made by an earlier plan.
+    """
+    missing = [
+        Problem(*plan.places.get(one.name, (one.what, "")), f'there is no file or folder "{one.name}"', RELATIVE)
+        for plan in plans
+        for one in _absent(plan)
+        if not one.on_hub and not (made_in and is_in(made_in, one.name))
+    ]
+    if missing:
+        raise RecipeError(list(dict.fromkeys(missing)), "put it there, or correct the path")
+
+
+def is_in(folder: Path, name: str) -> bool:
+    """Whether a path is below a folder."""
+    return Path(name).expanduser().resolve().is_relative_to(folder.resolve())
+
+
+def _absent(plan: Plan) -> list[Need]:
+    """The models, data and folders that are not here, without trying the sets on the hub."""
+    sets = list(dict.fromkeys(_sets(plan)))
+    folders = dict.fromkeys(folder for _, folder in sets if folder)
+    absent = [*_models(plan), *_data(plan)]
+    absent += [Need("data folder of the sets", one, on_hub=False) for one in folders if not Path(one).is_dir()]
+    absent += [Need("file to score on", name, on_hub=False) for name, _ in sets if _is_absent_file(name)]
+    return list(dict.fromkeys(absent))
 
 
 def _models(plan: Plan) -> Iterator[Need]:
@@ -40,7 +71,13 @@ def _models(plan: Plan) -> Iterator[Need]:
         named += [(f"model of {stage.name}", model) for model in stage.models()]
         named += [(f"{key} of {stage.name}", model) for key, model in stage.other_models().items()]
     for what, name in named:
-        if name and name != "embedded" and named_stage(name) is None and not Path(name).expanduser().is_dir():
+        if (
+            name
+            and name not in ("embedded", *READ_ONLY, BASE)
+            and not is_endpoint(name)
+            and named_stage(name) is None
+            and not Path(name).expanduser().is_dir()
+        ):
             match = hub_name(name)
             on_hub = match is not None and match[2] is None and match[4] is None  # a data set may have more parts
             if not (match and on_hub and _cached("models", match[1])):

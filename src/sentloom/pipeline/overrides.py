@@ -41,11 +41,13 @@ def with_variants(tree: Tree, faults: Faults) -> dict[str | None, Tree]:
     forms: dict[str | None, Tree] = {None: common}
     variants = tree.value.get("variants")
     if not isinstance(variants, dict | None):
-        faults.add(tree.spot(("variants",)), show(variants), "names, each with overrides")
+        faults.add(tree.spot(("variants",)), f"found {show(variants)}", "names, each with overrides")
         return forms
     for name, row in (variants or {}).items():
         if not name or not isinstance(row, dict | None):
-            faults.add(tree.spot(("variants", name)), show({name: row}), "a name with overrides: keys and values")
+            faults.add(
+                tree.spot(("variants", name)), f"found {show({name: row})}", "a name with overrides: keys and values"
+            )
             continue
         forms[name] = Tree(without(common.value, "name", "published"), common.spots)
         for key in row or {}:
@@ -59,7 +61,7 @@ def with_overrides(forms: dict[str | None, Tree], overrides: Sequence[str], faul
         key, equals, text = override.partition("=")
         key, spot = key.strip(), Spot(f"--set {key.strip()}", "")
         if not (key and equals):
-            faults.add(Spot("--set", ""), show(override), "KEY=VALUE, as in sg.temperature=0.05")
+            faults.add(Spot("--set", ""), f"found {show(override)}", "KEY=VALUE, as in sg.temperature=0.05")
             continue
         try:
             new = Tree(parse(text, spot.file, faults).value, {(): spot})
@@ -67,7 +69,7 @@ def with_overrides(forms: dict[str | None, Tree], overrides: Sequence[str], faul
             continue  # the fault is recorded
         first, stages = key.partition(".")[0], [stage for form in forms.values() for stage in _stage_places(form)]
         if first not in (*TOP, *stages):
-            faults.add(spot, f"the key {show(key)}", _key_or_stage(first, stages))
+            faults.add(spot, f"unknown key {show(key)}", _key_or_stage(first, stages))
         having = [name for name, form in forms.items() if first in (*TOP, *_stage_places(form))]
         forms |= {name: _overridden(forms[name], key, new, faults) for name in having}
     return forms
@@ -88,16 +90,16 @@ def _overridden(tree: Tree, key: str, new: Tree, faults: Faults) -> Tree:
     first, *rest = key.split(".")
     places = _stage_places(tree)
     if first not in TOP and first not in places:
-        faults.add(new.spots[()], f"the key {show(key)}", _key_or_stage(first, places))
+        faults.add(new.spots[()], f"unknown key {show(key)}", _key_or_stage(first, places))
         return tree
     if first not in TOP and not rest:
-        faults.add(new.spots[()], f"the stage {show(first)} alone", f"one of its keys, as in {first}.batch")
+        faults.add(new.spots[()], f"found the stage {show(first)} alone", f"one of its keys, as in {first}.batch")
         return tree
     start: Keys = (first,) if first in TOP else ("stages", places[first])
     try:
         return with_names(tree.put((*start, *rest), new))
     except KeyError:
-        faults.add(new.spots[()], f"the key {show(key)}", "a key below one that has keys")
+        faults.add(new.spots[()], f"the key {show(key)} is below a value that has no keys", "")
         return tree
 
 

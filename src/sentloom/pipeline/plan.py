@@ -35,6 +35,7 @@ class Plan:
     trackers: tuple[str, ...] = ()
     published: Mapping[str, float] = field(default_factory=dict)
     title: str | None = None
+    places: Mapping[str, tuple[str, str]] = field(default_factory=dict, compare=False)  # where a path was written
 
     @property
     def prompts(self) -> Prompts | None:
@@ -82,8 +83,8 @@ class Recipe:
     def resolve(self, variant: str | None = None) -> Plan:
         """The plan of a variant, or of the common part."""
         if variant not in self.plans:
-            wanted = one_of(str(variant), self.variants) if self.variants else "no variant: the recipe has none"
-            raise InputError(str(self.path), f"the variant {show(variant)}", wanted, "correct the name")
+            wanted = one_of(str(variant), self.variants) if self.variants else "none: the recipe has no variants"
+            raise InputError(str(self.path), f"there is no variant {show(variant)}", wanted, "correct the name")
         return self.plans[variant]
 
 

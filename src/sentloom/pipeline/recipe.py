@@ -22,7 +22,7 @@ def read_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
     faults = Faults()
     tree = with_names(read_file(path, faults))
     if not isinstance(tree.value, dict):
-        faults.refuse(tree.spot(()), show(tree.value), "keys and values")
+        faults.refuse(tree.spot(()), f"found {show(tree.value)}", "keys and values")
     forms = with_overrides(with_variants(tree, faults), overrides, faults)
     plans = {name: Check(form, path.parent, faults).plan(name or path.stem) for name, form in forms.items()}
     faults.stop()

@@ -123,7 +123,7 @@ def refuse_foreign(plan: Plan, folder: Path, name: str | None) -> None:
 def refuse_foreign_file(path: Path, ours: Path) -> None:
     """A file that we would replace is ours only if the one that we write beside it is there too."""
     if path.exists() and not ours.exists():
-        found = "a file of another's making"
+        found = "this file was not written by sentloom"
         raise InputError(str(path), found, "a folder of its own", "choose another folder")
 
 

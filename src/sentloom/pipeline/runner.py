@@ -3,6 +3,7 @@
     DIR/stages/NAME-KEY/   the artifact of a stage (see `artifacts`), with its journal log.jsonl and snapshots/ if it
                            trained; checkpoints/ only while it runs
     DIR/scores/            scores by the model's fingerprint and the set's hash
+    DIR/trunks/NAME-KEY/   what trainings of different lengths have in common, if their schedule allows it
     DIR/views/             views and translations by maker and text
     DIR/vectors/           a frozen encoder's vectors of the data, by both
 
@@ -11,7 +12,7 @@ A finished artifact is reused under the same key. A stage that does not depend o
 
 import os
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -24,7 +25,6 @@ from accelerate.state import AcceleratorState
 from accelerate.tracking import get_available_trackers
 
 from sentloom.data.dataset import Dataset
-from sentloom.data.mixing import make_batches
 from sentloom.encoder import Encoder
 from sentloom.encoder.device import chosen
 from sentloom.errors import MissingPart, ModelError
@@ -33,10 +33,12 @@ from sentloom.evaluation.score_cache import cached_scores
 from sentloom.files import new_folder, read_result, remove, write_result
 from sentloom.pipeline.artifacts import MODEL, Artifact
 from sentloom.pipeline.evaluation_sets import EvaluationSet, find_evaluation_set
+from sentloom.pipeline.needs import is_in, refuse_missing
 from sentloom.pipeline.plan import Plan
 from sentloom.pipeline.poolings import pooling_changes
 from sentloom.pipeline.references import named_part, named_stage
-from sentloom.pipeline.stages import PREVIOUS, Context, Inputs, Stage
+from sentloom.pipeline.stages import BASE, PREVIOUS, Context, Inputs, Stage
+from sentloom.pipeline.stages.stage import content_of
 from sentloom.training.distributed import from_main
 from sentloom.training.gradients import own_share
 from sentloom.training.loop import SNAPSHOTS
@@ -68,11 +70,19 @@ class PlanResult:
 
 
 def prepare(
-    plans: Sequence[Plan], folder: Path, accelerator: Accelerator, log: Callable[[str], None]
+    plans: Sequence[Plan],
+    folder: Path,
+    accelerator: Accelerator,
+    log: Callable[[str], None],
+    limits: Mapping[str, float] | None = None,
 ) -> "list[Runner]":
-    """Find the models of all plans and read their data: a fault in the last plan shows before the first trains."""
+    """Find the models of all plans and read their data: a fault in the last plan shows before the first trains.
+
+    `limits` are the seconds that a training stage may take before its decay (see `training.loop.Trunk`).
+    """
+    refuse_missing(plans, made_in=folder)
     find_models(plans, folder)
-    runners = [Runner(plan, folder, accelerator, log) for plan in plans]
+    runners = [Runner(plan, folder, accelerator, log, limits) for plan in plans]
     for runner in runners:
         runner.look()
     return runners
@@ -80,26 +90,30 @@ def prepare(
 
 def find_models(plans: Sequence[Plan], folder: Path) -> None:
     """Load every model that a plan names, except those in the folder itself, where an earlier plan may put them."""
-    encoders = [plan.base for plan in plans if plan.base]
-    encoders += [model for plan in plans for stage in plan.stages for model in stage.other_models().values()]
-    for name in dict.fromkeys(encoders):
-        if not _is_in(folder, name):
-            Encoder.load(name)
+    models = [("base", plan.base) for plan in plans if plan.base]
+    models += [pair for plan in plans for stage in plan.stages for pair in stage.other_models().items()]
+    for key, name in dict.fromkeys(models):
+        if not is_in(folder, name):
+            content_of(key, name)
     named = {(name, stage.method): stage for plan in plans for stage in plan.stages for name in stage.models()}
     for (name, _), stage in named.items():
-        if name != PREVIOUS and named_stage(name) is None and not _is_in(folder, name):
+        if name not in (PREVIOUS, BASE) and named_stage(name) is None and not is_in(folder, name):
             stage.fingerprint(name, None)
-
-
-def _is_in(folder: Path, name: str) -> bool:
-    return Path(name).expanduser().resolve().is_relative_to(folder.resolve())
 
 
 class Runner:
     """Runs one plan; what all its seeds share is computed when it is first needed."""
 
-    def __init__(self, plan: Plan, folder: Path, accelerator: Accelerator, log: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        folder: Path,
+        accelerator: Accelerator,
+        log: Callable[[str], None],
+        limits: Mapping[str, float] | None = None,
+    ) -> None:
         self.plan, self.folder, self.accelerator, self.log = plan, folder, accelerator, log
+        self.limits = limits or {}
         self.artifacts: dict[str, Artifact] = {}  # of the stages that have run, by name; those of the last seed
         self._read: dict[
             tuple[str, ...], tuple[Dataset | None, int]
@@ -135,7 +149,7 @@ class Runner:
                 self.rows(stage)
         for stage in self.plan.stages:
             stage.check()
-        if self.plan.base is not None and not _is_in(self.folder, self.plan.base):
+        if self.plan.base is not None and not is_in(self.folder, self.plan.base):
             list(pooling_changes(self.plan))  # refuses what no recipe states
 
     # Inputs
@@ -161,7 +175,7 @@ class Runner:
             return
         rows = stage.trained_rows(data)
         if stage.settings is not None:
-            batches = make_batches(rows, stage.settings.batch, self.plan.seeds[0], stage.settings.mix)
+            batches = stage.settings.batches(rows, self.plan.seeds[0])
             own_share(batches.batch(0), 0, self.accelerator.num_processes)
         left_out = ", ".join(f"{count:,} {what}" for what, count in rows.skipped.items() if count)
         if left_out:
@@ -177,7 +191,7 @@ class Runner:
             return encoder
         if made_by := named_stage(name):
             return self.artifacts[made_by]
-        model = name or self.base
+        model = self.base if name in (PREVIOUS, BASE) else name
         if (stage.name, model) not in self._prints:
             self._prints[stage.name, model] = stage.fingerprint(model, self.plan.prompts)
         return Artifact(stage.MODEL_KIND or "encoder", model, self._prints[stage.name, model])
@@ -259,12 +273,11 @@ class Runner:
     def context(self, seed: int, log: Callable[[str], None] = lambda text: None) -> Context:
         """What all stages share under a seed."""
         plan = self.plan
-        return Context(
-            self.folder, self.accelerator, log, seed, plan.prompts, plan.select, self.selecting, plan.trackers
-        )
+        found = (plan.prompts, plan.select, self.selecting, plan.trackers)
+        return Context(self.folder, self.accelerator, log, seed, *found, self.limits)
 
     def _record(self, stage: Stage) -> dict[str, Any]:
-        """The record of a stage's artifact, its folder told from DIR."""
+        """The record of a stage's artifact, its folder relative to DIR."""
         record = self.artifacts[stage.name].record
         place = f"stages/{stage.name}-{record['key']}"
         once = stage.name in self.plan.once
@@ -344,7 +357,9 @@ def _tidy(place: Path) -> None:
 def refuse_no_model(target: Path) -> None:
     """Nothing but a model is replaced."""
     if target.exists() and not (target / "config.json").is_file():
-        raise ModelError(str(target), "something that is no model", "a free name", "move it, or choose another folder")
+        raise ModelError(
+            str(target), "this is not a model folder", "a name that is free", "move it, or choose another folder"
+        )
 
 
 def copy_model(model: Path, target: Path) -> None:
@@ -359,7 +374,7 @@ def start_accelerator(trackers: tuple[str, ...], folder: Path) -> Accelerator:
     there = set(map(str, get_available_trackers()))
     missing = " ".join(name for name in trackers if name not in there)  # accelerate would silently leave them out
     if missing:
-        raise MissingPart("trackers", f"no package {missing}", "it, to log to", f"pip install {missing}")
+        raise MissingPart("trackers", f"{missing} is not installed", "", f"pip install {missing}")
     device, precision = chosen()
     # `cpu` is always given, or accelerate does not join the processes of torchrun.
     cpu = torch.device(device).type == "cpu" if device else not torch.accelerator.is_available()

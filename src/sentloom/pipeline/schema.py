@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from pydantic_core import ErrorDetails
 
 from sentloom.encoder.pooling import Pooling
-from sentloom.errors import InputError
+from sentloom.errors import InputError, plain_words
 from sentloom.pipeline.yaml_source import Keys, one_of, show
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -31,13 +31,13 @@ def _canonical_pooling(text: str) -> str:
 def at_least_one(values: tuple[Any, ...]) -> tuple[Any, ...]:
     """Refuse an empty list."""
     if not values:
-        raise ValueError("at least one")
+        raise ValueError("at least one value")
     return values
 
 
 def _distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
     if len(set(values)) < len(values):
-        raise ValueError("each of them once")
+        raise ValueError("each value once")
     return values
 
 
@@ -78,7 +78,7 @@ class Around(Strict):
     @model_validator(mode="after")
     def _some_words(self) -> "Around":
         if not (self.prefix or self.suffix):
-            raise ValueError("neither a prefix nor a suffix")
+            raise ValueError("the prompt has neither a prefix nor a suffix")
         return self
 
 
@@ -102,15 +102,6 @@ FOR_ALL_STAGES = ("pooling", "max_length")
 TOP = tuple(
     key for key in (*Top.model_fields, "stages") if key != "name"
 )  # the first part of an override, unless it is a stage
-# pydantic's words -> YAML's
-WORDS = {
-    "a valid string": "text",
-    "a valid integer": "a whole number",
-    "a valid number": "a number",
-    "a valid boolean": "true or false",
-    "a valid array": "a list",
-    "an object": "keys and values",
-}
 
 
 def validated(
@@ -130,6 +121,11 @@ def validated(
         return None, [(at, found, " or ".join(said)) for (at, found), said in wanted.items()]
 
 
+def missing(key: str) -> tuple[str, str]:
+    """Found and expected where a key must be given."""
+    return f"the key {show(key)} is missing", ""
+
+
 def _explained(
     error: ErrorDetails, model: type[BaseModel], values: Mapping[str, Any], more: Sequence[str]
 ) -> tuple[Keys, str, str]:
@@ -137,18 +133,17 @@ def _explained(
     *around, last = error["loc"] or ("",)
     if error["type"] == "missing":
         short = isinstance(last, int)  # a list
-        return tuple(around), f"{last} of them" if short else f"no {show(last)}", "more" if short else "that key"
+        return tuple(around), *((f"the list has {last} values", "more") if short else missing(str(last)))
     at = _real(error["loc"], values)
     if error["type"] == "extra_forbidden":
         known = [*_fields(model, around), *([] if around else more)]
-        return at, f"the key {show(last)}", one_of(str(last), known)
-    said = re.sub(r"^(Input should be|Value error,|Tuple should have|String should have) ", "", error["msg"])
-    said = WORDS.get(said, said.replace(" after validation", ""))
+        return at, f"unknown key {show(last)}", one_of(str(last), known)
+    said = plain_words(error["msg"])
     if not error["loc"]:  # about the model as a whole
-        return at, said, "values that go together"
+        return at, said, ""
     if error["type"] in ("literal_error", "enum") and isinstance(error["input"], str):
         said = one_of(error["input"], re.findall(r"'([^']*)'", error["ctx"]["expected"]))
-    return at, show(error["input"]), said
+    return at, f"found {show(error['input'])}", said
 
 
 def _real(loc: Sequence[str | int], values: Any) -> Keys:

@@ -46,7 +46,9 @@ def share_of(data: Dataset, share: float) -> Dataset:
     keys = np.concatenate([text_keys(chunk.to_pylist()) for chunk in first.chunks])
     keep = keys // SLICES % SLICES < round(share * SLICES)  # not the slices that premises are held out by
     if not keep.any():
-        raise InputError(data.files[0], f"no row in a share of {share}", "some", "give more data or a larger share")
+        raise InputError(
+            data.files[0], f"a share of {share} has no rows", "at least one", "give more data or a larger share"
+        )
     return data.select(keep)
 
 
@@ -56,10 +58,10 @@ def refuse_leaks(stage: "DataStage", data: Dataset, evaluated: Sequence[Dataset]
         return 0
     leaks = find_leaks(data, evaluated)
     if leaks.leaked_sentences and not stage.transductive:
-        one = leaks.kept[0]
+        one = leaks.first[0]
         raise InputError(
             f"stage {stage.name}, {one.training}",
-            f"{leaks.leaked_sentences:,} sentences that are scored on, such as {one.text!r} of {one.evaluation}",
+            f"{leaks.leaked_sentences:,} of its sentences are also scored on, such as {one.text!r} of {one.evaluation}",
             "training data without them",
             "set drop_leaks: true to leave those rows out, or transductive: true to train on them, which reports state",
         )

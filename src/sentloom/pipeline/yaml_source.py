@@ -80,7 +80,7 @@ class _Loader(yaml.SafeLoader):
         event: yaml.Event = self.peek_event()  # type: ignore[no-untyped-call]
         tag = getattr(event, "tag", None)
         if isinstance(event, yaml.AliasEvent) or tag is not None:
-            what = f"the tag {tag}" if tag else "an alias"
+            what = f"the tag {tag} is not allowed" if tag else "an alias is not allowed"
             raise yaml.MarkedYAMLError(problem=what, problem_mark=event.start_mark)  # type: ignore[arg-type]
         return super().compose_node(parent, index)
 
@@ -164,7 +164,7 @@ class _Reading:
         place = f"line {line}, {shown}" if shown else f"line {line}"
         spot = self.spots[keys] = Spot(self.file, place)
         if len(keys) > DEEPEST:
-            self.faults.add(spot, "more levels", f"at most {DEEPEST} levels")
+            self.faults.add(spot, "the values are nested too deeply", f"at most {DEEPEST} levels")
             return None
         if isinstance(node, yaml.MappingNode):
             return self.mapping(node, keys, shown)
@@ -181,12 +181,14 @@ class _Reading:
         for key, item in node.value:
             line = key.start_mark.line + 1
             if not isinstance(key, yaml.ScalarNode):
-                self.faults.add(Spot(self.file, f"line {line}"), "a key that is not text", "text as a key")
+                self.faults.add(Spot(self.file, f"line {line}"), "this key is not text", "text as the key")
                 continue
             name = self.text(key.value, Spot(self.file, f"line {line}"))
             if name in values:
                 spot = Spot(self.file, f"line {line}, {_joined(shown, name)}")
-                self.faults.add(spot, f"the key {show(name)} again (first on line {first[name]})", "each key once")
+                self.faults.add(
+                    spot, f"the key {show(name)} appears again (first on line {first[name]})", "each key once"
+                )
                 continue
             first[name] = line
             values[name] = self.value(item, (*keys, name), _joined(shown, name), line)
@@ -207,7 +209,9 @@ class _Reading:
     def text(self, text: str, spot: Spot) -> str:
         clean = re.sub("[\0\ud800-\udfff]", "", text)
         if clean != text:
-            self.faults.add(spot, "NUL or half of a surrogate pair", "text that UTF-8 can hold")
+            self.faults.add(
+                spot, "the text contains a NUL character or half of a surrogate pair", "text that UTF-8 can hold"
+            )
         return clean
 
 
@@ -231,11 +235,11 @@ def read_file(path: Path, faults: Faults) -> Tree:
             content = file.read(MOST_BYTES + 1)
         text = content.decode("utf-8-sig") if len(content) <= MOST_BYTES else None
     except UnicodeDecodeError as error:
-        faults.refuse(whole, f"bytes that are not UTF-8, from byte {error.start + 1} on", "a YAML file in UTF-8")
+        faults.refuse(whole, f"byte {error.start + 1} and those after it are not UTF-8", "a YAML file in UTF-8")
     except (OSError, ValueError) as error:
-        faults.refuse(whole, f"no file that can be read ({error})", "a YAML file")
+        faults.refuse(whole, f"the file cannot be read ({error})", "a YAML file")
     if text is None:
-        faults.refuse(whole, "more than 1 MB", "a recipe, which is small")
+        faults.refuse(whole, "the file is larger than 1 MB", "a recipe, which is small")
     return parse(text, str(path), faults)
 
 
@@ -248,8 +252,12 @@ def parse(text: str, file: str, faults: Faults) -> Tree:
         return Tree(value, {**reading.spots, (): Spot(file, "")})
     except yaml.MarkedYAMLError as error:
         line = f"line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        faults.refuse(Spot(file, line), " ".join(filter(None, [error.context, error.problem])), "plain YAML")
+        faults.refuse(Spot(file, line), _not_yaml(error.context, error.problem), "plain YAML")
     except yaml.YAMLError as error:
-        faults.refuse(Spot(file, ""), str(error).splitlines()[0], "plain YAML")
+        faults.refuse(Spot(file, ""), _not_yaml(str(error).splitlines()[0]), "plain YAML")
     except RecursionError:
-        faults.refuse(Spot(file, ""), "more levels than can be read", f"at most {DEEPEST} levels")
+        faults.refuse(Spot(file, ""), "the values are nested too deeply to be read", f"at most {DEEPEST} levels")
+
+
+def _not_yaml(*said: str | None) -> str:
+    return f"this cannot be read as YAML ({' '.join(filter(None, said))})"

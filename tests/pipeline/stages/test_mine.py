@@ -1,6 +1,7 @@
 """Mining as a stage: triplets by the encoder of the stage before, reused, and forecast."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ from sentloom.pipeline.forecast import forecast
 from sentloom.pipeline.plan import Plan, to_yaml
 from sentloom.pipeline.recipe import read_recipe
 from sentloom.pipeline.runner import prepare
+from sentloom.search.cross_encoder import CrossEncoder
+from tests.search.small_cross_encoders import build_cross_encoder
 
 FEW = {"batch": 4, "steps": 2, "learning_rate": 1e-3}
 
@@ -105,8 +108,45 @@ def test_in_a_recipe_there_and_back(tmp_path, bert, faq):
 
 
 def test_what_is_refused(tmp_path, bert, faq):
-    with pytest.raises(RecipeError, match="depth 3, which is not more than skip 3"):
+    with pytest.raises(RecipeError, match="depth is 3, which must be more than skip, 3"):
         stage("mine", data=["a.tsv"], depth=3, skip=3)
     (tmp_path / "faq.tsv").write_text("text\none text\nanother text\n")
-    with pytest.raises(InputError, match=r"stage mined: data of the shape .*\. Expected pairs"):
+    with pytest.raises(InputError, match=r"stage mined: the shape of its data is .*\. Expected pairs"):
         prepare([plan(tmp_path, bert)], tmp_path / "out", Accelerator(cpu=True), lambda text: None)
+
+
+def test_a_guide_counts_by_its_content(tmp_path, bert, faq):
+    guided = plan(tmp_path, bert, guide=str(bert), at_most=0.99)
+    (runner,) = prepare([guided], tmp_path / "out", Accelerator(cpu=True), lambda text: None)
+    mined = guided.stages[0]
+    inputs, context = runner.inputs(mined, None), runner.context(1)
+    options = mined.depends(inputs, context)["options"]
+    assert options["guide"] == Encoder.load(bert).fingerprint()
+    assert options["at_most"] == 0.99
+    facts = mined.run(inputs, tmp_path / "place", context)
+    assert 0 < facts["produced"]["rows"] <= 10
+
+
+@pytest.fixture
+def teacher(tmp_path):
+    return build_cross_encoder(tmp_path / "teacher")
+
+
+def test_a_teacher_rejects_candidates_and_counts_as_what_it_is(tmp_path, bert, faq, teacher):
+    asked = {"teacher": str(teacher), "teacher_margin": 0.0}
+    runner, _ = run(plan(tmp_path, bert, **asked), tmp_path / "out")
+    score = CrossEncoder.load(teacher).score
+    found = runner.artifacts["mined"].rows("").table.select(["anchor", "positive", "negatives"]).to_pylist()
+    assert found
+    for row in found:
+        positive, negative = score([(row["anchor"], row["positive"]), (row["anchor"], row["negatives"][0])])
+        assert negative <= positive + 1e-5
+    shutil.copytree(teacher, tmp_path / "copy")
+    run(plan(tmp_path, bert, **asked | {"teacher": str(tmp_path / "copy")}), tmp_path / "out")
+    assert len(list((tmp_path / "out/stages").glob("mined-*"))) == 1
+    run(plan(tmp_path, bert), tmp_path / "out")
+    assert len(list((tmp_path / "out/stages").glob("mined-*"))) == 2
+    without, with_teacher = (
+        forecast(one, Accelerator(cpu=True))[0].seconds for one in (plan(tmp_path, bert), plan(tmp_path, bert, **asked))
+    )
+    assert with_teacher > without

@@ -21,6 +21,7 @@ from sentloom.pipeline.recipe import read_recipe
 from sentloom.pipeline.runner import prepare
 from sentloom.pipeline.stage_data import read_data, share_of
 from sentloom.writing.text_to_text import TextToText
+from tests.writing.chat_server import chat_server
 from tests.writing.small_synthesizers import SHORT, TRIPLETS, build_small_t5
 
 FEW = {"batch": 4, "steps": 3, "learning_rate": 1e-3, "log_every": 1}
@@ -44,8 +45,9 @@ WRITTEN = {
     "data": "raw.txt",
     "rows": 20,
     "block": 8,
-    "max_tokens": 6,
+    "length": 6,
     "threshold": 0.0,
+    "finished": False,  # random weights do not end a text
 }
 SYNTHETIC = {"name": "synthetic", "method": "contrastive", "data": "stage:written", **FEW}
 NLI = {"name": "nli", "method": "contrastive", "data": "nli.tsv", **FEW}
@@ -139,7 +141,12 @@ def test_all_stages_once_for_all_seeds_and_another_threshold_writes_nothing_anew
     blocks = {name: when for name, when in loom.files().items() if "/blocks/" in name}
     assert blocks == {name: when for name, when in files.items() if "/blocks/" in name}
     assert anchors_of(place)  # of the other threshold, still there
-    # more rows: the ledger grows
+
+
+@pytest.mark.long
+def test_with_more_rows_the_ledger_grows(loom):
+    loom.run(WARM, WRITER, WRITTEN)
+    blocks = {name: when for name, when in loom.files().items() if "/blocks/" in name}
     (more,) = loom.run(WARM, WRITER, {**WRITTEN, "rows": 40})
     assert more.stages[2]["sources"] == 40
     assert {name: when for name, when in loom.files().items() if name in blocks and "000002" not in name} == {
@@ -147,6 +154,7 @@ def test_all_stages_once_for_all_seeds_and_another_threshold_writes_nothing_anew
     }
 
 
+@pytest.mark.long
 def test_a_run_that_was_killed_while_it_wrote_goes_on(loom):
     stages = (WARM, WRITER, {**WRITTEN, "block": 2})
     whole = loom.run(*stages, out="whole", base=None)
@@ -169,6 +177,7 @@ def test_a_run_that_was_killed_while_it_wrote_goes_on(loom):
     assert one.read_bytes() == other.read_bytes()
 
 
+@pytest.mark.long
 def test_the_command_tells_what_was_made_and_where_the_model_is(loom, sentloom):
     out = loom.folder / "out"
     recipe = loom.recipe({**WRITER, "model": "t5"}, WRITTEN, base=None, pooling=None, title="Small")
@@ -199,6 +208,7 @@ def test_the_command_tells_what_was_made_and_where_the_model_is(loom, sentloom):
     assert loom.files() == files
 
 
+@pytest.mark.long
 def test_a_look_ahead_lets_sentences_stand_for_what_will_be_written(loom):
     pairs = {**SYNTHETIC, "name": "pairs", "data": ["stage:written/pairs", "pairs.tsv"]}
     plan = loom.plan(*GENSE, pairs, prompt={"suffix": " so"})
@@ -228,12 +238,21 @@ def test_leaks_into_raw_text_are_refused_or_dropped_and_stay_out_of_what_is_writ
     assert not dropped.transductive
     assert ANCHORS[3] not in anchors_of(loom.made("written-[!l]*"))
     assert dropped.stages[1]["data"]["skipped"]["rows with sentences that are scored on"] == 1
+
+
+@pytest.mark.long
+def test_what_a_synthesizer_wrote_of_leaks_is_refused_or_dropped(loom):
+    (loom.folder / "scored.tsv").write_text(
+        f"sentence1\tsentence2\tscore\n{ANCHORS[3].upper()}\tother\t1\nsome\tmore\t2\n"
+    )
+    stages = ({**WRITER, "model": "t5"}, WRITTEN)
     with pytest.raises(InputError, match="stage synthetic, "):
         loom.run(stages[0], {**WRITTEN, "transductive": True}, SYNTHETIC)
     told = loom.run(stages[0], {**WRITTEN, "transductive": True}, {**SYNTHETIC, "drop_leaks": True})[0]
     assert told.transductive  # the synthesizer read it
 
 
+@pytest.mark.long
 def test_pairs_alone_and_a_filter_that_keeps_nothing(loom):
     def expected(rows, least):
         """Sources whose entailment alone is good, and those that have both; each has one of either kind."""
@@ -293,3 +312,33 @@ def test_a_share_is_part_of_a_larger_share_and_goes_by_the_first_text(loom):
     stage = loom.plan({**NLI, "data_share": 0.4}).stages[0]
     assert read_data(stage).column("anchor").to_pylist() == shares[1]
     assert read_data(stage).sha256 not in (data.sha256, share_of(data, 0.2).sha256)
+
+
+QUERIES = {
+    **{key: value for key, value in WRITTEN.items() if key != "threshold"},
+    "model": "t5", "kinds": ["query"], "encoder": "none", "round_trip": 0, "copied": 1.0, "language": False,
+}  # fmt: skip
+
+
+def test_queries_are_the_pairs_that_the_next_stage_trains_on(loom):
+    (result,) = loom.run(QUERIES, SYNTHETIC)
+    written, synthetic = result.stages
+    assert (written["triplets"], written["kinds"]["query"]["written"]) == (0, 20)
+    assert synthetic["data"]["rows"] == written["pairs"] > 10
+    (place,) = (one for one in (loom.folder / "out/stages").glob("written-*") if "ledger" not in one.name)
+    rows = candidates_of(loom.made("written-ledger-*"))
+    pairs = pq.read_table(place / "pairs.parquet").to_pylist()
+    assert {(one["anchor"], one["positive"]) for one in pairs} <= {(row["text"], row["source_text"]) for row in rows}
+    for changes in ({"kinds": ["query", "paraphrase"]}, {"shots": "pairs.tsv"}):
+        assert loom.run({**QUERIES, **changes}, base=None)[0].stages[0]["key"] != written["key"]
+
+
+def test_a_recipe_may_name_an_endpoint(loom):
+    with chat_server() as server:
+        asked = {**QUERIES, "model": server.url, "writer_model": "small", "rows": 5}
+        (result,) = loom.run(asked, base=None)
+        assert len(server.bodies) == 5
+        assert result.stages[0]["pairs"] > 0
+        assert any("sending 5 texts to 127.0.0.1" in line for line in loom.told)
+        with pytest.raises(InputError, match="needs a model"):
+            loom.run({**asked, "writer_model": None}, base=None)

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from sentloom.data.shapes import Shape
-from sentloom.pipeline.stages.timing import placeholder, time_per_item
+from sentloom.pipeline.stages.timing import placeholder, time_per_item, timed_steps
 from tests.small_data import build_dataset
 
 DATA = build_dataset(Shape.PAIRS, [("a", "b"), ("b", "c"), ("d", "a")])
@@ -19,6 +19,10 @@ def test_the_time_is_per_item():
 
     assert time_per_item(work, ["a"] * 5) >= 0.002
     assert time_per_item(work, []) < 0.1
+
+
+def test_slow_steps_are_timed_once():
+    assert [timed_steps(seconds) for seconds in (0.1, 1.4, 2.0, 3.5)] == [3, 3, 2, 1]
 
 
 @pytest.mark.parametrize("shape", [Shape.TEXTS, Shape.PAIRS, Shape.TRIPLETS])

@@ -1,8 +1,9 @@
 """The stages, by the name that a recipe gives as `method`. To add one: write its file, and add one line here."""
 
 from sentloom.methods import METHODS
+from sentloom.pipeline.stages.merge import Merge
 from sentloom.pipeline.stages.mine import Mine
-from sentloom.pipeline.stages.stage import PREVIOUS, Context, DataStage, Forecast, Inputs, Stage
+from sentloom.pipeline.stages.stage import BASE, PREVIOUS, Context, DataStage, Forecast, Inputs, Stage
 from sentloom.pipeline.stages.synthesize import Synthesize
 from sentloom.pipeline.stages.train import Train
 from sentloom.pipeline.stages.translate import Translate
@@ -19,9 +20,11 @@ STAGES: dict[str, type[Stage]] = {
     "views": Views,
     "translate": Translate,
     "mine": Mine,
+    "merge": Merge,
 }
 
 __all__ = [
+    "BASE",
     "PREVIOUS",
     "STAGES",
     "Context",
@@ -29,6 +32,7 @@ __all__ = [
     "DenoisingStage",
     "Forecast",
     "Inputs",
+    "Merge",
     "Mine",
     "Stage",
     "Synthesize",

@@ -1,14 +1,14 @@
 """Mine hard negatives: an encoder and pairs in, triplets out."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from sentloom.corpus.opening import open_data
 from sentloom.data.dataset import FILE, LINE, Dataset
@@ -20,35 +20,30 @@ from sentloom.errors import InputError
 from sentloom.methods import Options
 from sentloom.pipeline.artifacts import Artifact
 from sentloom.pipeline.schema import Text
-from sentloom.pipeline.stages.stage import LATER, PREVIOUS, Context, EncoderKeys, Forecast, Inputs
+from sentloom.pipeline.stages.stage import LATER, PREVIOUS, Context, EncoderKeys, Forecast, Inputs, content_of
 from sentloom.pipeline.stages.timing import time_per_item
 from sentloom.pipeline.stages.views import StoredDataset
+from sentloom.search.cross_encoder import CrossEncoder
 from sentloom.search.mining import MineSettings, mine
 
 TIMED_PAIRS = 128
+TIMED_SCORES = 32  # pairs that a teacher is timed on
+SCORED = 2  # pairs that a teacher scores, for each positive and negative: it rejects some candidates
 
 
-class MineOptions(Options):
-    """How hard the negatives may be (see `MineSettings`), and where they are searched for."""
+class MineOptions(MineSettings, Options):
+    """How hard the negatives may be, and where they are searched for."""
 
-    negatives: int = Field(1, ge=1)
-    margin: float = 0.05
-    skip: int = Field(0, ge=0)
-    depth: int = Field(50, ge=1)
-    search: Literal["exact", "faiss"] = "exact"
+    MODELS = ("guide", "teacher")
+    guide: Text | None = None  # a second encoder that candidates must be far from the anchor by
+    teacher: Text | None = None  # a cross-encoder that must score candidates below the positive
     corpus: tuple[Text, ...] = ()  # files to search in; without any, the positives of the pairs
     rows: int | None = Field(None, ge=1)  # pairs that are searched for, evenly spaced; None: all
 
-    @model_validator(mode="after")
-    def _depth_beyond_skip(self) -> Self:
-        if self.depth <= self.skip:
-            raise ValueError(f"depth {self.depth}, which is not more than skip {self.skip}")
-        return self
-
     @property
     def how(self) -> MineSettings:
-        """As mining takes them."""
-        return MineSettings(self.negatives, self.margin, self.skip, self.depth, self.search)
+        """How hard they may be."""
+        return MineSettings(**self.model_dump(include={*MineSettings.model_fields}))
 
 
 class Mine(EncoderKeys, StoredDataset):
@@ -62,16 +57,22 @@ class Mine(EncoderKeys, StoredDataset):
 
     def located(self, locate: Callable[[str], str]) -> Self:
         """With every path and model name located."""
-        corpus = tuple(map(locate, self.options.corpus))
+        models = {name: locate(model) for name, model in self.other_models().items()}
+        options = {**models, "corpus": tuple(map(locate, self.options.corpus))}
         found = {
             "model": self.model and locate(self.model),
-            "options": self.options.model_copy(update={"corpus": corpus}),
+            "options": self.options.model_copy(update=options),
         }
         return super().located(locate).model_copy(update=found)
 
     def models(self) -> tuple[str, ...]:
         """The encoder that searches."""
         return (self.model or PREVIOUS,)
+
+    def other_models(self) -> Mapping[str, str]:
+        """The guide and the teacher."""
+        named = {name: getattr(self.options, name) for name in self.options.MODELS}
+        return {name: model for name, model in named.items() if model is not None}
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
@@ -81,7 +82,7 @@ class Mine(EncoderKeys, StoredDataset):
     def fit(self, data: Dataset) -> Dataset:
         """The pairs, or as many of them as are wanted."""
         if data.shape is not Shape.PAIRS:
-            found = f"data of the shape {data.shape}"
+            found = f"the shape of its data is {data.shape}"
             raise InputError(f"stage {self.name}", found, "pairs", "give a file with anchors and positives")
         return evenly(data, self.options.rows)
 
@@ -94,15 +95,19 @@ class Mine(EncoderKeys, StoredDataset):
         return self.load(model, prompts).fingerprint()
 
     def depends(self, inputs: Inputs, context: Context) -> dict[str, Any]:
-        """The corpus counts by its content."""
+        """The corpus, the guide and the teacher count by their content."""
         corpus = [open_data(name).sha256 for name in self.options.corpus]
-        return {**super().depends(inputs, context), "corpus": corpus, "pooling": self.pooling, "max": self.max_length}
+        found = super().depends(inputs, context)
+        found["options"] |= {name: content_of(name, model) for name, model in self.other_models().items()}
+        return {**found, "corpus": corpus, "pooling": self.pooling, "max": self.max_length}
 
     def run(self, inputs: Inputs, place: Path, context: Context) -> dict[str, Any]:
         """Search for the negatives of every pair."""
         start = time.perf_counter()
         encoder = self.load(inputs.model.source, context.prompts)
-        triplets, _ = mine(encoder, inputs.rows, self._corpus(), self.options.how)
+        guide = Encoder.load(self.options.guide) if self.options.guide else None
+        teacher = CrossEncoder.load(self.options.teacher) if self.options.teacher else None
+        triplets, _ = mine(encoder, inputs.rows, self._corpus(), self.options.how, guide=guide, teacher=teacher)
         return self.store(triplets, place, start)
 
     def _corpus(self) -> list[str] | None:
@@ -111,12 +116,20 @@ class Mine(EncoderKeys, StoredDataset):
         return [text for one in files for text in one.column("text").to_pylist()] if files else None
 
     def forecast(self, inputs: Inputs, context: Context, scratch: Path) -> tuple[Forecast, Artifact]:
-        """Time the encoding of some pairs. For the stages after it, the next positive is each pair's negative."""
+        """Time the encoding of some pairs. For the stages after it, the next positives are each pair's negatives."""
         pairs, encoder = inputs.rows, self.load(inputs.model.source, context.prompts)
         texts = [text for name in COLUMNS[Shape.PAIRS] for text in pairs.column(name).slice(0, TIMED_PAIRS).to_pylist()]
         seconds = 2 * len(pairs) * time_per_item(encoder.encode, texts)
+        if self.options.guide:
+            seconds += 2 * len(pairs) * time_per_item(Encoder.load(self.options.guide).encode, texts)
+        if self.options.teacher:
+            first = pairs.take(range(min(TIMED_SCORES, len(pairs))))
+            both = list(zip(first["anchor"], first["positive"], strict=True))
+            scored = SCORED * (1 + self.options.negatives) * len(pairs)
+            seconds += scored * time_per_item(CrossEncoder.load(self.options.teacher).score, both)
         found = Forecast(self.name, self.method, len(pairs), Shape.TRIPLETS, seconds, leaked=inputs.leaked)
-        return found, Artifact("dataset", "", "", {}, lambda part: _with_next_positive(pairs))
+        negatives = self.options.negatives
+        return found, Artifact("dataset", "", "", {}, lambda part: _with_next_positives(pairs, negatives))
 
 
 def evenly(data: Dataset, rows: int | None) -> Dataset:
@@ -128,10 +141,12 @@ def evenly(data: Dataset, rows: int | None) -> Dataset:
     return data.select(keep)
 
 
-def _with_next_positive(pairs: Dataset) -> Dataset:
+def _with_next_positives(pairs: Dataset, count: int) -> Dataset:
     """Triplets of the size that mining gives."""
     positives = pairs.column("positive").to_pylist()
-    negatives = pa.array([[text] for text in [*positives[1:], positives[0]]], ARROW_TYPES["negatives"])
+    cycle = positives * (1 + -(-count // len(positives)))
+    lists = [cycle[row + 1 : row + 1 + count] for row in range(len(positives))]
+    negatives = pa.array(lists, ARROW_TYPES["negatives"])
     columns = {name: pairs.column(name) for name in ("anchor", "positive")}
     table = pa.table({**columns, "negatives": negatives, FILE: pairs.column(FILE), LINE: pairs.column(LINE)})
     return replace(pairs.derive(table, "placeholder triplets", Shape.TRIPLETS), used={}, skipped={})

@@ -6,7 +6,7 @@ content `key`, reuses the artifact that is stored under that key, or calls `run`
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BaseModel, Field, model_validator
 
 from sentloom.data.dataset import Dataset
 from sentloom.data.shapes import Shape, shape_of_roles
+from sentloom.encoder import Encoder
 from sentloom.encoder.device import precision_for
 from sentloom.encoder.prompts import Prompts
 from sentloom.errors import InputError
@@ -24,9 +25,12 @@ from sentloom.pipeline.evaluation_sets import EvaluationSet
 from sentloom.pipeline.references import named_stage
 from sentloom.pipeline.schema import PoolingName, Select, Strict, Text, at_least_one
 from sentloom.pipeline.stage_data import Opened, clean_data, refuse_leaks
+from sentloom.search.cross_encoder import CrossEncoder
 
 Log = Callable[[str], None]
 PREVIOUS = ""  # as a model's name: the encoder of the stage before, or the base
+BASE = "base"  # as a model's name: the base of the plan, whatever stages come before
+TEACHER = "teacher"  # the option that names a cross-encoder
 LATER: Any = None  # options and settings are filled in once they have been checked
 ENGINE = 1  # raised when the numbers of the training loop change
 IDLE = {"log_every", "checkpoint_seconds", "snapshots"}  # settings that change no number
@@ -34,7 +38,7 @@ IDLE = {"log_every", "checkpoint_seconds", "snapshots"}  # settings that change 
 
 def _stage_name(name: str) -> str:
     if not re.fullmatch(r"[\w-]+", name):
-        raise ValueError("letters, digits, _ and -")
+        raise ValueError("a name of letters, digits, _ and -")
     return name
 
 
@@ -61,6 +65,7 @@ class Context:
     select: Select | None = None
     selecting: EvaluationSet | None = None
     trackers: tuple[str, ...] = ()
+    limits: Mapping[str, float] = field(default_factory=dict)  # by stage: seconds until its decay begins (`OutOfTime`)
 
     @property
     def machine(self) -> str:
@@ -110,6 +115,12 @@ class Forecast:
     steps: int = 0
     leaked: int = 0
     note: str = ""
+    before: float = 0.0  # seconds before the first step, once for all seeds
+
+
+def content_of(key: str, model: str) -> str:
+    """A hash of the model that an option names: `teacher` is a cross-encoder, any other an encoder."""
+    return CrossEncoder.load(model).identity if key == TEACHER else Encoder.load(model).fingerprint()
 
 
 class Stage(Strict):
@@ -155,11 +166,11 @@ class Stage(Strict):
     # What it takes
 
     def models(self) -> tuple[str, ...]:
-        """The models that it takes: names, `stage:NAME` or PREVIOUS."""
+        """The models that it takes: names, `stage:NAME`, BASE or PREVIOUS."""
         return ()
 
     def other_models(self) -> Mapping[str, str]:
-        """Encoders that its options name, by key, such as a teacher."""
+        """Models that its options name, by key: `teacher` is a cross-encoder, any other an encoder."""
         return {}
 
     @classmethod
@@ -259,7 +270,7 @@ class DataStage(Stage):
     @model_validator(mode="after")
     def _one_shape(self) -> Self:
         if self.columns and self.shape not in (None, stated := shape_of_roles(list(self.columns))):
-            raise ValueError(f"columns of {stated} and the shape {self.shape}")
+            raise ValueError(f"the columns are those of {stated}, but the shape is {self.shape}")
         return self
 
     def located(self, locate: Callable[[str], str]) -> Self:

@@ -1,6 +1,6 @@
 """Write training data: a writer and raw text in, triplets and pairs out (GenSE, section 3.2).
 
-Every sentence that is written goes to a ledger beside the artifact, DIR/stages/NAME-ledger-KEY. Other filters, or more
+Everything that is written goes to a ledger beside the artifact, DIR/stages/NAME-ledger-KEY. Other filters, or more
 rows, give another artifact and continue the same ledger.
 """
 
@@ -8,7 +8,7 @@ import shutil
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, Field
 
@@ -21,37 +21,56 @@ from sentloom.errors import InputError
 from sentloom.files import new_file
 from sentloom.methods import Options
 from sentloom.pipeline.artifacts import Artifact, content_key
-from sentloom.pipeline.schema import Text
-from sentloom.pipeline.stages.stage import LATER, Context, DataStage, Forecast, Inputs, Stage
+from sentloom.pipeline.stages.stage import LATER, Context, Forecast, Inputs, Stage
 from sentloom.pipeline.stages.timing import placeholder
-from sentloom.pipeline.stages.writer import ONCE
+from sentloom.pipeline.stages.writer import ONCE, WriterStage
+from sentloom.writing.endpoint import EndpointOptions, is_endpoint
 from sentloom.writing.filters import PRESETS, Filtering
 from sentloom.writing.ledger import PLAN, Ledger
+from sentloom.writing.prompts import NLI_KINDS, Kind
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.summary import Summary
-from sentloom.writing.synthesize import Execution, synthesize
+from sentloom.writing.synthesize import Execution, Task, synthesize
 from sentloom.writing.synthesizer import Synthesizer
-from sentloom.writing.text_to_text import TextToText
 from sentloom.writing.triplets import PAIRS, SUMMARY, TRIPLETS, draw
 
-TIMED_TEXTS = 32
+TIMED_TEXTS = 16
+ENDPOINT_SECONDS = 0.2  # per text, as long as nobody has asked it; a forecast sends nothing
 PARTS = {"": ("triplets", TRIPLETS), "pairs": ("pairs", PAIRS)}
 
 
 class SynthesizeOptions(Sampling, Filtering, Execution, Options):
-    """How sentences are sampled, which of them are kept, and what runs the model."""
+    """What is written and how, which texts are kept, and what runs the model."""
 
+    kinds: Annotated[tuple[Kind, ...], Field(min_length=1)] = NLI_KINDS
+    shots: str | None = None  # a file of pairs or triplets that show what to write
+    writer_model: str | None = None  # of an endpoint
+    max_tokens: int | None = Field(None, ge=1)  # of an endpoint, read and written
     rows: int | None = Field(None, ge=1)  # of the raw text, from the first
 
     def part(self, model: type[BaseModel]) -> Any:
         """The options that belong to `Sampling`, `Filtering` or `Execution`."""
         return model(**{name: getattr(self, name) for name in model.model_fields})
 
+    @property
+    def task(self) -> Task:
+        """What is written."""
+        return Task(self.kinds, open_data(self.shots) if self.shots else None, self.writer_model, self.max_tokens)
 
-class Synthesize(DataStage):
-    """A writer writes an entailed and a contradicting sentence for each text, judges them, and keeps the good ones."""
+    @property
+    def endpoint(self) -> tuple[Any, ...]:
+        """What is handed to an endpoint besides its address."""
+        return self.writer_model, self.max_tokens, self.requests
 
-    MODEL_KIND = "writer"
+    @property
+    def triplets(self) -> bool:
+        """Whether `stage:NAME` is triplets, and not pairs."""
+        return "contradiction" in self.kinds
+
+
+class Synthesize(WriterStage):
+    """A writer writes sentences or queries for each text, judges them, and keeps the good ones."""
+
     PRODUCES = "dataset"
     PARTS = ("", "/pairs")
     OUTPUTS = (TRIPLETS, PAIRS, SUMMARY)
@@ -61,16 +80,13 @@ class Synthesize(DataStage):
         for name, by in PRESETS.items()
     }
 
-    model: Text  # a folder, a hub name, or `stage:NAME`
     options: SynthesizeOptions = LATER
 
     def located(self, locate: Callable[[str], str]) -> Self:
         """With every path and model name located."""
-        return super().located(locate).model_copy(update={"model": locate(self.model)})
-
-    def models(self) -> tuple[str, ...]:
-        """The writer."""
-        return (self.model,)
+        by = self.options
+        found = by.model_copy(update={"encoder": locate(by.encoder), "shots": by.shots and locate(by.shots)})
+        return super().located(locate).model_copy(update={"options": found})
 
     @classmethod
     def takes_model_of(cls, other: type[Stage], method: str) -> bool:
@@ -78,8 +94,15 @@ class Synthesize(DataStage):
         return method == Synthesizer.NAME
 
     def fingerprint(self, model: str, prompts: Prompts | None) -> str:
-        """The hash of a writer that no stage trained."""
-        return TextToText.load(model).sha256
+        """The hash of a writer that no stage trained, or the endpoint."""
+        if is_endpoint(model):
+            return EndpointOptions(model, *self.options.endpoint).identity
+        return super().fingerprint(model, prompts)
+
+    def check(self) -> None:
+        """Refuse an endpoint without a model before anything runs."""
+        if is_endpoint(self.model):
+            EndpointOptions(self.model, *self.options.endpoint)
 
     def fit(self, data: Dataset) -> Dataset:
         """Every distinct sentence."""
@@ -96,6 +119,9 @@ class Synthesize(DataStage):
             method=self.method,
             revision=self.REVISION,
             sampling=by.part(Sampling).model_dump(mode="json", exclude_defaults=True),
+            kinds=by.kinds,
+            shots=by.shots and open_data(by.shots).sha256,
+            encoder=by.encoder if "query" in by.kinds else None,
             backend=by.backend,
             block=by.block,
             model=inputs.model.fingerprint,
@@ -106,7 +132,7 @@ class Synthesize(DataStage):
         """Write what the ledger lacks, filter it, and copy what was kept, which other filters would overwrite."""
         start = time.perf_counter()
         ledger = place.with_name(f"{self.name}-ledger-{self._ledger_key(inputs)}")
-        summary = self._written(inputs.rows, inputs.model.source, ledger)
+        summary = self._written(inputs.rows, inputs.model.source, ledger, context)
         for name in self.OUTPUTS:
             with new_file(place / name) as part:
                 shutil.copyfile(ledger / name, part)
@@ -114,41 +140,53 @@ class Synthesize(DataStage):
         counts = {"sources": summary.sources, "triplets": summary.triplets, "pairs": summary.pairs, "kinds": kinds}
         return {**counts, "seconds": time.perf_counter() - start}
 
-    def _written(self, data: Dataset, model: str, ledger: Path) -> Summary:
+    def _written(self, data: Dataset, model: str, ledger: Path, context: Context) -> Summary:
         """The model is not loaded if the ledger lacks nothing."""
         by, rows = self.options, min(self.options.rows or len(data), len(data))
         if (ledger / PLAN).is_file() and not (known := Ledger.open(ledger)).missing(rows):
             return draw(known, by.part(Filtering), rows=rows)
-        return synthesize(data, model, ledger, by.part(Sampling), by.part(Filtering), by.part(Execution), rows=rows)
+        return synthesize(
+            data, model, ledger, by.part(Sampling), by.part(Filtering), by.part(Execution),
+            task=by.task, rows=rows, log=context.log,
+        )  # fmt: skip
 
     def forecast(self, inputs: Inputs, context: Context, scratch: Path) -> tuple[Forecast, Artifact]:
         """Write for a few sentences. For the stages after it, every sentence counts as one triplet and one pair."""
         data, by = inputs.rows, self.options
         rows = min(by.rows or len(data), len(data))
-        few = min(rows, TIMED_TEXTS)
-        model = TextToText.load(inputs.model.source).eval()  # loading is not timed
-        start = time.perf_counter()
-        synthesize(data, lambda: model, scratch / self.name, by.part(Sampling), rows=few, show_progress=False)
-        seconds = (time.perf_counter() - start) / few * rows
+        seconds = rows * (ENDPOINT_SECONDS if is_endpoint(self.model) else self._seconds_per_text(inputs, scratch))
         found = Forecast(self.name, self.method, rows, data.shape, seconds, leaked=inputs.leaked, note=ONCE)
-        shapes = {"": Shape.TRIPLETS, "pairs": Shape.PAIRS}
+        shapes = {"": Shape.TRIPLETS if by.triplets else Shape.PAIRS, "pairs": Shape.PAIRS}
         return found, Artifact("dataset", "", "", {}, lambda part: placeholder(data, shapes[part], rows))
 
+    def _seconds_per_text(self, inputs: Inputs, scratch: Path) -> float:
+        """Measured on a few texts, among which queries are searched; loading the model is not timed."""
+        by, few = self.options, inputs.rows[:TIMED_TEXTS]
+        model = self.load(inputs.model.source).eval()
+        start = time.perf_counter()
+        synthesize(
+            few, lambda: model, scratch / self.name, by.part(Sampling), None, by.part(Execution),
+            task=by.task, show_progress=False,
+        )  # fmt: skip
+        return (time.perf_counter() - start) / max(1, len(few))
+
     def open(self, place: Path, record: Mapping[str, Any], part: str) -> Dataset:
-        """The triplets, or the pairs of sources without a good contradiction."""
-        what, file = PARTS[part]
+        """The triplets, if contradictions were written, or the pairs."""
+        what, file = PARTS[part if self.options.triplets else "pairs"]
         if not record[what]:
             found = f"the filters kept no {what} of {record['sources']:,} sentences"
-            fix = "lower its threshold, or use a synthesizer that writes better"
+            fix = "loosen its filters, or use a writer that writes better"
             raise InputError(f"stage {self.name}", found, "some to train on", fix)
         return open_data(place / file)
 
     @staticmethod
     def describe(record: Mapping[str, Any]) -> str:
         """How many triplets and pairs there are, and how much was kept."""
-        share = record["triplets"] / max(1, record["sources"])
-        parts = [f"{one['kept'] / max(1, one['written']):.1%} of {kind}s kept" for kind, one in record["kinds"].items()]
+        share = (record["triplets"] + record["pairs"]) / max(1, record["sources"])
+        parts = [
+            f"{one['kept'] / max(1, one['written']):.1%} of kind {kind} kept" for kind, one in record["kinds"].items()
+        ]
         return (
-            f"{record['triplets']:,} triplets and {record['pairs']:,} pairs of {record['sources']:,} sentences "
+            f"{record['triplets']:,} triplets and {record['pairs']:,} pairs of {record['sources']:,} texts "
             f"(yield {share:.1%}; {', '.join(parts)})"
         )

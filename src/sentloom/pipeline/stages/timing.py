@@ -4,12 +4,12 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from statistics import median
+from typing import Any
 
 import pyarrow as pa
 from accelerate import Accelerator
 
 from sentloom.data.dataset import FILE, LINE, Dataset
-from sentloom.data.mixing import make_batches
 from sentloom.data.sentences import texts_of
 from sentloom.data.shapes import ARROW_TYPES, COLUMNS, Shape
 from sentloom.methods import Learner
@@ -17,7 +17,8 @@ from sentloom.methods.settings import Settings
 from sentloom.training.gradients import add_gradients
 from sentloom.training.optimizers import build_optimizer
 
-TIMED_STEPS = 3
+TIMED_STEPS = 3  # at most,
+ENOUGH = 3.0  # and no more after so many seconds
 
 
 def training_time(
@@ -26,7 +27,7 @@ def training_time(
     """The number of steps, and the seconds that they would take; the method's weights move a little."""
     method.to(accelerator.device).train()
     optimizer = build_optimizer(method, settings)
-    batches = make_batches(data, settings.batch, seed, settings.mix)
+    batches = settings.batches(data, seed)
     took = []
     for step in range(TIMED_STEPS):
         start = time.perf_counter()
@@ -35,11 +36,18 @@ def training_time(
             add_gradients(method, batch, accelerator, settings.chunk)
         optimizer.step()
         took.append(time.perf_counter() - start)
+        if sum(took) > ENOUGH:
+            break
     steps = settings.total_steps(batches.an_epoch)
     return steps, steps * median(took)
 
 
-def time_per_item(work: Callable[[Sequence[str]], Iterable[object]], items: Sequence[str]) -> float:
+def timed_steps(seconds: float) -> int:
+    """How many steps are timed if one takes so many seconds."""
+    return min(TIMED_STEPS, int(ENOUGH / seconds) + 1)
+
+
+def time_per_item(work: Callable[[Sequence[Any]], Iterable[object]], items: Sequence[Any]) -> float:
     """Seconds per item, measured on some of them."""
     start = time.perf_counter()
     list(work(items))

@@ -1,34 +1,52 @@
 """Train an encoder with any method: an encoder and rows in, an encoder out."""
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
+import numpy as np
 import torch
 from pydantic import BaseModel
 
 from sentloom.data.dataset import Dataset
 from sentloom.data.nli import triplets_from_nli
 from sentloom.data.sentences import texts_of
-from sentloom.data.shapes import Shape
+from sentloom.data.shapes import Shape, text_columns
 from sentloom.encoder import Encoder
+from sentloom.encoder.dimensions import check_dimensions
+from sentloom.encoder.lengths import Cut, count_cut, covering_length
 from sentloom.encoder.locate import locate as locate_model
+from sentloom.encoder.lora import add_lora, require_peft
 from sentloom.encoder.pooling import Pooling
 from sentloom.encoder.prompts import Prompts
 from sentloom.encoder.settings import own_pooling
 from sentloom.errors import InputError
+from sentloom.files import remove
 from sentloom.methods import METHODS, Method, Options
 from sentloom.methods.settings import Settings
 from sentloom.pipeline.artifacts import MODEL, Artifact
 from sentloom.pipeline.references import named_stage
-from sentloom.pipeline.stages.stage import LATER, PREVIOUS, Context, DataStage, EncoderKeys, Forecast, Inputs
+from sentloom.pipeline.schema import Length
+from sentloom.pipeline.stages.stage import (
+    LATER,
+    PREVIOUS,
+    Context,
+    DataStage,
+    EncoderKeys,
+    Forecast,
+    Inputs,
+    content_of,
+)
 from sentloom.pipeline.stages.timing import training_time
-from sentloom.training import Selection, train
+from sentloom.training import OutOfTime, Selection, Trunk, train
 from sentloom.training.loop import SNAPSHOTS
 from sentloom.training.optimizers import learning
 
+TRUNKS = "trunks"  # the folder of what runs of different lengths have in common
+SAMPLED_ROWS = 10_000  # whose lengths are measured
 PLACEHOLDER = "every sentence counts as one row of the data that an earlier stage will produce; it may keep fewer"
 
 
@@ -41,6 +59,7 @@ class Train(EncoderKeys, DataStage):
     SEEDED: ClassVar[bool] = True
     TOGETHER: ClassVar[bool] = True
 
+    max_length: Length | Literal["auto"] | None = None  # type: ignore[assignment] # auto: from the data
     options: Options = LATER
     settings: Settings = LATER
 
@@ -67,7 +86,7 @@ class Train(EncoderKeys, DataStage):
         return (PREVIOUS,)
 
     def other_models(self) -> Mapping[str, str]:
-        """Encoders that the options name, such as a teacher."""
+        """Models that the options name, such as a teacher."""
         named = {name: getattr(self.options, name) for name in self.options.MODELS}
         return {name: model for name, model in named.items() if model is not None}
 
@@ -86,10 +105,15 @@ class Train(EncoderKeys, DataStage):
             return texts_of(data)
         raise InputError(
             f"stage {self.name}",
-            f"data of the shape {data.shape}",
+            f"the shape of its data is {data.shape}",
             f"{' or '.join(self.shapes)}, which {self.method} learns from",
             "give such a file" + (", or let `views` make pairs" if Shape.PAIRS in self.shapes else ""),
         )
+
+    def check(self) -> None:
+        """Adapters need a package."""
+        if self.settings.lora is not None:
+            require_peft()
 
     # Pooling: the recipe's, otherwise the encoder's own, otherwise the preset's
 
@@ -116,12 +140,12 @@ class Train(EncoderKeys, DataStage):
 
     def refuse_unstated_pooling(self, own: str | None) -> None:
         """A method that is defined for one pooling does not change the encoder's unless the recipe says so."""
-        needed = METHODS[self.method].POOLING
+        needed = METHODS[self.method].needed_pooling(self.options)
         if self.pooling is not None or needed is None or own in (None, needed):
             return
         raise InputError(
             f"stage {self.name}",
-            f"an encoder with {own} pooling, and no pooling in the recipe",
+            f"the encoder has {own} pooling, and the recipe states none",
             f"{needed} pooling, which {self.method} is defined for",
             f"write pooling: {needed} in the stage to change the encoder's pooling, or choose another method",
         )
@@ -130,8 +154,8 @@ class Train(EncoderKeys, DataStage):
 
     def load(self, source: str, prompts: Prompts | None) -> Encoder:
         """The encoder that it starts from."""
-        pooling = self.start_pooling(source)
-        return Encoder.load(source, pooling=pooling, max_length=self.max_length, prompts=prompts)
+        length = None if self.max_length == "auto" else self.max_length
+        return Encoder.load(source, pooling=self.start_pooling(source), max_length=length, prompts=prompts)
 
     def fingerprint(self, model: str, prompts: Prompts | None) -> str:
         """The fingerprint of a base as it is loaded."""
@@ -139,7 +163,7 @@ class Train(EncoderKeys, DataStage):
 
     def depends(self, inputs: Inputs, context: Context) -> dict[str, Any]:
         """Models that the options name count by their content, wherever they are."""
-        named = {name: Encoder.load(model).fingerprint() for name, model in self.other_models().items()}
+        named = {name: content_of(name, model) for name, model in self.other_models().items()}
         select, found = context.select, context.selecting
         return {
             "options": self.options.model_dump(mode="json", exclude_defaults=True) | named,
@@ -156,20 +180,28 @@ class Train(EncoderKeys, DataStage):
         method = self.build(data, source, context.seed, context.prompts)
         with accelerator.main_process_first():  # vectors are computed once, and read by the others
             method.prepare(data, context.folder / "vectors", context.log)
-        for note in method.notes:
-            context.log(note)
+        cut = count_cut(method.encoder, sampled_texts(data))
+        for note in (*method.notes, str(cut)):
+            if note:
+                context.log(note)
         self._start_trackers(context, place)
-        outcome = train(
-            method,
-            data,
-            self.settings,
-            seed=context.seed,
-            folder=place,
-            accelerator=accelerator,
-            selection=_selection(context),
-            title=f"{self.name} seed {context.seed}",
-            log=context.log,
-        )
+        try:
+            outcome = train(
+                method,
+                data,
+                self.settings,
+                seed=context.seed,
+                folder=place,
+                accelerator=accelerator,
+                selection=_selection(context),
+                trunk=self._trunk(inputs, context),
+                title=f"{self.name} seed {context.seed}",
+                log=context.log,
+            )
+        except OutOfTime as error:
+            if accelerator.is_main_process:
+                remove(place)  # the trunk has everything
+            raise OutOfTime(error.step, self.name) from None
         for tracker in accelerator.trackers:  # a stage is a run of its own: the next one logs to another
             tracker.finish()
         accelerator.trackers = []
@@ -178,40 +210,62 @@ class Train(EncoderKeys, DataStage):
         if accelerator.is_main_process:
             encoder.save(place / MODEL)
         plain: dict[str, Any] = json.loads(json.dumps(asdict(outcome)))  # as a later run will read it
-        return {"outcome": plain, "seconds": plain["seconds"], "fingerprint": encoder.fingerprint()}
+        facts = {"outcome": plain, "seconds": plain["seconds"], "cut": asdict(cut)}
+        return {**facts, "fingerprint": encoder.fingerprint()}
+
+    @property
+    def continues(self) -> bool:
+        """Whether a longer run begins with the steps of a shorter one: its rates do not depend on its length."""
+        return self.settings.schedule == "warmup-stable-decay" and self.settings.warmup_steps is not None
+
+    def _trunk(self, inputs: Inputs, context: Context) -> Trunk | None:
+        """What runs of other lengths have in common with this one; none if scores choose the step."""
+        if not self.continues or context.select:
+            return None
+        same = self.settings.model_copy(update={"steps": 1, "epochs": None, "decay": 0.5})
+        key = self.model_copy(update={"settings": same}).key(inputs, context)
+        return Trunk(context.folder / TRUNKS / f"{self.name}-{key}", context.limits.get(self.name, math.inf))
 
     def forecast(self, inputs: Inputs, context: Context, scratch: Path) -> tuple[Forecast, Artifact]:
         """Time some steps; the encoder after them has the size of the one that the next stage will get."""
         data = inputs.rows
         method = self.build(data, inputs.model.source, context.seed, context.prompts)
+        before = method.rehearse(data)
         steps, seconds = training_time(method, data, self.settings, context.seed, context.accelerator)
         source = scratch / self.name
         method.finished().to("cpu").save(source)
         note = PLACEHOLDER if any(map(named_stage, self.data)) else ""
         batch = self.settings.batch * self.settings.accumulate
-        found = Forecast(self.name, self.method, len(data), data.shape, seconds, batch, steps, inputs.leaked, note)
+        rows, leaked = len(data), inputs.leaked
+        found = Forecast(self.name, self.method, rows, data.shape, seconds, batch, steps, leaked, note, before)
         return found, Artifact("encoder", str(source), "")
 
     def build(self, data: Dataset, source: str, seed: int, prompts: Prompts | None = None) -> Method:
         """The method over its encoder; what starts at random is drawn from the seed."""
         kind, settings = METHODS[self.method], self.settings
         encoder = self.load(source, prompts)
+        if self.max_length == "auto":
+            encoder.tokens.max_length = covering_length(encoder, sampled_texts(data))
         if settings.dropout is not None:
             encoder.backbone.dropout = settings.dropout
         by_dropout = kind.NEEDS_DROPOUT or (kind.SHAPES[0] is Shape.PAIRS and data.shape is Shape.TEXTS)
         if by_dropout and encoder.backbone.dropout == 0:
             raise InputError(
                 f"stage {self.name}",
-                f"{source}, a backbone without dropout",
+                f"{source} has no dropout",
                 f"dropout: {self.method} takes two views of a sentence from it, which would be identical",
                 "set dropout: 0.1 in the stage",
             )
         if settings.freeze_layers is not None:
             encoder.backbone.freeze(settings.freeze_layers)
         torch.manual_seed(seed)
+        if settings.lora is not None:
+            add_lora(encoder, settings.lora.rank, settings.lora.alpha)
         method = kind(encoder, self.options)
+        if dimensions := getattr(self.options, "dimensions", None):
+            check_dimensions(f"stage {self.name}", encoder, dimensions)
         if all("pooler" in name for name in learning(method.encoder)):  # no vector comes from the pooler
-            found = f"freeze_layers: {settings.freeze_layers}"
+            found = f"freeze_layers is {settings.freeze_layers}, which freezes the whole model"
             raise InputError(f"stage {self.name}", found, "some layer that learns", "freeze fewer")
         return method
 
@@ -231,6 +285,8 @@ class Train(EncoderKeys, DataStage):
         """How the training went."""
         outcome = record["outcome"]
         parts = [f"{outcome['steps']:,} of {outcome['planned']:,} steps in {outcome['seconds'] / 60:.1f} min"]
+        if outcome.get("continued_at"):
+            parts.append(f"continued a shorter run at step {outcome['continued_at']:,}")
         if outcome["resumed_at"]:
             parts.append(f"resumed at step {outcome['resumed_at']:,}")
         if outcome["best_step"] is not None:
@@ -238,9 +294,19 @@ class Train(EncoderKeys, DataStage):
             parts.append(f"score {start:.2f} at the start, {best:.2f} at the best step, {outcome['best_step']:,}")
         if outcome["masked"]:
             parts.append(f"{outcome['masked']:,} pairs of rows with an equal text masked as negatives")
+        if cut := str(Cut(**record["cut"])) if "cut" in record else "":
+            parts.append(cut)
         if outcome["alarms"]:
             parts.append(f"{len(outcome['alarms'])} collapse alarms")
         return "; ".join(parts)
+
+
+def sampled_texts(data: Dataset) -> list[str]:
+    """Texts of all columns, from rows evenly spaced over the data."""
+    rows = np.unique(np.linspace(0, len(data) - 1, min(len(data), SAMPLED_ROWS)).astype(np.int64))
+    cells = data.take(rows)
+    found = [cell for name in text_columns(data.shape) for cell in cells[name]]
+    return [text for cell in found for text in (cell if isinstance(cell, list) else [cell])]
 
 
 def stated_pooling(model: str) -> str | None:

@@ -21,9 +21,16 @@ def test_a_clear_loss_asks_for_no_more_steps():
     assert "budget" not in text
 
 
-def test_a_gain_within_chance_says_how_many_items_would_show_it():
-    # half a point of gain, an interval of one point to each side: (1 / 0.5)^2 = 4 times as many items
-    assert "A gain of +0.50 on 812 test items may be chance; about 3,248 would be needed to show it." in said(GAIN)
+def test_a_gain_within_chance_says_how_many_clusters_would_show_it():
+    # half a point of gain, an interval of one point to each side: (1 / 0.5)^2 = 4 times as many clusters, not items,
+    # show it in every second case; for 80% it takes (2.8 / 1.96)^2 = 2.0408 times as many: 640 * 8.1633 = 5,224.5
+    assert "A gain of +0.50 in 640 test clusters may be chance; about 5,225 would show it with" in said(GAIN)
+
+
+def test_too_few_clusters_say_how_many_more_are_needed():
+    few = replace(LOSS, clusters=14, effective=11.7)
+    assert "Too few test clusters to show anything: at least 9 more are needed." in said(few)
+    assert "worse" not in said(few)
 
 
 def test_no_gain_at_all_needs_no_more_items():

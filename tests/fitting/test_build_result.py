@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from sentloom.data.shapes import Shape
-from sentloom.fitting.build_result import advice_after, final_run, input_summaries, route_summaries
+from sentloom.encoder.lengths import Cut
+from sentloom.fitting.build_result import advice_after, final_run, input_summaries, outcome, route_summaries
 from sentloom.fitting.gate import Gate
 from sentloom.fitting.inputs import Source, look
 from sentloom.fitting.plan import FitPlan
@@ -14,6 +15,7 @@ from sentloom.fitting.race import Trained
 from sentloom.fitting.result import Run
 from sentloom.fitting.routes import Route, SkippedRoute
 from sentloom.fitting.split import Split
+from sentloom.fitting.uses import Uses
 from sentloom.fitting.verify import Proof
 from tests.fitting import small_base
 from tests.report.results_by_hand import measure
@@ -24,12 +26,18 @@ PLAN = FitPlan({}, (Route("pairs", "because", ()),), (SkippedRoute("simcse", "no
 
 
 @pytest.mark.parametrize(
-    ("verdict", "shown"), [("written", "won"), ("refused", "best, refused"), ("forced", "best, forced")]
+    ("verdict", "written", "shown"),
+    [
+        ("better", True, "won"),
+        ("no difference shown", False, "best, not written"),
+        ("worse", True, "best, forced"),
+    ],
 )
-def test_the_best_run_has_won_only_if_its_model_is_written(verdict, shown):
-    assert final_run(RUN, verdict).verdict == shown
+def test_the_best_run_has_won_only_if_its_model_is_better(verdict, written, shown):
+    found = outcome(Gate(verdict, "because"), written)
+    assert final_run(RUN, found).verdict == shown
     dropped = replace(RUN, verdict="dropped")
-    assert final_run(dropped, verdict) is dropped
+    assert final_run(dropped, found) is dropped
 
 
 def test_routes_that_were_tried_and_skipped():
@@ -42,14 +50,16 @@ def test_routes_that_were_tried_and_skipped():
 def test_what_became_of_the_rows_of_an_input(tmp_path):
     (given,) = look([Source(str(small_base.pairs(tmp_path / "faq.tsv", 200)))])
     parts = [build_dataset(Shape.PAIRS, [(f"q {n}", f"a {n}") for n in range(count)]) for count in (120, 30, 40)]
-    prepared = Prepared((given,), (Split(*parts, 10),), (parts[0],), (), (), (), (), None)
+    split, cuts = (Split(*parts, parts[1]),), (Cut(128, 200, 5),)
+    prepared = Prepared((given,), split, (parts[0],), (), (), (), (), None, cuts=cuts)
     (found,) = input_summaries(prepared)
     assert (found.rows, found.distinct, found.trained, found.held_out) == (200, 200, 120, 70)
     assert (found.shape, found.words, found.sha256) == ("pairs", 5, given.data.sha256)
+    assert found.notes == ("training reads up to 128 tokens of a text, and 2.5% of the texts are longer",)
 
 
 def test_advice_names_routes_that_there_was_no_time_for():
     loss = measure(before=60.0, after=57.0, spread=2.0)
-    proof = Proof((loss,), loss, Gate(False, "worse"), ())
+    proof = Proof((loss,), loss, Gate("worse", "because"), (), Uses(1, ""), None, "", (), (), None)
     advice = advice_after(proof, Trained(RUN, None, None), Prepared((), (), (), (), (), (), (), None), PLAN)
     assert "Not tried for lack of time: simcse." in " ".join(advice)

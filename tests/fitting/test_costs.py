@@ -4,17 +4,17 @@ import pytest
 from accelerate import Accelerator
 
 from sentloom.data.shapes import Shape
-from sentloom.fitting.costs import FEWEST_MADE, TimedRoute, affordable_routes, time_routes
+from sentloom.fitting.costs import FEWEST_MADE, TimedRoute, Timer, limited
 from sentloom.fitting.request import Budget
 from sentloom.fitting.resources import Resources
-from sentloom.fitting.routes import Route, find_routes
+from sentloom.fitting.routes import SCHEDULE, Route, SkippedRoute, find_routes
 from sentloom.fitting.training_sets import TrainingSet
 from sentloom.pipeline.building import stage
 from sentloom.pipeline.forecast import Forecast
 from sentloom.pipeline.stages import Train
 from tests.fitting import small_base
 
-RESOURCES = Resources("embedded", pooling="mean", dropout=0.1, translator=None, synthesizer="writer")
+RESOURCES = Resources("embedded", pooling="mean", dropout=0.1, translator=None, writer="writer")
 
 
 def timed(name, *shapes, rows=10_000, made_per_second=1.0, step=0.5):
@@ -30,12 +30,6 @@ def timed(name, *shapes, rows=10_000, made_per_second=1.0, step=0.5):
     return TimedRoute(route, tuple(forecasts), route.trains_on)
 
 
-def limited(one, budget):
-    (found,), skipped = affordable_routes([one], budget)
-    assert skipped == []
-    return found
-
-
 def test_a_fifth_of_the_time_is_for_views():
     found = limited(timed("bootstrapped", Shape.TEXTS, made_per_second=25.0), Budget(200, None))
     assert found.route.stages[0].data_share == 0.1  # 40 s of 200: 1000 of 10,000
@@ -43,7 +37,7 @@ def test_a_fifth_of_the_time_is_for_views():
     assert found.pace.most == (1000 // 64,)  # an epoch is what there are views of
     whole = limited(timed("bootstrapped", Shape.TEXTS, made_per_second=25.0), Budget(20_000, None))
     assert (whole.route.stages[0].data_share, whole.pace.once) == (1.0, 400)
-    _, (skipped,) = affordable_routes([timed("bootstrapped", Shape.TEXTS, made_per_second=25.0)], Budget(20, None))
+    skipped = limited(timed("bootstrapped", Shape.TEXTS, made_per_second=25.0), Budget(20, None))
     assert skipped.why == f"the budget has time for 100 views, and it needs {FEWEST_MADE}"
     assert skipped.for_time
 
@@ -54,11 +48,11 @@ def test_pairs_that_negatives_are_mined_for():
     assert (found.route.stages[0].options.rows, found.pace.most) == (4000, (3 * 4000 // 64,))
     by_steps = limited(timed(name, Shape.PAIRS, made_per_second=200.0), Budget(None, 10))
     assert by_steps.route.stages[0].options.rows == 640  # as many as ten batches have, whatever the clock
-    _, (skipped,) = affordable_routes([timed(name, Shape.PAIRS, made_per_second=2.0)], Budget(100, None))
+    skipped = limited(timed(name, Shape.PAIRS, made_per_second=2.0), Budget(100, None))
     assert skipped.why == f"the budget has time for 40 hard negatives, and it needs {FEWEST_MADE}"
 
 
-def test_sentences_that_a_synthesizer_writes_for():
+def test_sentences_that_a_writer_writes_for():
     found = limited(timed("synthetic", Shape.TEXTS, made_per_second=20.0), Budget(100, None))
     assert found.route.stages[0].options.rows == 400
     assert found.pace.once == 20
@@ -66,11 +60,12 @@ def test_sentences_that_a_synthesizer_writes_for():
 
 
 def test_stages_share_the_time_and_have_their_own_epochs():
-    pace = timed("simcse, then pairs", Shape.TEXTS, Shape.PAIRS).pace
+    pace = timed("tsdae, then pairs", Shape.TEXTS, Shape.PAIRS).pace
     assert pace.seconds == (0.5, 0.5)
     assert pace.shares == pytest.approx((1 / 3, 2 / 3))
     assert pace.most == (10_000 // 64, 3 * 10_000 // 64)  # one epoch of raw text, three of pairs
     assert pace.once == 0
+    assert pace.decays == (SCHEDULE["decay"],)  # the second stage does not start from the base
 
 
 def test_real_stages_are_timed_once_and_a_route_that_says_nothing_trains_on_what_is_found(tmp_path):
@@ -78,9 +73,15 @@ def test_real_stages_are_timed_once_and_a_route_that_says_nothing_trains_on_what
     mine = stage("mine", name="negatives", model=str(base), data=str(data))
     on_pairs = stage("contrastive", name="pairs", data=str(data), batch=8, max_length=16)
     on_mined = stage("contrastive", name="mined", data="stage:negatives", batch=8, max_length=16)
+    absent = stage("views", name="views", data=str(data), kind="mask-fill", model=str(tmp_path / "not-here"))
+    on_views = stage("contrastive", name="viewed", data="stage:views", batch=8, max_length=16)
     routes = [Route("one", "", (on_pairs,)), Route("two", "", (on_pairs, mine, on_mined))]
-    one, two = time_routes(routes, str(base), 1, Accelerator(cpu=True))
+    routes.insert(1, Route("lacking", "", (absent, on_views)))
+    timer = Timer(str(base), 1, Accelerator(cpu=True), scoring=5.0)
+    one, lacking, two = map(timer.time, routes)
+    assert isinstance(lacking, SkippedRoute)  # the others are timed all the same
     assert one.forecasts == two.forecasts[:1]  # the same measurement
+    assert 5 < one.each < two.each  # scoring, and loading once or twice
     assert [(learnt.shape, learnt.rows) for learnt in two.trains_on] == [(Shape.PAIRS, 40), (Shape.TRIPLETS, 40)]
     assert one.pace.most == (3 * 40 // 8,)
     assert two.pace.once == two.forecasts[1].seconds > 0

@@ -1,6 +1,7 @@
 """`sentloom fit` from end to end, on data of every shape."""
 
 import json
+import re
 from itertools import pairwise
 
 import pytest
@@ -13,7 +14,7 @@ from tests.fitting import small_base
 
 def expect_written(done, result, output):
     assert done.returncode == 0, done.stdout + done.stderr
-    assert result.verdict == "written"
+    assert result.verdict == "better"
     assert result.total.low > 0
     assert (output / "README.md").read_text("utf-8").startswith("---\n")
     assert SentenceTransformer(str(output)).encode(["bano"]).shape == (1, 32)
@@ -22,13 +23,25 @@ def expect_written(done, result, output):
         assert (folder / name).stat().st_size > 0
     assert f"{result.total.after:.2f}" in done.stdout
     assert "report.html" in done.stdout
+    assert done.stdout.splitlines()[-1] == result.verdict_line
+    assert re.fullmatch(
+        r"VERDICT better \+[\d.]+ .+ \[[\d.]+, [\d.]+\] level=95% clusters=\d+ effective=[\d.]+.* uses=1",
+        result.verdict_line,
+    )
 
 
 def test_pairs(run, tmp_path):
-    done, result, output = run(small_base.pairs(tmp_path / "faq.tsv"), budget="60steps")
+    done, result, output = run(small_base.pairs(tmp_path / "faq.tsv"), budget="30steps")
     expect_written(done, result, output)
     assert {one.name for one in result.routes if one.tried} == {"pairs", "pairs with mined negatives"}
-    assert [one.rung for one in result.runs] == [1, 1, 2]
+    assert [one.rung for one in result.runs if one.steps] == [1, 1, 2]
+    first, second, longer = (one.steps for one in result.runs if one.steps)
+    assert 10 <= first == second < longer
+    assert f"continued a shorter run at step {first - 1}" in done.stdout  # which decays in its last step
+    merged = [one.route for one in result.runs if not one.steps]
+    assert [", merged with " in name for name in merged] == [True] * 4
+    assert result.merging.route in merged
+    assert result.merging.general_before > 0
     assert sum(one.verdict == "won" for one in result.runs) == 1
     (source,) = result.sources
     assert source.trained + source.held_out <= source.rows == 500
@@ -36,6 +49,13 @@ def test_pairs(run, tmp_path):
     assert result.neighbours
     assert result.histogram is not None
     assert "try pairs" in done.stdout
+    assert result.total.metric == "ndcg@10"
+    assert result.total.documents == result.total.of_documents == 500  # the whole corpus, not the held-out answers
+    assert result.power.clusters == result.total.clusters >= 25
+    assert "show a gain of" in done.stdout
+    assert result.won
+    assert 0 < result.threshold.recall <= 1
+    assert re.search(r"use number 1 of the set with SHA-256 \w{64}", (output / "README.md").read_text("utf-8"))
 
 
 @pytest.mark.long
@@ -56,12 +76,12 @@ def test_raw_text_and_pairs_become_stages(run, tmp_path):
         small_base.prose(tmp_path / "raw.txt"), small_base.pairs(tmp_path / "faq.tsv"), budget="280steps"
     )
     expect_written(done, result, output)
-    assert "simcse, then pairs" in {one.name for one in result.routes if one.tried}
+    assert "tsdae, then pairs" in {one.name for one in result.routes if one.tried}
     last = max(one.rung for one in result.runs)
     assert not any(one.verdict == "advanced" for one in result.runs if one.rung == last)
     trained = list((tmp_path / "model.fit" / "stages").glob("*/model"))
     assert {str(Encoder.load(model).pooling) for model in trained} == {"mean"}  # the base's, in both stages
-    assert any(one.stages[0].startswith("simcse") and one.stages[1].startswith("contrastive") for one in result.runs)
+    assert any(one.stages[0].startswith("tsdae") and one.stages[1].startswith("contrastive") for one in result.runs)
     assert [one.name for one in result.measures if one.part == "deciding"] == [str(tmp_path / "faq.tsv")]
 
 
@@ -82,18 +102,25 @@ def test_a_set_that_decides_and_its_sentences_are_not_learnt_from(run, tmp_path,
 
 def test_the_same_from_python_and_again_without_training(base, tmp_path):
     data, told = small_base.pairs(tmp_path / "faq.tsv"), []
-    first = fit(data, tmp_path / "model", base=str(base), budget="50steps")
+    first = fit(data, tmp_path / "model", base=str(base), budget="30steps")
     assert first.scores[str(data)].after > first.scores[str(data)].before
     assert first.model == tmp_path / "model"
     plan = (tmp_path / "model.fit" / "plan.json").read_bytes()
-    again = fit(data, tmp_path / "model", base=str(base), budget="50steps", log=told.append)
+    again = fit(data, tmp_path / "model", base=str(base), budget="30steps", log=told.append)
     assert (tmp_path / "model.fit" / "plan.json").read_bytes() == plan
     assert any("Resuming the plan" in line for line in told)
     assert sum("done before" in line for line in told) == 4  # three runs, and the negatives of one
+    assert not (tmp_path / "model.fit" / "trunks").exists()
     assert [run.score for run in again.result.runs] == [run.score for run in first.result.runs]
-    other = fit(data, tmp_path / "model", base=str(base), budget="60steps")
-    assert json.loads((tmp_path / "model.fit" / "plan.json").read_bytes())["inputs"]["budget"] == "60steps"
-    assert (other.result.runs[0].steps, first.result.runs[0].steps) == (12, 10)
+    assert (first.result.uses, again.result.uses) == (1, 1)  # the same model on the same rows
+
+
+@pytest.mark.long
+def test_another_budget_makes_another_plan(base, tmp_path):
+    data = small_base.pairs(tmp_path / "faq.tsv")
+    first, other = (fit(data, tmp_path / "model", base=str(base), budget=one) for one in ("30steps", "33steps"))
+    assert json.loads((tmp_path / "model.fit" / "plan.json").read_bytes())["inputs"]["budget"] == "33steps"
+    assert other.result.runs[0].steps > first.result.runs[0].steps
 
 
 @pytest.mark.long

@@ -3,11 +3,23 @@
 import json
 from dataclasses import replace
 
+import pytest
 from accelerate import Accelerator
 
 from sentloom.data.shapes import Shape
-from sentloom.fitting.costs import TimedRoute
-from sentloom.fitting.plan import FitPlan, make_plan, read_plan, with_mined_rows
+from sentloom.fitting.budget import Pace, Rung
+from sentloom.fitting.clock import Clock
+from sentloom.fitting.plan import (
+    FitPlan,
+    affordable_merges,
+    choose_routes,
+    plan_lines,
+    race_cost,
+    read_plan,
+    with_lengths,
+    with_mined_negatives,
+)
+from sentloom.fitting.prepare import Prepared
 from sentloom.fitting.request import Budget
 from sentloom.fitting.routes import SkippedRoute
 from tests.fitting import small_base
@@ -15,11 +27,20 @@ from tests.fitting.test_costs import timed
 from tests.fitting.test_request import request
 
 
+def still(seconds):
+    """A clock that stands still, however slow the machine is."""
+    return Clock(seconds, started=0.0, now=lambda: 0.0)
+
+
+def planned(routes, **values):
+    chosen, paces = tuple(one.route for one in routes), {one.route.name: one.pace for one in routes}
+    return FitPlan({"data": ["a"]}, chosen, (SkippedRoute("simcse", "no text"),), paces, 1.0, (), **values)
+
+
 def test_a_plan_is_stored_for_the_same_inputs_only(tmp_path):
     routes = [timed("pairs", Shape.PAIRS), timed("pairs with mined negatives", Shape.PAIRS, step=9.0)]
-    plan = make_plan({"data": ["a"]}, routes, [SkippedRoute("simcse", "no text")], Budget(30, None), 0.0)
-    assert [route.name for route in plan.routes] == ["pairs"]
-    assert [one.name for one in plan.skipped] == ["simcse", "pairs with mined negatives"]
+    plan = with_lengths(planned(routes, changes=("a run is shorter",)), Budget(300, None), still(300.0))
+    assert [rung.runs for rung in plan.rungs] == [2, 1]
     path = tmp_path / "plan.json"
     assert read_plan(path, {"data": ["a"]}) is None
     plan.write(path)
@@ -29,9 +50,70 @@ def test_a_plan_is_stored_for_the_same_inputs_only(tmp_path):
     assert read_plan(path, {"data": ["a"]}) is None  # of an older form
 
 
+class OneByOne:
+    """A timer that knows what each route takes, on a clock that each measurement moves by a good ten seconds."""
+
+    def __init__(self, clock, *known):
+        self.clock, self.known, self.asked = clock, {one.route.name: one for one in known}, []
+
+    def time(self, route):
+        self.asked.append(route.name)
+        self.clock.started -= 10.1
+        return self.known[route.name]
+
+
+def choose(budget, *known):
+    clock = still(budget.seconds)
+    timer = OneByOne(clock, *known)
+    chosen, skipped = choose_routes([one.route for one in known], timer, budget, 0.0, clock, lambda line: None)
+    return [one.route.name for one in chosen], {one.name: one.why for one in skipped}, timer.asked
+
+
+FIRST, SECOND, THIRD = "pairs", "pairs with mined negatives", "tsdae, then pairs"
+
+
+def routes_at(*steps):
+    both = (Shape.TEXTS, Shape.PAIRS)
+    names = (FIRST, SECOND, THIRD)
+    return [timed(name, *both, step=step, made_per_second=1e6) for name, step in zip(names, steps, strict=True)]
+
+
+def test_routes_are_timed_in_order_while_there_is_time_for_planning():
+    """A tenth of 300 s is 30 s: three measurements of ten seconds; of 200 s, it is 30 s as well."""
+    assert choose(Budget(300, None), *routes_at(0.1, 0.1, 0.1))[0] == [FIRST, SECOND, THIRD]
+    chosen, skipped, asked = choose(Budget(100, None), *routes_at(0.01, 0.01, 0.01))  # a fifth: 20 s
+    assert chosen == asked == [FIRST, SECOND]
+    assert skipped == {THIRD: "the time for planning was used up before it could be measured"}
+
+
+def test_what_is_too_expensive_is_skipped_and_no_other_is_timed_where_there_is_no_time():
+    chosen, skipped, asked = choose(Budget(300, None), *routes_at(0.1, 9.0, 0.1))
+    assert (chosen, len(asked)) == ([FIRST, THIRD], 3)
+    assert skipped == {SECOND: "the budget has no time for it besides those that are tried"}
+    chosen, skipped, asked = choose(Budget(300, None), *routes_at(9.0, 0.1, 0.1))
+    assert (chosen, asked) == ([FIRST], [FIRST])  # ten steps of 9 s twice, and thirty
+    assert set(skipped.values()) == {"the budget has no time for another route"}
+
+
+def test_a_budget_in_steps_does_not_ask_the_clock():
+    assert choose(Budget(None, 2000), *routes_at(0.1, 9.0, 99.0))[0] == [FIRST, SECOND, THIRD]
+    assert affordable_merges(100.0, Budget(None, 400)) == 4
+    assert [affordable_merges(4.0, Budget(seconds, None)) for seconds in (30, 100, 1000)] == [0, 2, 4]
+
+
+def test_the_time_of_the_end_and_of_a_second_seed_is_set_aside():
+    plan = planned([timed("pairs", Shape.PAIRS, rows=10**6, step=1.0)], ending=50.0)
+    clock = still(204.0)
+    assert with_lengths(plan, Budget(204, None), clock).rungs[0].steps["pairs"] == (154,)
+    found = with_lengths(plan, Budget(204, None), clock, label_free=True)
+    assert found.ending == pytest.approx(50 + 154)  # as long as the first round would be
+    assert found.rungs[0].steps["pairs"] == (10,)
+
+
 def test_every_kind_of_stage_is_read_as_it_was_written(tmp_path):
-    routes = [timed(name, Shape.TEXTS, Shape.PAIRS).route for name in
-              ("bootstrapped, then pairs", "synthetic, then pairs", "pairs with mined negatives")]  # fmt: skip
+    joined = ("synthetic, then pairs", "tsdae, then pairs", "pairs with mined negatives")
+    routes = [timed(name, Shape.TEXTS, Shape.PAIRS).route for name in joined]
+    routes.append(timed("bootstrapped", Shape.TEXTS).route)
     plan = FitPlan({}, tuple(routes), (), {}, 0.0, ())
     plan.write(tmp_path / "plan.json")
     assert read_plan(tmp_path / "plan.json", {}) == plan
@@ -42,20 +124,36 @@ def test_a_plan_finds_its_routes():
     assert FitPlan({}, (first,), (), {}, 0.0, ()).route("pairs") is first
 
 
+def test_a_budget_below_the_fewest_steps_is_raised_and_said(tmp_path):
+    lengths = (Rung({"pairs": (10,), "both": (10, 10)}, 2, 1), Rung({"pairs": (10,), "both": (12, 10)}, 1, 0))
+    paces = {"pairs": Pace((1.0,), (99,), (1.0,)), "both": Pace((1.0, 1.0), (99, 99), (0.5, 0.5))}
+    plan = FitPlan({}, (), (), paces, 0.0, lengths)
+    assert race_cost(plan, Budget(None, 6)) == 10 + 20 + 22
+    prepared = Prepared((), (), (), (), (), (), (), None)
+    lines = [" ".join(plan_lines(plan, prepared, request(budget=budget))) for budget in ("6steps", "52steps")]
+    said = "52 steps run, more than the budget of 6: a stage trains for at least 10 steps"
+    assert [said in line for line in lines] == [True, False]
+
+
 def test_the_number_of_mined_negatives_bounds_the_run(tmp_path):
     base = small_base.build_base(tmp_path)
-    asked = request(base=str(base), output=tmp_path / "model")
+    asked = request(bases=(str(base),), output=tmp_path / "model", budget="5000steps")
     for count, expected in ((150, 150), (90, 90)):
         data = small_base.pairs(tmp_path / f"faq-{count}.tsv", count)
         plain = timed("pairs with mined negatives", Shape.PAIRS, rows=count)
         mine, learn = plain.route.stages
         mine = mine.model_copy(update={"model": str(base), "data": (str(data),)})
-        one = TimedRoute(replace(plain.route, stages=(mine, learn)), plain.forecasts, plain.trains_on)
-        kept, skipped = with_mined_rows([one], asked, Accelerator(cpu=True), lambda line: None)
-        if kept:
-            found = kept[0].trains_on[0].rows
-            assert 100 <= found <= expected
-            assert kept[0].route.stages[1].settings.batch == found // 4
+        one = replace(plain, route=replace(plain.route, stages=(mine, learn)))
+        plan = planned([timed("pairs", Shape.PAIRS), one])
+        found = with_mined_negatives(
+            plan, asked.parsed_budget, asked, Accelerator(cpu=True), Clock(None), lambda line: None
+        )
+        if count == 90:
+            assert [route.name for route in found.routes] == list(found.paces) == ["pairs"]
+            assert found.skipped[-1].why.endswith("pairs, and it needs 100")
         else:
-            assert count == 90
-            assert skipped[0].why.endswith("pairs, and it needs 100")
+            batch = found.routes[1].stages[1].settings.batch
+            assert 100 // 4 <= batch <= expected // 4
+            (most,) = found.paces["pairs with mined negatives"].most
+            assert 4 * batch * 3 // batch <= most <= (4 * batch + 3) * 3 // batch  # three epochs of what was found
+            assert found.paces["pairs with mined negatives"].once == 0

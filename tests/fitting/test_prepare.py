@@ -6,6 +6,7 @@ import pytest
 from sentloom.data import read
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
+from sentloom.evaluation.bench import main_scores
 from sentloom.fitting.prepare import prepare_inputs
 from tests.fitting import small_base
 from tests.fitting.test_request import request
@@ -19,7 +20,7 @@ def base(tmp_path_factory):
 def test_labels_decide_and_raw_text_only_trains(base, tmp_path):
     files = small_base.pairs(tmp_path / "faq.tsv"), small_base.prose(tmp_path / "raw.txt")
     said = []
-    found = prepare_inputs(request(data=tuple(map(str, files)), output=tmp_path / "model"), base, said.append)
+    found = prepare_inputs(request(data=tuple(map(str, files)), output=tmp_path / "model"), [base], said.append)
     assert [one.name for one in found.inputs] == list(map(str, files))
     assert {one.shape: one.rows for one in found.training_sets} == {
         Shape.PAIRS: len(found.splits[0].train),
@@ -33,12 +34,34 @@ def test_labels_decide_and_raw_text_only_trains(base, tmp_path):
     assert [task.name for task in found.deciding(found.validation)] == [str(files[0])]
     assert pq.read_table(tmp_path / "model.fit" / "corpus.parquet").num_rows == 900
     assert said[0].startswith(f"{files[0]}: 500 pairs (anchor, positive)")
-    assert found.training_sets[0].length == 32  # the base reads no more
+    assert found.training_sets[0].length == 16  # a sentence has five words
+    assert f"{files[0]}: training reads texts in full, up to 16 tokens" in said
 
 
 def test_raw_text_alone_is_label_free_unless_a_set_decides(base, tmp_path):
     text, asked = small_base.prose(tmp_path / "raw.txt"), small_base.pairs(tmp_path / "asked.tsv", 60)
     plain = request(data=(str(text),), output=tmp_path / "model")
-    assert prepare_inputs(plain, base, [].append).label_free
+    assert prepare_inputs(plain, [base], [].append).label_free
     against = request(data=(str(text),), output=tmp_path / "model", against=(str(asked),))
-    assert not prepare_inputs(against, base, [].append).label_free
+    assert not prepare_inputs(against, [base], [].append).label_free
+
+
+def test_rows_of_a_set_that_decides_are_clustered_by_their_texts(base, tmp_path):
+    texts = small_base.sentences(300, 6)
+    data = small_base.pairs(tmp_path / "faq.tsv", 120)
+    rows = [(texts[n % 50 + 200], texts[n], str(n % 5)) for n in range(100)]  # 50 first sentences, twice each
+    asked = small_base.write_rows(tmp_path / "asked.tsv", "sentence1 sentence2 score", rows)
+    plain = request(data=(str(data),), output=tmp_path / "model", against=(str(asked),))
+    (score,) = main_scores(base, prepare_inputs(plain, [base], [].append).proving)
+    assert len(score.items) == 100
+    assert len(set(score.clusters.tolist())) == 50
+
+
+def test_nothing_is_chosen_on_test_rows(base, tmp_path):
+    for count in (80, 300):
+        data = small_base.pairs(tmp_path / f"faq-{count}.tsv", count)
+        found = prepare_inputs(request(data=(str(data),), output=tmp_path / "model"), [base], [].append)
+        chosen, proven = ({item for task in tasks for item in task.items} for tasks in (found.choosing, found.proving))
+        assert len(chosen) >= 25
+        assert len(proven) >= 25
+        assert chosen.isdisjoint(proven)

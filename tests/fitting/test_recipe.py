@@ -16,6 +16,8 @@ STAGE = {"name": "pairs", "method": "contrastive", "data": "faq.tsv", "batch": 3
 
 @pytest.fixture
 def write(tmp_path):
+    small_base.pairs(tmp_path / "faq.tsv")
+
     def make(**recipe):
         path = tmp_path / "recipe.yaml"
         path.write_text(yaml.safe_dump({"base": "embedded", "stages": [STAGE], **recipe}, sort_keys=False), "utf-8")
@@ -49,10 +51,9 @@ def test_what_is_not_used_is_said(write):
     read_it(write(seeds=[3, 4], evaluate={"sets": ["faq.tsv"]}), said)
     assert "Only the first seed of the recipe, 3, is used." in said
     assert any("`evaluate` is not used" in line for line in said)
-    assert any("a budget and a seed of the command are not used" in line for line in said)
     said.clear()
     read_it(write(), said)
-    assert len(said) == 1
+    assert said == []
 
 
 def test_a_recipe_without_an_encoder_and_variants_with_different_bases_are_refused(write, tmp_path):
@@ -70,8 +71,28 @@ def test_a_recipe_without_an_encoder_and_variants_with_different_bases_are_refus
 def test_what_the_recipe_says_itself_is_not_given_beside_it(write, tmp_path):
     with pytest.raises(InputError, match="together with other data"):
         fit([write(), tmp_path / "faq.tsv"], tmp_path / "model")
-    with pytest.raises(InputError, match="--base is given beside a recipe"):
-        fit(write(), tmp_path / "model", base="other")
+    for option, value in {"base": "embedded", "budget": "10m", "seed": 1, "writer": "w", "shape": "pairs"}.items():
+        with pytest.raises(InputError, match=f"--{option} cannot be given with a recipe, which sets it"):
+            fit(write(), tmp_path / "model", **{option: value})  # also if it is the default
+    with pytest.raises(InputError, match="--base and --seed cannot be given with a recipe, which sets them"):
+        fit(write(), tmp_path / "model", base="embedded", seed=1)
+
+
+def test_the_command_refuses_an_option_that_a_recipe_sets(write, sentloom, tmp_path):
+    done = sentloom("fit", write(), "-o", tmp_path / "model", "--base", "embedded")
+    assert done.returncode == 2
+    assert "leave out --base, or change the recipe" in done.stderr.replace("\n", " ").casefold()
+
+
+def test_a_missing_file_is_reported_with_its_line(write, sentloom, tmp_path):
+    path = write(stages=[{**STAGE, "data": "no.tsv"}, {**STAGE, "name": "more", "data": "nor.tsv"}])
+    lines = path.read_text().splitlines()
+    done = sentloom("fit", path, "-o", tmp_path / "model")
+    assert done.returncode == 2
+    for name, stage in (("no.tsv", "pairs"), ("nor.tsv", "more")):
+        place = f"{path}, line {lines.index(f'  data: {name}') + 1}, stages.{stage}.data"
+        assert f'{place}: there is no file or folder "{name}".' in done.stderr
+    assert not (tmp_path / "model").exists()
 
 
 def test_two_variants_race_on_a_small_base(base, write, sentloom, tmp_path):
@@ -79,6 +100,7 @@ def test_two_variants_race_on_a_small_base(base, write, sentloom, tmp_path):
     variants = {
         "useless": {"pairs.learning_rate": 1e-9},
         "useful": {"pairs.learning_rate": 5e-5},
+        "lacking": {"pairs.views": {"kind": "mask-fill", "model": "owner/not-here"}},
     }
     recipe = write(base=str(base), variants=variants, seeds=[1, 2])
     output = tmp_path / "model"
@@ -87,15 +109,19 @@ def test_two_variants_race_on_a_small_base(base, write, sentloom, tmp_path):
     assert "Only the first seed of the recipe, 1, is used." in done.stdout
     assert "as long as the recipe says" in done.stdout
     result = FitResult.read(tmp_path / "model.fit" / "report.json")
+    lacking = result.runs[-1]
+    assert lacking.verdict.startswith("failed: ")  # alone: the others have raced
+    assert "lacking failed: " in done.stdout
     assert [(run.route, run.steps, run.verdict) for run in result.runs] == [
         ("useless", 15, "finished"),
         ("useful", 15, "won"),
+        ("lacking", 0, lacking.verdict),
     ]
     assert result.base == str(base)
     assert result.command == f"sentloom fit {recipe} -o {output}"
     assert (output / "model.safetensors").is_file()
     (source,) = result.sources
-    (rows,) = (tmp_path / "model.fit" / "data").glob("*.parquet")
+    (rows,) = (tmp_path / "model.fit" / "data").glob("*-train.parquet")
     assert source.trained == len(read(rows)) < source.rows == 500
     again = sentloom("fit", recipe, "-o", output)
     assert "Resuming the plan" in again.stdout

@@ -6,7 +6,7 @@ import pytest
 
 from sentloom.data.shapes import Shape
 from sentloom.errors import InputError
-from sentloom.fitting.request import Budget, Request
+from sentloom.fitting.request import Budget, Request, parse_dimensions, refuse_bad_request
 
 
 @pytest.mark.parametrize(
@@ -27,12 +27,12 @@ def request(**changes):
     plain = {
         "data": ("my faq.csv",),
         "output": Path("out/model"),
-        "base": "embedded",
+        "bases": ("embedded",),
         "budget": "10m",
         "against": (),
         "general": None,
         "force": False,
-        "synthesizer": None,
+        "writer": None,
         "seed": 1,
     }
     return Request(**{**plain, **changes})
@@ -47,16 +47,18 @@ def test_everything_but_the_model_goes_beside_it(tmp_path, monkeypatch):
 def test_the_command_repeats_every_option():
     assert request().command == "sentloom fit 'my faq.csv' -o out/model --base embedded --budget 10m --seed 1"
     full = request(
+        bases=("one", "two"),
+        dimensions=(64, 32),
         against=("sts", "a.tsv"),
         general=Path("data"),
-        synthesizer="writer",
+        writer="writer",
         shape=Shape.PAIRS,
         columns={"anchor": "q", "positive": 2},
         force=True,
         strict=True,
     ).command
     assert full.endswith(
-        "--against sts --against a.tsv --general data --synthesizer writer --shape pairs --columns anchor=q,positive=2 "
+        "--base one --base two --budget 10m --seed 1 --against sts --against a.tsv --dimensions 64,32 --general data --writer writer --shape pairs --columns anchor=q,positive=2 "
         "--force --strict"
     )
 
@@ -64,6 +66,27 @@ def test_the_command_repeats_every_option():
 def test_recipes_in_another_folder_name_the_base_by_its_absolute_path(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "base").mkdir()
-    assert request(base="base").base_path == str(tmp_path / "base")
-    assert request(base="some/hub-name").base_path == "some/hub-name"
-    assert request().synthesizer_path is None
+    assert request(bases=("base",)).base_paths == (str(tmp_path / "base"),)
+    assert request(bases=("some/hub-name",)).base_paths == ("some/hub-name",)
+    assert request().writer_path is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"bases": ("one", "one")}, "one is named twice"),
+        ({"dimensions": (64, 0)}, "0 is not a number of dimensions"),
+        ({"dimensions": (64, 6.5)}, "6.5 is not a number of dimensions"),
+        ({"dimensions": (64, 64)}, "given twice"),
+    ],
+)
+def test_bases_and_dimensions_that_make_no_sense(changes, said):
+    with pytest.raises(InputError, match=said):
+        refuse_bad_request(request(**changes))
+
+
+def test_dimensions_of_the_command():
+    assert parse_dimensions("384, 64") == (384, 64)
+    for text in ("", "384,", "64.5", "a"):
+        with pytest.raises(InputError, match="--dimensions 384,256,128,64"):
+            parse_dimensions(text)

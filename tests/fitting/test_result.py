@@ -1,13 +1,15 @@
 """A result: what follows from its numbers, and its JSON, which comes back as it was."""
 
 import json
-from dataclasses import replace
+import re
+from dataclasses import asdict, fields, replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 
 from sentloom.errors import InputError
-from sentloom.fitting.result import FitResult, Histogram, Neighbours
+from sentloom.fitting.result import SCHEMA, Example, FitResult, Histogram, Measure, Neighbours, Power, Threshold
 from tests.report.results_by_hand import BARE, FULL, STORIES, measure
 
 FEW = settings(max_examples=25, deadline=None)
@@ -45,14 +47,25 @@ def test_a_damaged_result_is_refused(change, tmp_path):
         FitResult.read(tmp_path / "no.json")
 
 
+def test_the_result_of_a_newer_version_is_refused(tmp_path):
+    replace(FULL, schema=SCHEMA + 1).write(tmp_path / "report.json")
+    with pytest.raises(InputError, match="from a newer sentloom"):
+        FitResult.read(tmp_path / "report.json")
+
+
 def test_a_measure_is_sure_when_its_interval_leaves_0_out():
     up, down, open_end = (
         measure(before=50, after=52, spread=2),
         measure(before=52, after=50, spread=2),
         measure(before=50, after=51, spread=2),
     )
-    assert [one.finding for one in (up, down, open_end)] == ["better", "worse", "unsure"]  # 1 to 3, -3 to -1, 0 to 2
-    assert FULL.runs[-1].finding == "unsure"  # it failed
+    assert [one.finding for one in (up, down, open_end)] == [
+        "better",
+        "worse",
+        "no difference shown",
+    ]  # 1 to 3, -3 to -1, 0 to 2
+    assert FULL.runs[-1].finding == "no difference shown"  # it failed
+    assert replace(up, effective=19.9).finding == "no difference shown"  # too few clusters for an interval
 
 
 def test_overlap_is_the_share_under_both_histograms():
@@ -88,3 +101,24 @@ def test_a_single_measure_is_not_listed_twice():
     one = measure()
     assert replace(FULL, measures=(one,), total=one).parts == {"deciding": [one]}
     assert BARE.parts == {}
+
+
+def test_every_field_of_the_json_is_documented():
+    text = (Path(__file__).parents[2] / "docs" / "report.md").read_text("utf-8")
+    documented = set(re.findall(r"`(\w+)`", text))
+    for kind in (FitResult, Measure, Power, Threshold, Example):
+        assert {one.name for one in fields(kind)} <= documented
+    assert json.loads(json.dumps(asdict(FULL)))["schema"] == SCHEMA
+
+
+def test_the_verdict_line_is_one_line_for_programs():
+    expected = "VERDICT better +6.6 MRR@10 [5.7, 7.5] level=95% clusters=640 effective=512.3 documents=900 uses=3"
+    assert FULL.verdict_line == expected
+    assert BARE.verdict_line == "VERDICT no difference shown"
+
+
+def test_a_bound_near_0_shows_its_side():
+    nearly = replace(FULL.total, difference=0.21, low=-0.0312, high=0.45)
+    assert "+0.2 MRR@10 [-0.03, 0.5]" in replace(FULL, total=nearly).verdict_line
+    assert "[0.002, 0.0]" in replace(FULL, total=replace(nearly, low=0.002, high=0.0)).verdict_line
+    assert " effective=19.9 " in replace(FULL, total=replace(nearly, effective=19.98)).verdict_line

@@ -1,19 +1,21 @@
 """Which routes there are: by shape, language and resources; stages in the papers' order."""
 
+from dataclasses import replace
+
 import pytest
 
 from sentloom.data.shapes import Shape
 from sentloom.errors import InputError
 from sentloom.fitting import routes as room
-from sentloom.fitting.resources import Resources
-from sentloom.fitting.routes import Route, find_routes
+from sentloom.fitting.resources import Resources, Teacher
+from sentloom.fitting.routes import Route, batch_size, find_routes
 from sentloom.fitting.training_sets import TrainingSet
 from sentloom.pipeline.building import stage
 from sentloom.pipeline.plan import to_yaml
 from sentloom.pipeline.recipe import read_recipe
 from sentloom.pipeline.stages import Train
 
-RESOURCES = Resources("embedded", pooling="mean", dropout=0.1, translator=None, synthesizer=None)
+RESOURCES = Resources("embedded", pooling="mean", dropout=0.1, translator=None, writer=None)
 
 
 def training_set(shape, rows=1000, language="en"):
@@ -26,15 +28,57 @@ def names(training_sets, resources=RESOURCES):
 
 
 def test_raw_english_text():
-    assert names([training_set(Shape.TEXTS)]) == (["simcse", "bootstrapped"], ["self-guided", "synthetic"])
+    expected = ["tsdae", "bootstrapped", "self-guided", "simcse"]
+    assert names([training_set(Shape.TEXTS)]) == (expected, ["synthetic", "neighbours", "spans"])
+
+
+def test_a_teacher_that_was_shown_to_rank_better_has_a_route():
+    pairs = [training_set(Shape.PAIRS)]
+    routes, skipped = find_routes(pairs, replace(RESOURCES, teacher=Teacher("embedded")))
+    (found,) = (route for route in routes if route.name == "pairs with a teacher")
+    mine, learn = found.stages
+    assert (mine.method, learn.method, learn.options.teacher) == ("mine", "distill", "embedded")
+    assert mine.options.negatives == learn.options.negatives == 4
+    assert learn.data == ("stage:candidates",)
+    assert not skipped
+    routes, skipped = find_routes(pairs, replace(RESOURCES, teacher=Teacher("embedded", "it is worse")))
+    assert [(one.name, one.why) for one in skipped] == [("pairs with a teacher", "it is worse")]
+    assert "pairs with a teacher" not in [route.name for route in routes]
+    assert "pairs with a teacher" not in names([training_set(Shape.TRIPLETS)])[0]
+
+
+def test_documents_have_routes_on_their_passages():
+    documents = TrainingSet(Shape.TEXTS, 1000, ("raw.parquet",), "en", length=128, tokens=100.0, passages=5000)
+    first, second, *_ = find_routes([documents], RESOURCES)[0]
+    assert [(one.method, one.options.kind) for one in (first.stages[0], second.stages[0])] == [
+        ("views", "neighbours"),
+        ("views", "spans"),
+    ]
+    assert [one.rows for one in (*first.trains_on, *second.trains_on)] == [5000, 1000]
+    learn = first.stages[1]
+    assert (learn.data, learn.max_length) == (("stage:neighbours-pairs",), 128)
+
+
+def test_the_vector_that_self_guided_learning_trains_is_the_bases_own():
+    for pooling, vector in (("mean", "pooled"), ("first", "first"), (None, "first")):
+        routes, _ = find_routes([training_set(Shape.TEXTS)], replace(RESOURCES, pooling=pooling))
+        (found,) = (route for route in routes if route.name == "self-guided")
+        assert found.stages[0].options.vector == vector
+
+
+def test_a_base_that_projects_or_has_no_decoder_is_a_reason():
+    _, skipped = find_routes([training_set(Shape.TEXTS)], replace(RESOURCES, projection=True))
+    assert {"tsdae", "self-guided"} <= {one.name for one in skipped}
+    _, skipped = find_routes([training_set(Shape.TEXTS)], replace(RESOURCES, decoder=False))
+    assert "there is no decoder for the family of this base" in [one.why for one in skipped]
 
 
 def test_raw_text_that_cannot_be_translated_of_a_base_without_dropout():
     routes, skipped = find_routes(
         [training_set(Shape.TEXTS, language="de")], Resources("embedded", "first", 0.0, "no translator", "writer")
     )
-    assert [route.name for route in routes] == ["self-guided", "synthetic"]
-    assert {one.name: one.why for one in skipped}.keys() == {"simcse", "bootstrapped"}
+    assert [route.name for route in routes] == ["synthetic", "tsdae", "self-guided"]
+    assert {one.name for one in skipped} == {"neighbours", "spans", "simcse", "bootstrapped"}
     assert "English" in next(one.why for one in skipped if one.name == "bootstrapped")
 
 
@@ -47,6 +91,8 @@ def test_the_translator_that_is_missing_is_said():
     ("shape", "expected"),
     [
         (Shape.PAIRS, ["pairs", "pairs with mined negatives"]),
+        (Shape.CLASSIFICATION, ["labels"]),
+        (Shape.SCORED_PAIRS, ["scores", "scores with angles"]),
         (Shape.TRIPLETS, ["triplets"]),
         (Shape.NLI, ["nli", "nli classification"]),
         (Shape.PARALLEL, ["cross-lingual", "mse-distillation"]),
@@ -58,10 +104,12 @@ def test_one_labelled_shape(shape, expected):
 
 def test_several_shapes_become_stages_in_the_papers_order():
     training_sets = [training_set(shape) for shape in (Shape.NLI, Shape.PAIRS, Shape.TEXTS, Shape.PARALLEL)]
-    routes, _ = find_routes(training_sets, RESOURCES)
+    routes, skipped = find_routes(training_sets, RESOURCES)
     assert routes[0].name == "cross-lingual, then pairs, then nli"
-    assert routes[1].name == "simcse, then cross-lingual, then pairs, then nli"
-    assert [stage.method for stage in routes[1].stages] == ["simcse", "cross-lingual", "contrastive", "contrastive"]
+    assert routes[1].name == "tsdae, then cross-lingual, then pairs, then nli"
+    assert [stage.method for stage in routes[1].stages] == ["tsdae", "cross-lingual", "contrastive", "contrastive"]
+    assert routes[2].name.startswith("bootstrapped, then")
+    assert {"self-guided", "simcse"} <= {one.name for one in skipped}  # two before the labels, and no more
     assert [one.shape for one in routes[1].trains_on] == [Shape.TEXTS, Shape.PARALLEL, Shape.PAIRS, Shape.NLI]
     assert [route.name for route in routes[-3:]] == ["cross-lingual", "pairs", "nli"]
 
@@ -70,8 +118,10 @@ def test_what_a_route_needs_first_is_an_earlier_stage():
     _, mined = find_routes([training_set(Shape.PAIRS)], RESOURCES)[0]
     mine, learn = mined.stages
     assert (mine.method, mine.model, mine.data) == ("mine", "embedded", ("pairs.parquet",))
+    assert (mine.options.at_most, mine.options.margin, mine.options.guide) == (0.95, 0.0, None)
+    assert (learn.options.guided, learn.options.guide) == (True, None)
     assert (learn.method, learn.data) == ("contrastive", (f"stage:{mine.name}",))
-    _, bootstrapped = find_routes([training_set(Shape.TEXTS)], RESOURCES)[0]
+    _, bootstrapped, *_ = find_routes([training_set(Shape.TEXTS)], RESOURCES)[0]
     views, learn = bootstrapped.stages
     assert (views.method, views.options.kind, learn.data) == ("views", "back-translation", (f"stage:{views.name}",))
 
@@ -127,6 +177,34 @@ def test_installed_packages_add_routes(monkeypatch):
     monkeypatch.setattr(room, "entry_points", lambda group: [Installed(lambda sets, resources: 1 / 0)])
     with pytest.raises(InputError, match="entry point mine of package:routes: ZeroDivisionError"):
         find_routes([training_set(Shape.TRIPLETS)], RESOURCES)
+
+
+def test_a_guide_filters_mined_negatives_and_those_of_the_batch():
+    _, mined = find_routes([training_set(Shape.PAIRS)], replace(RESOURCES, guide="embedded-bge"))[0]
+    assert [one.options.guide for one in mined.stages] == ["embedded-bge", "embedded-bge"]
+
+
+def test_long_rows_have_small_batches():
+    assert [batch_size(1000, tokens) for tokens in (10.0, 256.0, 512.0, 5000.0)] == [64, 64, 32, 8]
+    assert batch_size(20, 5000.0) == 5  # few rows
+    long = TrainingSet(Shape.PAIRS, 1000, ("faq.parquet",), "en", length=512, tokens=512.0)
+    assert find_routes([long], RESOURCES)[0][0].stages[0].settings.batch == 32
+    texts = TrainingSet(Shape.TEXTS, 1000, ("raw.parquet",), "en", length=128, tokens=128.0)
+    assert find_routes([texts], RESOURCES)[0][0].stages[0].settings.batch == 16  # of tsdae
+
+
+def test_a_step_that_does_not_fit_into_memory_runs_in_chunks():
+    data = TrainingSet(Shape.PAIRS, 1000, ("faq.parquet",), "en", length=512, tokens=500.0, fitting=6000)
+    settings = find_routes([data], RESOURCES)[0][0].stages[0].settings
+    assert (settings.batch, settings.chunk) == (32, 12)
+    assert find_routes([replace(data, fitting=16_000)], RESOURCES)[0][0].stages[0].settings.chunk is None
+
+
+def test_all_hard_negatives_of_a_row_are_used_up_to_four():
+    for given, used in ((1, 1), (3, 3), (9, 4)):
+        data = TrainingSet(Shape.TRIPLETS, 1000, ("triplets.parquet",), "en", negatives=given)
+        (route,) = find_routes([data], RESOURCES)[0]
+        assert route.stages[0].options.negatives == used
 
 
 def test_few_rows_have_small_batches():

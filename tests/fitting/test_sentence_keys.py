@@ -10,7 +10,8 @@ from tests.small_data import build_dataset
 def test_case_spacing_and_punctuation_make_no_difference():
     texts = build_dataset(Shape.TEXTS, [("The lamp is on.",), ("the LAMP  is on!",), ("The lamp is off.",)])
     hashed = sentences(texts)
-    assert hashed.keys[0] == hashed.keys[1] != hashed.keys[2]
+    keys = hashed.texts.keys
+    assert keys[0] == keys[1] != keys[2]
     assert hashed.distinct_rows == 2
     assert len(distinct_keys([texts, texts])) == 2
 
@@ -30,7 +31,7 @@ def test_rows_are_grouped_by_the_column_with_fewer_texts():
     as_many = [(f"question {n}", f"answer {n}") for n in range(9)]
     hashed = sentences(build_dataset(Shape.PAIRS, as_many))
     assert set(hashed.draws.tolist()) == set(
-        sentences(build_dataset(Shape.TEXTS, [(q,) for q, _ in as_many])).keys.tolist()
+        sentences(build_dataset(Shape.TEXTS, [(q,) for q, _ in as_many])).texts.keys.tolist()
     )
 
 

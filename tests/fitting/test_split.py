@@ -1,6 +1,7 @@
 """Splits: the promises as properties, by Python's own sets; sizes and odd data by hand."""
 
 from collections import Counter
+from hashlib import sha256
 
 import numpy as np
 import pytest
@@ -10,13 +11,28 @@ from hypothesis import strategies as st
 from sentloom.data.dataset import Dataset
 from sentloom.data.shapes import COLUMNS, Shape
 from sentloom.errors import InputError
-from sentloom.fitting.sentence_keys import sentences
-from sentloom.fitting.split import DROPPED, TEST, TRAIN, VALIDATION, Split, sides, split_all
+from sentloom.fitting.clusters import find_clusters, rows_of
+from sentloom.fitting.split import DROPPED, TEST, TRAIN, VALIDATION, Sides, Split, largest_size, sides, split_all
 from sentloom.hygiene.leaks import find_leaks
 from tests.paths import DATA
 from tests.small_data import build_dataset
 
 CHUNK = 150
+
+
+def words(number: int, kind: str = "") -> str:
+    """A text that resembles no other."""
+    return sha256(f"{kind} {number}".encode()).hexdigest()[:24]
+
+
+def sides_of(*datas: Dataset) -> list[Sides]:
+    rows = [rows_of(str(number), data) for number, data in enumerate(datas)]
+    return sides([one.sentences for one in rows], find_clusters(rows).numbers)
+
+
+def split_of(*datas: Dataset) -> list[Split]:
+    rows = [rows_of(str(number), data) for number, data in enumerate(datas)]
+    return split_all(rows, find_clusters(rows))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -31,7 +47,7 @@ def drawn_rows(shape: Shape, size: int, vocabulary: int, seed: int) -> list[tupl
     draw = np.random.default_rng(seed)
 
     def sentence() -> str:
-        text = f"word {draw.integers(vocabulary)}"
+        text = words(draw.integers(vocabulary))
         return (text, text.upper(), f"{text}.")[draw.integers(3)]
 
     tails: dict[Shape, tuple] = {Shape.SCORED_PAIRS: (1.0,), Shape.NLI: ("entailment",), Shape.CLASSIFICATION: ("a",)}
@@ -48,7 +64,7 @@ def contents(data: Dataset) -> Counter:
 
 def try_split(*datas: Dataset) -> list[Split]:
     try:
-        return split_all(datas)
+        return split_of(*datas)
     except InputError:
         assume(False)
         raise
@@ -74,9 +90,10 @@ def test_sides_share_no_sentence_and_every_row_is_accounted_for(case) -> None:
     assert not is_leaking(found.train, found.validation)
     assert not is_leaking(found.train, found.test)
     assert not is_leaking(found.validation, found.test)
-    parts = contents(found.train) + contents(found.validation) + contents(found.test)
-    assert parts <= contents(data)
-    assert parts.total() + found.dropped == len(data)
+    parts = (found.train, found.validation, found.test, found.dropped)
+    assert sum(map(contents, parts), Counter()) == contents(data)
+    held_out = [set(part["cluster"]) for part in (found.validation, found.test)]
+    assert held_out[0].isdisjoint(held_out[1])
 
 
 @settings(max_examples=15)
@@ -98,24 +115,24 @@ def test_the_order_of_rows_does_not_matter(case, random) -> None:
     rows = drawn_rows(shape, *numbers)
     order = list(range(len(rows)))
     random.shuffle(order)
-    (plain,) = sides([sentences(build_dataset(shape, rows, chunk=CHUNK))])
-    (mixed,) = sides([sentences(build_dataset(shape, [rows[at] for at in order], chunk=90))])
+    (plain,) = sides_of(build_dataset(shape, rows, chunk=CHUNK))
+    (mixed,) = sides_of(build_dataset(shape, [rows[at] for at in order], chunk=90))
     assert mixed.tolist() == plain[order].tolist()
 
 
 @settings(max_examples=20)
 @given(st.integers(100, 1500), st.integers(1, 1500), st.integers(0, 10**6))
 def test_added_rows_move_no_training_row_among_the_held_out_ones(before: int, added: int, start: int) -> None:
-    rows = [(f"text number {start + number}",) for number in range(before + added)]
-    (old,) = sides([sentences(build_dataset(Shape.TEXTS, rows[:before], chunk=1500))])
-    (new,) = sides([sentences(build_dataset(Shape.TEXTS, rows, chunk=1500))])
+    rows = [(words(start + number),) for number in range(before + added)]
+    (old,) = sides_of(build_dataset(Shape.TEXTS, rows[:before], chunk=1500))
+    (new,) = sides_of(build_dataset(Shape.TEXTS, rows, chunk=1500))
     assert set(new[:before][old == TRAIN]) == {TRAIN}
     assert TEST not in new[:before][old == VALIDATION]
 
 
 def sizes(rows: int) -> list[int]:
-    data = build_dataset(Shape.TEXTS, [(f"text number {number}",) for number in range(rows)], chunk=4096)
-    return np.bincount(sides([sentences(data)])[0], minlength=4).tolist()
+    data = build_dataset(Shape.TEXTS, [(words(number),) for number in range(rows)], chunk=4096)
+    return np.bincount(sides_of(data)[0], minlength=4).tolist()
 
 
 def test_sizes_have_a_floor_a_share_and_a_cap() -> None:
@@ -127,47 +144,108 @@ def test_sizes_have_a_floor_a_share_and_a_cap() -> None:
     assert test == pytest.approx(500, abs=4 * np.sqrt(5000 * 0.1 * 0.9))
 
 
-def test_the_side_that_matters_less_gives_way() -> None:
-    """Every row draws by its first text; the second one is common to three rows of three sides."""
-    data = build_dataset(
-        Shape.PAIRS, [(f"question {number}", f"answer {number}") for number in range(1000)], chunk=CHUNK
-    )
-    (free,) = sides([sentences(data)])
-    train, validation, test = (int(np.flatnonzero(free == one)[0]) for one in (TRAIN, VALIDATION, TEST))
-    rows = [(f"question {number}", f"answer {number}") for number in range(1000)]
-    for one in (train, validation, test):
-        rows[one] = (rows[one][0], "the same to all")
-    (found,) = sides([sentences(build_dataset(Shape.PAIRS, rows, chunk=CHUNK))])
-    assert [found[train], found[validation], found[test]] == [DROPPED, DROPPED, TEST]
-    others = np.delete(np.arange(1000), [train, validation, test])
-    assert found[others].tolist() == free[others].tolist()
+def test_the_floor_counts_clusters() -> None:
+    """200 answers to ten questions each: a tenth of the rows are 20 answers, too few to show anything."""
+    rows = [(words(number, "question"), words(number // 10, "answer")) for number in range(2000)]
+    (found,) = split_of(build_dataset(Shape.PAIRS, rows, chunk=CHUNK))
+    validation, test = (len(set(part["cluster"])) for part in (found.validation, found.test))
+    assert test >= 25
+    assert validation + test >= 50
+
+
+def test_no_cluster_is_more_than_a_twentieth_of_a_held_out_side() -> None:
+    """Answers to up to 40 questions each, in files of 1,200 rows: some of a large cluster are on no side."""
+    for seed in range(5):
+        draw = np.random.default_rng(seed)
+        sizes = [*[40] * 15, *draw.integers(1, 4, 300)]
+        rows = [
+            (words(at * 50 + n, f"q{seed}"), words(at, f"a{seed}"))
+            for at, size in enumerate(sizes)
+            for n in range(size)
+        ]
+        (found,) = split_of(build_dataset(Shape.PAIRS, rows, chunk=3000))
+        for part in (found.validation, found.test):
+            counts = np.array(list(Counter(part["cluster"]).values()))
+            assert counts.max() <= max(2, 0.05 * counts.sum())
+            assert counts.sum() ** 2 / np.square(counts).sum() >= 20
+        if len(found.dropped):
+            assert "rows of large clusters are neither trained nor tested on" in found.notes[0]
+
+
+@settings(max_examples=50)
+@given(st.lists(st.integers(1, 300), min_size=1, max_size=60))
+def test_the_largest_size_is_the_largest_that_is_a_twentieth_of_what_is_left(sizes) -> None:
+    found, given = largest_size(np.array(sizes)), np.array(sizes)
+    fitting = [most for most in range(1, max(sizes) + 1) if 20 * most <= np.minimum(given, most).sum()]
+    assert found == (max([*fitting, 2]) if len(sizes) >= 20 else max(sizes))
+
+
+def test_few_clusters_have_25_for_the_test_and_no_validation_rows() -> None:
+    for count in (60, 75, 99):
+        rows = [(words(number, "q"), words(number, "a")) for number in range(count)]
+        (found,) = split_of(build_dataset(Shape.PAIRS, rows))
+        assert (len(found.test), len(found.validation), len(found.train)) == (25, 0, count - 25)
+        assert len(set(found.clusters)) == len(set(found.draws)) == count - 25
+    (found,) = split_of(build_dataset(Shape.PAIRS, [(words(n, "q"), words(n, "a")) for n in range(100)]))
+    assert (len(found.test), len(found.validation), len(found.train)) == (25, 25, 50)
+
+
+def test_a_small_file_beside_a_large_one_keeps_some_validation_rows() -> None:
+    few, many = ([(words(n, f"q{count}"), words(n, f"a{count}")) for n in range(count)] for count in (60, 600))
+    small, _ = split_of(build_dataset(Shape.PAIRS, few), build_dataset(Shape.PAIRS, many, chunk=600))
+    assert (len(small.test), len(small.validation), len(small.train)) == (25, 15, 20)
+
+
+def test_raw_text_alone_always_has_validation_rows() -> None:
+    (found,) = split_of(build_dataset(Shape.TEXTS, [(words(n),) for n in range(60)]))
+    assert (len(found.test), len(found.validation), len(found.train)) == (25, 15, 20)
+
+
+def test_large_clusters_are_tested_no_more_often_than_small_ones() -> None:
+    sizes = [1, 20] * 250
+    rows = [(words(at * 50 + n, "q"), words(at, "a")) for at, size in enumerate(sizes) for n in range(size)]
+    (found,) = sides_of(build_dataset(Shape.PAIRS, rows, chunk=3000))
+    starts = np.cumsum([0, *sizes[:-1]])
+    tested = [np.mean(found[starts[part::2]] == TEST) for part in (0, 1)]
+    assert tested == pytest.approx([0.1, 0.1], abs=4 * np.sqrt(0.1 * 0.9 / 250))
+
+
+def test_connected_rows_are_on_one_side() -> None:
+    """Of three rows on three sides, the first shares its answer with the second and its question with the third."""
+    rows = [(words(number, "question"), words(number, "answer")) for number in range(1000)]
+    (free,) = sides_of(build_dataset(Shape.PAIRS, rows, chunk=CHUNK))
+    one, two, three = (int(np.flatnonzero(free == side)[0]) for side in (TRAIN, VALIDATION, TEST))
+    rows[two], rows[three] = (rows[two][0], rows[one][1]), (rows[one][0], rows[three][1])
+    (found,) = sides_of(build_dataset(Shape.PAIRS, rows, chunk=CHUNK))
+    assert len(set(found[[one, two, three]].tolist())) == 1
+    assert DROPPED not in found
 
 
 def test_few_answers_to_many_questions_are_split_by_answer() -> None:
-    rows = [(f"how about {number}", f"answer {number % 60}") for number in range(3000)]
-    (found,) = split_all([build_dataset(Shape.PAIRS, rows, chunk=CHUNK)])
-    assert found.dropped == 0
+    rows = [(words(number), words(number % 120, "answer")) for number in range(3000)]
+    (found,) = split_of(build_dataset(Shape.PAIRS, rows, chunk=CHUNK))
+    assert len(found.dropped) == 0
     answers = [set(part.column("positive").to_pylist()) for part in (found.train, found.validation, found.test)]
-    assert sum(map(len, answers)) == 60  # each answer is on one side
-    assert len(found.train) > 2000
+    assert sum(map(len, answers)) == 120  # each answer is on one side
+    assert len(found.train) >= 1500
 
 
 def test_nli_is_split_by_premise_whatever_its_hypotheses() -> None:
-    rows = [(f"premise {number // 3}", f"hypothesis {number}", label) for number in range(900) for label in ["neutral"]]
-    (found,) = split_all([build_dataset(Shape.NLI, rows, chunk=CHUNK)])
+    rows = [(words(number // 3, "premise"), words(number), "neutral") for number in range(900)]
+    (found,) = split_of(build_dataset(Shape.NLI, rows, chunk=CHUNK))
     premises = [set(part.column("premise").to_pylist()) for part in (found.train, found.validation, found.test)]
     assert sum(map(len, premises)) == 300
-    assert found.dropped == 0
+    assert len(found.dropped) == 0
 
 
 def test_where_sharing_would_drop_most_rows_less_is_held_out() -> None:
     """Negatives mined among the positives: seven a row, so that a fifth of the rows would touch nearly all others."""
     draw = np.random.default_rng(3)
     rows = [
-        (f"question {number}", f"answer {number}", [f"answer {other}" for other in draw.integers(0, 6000, 7)])
+        (words(number, "question"), words(number), [words(other) for other in draw.integers(0, 6000, 7)])
         for number in range(6000)
     ]
-    (found,) = sides([sentences(build_dataset(Shape.TRIPLETS, rows, chunk=3000))])
+    (found,) = sides_of(build_dataset(Shape.TRIPLETS, rows, chunk=3000))
     dropped, train, validation, test = np.bincount(found, minlength=4)
     assert test >= 25
     assert validation >= 10
@@ -176,9 +254,9 @@ def test_where_sharing_would_drop_most_rows_less_is_held_out() -> None:
 
 
 def test_rows_that_all_share_a_sentence_cannot_be_split() -> None:
-    rows = [(f"text {number}", f"other {number}", ["the same negative"]) for number in range(500)]
+    rows = [(words(number), words(number, "other"), ["the same negative"]) for number in range(500)]
     with pytest.raises(InputError, match="share sentences") as caught:
-        split_all([build_dataset(Shape.TRIPLETS, rows, file="mined.tsv", chunk=CHUNK)])
+        split_of(build_dataset(Shape.TRIPLETS, rows, file="mined.tsv", chunk=CHUNK))
     assert caught.value.where == "mined.tsv"
     assert "at least 10 rows" in caught.value.expected
 
@@ -191,7 +269,7 @@ def test_real_pairs_lose_few_rows() -> None:
     from sentloom.data import read
 
     data = read(SHARED / "pairs/quora_duplicates.en.tsv.gz")
-    (found,) = split_all([data])
-    assert found.dropped < 0.1 * len(data)
+    (found,) = split_of(data)
+    assert len(found.dropped) < 0.1 * len(data)
     assert find_leaks(found.train, [found.validation, found.test]).counts == {}
     assert find_leaks(found.validation, [found.test]).counts == {}

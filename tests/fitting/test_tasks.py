@@ -4,12 +4,12 @@ import pytest
 
 from sentloom.data.shapes import Shape
 from sentloom.fitting.general import general_task
-from sentloom.fitting.tasks import held_out, task_label, task_labels
+from sentloom.fitting.tasks import held_out, item_count, task_label, task_labels
 from tests.small_data import build_dataset
 
 SCORED = [("a b", "a c", 0.0), ("d e", "d f", 3.9), ("g h", "g i", 4.0), ("j k", "j l", 5.0)]
 CASES = {
-    Shape.PAIRS: ([("one", "eins"), ("two", "zwei")], "a text finds its partner among 2", [("one", "eins")]),
+    Shape.PAIRS: ([("one", "eins"), ("two", "zwei")], "a query finds its answers among 2", [("one", "eins")]),
     Shape.PARALLEL: (
         [("one", "eins"), ("two", "zwei")],
         "a sentence finds its translation among 2, in both directions",
@@ -38,6 +38,11 @@ def test_labels_decide(shape):
     assert list(part.related[: len(related)]) == related
 
 
+def test_pairs_are_the_items_of_a_correlation():
+    (task,) = held_out("sts.csv", build_dataset(Shape.SCORED_PAIRS, SCORED)).tasks
+    assert item_count(task) == 4
+
+
 def test_raw_text_is_judged_by_views_of_itself():
     texts = [(f"word{n} is number {n} of many others here",) for n in range(12)]
     part = held_out("raw.txt", build_dataset(Shape.TEXTS, texts))
@@ -54,5 +59,5 @@ def test_general_ability_has_words_of_its_own():
 def test_several_tasks_are_told_apart_by_their_files():
     rows = build_dataset(Shape.PAIRS, [("one", "eins"), ("two", "zwei")])
     tasks = [task for name in ("in/a.csv", "in/b.csv") for task in held_out(name, rows).tasks]
-    assert task_labels(tasks[:1]) == ["a text finds its partner among 2"]
-    assert task_labels(tasks) == [f"a text finds its partner among 2 ({name})" for name in ("a.csv", "b.csv")]
+    assert task_labels(tasks[:1]) == ["a query finds its answers among 2"]
+    assert task_labels(tasks) == [f"a query finds its answers among 2 ({name})" for name in ("a.csv", "b.csv")]

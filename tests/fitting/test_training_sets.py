@@ -1,22 +1,34 @@
 """Training sets: the form of each shape, one set per shape, and the corpus to search in."""
 
+from dataclasses import replace
+
 import pyarrow.parquet as pq
 import pytest
 
 from sentloom.data import read
 from sentloom.data.shapes import Shape
+from sentloom.encoder import Encoder
 from sentloom.errors import InputError
-from sentloom.fitting.inputs import Input
+from sentloom.fitting.inputs import Input, is_graded
 from sentloom.fitting.split import Split
 from sentloom.fitting.training_sets import (
     FEWEST_ROWS,
+    cut_line,
     high_pairs,
     training_form,
     training_rows,
+    write_held_out,
     write_search_corpus,
     write_training_sets,
 )
+from tests.fitting import small_base
 from tests.small_data import build_dataset
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    return Encoder.load(small_base.build_base(tmp_path_factory.mktemp("base")))
+
 
 SCORED = [("a b", "a c", 0.0), ("d e", "d f", 3.9), ("g h", "g i", 4.0), ("j k", "j l", 5.0)]
 
@@ -31,36 +43,81 @@ def test_scores_in_the_top_fifth_of_the_scale_are_pairs_to_learn_from():
     assert found.take([0, 1]) == {"anchor": ["g h", "j k"], "positive": ["g i", "j l"]}
 
 
-def test_labelled_texts_become_texts_and_pairs_stay_pairs():
-    texts = training_form(build_dataset(Shape.CLASSIFICATION, [("one", "a"), ("two", "b"), ("one", "b")]))
-    assert (texts.shape, texts.column("text").to_pylist()) == (Shape.TEXTS, ["one", "two"])
-    pairs = build_dataset(Shape.PAIRS, [("one", "eins")])
-    assert training_form(pairs) is pairs
+def test_labels_scores_and_pairs_are_learned_from_as_they_are_and_texts_once():
+    labelled = build_dataset(Shape.CLASSIFICATION, [("one", "a"), ("two", "b"), ("one", "b")])
+    pairs, scored = build_dataset(Shape.PAIRS, [("one", "eins")]), build_dataset(Shape.SCORED_PAIRS, SCORED)
+    assert all(training_form(data) is data for data in (labelled, pairs, scored))
+    assert training_form(build_dataset(Shape.TEXTS, [("one",), ("two",), ("one",)]))["text"] == ["one", "two"]
 
 
-def test_too_few_rows_with_a_high_score_are_refused():
-    rows = build_dataset(
-        Shape.SCORED_PAIRS, [(f"a {n}", f"b {n}", 5.0 if n < FEWEST_ROWS - 1 else 0.0) for n in range(90)]
-    )
-    with pytest.raises(InputError, match="9 training rows with a high score"):
-        training_rows(given(rows), Split(rows, rows, rows, 0))
+def test_relevant_documents_of_queries_are_pairs_to_learn_from():
+    rows = [("one", "eins", 2.0), ("one", "zwei", 0.0), ("two", "zwei", 1.0)]
+    graded = replace(build_dataset(Shape.SCORED_PAIRS, rows), used={"sentence1": "query", "score": "relevance"})
+    found = training_form(graded)
+    assert (found.shape, found["anchor"], found["positive"]) == (Shape.PAIRS, ["one", "two"], ["eins", "zwei"])
 
 
-def test_inputs_of_one_shape_are_one_training_set(tmp_path):
+def test_graded_rows_are_still_graded_when_they_are_read_again(tmp_path):
+    """Two fits are compared on stored test rows: by the same task as in the fit, among documents."""
+    (tmp_path / "graded.csv").write_text("query,document,relevance\none,eins,2\none,ein,1\ntwo,eins,0\n")
+    rows = read(tmp_path / "graded.csv")
+    write_held_out(1, Split(rows, rows, rows, rows), tmp_path)
+    again = read(tmp_path / "1-scored-pairs-test.parquet", shape=Shape.SCORED_PAIRS)
+    assert is_graded(again)
+    assert (again["sentence2"], again["score"]) == (rows["sentence2"], rows["score"])
+    write_search_corpus([given(rows)], [], tmp_path / "corpus.parquet")
+    assert pq.read_table(tmp_path / "corpus.parquet").column("text").to_pylist() == ["eins", "ein"]
+
+
+def test_too_few_rows_are_refused():
+    rows = build_dataset(Shape.PAIRS, [(f"a {n}", f"b {n}") for n in range(FEWEST_ROWS - 1)])
+    with pytest.raises(InputError, match="9 training rows"):
+        training_rows(given(rows), Split(rows, rows, rows, rows))
+
+
+def test_inputs_of_one_shape_are_one_training_set(base, tmp_path):
     one, two = (
         build_dataset(Shape.PAIRS, [(f"{name} {n}", f"answer {n}") for n in range(count)])
         for name, count in (("a", 3), ("b", 4))
     )
     texts = build_dataset(Shape.TEXTS, [("raw",)])
     inputs = [given(one), given(texts), given(two, "de")]
-    pairs, raw = write_training_sets(inputs, [one, texts, two], 32, tmp_path)
-    assert (pairs.shape, pairs.rows, pairs.length, pairs.language) == (Shape.PAIRS, 7, 32, None)  # two languages
+    (pairs, raw), cuts = write_training_sets(inputs, [one, texts, two], base, tmp_path)
+    assert (pairs.shape, pairs.rows, pairs.length, pairs.language) == (Shape.PAIRS, 7, 16, None)  # two languages
+    assert [(cut.length, cut.texts, cut.cut) for cut in cuts] == [(16, 6, 0), (16, 1, 0), (16, 8, 0)]
     assert (raw.shape, raw.rows, raw.language) == (Shape.TEXTS, 1, "en")
     assert [len(read(file)) for file in pairs.files] == [3, 4]
+
+
+def test_the_length_covers_the_texts_and_a_row_costs_the_tokens_of_all_its_texts(base, tmp_path):
+    short, long = " ".join(["bano"] * 18), " ".join(["bano"] * 40)
+    each = len(base.tokenize([short])[0])
+    rows = [(short, short, [short, short])] * 39 + [(short, short, [long])]
+    triplets = build_dataset(Shape.TRIPLETS, rows)
+    ((found,), (cut,)) = write_training_sets([given(triplets)], [triplets], base, tmp_path)
+    assert (found.length, cut.length, cut.texts, cut.cut) == (each, each, 159, 1)
+    assert (found.negatives, found.tokens) == (2, 4 * each)
+    assert found.fitting == 4_000_000_000 // (64 * 32 * 2)  # two layers of width 32
+    assert cut_line(cut) == f"training reads up to {each} tokens of a text, and 0.6% of the texts are longer"
+
+
+def test_documents_have_passages_and_their_titles_make_pairs(base, tmp_path):
+    text = "One is here. Two is there. Three is gone. Four is back. Five is left."  # 2 + 2 + 1 sentences
+    titled = replace(
+        build_dataset(Shape.PAIRS, [(f"title {n}", f"{n}. {text}") for n in range(9)]), used={"anchor": "Title"}
+    )
+    (pairs, raw), (cut,) = write_training_sets([given(titled)], [titled], base, tmp_path)
+    assert (pairs.shape, pairs.rows, pairs.passages) == (Shape.PAIRS, 9, 0)
+    assert (raw.shape, raw.rows, raw.passages) == (Shape.TEXTS, 9, 18)
+    assert read(raw.files[0])["text"][0] == f"0. {text}"
+    assert cut.texts == 18  # titles and texts
+    mostly = build_dataset(Shape.TEXTS, [(f"short {n}",) for n in range(9)] + [(text,)])
+    ((few,), _) = write_training_sets([given(mostly)], [mostly], base, tmp_path)
+    assert few.passages == 0  # one document in ten
 
 
 def test_the_search_corpus_has_the_answers_of_pairs_once(tmp_path):
     pairs = build_dataset(Shape.PAIRS, [("one", "eins"), ("uno", "eins"), ("two", "zwei")])
     texts = build_dataset(Shape.TEXTS, [("zwei",), ("drei",)])
-    write_search_corpus([given(pairs), given(texts)], tmp_path / "corpus.parquet")
-    assert pq.read_table(tmp_path / "corpus.parquet").column("text").to_pylist() == ["eins", "zwei", "drei"]
+    write_search_corpus([given(pairs), given(texts)], ["null", "eins"], tmp_path / "corpus.parquet")
+    assert pq.read_table(tmp_path / "corpus.parquet").column("text").to_pylist() == ["null", "eins", "zwei", "drei"]

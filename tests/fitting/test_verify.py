@@ -6,8 +6,10 @@ import pytest
 from sentloom.data.shapes import Shape
 from sentloom.errors import InputError
 from sentloom.evaluation.evaluate import open_memory
+from sentloom.evaluation.significance import corrected_level
 from sentloom.fitting.general import general_task
 from sentloom.fitting.prepare import Prepared
+from sentloom.fitting.result import Run
 from sentloom.fitting.tasks import HeldOut, held_out
 from sentloom.fitting.verify import Duel, is_not_prose, refuse_not_prose, verify
 from tests.fitting import small_base
@@ -31,6 +33,10 @@ class ByNumber:
         return f"known-{self.known}"
 
 
+def run(gain):
+    return Run("pairs", 1, 10, 0.0, 60.0, gain, gain - 1, gain + 1, "best")
+
+
 @pytest.fixture
 def prepared():
     pairs = build_dataset(Shape.PAIRS, [(f"question {n}", f"answer {n}") for n in range(60)])
@@ -40,19 +46,46 @@ def prepared():
 
 def test_a_winner_that_answers_more_questions_passes_and_general_ability_is_watched(prepared, tmp_path):
     duel = Duel(ByNumber(10), ByNumber(50), open_memory(tmp_path))
-    proof = verify(duel, prepared, validation_gain=1.0)
+    proof = verify(duel, prepared, run(1.0), 3)
     assert proof.gate.passed
     assert proof.decided.after > proof.decided.before + 50
     assert [one.part for one in proof.measures] == ["deciding", "general"]
-    assert not verify(duel, prepared, validation_gain=-1.0).gate.passed
-    assert not verify(Duel(ByNumber(50), ByNumber(10), open_memory(tmp_path)), prepared, 1.0).gate.passed
+    assert not verify(duel, prepared, run(-1.0), 3).gate.passed
+    assert (
+        verify(Duel(ByNumber(50), ByNumber(10), open_memory(tmp_path)), prepared, run(1.0), 3).gate.verdict == "worse"
+    )
+
+
+def test_every_model_that_is_tested_makes_the_next_interval_wider(prepared, tmp_path):
+    proofs = [
+        verify(Duel(ByNumber(10), ByNumber(50 + n), open_memory(tmp_path)), prepared, run(1.0), 3) for n in range(3)
+    ]
+    assert [proof.uses.number for proof in proofs] == [1, 2, 3]
+    assert [proof.decided.level for proof in proofs] == [corrected_level(number) for number in (1, 2, 3)]
+
+
+def test_what_was_won_is_shown(prepared, tmp_path):
+    proof = verify(Duel(ByNumber(10), ByNumber(50), open_memory(tmp_path)), prepared, run(1.0), 3)
+    assert proof.won[0].expected == proof.won[0].found_after
+    assert proof.lost == ()
 
 
 def test_a_set_that_the_user_named_decides_and_the_test_rows_are_watched(prepared, tmp_path):
     (task,) = prepared.test[0].tasks
     against = Prepared((), (), (), (), prepared.validation, prepared.test, (task,), prepared.general)
-    proof = verify(Duel(ByNumber(10), ByNumber(50), open_memory(tmp_path)), against, 1.0)
+    proof = verify(Duel(ByNumber(10), ByNumber(50), open_memory(tmp_path)), against, run(1.0), 3)
     assert [one.part for one in proof.measures] == ["deciding", "watched", "general"]
+
+
+def test_test_rows_that_are_only_watched_are_used_too(prepared, tmp_path):
+    (asked,) = held_out(
+        "asked.csv", build_dataset(Shape.PAIRS, [(f"asked {n}", f"answer {n}") for n in range(60)])
+    ).tasks
+    against = Prepared((), (), (), (), prepared.validation, prepared.test, (asked,), prepared.general)
+    proof = verify(Duel(ByNumber(10), ByNumber(50), open_memory(tmp_path)), against, run(1.0), 3)
+    assert (proof.uses.number, proof.measures[1].level) == (1, 0.95)
+    later = verify(Duel(ByNumber(10), ByNumber(51), open_memory(tmp_path)), prepared, run(1.0), 3)
+    assert (later.uses.number, later.decided.level) == (2, corrected_level(2))
 
 
 def test_random_words_are_not_prose(tmp_path):
@@ -62,4 +95,4 @@ def test_random_words_are_not_prose(tmp_path):
     base, memory = ByNumber(0), open_memory(tmp_path)
     assert is_not_prose(base, prepared.deciding(parts), memory)
     with pytest.raises(InputError, match="nothing can be shown on this text"):
-        refuse_not_prose(base, prepared, memory)
+        refuse_not_prose([base], prepared, memory)

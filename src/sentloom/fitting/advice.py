@@ -3,11 +3,13 @@
 import math
 from collections.abc import Iterator, Sequence
 
+from sentloom.evaluation.significance import LEAST_CLUSTERS
 from sentloom.fitting.result import Measure
 from sentloom.fitting.routes import SkippedRoute
 
 LITTLE_LEFT = 95.0  # a base with this score has little left to gain
-MOST_ITEMS = 100_000  # a gain that needs more items than this is as good as none
+MOST_CLUSTERS = 100_000  # in test rows
+POWER = ((1.96 + 0.84) / 1.96) ** 2  # times as many clusters show a gain in 80% of cases instead of every second one
 
 
 def advise(
@@ -42,27 +44,41 @@ def _sentences(
 
 
 def _meaning(decided: Measure, validation_gain: float) -> str:
+    if decided.effective < LEAST_CLUSTERS:
+        return _too_few(decided)
     if decided.worse:
         return f"Training made the base worse by {-decided.difference:.2f} points: keep the base as it is."
     if decided.better and validation_gain <= 0:
         return (
             "The validation rows and the test rows disagree: more rows, or a separate set (--against), would settle it."
         )
-    needed = _items_needed(decided)
+    needed = _clusters_needed(decided)
     if needed is None:
         return (
             f"The base is at least as good ({decided.before:.2f} against {decided.after:.2f}): keep the base as it is."
         )
     return (
-        f"A gain of {decided.difference:+.2f} on {decided.items:,} test items may be chance; about {needed:,} would be "
-        f"needed to show it. A tenth of the rows, 25 to 1,000, is used for testing; name a larger set with --against."
+        f"A gain of {decided.difference:+.2f} in {decided.clusters:,} test clusters may be chance; about {needed:,} "
+        "would show it with a probability of 80% (rows that share a text count as one cluster). A tenth of the rows is "
+        "used for testing, at least 25 clusters and at most 1,000 rows; name a larger set with --against."
     )
 
 
-def _items_needed(decided: Measure) -> int | None:
-    """How many items it takes for the interval to exclude 0 (its width falls with their root); None without a gain."""
+def _too_few(decided: Measure) -> str:
+    more = math.ceil(LEAST_CLUSTERS - decided.effective)
+    return (
+        f"Too few test clusters to show anything: at least {more} more are needed. Add rows that share no text with "
+        "the others, at least three for each of these clusters, or name a set with --against."
+    )
+
+
+def _clusters_needed(decided: Measure) -> int | None:
+    """How many clusters show this gain in 80% of cases (an interval's width falls with their root); None without one.
+
+    A gain that needs more than `MOST_CLUSTERS` is as good as none.
+    """
     if decided.difference <= 0:
         return None
-    half = (decided.high - decided.low) / 2
-    needed = math.ceil(decided.items * (half / decided.difference) ** 2)
-    return max(needed, decided.items + 1) if needed <= MOST_ITEMS else None
+    half = decided.difference - decided.low
+    needed = math.ceil(POWER * decided.clusters * (half / decided.difference) ** 2)
+    return max(needed, decided.clusters + 1) if needed <= MOST_CLUSTERS else None

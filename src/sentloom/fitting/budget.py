@@ -1,8 +1,9 @@
 """The budget: how many runs there are, how long each is, and which routes continue (successive halving).
 
-After every round the better half of the routes continues, three times as long. Every run starts from the base again,
-with a learning-rate schedule of its own: its score is that of a finished training, whatever its length. Lengths are
-fixed in steps before the first run, so that a resumed fit does the same.
+After every round the better half of the routes continues, three times as long. With the schedule warmup-stable-decay a
+longer run continues the shorter one where its decay began, so that only the decay is paid for twice. Every score is
+that of a finished training, whatever its length. Lengths are planned in steps before the first run. A clock may only
+shorten or drop what has not run yet (`race`), and that is written down first, so that a resumed fit does the same.
 """
 
 import math
@@ -12,27 +13,40 @@ from dataclasses import dataclass
 from sentloom.fitting.request import Budget
 
 GROWTH = 3  # the runs of a round are this many times longer than those of the round before
-LEAST_STEPS = 10  # per stage: with fewer, nothing is learnt that a score could show
-LEAST_SHARE = 0.3  # of a time budget is left for training, however expensive the scoring is
+LEAST_STEPS = 10  # per stage: with fewer, nothing is learned that a score could show
+HALVINGS = 60  # of the interval in which the length of a run is searched for
+ROUNDING = 1e-6  # steps
 
 
 @dataclass(frozen=True)
 class Rung:
     """One round: the steps of each stage of each route, and how many routes continue."""
 
-    steps: Mapping[str, tuple[int, ...]]  # by route; only the best routes run
+    steps: Mapping[str, tuple[int, ...]]  # by route; only the best routes run, and none that is missing here
     runs: int
     keep: int  # 0 in the last round
 
 
 @dataclass(frozen=True)
 class Pace:
-    """What a route costs: per stage the seconds per step and the most steps that make sense; and once, at the start."""
+    """What a route costs: per stage the seconds per step and the most steps that make sense; and what is beside."""
 
     seconds: tuple[float, ...]
     most: tuple[int, ...]
     shares: tuple[float, ...]  # of the route's time, by stage; they sum to 1
-    once: float = 0.0  # seconds before the first step, for example for back-translations
+    once: float = 0.0  # seconds before the first step of the first run, for example for back-translations
+    each: float = 0.0  # seconds of every run besides its steps: loading, saving, scoring
+    decays: tuple[float, ...] = ()  # by stage, as far as longer runs continue shorter ones: the share that is repeated
+
+    def fresh(self, steps: Sequence[int], before: Sequence[int]) -> list[float]:
+        """The steps of a run that the run before, which it continues, did not take."""
+        repeated = [*self.decays, *[1.0] * (len(steps) - len(self.decays))]
+        earlier = [*before, *[0] * (len(steps) - len(before))]
+        return [now - (1 - share) * then for now, then, share in zip(steps, earlier, repeated, strict=True)]
+
+    def training(self, steps: Sequence[int], before: Sequence[int] = ()) -> list[float]:
+        """Seconds of training, by stage."""
+        return [each * count for each, count in zip(self.seconds, self.fresh(steps, before), strict=True)]
 
 
 def field_sizes(routes: int) -> list[int]:
@@ -43,54 +57,69 @@ def field_sizes(routes: int) -> list[int]:
     return sizes
 
 
-def rungs(paces: Mapping[str, Pace], budget: Budget, scoring: float) -> list[Rung]:
-    """The rounds that fit into a budget; `scoring` is the time to score one model, in seconds."""
+def rungs(paces: Mapping[str, Pace], budget: Budget) -> list[Rung]:
+    """The rounds that fit into a budget, with the longest runs that do."""
+    low, high = 0.0, float(budget.steps or 0) if budget.seconds is None else max(0.0, budget.seconds)
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _is_within(_rungs(paces, middle, budget), paces, budget) else (low, middle)
+    return _rungs(paces, low, budget)
+
+
+def affordable(paces: Mapping[str, Pace], budget: Budget) -> bool:
+    """Whether there is time for these routes: for a few steps of each stage of each in the first round."""
+    least = max(_least_amount(pace, budget) for pace in paces.values())
+    return _is_within(_rungs(paces, least, budget), paces, budget)
+
+
+def run_cost(pace: Pace, steps: Sequence[int], before: Sequence[int] | None, budget: Budget) -> float:
+    """What a run takes after one of length `before` (None: the first), in steps or seconds."""
+    if before is not None and tuple(before) == tuple(steps):
+        return 0.0  # the same run
+    if budget.seconds is None:
+        return sum(pace.fresh(steps, before or ()))
+    return (pace.once if before is None else 0.0) + pace.each + sum(pace.training(steps, before or ()))
+
+
+def round_costs(lengths: Sequence[Rung], number: int, paces: Mapping[str, Pace], budget: Budget) -> dict[str, float]:
+    """What the run of each route in one round takes; rounds are counted from 0."""
+    before = lengths[number - 1].steps if number else {}
+    return {
+        name: run_cost(paces[name], steps, before.get(name), budget)
+        for name, steps in lengths[number].steps.items()
+        if name in paces
+    }
+
+
+def dearest(costs: Mapping[str, float], runs: int) -> float:
+    """What a round takes if its most expensive routes run."""
+    return sum(sorted(costs.values(), reverse=True)[:runs])
+
+
+def _is_within(lengths: Sequence[Rung], paces: Mapping[str, Pace], budget: Budget) -> bool:
+    costs = [dearest(round_costs(lengths, at, paces, budget), one.runs) for at, one in enumerate(lengths)]
+    return sum(costs) <= ((budget.steps or 0) if budget.seconds is None else budget.seconds)
+
+
+def _rungs(paces: Mapping[str, Pace], amount: float, budget: Budget) -> list[Rung]:
+    """The rounds if a run of the first one trains for this many steps or seconds."""
     sizes = field_sizes(len(paces))
-    unit = _unit(paces, budget, scoring)
     return [
-        Rung(
-            {name: _bounded(_wanted(pace, unit * GROWTH**number, budget), pace) for name, pace in paces.items()}, *both
-        )
-        for number, both in enumerate(zip(sizes, [*sizes[1:], 0], strict=True))
+        Rung({name: _bounded(_wanted(pace, amount * GROWTH**at, budget), pace) for name, pace in paces.items()}, *both)
+        for at, both in enumerate(zip(sizes, [*sizes[1:], 0], strict=True))
     ]
 
 
-def affordable(paces: Mapping[str, Pace], budget: Budget, scoring: float) -> list[str]:
-    """The cheapest routes: as many as the first round has time for, with a few steps of each stage; at least one."""
-    names = sorted(paces, key=lambda name: cost(paces[name], budget))
-    while len(names) > 1:
-        field = {name: paces[name] for name in names}
-        unit = _unit(field, budget, scoring)
-        if all(_is_enough(_wanted(pace, unit, budget), pace) for pace in field.values()):
-            break
-        names.pop()
-    return names
-
-
-def cost(pace: Pace, budget: Budget) -> float:
-    """What the shortest sensible run takes: seconds, or steps, which do not depend on any clock."""
+def _least_amount(pace: Pace, budget: Budget) -> float:
+    """The training of the shortest sensible run: seconds, or steps, which do not depend on any clock."""
     steps = [least / share for least, share in zip(_least(pace), pace.shares, strict=True)]
     seconds = [each * one for each, one in zip(pace.seconds, steps, strict=True)]
-    return max(steps) if budget.seconds is None else pace.once + max(seconds)
+    return max(steps) if budget.seconds is None else max(seconds)
 
 
 def _least(pace: Pace) -> list[int]:
     """The steps that each stage must have."""
     return [min(LEAST_STEPS, most) for most in pace.most]
-
-
-def _is_enough(wanted: Sequence[float], pace: Pace) -> bool:
-    return all(steps >= least for steps, least in zip(wanted, _least(pace), strict=True))
-
-
-def _unit(paces: Mapping[str, Pace], budget: Budget, scoring: float) -> float:
-    """What one run of the first round may take, in seconds or steps."""
-    sizes = field_sizes(len(paces))
-    units = sum(size * GROWTH**number for number, size in enumerate(sizes))
-    if budget.seconds is None:
-        return (budget.steps or 0) / units
-    beside = scoring * (sum(sizes) + 2) + sum(pace.once for pace in paces.values())
-    return max(budget.seconds - beside, LEAST_SHARE * budget.seconds) / units
 
 
 def _wanted(pace: Pace, amount: float, budget: Budget) -> list[float]:
@@ -103,4 +132,4 @@ def _wanted(pace: Pace, amount: float, budget: Budget) -> list[float]:
 def _bounded(wanted: Sequence[float], pace: Pace) -> tuple[int, ...]:
     """At least a few steps, at most what the data is good for."""
     bounded = zip(wanted, _least(pace), pace.most, strict=True)
-    return tuple(max(min(int(steps), most), least) for steps, least, most in bounded)
+    return tuple(max(min(int(steps + ROUNDING), most), least) for steps, least, most in bounded)

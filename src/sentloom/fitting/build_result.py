@@ -8,15 +8,19 @@ from pathlib import Path
 
 import torch
 
-from sentloom.encoder import Encoder
+from sentloom.evaluation.bench import Memory
 from sentloom.fitting.advice import advise
+from sentloom.fitting.bases import Base, base_at
+from sentloom.fitting.gate import Gate
 from sentloom.fitting.inputs import describe_unusable
 from sentloom.fitting.plan import FitPlan
 from sentloom.fitting.prepare import Prepared
 from sentloom.fitting.race import BEST, Trained
+from sentloom.fitting.reference import mean_score
 from sentloom.fitting.request import Request
-from sentloom.fitting.result import FitResult, InputSummary, RouteSummary, Run, Verdict
+from sentloom.fitting.result import BaseSummary, FitResult, InputSummary, RouteSummary, Run
 from sentloom.fitting.result_figures import collapse_warnings, curves, geometries, histogram, neighbours, trail
+from sentloom.fitting.training_sets import cut_line
 from sentloom.fitting.verify import Proof
 from sentloom.pipeline.plan import to_yaml
 
@@ -30,31 +34,45 @@ def build_result(
     runs: Sequence[Trained],
     best: Trained,
     proof: Proof,
-    base: Encoder,
+    bases: Sequence[Base],
+    memory: Memory,
 ) -> FitResult:
-    """The whole result except stability and the time that each part took."""
-    after, by_route = best.encoder(), geometries(runs, base, prepared.validation)
-    verdict: Verdict = "written" if proof.gate.passed else "forced" if request.force else "refused"
-    hashes = {"base": base.fingerprint(), "model": after.fingerprint()}
+    """The whole result except stability, merging, languages, dimensions and the time that each part took."""
+    reference, own = base_at(bases, plan.reference), base_at(bases, best.plan.base)
+    after, by_route = best.encoder(), geometries(runs, bases, prepared.validation or prepared.test, memory)
+    written = proof.gate.passed or request.force
+    hashes = {"base": reference.encoder.fingerprint(), "model": after.fingerprint()}
     return FitResult(
-        title=f"{request.output.name}, fitted to {' and '.join(Path(name).name for name in request.data)}",
-        verdict=verdict,
+        title=_title(request),
+        verdict=proof.gate.verdict,
         reason=proof.gate.reason,
-        base=request.base,
-        model=None if verdict == "refused" else str(request.output),
+        base=reference.name,
+        started_from=own.name,
+        bases=tuple(base_summaries(bases, reference, prepared, memory)),
+        model=str(request.output) if written else None,
+        forced=written and not proof.gate.passed,
         created=datetime.datetime.now(datetime.UTC).date().isoformat(),
         command=request.command,
-        against=request.against,
+        against=tuple(map(request.label, request.against)),
         sources=tuple(input_summaries(prepared)),
         routes=tuple(route_summaries(plan)),
-        runs=tuple(final_run(one.run, verdict) for one in runs),
+        runs=tuple(final_run(one.run, outcome(proof.gate, written)) for one in runs),
         measures=proof.measures,
         total=proof.decided,
+        power=proof.power,
+        uses=proof.uses.number,
+        test_sha256=proof.uses.sha256,
+        believe=proof.believe,
+        folds=len(prepared.folds),
+        cluster_notes=prepared.cluster_notes,
+        threshold=proof.threshold,
+        won=proof.won,
+        lost=proof.lost,
         advice=() if proof.gate.passed else advice_after(proof, best, prepared, plan),
         curves=curves(best, request.folder),
         trails=tuple(trail(route, points) for route, points in by_route.items()),
-        histogram=histogram(base, after, prepared.test),
-        neighbours=neighbours(base, after, prepared.test),
+        histogram=histogram(reference.encoder, after, prepared.test, memory),
+        neighbours=neighbours(reference.encoder, after, prepared.test, memory),
         warnings=(*proof.warnings, *collapse_warnings(by_route[best.run.route], best)),
         recipe=to_yaml(best.plan),
         budget=request.budget,
@@ -67,9 +85,25 @@ def build_result(
     )
 
 
+def _title(request: Request) -> str:
+    return f"{request.output.name}, fitted to {' and '.join(Path(request.label(one)).name for one in request.data)}"
+
+
+def base_summaries(bases: Sequence[Base], reference: Base, prepared: Prepared, memory: Memory) -> Iterator[BaseSummary]:
+    """Every base with its score on the validation rows, the best first."""
+    scored = [(mean_score(one, prepared, memory), one) for one in bases]
+    for score, one in sorted(scored, key=lambda both: -both[0]):
+        yield BaseSummary(
+            *(one.name, one.parameters, one.encoder.dimension, score, one is reference),
+            prompts=one.is_asymmetric,
+            adapters=one.is_large,
+        )
+
+
 def input_summaries(prepared: Prepared) -> Iterator[InputSummary]:
     """What became of the rows of every input."""
-    for given, split, rows in zip(prepared.inputs, prepared.splits, prepared.training_rows, strict=True):
+    parts = zip(prepared.inputs, prepared.splits, prepared.training_rows, prepared.cuts, strict=True)
+    for given, split, rows, cut in parts:
         yield InputSummary(
             name=given.name,
             shape=str(given.data.shape),
@@ -82,7 +116,7 @@ def input_summaries(prepared: Prepared) -> Iterator[InputSummary]:
             held_out=len(split.validation) + len(split.test),
             trained=len(rows),
             sha256=given.data.sha256,
-            notes=(*given.data.notes, *describe_unusable(given)),
+            notes=(*given.data.notes, *describe_unusable(given), *(() if prepared.recipe else (cut_line(cut),))),
         )
 
 
@@ -92,11 +126,14 @@ def route_summaries(plan: FitPlan) -> Iterator[RouteSummary]:
     yield from (RouteSummary(one.name, one.why, tried=False) for one in plan.skipped)
 
 
-def final_run(run: Run, verdict: Verdict) -> Run:
-    """The run with its verdict for the report: the best one has won only if its model is better than the base."""
-    if run.verdict != BEST:
-        return run
-    return replace(run, verdict="won" if verdict == "written" else f"{BEST}, {verdict}")
+def outcome(gate: Gate, written: bool) -> str:
+    """What became of the best run: it has won only if its model is better than the base."""
+    return "won" if gate.passed else f"{BEST}, {'forced' if written else 'not written'}"
+
+
+def final_run(run: Run, outcome: str) -> Run:
+    """The run with its verdict for the report."""
+    return replace(run, verdict=outcome) if run.verdict == BEST else run
 
 
 def advice_after(proof: Proof, best: Trained, prepared: Prepared, plan: FitPlan) -> tuple[str, ...]:

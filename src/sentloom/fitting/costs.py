@@ -1,18 +1,21 @@
 """What a route costs: a small sample of every stage is timed, and data stages get a share of the budget at most."""
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 from accelerate import Accelerator
 
 from sentloom.data.shapes import Shape
+from sentloom.errors import MissingPart, ModelError
 from sentloom.fitting.budget import Pace
 from sentloom.fitting.request import Budget
 from sentloom.fitting.routes import BATCH, Route, SkippedRoute, TrainsOn
 from sentloom.pipeline.forecast import Forecast, forecast
 from sentloom.pipeline.plan import Plan, stage_values
 from sentloom.pipeline.stages import DataStage, Stage, Train
+from sentloom.pipeline.stages.timing import timed_steps
 
 # How a route's time is shared among its training stages: raw text prepares, labels matter more.
 WEIGHTS = {Shape.TEXTS: 1.0}
@@ -31,12 +34,13 @@ class TimedRoute:
     route: Route
     forecasts: tuple[Forecast, ...]
     trains_on: tuple[TrainsOn, ...]
+    each: float = 0.0  # seconds of every run besides its steps
 
     @property
     def training(self) -> list[tuple[Train, Forecast, TrainsOn]]:
         """The training stages."""
         both = [(one, ahead) for one, ahead in self.both if isinstance(one, Train)]
-        return [(*pair, learnt) for pair, learnt in zip(both, self.trains_on, strict=True)]
+        return [(*pair, learned) for pair, learned in zip(both, self.trains_on, strict=True)]
 
     @property
     def both(self) -> list[tuple[Stage, Forecast]]:
@@ -45,34 +49,58 @@ class TimedRoute:
 
     @property
     def pace(self) -> Pace:
-        """What it costs per step and once; its time is shared among its training stages by what they learn from."""
-        once = sum(ahead.seconds for one, ahead in self.both if not isinstance(one, Train))
-        weights = [WEIGHTS.get(learnt.shape, OTHER_WEIGHT) for _, _, learnt in self.training]
-        most = tuple(_most_steps(one, learnt) for one, _, learnt in self.training)
+        """What it costs per step, per run and once; stages share its time by what they learn from."""
+        once = sum(ahead.before if isinstance(one, Train) else ahead.seconds for one, ahead in self.both)
+        weights = [WEIGHTS.get(learned.shape, OTHER_WEIGHT) for _, _, learned in self.training]
+        most = tuple(most_steps(one, learned.shape, learned.rows) for one, _, learned in self.training)
         seconds = tuple(ahead.seconds / ahead.steps for _, ahead, _ in self.training)
-        return Pace(seconds, most, tuple(weight / sum(weights) for weight in weights), once)
+        shares = tuple(weight / sum(weights) for weight in weights)
+        return Pace(seconds, most, shares, once, self.each, self._decays)
+
+    @property
+    def _decays(self) -> tuple[float, ...]:
+        """Only the first training stage starts from the same encoder in every round."""
+        first, *_ = (one for one, _, _ in self.training)
+        return (first.settings.decay,) if first.continues and self.route.select is None else ()
 
 
-def _most_steps(one: Train, learnt: TrainsOn) -> int:
+def most_steps(one: Train, shape: Shape, rows: int) -> int:
     """More steps than this make no sense for so few rows."""
     batch = one.settings.batch * one.settings.accumulate
-    return max(1, EPOCHS.get(learnt.shape, OTHER_EPOCHS) * learnt.rows // batch)
+    return max(1, EPOCHS.get(shape, OTHER_EPOCHS) * rows // batch)
 
 
-def time_routes(routes: Sequence[Route], base: str, seed: int, accelerator: Accelerator) -> list[TimedRoute]:
-    """Time a sample of every stage; stages that several routes share are timed once."""
-    known: dict[str, list[Forecast]] = {}
-    found = []
-    for route in routes:
-        forecasts: list[Forecast] = []
-        for part in _parts(route):
-            key = json.dumps([stage_values(one) for one in part], sort_keys=True)
-            if key not in known:
-                known[key] = forecast(Plan(route.name, base, part, seeds=(seed,)), accelerator)
-            forecasts += known[key]
+@dataclass
+class Timer:
+    """Times a sample of every stage of a route; stages that several routes share are timed once."""
+
+    base: str
+    seed: int
+    accelerator: Accelerator
+    scoring: float = 0.0  # seconds to score one model
+    known: dict[str, list[Forecast]] = field(default_factory=dict)
+    loading: float = 0.0  # seconds to load, build and save a model, as the slowest route did
+
+    def time(self, route: Route) -> TimedRoute | SkippedRoute:
+        """The route with its forecasts; a route that needs a part which is not installed is skipped."""
+        try:
+            forecasts = [one for part in _parts(route) for one in self._forecasts(part, route)]
+        except (MissingPart, ModelError) as error:
+            return SkippedRoute(route.name, error.problem)
         trained = [TrainsOn(one.shape or Shape.TEXTS, one.rows) for one in forecasts if one.steps]
-        found.append(TimedRoute(route, tuple(forecasts), route.trains_on or tuple(trained)))
-    return found
+        each = self.scoring + len(trained) * self.loading
+        return TimedRoute(route, tuple(forecasts), route.trains_on or tuple(trained), each)
+
+    def _forecasts(self, part: tuple[Stage, ...], route: Route) -> list[Forecast]:
+        base = route.base or self.base
+        key = json.dumps([base, *map(stage_values, part)], sort_keys=True)
+        if key not in self.known:
+            start = time.perf_counter()
+            self.known[key] = found = forecast(Plan(route.name, base, part, seeds=(self.seed,)), self.accelerator)
+            if len(part) == 1:  # nothing is made before the training
+                step = found[0].seconds / found[0].steps
+                self.loading = max(self.loading, time.perf_counter() - start - timed_steps(step) * step)
+        return self.known[key]
 
 
 def _parts(route: Route) -> Iterator[tuple[Stage, ...]]:
@@ -85,14 +113,8 @@ def _parts(route: Route) -> Iterator[tuple[Stage, ...]]:
             part = []
 
 
-def affordable_routes(timed: Sequence[TimedRoute], budget: Budget) -> tuple[list[TimedRoute], list[SkippedRoute]]:
-    """The routes with as much data made first as the budget has time for, and those for which that is too little."""
-    found = [_limited(one, budget) for one in timed]
-    kept = [one for one in found if isinstance(one, TimedRoute)]
-    return kept, [one for one in found if isinstance(one, SkippedRoute)]
-
-
-def _limited(timed: TimedRoute, budget: Budget) -> TimedRoute | SkippedRoute:
+def limited(timed: TimedRoute, budget: Budget) -> TimedRoute | SkippedRoute:
+    """The route with as much data made first as the budget has time for; skipped if that is too little."""
     for one, ahead in timed.both:
         if isinstance(one, DataStage) and one.PRODUCES == "dataset":
             rows = _affordable_rows(ahead, budget)
@@ -118,10 +140,10 @@ def with_rows(timed: TimedRoute, maker: DataStage, rows: int) -> TimedRoute:
         for one, ahead in timed.both
     )
     trains_on = tuple(
-        replace(learnt, rows=min(rows, learnt.rows)) if maker.name in one.references() else learnt
-        for one, _, learnt in timed.training
+        replace(learned, rows=min(rows, learned.rows)) if maker.name in one.references() else learned
+        for one, _, learned in timed.training
     )
-    return TimedRoute(replace(timed.route, stages=stages), forecasts, trains_on)
+    return replace(timed, route=replace(timed.route, stages=stages), forecasts=forecasts, trains_on=trains_on)
 
 
 def _making(one: DataStage, rows: int, of: int) -> Stage:

@@ -3,29 +3,34 @@
 MODEL/               the encoder, an ordinary sentence-transformers folder; missing if the gate refuses it
 MODEL.fit/           everything else
     plan.json        what is done: made once, so that a resumed call does the same
-    data/            the training rows of each input, without held-out rows
+    data/            the rows of each input: train (in the form that methods take), validation and test
     recipes/         every run as a recipe
     stages/ ...      the results of the runs, under content hashes (see `pipeline.runner`)
     corpus.parquet   what `sentloom search MODEL` searches
     report.json, report.html, report.md, plots/
 
-Each step is a file of this package: request, inputs (or recipe), split, training_sets and tasks (together: prepare),
-resources, routes, budget and costs (together: plan), race, verify (with gate and stability), and build_result (with
-result_figures and advice).
+Each step is a file of this package: request, bases, inputs (or recipe), clusters, split, training_sets, searched and
+tasks (together: prepare), reference, resources, routes, adapt, budget and costs (together: plan), race, merging, verify
+(with uses, gate, examples, threshold and stability), by_language, by_dimension, and build_result (with result_figures
+and advice). All of them share one clock.
 """
 
-import time
 from dataclasses import replace
 from pathlib import Path
 
-from sentloom.encoder import Encoder
 from sentloom.errors import TrainingStopped
 from sentloom.evaluation.evaluate import open_memory
+from sentloom.fitting.bases import base_at, load_bases
 from sentloom.fitting.build_result import build_result
+from sentloom.fitting.by_dimension import dimension_measures
+from sentloom.fitting.by_language import language_measures, language_warnings
+from sentloom.fitting.clock import Clock
+from sentloom.fitting.merging import merging_effect, with_merged
 from sentloom.fitting.plan import find_plan
 from sentloom.fitting.prepare import prepare_inputs
-from sentloom.fitting.race import RaceContext, best_run, main_scores, race
+from sentloom.fitting.race import BEST, RaceContext, race
 from sentloom.fitting.recipe import read_fit_recipe
+from sentloom.fitting.reference import choosing_scores
 from sentloom.fitting.request import Log, Request
 from sentloom.fitting.result import FitResult
 from sentloom.fitting.stability import measure_stability
@@ -34,45 +39,50 @@ from sentloom.pipeline.runner import start_accelerator
 
 
 def run(request: Request, log: Log) -> tuple[FitResult, Path]:
-    """From inputs to a result, and the folder of the best model. Times are reported and change nothing."""
-    clock = _Clock()
+    """From inputs to a result, and the folder of the best model.
+
+    With a budget in steps, times are reported and change nothing. With a time budget, they may shorten what follows,
+    which is written to plan.json first.
+    """
+    clock = Clock(None if request.recipe else request.parsed_budget.seconds)
     recipe = read_fit_recipe(request, log) if request.recipe else None
-    request = replace(request, base=recipe.base, seed=recipe.seed) if recipe else request
-    accelerator, base = start_accelerator((), request.folder), Encoder.load(request.base)
-    prepared = prepare_inputs(request, base, log, recipe)
+    request = replace(request, bases=(recipe.base,), seed=recipe.seed) if recipe else request
+    accelerator, bases = start_accelerator((), request.folder), load_bases(request)
+    prepared = prepare_inputs(request, [base.encoder for base in bases], log, recipe)
     memory = open_memory(request.folder / "measured")
     if not request.force:
-        refuse_not_prose(base, prepared, memory)
+        refuse_not_prose([base.encoder for base in bases], prepared, memory)
     clock.lap("reading")
-    plan = find_plan(request, prepared, base, accelerator, log)
-    clock.lap("planning")
-    tasks = prepared.deciding(prepared.validation)
-    before = main_scores(base, tasks, memory)
+    plan = find_plan(request, prepared, bases, memory, accelerator, clock, log)
+    prepared = prepared.searching(plan.candidates)
+    reference = base_at(bases, plan.reference)
+    tasks, folds = prepared.choosing, prepared.folds
+    before = choosing_scores(reference, prepared, memory)
     context = RaceContext(
-        plan, request.base_path, request.seed, request.folder, tasks, before, memory, accelerator, log
+        plan, reference.path, request.seed, request.folder, tasks, before, memory, accelerator, clock, log, folds
     )
-    runs = race(context)
-    best = best_run(runs)
+    runs = with_merged(context, race(context))
+    best = next((one for one in runs if one.run.verdict == BEST), None)
     if best is None:
         raise TrainingStopped("fit", "every run failed", "at least one that ends", "see the messages of the runs above")
     clock.lap("training and selection")
-    proof = verify(Duel(base, best.encoder(), memory), prepared, best.run.difference or 0.0)
+    log("\nVerifying on the test rows ...")
+    duel = Duel(reference.encoder, best.encoder(), memory, tuple(best.fold_encoders()))
+    other = "its base" if len(bases) == 1 else f"{reference.name}, the best of {len(bases)} bases,"
+    proof = verify(duel, prepared, best.run, len(runs), other)
+    merging = merging_effect(runs, reference.encoder, prepared.general, memory)
+    by_language = language_measures(duel, prepared)
+    by_dimension = dimension_measures(duel, prepared.proving, duel.after.dimensions)
+    clock.lap("verification")
     usable = proof.gate.passed or request.force
     stability = measure_stability(context, runs, best, prepared) if usable and prepared.label_free else None
-    result = replace(build_result(request, prepared, plan, runs, best, proof, base), stability=stability)
-    clock.lap("verifying and reporting")
+    log("Writing the report ...")
+    result = build_result(request, prepared, context.plan, runs, best, proof, bases, memory)
+    warnings = (*result.warnings, *language_warnings(by_language))
+    result = replace(result, by_language=by_language, by_dimension=by_dimension, warnings=warnings)
+    clock.lap("second seed and report" if stability else "report")
     assert best.result is not None
     assert best.result.model is not None
+    tested = best.result.model.relative_to(request.folder).as_posix()
+    result = replace(result, stability=stability, merging=merging, changes=context.plan.changes, tested=tested)
     return replace(result, cost={**clock.laps, **result.cost}), best.result.model
-
-
-class _Clock:
-    """What took how long."""
-
-    def __init__(self) -> None:
-        self.last, self.laps = time.perf_counter(), dict[str, float]()
-
-    def lap(self, name: str) -> None:
-        """Give a name to the time since the last lap."""
-        now = time.perf_counter()
-        self.last, self.laps[name] = now, now - self.last

@@ -1,41 +1,56 @@
 """The gate: whether the winner is better than its base on rows that nothing was chosen on."""
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
-from sentloom.evaluation.significance import average_interval, compare_averages
+from sentloom.evaluation.significance import LEAST_CLUSTERS, average_interval, compare_averages, is_within
 from sentloom.evaluation.task import Score, Scores, Task
-from sentloom.fitting.result import Measure, Part
+from sentloom.fitting.result import LEVEL, NO_DIFFERENCE, Measure, Part, Run, Verdict, chosen_on, rounded_down
 
 GENERAL_MARGIN = 2.0  # points that general ability may fall before there is a warning
+EQUIVALENT = 0.5  # points: a difference shown to be smaller than this is none that matters
 TOTAL = "mean"
+WIDEST = 200.0  # points: no two scores differ by more, and JSON has no infinity
 
 
 @dataclass(frozen=True)
 class Gate:
-    """Whether the model passes, and why."""
+    """What the test rows show, and why."""
 
-    passed: bool
+    verdict: Verdict
     reason: str
 
+    @property
+    def passed(self) -> bool:
+        """Whether the model is written."""
+        return self.verdict == "better"
 
-def measure(task: Task, label: str, part: Part, before: Scores, after: Scores) -> Measure:
+
+def measure(task: Task, label: str, part: Part, before: Scores, after: Scores, level: float = LEVEL) -> Measure:
     """One task: the base and the winner on the same items."""
-    return _measure(task.name, label, part, task.main, [before[task.main]], [after[task.main]])
+    found = _measure(task.name, label, part, task.main, [before[task.main]], [after[task.main]], level)
+    documents = len(task.texts["document"]) if "document" in task.texts else None
+    also = {name: (before[name].value, after[name].value) for name in before if name != task.main}
+    of_documents = task.settings.get("of_documents", documents)
+    return replace(found, documents=documents, of_documents=of_documents, also=also)
 
 
-def mean_measure(measures: Sequence[Measure], before: Sequence[Score], after: Sequence[Score]) -> Measure:
-    """The mean over the deciding tasks, each task resampled by itself; a single measure is its own mean."""
+def mean_measure(
+    measures: Sequence[Measure], before: Sequence[Score], after: Sequence[Score], level: float = LEVEL
+) -> Measure:
+    """The mean over the deciding tasks; a single measure is its own mean."""
     if len(measures) == 1:
         return measures[0]
-    label = f"mean of {', '.join(one.name for one in measures)}"
-    return _measure(TOTAL, label, "deciding", TOTAL, before, after)
+    label = f"mean of {', '.join(Path(one.name).name for one in measures)}"
+    return _measure(TOTAL, label, "deciding", TOTAL, before, after, level)
 
 
 def _measure(
-    name: str, label: str, part: Part, metric: str, before: Sequence[Score], after: Sequence[Score]
+    name: str, label: str, part: Part, metric: str, before: Sequence[Score], after: Sequence[Score], level: float
 ) -> Measure:
-    found = compare_averages(after, before)
+    found = compare_averages(after, before, level=level)
     before_interval, after_interval = average_interval(before), average_interval(after)
     values = [sum(score.value for score in some) / len(some) for some in (before, after)]
     return Measure(
@@ -51,30 +66,87 @@ def _measure(
         after_low=after_interval[0],
         after_high=after_interval[1],
         difference=found.difference,
-        low=found.low,
-        high=found.high,
+        low=max(found.low, -WIDEST),
+        high=min(found.high, WIDEST),
         p=found.p,
+        level=level,
+        clusters=found.clusters,
+        effective=found.effective,
+        equivalent=found.effective >= LEAST_CLUSTERS and is_within(after, before, EQUIVALENT),
     )
 
 
-def judge(deciding: Measure, validation_gain: float, why_not: str | None = None) -> Gate:
-    """A model passes if the whole interval of its gain on the test rows is above 0.
+def judge(
+    deciding: Measure,
+    validation_gain: float,
+    why_not: str | None = None,
+    *,
+    other: str = "its base",
+    folds: int = 0,
+) -> Gate:
+    """A model is better than another one if the whole interval of its gain on the test rows is above 0.
 
-    It must also gain on the validation rows it was chosen by: if the two disagree, nothing is shown. `why_not` is a
-    reason to refuse it before any score counts.
+    It must also gain on the rows it was chosen by: if the two disagree, nothing is shown. Nothing is shown either by
+    fewer clusters than intervals hold for; a few large clusters count as fewer. `why_not` is a reason that comes before
+    any score.
     """
-    scores = f"{deciding.before:.2f} before, {deciding.after:.2f} after: {deciding.difference:+.2f}"
-    scores += f" (95% interval {deciding.low:+.2f} to {deciding.high:+.2f}, {deciding.items:,} test items)"
     if why_not:
-        return Gate(False, why_not)
-    if deciding.low > 0 and validation_gain <= 0:
-        other = f"but {validation_gain:+.2f} on the validation rows"
-        return Gate(False, f"Not better than its base on all held-out rows. {scores}, {other}.")
-    if deciding.low > 0:
-        return Gate(True, f"Better than its base on held-out rows. {scores}.")
-    if deciding.high < 0:
-        return Gate(False, f"Worse than its base on held-out rows. {scores}.")
-    return Gate(False, f"Not shown to be better than its base on held-out rows. {scores}.")
+        return Gate(NO_DIFFERENCE, why_not)
+    if deciding.effective < LEAST_CLUSTERS:
+        few = few_clusters(deciding.clusters, deciding.effective)
+        return Gate(NO_DIFFERENCE, f"No difference can be shown: {few}. {_scores(deciding)}.")
+    if _is_vetoed(deciding, validation_gain):
+        but = f"but {validation_gain:+.2f} on {chosen_on(folds)}"
+        return Gate(NO_DIFFERENCE, f"Not better than {other} on all held-out rows. {_scores(deciding)}, {but}.")
+    if deciding.better:
+        return Gate("better", f"Better than {other} on held-out rows. {_scores(deciding)}.")
+    if deciding.worse:
+        return Gate("worse", f"Worse than {other} on held-out rows. {_scores(deciding)}.")
+    same = f" It is within {EQUIVALENT:g} points of {other}." if deciding.equivalent else ""
+    return Gate(NO_DIFFERENCE, f"Not shown to be better than {other} on held-out rows. {_scores(deciding)}.{same}")
+
+
+def few_clusters(clusters: int, effective: float) -> str:
+    """Why nothing can be shown on these test rows."""
+    large = "" if effective == clusters else f", which count as {rounded_down(effective)} because some are large"
+    return f"the test rows form {clusters:,} independent clusters{large}, and intervals need {LEAST_CLUSTERS}"
+
+
+def _is_vetoed(deciding: Measure, validation_gain: float) -> bool:
+    """Whether validation rows contradict a gain on the test rows."""
+    return deciding.better and validation_gain <= 0
+
+
+def _scores(one: Measure) -> str:
+    scores = f"{one.before:.2f} before, {one.after:.2f} after: {one.difference:+.2f}"
+    interval = f"{100 * one.level:.4g}% interval {one.low:+.2f} to {one.high:+.2f}"
+    return f"{scores} ({interval}, {one.items:,} test items in {one.clusters:,} clusters)"
+
+
+def which_to_believe(deciding: Measure, chosen: Run, runs: int, folds: int = 0) -> str:
+    """Whether the rows that chose the winner agree with the test rows, and which to believe if not, as `judge` does."""
+    if chosen.difference is None:
+        return ""
+    gains = f"{chosen.difference:+.2f} on {chosen_on(folds)} and {deciding.difference:+.2f} on the test rows"
+    if deciding.effective < LEAST_CLUSTERS:
+        return f"The gain is {gains}: too few clusters to say whether the two agree."
+    if _is_vetoed(deciding, chosen.difference):
+        why = "Chance favoured one of the two; more rows would settle it, and until then no difference is claimed"
+        return f"The gains disagree: {gains}. {why}."
+    if _are_compatible(deciding, chosen):
+        return f"The gains agree: {gains}."
+    why = "nothing was chosen on them"
+    if chosen.difference > deciding.difference and runs > 1:
+        why += f", while the best of {runs} runs on the rows that choose looks better than it is"
+    return f"The gains disagree: {gains}. Believe the test rows: {why}."
+
+
+def _are_compatible(deciding: Measure, chosen: Run) -> bool:
+    """Whether two gains differ by no more than their intervals together explain."""
+    assert chosen.difference is not None
+    own = 0.0 if chosen.low is None or chosen.high is None else (chosen.high - chosen.low) / 2
+    half = math.hypot((deciding.high - deciding.low) / 2, own)
+    return abs(chosen.difference - deciding.difference) <= half
 
 
 def general_warning(general: Measure) -> str | None:

@@ -1,7 +1,7 @@
 """Step 1, inputs: read every file, drop repeated rows, describe what is there, and refuse what is too little."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -11,11 +11,12 @@ from sentloom.data.columns import among, sampled_texts
 from sentloom.data.dataset import Dataset
 from sentloom.data.limits import FITTING, STRICT, Allowance, listed
 from sentloom.data.nli import ENTAILMENT, pairs_from_nli, triplets_from_nli
-from sentloom.data.shapes import Shape, text_columns
+from sentloom.data.shapes import COLUMNS, TITLE, Shape, one_label_each, squash, text_columns
 from sentloom.errors import InputError
 from sentloom.evaluation.suites.catalog import find_task, load_suites
 from sentloom.evaluation.suites.set_source import SetSource
 from sentloom.evaluation.task import Task
+from sentloom.fitting.clusters import ID_COLUMNS, clustered
 from sentloom.fitting.general import general_task
 from sentloom.fitting.request import Log, Request
 from sentloom.fitting.sentence_keys import Keys, distinct_keys, sentences
@@ -32,10 +33,14 @@ from sentloom.hygiene.languages import (
 )
 from sentloom.pipeline.evaluation_sets import sentences_of
 
-LEAST_ROWS = 100  # distinct rows; at most half of them are held out
+LEAST_ROWS = 60  # distinct rows: 25 of them test, and the others are enough to learn a little from
 LEAST_TEXTS = 40  # distinct texts in the column that rows are split by
 FEWEST_TRIPLETS = 200  # from NLI; with fewer, the test rows (a tenth) would show nothing
 SHOWN_LABELS = 5
+LANGUAGE_COLUMNS = ("language", "lang")  # read if they are there
+TITLED = 0.5  # of the texts must have a title to be documents with titles
+PAIR_NAMES = {TITLE: "anchor", "text": "positive"}
+QUERY_NAMES, GRADE_NAMES = ("query", "question"), ("relevance", "grade")  # of columns, squashed
 GENERAL_SET = "sts-b"  # looked for in the user's data folder
 NOUNS = {
     Shape.TEXTS: "sentences",
@@ -56,6 +61,8 @@ class Input:
     data: Dataset
     inspection: Inspection
     column_shares: Mapping[str, Mapping[str, float]]  # for each text column: languages and their shares of its texts
+    groups: tuple[str, ...] = ()  # columns besides the texts that connect rows
+    label_column: str = ""  # which of several label columns of one file this input has
 
     @property
     def languages(self) -> dict[str, str | None]:
@@ -88,16 +95,32 @@ class Source:
     name: str
     shape: Shape | None = None
     columns: Mapping[str, str | int] | None = None
+    label: str = ""  # what it is called in messages, if not by its name
+    label_column: str = ""  # if several label columns are named, each is a source of its own
 
 
 def sources_of(request: Request) -> list[Source]:
-    """The files that the user named."""
-    return [Source(name, request.shape, request.columns) for name in request.data]
+    """The files that the user named, each once for every label column."""
+    columns = one_label_each(request.columns)
+    if len(columns) == 1:
+        own = request.label_columns
+        return [
+            Source(name, request.shape, request.columns, request.label(name), own.get(name, ""))
+            for name in request.data
+        ]
+    return [
+        Source(name, request.shape, one, f"{request.label(name)}: {one['label']}", str(one["label"]))
+        for name in request.data
+        for one in columns
+        if one
+    ]
 
 
 def read_inputs(sources: Sequence[Source], request: Request, log: Log) -> list[Input]:
-    """Read and describe every input; refuse those that nothing can be learnt from."""
-    inputs = look(sources, STRICT if request.strict else FITTING, nli_as_pairs=request.recipe is None)
+    """Read and describe every input; refuse those that nothing can be learned from."""
+    allow = STRICT if request.strict else FITTING
+    inputs = look(sources, allow, as_pairs=request.recipe is None, groups=(*ID_COLUMNS, *request.group))
+    refuse_unknown_groups(request.group, inputs)
     for one in inputs:
         refuse_too_little(one)
         for line in describe_input(one):
@@ -105,13 +128,35 @@ def read_inputs(sources: Sequence[Source], request: Request, log: Log) -> list[I
     return inputs
 
 
-def read_against(request: Request, log: Log) -> tuple[Task, ...]:
-    """The evaluation sets that the user named to decide; say which parts of them are missing."""
-    suites = load_suites(request.against, SetSource(request.general))
+def read_against(request: Request, corpus: Sequence[str], log: Log) -> tuple[Task, ...]:
+    """The evaluation sets that the user named to decide; say which parts of them are missing.
+
+    `corpus` are more texts that the queries of files search.
+    """
+    suites = load_suites(request.against, SetSource(request.general, clustered=_clustered_apart(), corpus=corpus))
     for suite in suites:
         for name, why in suite.missing.items():
             log(f"{suite.name}: {name} is left out, {why}")
-    return tuple(task for suite in suites for task in suite.tasks)
+    return tuple(_labelled(task, request) for suite in suites for task in suite.tasks)
+
+
+def _clustered_apart() -> Callable[[Dataset], Dataset]:
+    """Cluster one set after the other: no number of one is used by another, since equal numbers are one cluster."""
+    used = 0
+
+    def each(data: Dataset) -> Dataset:
+        nonlocal used
+        found = clustered(data, used)
+        used += len(data)
+        return found
+
+    return each
+
+
+def _labelled(task: Task, request: Request) -> Task:
+    """A task of rows in memory is called by what they are, not by the file that they were written to."""
+    label = request.label(task.name)
+    return task if label == task.name else replace(task, name=label, source=label)
 
 
 def read_general(request: Request) -> Task:
@@ -119,23 +164,79 @@ def read_general(request: Request) -> Task:
     return find_task(GENERAL_SET, SetSource(request.general)) if request.general else general_task()
 
 
-def look(sources: Sequence[Source], allow: Allowance = FITTING, *, nli_as_pairs: bool = True) -> list[Input]:
+def look(
+    sources: Sequence[Source], allow: Allowance = FITTING, *, as_pairs: bool = True, groups: Sequence[str] = ()
+) -> list[Input]:
     """Read, inspect and clean every input; unusable rows are left out, up to what `allow` tolerates.
 
-    Pairs and translations with two equal sides are left out too. With `nli_as_pairs`, NLI data in which few premises
-    have both an entailment and a contradiction is reduced to its entailments.
+    Pairs and translations with two equal sides are left out too. With `as_pairs`, NLI data in which few premises have
+    both an entailment and a contradiction is reduced to its entailments, and texts with titles are pairs of both.
     """
     inputs: list[Input] = []
     for one in sources:
-        read = open_data(one.name, shape=one.shape, columns=one.columns, allow=allow)
-        inspection, (data, _) = inspect(read), clean(read, CleanSettings())
+        titles = as_pairs and TITLE not in groups  # a column that connects rows stays one
+        read = _open(one, groups, allow, titles)
+        paired = titled_pairs(read) if titles and read.shape is Shape.TEXTS else read
+        inspection, (data, _) = inspect(read), clean(paired, CleanSettings())
         entails = data.shape is Shape.NLI and ENTAILMENT in inspection.labels
-        if nli_as_pairs and entails and _has_few_triplets(data):
+        if as_pairs and entails and _has_few_triplets(data):
             data = pairs_from_nli(data)
-        _refuse_same_rows(one.name, data, inputs)
+        name = one.label or one.name
+        if not one.label_column:
+            _refuse_same_rows(name, data, inputs)
         shares = {column: _language_shares(data, column) for column in text_columns(data.shape)}
-        inputs.append(Input(one.name, data, inspection, shares))
+        connecting = tuple(name for name in groups if name in data.table.column_names)
+        inputs.append(Input(name, data, inspection, shares, connecting, one.label_column))
     return inputs
+
+
+def _open(source: Source, groups: Sequence[str], allow: Allowance, titles: bool) -> Dataset:
+    """The rows of a source; texts with their titles, if these are wanted."""
+
+    def open_with(keep: Sequence[str]) -> Dataset:
+        return open_data(source.name, shape=source.shape, columns=source.columns, keep=keep, allow=allow)
+
+    groups = (*groups, *LANGUAGE_COLUMNS)
+    data = open_with(groups)
+    titled = data.shape is Shape.TEXTS and TITLE in map(squash, data.ignored)
+    return open_with((*groups, TITLE)) if titles and titled else data
+
+
+def titled_pairs(data: Dataset) -> Dataset:
+    """Texts with a title as pairs of title and text; texts alone if most have none."""
+    if TITLE not in data.table.column_names:
+        return data
+    titles = [str(title).strip() for title in data.column(TITLE).to_pylist()]
+    titled = np.array([bool(title) for title in titles])
+    if titled.mean() < TITLED:
+        return data.derive(data.table.drop_columns([TITLE]), "without titles")
+    some = data.select(titled)
+    table = some.table.rename_columns([PAIR_NAMES.get(name, name) for name in some.table.column_names])
+    pairs = some.derive(table, "titles and texts as pairs", Shape.PAIRS)
+    without = {"texts without a title": int((~titled).sum())} if not titled.all() else {}
+    used = {"anchor": TITLE, "positive": data.used.get("text", "text")}
+    return replace(pairs, used=used, skipped={**data.skipped, **without})
+
+
+def is_titled(data: Dataset) -> bool:
+    """Whether pairs are titles and the texts under them, by the names of their columns."""
+    return data.shape is Shape.PAIRS and squash(data.used.get("anchor", "")) == TITLE
+
+
+def refuse_unknown_groups(groups: Sequence[str], inputs: Sequence[Input]) -> None:
+    """Every column that the user groups rows by must be in some input."""
+    known = [name for one in inputs for name in one.groups]
+    for name in groups:
+        if name not in known:
+            others = dict.fromkeys(column for one in inputs for column in (*one.data.used.values(), *one.data.ignored))
+            problem = f"there is no column {name!r} in {' or '.join(one.name for one in inputs)}"
+            raise InputError("--group", problem, f"one of {listed([*others])}", "correct the name")
+
+
+def is_graded(data: Dataset) -> bool:
+    """Whether scored pairs are queries with graded documents, by the names of their columns in the file."""
+    names = [squash(data.used.get(column, "")) for column in COLUMNS[data.shape]]
+    return data.shape is Shape.SCORED_PAIRS and names[0] in QUERY_NAMES and names[2] in GRADE_NAMES
 
 
 def _has_few_triplets(data: Dataset) -> bool:
@@ -156,23 +257,25 @@ def _language_shares(data: Dataset, column: str) -> dict[str, float]:
 
 
 def refuse_too_little(given: Input) -> None:
-    """Refuse an input that nothing can be learnt from or shown on."""
+    """Refuse an input that nothing can be learned from or shown on."""
     hashed, noun, count = sentences(given.data), NOUNS[given.data.shape], given.inspection.rows
     rows, texts = hashed.distinct_rows, len(np.unique(hashed.draws))
     if rows < LEAST_ROWS:
         problem = f"{count:,} {noun}, {rows:,} of them different" if rows < count else f"{count:,} {noun}"
-        expected = f"at least {LEAST_ROWS} different ones: some are held out for validation and test, the rest train"
+        expected = f"at least {LEAST_ROWS} different ones: some are held out for the test, the rest train"
         raise InputError(given.name, problem, expected, _give_more(rows, count))
     if texts < LEAST_TEXTS:
         problem = f"{rows:,} {noun} with {texts:,} different texts on one side"
         expected = f"at least {LEAST_TEXTS}, so that some of them can be held out"
-        raise InputError(given.name, problem, expected, "add rows with other texts on that side")
+        raise InputError(
+            given.name, problem, expected, f"add rows with at least {LEAST_TEXTS - texts:,} other texts on that side"
+        )
     _refuse_uniform(given)
 
 
 def _give_more(rows: int, count: int) -> str:
     repeated = "repeated rows and rows whose two sides are the same text do not count; " if rows < count / 2 else ""
-    return f"{repeated}add more data: a few thousand rows are a good start"
+    return f"{repeated}add at least {LEAST_ROWS - rows:,} more; a few thousand rows are a good start"
 
 
 def _refuse_uniform(given: Input) -> None:
@@ -270,10 +373,11 @@ def describe_unusable(given: Input) -> list[str]:
 def shared_sentences(inputs: Sequence[Input], tasks: Sequence[Task]) -> list[str]:
     """Which inputs have sentences in common, and which sentences of evaluation sets appear in an input."""
     keys = {one.name: distinct_keys([one.data]) for one in inputs}
+    own_columns = {one.name for one in inputs if one.label_column}  # of the same files
     lines = [
         f"{left} and {right} have {count:,} sentences in common ({_percent(count / len(keys[left]))} of {left})"
         for left, right in combinations(keys, 2)
-        if (count := _common(keys[left], keys[right]))
+        if not own_columns >= {left, right} and (count := _common(keys[left], keys[right]))
     ]
     for data in map(sentences_of, tasks):
         scored = distinct_keys([data])

@@ -34,25 +34,36 @@ UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u34
 DRAWS = 4  # of a few words per sentence: more of them make the score steadier, at little cost
 
 
-def panel(texts: Sequence[str]) -> list[Task]:
-    """The tasks of the panel for held-out sentences; a task without a single query is left out."""
+def panel(texts: Sequence[str], clusters: Mapping[str, int] | None = None) -> list[Task]:
+    """The tasks of the panel for held-out sentences; a task without a single query is left out.
+
+    Both tasks ask about the same sentences, so a sentence is the same cluster in both; `clusters` joins some of them.
+    """
+    known = clusters or {}
     sentences = list(distinct_texts(texts).values())
-    tasks = [halves_task(sentences), view_task(FEW_WORDS, sentences, [few_words(text) for text in sentences])]
+    numbers = {text: known.get(text, number) for number, text in enumerate(sentences)}
+    views = [few_words(text) for text in sentences]
+    tasks = [halves_task(sentences, numbers), view_task(FEW_WORDS, sentences, views, numbers)]
     return [task for task in tasks if any(task.texts.values())]
 
 
-def halves_task(texts: Sequence[str]) -> Task:
+def halves_task(texts: Sequence[str], clusters: Mapping[str, int] | None = None) -> Task:
     """The first half of a sentence looks for the second among all second halves."""
-    pairs = [(first, second) for first, second in halves(texts) if text_key(first) != text_key(second)]
-    documents = distinct_texts([second for _, second in pairs])
+    cut = [(text, *pair) for text in texts for pair in halves([text])]
+    pairs = [(text, first, second) for text, first, second in cut if text_key(first) != text_key(second)]
+    documents = distinct_texts([second for _, _, second in pairs])
     place = {key: number for number, key in enumerate(documents)}
     right: dict[str, set[int]] = {}
-    for first, second in pairs:
+    owner: dict[str, str] = {}
+    for text, first, second in pairs:
         right.setdefault(first, set()).add(place[text_key(second)])
-    return _finding_task(HALVES, [[first] for first in right], right, list(documents.values()))
+        owner.setdefault(first, text)
+    return _finding_task(HALVES, {owner[first]: [first] for first in right}, right, list(documents.values()), clusters)
 
 
-def view_task(name: str, texts: Sequence[str], views: Sequence[Sequence[str]]) -> Task:
+def view_task(
+    name: str, texts: Sequence[str], views: Sequence[Sequence[str]], clusters: Mapping[str, int] | None = None
+) -> Task:
     """The views of each text look for it among all texts, which are distinct.
 
     For a view that two texts share, or that is another text itself, either is right. A view that is empty or its own
@@ -60,30 +71,37 @@ def view_task(name: str, texts: Sequence[str], views: Sequence[Sequence[str]]) -
     """
     place = {text_key(text): number for number, text in enumerate(texts)}
     right: dict[str, set[int]] = {}
-    asked = []
+    asked = {}
     for number, (text, some) in enumerate(zip(texts, views, strict=True)):
-        asked.append([view for view in some if view and text_key(view) != text_key(text)])
-        for view in asked[-1]:
+        asked[text] = [view for view in some if view and text_key(view) != text_key(text)]
+        for view in asked[text]:
             right.setdefault(view, {place.get(text_key(view), number)}).add(number)
-    return _finding_task(name, [some for some in asked if some], right, texts)
+    return _finding_task(name, {text: some for text, some in asked.items() if some}, right, texts, clusters)
 
 
 def _finding_task(
-    name: str, asked: Sequence[Sequence[str]], right: Mapping[str, set[int]], documents: Sequence[str]
+    name: str,
+    asked: Mapping[str, Sequence[str]],
+    right: Mapping[str, set[int]],
+    documents: Sequence[str],
+    clusters: Mapping[str, int] | None,
 ) -> Task:
-    """An item is the mean over its queries: `mrr@10`, `recall@1` and `recall@10`.
+    """An item is a sentence, scored by the mean over its queries: `mrr@10`, `recall@1` and `recall@10`.
 
-    `right` has the numbers of the right documents of each query; ties count against the model.
+    `asked` has the queries of each sentence, and `right` the numbers of the right documents of each query; ties count
+    against the model.
     """
     queries = list(right)
     row = {query: number for number, query in enumerate(queries)}
+    numbers = None if clusters is None else np.array([clusters[text] for text in asked], np.int64)
 
     def score(lookup: Lookup) -> Scores:
         ranks = ranks_of(lookup(queries), lookup(documents), list(right.values()))
 
         def items(metric: Callable[[Ranks], float]) -> Score:
             each = [metric([found]) for found in ranks]
-            return Score("mean", np.array([[fmean(each[row[query]] for query in some)] for some in asked]))
+            values = [[fmean(each[row[query]] for query in some)] for some in asked.values()]
+            return Score("mean", np.array(values), clusters=numbers)
 
         return {
             "mrr@10": items(partial(mrr_at, K)),
@@ -92,10 +110,14 @@ def _finding_task(
         }
 
     settings = {"task": "finding", "k": K, "items": len(asked), "documents": len(documents)}
-    content = json.dumps([asked, {query: sorted(some) for query, some in right.items()}, documents], ensure_ascii=False)
-    digest = hashlib.sha256(content.encode()).hexdigest()
+    content = [
+        *(list(asked.values()), {query: sorted(some) for query, some in right.items()}, documents),
+        None if numbers is None else numbers.tolist(),
+    ]
+    digest = hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()
     needed = [*queries, *documents] if queries else []
-    return Task(name, "mrr@10", {"symmetric": needed}, score, SOURCE, digest, settings)
+    items = tuple((" / ".join(some), text) for text, some in asked.items())
+    return Task(name, "mrr@10", {"symmetric": needed}, score, SOURCE, digest, settings, items=items)
 
 
 def is_at_chance(score: Score, documents: int) -> bool:

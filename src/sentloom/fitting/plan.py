@@ -1,43 +1,69 @@
 """The plan of a fit: which routes run, in how many rounds, how many steps each; made once and read again on resume."""
 
-import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from accelerate import Accelerator
 from pydantic import TypeAdapter, ValidationError
 
-from sentloom.encoder import Encoder
+from sentloom.data.shapes import Shape
 from sentloom.errors import DamagedFile, InputError
-from sentloom.evaluation.bench import score_tasks
+from sentloom.evaluation.bench import Memory, score_tasks
+from sentloom.evaluation.task import Task
 from sentloom.files import read_record, write_record
-from sentloom.fitting.budget import Pace, Rung, affordable, rungs
-from sentloom.fitting.costs import TimedRoute, affordable_routes, time_routes
+from sentloom.fitting.adapt import routes_from
+from sentloom.fitting.bases import Base
+from sentloom.fitting.budget import LEAST_STEPS, Pace, Rung, affordable, dearest, round_costs, rungs
+from sentloom.fitting.clock import Clock
+from sentloom.fitting.costs import TimedRoute, Timer, limited, most_steps
+from sentloom.fitting.cross_validation import per_training
+from sentloom.fitting.power import expected_power, power_line
 from sentloom.fitting.prepare import Prepared
+from sentloom.fitting.reference import strongest
 from sentloom.fitting.request import Budget, Log, Request
-from sentloom.fitting.resources import find_resources
-from sentloom.fitting.routes import Route, SkippedRoute, batch_size, find_routes
+from sentloom.fitting.result import Power
+from sentloom.fitting.routes import Route, SkippedRoute, batch_size
+from sentloom.fitting.searched import Candidates, affordable_candidates, time_texts
+from sentloom.fitting.tasks import PANEL_TEXTS
+from sentloom.fitting.teaching import find_teacher
 from sentloom.pipeline.plan import Plan
 from sentloom.pipeline.runner import prepare
-from sentloom.pipeline.stages import Mine, Train
-from sentloom.progress import note
+from sentloom.pipeline.stages import Mine, Stage, Train
+from sentloom.progress import duration, note
 
-REVISION = 5  # raised when the same inputs would lead to another plan
+REVISION = 8  # raised when the same inputs would lead to another plan
 FEWEST_NEGATIVES = 100  # pairs with a hard negative, for a route of their own
+MOST_MERGES = 4  # merged models that are scored
+MERGE_SHARE = 0.1  # of a time budget may go to scoring them
+REPORTING = 8.0  # seconds for figures and files
 
 
 @dataclass(frozen=True)
 class FitPlan:
-    """What will be done. `inputs` is everything that the plan depends on: for other inputs there is a new plan."""
+    """What will be done. `inputs` is everything that the plan depends on: for other inputs there is a new plan.
+
+    With a time budget, whatever the clock changes on the way is changed here first, with a line in `changes`.
+    """
 
     inputs: Mapping[str, Any]
     routes: tuple[Route, ...]
     skipped: tuple[SkippedRoute, ...]
     paces: Mapping[str, Pace]
-    scoring: float  # seconds to score one model
+    scoring: float  # seconds to load and score one model
     rungs: tuple[Rung, ...]
+    candidates: Candidates = field(default_factory=Candidates)  # that held-out queries search at most
+    power: Power | None = None  # what the test rows can show
+    reference: str = ""  # the path of the base that the winner has to beat
+    merges: int = 0  # merged models that are scored after the last round
+    ending: float = 0.0  # seconds for everything after the last round
+    trainings: int = 1  # of every run: one, and one without each fold
+    begun: tuple[tuple[str, int], ...] = ()  # runs (route, round) that the clock did not drop; a resumed fit runs them
+    merged: int = 0  # merged models that it did not drop
+    second_seed: bool | None = None  # whether it has time for the second seed of a winner without labels
+    changes: tuple[str, ...] = ()  # what it shortened or dropped
 
     def route(self, name: str) -> Route:
         """A route by its name."""
@@ -60,65 +86,212 @@ def read_plan(path: Path, inputs: Mapping[str, Any]) -> FitPlan | None:
     return plan if plan.inputs == inputs else None
 
 
-def find_plan(request: Request, prepared: Prepared, base: Encoder, accelerator: Accelerator, log: Log) -> FitPlan:
+def find_plan(
+    request: Request,
+    prepared: Prepared,
+    bases: Sequence[Base],
+    memory: Memory,
+    accelerator: Accelerator,
+    clock: Clock,
+    log: Log,
+) -> FitPlan:
     """The plan that was made before for the same inputs, or a new one; described either way."""
-    path, inputs = request.folder / "plan.json", plan_inputs(request, prepared, base)
+    path, inputs = request.folder / "plan.json", plan_inputs(request, prepared, bases)
     plan = read_plan(path, inputs)
     if plan:
         log(f"\nResuming the plan in {path}")
     else:
-        plan = new_plan(inputs, request, prepared, base, accelerator, log)
+        plan = new_plan(inputs, request, prepared, bases, memory, accelerator, clock, log)
+        clock.lap("planning")
+        if not prepared.recipe and any(map(_miner, plan.routes)):  # nothing is mined for a route that will not run
+            log("Mining hard negatives ...")
+            plan = with_mined_negatives(plan, training_budget(request, prepared), request, accelerator, clock, log)
+            clock.lap("mining")
         plan.write(path)
-    for route in plan.routes:
-        log(f"  try {route.name}: {route.why}")
-    for skipped in plan.skipped:
-        log(f"  skip {skipped.name}: {skipped.why}")
-    for number, rung in enumerate(plan.rungs, 1):
-        longest = max(sum(steps) for steps in rung.steps.values())
-        length = f"up to {longest:,} steps each" if longest else "as long as the recipe says"
-        log(f"  round {number}: {rung.runs} {'routes' if rung.runs > 1 else 'route'}, {length}")
+    for line in plan_lines(plan, prepared, request):
+        log(line)
     return plan
 
 
-def plan_inputs(request: Request, prepared: Prepared, base: Encoder) -> dict[str, Any]:
+def plan_lines(plan: FitPlan, prepared: Prepared, request: Request) -> Iterator[str]:
+    """The plan in words."""
+    for route in plan.routes:
+        yield f"  try {route.name}: {route.why}"
+    for skipped in plan.skipped:
+        yield f"  skip {skipped.name}: {skipped.why}"
+    for number, rung in enumerate(plan.rungs, 1):
+        longest = max(sum(steps) for steps in rung.steps.values())
+        length = f"up to {longest:,} steps each" if longest else "as long as the recipe says"
+        yield f"  round {number}: {rung.runs} {'routes' if rung.runs > 1 else 'route'}, {length}"
+    for part in prepared.searching(plan.candidates).test:
+        for task in part.tasks:
+            if "of_documents" in task.settings:
+                searched, there = len(task.texts["document"]), task.settings["of_documents"]
+                sample = f" of {there:,}, a sample that verification has time for" if searched < there else ""
+                yield f"  test queries of {part.name} search {searched:,} candidates{sample}"
+    if not request.recipe:
+        yield from (f"  {line}" for line in _budget_lines(plan, request.parsed_budget, 1 + len(prepared.folds)))
+    if plan.power:
+        yield f"  {power_line(plan.power)}"
+
+
+def _budget_lines(plan: FitPlan, budget: Budget, trainings: int) -> Iterator[str]:
+    planned = race_cost(plan, budget)
+    if budget.seconds is not None:
+        yield f"about {duration(planned)} for these runs, {duration(plan.ending)} for merging, verification and report"
+    elif trainings * planned > (budget.steps or 0):
+        few = f"a stage trains for at least {LEAST_STEPS} steps"
+        yield f"{trainings * planned:,.0f} steps run, more than the budget of {budget.steps:,}: {few}"
+
+
+def race_cost(plan: FitPlan, budget: Budget) -> float:
+    """What all rounds take if the most expensive routes continue, in steps of each training or seconds."""
+    rounds = enumerate(plan.rungs)
+    return sum(dearest(round_costs(plan.rungs, at, plan.paces, budget), rung.runs) for at, rung in rounds)
+
+
+def plan_inputs(request: Request, prepared: Prepared, bases: Sequence[Base]) -> dict[str, Any]:
     """Everything that a plan depends on."""
     return {
         "revision": REVISION,
         "folder": str(request.folder.resolve()),  # the stages of a plan name it
         "data": [given.data.sha256 for given in prepared.inputs],
         "recipe": prepared.recipe and prepared.recipe.sha256,
-        "base": base.fingerprint(),
+        "bases": [base.encoder.fingerprint() for base in bases],
         "budget": request.budget,
         "against": [task.sha256 for task in prepared.against],
-        "synthesizer": request.synthesizer,
+        "group": list(request.group),
+        "corpus": hashlib.sha256("\0".join(prepared.more).encode()).hexdigest() if prepared.more else None,
+        "writer": request.writer,
+        "guide": request.guide,
+        "teacher": request.teacher,
         "seed": request.seed,
         "shape": request.shape,
         "columns": request.columns and dict(request.columns),
+        "dimensions": list(request.dimensions),
     }
 
 
 def new_plan(
-    inputs: Mapping[str, Any], request: Request, prepared: Prepared, base: Encoder, accelerator: Accelerator, log: Log
+    inputs: Mapping[str, Any],
+    request: Request,
+    prepared: Prepared,
+    bases: Sequence[Base],
+    memory: Memory,
+    accelerator: Accelerator,
+    clock: Clock,
+    log: Log,
 ) -> FitPlan:
     """Find the routes, and measure what training and scoring cost. A recipe has its own routes and lengths."""
+    log("\nScoring the base ...")
     if prepared.recipe:
-        own = prepared.recipe.routes
-        return FitPlan(inputs, own, (), {}, 0.0, (Rung({route.name: () for route in own}, len(own), 0),))
-    routes, skipped = find_routes(prepared.training_sets, find_resources(request, base))
-    refuse_no_route(routes, skipped)
-    log("\nMeasuring what each route costs ...")
-    start = time.perf_counter()
-    score_tasks(base, prepared.deciding(prepared.validation))
-    scoring, budget = time.perf_counter() - start, request.parsed_budget
-    timed, expensive = affordable_routes(time_routes(routes, request.base_path, request.seed, accelerator), budget)
-    skipped = [*skipped, *expensive]
-    refuse_no_route([one.route for one in timed], skipped)
-    plan = make_plan(inputs, timed, skipped, budget, scoring)
-    if not any(map(_miner, plan.routes)):  # nothing is mined for a route that will not run
+        own, power = prepared.recipe.routes, expected_power(bases[0].encoder, prepared.proving, memory)
+        clock.lap("scoring the base")
+        only = (Rung({route.name: () for route in own}, len(own), 0),)
+        return FitPlan(inputs, own, (), {}, 0.0, only, power=power, reference=bases[0].path)
+    budget = training_budget(request, prepared)
+    each = max(time_texts(base.encoder, prepared.texts) for base in bases) if budget.seconds is not None else 0.0
+    candidates = affordable_candidates(each, budget)
+    prepared = prepared.searching(candidates)
+    reference = strongest(bases, prepared, memory)
+    clock.lap("scoring the base")
+    power = expected_power(reference.encoder, prepared.proving, memory)
+    testing = clock.lap("scoring the base")
+    score_tasks(reference.encoder, prepared.choosing, memory, show_progress=True)
+    scoring = max(clock.lap("scoring the base"), each * _text_count(prepared.choosing))
+    testing = max(testing, each * _text_count(prepared.proving))
+    watching = each * _text_count([prepared.general]) * 3 + (each * PANEL_TEXTS if prepared.label_free else 0.0)
+    ending = testing + watching + REPORTING
+    teacher = None
+    if request.teacher_path:
+        asked = prepared.deciding(prepared.validation)
+        teacher = find_teacher(request.teacher_path, asked, reference.encoder, memory, budget, log)
+        clock.lap("testing the teacher")
+    routes, skipped = routes_from(bases, prepared, request, teacher)
+    timer = Timer(reference.path, request.seed, accelerator, scoring)
+    timed, not_timed = choose_routes(routes, timer, budget, ending, clock, log, 1 + len(prepared.folds))
+    skipped = [*skipped, *not_timed]
+    chosen = tuple(one.route for one in timed)
+    refuse_no_route(chosen, skipped)
+    scoring += timer.loading
+    merges = affordable_merges(scoring, budget)
+    parts = (inputs, chosen, tuple(skipped), _paces(timed), scoring, (), candidates, power)
+    plan = FitPlan(*parts, reference.path, merges, ending=ending + merges * scoring, trainings=1 + len(prepared.folds))
+    return with_lengths(plan, budget, clock, label_free=prepared.label_free)
+
+
+def training_budget(request: Request, prepared: Prepared) -> Budget:
+    """The budget of a single training, of which there are more if rows are cross-validated."""
+    return per_training(request.parsed_budget, prepared.folds) if prepared.folds else request.parsed_budget
+
+
+def _text_count(tasks: Sequence[Task]) -> int:
+    return sum(len(texts) for task in tasks for texts in task.texts.values())
+
+
+def affordable_merges(each: float, budget: Budget) -> int:
+    """How many merged models there is time to score."""
+    if budget.seconds is None:
+        return MOST_MERGES
+    return min(MOST_MERGES, int(MERGE_SHARE * budget.seconds / max(each, 1e-9)))
+
+
+def choose_routes(
+    routes: Sequence[Route], timer: Timer, budget: Budget, ending: float, clock: Clock, log: Log, trainings: int = 1
+) -> tuple[list[TimedRoute], list[SkippedRoute]]:
+    """Time the routes, the most promising first, and keep those that there is time for.
+
+    A route is not even timed if planning has used its share of the budget, or if there is no time for one more that is
+    as cheap as the cheapest so far.
+    """
+    chosen, skipped = list[TimedRoute](), list[SkippedRoute]()
+    end = clock.left - clock.planning
+    for route in routes:
+        left = time_left(ending, budget, clock, trainings)
+        if why := _why_not_timed(chosen, left, clock.left < end):
+            skipped.append(SkippedRoute(route.name, why, for_time=True))
+            continue
+        log(f"Timing {route.name} ...")
+        found = timer.time(route)
+        found = limited(found, budget) if isinstance(found, TimedRoute) else found
+        if isinstance(found, TimedRoute) and chosen and not affordable(_paces([*chosen, found]), left):
+            why = "the budget has no time for it besides those that are tried"
+            found = SkippedRoute(route.name, why, for_time=True)
+        if isinstance(found, TimedRoute):
+            chosen.append(found)
+        else:
+            skipped.append(found)
+    return chosen, skipped
+
+
+def _why_not_timed(chosen: Sequence[TimedRoute], budget: Budget, late: bool) -> str:
+    """Why another route is not timed; empty if it is."""
+    if not chosen:
+        return ""
+    if late:
+        return "the time for planning was used up before it could be measured"
+    paces = _paces(chosen)
+    cheapest = min(paces.values(), key=lambda pace: pace.once + pace.each + sum(pace.seconds))
+    return "" if affordable({**paces, "": cheapest}, budget) else "the budget has no time for another route"
+
+
+def _paces(timed: Sequence[TimedRoute]) -> dict[str, Pace]:
+    return {one.route.name: one.pace for one in timed}
+
+
+def with_lengths(plan: FitPlan, budget: Budget, clock: Clock, *, label_free: bool = False) -> FitPlan:
+    """The plan with the longest runs that there is time for; the time of a second seed is set aside."""
+    plan = replace(plan, rungs=tuple(rungs(plan.paces, time_left(plan.ending, budget, clock, plan.trainings))))
+    if not label_free or budget.seconds is None:
         return plan
-    log("Mining hard negatives ...")
-    timed, without = with_mined_rows(timed, request, accelerator, log)
-    return make_plan(inputs, timed, [*skipped, *without], budget, scoring)
+    again = max(round_costs(plan.rungs, 0, plan.paces, budget).values())
+    plan = replace(plan, ending=plan.ending + again)
+    return replace(plan, rungs=tuple(rungs(plan.paces, time_left(plan.ending, budget, clock, plan.trainings))))
+
+
+def time_left(ending: float, budget: Budget, clock: Clock, trainings: int) -> Budget:
+    """What is left of a time budget for each training if the end takes so many seconds; a budget in steps as it is."""
+    return budget if budget.seconds is None else Budget(max(0.0, clock.left - ending) / trainings, None)
 
 
 def refuse_no_route(routes: Sequence[Route], skipped: Sequence[SkippedRoute]) -> None:
@@ -128,43 +301,26 @@ def refuse_no_route(routes: Sequence[Route], skipped: Sequence[SkippedRoute]) ->
         raise InputError("data", f"no method can learn from it ({why})", "", "add data of another shape")
 
 
-def make_plan(
-    inputs: Mapping[str, Any],
-    timed: Sequence[TimedRoute],
-    skipped: Sequence[SkippedRoute],
-    budget: Budget,
-    scoring: float,
+def with_mined_negatives(
+    plan: FitPlan, budget: Budget, request: Request, accelerator: Accelerator, clock: Clock, log: Log
 ) -> FitPlan:
-    """Fix which routes run, in what order and how long: the cheapest first; too expensive ones are skipped."""
-    paces = {one.route.name: one.pace for one in timed}
-    names = affordable(paces, budget, scoring)
-    routes = {one.route.name: one.route for one in timed}
-    expensive = [
-        SkippedRoute(name, "the budget has no time for it besides the cheaper ones", for_time=True)
-        for name in paces
-        if name not in names
-    ]
-    field = {name: paces[name] for name in names}
-    lengths = tuple(rungs(field, budget, scoring))
-    return FitPlan(inputs, tuple(routes[name] for name in names), (*skipped, *expensive), field, scoring, lengths)
-
-
-def with_mined_rows(
-    timed: Sequence[TimedRoute], request: Request, accelerator: Accelerator, log: Log
-) -> tuple[list[TimedRoute], list[SkippedRoute]]:
-    """Mine now, because the number of negatives bounds a run's length; skip routes for which few are found."""
-    kept, skipped = list[TimedRoute](), list[SkippedRoute]()
-    for one in timed:
-        miner = _miner(one.route)
+    """Mine for the routes that will run: the number of negatives bounds their length, and few are not worth it."""
+    routes, skipped, paces = list[Route](), list(plan.skipped), dict(plan.paces)
+    for route in plan.routes:
+        miner = _miner(route)
         found = _mined(miner, request, accelerator, log) if miner else None
         if miner is None or found is None:
-            kept.append(one)
+            routes.append(route)
         elif found >= FEWEST_NEGATIVES:
-            kept.append(_with_negatives(one, miner, found))
+            routes.append(_with_negatives(route, miner, found))
+            paces[route.name] = _bounded(paces[route.name], routes[-1], miner, found)
         else:
             why = f"hard negatives were found for {found:,} pairs, and it needs {FEWEST_NEGATIVES}"
-            skipped.append(SkippedRoute(one.route.name, why))
-    return kept, skipped
+            skipped.append(SkippedRoute(route.name, why))
+            del paces[route.name]
+    refuse_no_route(routes, skipped)
+    plan = replace(plan, routes=tuple(routes), skipped=tuple(skipped), paces=paces)
+    return with_lengths(plan, budget, clock)
 
 
 def _miner(route: Route) -> Mine | None:
@@ -174,7 +330,7 @@ def _miner(route: Route) -> Mine | None:
 
 def _mined(miner: Mine, request: Request, accelerator: Accelerator, log: Log) -> int:
     """Run the stage; its artifact is reused when the route runs."""
-    plan = Plan("mining", request.base_path, (miner,), seeds=(request.seed,))
+    plan = Plan("mining", request.base_paths[0], (miner,), seeds=(request.seed,))
     try:
         (runner,) = prepare([plan], request.folder, accelerator, log)
         (result,) = runner.run()
@@ -183,16 +339,24 @@ def _mined(miner: Mine, request: Request, accelerator: Accelerator, log: Log) ->
     return int(result.stages[0]["produced"]["rows"])
 
 
-def _with_negatives(timed: TimedRoute, miner: Mine, found: int) -> TimedRoute:
-    """The route with as many rows as there are triplets, in smaller batches if they are few."""
-    trains_on = tuple(
-        replace(learnt, rows=found) if miner.name in one.references() else learnt for one, _, learnt in timed.training
-    )
-    stages = tuple(
-        _with_smaller_batch(one, found) if isinstance(one, Train) and miner.name in one.references() else one
-        for one in timed.route.stages
-    )
-    return TimedRoute(replace(timed.route, stages=stages), timed.forecasts, trains_on)
+def _with_negatives(route: Route, miner: Mine, found: int) -> Route:
+    """The route with smaller batches if its triplets are few."""
+    stages = tuple(_with_smaller_batch(one, found) if _learns_from(one, miner) else one for one in route.stages)
+    return replace(route, stages=stages)
+
+
+def _learns_from(one: Stage, miner: Mine) -> TypeGuard[Train]:
+    return isinstance(one, Train) and miner.name in one.references()
+
+
+def _bounded(pace: Pace, route: Route, miner: Mine, found: int) -> Pace:
+    """The pace of a route whose negatives are there: no time for them, and no more steps than they are good for."""
+    training = [one for one in route.stages if isinstance(one, Train)]
+    most = [
+        most_steps(one, Shape.TRIPLETS, found) if _learns_from(one, miner) else known
+        for one, known in zip(training, pace.most, strict=True)
+    ]
+    return replace(pace, once=0.0, most=tuple(most))
 
 
 def _with_smaller_batch(one: Train, rows: int) -> Train:

@@ -1,21 +1,37 @@
 """Everything before the first route: inputs, split, training sets and tasks, in this order."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from sentloom.data.dataset import Dataset
 from sentloom.encoder import Encoder
+from sentloom.encoder.lengths import Cut
 from sentloom.evaluation.task import Task
-from sentloom.fitting.inputs import Input, read_against, read_general, read_inputs, shared_sentences, sources_of
+from sentloom.fitting.cross_validation import Fold, make_folds, refuse_no_tasks
+from sentloom.fitting.inputs import (
+    Input,
+    is_graded,
+    read_against,
+    read_general,
+    read_inputs,
+    shared_sentences,
+    sources_of,
+)
 from sentloom.fitting.recipe import FitRecipe
 from sentloom.fitting.request import Log, Request
-from sentloom.fitting.split import Split, split_inputs
+from sentloom.fitting.result import chosen_on
+from sentloom.fitting.searched import SEARCHING, Candidates, candidate_texts, read_corpus
+from sentloom.fitting.split import FEWEST_CLUSTERS, Split, split_inputs
 from sentloom.fitting.tasks import HeldOut, held_out_tasks
 from sentloom.fitting.training_sets import (
-    LENGTH,
     TrainingSet,
+    cut_line,
     training_file,
+    training_form,
     training_rows,
+    without_languages,
+    write_held_out,
     write_search_corpus,
     write_training_sets,
 )
@@ -34,6 +50,11 @@ class Prepared:
     against: tuple[Task, ...]  # evaluation sets that decide instead of the test rows
     general: Task  # what general ability is watched on
     recipe: FitRecipe | None = None  # what runs, if the user gave a recipe instead of data
+    more: tuple[str, ...] = ()  # texts to search besides those of the inputs (`--corpus`)
+    cluster_notes: tuple[str, ...] = ()
+    folds: tuple[Fold, ...] = ()  # to choose on if there are too few rows for validation rows
+    cuts: tuple[Cut, ...] = ()  # of each input: how many texts are cut in training
+    searched: Candidates = field(default_factory=Candidates)  # how many candidates the tasks search at most
 
     @property
     def labelled(self) -> bool:
@@ -49,21 +70,68 @@ class Prepared:
         """The tasks that decide among those of `parts`."""
         return [task for part in parts if part.labelled or not self.labelled for task in part.tasks]
 
+    @property
+    def choosing(self) -> list[Task]:
+        """The tasks that choose among the runs: those of the validation rows, or of all folds."""
+        return self.deciding(self.validation) or [task for fold in self.folds for task in fold.tasks]
 
-def prepare_inputs(request: Request, base: Encoder, log: Log, recipe: FitRecipe | None = None) -> Prepared:
+    @property
+    def proving(self) -> list[Task]:
+        """The tasks that the verdict rests on: the sets that the user named, otherwise the test rows."""
+        return list(self.against) or self.deciding(self.test)
+
+    @property
+    def candidates(self) -> list[str]:
+        """All texts that held-out queries may search."""
+        searched = [split for split in self.splits if split.train.shape in SEARCHING or is_graded(split.train)]
+        return list(dict.fromkeys(chain(*(candidate_texts(split, self.more) for split in searched))))
+
+    @property
+    def texts(self) -> list[str]:
+        """What is encoded for every model: all candidates, or the held-out texts where nothing is searched."""
+        held_out = (text for part in (*self.validation, *self.test) for _, _, text in part.data.sentences())
+        return self.candidates or list(dict.fromkeys(held_out))
+
+    def searching(self, candidates: Candidates) -> "Prepared":
+        """The same data, with tasks that search at most so many candidates."""
+        most = candidates.validation
+        folds = tuple(fold.searching(self.inputs, self.more, most) for fold in self.folds)
+        refuse_no_tasks(folds, ", ".join(given.name for given in self.inputs))
+        validation = () if folds else held_out_tasks(self.inputs, self.splits, "validation", self.more, most)
+        test = held_out_tasks(self.inputs, self.splits, "test", self.more, candidates.test)
+        return replace(self, validation=validation, test=test, folds=folds, searched=candidates)
+
+
+def prepare_inputs(request: Request, bases: Sequence[Encoder], log: Log, recipe: FitRecipe | None = None) -> Prepared:
     """Read, split, write the training rows, and build the tasks."""
     inputs = read_inputs(recipe.sources if recipe else sources_of(request), request, log)
-    against, general = read_against(request, log), read_general(request)
+    more = read_corpus(request)
+    against, general = read_against(request, more, log), read_general(request)
     for line in shared_sentences(inputs, [*against, general]):
         log(line)
-    splits = split_inputs(request, inputs, against, log)
+    log("Looking for rows that belong together, and dividing the rows ...")
+    splits, cluster_notes = split_inputs(request, inputs, against, log)
+    splits = list(map(without_languages, splits))
     rows = [training_rows(given, split, as_read=bool(recipe)) for given, split in zip(inputs, splits, strict=True)]
-    length = min(LENGTH, base.tokens.max_length)
-    training_sets = write_training_sets(inputs, rows, length, request.folder / "data")
+    longest = max(bases, key=lambda base: base.tokens.max_length)
+    training_sets, cuts = write_training_sets(inputs, rows, longest, request.folder / "data")
+    if not recipe:  # whose stages have lengths of their own
+        for given, cut in zip(inputs, cuts, strict=True):
+            log(f"{given.name}: {cut_line(cut)}")
+    for number, split in enumerate(splits, 1):
+        write_held_out(number, split, request.folder / "data")
     recipe = recipe and recipe.reading([training_file(request.folder / "data", *one) for one in enumerate(rows, 1)])
-    write_search_corpus(inputs, request.folder / "corpus.parquet")
-    validation = held_out_tasks(inputs, [split.validation for split in splits])
-    test = held_out_tasks(inputs, [split.test for split in splits])
-    return Prepared(
-        tuple(inputs), tuple(splits), tuple(rows), training_sets, validation, test, against, general, recipe
-    )
+    write_search_corpus(inputs, more, request.folder / "corpus.parquet")
+    folds = () if len(splits[0].validation) else make_folds(splits, _form(recipe), request.folder / "data")
+    if folds:
+        few = f"fewer than {FEWEST_CLUSTERS} clusters are too few for validation rows"
+        cluster_notes = (*cluster_notes, f"{few}, so runs are chosen by cross-validation, on {chosen_on(len(folds))}")
+        log(cluster_notes[-1])
+    parts = tuple(inputs), tuple(splits), tuple(rows), training_sets
+    prepared = Prepared(*parts, (), (), against, general, recipe, more, cluster_notes, folds, cuts)
+    return prepared.searching(Candidates())
+
+
+def _form(recipe: FitRecipe | None) -> Callable[[Dataset], Dataset]:
+    """What training rows become: the stages of a recipe read them as they are."""
+    return (lambda rows: rows) if recipe else training_form

@@ -1,25 +1,35 @@
-"""The race: round by round every route is trained and scored on the validation rows; the better half continues."""
+"""The race: round by round every route is trained and scored on the validation rows; the better half continues.
 
-from collections.abc import Sequence
+With a time budget the clock is asked before every run and during training. A run gets its share of the time that is
+left. If it is too slow, its decay begins early; if its share is far too small, it is dropped. Both are written to
+plan.json first (`RaceContext.change`), so that a resumed fit does the same.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from accelerate import Accelerator
 
 from sentloom.encoder import Encoder
-from sentloom.errors import InputError, TrainingStopped
-from sentloom.evaluation.bench import Memory, score_tasks
+from sentloom.errors import InputError, MissingPart, ModelError, TrainingStopped
+from sentloom.evaluation.bench import Memory, main_scores
 from sentloom.evaluation.significance import compare_averages
 from sentloom.evaluation.task import Score, Task
-from sentloom.files import new_file
-from sentloom.fitting.plan import FitPlan
+from sentloom.files import new_file, remove
+from sentloom.fitting.clock import Clock
+from sentloom.fitting.cross_validation import Fold, fold_scores, train_folds
+from sentloom.fitting.pacing import is_hopeless, limits, seconds_of, shortened, time_share, without_run
+from sentloom.fitting.plan import REPORTING, FitPlan
 from sentloom.fitting.request import Log
 from sentloom.fitting.result import Run
 from sentloom.pipeline.plan import Plan, to_yaml
 from sentloom.pipeline.results import file_names
 from sentloom.pipeline.runner import PlanResult, prepare
 from sentloom.pipeline.stages import Stage
+from sentloom.pipeline.stages.train import TRUNKS
 from sentloom.progress import duration
+from sentloom.training import OutOfTime
 
 BEST = "best"  # the verdict of the run that the gate tests
 
@@ -31,6 +41,9 @@ class Trained:
     run: Run
     plan: Plan
     result: PlanResult | None  # None: it failed
+    folds: tuple[PlanResult, ...] = ()  # the same plan trained without each fold
+    scores: tuple[Score, ...] = ()  # on the validation rows
+    route: str = ""  # what it was trained by, if its run has another name: a merged model
 
     @property
     def value(self) -> float:
@@ -42,20 +55,52 @@ class Trained:
         assert self.result is not None
         return Encoder.load(str(self.result.model))
 
+    def fold_encoders(self) -> list[Encoder]:
+        """The models that were trained without each fold."""
+        return [Encoder.load(str(one.model)) for one in self.folds]
 
-@dataclass(frozen=True)
+
+@dataclass
 class RaceContext:
-    """What all runs share."""
+    """What all runs share, and the plan, which the clock may change."""
 
     plan: FitPlan
     base: str
     seed: int
     folder: Path
     tasks: Sequence[Task]  # of the validation rows
-    before: Sequence[Score]  # of the base on them
+    before: Sequence[Score]  # of the base on them, or on the folds
     memory: Memory
     accelerator: Accelerator
+    clock: Clock
     log: Log
+    folds: tuple[Fold, ...] = ()  # to choose on if there are no validation rows
+    spent: float = 0.0  # seconds that the runs so far took,
+    expected: float = 0.0  # and were expected to take
+
+    def train(self, plan: Plan, limits: Mapping[str, float] | None = None) -> PlanResult:
+        """Run a plan, or reuse what was done before."""
+        (runner,) = prepare([plan], self.folder, self.accelerator, self.log, limits)
+        (result,) = runner.run()
+        return result
+
+    def change(self, plan: FitPlan, lost: str = "") -> None:
+        """Change the plan, on disk before it takes effect; `lost` says what there is no time for."""
+        self.plan = replace(plan, changes=(*plan.changes, lost)) if lost else plan
+        self.plan.write(self.folder / "plan.json")
+        if lost:
+            self.log(f"Out of time: {lost}")
+
+    @property
+    def timed(self) -> bool:
+        """Whether a clock may change the plan."""
+        return self.clock.seconds is not None
+
+    @property
+    def left(self) -> float:
+        """Seconds for each training that is left. If the runs so far were slower than expected, the end will be too."""
+        slower = max(1.0, self.spent / self.expected) if self.expected else 1.0
+        return (self.clock.left - self.plan.ending * slower) / self.plan.trainings
 
 
 def race(context: RaceContext) -> list[Trained]:
@@ -63,25 +108,30 @@ def race(context: RaceContext) -> list[Trained]:
     field = [route.name for route in context.plan.routes]
     trained: list[Trained] = []
     done: set[tuple[str, tuple[int, ...]]] = set()
-    for number, rung in enumerate(context.plan.rungs, 1):
-        lengths = {(name, rung.steps[name]) for name in field}
-        if not field or lengths <= done:  # there is not enough data for longer runs
+    for number in range(1, len(context.plan.rungs) + 1):
+        rung = context.plan.rungs[number - 1]
+        lengths = {(name, rung.steps[name]) for name in field if name in rung.steps}
+        if not lengths or lengths <= done:  # there is no time for longer runs, or not enough data
             break
         done |= lengths
         context.log(f"\nRound {number} of {len(context.plan.rungs)}: {'; '.join(field)}")
-        these = [_run(context, name, number, rung.steps[name]) for name in field]
+        these = [
+            one for at in range(len(field)) if (one := _next_run(context, number, field[at:], not trained and not at))
+        ]
         ranked = sorted(these, key=lambda one: -one.value)
         going = {one.run.route for one in ranked[: rung.keep] if one.result}
         out = "dropped" if rung.keep else "finished"
         trained += [_with_verdict(one, "advanced" if one.run.route in going else out) for one in these]
         field = [one.run.route for one in ranked if one.run.route in going]
+    remove(context.folder / TRUNKS)
     best = best_run(trained)
-    return [_with_verdict(one, BEST if one is best else _at_end(one, field, trained[-1])) for one in trained]
+    return [_with_verdict(one, BEST if one is best else _at_end(one, trained)) for one in trained]
 
 
-def _at_end(one: Trained, field: Sequence[str], last: Trained) -> str:
-    """A run that advanced has finished if there is no longer round."""
-    return "finished" if one.run.route in field and one.run.rung == last.run.rung else one.run.verdict
+def _at_end(one: Trained, trained: Sequence[Trained]) -> str:
+    """A run that advanced has finished if there is no longer one of its route."""
+    longer = any(other.run.route == one.run.route and other.run.rung > one.run.rung for other in trained)
+    return "finished" if one.run.verdict == "advanced" and not longer else one.run.verdict
 
 
 def best_run(trained: Sequence[Trained]) -> Trained | None:
@@ -90,51 +140,116 @@ def best_run(trained: Sequence[Trained]) -> Trained | None:
     return max(done, key=lambda one: (one.value, -one.run.steps), default=None)
 
 
-def train_with_next_seed(context: RaceContext, best: Trained) -> Trained | None:
-    """Train the best route again, as long as in the first round, with the next seed; None if that fails."""
-    steps = context.plan.rungs[0].steps[best.run.route]
-    context.log(f"\nTraining {best.run.route} again with another seed, to see whether two runs agree on neighbours")
-    found = _run(replace(context, seed=context.seed + 1), best.run.route, 1, steps)
+def train_with_next_seed(context: RaceContext, route: str) -> Trained | None:
+    """Train a route again, as long as in the first round, with the next seed; None if that fails or takes too long."""
+    if context.timed and context.plan.second_seed is None:
+        enough = context.clock.left >= seconds_of(context.plan, 0)[route] + REPORTING
+        why = "" if enough else f"{route} is not trained with another seed"
+        context.change(replace(context.plan, second_seed=enough), why)
+    if context.plan.second_seed is False:
+        return None
+    context.log(f"\nTraining {route} again with another seed, to see whether two runs agree on neighbours")
+    other, steps = replace(context, seed=context.seed + 1), context.plan.rungs[0].steps[route]
+    within = limits(context.plan, route, 0, context.clock.left) if context.timed else {}
+    try:
+        found = _run(other, route, 1, steps, within)
+    except OutOfTime:
+        context.change(replace(context.plan, second_seed=False), f"the second seed of {route} was given up")
+        return None
+    finally:
+        remove(context.folder / TRUNKS)
     return found if found.result else None
+
+
+# One run under the clock
+
+
+def _next_run(context: RaceContext, number: int, names: Sequence[str], first: bool) -> Trained | None:
+    """The first of these routes in a round; None if it was dropped. `first` marks the run that is never dropped."""
+    name, plan = names[0], context.plan
+    if name not in plan.rungs[number - 1].steps:
+        return None  # dropped before
+    if not context.timed:
+        return _run(context, name, number, plan.rungs[number - 1].steps[name])
+    share = time_share(plan, number - 1, names, context.left)
+    if (name, number) not in plan.begun:
+        if not first and is_hopeless(plan, name, number - 1, share):
+            context.change(without_run(plan, number - 1, name), f"{name} does not run in round {number}")
+            return None
+        context.change(replace(plan, begun=(*plan.begun, (name, number))))
+    before = context.clock.left
+    found = _run_within(context, name, number, share)
+    context.spent += (before - context.clock.left) / plan.trainings
+    context.expected += seconds_of(context.plan, number - 1).get(name, 0.0)
+    return found
+
+
+def _run_within(context: RaceContext, name: str, number: int, share: float) -> Trained:
+    """Run a route; every stage that is out of time before its decay gets a shorter length, with which it goes on."""
+    within, earlier = limits(context.plan, name, number - 1, share), 0.0
+    while True:
+        steps, began = context.plan.rungs[number - 1].steps[name], context.clock.now()
+        try:
+            return _run(context, name, number, steps, within, earlier)
+        except OutOfTime as late:
+            earlier += context.clock.now() - began
+            shorter = shortened(context.plan, number - 1, name, late)
+            now = sum(shorter.rungs[number - 1].steps[name])
+            context.change(shorter, f"{name} trains for {now:,} steps in round {number} instead of {sum(steps):,}")
+            within = {stage: limit for stage, limit in within.items() if stage != late.stage}
 
 
 def _with_verdict(one: Trained, verdict: str) -> Trained:
     return one if one.result is None else replace(one, run=replace(one.run, verdict=verdict))
 
 
-def _run(context: RaceContext, name: str, rung: int, steps: tuple[int, ...]) -> Trained:
+def _run(
+    context: RaceContext,
+    name: str,
+    rung: int,
+    steps: tuple[int, ...],
+    limits: Mapping[str, float] | None = None,
+    earlier: float = 0.0,
+) -> Trained:
+    """Train and score a route; `earlier` are the seconds of its attempt that was out of time, which it continues."""
     plan = context.plan.route(name).plan(steps, context.base, context.seed)
-    names = file_names([one.name for one in context.plan.routes])
-    with new_file(context.folder / "recipes" / f"{names[name]}-{rung}-seed-{context.seed}.yaml") as part:
+    return run_plan(context, Run(name, rung, sum(steps), earlier, None, None, None, None, ""), plan, limits)
+
+
+def run_plan(context: RaceContext, run: Run, plan: Plan, limits: Mapping[str, float] | None = None) -> Trained:
+    """Run a plan and score what comes out; a plan that fails is a run that failed."""
+    run = replace(run, stages=tuple(map(stage_summary, plan.stages)))
+    names = file_names([*(one.name for one in context.plan.routes), run.route])
+    with new_file(context.folder / "recipes" / f"{names[run.route]}-{run.rung}-seed-{context.seed}.yaml") as part:
         part.write_text(to_yaml(plan), "utf-8")
-    run = Run(name, rung, sum(steps), 0.0, None, None, None, None, "", tuple(map(stage_summary, plan.stages)))
     try:
-        (runner,) = prepare([plan], context.folder, context.accelerator, context.log)
-        (result,) = runner.run()
-    except (InputError, TrainingStopped) as error:  # for example if nothing is kept of what a synthesizer wrote
-        context.log(f"{name} failed: {error}")
+        result = context.train(plan, limits)
+        folds = tuple(train_folds(plan, context.folds, context.train))  # as long as the whole, whatever that took
+    except (InputError, MissingPart, ModelError, TrainingStopped) as error:  # the other routes may not need this
+        context.log(f"{run.route} failed: {error}")
         return Trained(replace(run, verdict=f"failed: {error.problem}"), plan, None)
-    return Trained(_scored(run, result, context), plan, result)
+    return _scored(Trained(run, plan, result, folds), result, context)
 
 
-def _scored(run: Run, result: PlanResult, context: RaceContext) -> Run:
-    """The run with its length and its score on the validation rows, beside the base's."""
-    scores = main_scores(Encoder.load(str(result.model)), context.tasks, context.memory)
-    found = compare_averages(scores, context.before)
-    value, seconds = sum(score.value for score in scores) / len(scores), result.seconds
-    steps = run.steps or sum(one["outcome"]["steps"] for one in result.stages if one["produces"] == "encoder")
-    context.log(
-        f"{run.route}: {steps:,} steps in {duration(seconds)}, score {value:.2f}, "
-        f"{found.difference:+.2f} compared with the base ({found.low:+.2f} to {found.high:+.2f})"
-    )
-    done = replace(run, steps=steps, seconds=seconds, score=value, verdict="done")
-    return replace(done, difference=found.difference, low=found.low, high=found.high)
+def _scored(one: Trained, result: PlanResult, context: RaceContext) -> Trained:
+    """The run with its length and its score on the validation rows or the folds, beside the base's."""
+    if context.folds:
+        scores = fold_scores(one.fold_encoders(), context.folds, context.memory)
+    else:
+        scores = main_scores(one.encoder(), context.tasks, context.memory, show_progress=True)
+    found, value = compare_averages(scores, context.before), sum(score.value for score in scores) / len(scores)
+    seconds = one.run.seconds + sum(each.seconds for each in (result, *one.folds))
+    steps = one.run.steps or sum(stage["outcome"]["steps"] for stage in result.stages if "outcome" in stage)
+    run = replace(one.run, steps=steps, seconds=seconds, score=value, verdict="done")
+    run = replace(run, difference=found.difference, low=found.low, high=found.high)
+    context.log(f"{run.route}: {run.steps:,} steps in {duration(seconds)}, {against_base(run)}")
+    return replace(one, run=run, scores=tuple(scores))
 
 
-def main_scores(encoder: Encoder, tasks: Sequence[Task], memory: Memory) -> list[Score]:
-    """The main score of each task."""
-    found = score_tasks(encoder, tasks, memory)
-    return [scores[task.main] for task, scores in zip(tasks, found, strict=True)]
+def against_base(run: Run) -> str:
+    """The score of a run and its difference to the base, on the validation rows."""
+    interval = f"{run.low:+.2f} to {run.high:+.2f}"
+    return f"score {run.score:.2f}, {run.difference:+.2f} compared with the base ({interval})"
 
 
 def stage_summary(one: Stage) -> str:

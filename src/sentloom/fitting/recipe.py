@@ -5,13 +5,14 @@ Every file that a stage reads is an input of the fit: some of its rows are held 
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sentloom.errors import InputError
 from sentloom.fitting.inputs import Source
 from sentloom.fitting.request import Log, Request
 from sentloom.fitting.routes import Route
+from sentloom.pipeline.needs import refuse_missing
 from sentloom.pipeline.plan import Plan, to_yaml
 from sentloom.pipeline.recipe import read_recipe
 from sentloom.pipeline.references import named_stage
@@ -44,6 +45,7 @@ def read_fit_recipe(request: Request, log: Log) -> FitRecipe:
     recipe = read_recipe(request.recipe)
     plans = [recipe.resolve(name) for name in recipe.variants] or [recipe.resolve()]
     _refuse(str(request.recipe), plans)
+    refuse_missing([replace(plan, evaluate=None) for plan in plans])
     for line in _not_used(plans):
         log(line)
     (base,) = {plan.base for plan in plans}
@@ -75,7 +77,6 @@ def _not_used(plans: Sequence[Plan]) -> Iterator[str]:
         yield "The recipe's trackers are not used."
     if any(plan.published for plan in plans):
         yield "The published scores in the recipe are not used."
-    yield "The recipe sets the lengths of its stages and the seed; a budget and a seed of the command are not used."
 
 
 def _sources(plans: Iterable[Plan]) -> Iterator[Source]:

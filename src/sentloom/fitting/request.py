@@ -2,17 +2,21 @@
 
 import re
 import shlex
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from sentloom.data.shapes import Shape
+from sentloom.encoder.locate import refuse_read_only
 from sentloom.errors import InputError
 from sentloom.pipeline.runner import refuse_no_model
 
-DEFAULT_BASE = "embedded"
+DEFAULTS: dict[str, Any] = {"bases": ("embedded",), "budget": "10m", "seed": 1}
 UNITS = {"s": 1, "m": 60, "h": 3600}
 BUDGET_FORM = re.compile(r"(?P<number>\d+(\.\d+)?)\s*(?P<unit>s|m|h|steps?)", re.IGNORECASE)
+
+DIMENSIONS_FIX = "write them as in --dimensions 384,256,128,64"
 
 Log = Callable[[str], None]
 
@@ -43,18 +47,25 @@ class Request:
 
     data: tuple[str, ...]
     output: Path  # the model
-    base: str
-    budget: str
+    bases: tuple[str, ...]  # every route starts from each of them
+    budget: str  # "" for a recipe, which says itself how long its stages are
     against: tuple[str, ...]  # evaluation sets that decide instead of held-out rows
     general: Path | None  # a data folder with a labelled general set
     force: bool
-    synthesizer: str | None
+    writer: str | None
     seed: int
+    guide: str | None = None  # an encoder that filters false negatives; None: the base
+    teacher: str | None = None  # a cross-encoder to learn from, if it ranks better than the base
     shape: Shape | None = None  # of every input, if its columns do not say it
     columns: Mapping[str, str | int] | None = None
+    group: tuple[str, ...] = ()  # columns whose values connect rows: a customer, a thread, a document
+    corpus: tuple[str, ...] = ()  # more texts to search among
+    dimensions: tuple[int, ...] = ()  # that vectors may be cut to
     strict: bool = False  # refuse data with a single unusable row
     device: str | None = None
     precision: str | None = None
+    label_columns: Mapping[str, str] = field(default_factory=dict)  # which of several, for files of rows in memory
+    labels: Mapping[str, str] = field(default_factory=dict)  # what files of rows in memory are called: "the list"
 
     @property
     def folder(self) -> Path:
@@ -67,21 +78,35 @@ class Request:
         named = output if output.name else output.resolve()
         return named.with_name(f"{named.name}.fit")
 
+    def label(self, name: str) -> str:
+        """What an input is called in messages and reports."""
+        return self.labels.get(name, name)
+
     @property
     def recipe(self) -> Path | None:
         """The recipe, if one is given instead of data."""
         (first, *_) = self.data
-        return Path(first) if Path(first).suffix in (".yaml", ".yml") else None
+        return Path(first) if _is_recipe(first) else None
 
     @property
-    def base_path(self) -> str:
-        """The base as a recipe in another folder can name it."""
-        return _absolute(self.base)
+    def base_paths(self) -> tuple[str, ...]:
+        """The bases as a recipe in another folder can name them."""
+        return tuple(map(_absolute, self.bases))
 
     @property
-    def synthesizer_path(self) -> str | None:
-        """The synthesizer as a recipe in another folder can name it."""
-        return self.synthesizer and _absolute(self.synthesizer)
+    def writer_path(self) -> str | None:
+        """The writer as a recipe in another folder can name it."""
+        return self.writer and _absolute(self.writer)
+
+    @property
+    def guide_path(self) -> str | None:
+        """The guide as a recipe in another folder can name it."""
+        return self.guide and _absolute(self.guide)
+
+    @property
+    def teacher_path(self) -> str | None:
+        """The teacher as a recipe in another folder can name it."""
+        return self.teacher and _absolute(self.teacher)
 
     @property
     def parsed_budget(self) -> Budget:
@@ -92,10 +117,17 @@ class Request:
     def command(self) -> str:
         """The command that does the same."""
         parts = ["sentloom", "fit", *self.data, "-o", str(self.output)]
-        parts += [] if self.recipe else ["--base", self.base, "--budget", self.budget, "--seed", str(self.seed)]
+        if not self.recipe:
+            parts += [part for one in self.bases for part in ("--base", one)]
+            parts += ["--budget", self.budget, "--seed", str(self.seed)]
         parts += [part for one in self.against for part in ("--against", one)]
+        parts += [part for one in self.group for part in ("--group", one)]
+        parts += [part for one in self.corpus for part in ("--corpus", one)]
+        parts += ["--dimensions", ",".join(map(str, self.dimensions))] if self.dimensions else []
         parts += ["--general", str(self.general)] if self.general else []
-        parts += ["--synthesizer", self.synthesizer] if self.synthesizer else []
+        parts += ["--writer", self.writer] if self.writer else []
+        parts += ["--guide", self.guide] if self.guide else []
+        parts += ["--teacher", self.teacher] if self.teacher else []
         parts += ["--shape", str(self.shape)] if self.shape else []
         columns = ",".join(f"{role}={name}" for role, name in (self.columns or {}).items())
         parts += ["--columns", columns] if columns else []
@@ -111,41 +143,73 @@ def _absolute(name: str) -> str:
     return str(Path(name).resolve()) if Path(name).is_dir() else name
 
 
+def with_defaults(data: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Base, budget and seed, as given (None: not given) or by default. A recipe says itself what they are."""
+    recipes = [name for name in data if _is_recipe(name)]
+    if recipes and len(data) > 1:
+        fix = "name the data in the recipe, or leave the recipe out"
+        raise InputError(recipes[0], "a recipe is given together with other data", "the recipe alone", fix)
+    if recipes and (given := [_option(name) for name, value in options.items() if value is not None]):
+        problem = (
+            f"{' and '.join(given)} cannot be given with a recipe, which sets {'it' if len(given) == 1 else 'them'}"
+        )
+        raise InputError(recipes[0], problem, "", f"leave out {' and '.join(given)}, or change the recipe")
+    defaults = {**DEFAULTS, "budget": ""} if recipes else DEFAULTS
+    return {name: value if options[name] is None else options[name] for name, value in defaults.items()}
+
+
+def _option(name: str) -> str:
+    return "--base" if name == "bases" else f"--{name}"
+
+
+def _is_recipe(name: str) -> bool:
+    return Path(name).suffix in (".yaml", ".yml")
+
+
 def refuse_bad_request(request: Request) -> None:
     """Report at once what would otherwise fail at the end."""
     if not request.data or not all(request.data):
         raise InputError("data", "nothing is given", "one file or more", "name the files to learn from")
     if not all(request.against):
         raise InputError("--against", "the name is empty", "a set or a file", "name one, or leave the option out")
-    assert request.parsed_budget, "a budget that can be parsed"
+    assert request.recipe or request.parsed_budget, "a budget that can be parsed"
     if not isinstance(request.seed, int) or request.seed < 0:
         raise InputError("seed", f"{request.seed!r} is not a seed", "an integer of 0 or more", "choose another seed")
-    _refuse_beside_recipe(request)
+    _refuse_repeated_base(request)
+    for base in request.bases:
+        refuse_read_only(base)
+    _refuse_bad_dimensions(request.dimensions)
     refuse_no_model(request.output)
     _refuse_foreign_model(request)
 
 
-def _refuse_beside_recipe(request: Request) -> None:
-    """A recipe says itself what its base, its data and its columns are."""
-    recipes = [name for name in request.data if Path(name).suffix in (".yaml", ".yml")]
-    if recipes and len(request.data) > 1:
-        fix = "name the data in the recipe, or leave the recipe out"
-        raise InputError(recipes[0], "a recipe is given together with other data", "the recipe alone", fix)
-    options = {
-        "--base": request.base != DEFAULT_BASE,
-        "--synthesizer": request.synthesizer,
-        "--shape": request.shape,
-        "--columns": request.columns,
-    }
-    if recipes and (given := [name for name, value in options.items() if value]):
-        fix = f"leave out {' and '.join(given)}, or change the recipe"
-        raise InputError(recipes[0], f"{', '.join(given)} is given beside a recipe, which says that itself", "", fix)
+def _refuse_repeated_base(request: Request) -> None:
+    known = request.base_paths
+    if twice := [name for name, path in zip(request.bases, known, strict=True) if known.count(path) > 1]:
+        raise InputError("--base", f"{twice[0]} is named twice", "different models", "name each of them once")
+
+
+def _refuse_bad_dimensions(dimensions: Sequence[int]) -> None:
+    """Each a number of its own; whether vectors have so many is known once the base is loaded."""
+    wrong = [one for one in dimensions if type(one) is not int or one < 1]
+    if wrong or len(set(dimensions)) < len(dimensions):
+        problem = f"{wrong[0]!r} is not a number of dimensions" if wrong else "a number of dimensions is given twice"
+        raise InputError("--dimensions", problem, "different whole numbers of 1 or more", DIMENSIONS_FIX)
+
+
+def parse_dimensions(text: str) -> tuple[int, ...]:
+    """From "384,256,128,64"."""
+    parts = [part.strip() for part in text.split(",")]
+    if wrong := [part for part in parts if not (part.isascii() and part.isdigit())]:
+        problem = f"cannot parse {wrong[0]!r} in {text!r}"
+        raise InputError("--dimensions", problem, "whole numbers with commas between them", DIMENSIONS_FIX)
+    return tuple(map(int, parts))
 
 
 def _refuse_foreign_model(request: Request) -> None:
     """A model is replaced only if a fit wrote it, and never by one that starts from it."""
     output = request.output.resolve()
-    if output.exists() and Path(request.base).resolve() == output:
+    if output.exists() and output in [Path(base).resolve() for base in request.bases]:
         problem = "this is the base itself"
     elif output.exists() and not output.with_name(f"{output.name}.fit").is_dir():
         problem = "this model was not written by fit"

@@ -12,16 +12,27 @@ from pathlib import Path
 from typing import Literal
 
 from sentloom.errors import InputError
+from sentloom.evaluation.significance import LEAST_CLUSTERS
 from sentloom.files import new_file
 
+SCHEMA = 2  # of report.json (docs/report.md); raised when a field changes its meaning or goes
+LEVEL = 0.95  # of an interval, unless it says otherwise
 Part = Literal["deciding", "general", "watched"]
-Verdict = Literal["written", "refused", "forced"]
-Finding = Literal["better", "worse", "unsure"]
+Verdict = Literal["better", "no difference shown", "worse"]
+NO_DIFFERENCE: Verdict = "no difference shown"
+METRIC_NAMES = {
+    "ndcg": "nDCG",
+    "mrr": "MRR",
+    "map": "MAP",
+    "spearman": "Spearman",
+    "mean": "mean score",
+    "probe": "linear probe",
+}
 Near = tuple[float, str]  # cosine, text
 
 
 class Compared:
-    """A difference to the base with its 95% interval."""
+    """A difference to the base with its interval."""
 
     low: float | None
     high: float | None
@@ -37,9 +48,9 @@ class Compared:
         return self.high is not None and self.high < 0
 
     @property
-    def finding(self) -> Finding:
+    def finding(self) -> Verdict:
         """What the interval shows."""
-        return "better" if self.better else "worse" if self.worse else "unsure"
+        return "better" if self.better else "worse" if self.worse else NO_DIFFERENCE
 
 
 @dataclass(frozen=True)
@@ -61,6 +72,68 @@ class Measure(Compared):
     low: float
     high: float
     p: float
+    level: float = LEVEL  # of the interval of the difference; higher where test rows were used before
+    clusters: int = 0  # of items that are not independent; intervals are over clusters
+    effective: float = 0.0  # Kish's effective number of clusters: how many of equal size would say as much
+    documents: int | None = None  # that queries search, for retrieval
+    of_documents: int | None = None  # that there are; more than `documents` if these are a sample
+    equivalent: bool = False  # whether the difference is shown to be less than EQUIVALENT points
+    also: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # other scores of the task: before, after
+
+    @property
+    def finding(self) -> Verdict:
+        """What the interval shows; nothing with fewer clusters than intervals hold for."""
+        return super().finding if self.effective >= LEAST_CLUSTERS else NO_DIFFERENCE
+
+
+@dataclass(frozen=True)
+class Power:
+    """What the test rows can show: the smallest gain that is found with this probability."""
+
+    gain: float | None  # points; None: no gain can be shown, or nothing can be said, and `note` says why
+    probability: float
+    correlation: float  # assumed, of the base and a tuned model over clusters
+    clusters: int
+    level: float = LEVEL  # of the interval that the verdict will have
+    effective: float = 0.0  # number of clusters
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """Nearest matches from this cosine up are accepted: chosen on validation rows, checked on test rows."""
+
+    cosine: float
+    asked: float  # the precision asked for
+    precision: float  # on validation rows
+    recall: float
+    test_precision: float | None  # None: no test query is accepted
+    test_recall: float
+    queries: int  # that it was chosen on
+    accepted: int = 0  # of these queries
+
+    @property
+    def reached(self) -> bool:
+        """Whether the precision asked for is reached on the validation rows."""
+        return self.precision >= self.asked
+
+
+@dataclass(frozen=True)
+class Example:
+    """A test item that the fitted model does better or worse than the base."""
+
+    task: str
+    asked: str
+    expected: str
+    before: float  # the item's score, times 100
+    after: float
+    found_before: str = ""  # the nearest text, for retrieval
+    found_after: str = ""
+
+    @property
+    def change(self) -> float:
+        """By how much it changed."""
+        return self.after - self.before
 
 
 @dataclass(frozen=True)
@@ -80,19 +153,33 @@ class Run(Compared):
 
     route: str
     rung: int  # from 1
-    steps: int
+    steps: int  # 0: merged
     seconds: float
     score: float | None  # None: it failed
     difference: float | None
     low: float | None
     high: float | None
-    verdict: str  # "advanced" | "dropped" | "finished" | "won" | "best, refused" | "best, forced" | "failed: ..."
+    verdict: str  # "advanced" | "dropped" | "finished" | "won" | "best, not written" | "best, forced" | "failed: ..."
     stages: tuple[str, ...] = ()  # "method on data, N steps"
 
     @property
     def is_best(self) -> bool:
         """Whether its model was the one that the gate tested."""
         return self.verdict == "won" or self.verdict.startswith("best")
+
+
+@dataclass(frozen=True)
+class Merging:
+    """The best merged model beside the best trained one: validation scores, and general ability."""
+
+    route: str  # the name of the merged run
+    chosen: bool  # whether it was preferred
+    tuned: float
+    merged: float
+    general: str  # the name of the set
+    general_before: float  # of the base
+    general_tuned: float
+    general_merged: float
 
 
 @dataclass(frozen=True)
@@ -201,22 +288,53 @@ class InputSummary:
 
 
 @dataclass(frozen=True)
+class BaseSummary:
+    """An encoder that routes started from, untouched."""
+
+    name: str
+    parameters: int
+    dimension: int
+    score: float  # on the validation rows
+    compared: bool  # whether it is the one that the winner had to beat
+    prompts: bool = False  # whether queries and documents have prompts of their own
+    adapters: bool = False  # whether adapters (LoRA) were trained instead of all weights
+
+
+@dataclass(frozen=True)
 class FitResult:
     """Everything about one fit."""
 
     title: str
     verdict: Verdict
     reason: str  # one or two plain sentences
-    base: str
-    model: str | None  # its path; None when the gate refused it
+    base: str  # the one that the winner had to beat
+    model: str | None  # its path; None if it was not written
     created: str  # ISO date
     command: str
+    schema: int = SCHEMA
+    forced: bool = False  # whether the model was written although it is not shown to be better
+    started_from: str = ""  # the base of the model that the gate tested
+    bases: tuple[BaseSummary, ...] = ()
+    tested: str = ""  # the folder of the model that the gate tested, inside MODEL.fit
     against: tuple[str, ...] = ()  # sets that decided, in place of held-out rows
     sources: tuple[InputSummary, ...] = ()
     routes: tuple[RouteSummary, ...] = ()
     runs: tuple[Run, ...] = ()
     measures: tuple[Measure, ...] = ()
     total: Measure | None = None  # the mean of the deciding measures, or the single one
+    by_language: tuple[Measure, ...] = ()  # on the test rows, where a file has several languages
+    by_dimension: tuple[Measure, ...] = ()  # with shorter vectors; the name is the number of dimensions
+    power: Power | None = None
+    uses: int = 1  # which use of these test rows this is
+    test_sha256: str = ""  # of what the test rows ask
+    believe: str = ""  # whether validation and test rows agree, and which to believe
+    folds: int = 0  # of the training rows that runs were chosen on; 0: on validation rows
+    cluster_notes: tuple[str, ...] = ()  # rows that could not be clustered by everything that connects them
+    threshold: Threshold | None = None
+    won: tuple[Example, ...] = ()  # the largest gains first
+    lost: tuple[Example, ...] = ()  # the largest losses first
+    merging: Merging | None = None  # None: nothing was merged
+    changes: tuple[str, ...] = ()  # what was shortened or dropped because the time ran out
     stability: Stability | None = None  # None: labels decided, or the model is not used
     advice: tuple[str, ...] = ()  # what may help, where the gate refused
     curves: tuple[Curve, ...] = ()
@@ -242,6 +360,21 @@ class FitResult:
     def mean(self) -> Measure | None:
         """The total, unless it is the single deciding measure itself."""
         return None if sum(one.part == "deciding" for one in self.measures) == 1 else self.total
+
+    @property
+    def validation(self) -> Run | None:
+        """The run that the gate tested, with its gain on the validation rows."""
+        return next((run for run in self.runs if run.is_best), None)
+
+    @property
+    def chosen_on(self) -> str:
+        """The rows that runs were chosen on, in words."""
+        return chosen_on(self.folds)
+
+    @property
+    def verdict_line(self) -> str:
+        """The verdict as one line that is easy to search for."""
+        return verdict_line(self.verdict, self.total, self.uses) if self.total else f"VERDICT {self.verdict}"
 
     @property
     def winner(self) -> str | None:
@@ -279,10 +412,43 @@ class FitResult:
         from pydantic import TypeAdapter, ValidationError
 
         try:
-            return TypeAdapter(cls).validate_json(path.read_bytes())
+            found = TypeAdapter(cls).validate_json(path.read_bytes())
         except (OSError, ValidationError) as error:
-            found = str(error).splitlines()[0]
-            raise InputError(str(path), found, "the result of a fit", "run `sentloom fit` again") from None
+            problem = str(error).splitlines()[0]
+            raise InputError(str(path), problem, "the result of a fit", "run `sentloom fit` again") from None
+        if found.schema > SCHEMA:
+            problem = f"it has version {found.schema} of the format, from a newer sentloom"
+            raise InputError(str(path), problem, f"version {SCHEMA} or older", "update sentloom")
+        return found
+
+
+def verdict_line(verdict: Verdict, one: Measure, uses: int) -> str:
+    """As in "VERDICT better +4.0 nDCG@10 [1.6, 6.5] level=95% clusters=98 effective=91.4 documents=1456 uses=1"."""
+    low, high = (_one_decimal(bound) for bound in (one.low, one.high))
+    found = f"{one.difference:+.1f} {metric_name(one.metric)} [{low}, {high}]"
+    counts = f"clusters={one.clusters} effective={rounded_down(one.effective)}"
+    searched = f" documents={one.documents}" if one.documents else ""
+    return f"VERDICT {verdict} {found} level={100 * one.level:.4g}% {counts}{searched} uses={uses}"
+
+
+def _one_decimal(bound: float) -> str:
+    """With one decimal, or with more if it would look like 0: the side of 0 that a bound is on decides the verdict."""
+    return f"{bound:.1f}" if abs(bound) >= 0.05 or not bound else f"{bound:.1g}"
+
+
+def rounded_down(effective: float) -> str:
+    """An effective number of clusters with one decimal at most; 19.98 is not 20, from which differences are claimed."""
+    return f"{math.floor(10 * effective) / 10:g}"
+
+
+def chosen_on(folds: int) -> str:
+    """The rows that runs are chosen on."""
+    return f"{folds} folds of the training rows" if folds else "the validation rows"
+
+
+def metric_name(metric: str) -> str:
+    """The name of a metric as people write it."""
+    return METRIC_NAMES.get(metric.partition("@")[0], metric.partition("@")[0]) + "".join(metric.partition("@")[1:])
 
 
 def _rank(runs: Mapping[int, Run]) -> tuple[bool, int, float]:

@@ -9,8 +9,11 @@ import numpy.typing as npt
 
 from sentloom.data.shapes import COLUMNS, Shape
 from sentloom.encoder import Encoder
+from sentloom.evaluation.bench import Memory, vectors_of
 from sentloom.evaluation.geometry import alignment
 from sentloom.evaluation.metrics import cosine_of_pairs
+from sentloom.fitting.bases import Base, base_at
+from sentloom.fitting.examples import shortened
 from sentloom.fitting.race import Trained
 from sentloom.fitting.result import Curve, Histogram, Neighbours, Trail
 from sentloom.fitting.tasks import HeldOut
@@ -20,6 +23,7 @@ from sentloom.training.health import Gauges, alarms, gauge
 from sentloom.training.journal import read_journal
 
 BINS = 40
+MOST_POINTS = 400  # of a curve
 SAMPLES = 6  # sentences whose neighbours are shown
 NEAREST = 4
 MOST_TEXTS = 2_000  # to search for neighbours in
@@ -41,35 +45,37 @@ def curves(trained: Trained, folder: Path) -> tuple[Curve, ...]:
     found = []
     for stage in (one for one in trained.result.stages if one["produces"] == "encoder"):
         lines = [line for line in read_journal(folder / stage["place"]) if "loss" in line]
-        steps, loss = ([line[name] for line in lines] for name in ("step", "loss"))
+        places = np.unique(np.linspace(0, len(lines) - 1, min(MOST_POINTS, len(lines))).astype(int))
+        steps, loss = ([lines[place][name] for place in places] for name in ("step", "loss"))
         if steps:
             found.append(Curve(trained.run.route, stage["stage"], tuple(steps), tuple(loss)))
     return tuple(found)
 
 
 def geometries(
-    runs: Sequence[Trained], base: Encoder, parts: Sequence[HeldOut]
+    runs: Sequence[Trained], bases: Sequence[Base], parts: Sequence[HeldOut], memory: Memory
 ) -> dict[str, dict[str, Geometry | None]]:
-    """By route: the geometry of the base and of every run."""
-    start = geometry(base, parts)
+    """By route: the geometry of its base and of every run."""
+    starts = {one.path: geometry(one.encoder, parts, memory) for one in bases}
     found: dict[str, dict[str, Geometry | None]] = {}
     for one in runs:
         if one.result:
-            found.setdefault(one.run.route, {BASE: start})[_round(one)] = geometry(one.encoder(), parts)
+            start = starts[base_at(bases, one.plan.base).path]
+            found.setdefault(one.run.route, {BASE: start})[_round(one)] = geometry(one.encoder(), parts, memory)
     return found
 
 
 def _round(one: Trained) -> str:
-    return f"round {one.run.rung}"
+    return "merged" if one.route else f"round {one.run.rung}"
 
 
-def geometry(encoder: Encoder, parts: Sequence[HeldOut]) -> Geometry | None:
-    """Of a model on pairs that belong together; None if none are known."""
+def geometry(encoder: Encoder, parts: Sequence[HeldOut], memory: Memory) -> Geometry | None:
+    """Of a model on pairs that belong together, whose vectors are mostly cached; None if none are known."""
     pairs = [pair for part in parts for pair in part.related]
     if not pairs:
         return None
     left, right = zip(*pairs, strict=True)
-    vectors = encode_distinct(encoder.encode, [*left, *right])
+    vectors = encode_distinct(lambda texts: vectors_of(encoder, texts, "symmetric", memory), [*left, *right])
     one, other = (np.stack([vectors[text] for text in side]) for side in (left, right))
     return Geometry(alignment(one, other), gauge(np.stack([vectors[text] for text in dict.fromkeys([*left, *right])])))
 
@@ -88,35 +94,37 @@ def collapse_warnings(points: Mapping[str, Geometry | None], best: Trained) -> I
         yield f"The vectors have collapsed: {'; '.join(found)}."
 
 
-def histogram(before: Encoder, after: Encoder, parts: Sequence[HeldOut]) -> Histogram | None:
+def histogram(before: Encoder, after: Encoder, parts: Sequence[HeldOut], memory: Memory) -> Histogram | None:
     """The cosines of pairs that belong together, and of the same texts paired differently."""
     pairs = [pair for part in parts for pair in part.related]
     if len(pairs) < 2:
         return None
-    cosines = [_related_and_not(encoder, pairs) for encoder in (before, after)]
+    cosines = [_related_and_not(encoder, pairs, memory) for encoder in (before, after)]
     least = min(-0.2, *(float(some.min()) for both in cosines for some in both))
     edges = np.linspace(least, 1.0, BINS + 1)
     counts = [np.histogram(np.clip(some, least, 1.0), edges)[0].tolist() for both in cosines for some in both]
     return Histogram(tuple(edges.tolist()), *(tuple(one) for one in counts))
 
 
-def _related_and_not(encoder: Encoder, pairs: Sequence[tuple[str, str]]) -> tuple[npt.NDArray[np.float64], ...]:
-    left, right = (encoder.encode(list(side)) for side in zip(*pairs, strict=True))
+def _related_and_not(
+    encoder: Encoder, pairs: Sequence[tuple[str, str]], memory: Memory
+) -> tuple[npt.NDArray[np.float64], ...]:
+    left, right = (vectors_of(encoder, list(side), "symmetric", memory) for side in zip(*pairs, strict=True))
     return cosine_of_pairs(left, right), cosine_of_pairs(left, np.roll(right, 1, axis=0))
 
 
-def neighbours(before: Encoder, after: Encoder, parts: Sequence[HeldOut]) -> tuple[Neighbours, ...]:
+def neighbours(before: Encoder, after: Encoder, parts: Sequence[HeldOut], memory: Memory) -> tuple[Neighbours, ...]:
     """What a few test texts find among the others, before and after."""
     queries, documents = _queries_and_documents(parts)
     if len(documents) <= NEAREST:
         return ()
     found = []
     for encoder in (before, after):
-        vectors = encoder.encode(documents, role="document")
-        numbers, cosines = top_k(encoder.encode(queries, role="query"), vectors, NEAREST + 1)
+        vectors = vectors_of(encoder, documents, "document", memory)
+        numbers, cosines = top_k(vectors_of(encoder, queries, "query", memory), vectors, NEAREST + 1)
         rows = zip(queries, numbers.tolist(), cosines.tolist(), strict=True)
         found.append([_others(*row, documents) for row in rows])
-    return tuple(Neighbours(*row) for row in zip(queries, *found, strict=True))
+    return tuple(Neighbours(*row) for row in zip(map(shortened, queries), *found, strict=True))
 
 
 def _others(
@@ -124,7 +132,7 @@ def _others(
 ) -> tuple[tuple[float, str], ...]:
     """The nearest texts except the query itself."""
     near = [(cosine, documents[number]) for number, cosine in zip(numbers, cosines, strict=True)]
-    return tuple(one for one in near if one[1] != query)[:NEAREST]
+    return tuple((cosine, shortened(text)) for cosine, text in near if text != query)[:NEAREST]
 
 
 def _queries_and_documents(parts: Sequence[HeldOut]) -> tuple[list[str], list[str]]:

@@ -1,9 +1,9 @@
 """Routes: the plans of stages that the data supports, and why; and those that are skipped, and why.
 
-Training stages come in the papers' order: raw text first (GenSE, BSL), then translations, then pairs, then triplets and
-NLI (Sentence-T5). What was tried is in docs/fit.md; the settings are those of the measured recipes. What a training
-stage needs first (views, mined negatives, written triplets) is a stage before it. Installed packages add routes of
-their own through the entry point group `sentloom.routes` (docs/extending.md).
+Training stages come in the papers' order: raw text first (GenSE, BSL), then translations, labelled texts, pairs, scored
+pairs, and last triplets and NLI (Sentence-T5). What was tried is in docs/fit.md; the settings are those of the measured
+recipes. What a training stage needs first (views, mined negatives, written triplets) is a stage before it. Installed
+packages add routes of their own through the entry point group `sentloom.routes` (docs/extending.md).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,7 +17,7 @@ from sentloom.data.shapes import Shape
 from sentloom.encoder.prompts import Prompt
 from sentloom.errors import InputError
 from sentloom.fitting.resources import Resources
-from sentloom.fitting.training_sets import TrainingSet
+from sentloom.fitting.training_sets import MOST_NEGATIVES, TrainingSet
 from sentloom.pipeline.building import stage
 from sentloom.pipeline.plan import Plan, stage_values
 from sentloom.pipeline.references import PREFIX
@@ -25,10 +25,24 @@ from sentloom.pipeline.schema import Select
 from sentloom.pipeline.stages import Stage, Train
 
 ENTRY_POINTS = "sentloom.routes"
-ORDER = (Shape.TEXTS, Shape.PARALLEL, Shape.PAIRS, Shape.TRIPLETS, Shape.NLI)
-BATCH = 64
-PAIRS = {"method": "contrastive", "learning_rate": 5e-5}
-TRIPLETS = {"method": "contrastive", "learning_rate": 2e-5}
+ORDER = (
+    *(Shape.TEXTS, Shape.PARALLEL, Shape.CLASSIFICATION, Shape.PAIRS, Shape.SCORED_PAIRS, Shape.TRIPLETS, Shape.NLI),
+)
+BATCH = 64  # rows of a step, at most
+TOKENS = 16_384  # of a step: of rows with long texts, fewer come together
+TSDAE_TOKENS = 2_048  # each has a probability for every word of the vocabulary, which takes memory
+MOST_BEFORE = 2  # routes on raw text that are tried before one on labels
+BESIDE_LABELS = f"before labels, only the first {MOST_BEFORE} routes on raw text are tried"
+FEWEST_TOGETHER = 8  # rows of a step, however long
+# A longer round continues a shorter one where its decay began; as good as a linear schedule (docs/fit.md).
+SCHEDULE: dict[str, Any] = {"schedule": "warmup-stable-decay", "warmup_steps": 5, "decay": 0.1}
+PAIRS: dict[str, Any] = {"method": "contrastive", "learning_rate": 5e-5, "directions": "both"}
+TRIPLETS: dict[str, Any] = {"method": "contrastive", "learning_rate": 2e-5}
+PASSAGES: dict[str, Any] = {"method": "contrastive", "learning_rate": 2e-5, "directions": "both"}
+# The share of the positive's cosine is NV-Retriever's (Moreira et al., 2024).
+TAUGHT, TAUGHT_NEGATIVES = "pairs with a teacher", 4
+MINED: dict[str, Any] = {"margin": 0.0, "at_most": 0.95}
+LABELS: dict[str, Any] = {"method": "supervised", "learning_rate": 1e-4}
 
 
 def _read_stage(value: Any) -> Any:
@@ -56,14 +70,14 @@ class Route:
     trains_on: tuple[TrainsOn, ...] = ()  # per training stage; if empty, what the forecast finds
     prompt: Prompt | None = None
     select: Select | None = None
+    base: str | None = None  # that it starts from; None: the only one
 
     def plan(self, steps: Sequence[int], base: str, seed: int) -> Plan:
         """The plan with these steps per training stage; without any, with the lengths that its stages have."""
         lengths = iter(steps)
         stages = [_with_length(one, next(lengths)) if steps and isinstance(one, Train) else one for one in self.stages]
-        return Plan(
-            self.name, base, tuple(stages), select=self.select, seeds=(seed,), prompt=self.prompt, title=self.name
-        )
+        start, given = self.base or base, tuple(stages)
+        return Plan(self.name, start, given, select=self.select, seeds=(seed,), prompt=self.prompt, title=self.name)
 
 
 def _with_length(one: Train, steps: int) -> Train:
@@ -99,8 +113,11 @@ def _own_routes(training_sets: Sequence[TrainingSet], resources: Resources) -> t
     if not labelled:
         return unlabelled, skipped
     main = _joined([_from_labels(one) for one in labelled])
-    routes = [main, *(_joined([first, main], why=first.why) for first in unlabelled)]
+    routes = [main, *(_joined([first, main], why=first.why) for first in unlabelled[:MOST_BEFORE])]
+    skipped += [SkippedRoute(one.name, BESIDE_LABELS) for one in unlabelled[MOST_BEFORE:]]
     routes += _alternatives(labelled, resources)
+    if labelled[-1].shape is Shape.PAIRS and resources.teacher and resources.teacher.why_not:
+        skipped = [*skipped, SkippedRoute(TAUGHT, resources.teacher.why_not)]
     if len(labelled) > 1:
         routes += [_from_labels(one) for one in labelled]
     return routes, skipped
@@ -121,42 +138,57 @@ def _routes_of(point: EntryPoint, training_sets: Sequence[TrainingSet], resource
         raise InputError(where, f"{type(error).__name__}: {error}", "routes", fix) from error
 
 
-def batch_size(rows: int) -> int:
-    """Smaller for few rows, so that an epoch has a few steps."""
-    return min(BATCH, max(2, rows // 4))
+def batch_size(rows: int, tokens: float = 1.0, most: int = TOKENS) -> int:
+    """Smaller for few rows, so that an epoch has a few steps, and for rows of many tokens."""
+    return min(BATCH, max(2, rows // 4), max(FEWEST_TOGETHER, int(most / max(tokens, 1.0))))
 
 
-def _train(name: str, data: TrainingSet, source: str | None = None, **settings: Any) -> Stage:
+def _train(name: str, data: TrainingSet, source: str | None = None, most: int = TOKENS, **settings: Any) -> Stage:
     """A training stage on a training set, or on what an earlier stage made of it."""
     files = [f"{PREFIX}{source}"] if source else list(data.files)
-    return stage(name=name, data=files, batch=batch_size(data.rows), max_length=data.length, **settings)
+    batch = batch_size(data.rows, data.tokens, most)
+    chunk = None if batch * data.tokens <= data.fitting else max(1, int(data.fitting / data.tokens))
+    common = {**SCHEDULE, **settings}
+    return stage(name=name, data=files, batch=batch, chunk=chunk, max_length=data.length, **common)
 
 
-def _route(name: str, why: str, data: TrainingSet, **settings: Any) -> Route:
-    one = _train(name.replace(" ", "-"), data, **settings)
+def _route(name: str, why: str, data: TrainingSet, most: int = TOKENS, **settings: Any) -> Route:
+    one = _train(name.replace(" ", "-"), data, most=most, **settings)
     return Route(name, why, (one,), (TrainsOn(data.shape, data.rows),))
 
 
 def _from_text(raw: TrainingSet, resources: Resources) -> tuple[list[Route], list[SkippedRoute]]:
-    """The routes that need nothing but raw text."""
+    """The routes that need nothing but raw text: what the user asked for, then by what has won (docs/fit.md)."""
     candidates: list[tuple[str, str | None, Callable[[], Route]]] = [
-        ("simcse", _no_dropout(resources), lambda: _simcse(raw)),
-        ("self-guided", _no_first_token(resources), lambda: _self_guided(raw)),
+        ("synthetic", _no_writer(resources), lambda: _synthetic(raw, resources.writer or "")),
+        ("neighbours", _no_documents(raw), lambda: _neighbours(raw)),
+        ("spans", _no_documents(raw), lambda: _spans(raw)),
+        ("tsdae", _no_decoder(resources), lambda: _tsdae(raw)),
         ("bootstrapped", _no_translator(raw, resources), lambda: _bootstrapped(raw)),
-        ("synthetic", _no_synthesizer(resources), lambda: _synthetic(raw, resources.synthesizer or "")),
+        ("self-guided", _no_layers(resources), lambda: _self_guided(raw, resources)),
+        ("simcse", _no_dropout(resources), lambda: _simcse(raw)),
     ]
     routes = [build() for _, why_not, build in candidates if why_not is None]
     skipped = [SkippedRoute(name, why_not) for name, why_not, _ in candidates if why_not is not None]
     return routes, skipped
 
 
+def _no_documents(raw: TrainingSet) -> str | None:
+    return None if raw.passages else "it learns from passages of documents, and few texts have more than two sentences"
+
+
+def _no_decoder(resources: Resources) -> str | None:
+    if resources.projection:
+        return "its decoder reads pooled states, and this base projects them"
+    return None if resources.decoder else "there is no decoder for the family of this base"
+
+
+def _no_layers(resources: Resources) -> str | None:
+    return "it compares pooled states with layers, and this base projects them" if resources.projection else None
+
+
 def _no_dropout(resources: Resources) -> str | None:
     return None if resources.dropout else "it gets two views of a sentence from dropout, and this base has no dropout"
-
-
-def _no_first_token(resources: Resources) -> str | None:
-    why = f"it trains the vector of the first token, and this base keeps its own pooling ({resources.pooling})"
-    return None if resources.pooling in (None, "first") else why
 
 
 def _no_translator(raw: TrainingSet, resources: Resources) -> str | None:
@@ -165,12 +197,8 @@ def _no_translator(raw: TrainingSet, resources: Resources) -> str | None:
     return resources.translator
 
 
-def _no_synthesizer(resources: Resources) -> str | None:
-    return (
-        None
-        if resources.synthesizer
-        else "it learns from triplets that a synthesizer writes; name one with --synthesizer"
-    )
+def _no_writer(resources: Resources) -> str | None:
+    return None if resources.writer else "it learns from triplets that a writer writes; name one with --writer"
 
 
 def _simcse(raw: TrainingSet) -> Route:
@@ -178,9 +206,33 @@ def _simcse(raw: TrainingSet) -> Route:
     return _route("simcse", why, raw, method="simcse", learning_rate=1e-5)
 
 
-def _self_guided(raw: TrainingSet) -> Route:
-    why = "the layers of a frozen copy guide the vector of the first token; needs only text"
-    return _route("self-guided", why, raw, method="self-guided")
+def _self_guided(raw: TrainingSet, resources: Resources) -> Route:
+    first = resources.pooling in (None, "first")
+    what = "the vector of the first token" if first else "the pooled vector"
+    why = f"the layers of a frozen copy guide {what}; needs only text"
+    return _route("self-guided", why, raw, method="self-guided", vector="first" if first else "pooled")
+
+
+def _tsdae(raw: TrainingSet) -> Route:
+    why = "a sentence is reconstructed from the vector of what is left when most of its tokens are deleted"
+    return _route("tsdae", why, raw, most=TSDAE_TOKENS, method="tsdae")
+
+
+def _neighbours(raw: TrainingSet) -> Route:
+    why = "a passage of a document learns to find the next one among those of the batch"
+    return _passages("neighbours", why, raw, raw.passages, kind="neighbours")
+
+
+def _spans(raw: TrainingSet) -> Route:
+    why = "two random stretches of a document learn to find each other"
+    return _passages("spans", why, raw, raw.rows, kind="spans")
+
+
+def _passages(name: str, why: str, raw: TrainingSet, rows: int, **views: Any) -> Route:
+    """Pairs of passages, and training on them. The pairs are raw text, and are seen once."""
+    made = stage("views", name=f"{name}-pairs", data=list(raw.files), **views)
+    learn = _train(name, raw, made.name, **PASSAGES)
+    return Route(name, why, (made, learn), (TrainsOn(Shape.TEXTS, rows),))
 
 
 def _bootstrapped(raw: TrainingSet) -> Route:
@@ -190,9 +242,9 @@ def _bootstrapped(raw: TrainingSet) -> Route:
     return Route("bootstrapped", why, (views, learn), (TrainsOn(raw.shape, raw.rows),))
 
 
-def _synthetic(raw: TrainingSet, synthesizer: str) -> Route:
-    why = "a synthesizer writes what follows from a sentence and what contradicts it, and filters what it wrote"
-    written = stage("synthesize", name="written", model=synthesizer, data=list(raw.files))
+def _synthetic(raw: TrainingSet, writer: str) -> Route:
+    why = "a writer writes what follows from a sentence and what contradicts it, and filters what it wrote"
+    written = stage("synthesize", name="written", model=writer, data=list(raw.files))
     learn = _train("synthetic", raw, written.name, **TRIPLETS)
     return Route("synthetic", why, (written, learn), (TrainsOn(Shape.TRIPLETS, raw.rows),))
 
@@ -202,9 +254,14 @@ def _from_labels(data: TrainingSet) -> Route:
     match data.shape:
         case Shape.PAIRS:
             return _route("pairs", "each text learns to find its partner among those of the batch", data, **PAIRS)
+        case Shape.CLASSIFICATION:
+            why = "texts with the same label become neighbours, away from those with other labels"
+            return _route("labels", why, data, **LABELS)
+        case Shape.SCORED_PAIRS:
+            return _route("scores", "cosines learn the order of the scores (CoSENT)", data, method="cosent")
         case Shape.TRIPLETS:
             why = "each text learns to find its positive, with its own negative as the hardest"
-            return _route("triplets", why, data, **TRIPLETS)
+            return _route("triplets", why, data, negatives=min(data.negatives, MOST_NEGATIVES), **TRIPLETS)
         case Shape.NLI:
             why = "each premise learns to find what it entails, with its contradiction as the hardest negative"
             return _route("nli", why, data, **TRIPLETS)
@@ -214,21 +271,35 @@ def _from_labels(data: TrainingSet) -> Route:
 
 
 def _alternatives(labelled: Sequence[TrainingSet], resources: Resources) -> Iterator[Route]:
-    """Other routes for the last shape, because what is learnt last matters most."""
+    """Other routes for the last shape, because what is learned last matters most."""
     *_, last = labelled
     before = [_from_labels(one) for one in labelled[:-1]]
     if last.shape is Shape.PAIRS:
-        why = "the same, with the hardest wrong answer that the base finds for each pair"
-        mine = stage("mine", name="hard-negatives", model=resources.base, data=list(last.files))
-        learn = _train("mined", last, mine.name, **TRIPLETS)
+        why = "the same, with the hardest wrong answer that the base finds for each pair, and without what may be right"
+        guide: dict[str, Any] = {"guide": resources.guide}
+        mine = stage("mine", name="hard-negatives", model=resources.base, data=list(last.files), **MINED, **guide)
+        learn = _train("mined", last, mine.name, guided=True, **TRIPLETS, **guide)
         mined = Route("pairs with mined negatives", why, (mine, learn), (TrainsOn(Shape.PAIRS, last.rows),))
         yield _joined([*before, mined])
+        if resources.teacher and not resources.teacher.why_not:
+            yield _joined([*before, _taught(last, resources, resources.teacher.name)])
+    if last.shape is Shape.SCORED_PAIRS:
+        why = "the same, and angles in the complex plane learn it too (AnglE)"
+        yield _joined([*before, _route("scores with angles", why, last, method="angle")])
     if last.shape is Shape.NLI:
         why = "three classes over both vectors and their difference, as in SBERT"
         yield _joined([*before, _route("nli classification", why, last, method="nli-classification")])
     if last.shape is Shape.PARALLEL:
         why = "the vector of a translation approaches that of its original, by squared error"
         yield _joined([*before, _route("mse-distillation", why, last, method="mse-distillation")])
+
+
+def _taught(data: TrainingSet, resources: Resources, teacher: str) -> Route:
+    why = "a cross-encoder, which ranks better than the base here, says how close the base's first answers are"
+    given = {"name": "candidates", "model": resources.base, "data": list(data.files), "negatives": TAUGHT_NEGATIVES}
+    mine = stage("mine", **given, margin=-1.0)  # the teacher knows which of them are right
+    learn = _train("taught", data, mine.name, method="distill", teacher=teacher, negatives=TAUGHT_NEGATIVES)
+    return Route(TAUGHT, why, (mine, learn), (TrainsOn(Shape.PAIRS, data.rows),))
 
 
 def _joined(routes: Sequence[Route], why: str = "") -> Route:

@@ -1,6 +1,6 @@
-"""Sentences as hashes that ignore case, spacing and punctuation, for splits and leak checks."""
+"""Sentences as hashes that ignore case, spacing and punctuation, for clusters, splits and leak checks."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,50 +14,76 @@ from sentloom.hygiene.leaks import forms
 FEWER = 0.8  # rows are grouped by their second text if it has fewer than this share of the first one's distinct texts
 
 Keys = npt.NDArray[np.uint64]
+RowNumbers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Links:
+    """What rows have: row `rows[i]` has the key `keys[i]`. Rows with a key in common are connected."""
+
+    rows: RowNumbers
+    keys: Keys
+
+
+def joined(parts: Sequence[Links]) -> Links:
+    """All links of several parts."""
+    return Links(np.concatenate([one.rows for one in parts]), np.concatenate([one.keys for one in parts]))
 
 
 @dataclass(frozen=True)
 class Sentences:
-    """The hashed sentences of a data set, and the hash that decides which side each row is on."""
+    """The hashed sentences of a data set, by column. The grouping text decides which side a row is on."""
 
-    keys: Keys  # (sentences,)
-    owners: npt.NDArray[np.int64]  # (sentences,): the row of each
-    draws: Keys  # (rows,)
+    columns: Mapping[str, Links]
+    grouping: str  # a column
+
+    @property
+    def texts(self) -> Links:
+        """The sentences of all columns."""
+        return joined(list(self.columns.values()))
+
+    @property
+    def draws(self) -> Keys:
+        """(rows,): the hash of the grouping text."""
+        return self.columns[self.grouping].keys
 
     def of(self, rows: npt.NDArray[np.bool_]) -> Keys:
         """The distinct sentences of some rows, sorted."""
-        return np.unique(self.keys[rows[self.owners]])
+        texts = self.texts
+        return np.unique(texts.keys[rows[texts.rows]])
 
     def touching(self, keys: Keys) -> npt.NDArray[np.bool_]:
         """(rows,): whether any of a row's sentences is among `keys`, which are sorted."""
-        found = np.zeros(len(self.draws), bool)
-        found[self.owners[among(self.keys, keys)]] = True
+        found, texts = np.zeros(len(self.draws), bool), self.texts
+        found[texts.rows[among(texts.keys, keys)]] = True
         return found
+
+    @property
+    def row_keys(self) -> Keys:
+        """(rows,): a hash of all sentences of a row."""
+        sums, texts = np.zeros(len(self.draws), np.uint64), self.texts
+        np.add.at(sums, texts.rows, texts.keys)
+        return sums
 
     @property
     def distinct_rows(self) -> int:
         """The number of rows that differ in more than case, spacing and punctuation."""
-        sums = np.zeros(len(self.draws), np.uint64)
-        np.add.at(sums, self.owners, self.keys)
-        return len(np.unique(sums))
+        return len(np.unique(self.row_keys))
 
 
 def sentences(data: Dataset) -> Sentences:
     """Hash every sentence of all text columns, in one pass."""
     names = text_columns(data.shape)
-    keys: dict[str, list[Keys]] = {name: [np.empty(0, np.uint64)] for name in names}
-    owners: dict[str, list[npt.NDArray[np.int64]]] = {name: [np.empty(0, np.int64)] for name in names}
+    parts = {name: [Links(np.empty(0, np.int64), np.empty(0, np.uint64))] for name in names}
     for start, batch in walk(data, names):
         for name in names:
             texts, owner = flat(batch.column(name))
-            keys[name].append(forms(texts)[-1])
-            owners[name].append(start + owner)
-    columns = {name: np.concatenate(parts) for name, parts in keys.items()}
-    rows = np.concatenate([part for name in names for part in owners[name]])
-    return Sentences(np.concatenate([*columns.values()]), rows, columns[grouping_column(data.shape, columns)])
+            parts[name].append(Links(start + owner, forms(texts)[-1]))
+    columns = {name: joined(some) for name, some in parts.items()}
+    return Sentences(columns, grouping_column(data.shape, {name: one.keys for name, one in columns.items()}))
 
 
-def grouping_column(shape: Shape, keys: dict[str, Keys]) -> str:
+def grouping_column(shape: Shape, keys: Mapping[str, Keys]) -> str:
     """The column whose text decides where a row goes: the first, or the second if it has fewer distinct texts.
 
     Otherwise a few hundred answers to thousands of questions would be on every side, and all training rows dropped.
@@ -70,7 +96,7 @@ def grouping_column(shape: Shape, keys: dict[str, Keys]) -> str:
 
 def distinct_keys(datas: Sequence[Dataset]) -> Keys:
     """The distinct sentences of data sets, as sorted hashes."""
-    return union([sentences(data).keys for data in datas])
+    return union([sentences(data).texts.keys for data in datas])
 
 
 def union(parts: Sequence[Keys]) -> Keys:

@@ -1,103 +1,181 @@
-"""Step 2, split: training, validation and test rows, by a hash of their text, so that added rows never move others.
+"""Step 2, split: training, validation and test rows, by a hash of their texts.
 
-Every row draws a number: the hash of one of its texts. The lowest tenth is for testing, the next for validation, the
-rest for training. No sentence is on two sides, whatever its case, spacing and punctuation: rows that share one are
-dropped from the side that matters less, training first.
+Rows that belong together form a cluster (`clusters`), and every cluster draws a number: the hash of one of its texts.
+The lowest tenth is for testing, the next for validation, the rest for training. So added rows move others only if they
+connect them. No sentence is on two sides, whatever its case, spacing and punctuation: where the clusters had to be made
+smaller, rows that share one are dropped from the side that matters less, training first. No cluster may be more than 5%
+of a held-out side, so some rows of a large one are left out there. Few clusters are too few for a validation side of
+their own; then routes are chosen by cross-validation (`cross_validation`).
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 
 from sentloom.data.dataset import Dataset
+from sentloom.data.shapes import Shape
 from sentloom.errors import InputError
 from sentloom.evaluation.task import Task
+from sentloom.fitting.clusters import MOST_SHARE, Clusters, Rows, find_clusters, rows_of, with_clusters
 from sentloom.fitting.inputs import Input
 from sentloom.fitting.request import Log, Request
-from sentloom.fitting.sentence_keys import Keys, Sentences, sentences, union
+from sentloom.fitting.sentence_keys import Keys, RowNumbers, Sentences, union
 from sentloom.hygiene.leaks import without_leaks
+from sentloom.hygiene.near_duplicates import mix
 from sentloom.pipeline.evaluation_sets import sentences_of
 
 SHARE = 0.1  # of the rows, for validation and for test
-FLOOR, CAP = 25, 1_000  # rows of each, as far as whole groups of rows allow it
+FLOOR = 25  # clusters of each
+TEST_PART, VALIDATION_PART = Fraction(5, 12), Fraction(1, 4)  # of the clusters of an input at most, to reach the floor
+FEWEST_CLUSTERS = 100  # of an input, for a validation side of its own
+CAP = 1_000  # rows of each
 MOST_DROPPED = 0.25  # of the rows; if shared sentences drop more, less is held out
 LEAST_ROWS = 10  # on each side
-DROPPED, TRAIN, VALIDATION, TEST = range(4)
+DROPPED, TRAIN, VALIDATION, TEST, THINNED = range(5)
 
 Sides = npt.NDArray[np.int8]
 
 
 @dataclass(frozen=True)
 class Split:
-    """The three sides of a data set, and how many rows are on none."""
+    """The three sides of a data set, and the rows that are on none. Held-out rows have a column of clusters."""
 
     train: Dataset
-    validation: Dataset
+    validation: Dataset  # empty if routes are chosen by cross-validation
     test: Dataset
-    dropped: int
+    dropped: Dataset
+    clusters: RowNumbers = field(default_factory=lambda: np.empty(0, np.int64))  # of the training rows
+    draws: Keys = field(default_factory=lambda: np.empty(0, np.uint64))  # of their clusters
+    notes: tuple[str, ...] = ()
 
 
-def split_inputs(request: Request, inputs: Sequence[Input], against: Sequence[Task], log: Log) -> list[Split]:
-    """Split every input, after leaving out rows with sentences of the sets that decide (`--against`)."""
+def split_inputs(
+    request: Request, inputs: Sequence[Input], against: Sequence[Task], log: Log
+) -> tuple[list[Split], tuple[str, ...]]:
+    """Split every input, after leaving out rows with sentences of the sets that decide (`--against`).
+
+    Also returns what is to be said about the clusters.
+    """
     scored = [sentences_of(task) for task in against]
     rows = []
     for one in inputs:
         rows.append(without_leaks(one.data, scored))
         if leaked := len(one.data) - len(rows[-1]):
-            log(f"{one.name}: {leaked:,} rows with sentences of {', '.join(request.against)} are left out")
-    return split_all(rows)
+            sets = ", ".join(map(request.label, request.against))
+            log(f"{one.name}: {leaked:,} rows with sentences of {sets} are left out")
+    given = [rows_of(one.name, data, one.groups) for one, data in zip(inputs, rows, strict=True)]
+    clusters = find_clusters(given)
+    splits = split_all(given, clusters)
+    notes = (*clusters.notes, *chain(*(split.notes for split in splits)))
+    for line in notes:
+        log(line)
+    return splits, notes
 
 
-def split_all(datas: Sequence[Dataset]) -> list[Split]:
-    """Split several data sets: what one of them holds out, none of them trains on."""
-    found = sides([sentences(data) for data in datas])
-    return [_split(data, side) for data, side in zip(datas, found, strict=True)]
+def split_all(inputs: Sequence[Rows], clusters: Clusters) -> list[Split]:
+    """Split several inputs: what one of them holds out, none of them trains on."""
+    datas = [one.sentences for one in inputs]
+    draws, labelled = cluster_draws(datas, clusters.numbers), [one.data.shape is not Shape.TEXTS for one in inputs]
+    needed = (TRAIN, TEST) if _is_cross_validated(draws, labelled) else (TRAIN, VALIDATION, TEST)
+    found = sides(datas, clusters.numbers, with_validation=VALIDATION in needed)
+    return [_split(*each, needed) for each in zip(inputs, found, clusters.numbers, draws, strict=True)]
 
 
-def sides(datas: Sequence[Sentences]) -> list[Sides]:
+def _is_cross_validated(draws: Sequence[Keys], labelled: Sequence[bool]) -> bool:
+    """Whether every labelled input has too few clusters for a validation side; raw text alone always has one."""
+    counts = [len(np.unique(own)) for own, has_labels in zip(draws, labelled, strict=True) if has_labels]
+    return bool(counts) and max(counts) < FEWEST_CLUSTERS
+
+
+def sides(datas: Sequence[Sentences], clusters: Sequence[RowNumbers], *, with_validation: bool = True) -> list[Sides]:
     """For each data set the side of each row."""
-    found = [_own_sides(data) for data in datas]
-    test = union([data.of(side == TEST) for data, side in zip(datas, found, strict=True)])
-    for data, side in zip(datas, found, strict=True):
-        side[(side == VALIDATION) & data.touching(test)] = DROPPED
-    validation = [data.of(side == VALIDATION) for data, side in zip(datas, found, strict=True)]
-    held_out = union([test, *validation])
-    for data, side in zip(datas, found, strict=True):
-        side[(side == TRAIN) & data.touching(held_out)] = DROPPED
+    draws = cluster_draws(datas, clusters)
+    found = [_own_sides(*each, with_validation) for each in zip(datas, draws, strict=True)]
+    held_out = np.empty(0, np.uint64)
+    for one, others in ((TEST, (VALIDATION, TRAIN)), (VALIDATION, (TRAIN,))):
+        for data, side, own in zip(datas, found, draws, strict=True):
+            side[_too_many(data.row_keys, own, side == one)] = THINNED
+        held_out = union([held_out, *(data.of(side == one) for data, side in zip(datas, found, strict=True))])
+        for data, side in zip(datas, found, strict=True):
+            side[np.isin(side, others) & data.touching(held_out)] = DROPPED
     return found
 
 
-def _own_sides(data: Sentences) -> Sides:
+def _too_many(keys: Keys, draws: Keys, held_out: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """The rows to leave out of a held-out side so that no cluster is more than 5% of it.
+
+    The keys of the rows decide which of a cluster stay; equal ones stay together.
+    """
+    own = keys[held_out]
+    _, cluster, sizes = np.unique(draws[held_out], return_inverse=True, return_counts=True)
+    ordered = own[np.lexsort((own, cluster))]
+    last = np.cumsum([0, *sizes])[:-1] + np.minimum(sizes, largest_size(sizes)) - 1
+    found = held_out.copy()
+    found[held_out] = own > ordered[last][cluster]
+    return found
+
+
+def largest_size(sizes: npt.NDArray[np.int64]) -> int:
+    """How many rows a cluster may have, to be at most 5% of what is left. Two rows are never too many.
+
+    The share of the largest cluster falls with its size, down to one row per cluster; with fewer than 20 clusters even
+    that is too much, and all rows stay.
+    """
+    low, high = 1, int(sizes.max(initial=1))
+    if len(sizes) * MOST_SHARE < 1:
+        return high
+    while low < high:
+        middle = (low + high + 1) // 2
+        if middle <= MOST_SHARE * np.minimum(sizes, middle).sum():
+            low = middle
+        else:
+            high = middle - 1
+    return max(low, 2)
+
+
+def cluster_draws(datas: Sequence[Sentences], clusters: Sequence[RowNumbers]) -> list[Keys]:
+    """The draw of each row's cluster: its smallest key, hashed again, because large clusters have small ones."""
+    names, place = np.unique(np.concatenate(clusters), return_inverse=True)
+    least = np.full(len(names), np.iinfo(np.uint64).max)
+    np.minimum.at(least, place, np.concatenate([data.draws for data in datas]))
+    return np.split(mix(least)[place], np.cumsum([len(some) for some in clusters])[:-1])
+
+
+def _own_sides(data: Sentences, draws: Keys, with_validation: bool) -> Sides:
     """By the draw alone. While shared sentences would drop too many rows, hold out half as much, down to the floor."""
     part = 1.0
     while True:
-        side = _by_draw(data.draws, part)
+        side = _by_draw(draws, part, with_validation)
         at_floor = part * min(SHARE * len(side), CAP) <= FLOOR
         if at_floor or _would_drop(data, side) <= MOST_DROPPED * len(side):
             return side
         part /= 2
 
 
-def _by_draw(draws: Keys, part: float) -> Sides:
-    ordered = np.sort(draws)
+def _by_draw(draws: Keys, part: float, with_validation: bool) -> Sides:
+    ordered, clusters = np.sort(draws), len(np.unique(draws))
+    test, validation = (min(FLOOR, int(most * clusters)) for most in (TEST_PART, VALIDATION_PART))
     side = np.full(len(draws), TRAIN, np.int8)
-    side[draws < _boundary(ordered, part, 2)] = VALIDATION
-    side[draws < _boundary(ordered, part, 1)] = TEST
+    if with_validation:
+        side[draws < _boundary(ordered, part, 2, test + validation)] = VALIDATION
+    side[draws < _boundary(ordered, part, 1, test)] = TEST
     return side
 
 
-def _boundary(ordered: Keys, part: float, count: int) -> np.uint64:
-    """The number below which rows belong to the first `count` held-out sides.
+def _boundary(ordered: Keys, part: float, count: int, floor: int) -> np.uint64:
+    """The number below which rows belong to the first `count` held-out sides, which have so many clusters at least.
 
     Adding rows can only lower it: at the floor and the cap because more rows draw lower numbers, and between them
     because the share is fixed.
     """
-    rows, floor, cap = len(ordered), count * FLOOR, int(part * count * CAP)
+    rows, cap = len(ordered), int(part * count * CAP)
     share = int(part * count * SHARE * 2**64)
     most = int(ordered[cap]) if cap < rows else 2**64 - 1
-    least = int(ordered[min(floor, rows) - 1]) + 1 if rows else 0
+    least = int(np.unique(ordered)[floor - 1]) + 1 if floor else 0
     return np.uint64(min(max(least, min(share, most)), 2**64 - 1))
 
 
@@ -105,14 +183,23 @@ def _would_drop(data: Sentences, side: Sides) -> int:
     return int(((side == TRAIN) & data.touching(data.of(side != TRAIN))).sum())
 
 
-def _split(data: Dataset, side: Sides) -> Split:
-    counts = np.bincount(side, minlength=4)
-    if counts[TRAIN:].min() < LEAST_ROWS:
+def _split(rows: Rows, side: Sides, clusters: RowNumbers, draws: Keys, needed: Sequence[int]) -> Split:
+    data, counts = rows.data, np.bincount(side, minlength=THINNED + 1)
+    if counts[list(needed)].min() < LEAST_ROWS:
         problem = (
             f"{counts[TRAIN]:,} training rows and {counts[VALIDATION] + counts[TEST]:,} held-out rows are left after "
             f"dropping {counts[DROPPED]:,} that share sentences"
         )
         expected = f"at least {LEAST_ROWS} rows each for training, validation and test"
         raise InputError(data.files[0], problem, expected, "give more rows, or rows with fewer sentences in common")
-    train, validation, test = (data.select(side == one) for one in (TRAIN, VALIDATION, TEST))
-    return Split(train, validation, test, int(counts[DROPPED]))
+    plain = data.derive(data.table.drop_columns(list(rows.groups)), "without groups") if rows.groups else data
+    validation, test = (with_clusters(plain.select(side == one), clusters[side == one]) for one in (VALIDATION, TEST))
+    dropped, train = plain.select((side == DROPPED) | (side == THINNED)), side == TRAIN
+    notes = tuple(_notes(rows.name, counts))
+    return Split(plain.select(train), validation, test, dropped, clusters[train], draws[train], notes)
+
+
+def _notes(name: str, counts: npt.NDArray[np.int64]) -> Iterator[str]:
+    if thinned := counts[THINNED]:
+        rule = f"no cluster may be more than {MOST_SHARE:.0%} of the test or validation rows"
+        yield f"{name}: {thinned:,} rows of large clusters are neither trained nor tested on: {rule}"

@@ -23,8 +23,9 @@ def measure_stability(
 ) -> Stability | None:
     """Train the best route again with another seed, and compare neighbours; None if there are too few texts."""
     texts = list(dict.fromkeys(text for part in prepared.test for _, _, text in part.data.sentences()))[:PANEL_TEXTS]
-    first = next(one for one in runs if one.run.route == best.run.route and one.result)
-    second = train_with_next_seed(context, best) if len(texts) > K else None
+    route = best.route or best.run.route
+    first = next(one for one in runs if one.run.route == route and one.result)
+    second = train_with_next_seed(context, route) if len(texts) > K else None
     if second is None:
         return None
     one, other = (trained.encoder().encode(texts) for trained in (first, second))

@@ -1,8 +1,9 @@
 """Step 4, tasks: what validation and test rows ask of a model; the score that decides follows from the rows' shape."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 import pyarrow.compute as pc
 
@@ -10,11 +11,13 @@ from sentloom.data.dataset import Dataset
 from sentloom.data.nli import pairs_from_nli, triplets_from_nli
 from sentloom.data.shapes import COLUMNS, Shape
 from sentloom.errors import InputError
-from sentloom.evaluation.suites.user_tasks import data_task
-from sentloom.evaluation.task import Task
+from sentloom.evaluation.suites.user_tasks import Corpus, data_task
+from sentloom.evaluation.task import CLUSTER, Task
 from sentloom.fitting.general import NAME as GENERAL
-from sentloom.fitting.inputs import Input
+from sentloom.fitting.inputs import Input, is_graded
 from sentloom.fitting.panel import panel, without_some_words
+from sentloom.fitting.searched import SEARCHING, candidate_texts, corpus_of, labelled_rows
+from sentloom.fitting.split import Split
 from sentloom.fitting.training_sets import high_pairs
 
 SAMPLED_PAIRS = 300  # related pairs for the plots
@@ -25,6 +28,9 @@ LABELS = {  # of tasks with a name of their own
     "halves": "the first half of a sentence finds the second",
     "few-words": "a few words of a sentence find it",
 }
+
+
+Side = Literal["validation", "test"]
 
 
 @dataclass(frozen=True)
@@ -42,33 +48,59 @@ class HeldOut:
         return self.data.shape is not Shape.TEXTS
 
 
-def held_out_tasks(inputs: Sequence[Input], rows: Sequence[Dataset]) -> tuple[HeldOut, ...]:
-    """The tasks of each input. If some inputs have labels, raw text is left out: it would cost time and say less."""
+def held_out_tasks(
+    inputs: Sequence[Input], splits: Sequence[Split], side: Side, more: Sequence[str], most: int
+) -> tuple[HeldOut, ...]:
+    """The tasks of each input. If some inputs have labels, raw text is left out: it would cost time and say less.
+
+    `more` are texts to search besides those of the inputs, and `most` is how many are searched at most.
+    """
     labelled = any(given.data.shape is not Shape.TEXTS for given in inputs)
     parts = []
-    for given, data in zip(inputs, rows, strict=True):
+    for given, split in zip(inputs, splits, strict=True):
         if not labelled or given.data.shape is not Shape.TEXTS:
-            refuse_one_value(given.name, data)
-            parts.append(held_out(given.name, data))
+            refuse_one_value(given.name, getattr(split, side))
+            parts.append(held_out_part(given.name, split, side, more, most))
             refuse_few_items(parts[-1])
     return tuple(parts)
 
 
-def held_out(name: str, data: Dataset) -> HeldOut:
+def held_out_part(name: str, split: Split, side: Side, more: Sequence[str], most: int) -> HeldOut:
+    """The tasks of one side of an input, whose queries search its candidates, or its training rows for a label."""
+    data: Dataset = getattr(split, side)
+    searching = data.shape in SEARCHING or is_graded(data)
+    part = held_out(name, data, corpus_of(split, more, most) if searching else labelled_rows(split, most))
+    if searching and data.shape is not Shape.PARALLEL:
+        return _of_documents(part, len(candidate_texts(split, more)))
+    return part
+
+
+def _of_documents(part: HeldOut, count: int) -> HeldOut:
+    """Record how many candidates there are, of which the task may search a sample."""
+    (task,) = part.tasks
+    return replace(part, tasks=(replace(task, settings={**task.settings, "of_documents": count}),))
+
+
+def held_out(name: str, data: Dataset, corpus: Corpus | None = None) -> HeldOut:
     """The tasks of some rows: NLI is asked as triplets, raw text by the label-free panel."""
     if data.shape is Shape.TEXTS:
         texts = data.column("text").to_pylist()[:PANEL_TEXTS]
-        tasks = tuple(task for task in panel(texts) if item_count(task) >= FEWEST_ITEMS)
+        clusters = data.column(CLUSTER).to_pylist() if CLUSTER in data.table.column_names else []
+        known = dict(zip(texts, clusters, strict=False))
+        tasks = tuple(task for task in panel(texts, known) if item_count(task) >= FEWEST_ITEMS)
         views = tuple((text, view) for text in texts if (view := without_some_words(text)) != text)
         return HeldOut(name, data, tasks, views[:SAMPLED_PAIRS])
     asked = triplets_from_nli(data) if data.shape is Shape.NLI else data
-    task = data_task(None, name, name, asked, {"preset": "fast"})
+    kind = "retrieval" if is_graded(data) else None
+    task = data_task(kind, name, name, asked, {"preset": "fast"}, corpus)
     return HeldOut(name, data, (task,), tuple(_related(data)[:SAMPLED_PAIRS]))
 
 
 def item_count(task: Task) -> int:
     """How many items a task asks, as far as that is known before it is scored."""
-    found: int = task.settings.get("items", len(task.texts.get("query", task.texts.get("symmetric", ()))))
+    if task.settings.get("task") == "correlation":
+        return len(task.texts["symmetric"]) // 2  # pairs
+    found: int = task.settings.get("items", len(task.items))
     return found
 
 
@@ -124,7 +156,7 @@ def task_label(task: Task) -> str:
     counts = {role: len(texts) for role, texts in task.texts.items()}
     match task.settings.get("task"):
         case "search":
-            return f"a text finds its partner among {counts['document']:,}"
+            return f"a query finds its answers among {counts['document']:,}"
         case "triplets":
             return "the positive ranks closer than the negative"
         case "translation":
@@ -133,5 +165,7 @@ def task_label(task: Task) -> str:
             return "similarity agrees with people's scores"
         case "classification":
             return "a simple classifier on the vectors finds the label"
+        case "neighbours":
+            return "the nearest training row has the same label"
         case _:
             return task.main

@@ -1,94 +1,203 @@
 """Step 3, training sets: the training rows in the form that methods take, written to files that recipes name."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from sentloom.data.columns import only_column, sampled_texts
 from sentloom.data.dataset import Dataset
 from sentloom.data.sentences import texts_of
-from sentloom.data.shapes import COLUMNS, Shape
+from sentloom.data.shapes import COLUMNS, Shape, text_columns
 from sentloom.data.writers import write
+from sentloom.encoder import Encoder
+from sentloom.encoder.lengths import Cut, covering_cut
 from sentloom.errors import InputError
 from sentloom.files import new_file
-from sentloom.fitting.inputs import Input
+from sentloom.fitting.inputs import LANGUAGE_COLUMNS, Input, is_graded, is_titled
 from sentloom.fitting.split import Split
+from sentloom.views.passages import neighbours
+from sentloom.views.settings import Neighbours
 
-LENGTH = 64  # tokens that a sentence is truncated to, for training only
+SAMPLED = 2_000  # rows whose lengths are measured
+MOST_NEGATIVES = 4  # of a row in one step; of more, so many are drawn at each step
+MEMORY = 4_000_000_000  # bytes for the states of a training step
+STATE = 64  # bytes of a token in training, for each unit of each layer, about
+DOCUMENTS = 0.2  # of the texts must have two passages or more for routes on passages
 FEWEST_ROWS = 10  # training rows of an input
 HIGH = 0.8  # of the way from the lowest to the highest score: such pairs mean much the same
+GRADED = ("query", "document", "relevance")  # columns of graded rows
 MOST_SEARCHED = 200_000  # texts that `sentloom search MODEL` looks in
 
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """The training rows of one shape: how many, in which files, and the language of their first column."""
+    """The training rows of one shape: how many, in which files, and what routes need to know of them."""
 
     shape: Shape
     rows: int
     files: tuple[str, ...]
-    language: str | None = None
-    length: int = LENGTH
+    language: str | None = None  # of their first column
+    length: int = 64  # tokens that texts are cut to, for training only
+    tokens: float = 16.0  # of a row, on average, after that
+    negatives: int = 1  # hard negatives of a row, at most
+    passages: int = 0  # pairs of neighbouring passages in raw texts, about
+    fitting: int = 1_000_000  # tokens whose states fit into memory together
+
+    def for_base(self, base: Encoder) -> "TrainingSet":
+        """The same rows for another base, which may read fewer tokens at once."""
+        length = min(self.length, base.tokens.max_length)
+        return replace(self, length=length, fitting=tokens_in_memory(base))
+
+    def joined(self, other: "TrainingSet") -> "TrainingSet":
+        """Both together: rows of one shape from several files."""
+        rows = self.rows + other.rows
+        return TrainingSet(
+            self.shape,
+            rows,
+            (*self.files, *other.files),
+            self.language if self.language == other.language else None,
+            max(self.length, other.length),
+            (self.rows * self.tokens + other.rows * other.tokens) / max(1, rows),
+            max(self.negatives, other.negatives),
+            self.passages + other.passages,
+            self.fitting,
+        )
 
 
 def training_rows(given: Input, split: Split, *, as_read: bool = False) -> Dataset:
     """The training rows of an input in the form that methods take, or as they were read; too few are refused."""
     rows = split.train if as_read else training_form(split.train)
     if len(rows) < FEWEST_ROWS:
-        high = " with a high score" if rows.shape != split.train.shape else ""
-        problem = f"{len(rows):,} training rows{high}"
+        relevant = " with a relevance above 0" if rows.shape != split.train.shape else ""
+        problem = f"{len(rows):,} training rows{relevant}"
         raise InputError(given.name, problem, f"at least {FEWEST_ROWS}", "give more rows")
     return rows
 
 
+def without_languages(split: Split) -> Split:
+    """The split with training rows that have only what methods take; held-out rows are scored by language."""
+    rows = split.train
+    extra = [name for name in LANGUAGE_COLUMNS if name in rows.table.column_names]
+    plain = rows.derive(rows.table.drop_columns(extra), "without languages") if extra else rows
+    return replace(split, train=plain)
+
+
 def training_form(data: Dataset) -> Dataset:
-    """Scored pairs become the pairs with a high score, labelled texts become texts; the rest stays as it is."""
-    if data.shape is Shape.SCORED_PAIRS:
-        return high_pairs(data)
-    return texts_of(data) if data.shape in (Shape.CLASSIFICATION, Shape.TEXTS) else data
+    """Raw texts once each, scored pairs with a relevance as the pairs that are relevant; the rest stays as it is."""
+    if is_graded(data):
+        return relevant_pairs(data)
+    return texts_of(data) if data.shape is Shape.TEXTS else data
+
+
+def relevant_pairs(data: Dataset) -> Dataset:
+    """Queries and documents with a grade above 0, as pairs."""
+    return _as_pairs(data, np.asarray(data.column("score").to_numpy() > 0), "relevant documents as pairs")
 
 
 def high_pairs(data: Dataset) -> Dataset:
     """The pairs that people scored high, without their scores."""
     scores = data.column("score")
     least, greatest = pc.min(scores).as_py(), pc.max(scores).as_py()
-    high = data.select(np.asarray(scores.to_numpy() >= least + HIGH * (greatest - least)))
-    names = {"sentence1": "anchor", "sentence2": "positive"}
-    table = high.table.drop_columns(["score"])
-    renamed = table.rename_columns([names.get(name, name) for name in table.column_names])
-    return high.derive(renamed, "high scores as pairs", Shape.PAIRS)
+    return _as_pairs(data, np.asarray(scores.to_numpy() >= least + HIGH * (greatest - least)), "high scores as pairs")
+
+
+def _as_pairs(data: Dataset, chosen: npt.NDArray[np.bool_], how: str) -> Dataset:
+    some, names = data.select(chosen), {"sentence1": "anchor", "sentence2": "positive"}
+    table = some.table.drop_columns(["score"])
+    return some.derive(table.rename_columns([names.get(name, name) for name in table.column_names]), how, Shape.PAIRS)
+
+
+def write_held_out(number: int, split: Split, folder: Path) -> None:
+    """Write the held-out rows of an input, so that two fits can be compared later on rows that neither has seen."""
+    for side, data in (("validation", split.validation), ("test", split.test)):
+        path = folder / f"{number}-{data.shape}-{side}.parquet"
+        if len(data):
+            write(_with_graded_names(data), path)
+        else:
+            path.unlink(missing_ok=True)  # of an earlier fit
+
+
+def _with_graded_names(data: Dataset) -> Dataset:
+    """Graded rows under the names by which they are recognised (`is_graded`); others as they are."""
+    if not is_graded(data):
+        return data
+    names = dict(zip(COLUMNS[data.shape], GRADED, strict=True))
+    return data.derive(data.table.rename_columns([names.get(name, name) for name in data.table.column_names]), "graded")
 
 
 def training_file(folder: Path, number: int, rows: Dataset) -> Path:
     """The file of the training rows of an input; inputs are numbered from 1."""
-    return folder / f"{number}-{rows.shape}.parquet"
+    return folder / f"{number}-{rows.shape}-train.parquet"
 
 
 def write_training_sets(
-    inputs: Sequence[Input], rows: Sequence[Dataset], length: int, folder: Path
-) -> tuple[TrainingSet, ...]:
-    """Write the training rows of each input; those of one shape form one training set."""
+    inputs: Sequence[Input], rows: Sequence[Dataset], base: Encoder, folder: Path
+) -> tuple[tuple[TrainingSet, ...], tuple[Cut, ...]]:
+    """Write the training rows of each input; those of one shape form one training set. Also says how many are cut."""
     found: dict[Shape, TrainingSet] = {}
+    cuts = []
     for number, (given, data) in enumerate(zip(inputs, rows, strict=True), 1):
-        path = training_file(folder, number, data)
-        write(data, path)
-        known = found.get(data.shape, TrainingSet(data.shape, 0, (), given.language))
-        language = known.language if known.language == given.language else None
-        files = (*known.files, str(path.resolve()))
-        found[data.shape] = TrainingSet(data.shape, known.rows + len(data), files, language, length)
-    return tuple(found.values())
+        for part in training_parts(data):
+            path = training_file(folder, number, part)
+            write(part, path)
+            one, cut = _training_set(part, path, given.language, base)
+            cuts += [cut] if part is data else []
+            found[part.shape] = found[part.shape].joined(one) if part.shape in found else one
+    return tuple(found.values()), tuple(cuts)
 
 
-def write_search_corpus(inputs: Sequence[Input], path: Path) -> None:
-    """Write the texts that `sentloom search MODEL` looks in: the answers of pairs, the first texts of other rows."""
-    texts: dict[str, None] = {}
+def training_parts(rows: Dataset) -> list[Dataset]:
+    """What is learned from the rows of an input: documents with titles are pairs, and raw text as well."""
+    return [rows, *([texts_of(only_column(rows, "positive"))] if is_titled(rows) else [])]
+
+
+def cut_line(cut: Cut) -> str:
+    """How many texts are cut in training, in words."""
+    if not cut.cut:
+        return f"training reads texts in full, up to {cut.length} tokens"
+    return f"training reads up to {cut.length} tokens of a text, and {cut.cut / cut.texts:.1%} of the texts are longer"
+
+
+def _training_set(data: Dataset, path: Path, language: str | None, base: Encoder) -> tuple[TrainingSet, Cut]:
+    """The rows in a file, as the base's tokenizer sees a sample of them."""
+    columns = {name: sampled_texts(data, name, SAMPLED) for name in text_columns(data.shape)}
+    cut, mean = covering_cut(base, [text for texts in columns.values() for text in texts])
+    negatives = pc.max(pc.list_value_length(data.column("negatives"))).as_py() if "negatives" in columns else 1
+    tokens = mean * (len(columns) - 1 + min(negatives, MOST_NEGATIVES) if "negatives" in columns else len(columns))
+    passages = _passages(columns["text"], len(data)) if data.shape is Shape.TEXTS else 0
+    files = (str(path.resolve()),)
+    fitting = tokens_in_memory(base)
+    return TrainingSet(data.shape, len(data), files, language, cut.length, tokens, negatives, passages, fitting), cut
+
+
+def tokens_in_memory(base: Encoder) -> int:
+    """Of how many tokens the states in training fit into memory together, about."""
+    return MEMORY // (STATE * base.backbone.width * base.backbone.num_layers)
+
+
+def _passages(sample: Sequence[str], rows: int) -> int:
+    """About how many pairs of neighbouring passages so many texts have, if enough of them are documents."""
+    pairs = [len(neighbours(text, Neighbours().sentences)) for text in sample]
+    documents = sum(map(bool, pairs))
+    return rows * sum(pairs) // len(pairs) if documents >= DOCUMENTS * len(pairs) else 0
+
+
+def write_search_corpus(inputs: Sequence[Input], more: Sequence[str], path: Path) -> None:
+    """Write the texts that `sentloom search MODEL` looks in: answers, graded documents, the first texts of other rows.
+
+    `more` are texts that the user wants to be searched as well.
+    """
+    texts: dict[str, None] = dict.fromkeys(more)
     for given in inputs:
         shape = given.data.shape
-        column = COLUMNS[shape][1] if shape in (Shape.PAIRS, Shape.TRIPLETS) else COLUMNS[shape][0]
+        answers = shape in (Shape.PAIRS, Shape.TRIPLETS) or is_graded(given.data)
+        column = COLUMNS[shape][1 if answers else 0]
         texts.update(dict.fromkeys(given.data.column(column).slice(0, MOST_SEARCHED).to_pylist()))
     with new_file(path) as part:
         pq.write_table(pa.table({"text": list(texts)[:MOST_SEARCHED]}), part, write_page_checksum=True)

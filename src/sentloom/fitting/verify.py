@@ -5,13 +5,18 @@ from dataclasses import dataclass
 
 from sentloom.encoder import Encoder
 from sentloom.errors import InputError
-from sentloom.evaluation.bench import Memory, score_tasks
-from sentloom.evaluation.task import Task
-from sentloom.fitting.gate import Gate, general_warning, judge, mean_measure, measure
+from sentloom.evaluation.bench import Memory, main_scores, score_tasks
+from sentloom.evaluation.significance import corrected_level
+from sentloom.evaluation.task import Scores, Task
+from sentloom.fitting.examples import examples
+from sentloom.fitting.gate import Gate, general_warning, judge, mean_measure, measure, which_to_believe
 from sentloom.fitting.panel import CAUTION, HALVES, is_at_chance
+from sentloom.fitting.power import power_of
 from sentloom.fitting.prepare import Prepared
-from sentloom.fitting.result import Measure, Part
+from sentloom.fitting.result import LEVEL, Example, Measure, Part, Power, Run, Threshold
 from sentloom.fitting.tasks import task_labels
+from sentloom.fitting.threshold import find_threshold
+from sentloom.fitting.uses import Uses, record_use
 
 FEWEST_HALVES = 25  # to search among: with fewer, ten found by chance are too large a part
 NOT_PROSE = "the base matches the two halves of a sentence no more often than by chance"
@@ -25,6 +30,12 @@ class Proof:
     decided: Measure
     gate: Gate
     warnings: tuple[str, ...]
+    uses: Uses
+    power: Power  # at the level of the verdict
+    believe: str
+    won: tuple[Example, ...]
+    lost: tuple[Example, ...]
+    threshold: Threshold | None
     not_prose: bool = False  # nothing can be shown on this text
 
 
@@ -35,29 +46,60 @@ class Duel:
     base: Encoder
     after: Encoder
     memory: Memory
+    folds: tuple[Encoder, ...] = ()  # the winner trained without each fold, where it was cross-validated
 
-    def measured(self, tasks: Sequence[Task], part: Part) -> tuple[list[Measure], Measure]:
+    def measured(self, tasks: Sequence[Task], part: Part, level: float = LEVEL) -> tuple[list[Measure], Measure]:
         """Both on some tasks, and their mean."""
-        befores, afters = (score_tasks(encoder, tasks, self.memory) for encoder in (self.base, self.after))
+        befores, afters = self.scores(tasks)
         scored = zip(tasks, task_labels(tasks), befores, afters, strict=True)
-        found = [measure(task, label, part, *both) for task, label, *both in scored]
-        mains = [[scores[task.main] for task, scores in zip(tasks, some, strict=True)] for some in (befores, afters)]
-        return found, mean_measure(found, *mains)
+        found = [measure(task, label, part, old, new, level) for task, label, old, new in scored]
+        before, after = (
+            [scores[task.main] for task, scores in zip(tasks, some, strict=True)] for some in (befores, afters)
+        )
+        return found, mean_measure(found, before, after, level)
+
+    def scores(self, tasks: Sequence[Task]) -> tuple[list[Scores], list[Scores]]:
+        """The scores of both; the second call reads them from the cache."""
+        models = (self.base, self.after)
+        before, after = (score_tasks(encoder, tasks, self.memory, show_progress=True) for encoder in models)
+        return before, after
 
 
-def verify(duel: Duel, prepared: Prepared, validation_gain: float) -> Proof:
+def verify(duel: Duel, prepared: Prepared, best: Run, runs: int, other: str = "its base") -> Proof:
     """Measure what decides (the sets that the user named, otherwise the test rows), and what is only watched."""
-    own = prepared.deciding(prepared.test)
-    deciding = list(prepared.against) or own
-    measures, decided = duel.measured(deciding, "deciding")
+    deciding = prepared.proving
+    uses = record_use(deciding, duel.after.fingerprint(), duel.base.fingerprint())
+    level = corrected_level(uses.number)
+    measures, decided = duel.measured(deciding, "deciding", level)
     if prepared.against:
-        measures += duel.measured(own, "watched")[0]
+        measures += _watched(duel, prepared.deciding(prepared.test))
     (general,), _ = duel.measured([prepared.general], "general")
     label_free = prepared.label_free
     warnings = [general_warning(general), f"No labels decided this: {CAUTION}." if label_free else None]
     chance = label_free and is_not_prose(duel.base, deciding, duel.memory)
-    gate = judge(decided, validation_gain, f"Nothing can be shown on this text: {NOT_PROSE}." if chance else None)
-    return Proof((*measures, general), decided, gate, tuple(filter(None, warnings)), not_prose=chance)
+    nothing = f"Nothing can be shown on this text: {NOT_PROSE}." if chance else None
+    folds = len(prepared.folds)
+    gate = judge(decided, best.difference or 0.0, nothing, other=other, folds=folds)
+    won, lost = examples((duel.base, duel.after), deciding, duel.scores(deciding), duel.memory)
+    return Proof(
+        (*measures, general),
+        decided,
+        gate,
+        tuple(filter(None, warnings)),
+        uses,
+        power_of(main_scores(duel.base, deciding, duel.memory), level),
+        "" if chance else which_to_believe(decided, best, runs, folds),
+        won,
+        lost,
+        find_threshold(duel.after, duel.folds, prepared, duel.memory),
+        not_prose=chance,
+    )
+
+
+def _watched(duel: Duel, tasks: Sequence[Task]) -> list[Measure]:
+    """The test rows, where they do not decide. Their scores are seen, so that is a use of them too."""
+    uses = record_use(tasks, duel.after.fingerprint(), duel.base.fingerprint())
+    return duel.measured(tasks, "watched", corrected_level(uses.number))[0]
 
 
 def is_not_prose(base: Encoder, tasks: Sequence[Task], memory: Memory) -> bool:
@@ -67,9 +109,10 @@ def is_not_prose(base: Encoder, tasks: Sequence[Task], memory: Memory) -> bool:
     return any(is_at_chance(scores["recall@10"], task.settings["documents"]) for task, scores in found)
 
 
-def refuse_not_prose(base: Encoder, prepared: Prepared, memory: Memory) -> None:
-    """Refuse raw text that means nothing to the base, before anything is trained."""
-    if not prepared.label_free or not is_not_prose(base, prepared.deciding(prepared.validation), memory):
+def refuse_not_prose(bases: Sequence[Encoder], prepared: Prepared, memory: Memory) -> None:
+    """Refuse raw text that means nothing to any base, before anything is trained."""
+    tasks = prepared.deciding(prepared.validation)
+    if not prepared.label_free or not all(is_not_prose(base, tasks, memory) for base in bases):
         return
     where = ", ".join(given.name for given in prepared.inputs)
     fix = (

@@ -1,0 +1,170 @@
+"""Two fits side by side: the model of the newer one against the model of the older one, on the same test rows.
+
+The rows are the test rows of the newer fit without those that the older one trained or chose on. Both models search the
+same corpus, and the comparison counts as a use of the rows, unless it is of a model with itself.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from sentloom.data.dataset import Dataset
+from sentloom.data.readers import read
+from sentloom.data.shapes import Shape
+from sentloom.encoder import Encoder
+from sentloom.errors import InputError
+from sentloom.evaluation.evaluate import open_memory
+from sentloom.evaluation.significance import corrected_level
+from sentloom.evaluation.task import CLUSTER
+from sentloom.fitting.gate import judge
+from sentloom.fitting.inputs import is_graded
+from sentloom.fitting.result import FitResult, Measure, Verdict, verdict_line
+from sentloom.fitting.searched import MOST_CANDIDATES, SEARCHING, corpus_of, labelled_rows
+from sentloom.fitting.split import Split
+from sentloom.fitting.tasks import FEWEST_ITEMS, HeldOut, held_out, item_count
+from sentloom.fitting.uses import record_use
+from sentloom.fitting.verify import Duel
+from sentloom.hygiene.leaks import without_leaks
+
+REPORT, SUFFIX = "report.json", ".fit"
+SIDES = ("train", "test")  # that every fit has
+
+
+@dataclass(frozen=True)
+class FitComparison:
+    """What the newer of two fits gained over the older one: `before` is the older model, `after` the newer one."""
+
+    old: str
+    new: str
+    verdict: Verdict
+    reason: str
+    measures: tuple[Measure, ...]
+    total: Measure
+    rows: int  # that both were tested on
+    left_out: int  # test rows of the newer fit that the older one had seen
+    uses: int
+    settings: Mapping[str, tuple[str, str]]  # what differs between the two
+
+    @property
+    def verdict_line(self) -> str:
+        """The verdict as one line that is easy to search for."""
+        return verdict_line(self.verdict, self.total, self.uses)
+
+
+def is_fit(name: str | Path) -> bool:
+    """Whether a name means the folder of a fit, which may be missing or damaged."""
+    return Path(name).suffix == SUFFIX or (Path(name) / REPORT).is_file()
+
+
+def compare_fits(old: Path, new: Path) -> FitComparison:
+    """Test the models of two fits on the rows that neither has seen."""
+    for folder in (old, new):
+        _refuse_incomplete(folder)
+    results = [FitResult.read(folder / REPORT) for folder in (old, new)]
+    parts, left_out = _common_rows(old, new, results[1])
+    tasks = [task for part in parts for task in part.tasks]
+    before, after = (_tested(folder, result) for folder, result in zip((old, new), results, strict=True))
+    uses = record_use(tasks, after.fingerprint(), before.fingerprint())
+    duel = Duel(before, after, open_memory(new / "measured"))
+    measures, total = duel.measured(tasks, "deciding", corrected_level(uses.number))
+    gate = judge(total, total.difference, other="the older model")
+    rows = sum(len(part.data) for part in parts)
+    differing = dict(_differing(*results))
+    return FitComparison(
+        str(old), str(new), gate.verdict, gate.reason, tuple(measures), total, rows, left_out, uses.number, differing
+    )
+
+
+def _refuse_incomplete(folder: Path) -> None:
+    """Say which of the two fits is missing, or which part of it."""
+    if not folder.is_dir():
+        raise _incomplete(folder, "there is no such folder", "correct the name")
+    if not (folder / REPORT).is_file():
+        raise _incomplete(folder, f"its {REPORT} is missing", "run the fit to its end, or correct the name")
+    stored = {side: {number for number, _ in _files(folder, side)} for side in SIDES}
+    for side, numbers in stored.items():
+        if not numbers or numbers != stored["train"]:
+            raise _incomplete(folder, f"its {side} rows are missing in {folder / 'data'}", "fit again")
+
+
+def _incomplete(folder: Path, problem: str, fix: str) -> InputError:
+    return InputError(str(folder), problem, "the folder that `sentloom fit` wrote", fix)
+
+
+def _tested(folder: Path, result: FitResult) -> Encoder:
+    """The model that the gate of a fit tested, whether or not it was written."""
+    path = folder / result.tested
+    if not result.tested or not path.is_dir():
+        raise _incomplete(folder, "its model is missing", "fit again")
+    return Encoder.load(path)
+
+
+def _common_rows(old: Path, new: Path, result: FitResult) -> tuple[list[HeldOut], int]:
+    """The test rows of the newer fit that the older one has not seen, as tasks, and how many it has."""
+    seen = [rows for side in ("train", "validation") for rows in chain(*_stored(old, side).values())]
+    parts, left_out = list[HeldOut](), 0
+    validation, train = _stored(new, "validation"), _stored(new, "train")
+    for number, (rows,) in _stored(new, "test").items():
+        test = without_leaks(rows, seen)
+        left_out += len(rows) - len(test)
+        split = Split(train[number][0], validation.get(number, [test[:0]])[0], test, test[:0])
+        part = _part(result.sources[number - 1].name, split, _corpus(new)) if len(test) else None
+        if part and min(map(item_count, part.tasks), default=0) >= FEWEST_ITEMS:
+            parts.append(part)
+    labelled = [part for part in parts if part.labelled] or parts
+    if not labelled:
+        problem = f"{left_out:,} of its test rows were seen by {old}, and too few are left"
+        raise InputError(str(new), problem, f"at least {FEWEST_ITEMS}", "compare fits on the same or on separate data")
+    return labelled, left_out
+
+
+def _part(name: str, split: Split, more: Sequence[str]) -> HeldOut:
+    searching = split.test.shape in SEARCHING or is_graded(split.test)
+    return held_out(
+        name,
+        split.test,
+        corpus_of(split, more, MOST_CANDIDATES) if searching else labelled_rows(split, MOST_CANDIDATES),
+    )
+
+
+def _stored(folder: Path, side: str) -> dict[int, list[Dataset]]:
+    """The rows of one side of each input, by its number; documents with titles are pairs, and texts as well."""
+    found: dict[int, list[Dataset]] = {}
+    for number, path in _files(folder, side):
+        found.setdefault(number, []).append(read(path, shape=_shape(path, side), keep=(CLUSTER,)))
+    return found
+
+
+def _files(folder: Path, side: str) -> list[tuple[int, Path]]:
+    """The files of one side, each with the number of its input."""
+    paths = sorted((folder / "data").glob(f"*-{side}.parquet"))
+    return [(int(path.name.partition("-")[0]), path) for path in paths]
+
+
+def _shape(path: Path, side: str) -> Shape:
+    return Shape(path.name.removesuffix(f"-{side}.parquet").partition("-")[2])
+
+
+def _corpus(folder: Path) -> list[str]:
+    path = folder / "corpus.parquet"
+    return pq.read_table(path).column("text").to_pylist() if path.is_file() else []
+
+
+def _differing(old: FitResult, new: FitResult) -> Iterator[tuple[str, tuple[str, str]]]:
+    """What differs between the two, in words."""
+    facts = [
+        {
+            "base": one.base,
+            "route": one.winner or "none",
+            "steps": f"{one.validation.steps:,}" if one.validation else "",
+            "budget": one.budget,
+            "training rows": f"{sum(source.trained for source in one.sources):,}",
+            "verdict": one.verdict,
+            "command": one.command,
+        }
+        for one in (old, new)
+    ]
+    return ((name, (facts[0][name], facts[1][name])) for name in facts[0] if facts[0][name] != facts[1][name])

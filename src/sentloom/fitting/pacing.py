@@ -1,0 +1,93 @@
+"""What the clock makes of a plan: the share of time that a run gets, where its decay begins, and what is dropped."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from sentloom.fitting.budget import LEAST_STEPS, dearest, round_costs
+from sentloom.fitting.plan import FitPlan
+from sentloom.fitting.request import Budget
+from sentloom.fitting.routes import SkippedRoute
+from sentloom.pipeline.stages import Train
+from sentloom.training import OutOfTime
+from sentloom.training.schedules import stable_steps, total_steps
+
+FEWEST_STEPS = 2  # before the decay, however late it is,
+GRACE = 5.0  # and up to ten of them in so many seconds
+LEAST_SHARE = 0.25  # of its planned training that a run must have time for, or it is dropped
+SECONDS = Budget(1.0, None)  # of whatever size: costs are in seconds
+
+
+def seconds_of(plan: FitPlan, number: int) -> dict[str, float]:
+    """What the run of each route in one round (from 0) is expected to take."""
+    return round_costs(plan.rungs, number, plan.paces, SECONDS)
+
+
+def time_share(plan: FitPlan, number: int, names: Sequence[str], left: float) -> float:
+    """The share of the seconds left that the first of these runs of a round (from 0) may take, by expected cost."""
+    costs = {name: cost for name, cost in seconds_of(plan, number).items() if name in names}
+    later = [
+        dearest({name: cost for name, cost in seconds_of(plan, at).items() if name in names}, rung.runs)
+        for at, rung in enumerate(plan.rungs)
+        if at > number
+    ]
+    whole = sum(costs.values()) + sum(later)
+    return left * costs[names[0]] / whole if whole else left
+
+
+def _before(plan: FitPlan, name: str, number: int) -> tuple[int, ...]:
+    return plan.rungs[number - 1].steps.get(name, ()) if number else ()
+
+
+def _quotient(plan: FitPlan, name: str, number: int, share: float) -> float:
+    """How many times its expected training a run has time for."""
+    pace = plan.paces[name]
+    besides = pace.each + (0.0 if number else pace.once)
+    training = sum(pace.training(plan.rungs[number].steps[name], _before(plan, name, number)))
+    return (share - besides) / max(training, 1e-9)
+
+
+def is_hopeless(plan: FitPlan, name: str, number: int, share: float) -> bool:
+    """Whether a run has time for so little that it is dropped."""
+    return name in plan.paces and _quotient(plan, name, number, share) < LEAST_SHARE
+
+
+def limits(plan: FitPlan, name: str, number: int, share: float) -> dict[str, float]:
+    """By stage: the seconds after which its decay begins, whatever it has learned; at least those of a few steps."""
+    if name not in plan.paces:
+        return {}
+    pace, steps = plan.paces[name], plan.rungs[number].steps[name]
+    times = max(0.0, _quotient(plan, name, number, share))
+    fresh = pace.fresh(steps, _before(plan, name, number))
+    training = [one for one in plan.route(name).stages if isinstance(one, Train)]
+    found = {}
+    for one, total, new, seconds in zip(training, steps, fresh, pace.seconds, strict=True):
+        stable = new - (total - stable_steps(total, one.settings.decay))
+        least = max(FEWEST_STEPS * seconds, min(LEAST_STEPS * seconds, GRACE))
+        found[one.name] = max(times * stable * seconds, least)
+    return found
+
+
+def shortened(plan: FitPlan, number: int, name: str, late: OutOfTime) -> FitPlan:
+    """The plan if the decay of a stage begins at the step at which it was out of time."""
+    training = [one for one in plan.route(name).stages if isinstance(one, Train)]
+    steps = tuple(
+        total_steps(late.step, one.settings.decay) if one.name == late.stage else known
+        for one, known in zip(training, plan.rungs[number].steps[name], strict=True)
+    )
+    return _with_rung(plan, number, {**plan.rungs[number].steps, name: steps})
+
+
+def without_run(plan: FitPlan, number: int, name: str) -> FitPlan:
+    """The plan without a route from one round on; from the first on, it is skipped."""
+    if number == 0:
+        why = "the time ran out before it could be trained"
+        skipped = (*plan.skipped, SkippedRoute(name, why, for_time=True))
+        plan = replace(plan, routes=tuple(one for one in plan.routes if one.name != name), skipped=skipped)
+    for at in range(number, len(plan.rungs)):
+        plan = _with_rung(plan, at, {route: some for route, some in plan.rungs[at].steps.items() if route != name})
+    return plan
+
+
+def _with_rung(plan: FitPlan, number: int, steps: Mapping[str, tuple[int, ...]]) -> FitPlan:
+    changed = [replace(rung, steps=steps) if at == number else rung for at, rung in enumerate(plan.rungs)]
+    return replace(plan, rungs=tuple(changed))

@@ -1,0 +1,54 @@
+"""Power: the smallest gain that the test rows can show, stated before anything is trained."""
+
+from collections.abc import Sequence
+
+from sentloom.encoder import Encoder
+from sentloom.evaluation.bench import Memory, main_scores
+from sentloom.evaluation.significance import (
+    CORRELATION,
+    LEAST_CLUSTERS,
+    corrected_level,
+    count_clusters,
+    effective_clusters,
+    smallest_gain,
+)
+from sentloom.evaluation.task import Score, Task
+from sentloom.fitting.gate import few_clusters
+from sentloom.fitting.result import LEVEL, Power
+from sentloom.fitting.uses import earlier_uses
+
+PROBABILITY = 0.8  # with which the smallest gain is found
+HIGHEST = 100.0
+
+
+def expected_power(base: Encoder, tasks: Sequence[Task], memory: Memory) -> Power:
+    """What the tasks that decide can show, at the level that the next verdict on them will have."""
+    return power_of(main_scores(base, tasks, memory, show_progress=True), corrected_level(1 + earlier_uses(tasks)))
+
+
+def power_of(base: Sequence[Score], level: float = LEVEL) -> Power:
+    """What test rows can show, from the scores of the base alone."""
+    clusters, effective = count_clusters(base), effective_clusters(base)
+    gain = smallest_gain(base, level=level, power=PROBABILITY, correlation=CORRELATION)
+    note = _why_nothing(base, gain, clusters, effective)
+    return Power(None if note else gain, PROBABILITY, CORRELATION, clusters, level, effective, note)
+
+
+def _why_nothing(base: Sequence[Score], gain: float | None, clusters: int, effective: float) -> str:
+    if effective < LEAST_CLUSTERS:
+        few = few_clusters(clusters, effective)
+        return f"no difference can be shown: {few}; add rows with other texts, or name a set with --against"
+    if all(score.value >= HIGHEST for score in base):
+        return "no gain can be shown: the base already has the highest score on every test row"
+    if gain is None:
+        return "the smallest gain that the test rows can show is unknown: the scores of the base do not vary on them"
+    return ""
+
+
+def power_line(power: Power) -> str:
+    """What the test rows can show, in words."""
+    if power.gain is None:
+        return power.note
+    chance = f"with a probability of {power.probability:.0%}"
+    level = f" ({100 * power.level:.4g}% interval, because they were used before)" if power.level > LEVEL else ""
+    return f"the test rows ({power.clusters:,} clusters) show a gain of {power.gain:.1f} points or more {chance}{level}"

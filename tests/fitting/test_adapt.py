@@ -1,0 +1,91 @@
+"""Adapted routes: prompts, dimensions, adapters and label columns reach the stages that they are for."""
+
+from dataclasses import replace
+
+import pytest
+
+from sentloom.data.shapes import Shape
+from sentloom.encoder import Encoder
+from sentloom.encoder.prompts import Prompt
+from sentloom.fitting import bases as room
+from sentloom.fitting.adapt import Wanted, adapted, routes_from
+from sentloom.fitting.bases import load_bases
+from sentloom.fitting.prepare import prepare_inputs
+from sentloom.fitting.routes import Route, TrainsOn
+from sentloom.pipeline.building import stage
+from tests.fitting import small_base
+from tests.fitting.test_request import request
+
+RAW, PAIRS, LABELS = (
+    stage("simcse", name="raw", data="raw.txt", steps=1),
+    stage("contrastive", name="pairs", data="faq.tsv", steps=1),
+    stage("supervised", name="labels", data="tickets.csv", steps=1, batch=64),
+)
+LEARNED = (TrainsOn(Shape.TEXTS, 500), TrainsOn(Shape.PAIRS, 500), TrainsOn(Shape.CLASSIFICATION, 500))
+ROUTE = Route("all", "because", (RAW, PAIRS, LABELS), LEARNED)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    found = tmp_path_factory.mktemp("bases")
+    Encoder.load(small_base.build_base(found), prompts={"query": Prompt("bano ")}).save(found / "asks")
+    return found
+
+
+def test_nothing_wanted_changes_nothing():
+    assert adapted(ROUTE, Wanted()) == ROUTE
+
+
+def test_prompts_are_for_stages_that_learn_from_the_users_pairs():
+    found = adapted(ROUTE, Wanted(searched=(Shape.PAIRS,)))
+    assert [getattr(one.options, "asymmetric", None) for one in found.stages] == [None, True, None]
+    written = replace(ROUTE, trains_on=(LEARNED[0], TrainsOn(Shape.TRIPLETS, 500), LEARNED[2]))
+    assert not adapted(written, Wanted(searched=(Shape.PAIRS,))).stages[1].options.asymmetric
+    unknown = replace(ROUTE, trains_on=())  # of an installed package
+    assert adapted(unknown, Wanted(searched=(Shape.PAIRS,))) == unknown
+
+
+def test_dimensions_and_simcse_without_the_head_that_it_drops():
+    found = adapted(ROUTE, Wanted(dimensions=(32, 8))).stages
+    assert [one.options.dimensions for one in found] == [(32, 8)] * 3
+    assert not found[0].options.head
+
+
+def test_adapters_learn_faster():
+    found = adapted(ROUTE, Wanted(adapters=True)).stages
+    assert all(one.settings.lora for one in found)
+    assert found[1].settings.learning_rate == pytest.approx(10 * PAIRS.settings.learning_rate)
+
+
+def test_batches_of_one_label_column_that_every_column_can_fill():
+    *others, labels = adapted(ROUTE, Wanted(label_rows=(500, 80))).stages
+    assert (labels.settings.mix, labels.settings.batch) == (1.0, 20)  # a quarter of the rows of the smaller one
+    assert [one.settings.mix for one in others] == [None, None]
+
+
+def test_every_route_from_every_base(folder, tmp_path, monkeypatch):
+    names = (str(folder / "base"), str(folder / "asks"))
+    data = small_base.pairs(tmp_path / "faq.tsv", 200)
+    asked = request(data=(str(data),), output=tmp_path / "model", bases=names, dimensions=(8,))
+    bases = load_bases(asked)
+    prepared = prepare_inputs(asked, [one.encoder for one in bases], [].append)
+    routes, skipped = routes_from(bases, prepared, asked)
+    assert not skipped
+    alone, _ = routes_from(bases[:1], prepared, asked)
+    assert [one.name for one in routes] == [f"{one.name} from {base}" for one in alone for base in ("base", "asks")]
+    assert [one.base for one in routes] == [name for _ in alone for name in names]
+    assert {one.plan((), "other", 1).base for one in routes} == set(names)
+    learn = [one.stages[-1].options for one in routes]
+    assert [one.asymmetric for one in learn] == [False, True] * len(alone)
+    assert {one.dimensions for one in learn} == {(32, 8)}  # whole vectors too
+    monkeypatch.setattr(room, "LARGE", 1)
+    assert all(one.stages[-1].settings.lora for one in routes_from(bases, prepared, asked)[0])
+
+
+def test_a_route_that_ends_without_short_vectors_is_skipped(folder, tmp_path):
+    data = small_base.translations(tmp_path / "en-xx.tsv", 200)
+    asked = request(data=(str(data),), output=tmp_path / "model", bases=(str(folder / "base"),), dimensions=(8,))
+    bases = load_bases(asked)
+    routes, skipped = routes_from(bases, prepare_inputs(asked, [bases[0].encoder], [].append), asked)
+    assert not routes
+    assert {one.name: one.why for one in skipped}["cross-lingual"].startswith("cross-lingual cannot train vectors")

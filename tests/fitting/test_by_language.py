@@ -1,0 +1,85 @@
+"""Scores per language: from a column or detected, where there are enough rows; a language that got worse is named."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from sentloom.data.shapes import Shape
+from sentloom.evaluation.evaluate import open_memory
+from sentloom.evaluation.task import CLUSTER
+from sentloom.fitting.by_language import item_languages, language_measures, language_warnings, row_languages
+from sentloom.fitting.general import general_task
+from sentloom.fitting.inputs import Input
+from sentloom.fitting.prepare import Prepared
+from sentloom.fitting.tasks import held_out
+from sentloom.fitting.verify import Duel
+from tests.fitting.test_verify import ByNumber
+from tests.small_data import build_dataset
+
+ENGLISH, GERMAN = "How much is the ticket number {}?", "Wie viel kostet die Fahrkarte Nummer {}?"
+
+
+def rows(codes=None, shape=Shape.PAIRS):
+    """Fifty questions: the first 25 in English, the others in German; each is a cluster of its own."""
+    asked = [(ENGLISH if n < 25 else GERMAN).format(n) for n in range(50)]
+    data = build_dataset(shape, [(text, f"{n}") for n, text in enumerate(asked)])
+    table = data.table.append_column(CLUSTER, pa.array(range(50)))
+    if codes:
+        table = table.append_column("language", pa.array(codes, pa.large_string()))
+    return data.derive(table, "with columns")
+
+
+def prepared(data, shares):
+    part, given = held_out("faq.csv", data), Input("faq.csv", data, None, {"anchor": shares})
+    return Prepared((given,), (), (), (), (part,), (part,), (), general_task())
+
+
+@pytest.fixture
+def duel(tmp_path):
+    """The base answers the first 30 questions, the winner the first 20."""
+    return Duel(ByNumber(30), ByNumber(20), open_memory(tmp_path))
+
+
+def test_items_are_scored_by_the_language_of_their_question(duel):
+    found = language_measures(duel, prepared(rows(), {"en": 0.5, "de": 0.5}))
+    assert {one.name: one.items for one in found} == {"faq.csv, en": 25, "faq.csv, de": 25}
+    english, german = sorted(found, key=lambda one: one.name, reverse=True)
+    whole = duel.measured(prepared(rows(), {}).test[0].tasks, "watched")[1]
+    assert (english.before + german.before) / 2 == pytest.approx(whole.before)  # equal halves
+    assert (english.after + german.after) / 2 == pytest.approx(whole.after)
+    assert english.before > german.before
+    assert english.label.startswith("English: a query finds")
+    assert english.low < english.difference < english.high
+
+
+def test_a_column_wins_over_detection_and_few_rows_are_not_scored(duel):
+    codes = ["EN "] * 20 + ["gsw"] * 20 + ["fr"] * 9 + [None]
+    found = language_measures(duel, prepared(rows(codes), {"en": 1.0}))
+    assert [(one.name, one.items) for one in found] == [("faq.csv, en", 20), ("faq.csv, gsw", 20)]
+
+
+def test_one_language_needs_no_table(duel):
+    assert not language_measures(duel, prepared(rows(), {"en": 0.97, "und": 0.03}))
+    assert not language_measures(duel, prepared(rows(["en"] * 50), {"en": 1.0}))
+
+
+def test_translations_have_two_languages_in_every_row():
+    data = rows(["en", "de"] * 25, Shape.PARALLEL)
+    part = held_out("en-de.tsv", data)
+    assert row_languages(part, Input("en-de.tsv", data, None, {"source": {"en": 0.5, "de": 0.5}})) == []
+
+
+def test_items_of_a_correlation_are_its_rows():
+    data = build_dataset(Shape.SCORED_PAIRS, [(f"a {n}", f"b {n}", float(n)) for n in range(4)])
+    (task,) = held_out("sts.csv", data).tasks
+    texts, codes = [f"a {n}" for n in range(4)], ["en", "de", "en", ""]
+    assert item_languages(task, 4, texts, codes) == codes
+    assert item_languages(task, 3, texts, codes) == []  # they cannot be told apart
+
+
+def test_a_language_that_got_worse_is_named(duel):
+    worse = [one for one in language_measures(duel, prepared(rows(), {"en": 0.5, "de": 0.5})) if one.worse]
+    warnings = list(language_warnings(worse))
+    assert worse
+    assert len(warnings) == len(worse)
+    assert np.all([one.label in line for one, line in zip(worse, warnings, strict=True)])

@@ -1,0 +1,113 @@
+"""Two fits of the same data: a second use of its test rows, and a comparison on the same rows."""
+
+import json
+import shutil
+from dataclasses import dataclass
+
+import pytest
+
+from sentloom.api import Fit, compare, fit
+from sentloom.data import read
+from sentloom.data.writers import write
+from sentloom.errors import InputError
+from sentloom.evaluation.significance import corrected_level
+from sentloom.fitting.compare_fits import compare_fits
+from tests.fitting import small_base
+
+
+@dataclass
+class Two:
+    first: Fit
+    second: Fit
+    folders: tuple
+
+
+@pytest.fixture(scope="module")
+def two(base, tmp_path_factory):
+    """Two fits, the second with more steps and some more rows."""
+    folder = tmp_path_factory.mktemp("two")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SENTLOOM_CACHE", str(folder / "cache"))
+        patch.setenv("SENTLOOM_SCRATCH", str(folder / "scratch"))
+        some, more = small_base.pairs(folder / "some.tsv", 400), small_base.pairs(folder / "more.tsv", 440)
+        first = fit(some, folder / "old", base=str(base), budget="10steps")
+        second = fit(more, folder / "new", base=str(base), budget="20steps", force=True)
+    return Two(first, second, (folder / "old.fit", folder / "new.fit"))
+
+
+def test_a_second_fit_on_nearly_the_same_rows_is_a_second_use_and_claims_less(two):
+    first, second = two.first.result, two.second.result
+    assert (first.uses, second.uses) == (1, 2)
+    assert first.test_sha256 != second.test_sha256
+    assert (first.total.level, second.total.level) == (0.95, corrected_level(2))
+    assert "model number 2" in (two.folders[1] / "report.md").read_text("utf-8")
+
+
+def test_fits_are_compared_on_rows_that_neither_has_seen(two, tmp_path):
+    found = compare([str(folder) for folder in two.folders], tmp_path)
+    assert found.verdict in ("better", "no difference shown", "worse")
+    assert found.verdict_line.startswith(f"VERDICT {found.verdict} ")
+    assert found.total.documents == 440
+    assert 10 <= found.rows <= two.second.result.total.items
+    assert found.settings["training rows"][0] != found.settings["training rows"][1]
+    assert json.loads((tmp_path / "compare.json").read_text())["rows"] == found.rows
+    assert found.verdict_line in (tmp_path / "compare.md").read_text()
+
+
+def test_a_fit_compared_with_itself_shows_no_difference_and_is_no_use(two, tmp_path, monkeypatch):
+    monkeypatch.setenv("SENTLOOM_CACHE", str(tmp_path))
+    found = compare_fits(two.folders[1], two.folders[1])
+    assert not (tmp_path / "test-uses").exists()
+    assert (found.total.difference, found.left_out, found.settings) == (0, 0, {})
+    assert found.total.before == pytest.approx(two.second.result.total.after)
+    assert found.verdict == "no difference shown"
+
+
+def test_titled_documents_were_trained_on_as_texts_too(two, tmp_path, monkeypatch):
+    monkeypatch.setenv("SENTLOOM_CACHE", str(tmp_path / "cache"))
+    copy = tmp_path / "copy.fit"
+    shutil.copytree(two.folders[1], copy)
+    texts = read(["another text", *read(copy / "data" / "1-pairs-train.parquet")["positive"]])
+    write(texts, copy / "data" / "1-texts-train.parquet")
+    found = compare_fits(two.folders[0], copy)
+    assert found.total.documents == 440  # the answers of the pairs
+    assert compare_fits(copy, two.folders[1]).left_out == 0
+
+
+def test_recipes_and_fits_are_never_mixed(two, tmp_path):
+    with pytest.raises(InputError, match="two fits, or recipes only"):
+        compare([str(two.folders[0]), "small-synthesizer"], tmp_path)
+    with pytest.raises(InputError, match="1 names are given, of which 1 are fits"):
+        compare([str(two.folders[0])])
+    with pytest.raises(InputError, match="there is no output folder"):
+        compare("small-synthesizer")
+
+
+def test_a_fit_without_its_model_is_refused(two, tmp_path):
+    (tmp_path / "a.fit").mkdir()
+    (tmp_path / "a.fit" / "report.json").write_bytes((two.folders[0] / "report.json").read_bytes())
+    with pytest.raises(InputError, match=r"its train rows are missing in .*a\.fit") as caught:
+        compare_fits(tmp_path / "a.fit", two.folders[1])
+    assert caught.value.where == str(tmp_path / "a.fit")
+    shutil.copytree(two.folders[0] / "data", tmp_path / "a.fit" / "data")
+    with pytest.raises(InputError, match="its model is missing") as caught:
+        compare_fits(two.folders[1], tmp_path / "a.fit")
+    assert caught.value.where == str(tmp_path / "a.fit")
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_the_fit_that_is_missing_or_damaged_is_named(two, tmp_path, place):
+    names = [str(folder) for folder in two.folders]
+    names[place] = str(tmp_path / "b.fit")
+    with pytest.raises(InputError, match="there is no such folder") as caught:
+        compare(names)
+    assert caught.value.where == names[place]
+    (tmp_path / "b.fit").mkdir()
+    with pytest.raises(InputError, match=r"its report\.json is missing") as caught:
+        compare(names)
+    assert caught.value.where == names[place]
+    shutil.copytree(two.folders[place] / "data", tmp_path / "b.fit" / "data")
+    (tmp_path / "b.fit" / "report.json").write_text("{")
+    with pytest.raises(InputError, match="the result of a fit") as caught:
+        compare(names)
+    assert caught.value.where == str(tmp_path / "b.fit" / "report.json")

@@ -1,0 +1,194 @@
+"""Cross-validation: folds that share nothing, scores over all of them, and a whole fit on 80 pairs."""
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sentloom.api import fit
+from sentloom.data import read
+from sentloom.data.shapes import Shape
+from sentloom.encoder import Encoder
+from sentloom.errors import InputError
+from sentloom.evaluation.evaluate import open_memory
+from sentloom.evaluation.significance import compare_averages
+from sentloom.evaluation.task import Score
+from sentloom.fitting.budget import Rung
+from sentloom.fitting.clock import Clock
+from sentloom.fitting.clusters import find_clusters, rows_of
+from sentloom.fitting.cross_validation import FOLDS, fold_numbers, fold_scores, make_folds, per_training, pooled
+from sentloom.fitting.plan import FitPlan
+from sentloom.fitting.prepare import prepare_inputs
+from sentloom.fitting.race import RaceContext, race
+from sentloom.fitting.request import Budget
+from sentloom.fitting.resources import Resources
+from sentloom.fitting.routes import find_routes
+from sentloom.fitting.split import split_all
+from sentloom.pipeline.runner import PlanResult
+from tests.fitting import small_base
+from tests.fitting.test_request import request
+from tests.small_data import build_dataset
+
+
+def splits_of(*datas):
+    rows = [rows_of(str(number), data) for number, data in enumerate(datas)]
+    return split_all(rows, find_clusters(rows))
+
+
+def pairs(count, kind=""):
+    texts = small_base.sentences(count, 1)
+    return [(f"{kind}{one}", f"{kind}{small_base.other(one)}") for one in texts]
+
+
+def test_every_training_row_is_in_one_fold_and_no_cluster_in_two():
+    rows = pairs(80)
+    rows += [(f"once more {question}", answer) for question, answer in rows[:10]]  # ten clusters of two rows
+    splits = splits_of(build_dataset(Shape.PAIRS, rows))
+    (numbers,) = fold_numbers(splits)
+    assert Counter(numbers.tolist()).keys() == set(range(FOLDS))
+    by_cluster = {cluster: set(numbers[splits[0].clusters == cluster]) for cluster in splits[0].clusters.tolist()}
+    assert all(len(folds) == 1 for folds in by_cluster.values())
+    sizes = Counter(fold for (fold,) in by_cluster.values())
+    assert max(sizes.values()) - min(sizes.values()) <= 1
+
+
+def test_folds_of_several_inputs_share_no_text(tmp_path):
+    """The second file answers the questions of the first one in other words."""
+    first = pairs(70)
+    second = [(question, f"in other words {answer}") for question, answer in first]
+    splits = splits_of(build_dataset(Shape.PAIRS, first), build_dataset(Shape.PAIRS, second))
+    assert not any(len(split.validation) for split in splits)
+    folds = make_folds(splits, lambda rows: rows, tmp_path)
+    for fold in folds:
+        asked = {text for split in fold.splits for _, _, text in split.validation.sentences()}
+        for split, file in zip(fold.splits, fold.files.values(), strict=True):
+            kept = {text for _, _, text in read(file).sentences()}
+            assert kept == {text for _, _, text in split.train.sentences()}
+            assert kept
+            assert kept.isdisjoint(asked)
+    asked = Counter(text for fold in folds for text in fold.splits[0].validation["anchor"])
+    assert asked == Counter(splits[0].train["anchor"])
+
+
+def test_texts_under_titles_are_left_out_of_a_fold_too(tmp_path):
+    """Documents with titles are pairs to learn from, and raw text as well: two files."""
+    rows = [(f"title {n}", text) for n, text in enumerate(small_base.sentences(80, 1))]
+    data = replace(build_dataset(Shape.PAIRS, rows), used={"anchor": "title", "positive": "text"})
+    for fold in make_folds(splits_of(data), lambda rows: rows, tmp_path):
+        assert [Path(file).name for file in fold.files] == ["1-pairs-train.parquet", "1-texts-train.parquet"]
+        asked = set(fold.splits[0].validation["positive"])
+        for file in fold.files.values():
+            kept = {text for _, _, text in read(file).sentences()}
+            assert kept
+            assert kept.isdisjoint(asked)
+
+
+def test_a_mean_over_folds_is_the_mean_over_items():
+    one, other = (Score("mean", np.array(values)[:, None], clusters=np.array(numbers)) for values, numbers in (
+        ([0.0, 1.0, 1.0], [7, 7, 8]), ([0.5], [9])))  # fmt: skip
+    found = pooled([one, other])
+    assert found.value == pytest.approx(62.5)
+    assert found.clusters.tolist() == [7, 7, 8, 9]
+
+
+def test_a_correlation_is_computed_within_folds():
+    """Cosines of two models are not on one scale: each fold is in order, but all together are not."""
+    gold = np.arange(6.0)
+    folds = [Score("spearman", np.stack([gold + shift, gold + at], axis=1), clusters=np.arange(6) + 10 * at)
+             for at, shift in ((0, 100.0), (1, 0.0))]  # fmt: skip
+    assert pooled(folds).value == pytest.approx(100)
+    worse = Score("spearman", np.stack([-gold, gold], axis=1), clusters=folds[0].clusters)
+    assert pooled([worse, folds[1]]).value == pytest.approx(0)
+    assert compare_averages([pooled(folds)], [pooled([worse, folds[1]])]).difference == pytest.approx(100)
+
+
+def test_a_budget_is_shared_by_all_trainings_of_a_run():
+    assert per_training(Budget(600, None), [None] * 4) == Budget(120, None)
+    assert per_training(Budget(None, 400), [None] * 4) == Budget(None, 80)
+    assert per_training(Budget(None, 3), [None] * 4) == Budget(None, 1)
+
+
+def test_a_run_is_scored_by_the_models_that_have_not_seen_a_fold(base, tmp_path):
+    """Training is replaced: each model is the base itself, so that the score of a run must be the base's own."""
+    data, seen = small_base.pairs(tmp_path / "faq.tsv", 80), []
+    prepared = prepare_inputs(
+        request(data=(str(data),), output=tmp_path / "model"), [Encoder.load(base)], lambda line: None
+    )
+
+    class Context(RaceContext):
+        def train(self, plan, limits=None):
+            seen.append(len(read(*plan.stages[0].data)))
+            return PlanResult(plan.name, 1, base, "", {}, "", {}, {}, ({"seconds": 2.0},))
+
+    routes, _ = find_routes(prepared.training_sets, Resources(None, False, "mean", None, None))
+    plan = FitPlan({}, (routes[0],), (), {}, 0.0, (Rung({"pairs": (10,)}, 1, 0),))
+    memory, folds = open_memory(tmp_path / "measured"), prepared.folds
+    before = fold_scores([Encoder.load(base)] * 4, folds, memory)
+    shared = (prepared.choosing, before, memory, None, Clock(None), lambda line: None, folds)
+    context = Context(plan, str(base), 1, tmp_path, *shared)
+    (found,) = race(context)
+    assert seen[0] == 55
+    assert sorted(seen[1:]) == [41, 41, 41, 42]
+    assert (found.run.difference, found.run.seconds) == (0, 10)
+    assert found.run.score == pytest.approx(before[0].value)
+    assert len(before[0].items) == 55
+
+
+TEXTS = small_base.sentences(80, 2)
+OTHERS = [small_base.other(text) for text in TEXTS]
+FILES = {
+    "text label": [(text, f"label {n % 3}" if n else "once") for n, text in enumerate(TEXTS)],
+    "sentence1 sentence2 score": [(*both, str(n % 4)) for n, both in enumerate(zip(TEXTS, OTHERS, strict=True))],
+    "query document relevance": [(*both, str(n % 3)) for n, both in enumerate(zip(TEXTS, OTHERS, strict=True))],
+    "anchor positive negative": list(zip(TEXTS, OTHERS, OTHERS[1:] + OTHERS[:1], strict=True)),
+    "source target": list(zip(TEXTS, OTHERS, strict=True)),
+}
+
+
+@pytest.mark.parametrize(
+    "header", [pytest.param(one, marks=pytest.mark.long) if one == "text label" else one for one in FILES]
+)
+def test_every_kind_of_labelled_rows_is_scored_in_folds(base, tmp_path, header):
+    data = small_base.write_rows(tmp_path / "data.tsv", header, FILES[header])
+    encoder = Encoder.load(base)
+    prepared = prepare_inputs(request(data=(str(data),), output=tmp_path / "model"), [encoder], lambda line: None)
+    assert len(prepared.folds) == FOLDS
+    (score,) = fold_scores([encoder] * FOLDS, prepared.folds, open_memory(tmp_path / "measured"))
+    assert 25 <= len(score.items) <= 55  # of 80 rows less 25, those with an answer that share no text with others
+    assert len(score.clusters) == len(score.items)
+    assert compare_averages([score], [score]).effective >= 20
+
+
+def test_folds_that_ask_nothing_are_refused(base, tmp_path):
+    """Two labels, of which the second has two rows: they are test rows, and every fold has the first label alone."""
+    rows = [(text, "often") for text in TEXTS]
+    (split,) = splits_of(build_dataset(Shape.CLASSIFICATION, rows))
+    tested = set(list(split.test["text"])[:2])
+    rows = [(text, "rare" if text in tested else "often") for text in TEXTS]
+    data = small_base.write_rows(tmp_path / "data.tsv", "text label", rows)
+    asked = request(data=(str(data),), output=tmp_path / "model")
+    with pytest.raises(InputError, match="too few different labels"):
+        prepare_inputs(asked, [Encoder.load(base)], lambda line: None)
+
+
+@pytest.mark.long
+def test_eighty_pairs_are_fitted_and_judged_on_25_clusters(base, tmp_path):
+    said, data = [], small_base.pairs(tmp_path / "faq.tsv", 80)
+    done = fit(data, tmp_path / "model", base=str(base), budget="200steps", force=True, log=said.append)
+    result = done.result
+    assert (result.folds, result.total.clusters, result.total.effective) == (4, 25, 25)
+    assert result.power.gain > 0
+    assert any("chosen by cross-validation, on 4 folds of the training rows" in line for line in said)
+    (source,) = result.sources
+    assert (source.held_out, source.trained) == (25, 55)
+    best = result.validation
+    assert best.score is not None
+    assert best.low < best.difference < best.high
+    assert "4 folds of the training rows" in result.believe
+    folds = [read(path) for path in sorted((tmp_path / "model.fit" / "data").glob("fold-*/*.parquet"))]
+    assert len(folds) == 4
+    assert all(40 <= len(rows) <= 43 for rows in folds)  # three quarters of 55
+    assert result.threshold.queries == 55  # each asked of the model that has not seen it
+    assert done.scores[str(data)].after > done.scores[str(data)].before

@@ -1,0 +1,114 @@
+"""Merging in a fit: what is merged, when the merged model is preferred, and what is reported."""
+
+import numpy as np
+import pytest
+from accelerate import Accelerator
+
+from sentloom.encoder import Encoder
+from sentloom.evaluation.bench import main_scores
+from sentloom.evaluation.evaluate import open_memory
+from sentloom.evaluation.task import Score
+from sentloom.fitting.budget import Rung
+from sentloom.fitting.clock import Clock
+from sentloom.fitting.general import general_task
+from sentloom.fitting.inputs import Source, look
+from sentloom.fitting.merging import choose, merging_effect, with_merged
+from sentloom.fitting.plan import FitPlan
+from sentloom.fitting.race import RaceContext, Trained, race
+from sentloom.fitting.result import Run
+from sentloom.fitting.routes import Route
+from sentloom.fitting.tasks import held_out
+from sentloom.pipeline.building import stage
+from tests.fitting import small_base
+
+
+def scored(name, values):
+    score = Score("mean", np.array(values, float)[:, None], clusters=np.arange(len(values)))
+    return Trained(Run(name, 1, 10, 0.0, score.value, None, None, None, "best"), None, object(), scores=(score,))
+
+
+def test_a_merged_model_within_one_standard_error_is_preferred():
+    """Of 100 items, 10 get worse by a half and some better: the standard error of the mean is about 2 points."""
+    tuned = np.full(100, 0.5)
+    worse = tuned.copy()
+    worse[:10] -= 0.5
+    tie = worse.copy()
+    tie[10:18] += 0.5  # 1 point below, with a standard error of 2.1
+    best = scored("tuned", tuned)
+    assert choose(best, [scored("worse", worse)]) is best  # 5 points below, with a standard error of 1.5
+    merged = scored("tie", tie)
+    assert choose(best, [scored("worse", worse), merged]) is merged
+    assert choose(best, []) is best
+
+
+@pytest.fixture(scope="module")
+def raced(tmp_path_factory):
+    """Two short routes on a small base, and their merged models."""
+    folder = tmp_path_factory.mktemp("merging")
+    base, data = small_base.build_base(folder), small_base.pairs(folder / "faq.tsv", 200)
+    steps = {"batch": 16, "steps": 8, "max_length": 16}
+    routes = [
+        Route(name, "", (stage("contrastive", name=name, data=str(data), learning_rate=rate, **steps),))
+        for name, rate in (("fast", 1e-3), ("slow", 3e-4))
+    ]
+    rung = Rung({"fast": (8,), "slow": (8,)}, 2, 0)
+    plan = FitPlan({}, tuple(routes), (), {}, 0.0, (rung,), merges=4)
+    (given,) = look([Source(str(small_base.pairs(folder / "held-out.tsv", 100)))])
+    tasks, memory = held_out("faq", given.data).tasks, open_memory(folder / "measured")
+    encoder = Encoder.load(str(base))
+    before, told = main_scores(encoder, tasks, memory), []
+    context = RaceContext(
+        plan, str(base), 1, folder / "fit", tasks, before, memory, Accelerator(cpu=True), Clock(None), told.append
+    )
+    runs = race(context)
+    return context, runs, with_merged(context, runs), encoder, told
+
+
+def test_the_winner_is_merged_with_its_base_and_with_the_other_route(raced):
+    context, runs, found, encoder, _ = raced
+    best = next(one for one in runs if one.run.verdict == "best")
+    other = next(one for one in runs if one is not best)
+    names = [f"{best.run.route}, merged with {share} of the base" for share in ("50%", "25%", "75%")]
+    names += [f"{best.run.route}, merged with {other.run.route}"]
+    merged = found[len(runs) :]
+    assert [one.run.route for one in merged] == names
+    assert {(one.run.rung, one.run.steps, one.route) for one in merged} == {(2, 0, best.run.route)}
+    name = "backbone.model.embeddings.word_embeddings.weight"
+    weights = [one.state_dict()[name] for one in (encoder, best.encoder(), other.encoder())]
+    for one, shares in zip(merged, ((0.5, 0.5, 0), (0.25, 0.75, 0), (0.75, 0.25, 0), (0, 0.5, 0.5)), strict=True):
+        expected = sum(share * weight.double() for share, weight in zip(shares, weights, strict=True))
+        assert (one.encoder().state_dict()[name].double() - expected).abs().max() < 1e-6
+        assert (context.folder / "recipes").is_dir()
+    assert [one.run.verdict for one in found].count("best") == 1
+    assert choose(best, merged).run.route == next(one.run.route for one in found if one.run.verdict == "best")
+
+
+def test_the_effect_on_general_ability_is_reported(raced, tmp_path):
+    _, runs, found, encoder, _ = raced
+    memory, general = open_memory(tmp_path), general_task()
+    effect = merging_effect(found, encoder, general, memory)
+    merged = max((one for one in found if one.route), key=lambda one: one.value)
+    assert (effect.route, effect.merged) == (merged.run.route, merged.value)
+    assert effect.tuned == max(one.value for one in runs)
+    assert effect.general_before == main_scores(encoder, [general], memory)[0].value
+    assert effect.general_merged == main_scores(merged.encoder(), [general], memory)[0].value
+    assert merging_effect(runs, encoder, general, memory) is None
+
+
+def test_unlike_models_and_a_plan_without_merging_are_left_alone(raced, monkeypatch):
+    context, runs, _, _, told = raced
+    monkeypatch.setattr("sentloom.fitting.merging.unlike", lambda one, other: "they have different vocabularies")
+    assert with_merged(context, runs) == runs
+    assert "Not merged with the base: they have different vocabularies" in told
+    without = RaceContext(**{**vars(context), "plan": FitPlan({}, (), (), {}, 0.0, ())})
+    assert with_merged(without, runs) == runs
+
+
+def test_merging_stops_when_the_time_is_over_and_the_plan_says_so(raced):
+    context, runs, *_ = raced
+    plan = FitPlan(**{**vars(context.plan), "scoring": 10.0, "ending": 60.0})
+    late = RaceContext(**{**vars(context), "plan": plan, "clock": Clock(29.0, started=0.0, now=lambda: 0.0)})
+    found = with_merged(late, runs)
+    assert [one.run.route for one in found] == [one.run.route for one in runs]
+    assert late.plan.merges == 0
+    assert late.plan.changes == ("only 0 models are merged",)

@@ -1,0 +1,50 @@
+"""What the clock makes of a plan, with seconds worked out by hand."""
+
+from dataclasses import replace
+
+import pytest
+
+from sentloom.fitting.pacing import is_hopeless, limits, shortened, time_share, without_run
+from sentloom.training import OutOfTime
+from tests.fitting.test_race import PACE, plan_for
+
+
+def test_a_run_gets_its_share_of_the_time_left():
+    """Two runs of 20 s, then one of 40 s that repeats 5 of the 20: 65 s."""
+    plan = plan_for("ab", [1, 0], PACE)
+    assert time_share(plan, 0, "ab", 130.0) == 40
+    assert time_share(plan, 0, "b", 90.0) == 40
+    assert time_share(plan, 1, "b", 50.0) == 50
+
+
+def test_the_decay_begins_when_the_share_is_used_up():
+    """Of 20 steps 15 are before the decay; of 40 that continue 15 others, 15 more are."""
+    plan = plan_for("ab", [1, 0], PACE)
+    assert limits(plan, "a", 0, 20.0) == {"a": 15}
+    assert limits(plan, "a", 0, 10.0) == {"a": 7.5}
+    assert limits(plan, "a", 0, -3.0) == {"a": 5}  # at least five seconds for up to ten steps
+    slow, fast = (plan_for("ab", [1, 0], replace(PACE, seconds=(seconds,))) for seconds in (9.0, 0.1))
+    assert [limits(one, "a", 0, -3.0)["a"] for one in (slow, fast)] == [18, 1]  # at least two steps; ten of them
+    assert limits(plan, "a", 1, 25.0) == {"a": 15}
+
+
+@pytest.mark.parametrize(("share", "hopeless"), [(6.3, False), (6.2, True), (-1.0, True)])
+def test_a_run_with_less_than_a_quarter_of_its_training_is_hopeless(share, hopeless):
+    assert is_hopeless(plan_for("ab", [1, 0], PACE), "a", 1, share) is hopeless  # of 25 s
+
+
+def test_a_shorter_run_decays_where_it_ran_out_of_time():
+    found = shortened(plan_for("ab", [1, 0]), 1, "a", OutOfTime(15, "a"))
+    assert found.rungs[1].steps == {"a": (20,), "b": (40,)}  # 15 steps, then a decay of a quarter
+    assert found.rungs[0].steps == {"a": (20,), "b": (20,)}
+
+
+def test_a_route_is_dropped_from_a_round_on():
+    plan = plan_for("ab", [1, 0], PACE)
+    later = without_run(plan, 1, "a")
+    assert [sorted(rung.steps) for rung in later.rungs] == [["a", "b"], ["b"]]
+    assert later.skipped == ()
+    first = without_run(plan, 0, "a")
+    assert [sorted(rung.steps) for rung in first.rungs] == [["b"], ["b"]]
+    assert [route.name for route in first.routes] == ["b"]
+    assert [(one.name, one.for_time) for one in first.skipped] == [("a", True)]

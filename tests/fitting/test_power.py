@@ -1,0 +1,63 @@
+"""Power: the smallest gain, at the level that the verdict will have, and what is said where there is none."""
+
+import numpy as np
+import pytest
+
+from sentloom.evaluation.significance import corrected_level, smallest_gain
+from sentloom.evaluation.task import Score, Task
+from sentloom.fitting.power import expected_power, power_line, power_of
+from sentloom.fitting.uses import earlier_uses, record_use
+
+
+def score(*hits, clusters=None):
+    return Score("mean", np.array(hits, float)[:, None], clusters=None if clusters is None else np.array(clusters))
+
+
+def test_power_is_that_of_the_base_alone():
+    base = score(*[0, 1] * 50)
+    found = power_of([base])
+    assert (found.clusters, found.effective, found.note) == (100, 100, "")
+    assert found.gain == smallest_gain([base], power=0.8, correlation=found.correlation)
+    assert power_of([score(*[0, 1] * 500)]).gain < found.gain
+    assert power_line(found) == (
+        f"the test rows (100 clusters) show a gain of {found.gain:.1f} points or more with a probability of 80%"
+    )
+
+
+def test_too_few_effective_clusters_show_no_gain():
+    """One cluster with 30 of 59 rows counts for much: 59^2 / (30^2 + 29) = 3.7."""
+    found = power_of([score(*[0, 1] * 29, 0, clusters=[*[0] * 30, *range(1, 30)])])
+    assert (found.gain, found.clusters) == (None, 30)
+    assert found.effective == pytest.approx(59**2 / (30**2 + 29))
+    assert power_line(found).startswith("no difference can be shown: the test rows form 30 independent clusters, which")
+
+
+def test_a_base_that_is_always_right_leaves_no_gain_to_show():
+    found = power_of([score(*[1] * 40)])
+    assert found.gain is None
+    assert power_line(found) == "no gain can be shown: the base already has the highest score on every test row"
+
+
+def test_a_correlation_that_does_not_vary_says_nothing():
+    constant = Score("spearman", np.stack([np.ones(30), np.arange(30.0)], axis=1))
+    assert "is unknown" in power_line(power_of([constant]))
+
+
+class Half:
+    """A model whose scores are those of the task."""
+
+    def fingerprint(self):
+        return "half"
+
+
+def test_earlier_uses_widen_the_interval_before_training_and_asking_is_no_use(tmp_path, monkeypatch):
+    monkeypatch.setenv("SENTLOOM_CACHE", str(tmp_path))
+    items = tuple((f"question {n}", f"answer {n}") for n in range(100))
+    task = Task("faq.csv", "mrr@10", {}, lambda lookup: {"mrr@10": score(*[0, 1] * 50)}, "", "hash", items=items)
+    for number in range(1, 4):
+        found = expected_power(Half(), [task], None)
+        assert expected_power(Half(), [task], None) == found
+        assert (earlier_uses([task]), found.level) == (number - 1, corrected_level(number))
+        assert record_use([task], f"model {number}", "base").number == number
+    assert power_of([score(*[0, 1] * 50)]).gain < found.gain
+    assert "(99.17% interval, because they were used before)" in power_line(found)

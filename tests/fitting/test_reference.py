@@ -1,0 +1,60 @@
+"""The reference: the best base on what chooses among the runs."""
+
+import numpy as np
+import pytest
+
+from sentloom.data.shapes import Shape
+from sentloom.evaluation.evaluate import open_memory
+from sentloom.evaluation.task import Score, Task
+from sentloom.fitting.bases import load_bases
+from sentloom.fitting.prepare import Prepared, prepare_inputs
+from sentloom.fitting.reference import choosing_scores, mean_score, strongest
+from sentloom.fitting.tasks import HeldOut
+from tests.fitting import small_base
+from tests.fitting.test_request import request
+from tests.small_data import build_dataset
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    found = tmp_path_factory.mktemp("bases")
+    small_base.build_base(found)
+    return found
+
+
+def prepared(tasks):
+    """Validation rows that ask these tasks."""
+    part = HeldOut("faq.csv", build_dataset(Shape.PAIRS, [("a", "b")]), tasks, ())
+    return Prepared((), (), (), (), (part,), (part,), (), None)
+
+
+def test_the_strongest_base_has_the_best_mean_over_tasks(folder, tmp_path):
+    """Each task knows the bases by the width of their first vector; the means are 45 and 50."""
+    first, second = load_bases(request(bases=(str(folder / "base"), str(folder / "plain"))))
+    vector = {one.label: one.encoder.encode("bano") for one in (first, second)}
+
+    def task(name, values):
+        def score(lookup):
+            (found,) = lookup(["bano"])
+            own = min(vector, key=lambda label: np.abs(vector[label] - found).sum())
+            return {"mean": Score("mean", np.full((4, 1), values[own]))}
+
+        return Task(name, "mean", {"symmetric": ["bano"]}, score, sha256=name)
+
+    tasks = (task("a", {"base": 0.9, "plain": 0.4}), task("b", {"base": 0.0, "plain": 0.6}))
+    both, only = (prepared(some) for some in (tasks, tasks[:1]))
+    memory = open_memory(tmp_path / "measured")
+    assert mean_score(first, both, memory) == pytest.approx(45)
+    assert strongest((first, second), both, memory) is second
+    assert strongest((first, second), only, memory) is first
+    assert strongest((first,), None, None) is first  # nothing is scored for a single base
+
+
+def test_with_few_rows_all_folds_count(folder, tmp_path):
+    data = small_base.pairs(tmp_path / "faq.tsv", 80)
+    asked = request(data=(str(data),), output=tmp_path / "model", bases=(str(folder / "base"),))
+    (base,) = load_bases(asked)
+    few = prepare_inputs(asked, [base.encoder], [].append)
+    assert few.folds
+    (score,) = choosing_scores(base, few, open_memory(tmp_path / "measured"))
+    assert len(score.items) == sum(len(fold.splits[0].validation) for fold in few.folds)

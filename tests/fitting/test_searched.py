@@ -1,0 +1,90 @@
+"""What queries search: every candidate, or all held-out ones and a sample of the others."""
+
+import time
+
+import pytest
+
+from sentloom.data.shapes import Shape
+from sentloom.fitting.request import Budget, Request
+from sentloom.fitting.searched import (
+    FEWEST_LABELLED,
+    MOST_CANDIDATES,
+    Candidates,
+    affordable_candidates,
+    candidate_texts,
+    corpus_of,
+    labelled_rows,
+    read_corpus,
+    time_texts,
+)
+from sentloom.fitting.split import Split
+from tests.small_data import build_dataset
+
+
+def split(shape=Shape.PAIRS, train=30):
+    parts = [("t", train), ("v", 3), ("p", 3), ("d", 2)]
+    return Split(
+        *(build_dataset(shape, [(f"{kind}q {n}", f"{kind}a {n}") for n in range(size)]) for kind, size in parts)
+    )
+
+
+def test_all_candidates_come_once_with_the_held_out_ones_first():
+    found = candidate_texts(split(train=2), ["more", "ta 0"])
+    assert found == ["va 0", "va 1", "va 2", "pa 0", "pa 1", "pa 2", "da 0", "da 1", "ta 0", "ta 1", "more"]
+
+
+def test_without_a_limit_everything_is_searched():
+    found = corpus_of(split(), ["more"], 100)
+    assert [len(data) for data in found.known] == [3, 3, 2]  # validation, test, dropped
+    assert set(found.texts) == {*(f"ta {n}" for n in range(30)), "more"}
+
+
+def test_a_sample_has_all_held_out_candidates_and_is_the_same_every_time():
+    one, two = (corpus_of(split(), [], 18) for _ in range(2))
+    assert one.texts == two.texts
+    assert len(one.texts) == 18 - 8
+    assert set(one.texts) < {f"ta {n}" for n in range(30)}
+    assert corpus_of(split(), [], 3).texts == ()  # held-out candidates are always searched
+    assert [len(data) for data in corpus_of(split(), [], 3).known] == [3, 3, 2]
+
+
+def test_translations_are_sampled_by_row():
+    found = corpus_of(split(Shape.PARALLEL), [], 10)
+    assert [len(data) for data in found.known] == [3, 3, 2, 10]
+
+
+class Slow:
+    """A base that takes a millisecond per text."""
+
+    def encode(self, texts):
+        time.sleep(0.001 * len(texts))
+
+
+def test_texts_are_timed_on_a_sample():
+    assert time_texts(Slow(), [str(n) for n in range(1000)]) == pytest.approx(0.001, rel=1)
+    assert time_texts(Slow(), ["one"]) >= 0.001
+
+
+def test_a_budget_in_steps_depends_on_no_clock():
+    assert affordable_candidates(0.01, Budget(None, 40)) == Candidates(MOST_CANDIDATES, MOST_CANDIDATES)
+
+
+def test_a_longer_budget_searches_more():
+    """Of 600 s, 90 s are for two models on test rows, and 120 s for ten runs on validation rows."""
+    assert affordable_candidates(0.01, Budget(600, None)) == Candidates(1200, 4500)
+    assert affordable_candidates(0.01, Budget(60, None)) == Candidates(120, 450)
+
+
+@pytest.mark.parametrize(("most", "found"), [(50_000, 1500), (1200, 1200), (3, FEWEST_LABELLED)])
+def test_labelled_texts_look_for_neighbours_among_as_many_rows_as_there_is_time_for(most, found):
+    rows = [(f"text {n}", str(n % 7)) for n in range(1500)]
+    parts = [build_dataset(Shape.CLASSIFICATION, some) for some in (rows, rows[:3], rows[:3], rows[:1])]
+    assert len(labelled_rows(Split(*parts), most).known[0]) == found
+
+
+def test_the_users_corpus_is_read_once_per_text(tmp_path):
+    (tmp_path / "more.txt").write_text("One more text.\nAnother.\nOne more text.\n")
+    (tmp_path / "faq.csv").write_text("question,answer\nwhere,Here.\nwhen,Now.\n")
+    names = tuple(str(tmp_path / name) for name in ("more.txt", "faq.csv"))
+    request = Request(("x.txt",), tmp_path / "m", ("embedded",), "1m", (), None, False, None, 1, corpus=names)
+    assert read_corpus(request) == ("One more text.", "Another.", "Here.", "Now.")

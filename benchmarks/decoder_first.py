@@ -3,7 +3,7 @@
     python benchmarks/decoder_first.py [--rounds 9]
 
 A random T5 of the small size (6 + 6 layers of 512) encodes real sentences both ways, interleaved; printed is the
-median ratio of times. One decoder step has as its dear part only the keys and values of the sentence's tokens.
+median ratio of times. The only expensive part of one decoder step is the keys and values of the sentence's tokens.
 """
 
 import argparse

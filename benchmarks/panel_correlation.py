@@ -1,12 +1,12 @@
 """Does the label-free panel say what labels say? Rank correlations over models, on labelled domains.
 
-    python benchmarks/panel_correlation.py DATA [-o out/panel] [--synthesizer FOLDER]
+    python benchmarks/panel_correlation.py DATA [-o out/panel] [--writer FOLDER]
 
 DATA is a data folder (sts/, glue/, pairs/, qa/, sts_multi/, nli/). On each of five domains 18 models are scored
 twice: by label-free measures on 250 of the domain's sentences, and by the labels of other sentences. Seven of the
 models are made worse on purpose or lose the base's pooling; the others are the base and short trainings such as `fit`
 tries. What is trained and what is measured is kept under OUT by a key of its content, so that a run that was killed
-goes on. OUT/panel.md and OUT/panel.json have the tables. Planned for 50 minutes of one core; 5 GB of models stay in
+resumes. OUT/panel.md and OUT/panel.json have the tables. Planned for 50 minutes of one core; 5 GB of models stay in
 OUT.
 """
 
@@ -126,7 +126,7 @@ def domains(data):
 
 
 def domain(name, language, true, held_out, texts, pairs):
-    """Put a domain together: nothing that is scored on is learnt from."""
+    """Put a domain together: nothing that is scored on is learned from."""
     draw = random.Random(name)
     scored = set(distinct(true.texts))
     panel = [text for text in dict.fromkeys(held_out) if text not in scored]
@@ -204,7 +204,7 @@ def short(texts):
 # ---------------------------------------------------------------- tasks: the panel, and those that did not make it
 
 
-def every_task(texts, language, cache, *, synthesizer=None):
+def every_task(texts, language, cache, *, writer=None):
     """All tasks that these sentences of a language (its ISO code) permit; views are cached."""
     sentences = list(distinct_texts(texts).values())
     tasks = [
@@ -220,8 +220,8 @@ def every_task(texts, language, cache, *, synthesizer=None):
             triplets_task("changed-word", changed_words(sentences, back)),
             view_task("synonyms", sentences, [[view] for view in views_of(Synonyms(), sentences, cache)]),
         ]
-    if synthesizer:
-        tasks.append(triplets_task(SYNTHETIC, synthetic_triplets(sentences, synthesizer, cache)))
+    if writer:
+        tasks.append(triplets_task(SYNTHETIC, synthetic_triplets(sentences, writer, cache)))
     return [task for task in tasks if any(task.texts.values())]
 
 
@@ -267,13 +267,13 @@ def triplets_task(name, triplets):
     return triplet_task(name, Rows(columns, SOURCE))
 
 
-def synthetic_triplets(texts, synthesizer, cache):
-    """Each text with a sentence that follows from it and one that contradicts it, as a synthesizer writes them."""
-    digest = hashlib.sha256(json.dumps([list(texts), synthesizer], ensure_ascii=False).encode()).hexdigest()
+def synthetic_triplets(texts, writer, cache):
+    """Each text with a sentence that follows from it and one that contradicts it, as a writer writes them."""
+    digest = hashlib.sha256(json.dumps([list(texts), writer], ensure_ascii=False).encode()).hexdigest()
     folder = cache / f"synthetic-{digest[:20]}"
     table = pa.table({"text": pa.array(texts, pa.large_string()), FILE: pa.array([0] * len(texts), pa.int32()),
                       LINE: pa.array(range(1, len(texts) + 1), pa.int64())})  # fmt: skip
-    synthesize(Dataset(Shape.TEXTS, table, (SOURCE,), "row", digest), synthesizer, folder)
+    synthesize(Dataset(Shape.TEXTS, table, (SOURCE,), "row", digest), writer, folder)
     written = pq.read_table(folder / TRIPLETS).to_pydict()  # may be empty: filters drop what is uncertain
     return list(zip(written["anchor"], written["positive"], written["negative"], strict=True))
 
@@ -305,7 +305,7 @@ def own_data(one):
 
 
 def models(one, out, shared):
-    """By name: how to load the model, and whether it is near the base rather than spoilt on purpose."""
+    """By name: how to load the model, and whether it is near the base rather than degraded on purpose."""
     found = {
         "base": (partial(load, BASE), True),
         "first pooling": (partial(load, BASE, pooling="first"), False),
@@ -378,7 +378,7 @@ class Known:
 
 
 def measured(name, load_model, one, tasks, out):
-    """Scores with their items, gauges, and the panel sentences' vectors; what a synthesizer adds is kept by itself."""
+    """Scores with their items, gauges, and the panel sentences' vectors; what a writer adds is kept by itself."""
     encoder, model = load_model(), {"domain": one.name, "model": name}
     plain_tasks = [task for task in tasks if task.name != SYNTHETIC]
     found = kept(out, encoder, [*plain_tasks, one.true], lambda: model | measure(encoder, one, plain_tasks))
@@ -580,7 +580,7 @@ def score_table(domain_name, one):
     base = one["base"][0]
     names = list(base["scores"])
     rows = [
-        [name, "near" if near else "spoilt", f"{found['true']['value']:.2f}",
+        [name, "near" if near else "degraded", f"{found['true']['value']:.2f}",
          *(f"{found['scores'][task]['value']:.1f}" for task in names),
          f"{found['gauges']['uniformity']:.2f}", f"{found['gauges']['effective_rank']:.0f}"]
         for name, (found, near) in one.items()
@@ -592,14 +592,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", type=Path)
     parser.add_argument("-o", "--out", type=Path, default=Path("out/panel"))
-    parser.add_argument("--synthesizer", help="a folder: adds the task synthetic-triplets")
+    parser.add_argument("--writer", help="a folder: adds the task synthetic-triplets")
     arguments = parser.parse_args()
     out, began = arguments.out, time.monotonic()
     nli = read(arguments.data / "nli/triplets.en.tsv")
     shared = [(NLI, nli), (DOCSTRINGS, open_data("embedded/pairs:numpy,torch"))]
     results = {}
     for one in domains(arguments.data):
-        tasks = every_task(one.held_out, one.language, out / "views", synthesizer=arguments.synthesizer)
+        tasks = every_task(one.held_out, one.language, out / "views", writer=arguments.writer)
         print(
             f"{one.name}: {len(one.texts)} texts, {len(one.pairs)} pairs, {[task.name for task in tasks]}", flush=True
         )

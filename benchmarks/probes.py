@@ -4,8 +4,8 @@
 
 Ten folds of MR (10,662 sentences, the embedded encoder, 384 numbers each) at four weight decays: 40 models a round on
 each side. The peer runs lbfgs as it comes, one model after another, stopping at its own tolerance or after its 100
-steps; ours goes on to the optimum. Where MR's file is absent, the data are synthetic with the same shape. Printed: the
-median ratio of times, the accuracy of both, and the number of the peer's models that had not converged.
+steps; ours continues to the optimum. Where MR's file is absent, the data are synthetic with the same shape. Printed:
+the median ratio of times, the accuracy of both, and the number of the peer's models that had not converged.
 """
 
 import argparse

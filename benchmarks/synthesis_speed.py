@@ -1,6 +1,6 @@
 """Writing and judging against plain transformers `generate`, interleaved in one run, all cores.
 
-    python benchmarks/synthesis_speed.py [--synthesizer FOLDER] [--rounds 5] [--sources 128]
+    python benchmarks/synthesis_speed.py [--writer FOLDER] [--rounds 5] [--sources 128]
 
 For every source an entailment and a contradiction are drawn (top-p 0.9) and judged. The peer is the plain way: padded
 batches of 64 in the order of the file, `generate(do_sample=True, top_p=0.9)`, and one forward pass for the verdicts.
@@ -23,11 +23,13 @@ from sentloom import read
 from sentloom.corpus.docstrings import harvest
 from sentloom.encoder.building import build_model
 from sentloom.encoder.loading import quiet
-from sentloom.writing.generator import BACKENDS, WritingRequest, open_backend
-from sentloom.writing.instances import padded
-from sentloom.writing.prompts import KINDS, Wording
+from sentloom.writing.generator import BACKENDS, open_backend, writing_ids
+from sentloom.writing.language_model import padded
+from sentloom.writing.prompts import NLI_KINDS, Wording
 from sentloom.writing.sampling import Sampling
+from sentloom.writing.scorer import judging_ids
 from sentloom.writing.text_to_text import TextToText
+from sentloom.writing.writer import Source, Written
 
 STS = Path(__file__).parents[2] / "shared/data/sts"
 BATCH, THRESHOLD = 64, 0.9
@@ -57,43 +59,45 @@ class Plain:
     def __init__(self, model, sampling):
         self.model, self.sampling = model.eval(), sampling
 
-    def write(self, requests):
-        return [text for at in range(0, len(requests), BATCH) for text in self._written(requests[at : at + BATCH])]
+    def write(self, sources, kind, prompt):
+        ids = writing_ids(self.model, sources, prompt)
+        return [Written(text) for at in range(0, len(ids), BATCH) for text in self._written(ids[at : at + BATCH])]
 
     def judge(self, pairs):
         return np.concatenate([self._judged(pairs[at : at + BATCH]) for at in range(0, len(pairs), BATCH)])
 
     @torch.inference_mode()
-    def _written(self, requests):
-        ids, mask = padded([self.model.writing_ids(one.text, one.kind) for one in requests], self.model)
+    def _written(self, rows):
+        ids, mask = padded(rows, self.model)
         limits = {"top_p": self.sampling.top_p, "top_k": self.sampling.top_k, "temperature": self.sampling.temperature}
         out = self.model.model.generate(
-            ids, attention_mask=mask, do_sample=True, max_new_tokens=self.sampling.max_tokens, **limits
+            ids, attention_mask=mask, do_sample=True, max_new_tokens=self.sampling.length, **limits
         )
         return [self.model.text_of(row) for row in out.tolist()]
 
     @torch.inference_mode()
     def _judged(self, pairs):
-        ids, mask = padded([self.model.judging_ids(*pair) for pair in pairs], self.model)
+        ids, mask = padded(judging_ids(self.model, pairs), self.model)
         start = ids.new_full((len(ids), 1), self.model.start)
         logits = self.model.model(input_ids=ids, attention_mask=mask, decoder_input_ids=start).logits[:, 0]
         return logits[:, list(self.model.verdict_ids)].softmax(dim=1)[:, 0].numpy()
 
 
-def written_and_judged(backend, requests):
+def written_and_judged(backend, sources, wording):
+    """All entailments, then all contradictions."""
     start = time.perf_counter()
-    texts = backend.write(requests)
+    texts = [one.text for kind in NLI_KINDS for one in backend.write(sources, kind, wording.prompt(kind))]
     middle = time.perf_counter()
-    backend.judge([(one.text, text) for one, text in zip(requests, texts, strict=True)])
+    backend.judge([(one.text, text) for one, text in zip(sources * 2, texts, strict=True)])
     return texts, middle - start, time.perf_counter() - middle
 
 
-def compare(backends, requests, rounds):
+def compare(backends, sources, wording, rounds):
     took = {name: [] for name in backends}
-    texts = {name: written_and_judged(backend, requests[:BATCH])[0] for name, backend in backends.items()}  # warm
+    texts = {name: written_and_judged(backend, sources[:BATCH], wording)[0] for name, backend in backends.items()}
     for turn in range(rounds):
         for name in sorted(backends, reverse=turn % 2 == 1):
-            texts[name], *seconds = written_and_judged(backends[name], requests)
+            texts[name], *seconds = written_and_judged(backends[name], sources, wording)
             took[name].append(seconds)
     plain = [sum(seconds) for seconds in took[PLAIN]]
     for name, seconds in took.items():
@@ -102,16 +106,16 @@ def compare(backends, requests, rounds):
         words = statistics.mean(len(text.split()) for text in texts[name])
         print(
             f"{name}: {statistics.median(ratios):.2f}x ({min(ratios):.2f} to {max(ratios):.2f}), "
-            f"{len(requests) / (writing + judging):.0f} sentences/s, writing {writing:.2f} s of "
+            f"{2 * len(sources) / (writing + judging):.0f} sentences/s, writing {writing:.2f} s of "
             f"{words:.1f} words a text, judging {judging:.2f} s"
         )
     return texts
 
 
-def agreement(backends, requests, texts):
+def agreement(backends, sources, texts):
     """How far backends that judge the same texts keep the same ones."""
-    pairs = [(one.text, text) for one, text in zip(requests, texts, strict=True)]
-    entailed = np.array([one.kind == "entailment" for one in requests])
+    pairs = [(one.text, text) for one, text in zip(sources * 2, texts, strict=True)]
+    entailed = np.arange(len(pairs)) < len(sources)
     scores = {}
     for name, backend in backends.items():
         true = backend.judge(pairs)
@@ -126,21 +130,19 @@ def agreement(backends, requests, texts):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--synthesizer")
+    parser.add_argument("--writer")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--sources", type=int, default=128)
     options = parser.parse_args()
     texts = sentences()
-    requests = [
-        WritingRequest(row, text, kind, 0) for row, text in enumerate(texts[: options.sources]) for kind in KINDS
-    ]
-    sampling = Sampling(max_tokens=64 if options.synthesizer else 24)
+    sources = [Source(row, text) for row, text in enumerate(texts[: options.sources])]
+    sampling = Sampling(length=64 if options.writer else 24)
     with tempfile.TemporaryDirectory() as folder, quiet():
-        given = options.synthesizer
+        given = options.writer
         model = TextToText.load(given) if given else random_model(Path(folder) / "random", texts)
         backends = {name: open_backend(name, model, sampling, Path(folder)) for name in BACKENDS}
-        written = compare({PLAIN: Plain(model, sampling)} | backends, requests, options.rounds)
-        agreement(backends, requests, written["transformers"])
+        written = compare({PLAIN: Plain(model, sampling)} | backends, sources, model.wording, options.rounds)
+        agreement(backends, sources, written["transformers"])
 
 
 if __name__ == "__main__":

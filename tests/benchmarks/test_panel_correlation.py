@@ -20,7 +20,7 @@ def by_name(tasks):
 @pytest.mark.long
 def test_the_script_shows_its_help():
     done = subprocess.run([sys.executable, script.__file__, "--help"], capture_output=True, text=True, check=True)
-    assert "--synthesizer" in done.stdout
+    assert "--writer" in done.stdout
 
 
 def test_a_view_is_looked_for_among_all_held_out_sentences(tmp_path):
@@ -65,13 +65,13 @@ def test_without_a_translator_its_tasks_are_left_out(tmp_path, monkeypatch):
 
 def test_the_tasks_of_the_panel_are_the_same_here_and_there(tmp_path):
     every = by_name(every_task(SENTENCES, None, tmp_path))
-    assert {task.name: task.sha256 for task in panel(SENTENCES)} == {
-        name: every[name].sha256 for name in ("halves", "few-words")
+    assert {task.name: (task.texts, task.items) for task in panel(SENTENCES)} == {
+        name: (every[name].texts, every[name].items) for name in ("halves", "few-words")
     }
 
 
-def test_a_synthesizer_that_writes_nothing_sure_adds_no_task(tmp_path):
-    folder = str(build_small_t5(tmp_path / "synthesizer"))  # of random weights: its judge is sure of nothing
-    names = set(by_name(every_task(SENTENCES[:3], None, tmp_path / "views", synthesizer=folder)))
+def test_a_writer_that_writes_nothing_sure_adds_no_task(tmp_path):
+    folder = str(build_small_t5(tmp_path / "writer"))  # of random weights: its judge is sure of nothing
+    names = set(by_name(every_task(SENTENCES[:3], None, tmp_path / "views", writer=folder)))
     assert names == {"halves", "words-dropped", "few-words"}
     assert (tmp_path / "views").exists(), "it was asked"

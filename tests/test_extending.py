@@ -35,30 +35,34 @@ def base(tmp_path_factory):
     return small_base.build_base(tmp_path_factory.mktemp("base"))
 
 
-def sentloom(installed, folder, *arguments):
-    path = os.pathsep.join([str(installed), os.environ.get("PYTHONPATH", "")])
-    command = [sys.executable, "-m", "sentloom", *map(str, arguments)]
-    environment = {**os.environ, "PYTHONPATH": path, "HF_HUB_OFFLINE": "1", "COLUMNS": "200"}
-    return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment)
+@pytest.fixture
+def run(installed, tmp_path):
+    """The command in a process of its own, as a user has it."""
+
+    def call(*arguments):
+        path = os.pathsep.join([str(installed), os.environ.get("PYTHONPATH", "")])
+        environment = {**os.environ, "PYTHONPATH": path, "HF_HUB_OFFLINE": "1", "COLUMNS": "200"}
+        command = [sys.executable, "-m", "sentloom", *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
+
+    return call
 
 
-def test_a_recipe_trains_the_method(code, installed, base, tmp_path):
+def test_a_recipe_trains_the_method(code, run, base, tmp_path):
     small_base.pairs(tmp_path / "pairs.tsv", 20)
     (tmp_path / "recipe.yaml").write_text(code["yaml"].replace("embedded", str(base)))
-    done = sentloom(installed, tmp_path, "train", "recipe.yaml", "-o", "out")
+    done = run("train", "recipe.yaml", "-o", "out")
     assert done.returncode == 0, done.stdout + done.stderr
     assert (tmp_path / "out" / "model" / "model.safetensors").exists()
-    unknown = sentloom(installed, tmp_path, "train", "recipe.yaml", "-o", "other", "--set", "pull-together.heat=1")
+    unknown = run("train", "recipe.yaml", "-o", "other", "--set", "pull-together.heat=1")
     assert unknown.returncode == 2
     assert "heat" in unknown.stderr
 
 
 @pytest.mark.long
-def test_a_fit_tries_the_route(installed, base, tmp_path):
+def test_a_fit_tries_the_route(run, base, tmp_path):
     small_base.pairs(tmp_path / "pairs.tsv", 300)
-    done = sentloom(
-        installed, tmp_path, "fit", "pairs.tsv", "-o", "m", "--base", base, "--budget", "200steps", "--force"
-    )
+    done = run("fit", "pairs.tsv", "-o", "m", "--base", base, "--budget", "200steps", "--force")
     assert done.returncode == 0, done.stdout + done.stderr
     result = FitResult.read(tmp_path / "m.fit" / "report.json")
     assert "pull together" in {run.route for run in result.runs}

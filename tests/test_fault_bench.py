@@ -152,6 +152,8 @@ def test_every_outcome_is_counted_in_its_row(run, tmp_path):
         "- strict: fewer, and no reason is given",
         "- 2. two: nobody fixed it",
         "- 2. two: no such machine",
+        "- dead worker: test_dies",
+        "- phases: test_setup",
         "- 10. tallies: seven is known",
         "- 10. tallies: all sixes (2 times)",
     ):
@@ -169,6 +171,7 @@ def test_a_good_run_ends_well(run, tmp_path):
     assert "## Skipped" not in page
 
 
+@pytest.mark.long
 def test_a_run_that_is_interrupted_prints_what_it_has_and_saves_nothing(run, tmp_path):
     slow = 'import time\nFAULT = "2. slow"\ndef test_it(): time.sleep(60)\n'
     process = run({"test_a": 'FAULT = "1. good"\ndef test_it(): pass', "test_z": slow}, "--numprocesses", "1", "-v")

@@ -4,11 +4,12 @@ import os
 import signal
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from sentloom.errors import InputError
+from sentloom.errors import DiskError, InputError
 from sentloom.locks import alone_in, alone_on, in_turn
 from tests.training.killing import start
 
@@ -108,3 +109,35 @@ def test_no_two_processes_are_inside_at_once(take, tmp_path):
     children = [start(add, tmp_path) for _ in range(workers)]
     assert [os.waitpid(child, 0)[1] for child in children] == [0] * workers, (tmp_path / "fault.txt").read_text()
     assert int(count.read_text()) == each * workers
+
+
+def test_a_folder_that_comes_and_goes_is_no_obstacle(tmp_path):
+    """mkdir finds the folder, and it is gone when mkdir looks again: that is no file in the way."""
+    out = tmp_path / "out"
+
+    def come_and_go() -> None:
+        while True:
+            with suppress(OSError):
+                out.mkdir()
+            with suppress(OSError):
+                out.rmdir()
+
+    child = start(come_and_go, tmp_path)
+    try:
+        for _ in range(2000):
+            with alone_in(out):
+                pass
+    finally:
+        kill(child)
+    assert not (tmp_path / "fault.txt").exists()
+
+
+@pytest.mark.parametrize("obstacle", ["file", "broken link"])
+def test_an_obstacle_in_place_of_a_folder_is_an_error(obstacle, tmp_path):
+    out = tmp_path / "out"
+    if obstacle == "file":
+        out.touch()
+    else:
+        out.symlink_to(tmp_path / "gone")
+    with pytest.raises(DiskError, match="out: File exists"), alone_in(out):
+        pass

@@ -41,14 +41,13 @@ def test_notes_are_printable(capsys):
     assert capsys.readouterr().err == f"{SHOWN}\n"
 
 
-def test_errors_show_names_literally(tmp_path):
+def test_errors_show_names_literally(sentloom, tmp_path):
     path = tmp_path / "a\x1b[31mred:x:.csv"
     path.write_text("\x1b[2J,b\n1,2\n")
-    done = subprocess.run([sys.executable, "-c", MAIN, "check", path], capture_output=True)
-    printed = done.stderr.decode()
+    done = sentloom("check", path)
     assert done.returncode == 2
-    assert "a␛[31mred:x:.csv" in printed
-    assert "\x1b" not in printed
+    assert "a␛[31mred:x:.csv" in done.stderr
+    assert "\x1b" not in done.stderr
 
 
 def test_a_closed_output_ends_quietly(tmp_path):

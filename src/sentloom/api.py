@@ -14,28 +14,31 @@ from typing import Any, Literal
 from accelerate import Accelerator
 
 from sentloom.corpus.opening import open_data
-from sentloom.data.columns import only_column, text_column
+from sentloom.data.columns import only_column
 from sentloom.data.dataset import Dataset
 from sentloom.data.in_memory import Data, is_table
 from sentloom.data.limits import FITTING, STRICT
 from sentloom.data.sentences import distinct_sentences
-from sentloom.data.shapes import Shape, as_columns, as_shape
+from sentloom.data.shapes import TITLE, Shape, as_columns, as_shape, one_label_each, text_columns
 from sentloom.data.writers import check_ending, write
 from sentloom.encoder import Encoder
 from sentloom.encoder.device import Precision, running_on
-from sentloom.errors import InputError
+from sentloom.errors import InputError, checked
 from sentloom.evaluation.evaluate import Evaluation, Models, open_memory
 from sentloom.evaluation.evaluate import evaluate as score_models
 from sentloom.evaluation.suites.user_tasks import QUESTION
 from sentloom.files import new_folder
+from sentloom.fitting.clusters import ID_COLUMNS
+from sentloom.fitting.compare_fits import FitComparison, compare_fits, is_fit
 from sentloom.fitting.fit import run
-from sentloom.fitting.request import DEFAULT_BASE, Log, Request, refuse_bad_request
+from sentloom.fitting.inputs import LANGUAGE_COLUMNS
+from sentloom.fitting.request import Log, Request, refuse_bad_request, with_defaults
 from sentloom.fitting.result import FitResult, Measure
 from sentloom.locks import alone_in, in_turn
 from sentloom.pipeline import comparing, file_names, refuse_foreign, run_plans, start_accelerator
 from sentloom.pipeline.builtin import find_recipe
 from sentloom.pipeline.comparing import Compared
-from sentloom.pipeline.input_files import InputFile, input_file, inputs_in, recipe_changes
+from sentloom.pipeline.input_files import InputFile, input_file, inputs_in, labels_of, recipe_changes
 from sentloom.pipeline.plan import Plan
 from sentloom.pipeline.recipe import read_recipe
 from sentloom.pipeline.results import Row
@@ -43,18 +46,19 @@ from sentloom.report import comparison_tables, plots, score_files, synthesis_plo
 from sentloom.report.fit_report import write_report
 from sentloom.report.model_card import facts_of, model_card
 from sentloom.report.notebook import fit_html
+from sentloom.search.cross_encoder import CrossEncoder
 from sentloom.search.mining import MineReport, MineSettings
 from sentloom.search.mining import mine as find_negatives
-from sentloom.writing.filters import chosen_filters
 from sentloom.writing.ledger import Ledger
-from sentloom.writing.options import checked
+from sentloom.writing.options import Running, chosen_filters, chosen_kinds, parsed
+from sentloom.writing.prompts import NLI_KINDS
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.summary import Summary
-from sentloom.writing.synthesize import Engine, Execution
+from sentloom.writing.synthesize import Task
 from sentloom.writing.synthesize import synthesize as write_sentences
 from sentloom.writing.triplets import draw
 
-Columns = Mapping[str, str | int] | str
+Columns = Mapping[str, Any] | str  # a name, a number from 1, or a list of label columns for each role
 
 
 def _silent(line: str) -> None:
@@ -63,12 +67,18 @@ def _silent(line: str) -> None:
 
 @dataclass(frozen=True)
 class Fit:
-    """The result of `fit`. In a notebook it shows itself as a table."""
+    """The result of `fit`. In a notebook it shows itself as a table.
 
-    verdict: str  # written, refused or forced
+    >>> pairs = [(f"How much is ticket {n}?", f"Ticket {n} costs {3 * n} euros.") for n in range(120)]
+    >>> done = fit(pairs, "tickets", budget="10steps", force=True)
+    >>> done.verdict, list(done.scores), done.report.name
+    ('no difference shown', ['the list', 'general triplets'], 'report.html')
+    """
+
+    verdict: str  # "better", "no difference shown" or "worse" than the base
     reason: str
     scores: Mapping[str, Measure]  # by name
-    model: Path | None  # None if the gate refused it
+    model: Path | None  # None if it is not better, unless `force` was given
     report: Path
     result: FitResult = field(repr=False)
 
@@ -85,13 +95,18 @@ def fit(
     data: Data | Sequence[Data],
     output: str | Path,
     *,
-    base: str | Path = DEFAULT_BASE,
-    budget: str = "10m",
+    base: str | Path | Sequence[str | Path] | None = None,
+    budget: str | None = None,
     against: Data | Sequence[Data] = (),
     general: str | Path | None = None,
-    synthesizer: str | Path | None = None,
+    group: str | Sequence[str] = (),
+    corpus: Data | Sequence[Data] = (),
+    dimensions: Sequence[int] | None = None,
+    writer: str | Path | None = None,
+    guide: str | Path | None = None,
+    teacher: str | Path | None = None,
     force: bool = False,
-    seed: int = 1,
+    seed: int | None = None,
     shape: Shape | str | None = None,
     columns: Columns | None = None,
     strict: bool = False,
@@ -101,74 +116,115 @@ def fit(
 ) -> Fit:
     """Fit a sentence encoder to data of any shape, and write it if it beats its base on held-out rows.
 
-    `data` is a path, a name, or rows in memory; a list of Paths or tables is several inputs. A recipe (.yaml) races
-    its own variants. A list of strings is a list of texts, unless every one of them is a file. `budget` is a time
-    ("10m") or a number of steps ("400steps") for all routes together. `against` are sets or data that decide instead
-    of held-out rows. `general` is a data folder with STS-B, on which general ability is watched. `force` writes the
-    model even if it is not better. `shape` and `columns` ({"anchor": "title", "positive": "body"}) say what the rows
-    are if their column names do not. Up to 5% of the rows (or ten) may be unusable and are left out; with `strict`, a
-    single one is an error. `log` receives every message: pass `print` to see them. The same call resumes a fit that
-    was stopped.
+    `data` is a path, a name, or rows in memory; a list of Paths or tables is several inputs. A recipe (.yaml) races its
+    own variants, and sets the base, the seed and the lengths itself. A list of strings is a list of texts, unless every
+    one of them is a file. `base` is "embedded" by default; several race, and the winner has to beat the best of them.
+    `budget` is a time ("10m", the default) or a number of steps ("400steps") for all routes together. `against` are
+    sets or data that decide instead of held-out rows. `general` is a data folder with STS-B, on which general ability
+    is watched. `group` names columns whose values connect rows (a customer, a thread), which are then not divided
+    between training and test rows, unless that would put more than 5% of the rows into one cluster. `corpus` are more
+    texts to search among. With `dimensions` ([384, 256, 128, 64]), vectors may be cut to their first dimensions.
+    `guide` is an encoder that says which negatives may be false, by default the base. `teacher` is a cross-encoder to
+    learn from, if it ranks the validation rows better than the base. `force` writes the model even if
+    it is not better. `shape` and `columns` ({"anchor": "title", "positive": "body"}) say what the rows are if their
+    column names do not; several label columns are a list ({"text": "message", "label": ["intent", "team"]}). Up to 5%
+    of the rows (or ten) may be unusable and are left out; with `strict`, a single one is an error. `log` receives every
+    message: pass `print` to see them. The same call resumes a fit that was stopped.
 
     >>> pairs = [(f"How much is ticket {n}?", f"Ticket {n} costs {3 * n} euros.") for n in range(120)]
     >>> done = fit(pairs, "tickets", budget="2steps", force=True)
     >>> done.verdict, done.model.name, done.encoder.similarity("ticket 7", "ticket 7") > 0.99
-    ('forced', 'tickets', True)
+    ('no difference shown', 'tickets', True)
     """
-    base, shape, columns = _model_name(base), as_shape(shape), as_columns(columns)
+    shape, columns = as_shape(shape), as_columns(columns)
     folder, allow = Request.folder_of(Path(output)), STRICT if strict else FITTING
-    given = [input_file(one, folder, log, shape=shape, columns=columns, allow=allow) for one in inputs_in(data)]
+    keep = (TITLE, *ID_COLUMNS, *LANGUAGE_COLUMNS, *_strings(group))
+    reading = {"shape": shape, "allow": allow, "keep": keep}
+    given = [one for each in inputs_in(data) for one in _by_label(each, folder, log, columns, reading)]
     deciding = [input_file(one, folder, log, keep=(QUESTION,)) for one in inputs_in(against, scored=True)]
+    searched = [input_file(one, folder, log) for one in inputs_in(corpus)]
     in_memory = any(one.rows is not None for one in given)
     if in_memory and (shape or columns) and any(one.rows is None for one in given):
         fix = "read the files first: sentloom.read(path, columns=...)"
-        raise InputError("fit", "`shape` or `columns` for files and rows in memory together", "", fix)
+        raise InputError("fit", "`shape` and `columns` cannot be given for files and rows in memory together", "", fix)
+    names = tuple(one.name for one in given)
+    own = {"bases": _model_names(base), "budget": budget, "seed": seed, "dimensions": dimensions}
+    read_as = {"writer": writer, "guide": guide, "teacher": teacher, "shape": shape, "columns": columns}
     request = Request(
-        data=tuple(one.name for one in given),
+        data=names,
         output=Path(output),
-        base=base,
-        budget=budget,
+        **with_defaults(names, own | read_as),
         against=tuple(one.name for one in deciding),
         general=Path(general) if general else None,
+        group=tuple(_strings(group)),
+        corpus=tuple(one.name for one in searched),
+        dimensions=tuple(dimensions or ()),
         force=force,
-        synthesizer=str(synthesizer) if synthesizer else None,
-        seed=seed,
+        writer=str(writer) if writer else None,
+        guide=str(guide) if guide else None,
+        teacher=str(teacher) if teacher else None,
         shape=None if in_memory else shape,
         columns=None if in_memory else columns,
         strict=strict,
         device=device,
         precision=precision,
+        label_columns={one.name: one.label_column for one in given if one.label_column},
+        labels=labels_of([*given, *deciding]),
     )
     refuse_bad_request(request)
     with alone_in(request.folder), running_on(device, precision):
-        for one in (*given, *deciding):
+        for one in (*given, *deciding, *searched):
             one.write()
         result, winner = run(request, log)
         return finish(request, result, winner)
 
 
-def _model_name(base: object) -> str:
-    if not isinstance(base, str | Path):
-        problem = f"found a value of type {type(base).__name__}"
+def _by_label(
+    data: Data, folder: Path, log: Log, columns: Mapping[str, str | int] | None, reading: Mapping[str, Any]
+) -> list[InputFile]:
+    """Rows in memory once for each of several label columns; a file as it is."""
+    several = one_label_each(columns)
+    if isinstance(data, str | Path) or len(several) == 1:
+        return [input_file(data, folder, log, columns=columns, **reading)]
+    return [
+        input_file(data, folder, log, columns=one, label_column=str(one["label"]), **reading) for one in several if one
+    ]
+
+
+def _model_names(base: object) -> tuple[str, ...] | None:
+    if base is None:
+        return None
+    given = list(base) if isinstance(base, list | tuple) else [base]
+    if wrong := [one for one in given if not isinstance(one, str | Path)]:
+        problem = f"found a value of type {type(wrong[0]).__name__}"
         fix = "to start from an Encoder in memory, first save it: encoder.save(folder)"
         raise InputError("base", problem, "the folder or the name of a model", fix)
-    return str(base)
+    if not given:
+        raise InputError("base", "the list is empty", "one model or more", "name one, or leave the option out")
+    return tuple(map(str, given))
 
 
 def finish(request: Request, result: FitResult, winner: Path) -> Fit:
     """Write the report, and the model unless it was refused."""
     report = write_report(result, request.folder)
-    if result.verdict != "refused":
+    if result.model:
         with new_folder(request.output) as part:
             shutil.copytree(winner, part, dirs_exist_ok=True)
             (part / "README.md").write_text(model_card(result, facts_of(Encoder.load(str(winner)))), "utf-8")
-    model = None if result.verdict == "refused" else request.output
+    model = request.output if result.model else None
     return Fit(result.verdict, result.reason, {one.name: one for one in result.measures}, model, report, result)
 
 
 @dataclass(frozen=True)
 class Trained:
-    """The result of `train`: its scores, a row per variant, and the folder of its models."""
+    r"""The result of `train`: its scores, a row per variant, and the folder of its models.
+
+    >>> from pathlib import Path
+    >>> _ = Path("untouched.yaml").write_text("base: embedded\nstages: []\n")
+    >>> trained = train("untouched.yaml", "untouched")
+    >>> trained.title, trained.folder.name, len(trained.rows)
+    ('untouched', 'untouched', 1)
+    """
 
     title: str
     folder: Path
@@ -265,7 +321,7 @@ def _trackers(plans: Sequence[Plan]) -> tuple[str, ...]:
 
 def compare(
     recipes: str | Path | Sequence[str | Path],
-    output: str | Path,
+    output: str | Path | None = None,
     *,
     seeds: int = 3,
     variant: str | Sequence[str] = (),
@@ -275,11 +331,14 @@ def compare(
     device: str | None = None,
     precision: Precision | None = None,
     log: Log = _silent,
-) -> Compared:
+) -> Compared | FitComparison:
     r"""Train recipes and their variants with the same seeds and score them side by side.
 
     `on` are sets or data that all of them are scored on, instead of their own; `data` is the folder of the sets.
     compare.json, compare.md and compare.csv go to `output`. The same call resumes.
+
+    Two fits (["old.fit", "new.fit"]) are compared on test rows that neither has seen; that trains nothing and needs no
+    output. With one, compare.json and compare.md are written.
 
     >>> from pathlib import Path
     >>> _ = Path("r.yaml").write_text(
@@ -292,9 +351,15 @@ def compare(
     >>> len(found.rows), Path("compared/compare.md").exists()
     (1, True)
     """
-    folder, names = Path(output), _strings(recipes)
+    names = _strings(recipes)
     if not names:
         raise InputError("recipes", "no recipe is given", "one or more", "name a file or a recipe of sentloom")
+    if any(map(is_fit, names)):
+        with running_on(device, precision):
+            return _compare_fits(names, output)
+    if output is None:
+        raise InputError("compare", "there is no output folder", "a folder for models and tables", "add -o DIR")
+    folder = Path(output)
     changes, saved = recipe_changes(set, find_recipe(names[0]), folder)
     scored = [input_file(one, folder, log, keep=(QUESTION,)) for one in inputs_in(on, scored=True)]
     for one in scored:
@@ -318,6 +383,18 @@ def compare(
                 log if accelerator.is_main_process else _silent,
                 lambda some: comparison_tables.write_comparison(some, folder),
             )
+
+
+def _compare_fits(names: Sequence[str], output: str | Path | None) -> FitComparison:
+    """Two fits on the same rows, and nothing else."""
+    if not all(map(is_fit, names)) or len(names) != 2:
+        problem = f"{len(names)} names are given, of which {sum(map(is_fit, names))} are fits"
+        raise InputError("compare", problem, "two fits, or recipes only", "write OLD.fit NEW.fit")
+    found = compare_fits(*map(Path, names))
+    if output is not None:
+        comparison_tables.refuse_foreign_tables(Path(output))
+        comparison_tables.write_fits(found, Path(output))
+    return found
 
 
 @contextmanager
@@ -410,6 +487,10 @@ def mine(
     corpus: Data | None = None,
     negatives: int = 1,
     margin: float = 0.05,
+    at_most: float | None = None,
+    guide: str | Path | Encoder | None = None,
+    teacher: str | Path | CrossEncoder | None = None,
+    teacher_margin: float = 1.0,
     skip: int = 0,
     depth: int = 50,
     search: Literal["exact", "faiss"] = "exact",
@@ -424,21 +505,27 @@ def mine(
     """Find hard negatives for pairs: texts that rank close to the anchor but are not known to be right.
 
     Each pair gets up to `negatives` texts from `corpus` (by default the positives of the pairs) whose cosine with the
-    anchor is at least `margin` below that of its positive. The search looks at `depth` candidates and skips the first
-    `skip`. Returns the triplets and a report; `output` is a file for the triplets.
+    anchor is at least `margin` below that of its positive, and at most the share `at_most` of it; with a `guide`, a
+    second model, by its cosines too. With a `teacher`, a cross-encoder, a negative's score must also be at least
+    `teacher_margin` below the positive's. The search looks at `depth` candidates and skips the first `skip`. Returns
+    the triplets and a report; `output` is a file for the triplets.
 
     >>> pairs = [(f"What does key {n} open?", f"Key {n} opens door {n}.") for n in range(20)]
     >>> triplets, report = mine(pairs, margin=0.0)
     >>> triplets.shape.value, report.rows
     ('triplets', 20)
     """
-    settings = MineSettings(negatives, margin, skip, depth, search)
+    limits = {"negatives": negatives, "margin": margin, "skip": skip, "depth": depth, "at_most": at_most}
+    settings = checked(MineSettings, "mine", {**limits, "search": search, "teacher_margin": teacher_margin})
     if output is not None:
         check_ending(Path(output), Shape.TRIPLETS)  # before the work
     pairs = open_data(data, shape=as_shape(shape), columns=as_columns(columns))
     texts = None if corpus is None else distinct_sentences(open_data(corpus)).column("text").to_pylist()
     encoder = _encoder(model, pooling, device, precision)
-    triplets, report = find_negatives(encoder, pairs, texts, settings, show_progress)
+    guiding = None if guide is None else _encoder(guide, None, device, precision)
+    with running_on(device, precision):
+        judge = CrossEncoder.load(teacher) if isinstance(teacher, str | Path) else teacher
+    triplets, report = find_negatives(encoder, pairs, texts, settings, show_progress, guiding, judge)
     if output is not None:
         write(triplets, Path(output), spreadsheet_safe)
     return triplets, report
@@ -456,75 +543,71 @@ def synthesize(
     raw: Data | None,
     output: str | Path,
     *,
-    synthesizer: str | Path | None = None,
-    threshold: float | None = None,
-    preset: str = "default",
-    words: int | None = None,
-    source_words: int | None = None,
-    substring: bool | None = None,
-    drop_equal: bool | None = None,
-    top_p: float | None = None,
-    top_k: int | None = None,
-    temperature: float | None = None,
-    greedy: bool = False,
-    candidates: int | None = None,
+    kind: str | Sequence[str] | None = None,
+    writer: str | Path | None = None,
+    writer_model: str | None = None,
     max_tokens: int | None = None,
-    seed: int | None = None,
-    rows: int | None = None,
-    backend: str | None = None,
-    engine: Engine | None = None,
-    workers: int | None = None,
-    block: int | None = None,
-    column: str | None = None,
-    shape: Shape | str | None = None,
+    shots: Data | None = None,
+    filters: str | Mapping[str, Any] | None = None,
+    sampling: str | Mapping[str, Any] | None = None,
+    execution: str | Mapping[str, Any] | None = None,
     columns: Columns | None = None,
-    device: str | None = None,
-    precision: Precision | None = None,
+    log: Log = _silent,
     show_progress: bool = False,
 ) -> Summary:
-    """Write an entailed and a contradicting sentence for each text, score them, and keep the good ones as triplets.
+    """Write sentences or queries for each text, score them, and keep the good ones as triplets and pairs.
 
-    `synthesizer` is the model that writes and scores: a folder or a hub name. All that it writes goes to the ledger
-    in `output`, with triplets.parquet and pairs.parquet of what the filters keep: a `preset` (default, paper,
-    official-code) with changes (`threshold`, `words`, `source_words`, `substring`, `drop_equal`). Without `raw`, an
-    existing ledger is filtered again, and no model runs. The same call resumes.
+    `kind` is entailment, contradiction, query or paraphrase, or several; by default the first two, which give triplets.
+    `writer` is the model: embedded, a folder, a hub name, or the address of an OpenAI-compatible endpoint with its
+    `writer_model` and at most `max_tokens` tokens. All that it writes goes to the ledger in `output`, with
+    triplets.parquet and pairs.parquet of what passes the `filters`, a preset (default, paper, official-code) or values
+    (threshold, round_trip, copied, near_duplicates, language, finished, source_words, words, most_words, substring,
+    drop_equal). `shots` are a few pairs or triplets of your own that show what to write. `sampling` has top_p, top_k,
+    temperature, greedy, candidates, length and seed; `execution` has rows (the first rows only), backend (transformers,
+    ctranslate2, ctranslate2-int8), encoder, engine (local, ray), workers, requests, block, device and precision. These
+    are mappings, or texts as the command takes them: "top_p=0.9,seed=2". If `raw` has several text columns, choose one:
+    columns={"text": "body"}. Without `raw`, an existing ledger is filtered again, and no model runs. The same call
+    resumes.
 
-    >>> synthesize(["A dog sleeps.", "It rains."], "ledger", synthesizer=small_t5, max_tokens=4).sources
+    >>> synthesize(["A dog sleeps.", "It rains."], "ledger", writer=small_t5, sampling={"length": 4}).sources
     2
-    >>> synthesize(None, "ledger", threshold=0.0, drop_equal=False).sources
+    >>> synthesize(None, "ledger", filters="threshold=0,drop_equal=false").sources
     2
     """
-    folder = Path(output)
-    by = chosen_filters(
-        preset, threshold=threshold, words=words, source_words=source_words, substring=substring, drop_equal=drop_equal
-    )
-    drawing = {"top_p": top_p, "top_k": top_k, "temperature": temperature, "greedy": greedy or None}
-    drawing = _given({**drawing, "candidates": candidates, "max_tokens": max_tokens, "seed": seed})
-    running = _given({"backend": backend, "engine": engine, "workers": workers, "block": block})
+    folder, by = Path(output), chosen_filters(filters)
     if raw is None:
-        _refuse_idle([*(["synthesizer"] if synthesizer else []), *drawing, *running])
-        summary = draw(Ledger.open(folder), by, rows=rows, show_progress=show_progress)
+        writing: dict[str, Any] = {"kind": kind, "writer": writer, "writer_model": writer_model, "shots": shots}
+        writing |= {"max_tokens": max_tokens, "sampling": sampling, "execution": execution, "columns": columns}
+        _refuse_idle([name for name, value in writing.items() if value is not None])
+        summary = draw(Ledger.open(folder), by, show_progress=show_progress)
     else:
-        data = open_data(raw, shape=as_shape(shape), columns=as_columns(columns))
-        name = text_column(data, column)
-        texts = data if name == "text" else only_column(data, name)
-        made = checked(Sampling, drawing)
-        model = synthesizer or "embedded"
-        how = checked(Execution, running)
-        with running_on(device, precision):
-            summary = write_sentences(texts, model, folder, made, by, how, rows=rows, show_progress=show_progress)
+        texts = _raw_texts(open_data(raw, columns=as_columns(columns)))
+        how = checked(Sampling, "sampling", parsed("sampling", sampling))
+        runs = checked(Running, "execution", parsed("execution", execution))
+        shown = None if shots is None else open_data(shots)
+        task = Task(chosen_kinds(kind or NLI_KINDS), shown, writer_model, max_tokens)
+        with running_on(runs.device, runs.precision):
+            summary = write_sentences(
+                texts, writer or "embedded", folder, how, by, runs,
+                task=task, rows=runs.rows, show_progress=show_progress, log=log,
+            )  # fmt: skip
     plots.write(synthesis_plots.synthesis(summary), folder / "summary.png")
     return summary
 
 
-def _given(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}
+def _raw_texts(data: Dataset) -> Dataset:
+    """The only text column of the data."""
+    first, *others = text_columns(data.shape)
+    if others:
+        named = [data.used.get(name, name) for name in (first, *others)]
+        problem, fix = f"it has several text columns: {', '.join(named)}", f"choose one: --columns text={named[0]}"
+        raise InputError(data.files[0], problem, "one", fix)
+    return data if first == "text" else only_column(data, first)
 
 
 def _refuse_idle(names: Sequence[str]) -> None:
     """Without raw text nothing is written: an option about writing is a misunderstanding."""
     if names:
-        found = f"{', '.join(names).replace('_', '-')} without raw text to write for"
-        raise InputError(
-            "synthesize", found, "", "name the raw text too, or leave these out to filter the ledger again"
-        )
+        problem = f"{' and '.join(names)} cannot be used without raw text to write for"
+        fix = "name the raw text too, or leave these out to filter the ledger again"
+        raise InputError("synthesize", problem, "", fix)

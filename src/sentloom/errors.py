@@ -3,10 +3,14 @@
 import errno
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 SHOWN_PROBLEMS = 10
 COMMANDS = ("pip ", "sentloom ", "iconv ", "apt ")  # that a fix may begin with
@@ -14,11 +18,20 @@ NOT_WRITTEN = {
     *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO),
     *(errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOTEMPTY, errno.ENAMETOOLONG, errno.ENOLCK, errno.ENOTSUP),
 }
+Options = TypeVar("Options", bound="BaseModel")
 IN_TEXT = re.compile(r"(?:os error|\[Errno) (\d+)")  # libraries in Rust, and shutil, have the number only in their text
 
 
 class SentloomError(Exception):
-    """Base of every error that a user can correct; the command prints it without a traceback and exits with 2."""
+    """Base of every error that a user can correct; the command prints it without a traceback and exits with 2.
+
+    >>> try:
+    ...     raise SentloomError("faq.csv", "the file is empty", "a row per question", "check the export")
+    ... except SentloomError as error:
+    ...     print(error)
+    faq.csv: the file is empty. Expected a row per question.
+    Check the export.
+    """
 
     exit_code = 2
 
@@ -40,7 +53,7 @@ class MissingPart(SentloomError):
 
 
 class TrainingStopped(SentloomError):
-    """A run that cannot go on, such as one whose loss is no number; its last good checkpoint is untouched."""
+    """A run that cannot continue, such as one whose loss is NaN; its last good checkpoint is untouched."""
 
 
 class DamagedFile(SentloomError):
@@ -87,7 +100,7 @@ def disk_errors(place: Path) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Problem:
-    """One fault in a file. `place` is what stands after the file's name: "line 17", "row 3" or ""."""
+    """One fault in a file. `place` is what follows the file's name: "line 17", "row 3" or ""."""
 
     file: str
     place: str
@@ -115,6 +128,43 @@ def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + "." * (not text.endswith((".", "!", "?")))
 
 
+VALIDATION_WORDS = {  # of pydantic -> ours
+    "a valid string": "text",
+    "a valid integer": "a whole number",
+    "a valid number": "a number",
+    "a valid boolean": "true or false",
+    "a valid array": "a list",
+    "an object": "keys and values",
+}
+
+
+def plain_words(message: str) -> str:
+    """What pydantic expected, in plain words: "a number greater than 0"."""
+    said = re.sub(r"^(Input should be|Value error,|Tuple should have|String should have) ", "", message)
+    said = said.partition(", unable to parse")[0].replace(" after validation", "")
+    said = VALIDATION_WORDS.get(said, said)
+    return f"a number {said}" if said.startswith(("greater", "less")) else said
+
+
+def checked(model: type[Options], where: str, values: Mapping[str, Any]) -> Options:
+    """Values as a pydantic model; the error is about the first one that it refuses."""
+    from pydantic import ValidationError  # here, since it takes a while to import
+
+    fix = "correct the value"
+    try:
+        return model(**values)
+    except ValidationError as error:
+        first = error.errors()[0]
+    name = ".".join(map(str, first["loc"]))
+    if first["type"] == "extra_forbidden":
+        raise InputError(where, f"unknown name {name!r}", f"one of {', '.join(model.model_fields)}", "correct the name")
+    if first["type"] == "missing":
+        raise InputError(where, f"{name} is missing", "", "add it")
+    if not name:  # about several values
+        raise InputError(where, plain_words(first["msg"]), "", fix)
+    raise InputError(where, f"{name} is {first['input']!r}", plain_words(first["msg"]), fix)
+
+
 class DataError(SentloomError):
     """Faults in data files: all of them counted, the first ten shown, many of them summed up by kind."""
 
@@ -137,12 +187,12 @@ class DataError(SentloomError):
 
 
 class RecipeError(SentloomError):
-    """Faults in a recipe or in what is laid over it: all of them shown."""
+    """Faults in a recipe or in its overrides: all of them shown."""
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
+    def __init__(self, problems: Sequence[Problem], fix: str = "correct the recipe") -> None:
         self.problems = list(problems)
         first = self.problems[0]
-        super().__init__(first.where, first.problem, first.expected, "correct the recipe")
+        super().__init__(first.where, first.problem, first.expected, fix)
 
     def __str__(self) -> str:
         return "\n".join([*map(str, self.problems), _sentence(self.fix)])

@@ -6,6 +6,7 @@ before the lock is released: a process that has already opened it notices that i
 
 import fcntl
 import os
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -56,11 +57,15 @@ def locked(lock: Path, busy: Busy) -> Iterator[None]:
 def _take(lock: Path, busy: Busy) -> int:
     """Return the open lock file once it is locked and still at its path."""
     while True:
-        lock.parent.mkdir(parents=True, exist_ok=True)
         try:
+            lock.parent.mkdir(parents=True, exist_ok=True)
             handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
         except FileNotFoundError:  # another process has just removed the empty folder
             continue
+        except FileExistsError as error:
+            if _is_not_a_folder(error.filename):
+                raise
+            continue  # it was a folder, and another process removed it before mkdir looked at it again
         try:
             _lock(handle, busy)
             if _is_at(handle, lock):
@@ -82,6 +87,14 @@ def _lock(handle: int, busy: Busy) -> None:
 def _is_at(handle: int, path: Path) -> bool:
     try:
         return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _is_not_a_folder(path: str) -> bool:
+    """Return whether a file or a broken link is at a path now; nothing there is no obstacle."""
+    try:
+        return not stat.S_ISDIR(os.lstat(path).st_mode)
     except FileNotFoundError:
         return False
 

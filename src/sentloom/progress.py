@@ -1,4 +1,8 @@
-"""Progress: a bar in a terminal, a line that updates itself in a notebook, a line every half minute in logs."""
+"""Progress: a bar in a terminal, a line that updates itself in a notebook, a line every half minute in logs.
+
+In logs, work that takes longer than a few seconds prints a first line soon, with its speed, then one per half minute,
+and a last one at its end.
+"""
 
 import sys
 import time
@@ -7,7 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-LOGGED_EVERY = 30.0  # seconds between two lines in a pipe or a log; the first comes at once
+LOGGED_EVERY = 30.0  # seconds between two lines in a pipe or a log
+FIRST_LOGGED = 3.0  # seconds of a piece of work before its first line: shorter ones print nothing
 DRAWN_EVERY = 0.5  # seconds between two updates in a notebook
 
 
@@ -33,7 +38,13 @@ class Advance(Protocol):
 
 @contextmanager
 def progress(
-    title: str, total: int, unit: str, show: bool = True, *, log_every: float = LOGGED_EVERY
+    title: str,
+    total: int,
+    unit: str,
+    show: bool = True,
+    *,
+    log_first: float = FIRST_LOGGED,
+    log_every: float = LOGGED_EVERY,
 ) -> Iterator[Advance]:
     """Yield a function that reports progress, in the way that fits where standard error goes."""
     if not (show and total):
@@ -45,7 +56,8 @@ def progress(
         with _notebook_line(title, total, unit) as advance:
             yield advance
     else:
-        yield _logged(_Count(title, total, unit), log_every)
+        with _logged(_Count(title, total, unit), log_first, log_every) as advance:
+            yield advance
 
 
 def in_notebook() -> bool:
@@ -111,6 +123,10 @@ class _Count:
         left = int(seconds / self.done * (self.total - self.done))
         return f"{line}, {self.done / seconds:,.0f} per second, {left // 3600}:{left // 60 % 60:02}:{left % 60:02} left"
 
+    def ended(self) -> str:
+        """The last line."""
+        return f"{self.title}: {self.done:,} {self.unit} in {duration(time.monotonic() - self.started)}"
+
 
 def _advance(count: _Count, draw: Callable[[], None]) -> Advance:
     def advance(n: int, note: str = "") -> None:
@@ -122,7 +138,7 @@ def _advance(count: _Count, draw: Callable[[], None]) -> Advance:
 
 @contextmanager
 def _notebook_line(title: str, total: int, unit: str) -> Iterator[Advance]:
-    """A line of output that is replaced as the work goes on, and removed at its end. Needs no widgets."""
+    """A line of output that is replaced as the work advances, and removed at its end. Needs no widgets."""
     from IPython.display import display
 
     count, last = _Count(title, total, unit), time.monotonic()
@@ -140,17 +156,17 @@ def _notebook_line(title: str, total: int, unit: str) -> Iterator[Advance]:
         line.update({"text/plain": ""}, raw=True)
 
 
-class _Log:
-    """When the last line went to the log, over all work of this process: many short pieces of work print no more."""
+@contextmanager
+def _logged(count: _Count, first: float, every: float) -> Iterator[Advance]:
+    """Lines in a log; none for work that ends before its first line is due."""
+    due, printed = count.started + first, False
 
-    last = float("-inf")
-
-
-def _logged(count: _Count, every: float) -> Advance:
     def draw() -> None:
-        if time.monotonic() - _Log.last >= every:
-            _Log.last = time.monotonic()
+        nonlocal due, printed
+        if time.monotonic() >= due:
+            due, printed = time.monotonic() + every, True
             note(str(count))
 
-    draw()
-    return _advance(count, draw)
+    yield _advance(count, draw)
+    if printed and count.done >= count.total:
+        note(count.ended())

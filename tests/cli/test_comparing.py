@@ -3,7 +3,6 @@
 import json
 
 import pytest
-import torch
 
 from tests.encoder.small_models import build_model_folder
 from tests.pipeline.small_recipes import Kitchen
@@ -15,9 +14,7 @@ def bert(tmp_path_factory):
 
 
 @pytest.fixture
-def kitchen(tmp_path, bert, monkeypatch):
-    torch.set_num_threads(1)
-    monkeypatch.setenv("SENTLOOM_SCRATCH", str(tmp_path / "scratch"))
+def kitchen(tmp_path, bert, one_thread):
     return Kitchen(tmp_path, bert)
 
 

@@ -7,16 +7,17 @@ import typer
 
 import sentloom
 from sentloom.cli import app
+from sentloom.writing.options import Running
 
 COMMANDS = typer.main.get_command(app).commands
 FUNCTIONS = ("fit", "train", "compare", "evaluate", "mine", "synthesize")
 ONLY_COMMAND = {"train": {"dry_run"}, "evaluate": {"published", "mteb"}}  # they print, or hand over to another tool
 ONLY_PYTHON = {"log", "show_progress"}  # a command prints and shows progress
-MODELS_RUN = "fit train compare evaluate geometry mine synthesize encode search views translate".split()
+MODELS_RUN = "fit train compare evaluate geometry mine encode search views translate demo".split()
 
 
 def option_names(command):
-    """As users type them: `--max-tokens` is max_tokens; arguments by their own name."""
+    """As users type them: `--cache-size` is cache_size; arguments by their own name."""
     names = set()
     for parameter in COMMANDS[command].params:
         long = [option for option in parameter.opts if option.startswith("--")]
@@ -41,6 +42,13 @@ def test_defaults_agree(name):
 @pytest.mark.parametrize("name", MODELS_RUN)
 def test_device_and_precision_can_be_chosen_wherever_a_model_runs(name):
     assert {"device", "precision"} <= option_names(name)
+
+
+def test_synthesize_has_ten_options_and_takes_device_and_precision_with_execution():
+    assert len(option_names("synthesize") - {"raw"}) == 10
+    assert {"device", "precision"} <= set(Running.model_fields)
+    (execution,) = (one for one in COMMANDS["synthesize"].params if one.name == "execution")
+    assert all(f"{name}=" in execution.help for name in Running.model_fields)
 
 
 @pytest.mark.parametrize("name", COMMANDS)

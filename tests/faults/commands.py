@@ -43,7 +43,10 @@ class Command:
 
 MODEL = ("--model", "model")
 TRAIN = ("train", "recipe.yaml", "-o", "OUT/run")
-SYNTHESIZE = ("synthesize", "few.txt", "--synthesizer", "t5", "--max-tokens", "4", "--block", "4", "--threshold", "0")
+SYNTHESIZE = (
+    *("synthesize", "few.txt", "--writer", "t5", "--sampling", "length=4", "--execution", "block=4"),
+    *("--threshold", "0"),
+)
 COMMANDS = {
     "encode": Command(("encode", "texts.txt", "-o", "OUT/v.npy", *MODEL), ("v.npy",)),
     "encode to parquet": Command(("encode", "texts.txt", "-o", "OUT/v.parquet", *MODEL), ("v.parquet",)),
@@ -67,7 +70,7 @@ COMMANDS = {
         ("vocabulary", "model", "texts.txt", "-o", "OUT/m", "--size", "60"), ("m/*.safetensors", "m/tokenizer.json"),
         shares=True,
     ),
-    "train": Command(TRAIN, ("run/model/*.safetensors", "run/model/tokenizer.json", "run/scores/*.json")),
+    "train": Command(TRAIN, ("run/model/*.safetensors", "run/model/tokenizer.json", "run/scores/*.safetensors")),
     "compare": Command(("compare", "recipe.yaml", "--seeds", "1", "-o", "OUT/c"), ("c/stages/*/model/*.safetensors",)),
     "synthesize": Command(
         (*SYNTHESIZE, "-o", "OUT/l"), ("l/*.parquet", "l/summary.json", "l/blocks/*"), shares=True

@@ -72,7 +72,7 @@ def tally() -> Tally:
     return Tally()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def act(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Act]:
     """Run check, clean or the reading part of fit on a file, in a child with limits on time and memory."""
     folder = tmp_path_factory.mktemp("runner")
@@ -99,6 +99,15 @@ def act(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Act]:
 
         yield run
         process.stdin.close()
+
+
+@pytest.fixture(scope="session")
+def load(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Load a model folder in a child of another process."""
+    from tests.faults.model_folders import loader  # here, since the bench's own tests copy this file elsewhere
+
+    with loader(tmp_path_factory.mktemp("cache")) as one:
+        yield one
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -10,6 +10,7 @@ import resource
 import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import sentloom.cli
@@ -17,7 +18,8 @@ import sentloom.fitting.inputs
 import sentloom.hygiene.cleaning
 import sentloom.report.tables
 
-SECONDS = 60  # of a child
+CPU_SECONDS = 60  # of a child
+SECONDS = 600  # by the clock, which only ends what waits for ever: the machine may be busy
 MEMORY = 1 << 30  # bytes that a child may take beyond what it starts with
 
 
@@ -25,6 +27,9 @@ def status(name: str) -> int:
     """A number of this process, in bytes."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{name}:"))
+
+
+Act = Callable[..., int]
 
 
 def act(action: str, path: str, output: str) -> int:
@@ -47,7 +52,7 @@ def act(action: str, path: str, output: str) -> int:
     return 0
 
 
-def child(job: list[str], log: Path) -> None:
+def child(job: list[str], log: Path, act: Act) -> None:
     """Run one job with its output in a file; never returns."""
     code = 1
     with log.open("wb") as file:
@@ -56,6 +61,7 @@ def child(job: list[str], log: Path) -> None:
     try:
         room = status("VmSize") + MEMORY
         resource.setrlimit(resource.RLIMIT_AS, (room, room))
+        resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
         code = act(*job)
     except BaseException:
         import traceback
@@ -66,16 +72,16 @@ def child(job: list[str], log: Path) -> None:
     os._exit(code)
 
 
-def run(job: list[str], log: Path) -> dict[str, object]:
+def run(job: list[str], log: Path, act: Act = act, seconds: float = SECONDS) -> dict[str, object]:
     """What became of a job: its exit code (None: it was killed for its time), seconds and output."""
     start = time.monotonic()
     if not (process := os.fork()):
-        child(job, log)
+        child(job, log, act)
     while not (ended := os.waitpid(process, os.WNOHANG))[0]:
-        if time.monotonic() - start > SECONDS:
+        if time.monotonic() - start > seconds:
             os.kill(process, signal.SIGKILL)
             os.waitpid(process, 0)
-            return {"code": None, "said": f"killed after {SECONDS} seconds"}
+            return {"code": None, "said": f"killed after {seconds} seconds"}
         time.sleep(0.005)
     return {"code": os.waitstatus_to_exitcode(ended[1]), "said": log.read_text(errors="replace")}
 

@@ -30,9 +30,10 @@ ABSENT = {
 INTRODUCTION = """\
 # The fault bench
 
-Each row is a kind of fault that is provoked on purpose: processes are killed, disks fill up, files are damaged, and
-what must hold is checked (the tests of a row say what that is). `make faults` runs all of it. The numbers
-of rows, and how many faults are asked for, are those of the project's reliability goals.
+`make faults` causes faults on purpose: it kills processes, fills disks, damages files and reads hostile ones, and
+checks that sentloom still does what it promises. A row of the table is one kind of fault, and its tests say what must
+hold. The numbers of the rows, and how many faults are asked for, come from the project's reliability goals. A known
+fault is one that is not fixed yet; it is listed below the table.
 """
 
 
@@ -44,6 +45,7 @@ class Row:
     tried: int = 0
     failed: int = 0
     seconds: float = 0.0
+    broken: list[str] = field(default_factory=list)
     known: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
 
@@ -71,6 +73,7 @@ class Table:
         if report.failed:
             row = self._row(report.nodeid)
             row.tried, row.failed = row.tried + 1, row.failed + 1
+            row.broken.append(report.nodeid)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """A test reports its setup, call and teardown; of one whose worker died there is a single report."""
@@ -108,6 +111,7 @@ class Table:
         tried, failed = counts.get("tried", 1), counts.get("failed", 0)
         row.tried += max(1, tried)
         row.failed += max(1, failed) if broken else 0
+        row.broken += [phases[-1].nodeid.partition("::")[2]] if broken else []
         row.known += counts.get("known", [])
         if expected and not broken:  # of a tally, all cases that failed are this known fault
             row.known += expected[:1] * max(1, failed)
@@ -125,7 +129,7 @@ class Table:
         versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in VERSIONS)
         return (
             f"Last run: `make faults` on {self.begun:%d %B %Y}, {minutes:.0f} minutes with two workers, on {_machine()}; "
-            f"Python {platform.python_version()}, {versions}. Minutes in the table are those of a worker."
+            f"Python {platform.python_version()}, {versions}. The minutes of a row are those of both workers together."
         )
 
     def _line(self, name: str, row: Row) -> str:
@@ -146,6 +150,7 @@ class Table:
     def _notes(self, names: list[str]) -> Iterator[str]:
         rows = {name: self.rows[name] for name in names}
         yield from _section("Fewer or other than asked for", {name: self._why_fewer(row) for name, row in rows.items()})
+        yield from _section("Failed", {name: row.broken for name, row in rows.items()})
         yield from _section("Known faults", {name: row.known for name, row in rows.items()}, none="None.")
         yield from _section("Skipped", {name: row.skipped for name, row in rows.items()})
         yield from _section("Not in this bench", {name: [why] for name, why in ABSENT.items()})

@@ -17,13 +17,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sentloom.data import read, scan
+from sentloom.data import limits, read
 from sentloom.errors import DataError, SentloomError
 
 FAULT = "5. malformed data files"
 ASKED = 10_000
 
-SOURCE = str(Path(scan.__file__).parents[2])
+SOURCE = str(Path(limits.__file__).parents[2])
 ROWS = [(f"was ist {n}?", f'ein "Bär", {n}', n / 7) for n in range(30)]
 NAMES = ("sentence1", "sentence2", "score")
 # Of thirteen tests: some ten thousand files in `make faults`.
@@ -211,8 +211,8 @@ def test_fifty_megabytes_without_an_end_take_little_memory(
 
 
 def test_a_long_line_within_the_limit_is_read(tmp_path: Path) -> None:
-    raw = b"x" * scan.LONGEST
-    assert len(read(put(tmp_path, "a.txt", raw + b"\n")).take([0])["text"][0]) == scan.LONGEST
+    raw = b"x" * limits.LONGEST
+    assert len(read(put(tmp_path, "a.txt", raw + b"\n")).take([0])["text"][0]) == limits.LONGEST
     with pytest.raises(DataError, match="line 1: the line has more than 10,000,000 bytes"):
         read(put(tmp_path, "a.txt", raw + b"x\n"))
 

@@ -6,7 +6,7 @@ training from it ends well.
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,6 @@ import yaml
 from safetensors.torch import load_file
 from torch import Tensor
 
-from sentloom.data.batches import Batches
 from sentloom.data.dataset import Dataset
 from sentloom.errors import TrainingStopped
 from sentloom.methods import METHODS, Method, TokenMethod
@@ -47,13 +46,7 @@ CHOSEN = [  # 100: every method with every part, and ten values of each method
 QUICK = 4
 
 
-@pytest.fixture(autouse=True)
-def _one_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("SENTLOOM_SCRATCH", str(tmp_path / "scratch"))
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +143,7 @@ def check_case(case: str, part: str, value: str, number: int, bert: Path, folder
 
 def check_report(error: TrainingStopped, step: int, data: Dataset, made: Settings, folder: Path) -> None:
     """The step and the rows of its batch, in the message and in full in a file."""
-    batches = Batches(data, made.batch, SEED)
+    batches = made.batches(data, SEED)
     parts = range((step - 1) * made.accumulate, step * made.accumulate)
     rows = np.concatenate([batches.rows(part) for part in parts])
     facts = json.loads((folder / "stopped.json").read_text("utf-8"))

@@ -11,7 +11,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-import torch
 from accelerate import Accelerator
 from accelerate.state import AcceleratorState, GradientState, PartialState
 
@@ -37,10 +36,7 @@ KILLS = {"inside an epoch": (1, 2, 3), "at its boundary": (4, 4, 8)}  # in the b
 Noted = list[tuple[int, list[int]]]  # (batch, rows)
 
 
-@pytest.fixture(autouse=True)
-def one_thread(tmp_path, monkeypatch):
-    torch.set_num_threads(1)
-    monkeypatch.setenv("SENTLOOM_SCRATCH", str(tmp_path / "scratch"))
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from tests.faults.model_folders import build_bert, build_synthesizer, build_t5, loader, read, write
+from tests.faults.model_folders import build_bert, build_synthesizer, build_t5, read, write
 
 FAULT = "damaged model folders"
 ASKED = 90
@@ -59,12 +59,6 @@ def bases(tmp_path_factory):
         "t5": build_t5(root / "t5"),
         "synthesizer": build_synthesizer(root / "synthesizer"),
     }
-
-
-@pytest.fixture(scope="module")
-def load(tmp_path_factory):
-    with loader(tmp_path_factory.mktemp("cache")) as load:
-        yield load
 
 
 def fields(content: Any, depth: int = 3) -> Iterator[tuple[Any, ...]]:
@@ -216,7 +210,7 @@ NAMED: list[tuple[str, str, str, Damage]] = [
     ("t5", "a million blocks", "num_layers|num_hidden_layers", patched("config.json", num_layers=1_000_000)),
     ("t5", "a start beyond", "decoder_start_token_id", patched("config.json", decoder_start_token_id=10**6)),
     ("t5", "layers that are not there", "sentloom.json", patched("sentloom.json", pooling="mean@7")),
-    ("synthesizer", "no end", "eos_token_id None", patched("config.json", eos_token_id=None)),
+    ("synthesizer", "no end", "eos_token_id is None", patched("config.json", eos_token_id=None)),
     ("synthesizer", "odd lengths", "synthesizer.json", patched("synthesizer.json", source_length="long")),
     (
         "synthesizer",

@@ -151,9 +151,8 @@ def test_a_folder_that_cannot_be_written(name, kitchen, tmp_path, disk, tally):
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", LIMITED)
-def test_a_limit_of_the_size_of_files(name, kitchen, tmp_path, tally, monkeypatch):
+def test_a_limit_of_the_size_of_files(name, kitchen, tmp_path, tally):
     """As a quota does it, and without root. It also holds for the scratch folder, so that one may be named instead."""
-    monkeypatch.setenv("SENTLOOM_SCRATCH", str(tmp_path / "scratch"))
     command, rng = COMMANDS[name], random.Random(name)
     (tmp_path / "whole").mkdir()
     whole = finish(command, kitchen, tmp_path / "log", tmp_path / "whole")
@@ -211,7 +210,11 @@ def damage(path: Path, rng: random.Random) -> str:
 
 def checkpoint(step: int, folder: Path) -> Checkpoint:
     tensors = {"w": torch.full((300,), float(step)), "n": torch.tensor(step)}
-    best = {"step": step, "score": 0.5 * step, "kept": write_best(folder, step, {"w": torch.full((90,), float(step))})}
+    best = {
+        "step": step,
+        "score": 0.5 * step,
+        "weights": write_best(folder, step, {"w": torch.full((90,), float(step))}),
+    }
     return Checkpoint(tensors, {"m": torch.arange(100.0) * step}, {"step": step, "best": best, "scores": [[0, 1.5]]})
 
 
@@ -236,7 +239,7 @@ def test_damaged_checkpoints(tmp_path, tally):
             found = newest_checkpoint(folder, told.append)
             assert found is not None
             assert same(found, written[found.facts["step"]])
-            best = read_best(folder, found.facts["best"]["kept"])
+            best = read_best(folder, found.facts["best"]["weights"])
             assert best["w"].equal(torch.full((90,), float(found.facts["step"])))
             assert bool(told) == (found.facts["step"] == 10)
 
@@ -330,7 +333,7 @@ def test_a_damaged_cache_gives_what_was_written_or_nothing(name, tmp_path, tally
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("pattern", ["scores/*.json", "vectors/*.npy", "stages/*/result.json", "stages/*/model/*.safetensors"])  # fmt: skip
+@pytest.mark.parametrize("pattern", ["scores/*.safetensors", "vectors/*.npy", "stages/*/result.json", "stages/*/model/*.safetensors"])  # fmt: skip
 def test_a_run_over_damaged_files_ends_the_same(pattern, kitchen, tmp_path, tally):
     command, rng = COMMANDS["train"], random.Random(pattern)
     whole = finish(command, kitchen, tmp_path / "log", tmp_path)

@@ -5,7 +5,6 @@ is compared with the one that the same text gets when it is encoded alone.
 """
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ import pytest
 import torch
 
 from sentloom.encoder import Encoder, Prompt
-from sentloom.encoder import encoder as module
 from sentloom.encoder.encoder import Vectors
 from sentloom.errors import InputError
 from tests.encoder.small_models import FAMILIES, SENTENCES, SPECIALS, build_model_folder
@@ -83,8 +81,7 @@ def new_text(random: np.random.Generator) -> str:
 
 
 @pytest.fixture(autouse=True)
-def _threads_as_before(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    monkeypatch.setenv("SENTLOOM_SCRATCH", str(tmp_path))
+def _threads_as_before() -> Any:
     before = torch.get_num_threads()
     yield
     torch.set_num_threads(before)
@@ -159,10 +156,10 @@ def one_call(encoders: list[Alone], pool: list[str], random: np.random.Generator
     texts = [str(texts[place]) for place in random.permutation(len(texts))]
     expected = [alone(text, role) for text in texts]
     torch.set_num_threads(int(random.integers(1, 4)))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "WINDOW", int(random.choice([1, 3, 16, 4096])))
-        patch.setattr(module, "TOKENS_A_PACK", int(random.choice([1, 64, 300, 2048])))
-        vectors = alone.encoder.encode(contained(texts, random), role=role)
+    encoder = alone.encoder.copy()
+    encoder.window = int(random.choice([1, 3, 16, 4096]))
+    encoder.tokens_per_pack = int(random.choice([1, 64, 300, 2048]))
+    vectors = encoder.encode(contained(texts, random), role=role)
     check(alone.encoder, texts, vectors, expected)
 
 

@@ -20,6 +20,8 @@ from tests.encoder.small_models import DECODER_FAMILIES, SENTENCES, build_model_
 from tests.faults.conftest import Tally
 from tests.training.small_runs import CASES, build, data_for
 
+pytestmark = pytest.mark.long  # tests/encoder/test_saving.py has the quick forms
+
 FAULT = "16. export to sentence-transformers"
 ASKED = 10_000  # 1,000 texts for each of the nine methods and the embedded encoder
 
@@ -34,7 +36,6 @@ TRAINED = {  # what changes the saved folder: heads that are kept, projections, 
     "cross-lingual with its head": {"keep_head": True, "inference_pooling": "max"},
     "mse-distillation with its head": {"keep_head": True},
 }
-QUICK = ("contrastive",)
 PLAIN = """
 import json, sys
 sys.modules["sentloom"] = None  # an import of it would fail
@@ -72,11 +73,6 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
         process.stdin.close()
 
 
-@pytest.fixture(autouse=True)
-def _scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SENTLOOM_SCRATCH", str(tmp_path / "scratch"))
-
-
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     root = tmp_path_factory.mktemp("models")
@@ -105,21 +101,17 @@ def check_trained(name: str, model: Path, folder: Path, plain: Ask, tally: Tally
     compare(encoder.encode(TEXTS), plain(folder / "model")[0], tally)
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.long) for name in TRAINED]
-)
+@pytest.mark.parametrize("name", TRAINED)
 def test_a_trained_model(name: str, small: Callable, tmp_path: Path, plain: Ask, tally: Tally) -> None:
     check_trained(name, small("bert"), tmp_path, plain, tally)
 
 
-@pytest.mark.long
 def test_the_embedded_encoder(tmp_path: Path, plain: Ask, tally: Tally) -> None:
     encoder = Encoder.load("embedded")
     encoder.save(tmp_path / "model")
     compare(encoder.encode(TEXTS), plain(tmp_path / "model")[0], tally)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("family", ["bert", "roberta", "t5"])
 def test_prompts_by_role(family: str, small: Callable, tmp_path: Path, plain: Ask, tally: Tally) -> None:
     """Prefixes by role, and one suffix for all, which truncation spares."""

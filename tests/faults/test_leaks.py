@@ -31,11 +31,6 @@ TRAINING_ROWS = 20_000
 LETTERS = np.array(list("abcdefghijklmnopqrstuvwxyzäéßø"))
 
 
-@pytest.fixture(autouse=True)
-def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SENTLOOM_SCRATCH", str(tmp_path))
-
-
 def sentences(count: int, seed: int) -> list[str]:
     """Sentences of random words, capitalised, with a comma and a full stop: no two have the same words."""
     random = np.random.default_rng(seed)
@@ -91,7 +86,7 @@ def test_a_thousand_planted_leaks(tally: Tally) -> None:
     leaks = find_leaks(train, [test])
 
     reported: dict[Kind, set[tuple[str, str, str]]] = {}
-    for leak in leaks.kept:
+    for leak in leaks.first:
         reported.setdefault(leak.kind, set()).add((leak.text, leak.evaluation, leak.training))
     for kind, found in expected.items():
         for leak in found - (extra if kind is Kind.EXACT else set()):
@@ -107,7 +102,7 @@ def test_clean_data_has_none() -> None:
     test = dataset(Shape.PAIRS, "test.tsv", [sentences(3000, 7), sentences(3000, 8)])
     leaks = find_leaks(train, [test])
     assert leaks.counts == {}
-    assert leaks.kept == ()
+    assert leaks.first == ()
     assert len(leaks.training_rows) == 0
 
 
@@ -184,8 +179,8 @@ def test_a_fit_leaves_them_out_and_says_so(tmp_path: Path) -> None:
     leaked = [*rows["anchor"][:10], *rows["positive"][10:]]
     asked = [(text.upper(), f"{text} kalo", str(number % 5)) for number, text in enumerate(leaked)]
     scored = small_base.write_rows(tmp_path / "asked.tsv", "sentence1 sentence2 score", asked)
-    request = Request((str(data),), tmp_path / "model", str(base), "100steps", (str(scored),), None, False, None, 0)
-    ground = prepare_inputs(request, Encoder.load(base), told.append)
+    request = Request((str(data),), tmp_path / "model", (str(base),), "100steps", (str(scored),), None, False, None, 0)
+    ground = prepare_inputs(request, [Encoder.load(base)], told.append)
     assert any(f"{len(leaked)} rows with sentences of {scored} are left out" in line for line in told)
     for part in ground.splits:
         for side in (part.train, part.validation, part.test):

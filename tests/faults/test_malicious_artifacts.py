@@ -25,7 +25,7 @@ from sentloom.files import sha256
 from sentloom.pipeline.recipe import read_recipe
 from sentloom.training.checkpoints import Checkpoint, newest_checkpoint, write_best, write_checkpoint
 from sentloom.writing.ledger import Ledger
-from tests.faults.model_folders import build_bert, build_t5, loader, read, write
+from tests.faults.model_folders import build_bert, build_t5, read, write
 
 FAULT = "14. malicious artifacts"
 ASKED = 30
@@ -273,12 +273,6 @@ def bases(tmp_path_factory):
     return folder, outside
 
 
-@pytest.fixture(scope="module")
-def load(tmp_path_factory):
-    with loader(tmp_path_factory.mktemp("cache")) as load:
-        yield load
-
-
 def listed(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): sha256(path) for path in sorted(folder.rglob("*")) if path.is_file()}
 
@@ -426,7 +420,7 @@ def test_malicious_checkpoints_and_ledgers_are_not_read(tally, tmp_path):
     with tally.case("a checkpoint whose best weights are elsewhere"):
         run, elsewhere = tmp_path / "other", tmp_path / "elsewhere"
         kept = write_best(elsewhere, 1, {"w": torch.ones(2)})
-        best = {"kept": kept | {"file": f"../elsewhere/{kept['file']}"}}
+        best = {"weights": kept | {"file": f"../elsewhere/{kept['file']}"}}
         write_checkpoint(run, Checkpoint({"w": torch.ones(2)}, {}, {"step": 1, "best": best}))
         assert newest_checkpoint(run, told.append) is None
     with tally.case("a pickled ledger"):

@@ -19,7 +19,7 @@ from tests.writing.small_synthesizers import build_small_t5
 FAULT = "3. kill -9 in synthesis and filtering"
 
 pytestmark = pytest.mark.long  # Ray alone takes ten seconds to start
-SAMPLING, LOOSE = Sampling(max_tokens=6), Filtering(threshold=0)
+SAMPLING, LOOSE = Sampling(length=6), Filtering(threshold=0, finished=False)
 LOCAL, QUICK = Execution(block=2), {"show_progress": False}
 
 

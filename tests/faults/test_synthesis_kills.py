@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-import torch
 
 from sentloom.errors import DiskError
 from sentloom.writing.filters import Filtering
 from sentloom.writing.ledger import Ledger
-from sentloom.writing.prompts import KINDS
+from sentloom.writing.prompts import NLI_KINDS
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.synthesize import Execution, synthesize
 from sentloom.writing.triplets import draw
@@ -26,17 +25,12 @@ from tests.writing.small_synthesizers import build_small_t5
 FAULT = "3. kill -9 in synthesis and filtering"
 ASKED = 50
 
-SAMPLING, LOOSE = Sampling(max_tokens=6), Filtering(threshold=0)
+SAMPLING, LOOSE = Sampling(length=6), Filtering(threshold=0, finished=False)
 PARTS, KILLS, WRITES = 3, 10, 4
 FILTERINGS, INSIDE = 20, 10
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +55,7 @@ def assert_same(folder: Path, whole: Path, rows: int) -> None:
     """The same candidates, each once, the same triplets, and a summary that agrees with them."""
     assert rows_of(folder) == rows_of(whole)
     found = Counter((row["source"], row["kind"], row["candidate"]) for row in rows_of(folder))
-    assert found.keys() == {(s, k, c) for s in range(rows) for k in KINDS for c in range(SAMPLING.candidates)}
+    assert found.keys() == {(s, k, c) for s in range(rows) for k in NLI_KINDS for c in range(SAMPLING.candidates)}
     assert set(found.values()) == {1}
     assert derived(folder) == derived(whole)
     told = json.loads((folder / "summary.json").read_text("utf-8"))

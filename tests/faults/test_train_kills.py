@@ -26,7 +26,6 @@ STAGE = {"method": "simcse", "data": "texts.txt", "batch": 4, "steps": 6, "log_e
 def recipe(tmp_path, monkeypatch) -> Path:
     torch.set_num_threads(1)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("SENTLOOM_SCRATCH", str(tmp_path / "scratch"))
     build_model_folder("bert", tmp_path / "base")
     texts = [f"{sentence} {number}" for number in range(3) for sentence in SENTENCES]
     (tmp_path / "texts.txt").write_text("\n".join(texts) + "\n", "utf-8")

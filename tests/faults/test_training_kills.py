@@ -6,7 +6,6 @@ For each method 50 kills at random instants, 10 of them inside a save; nothing i
 from pathlib import Path
 
 import pytest
-import torch
 from accelerate import Accelerator
 
 from sentloom.training import Selection, train
@@ -28,10 +27,7 @@ STEPS, PARTS = 40, 5
 KILLS, SAVES = 50 // PARTS, 10 // PARTS
 
 
-@pytest.fixture(autouse=True)
-def one_thread(tmp_path, monkeypatch):
-    torch.set_num_threads(1)
-    monkeypatch.setenv("SENTLOOM_SCRATCH", str(tmp_path / "scratch"))
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")

@@ -6,26 +6,35 @@ from random import Random
 from hypothesis import strategies as st
 
 from sentloom.fitting.result import (
+    BaseSummary,
     Curve,
+    Example,
     FitResult,
     Histogram,
     InputSummary,
     Measure,
     Neighbours,
+    Power,
     RouteSummary,
     Run,
     Stability,
+    Threshold,
     Trail,
 )
 
 
-def measure(name="halves", before=58.31, after=69.84, spread=2.1, part="deciding", p=2 / 1001):
+def measure(name="halves", before=58.31, after=69.84, spread=2.1, part="deciding", p=0.0004):
     """With intervals of `spread` to both sides; the difference's is half as wide."""
     difference = after - before
     ends = (before, before - spread, before + spread, after, after - spread, after + spread)
     label = f"the label of {name}"
     return Measure(
-        name, label, part, "MRR@10", 812, *ends, difference, difference - spread / 2, difference + spread / 2, p
+        *(name, label, part, "mrr@10", 812, *ends, difference, difference - spread / 2, difference + spread / 2, p),
+        clusters=640,
+        effective=512.36,
+        documents=900,
+        of_documents=1456,
+        also={"recall@10": (81.5, 84.25)},
     )
 
 
@@ -46,12 +55,14 @@ def run(route, rung, difference, verdict):
 
 FULL = FitResult(
     title="A fit of notes",
-    verdict="written",
+    verdict="better",
     reason="It is better, and that is sure.",
     base="embedded",
     model="models/notes",
     created="2025-03-14",
     command="sentloom fit notes.txt -o models/notes",
+    started_from="owner/large",
+    bases=(BaseSummary("embedded", 22713216, 384, 60.25, True), BaseSummary("owner/large", 568000000, 1024, 57.75, False, True, True)),
     sources=(InputSummary("notes.txt", "texts", 18422, 17960, "en", 14.0, 462, 812, 16890, "9f" * 32, ("258 rows left out",)),),
     routes=(RouteSummary("simcse", "raw text", True), RouteSummary("pairs", "pairs", True), RouteSummary("nli triplets", "no labels", False)),
     runs=(
@@ -67,6 +78,16 @@ FULL = FitResult(
         measure("own rows", 91.07, 90.66, 1.3, "watched"),
     ),
     total=measure("mean", 73.36, 79.99, 1.8),
+    by_language=(replace(measure("notes.txt, de", 61.07, 57.66), label="German: halves"),),
+    by_dimension=(replace(measure("64", 41.21, 55.32), label="64 dimensions"),),
+    power=Power(2.14, 0.8, 0.7, 640, effective=512.36),
+    uses=3,
+    test_sha256="5e" * 32,
+    believe="Validation and test rows agree.",
+    cluster_notes=("notes.txt: clustered by equal texts",),
+    threshold=Threshold(0.63, 0.9, 0.91, 0.74, 0.89, 0.72, 812, 660),
+    won=(Example("notes.txt", "How do I open it?", "Turn the lid.", 0.0, 100.0, "Shut it.", "Turn the lid."),),
+    lost=(Example("notes.txt", "Where is it?", "In the cellar.", 100.0, 38.7, "In the cellar.", "On the roof."),),
     stability=Stability(97.72, 97.1, 98.34, 250, 10),
     advice=("The base is as good.",),
     curves=(Curve("simcse", "simcse on notes.txt", tuple(range(1, 31)), tuple(2 / step for step in range(1, 31))),),
@@ -84,7 +105,9 @@ FULL = FitResult(
     cost={"training": 269.7, "machine": "2 cores"},
 )  # fmt: skip
 # Nothing was run: all lists are empty.
-BARE = FitResult("Words", "refused", "Too little.", "embedded", None, "2025-03-14", "sentloom fit words.txt -o m")
+BARE = FitResult(
+    "Words", "no difference shown", "Too little.", "embedded", None, "2025-03-14", "sentloom fit words.txt -o m"
+)
 
 WORDS = st.text(max_size=12) | st.sampled_from(
     ["<script>x</script>", '" onload="x', "a|b `c` </svg>", "&lt;", "\n\n# x", "---", "```\n<i>"]
@@ -100,7 +123,7 @@ def spoiled(texts, numbers, seed):
         if name in KEPT:
             return value
         if is_dataclass(value):
-            if name in ("total", "histogram", "stability") and random.random() < 0.25:
+            if name in ("total", "histogram", "stability", "power", "threshold") and random.random() < 0.25:
                 return None
             return replace(
                 value, **{part.name: changed(getattr(value, part.name), part.name) for part in fields(value)}
@@ -115,7 +138,9 @@ def spoiled(texts, numbers, seed):
         pool = {str: texts, float: numbers}.get(type(value))
         return random.choice(pool) if pool else value
 
-    return replace(changed(FULL), verdict=random.choice(["written", "refused", "forced"]))
+    return replace(
+        changed(FULL), verdict=random.choice(["better", "no difference shown", "worse"]), forced=random.random() < 0.3
+    )
 
 
 STORIES = st.builds(

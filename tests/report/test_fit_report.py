@@ -58,11 +58,12 @@ def test_a_failed_run_alone_has_no_plot():
 def test_markdown_has_the_storys_numbers():
     text = report_markdown(FULL, [])
     assert (
-        "| the label of halves | Decides | MRR@10, 812 items | 58.31 (56.21 to 60.41) | 69.84 (67.74 to 71.94) | +11.53 (10.48 to 12.58) |"
+        "| the label of halves | Decides | MRR@10, 812 items in 640 clusters | 58.31 (56.21 to 60.41) | 69.84 (67.74 to 71.94) | +11.53 (10.48 to 12.58) |"
         in text
     )
-    assert "73.36 → **79.99**, +6.63 (95% interval 5.73 to 7.53, p < 0.002)" in text
+    assert "73.36 → **79.99**, +6.63 (95% interval 5.73 to 7.53, p < 0.001)" in text
     assert "> **Warning:** General ability fell by 1.92 points." in text
+    assert "halves, other scores: recall@10 81.50 → 84.25." in text
     assert "| 0.71 Shut it. (gone) | 0.77 Undo the lid. (new) |" in text
     assert "overlap by 50% before and by 10% after" in text
     assert "```yaml\nencoder: embedded\nseed: 1\n```" in text
@@ -83,7 +84,7 @@ def test_blocks_of_markdown_are_separated_by_one_empty_line(text):
 def test_any_story_can_be_markdown_whose_tables_are_whole(result):
     text = report_markdown(result, [])
     outside = re.sub(r"(?ms)^(`{3,})\w*\n.*?^\1$", "", text)
-    assert not re.search(r"<(?! 0\.002)", outside)  # but for "p < 0.002"
+    assert not re.search(r"<(?! 0\.001)", outside)  # but for "p < 0.001"
     for table in re.findall(r"(?m)(?:^\|.*\n?)+", outside):
         bars = [len(re.findall(r"(?<!\\)\|", line.replace("\\\\", ""))) for line in table.splitlines()]
         assert len(set(bars)) == 1

@@ -22,8 +22,12 @@ def test_runs_and_scores_by_hand():
 
 
 def test_the_verdict_comes_after_the_warnings_and_before_the_advice():
-    text = printed(fit_summary(replace(FULL, verdict="refused")))
-    assert text.index("WARNING: General ability fell") < text.index("Refused. It is better") < text.index("The base is")
+    text = printed(fit_summary(replace(FULL, verdict="worse", model=None)))
+    assert (
+        text.index("WARNING: General ability fell")
+        < text.index("Worse than the best base: no model was")
+        < text.index("The base is")
+    )
     assert "Too little." in printed(fit_summary(BARE))
 
 

@@ -1,10 +1,13 @@
 """How numbers are said."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from sentloom.evaluation.significance import compare_averages
 from sentloom.evaluation.task import Score
+from sentloom.fitting.result import Merging
 from sentloom.report import formatting
 from tests.report.results_by_hand import BARE, FULL
 
@@ -27,16 +30,62 @@ def test_durations(seconds, said):
     assert formatting.duration(seconds) == said
 
 
-def test_a_p_at_the_floor_of_the_bootstrap_is_less_than_it():
-    floor = 2 / 1001  # two-sided, none of 1,000 resamples beyond 0
-    assert [formatting.chance(p) for p in (floor, 2 * floor, 0.0123, 1.0)] == [
-        "p < 0.002",
-        "p = 0.004",
-        "p = 0.012",
-        "p = 1.000",
+def test_a_small_p_is_less_than_the_smallest_that_is_shown():
+    assert [formatting.chance(p) for p in (0.0, 0.0004, 0.004, 0.0123, 1.0)] == [
+        *("p < 0.001", "p < 0.001", "p = 0.004", "p = 0.012", "p = 1.000")
     ]
     ones = Score("mean", np.arange(1.0, 21.0)[:, None])
-    assert formatting.chance(compare_averages([ones], [Score("mean", np.zeros((20, 1)))]).p) == "p < 0.002"
+    assert formatting.chance(compare_averages([ones], [Score("mean", np.zeros((20, 1)))]).p) == "p < 0.001"
+
+
+def test_the_headline_says_what_became_of_the_model():
+    assert formatting.headline(FULL) == "Better than the best base"
+    assert formatting.headline(replace(FULL, bases=FULL.bases[:1])) == "Better than its base"
+    assert formatting.headline(BARE) == "No difference shown: no model was written"
+    worse = replace(FULL, verdict="worse", forced=True)
+    assert formatting.headline(worse) == "Worse than the best base: written all the same, with --force"
+
+
+def test_what_a_verdict_rests_on_is_said_in_sentences():
+    said = formatting.evidence(FULL)
+    assert said[0].startswith("812 test items in 640 clusters, which count as 512.3 of equal size:")
+    assert "halves: queries search a sample of 900 of 1,456 candidates, the same for base and model." in said
+    assert any(
+        line.startswith("These test rows show a gain of 2.1 points or more with a probability of 80%") for line in said
+    )
+    assert "Validation and test rows agree." in said
+    assert any(line.startswith("This is model number 3 that is tested on these rows.") for line in said)
+    assert "notes.txt: clustered by equal texts." in said
+    assert said[-1] == (
+        "Accept a nearest match from a cosine of 0.63 up: precision 91% and recall 74% for the 812 queries of the "
+        "validation rows, which it was chosen on; 89% and 72% for test queries."
+    )
+    assert formatting.evidence(BARE) == []
+
+
+def test_a_precision_that_is_not_reached_is_admitted():
+    missed = replace(FULL.threshold, precision=0.7)
+    said = formatting.evidence(replace(FULL, threshold=missed))[-1]
+    assert said.startswith(
+        "No cosine threshold is advised: none reaches a precision of 90%. The best, 0.63, has precis"
+    )
+    assert "Accept" not in said
+    none = replace(FULL.threshold, test_precision=None)
+    assert formatting.evidence(replace(FULL, threshold=none))[-1].endswith("; none is accepted for test queries.")
+
+
+def test_where_no_gain_can_be_shown_none_is_named():
+    silent = replace(FULL, power=replace(FULL.power, gain=None, note="no gain can be shown: the base is right"))
+    assert "No gain can be shown: the base is right." in formatting.evidence(silent)
+    assert not any("show a gain of" in line for line in formatting.evidence(silent))
+
+
+def test_a_whole_corpus_and_a_first_use_are_not_called_a_sample_or_a_repetition():
+    whole = tuple(replace(one, documents=1456) for one in FULL.measures)
+    said = " ".join(formatting.evidence(replace(FULL, measures=whole, uses=1)))
+    assert "search all 1,456 candidates" in said
+    assert "sample" not in said
+    assert "model number" not in said
 
 
 def test_stability_is_one_number_and_no_gain():
@@ -44,3 +93,33 @@ def test_stability_is_one_number_and_no_gain():
     assert "agree on 97.7% of the 10 nearest neighbours of 250 held-out texts" in said
     assert "(95% interval 97.1% to 98.3%)" in said
     assert formatting.stability(BARE) == ""
+
+
+def test_prompts_and_adapters_of_the_base_that_the_model_started_from():
+    prompts, adapters, _ = formatting.evidence(FULL)[-3:]
+    assert prompts.startswith("Queries and documents have the prompts")
+    assert adapters.startswith("The base has 568 million parameters, so adapters (LoRA) were trained")
+    assert not [line for line in formatting.evidence(replace(FULL, started_from="embedded")) if "LoRA" in line]
+
+
+def test_scores_that_appear_are_explained():
+    assert list(formatting.glossary(FULL)) == ["MRR@10"]
+    labels = replace(FULL.measures[0], metric="accuracy", also={"map": (54.1, 61.5), "probe": (80.2, 82.3)})
+    found = formatting.glossary(replace(FULL, measures=(labels,)))
+    assert list(found) == ["MAP", "linear probe"]
+    assert "same label" in found["MAP"]
+
+
+def test_merging_and_what_the_time_ran_out_for_are_said():
+    merging = Merging("pairs, merged with 50% of the base", True, 62.16, 62.45, "general triplets", 81.25, 78.33, 80.0)
+    found = formatting.evidence(replace(FULL, merging=merging, changes=("pairs does not run in round 3",)))
+    assert found[-2:] == [
+        "The best merged model (pairs, merged with 50% of the base) was preferred: 62.45 on the validation rows, 62.16 "
+        "before merging. General ability (general triplets): 81.25, 78.33, 80.00 for base, trained and merged model.",
+        "The time ran out: pairs does not run in round 3.",
+    ]
+    assert [formatting.steps_in_words(steps) for steps in ([0], [40], [40, 62])] == [
+        "merged",
+        "40 steps",
+        "40 to 62 steps",
+    ]

@@ -25,7 +25,7 @@ def test_the_hub_reads_it():
         "pipeline_tag": "sentence-similarity",
         "tags": ["sentence-transformers", "sentence-similarity", "feature-extraction", "sentloom"],
         "language": ["en"],
-        "base_model": "sentence-transformers/all-MiniLM-L6-v2",
+        "base_model": "owner/large",  # what the model started from, not what it is compared with
     }
 
 
@@ -67,7 +67,7 @@ def test_it_says_what_it_does_not_know():
     assert "the label of sts-b: worse than the base by 1.92" in text
     assert "General ability, beyond" not in text
     assert "General ability, beyond" in model_card(replace(FULL, measures=FULL.measures[:2]), FACTS)
-    assert "`--force`" in model_card(replace(FULL, verdict="forced"), FACTS)
+    assert "`--force`" in model_card(replace(FULL, verdict="worse", forced=True), FACTS)
     assert "`--force`" not in text
 
 
@@ -87,10 +87,24 @@ def test_the_use_is_python(native):
     assert ("library_name: sentence-transformers" in text) == native
 
 
+@pytest.mark.parametrize(("native", "short"), [(True, "truncate_dim=64"), (False, "dimension=64")])
+def test_how_to_cut_vectors_and_how_to_search(native, short):
+    facts = replace(FACTS, native=native, asymmetric=True, dimensions=(384, 128, 64))
+    text = model_card(FULL, facts)
+    use, shorter = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert ast.parse(shorter)
+    assert short in shorter
+    assert "first 384, 128, 64 dimensions" in text
+    assert ("encode_query" in use) == native
+    assert "| 64 dimensions | MRR@10, 812 items in 640 clusters | 41.21" in text
+    assert "| German: halves |" in text
+
+
 def test_facts_are_the_encoders(tmp_path):
     facts = facts_of(Encoder.load(build_model_folder("bert", tmp_path / "small")))
     assert (facts.dimension, facts.pooling, facts.native) == (32, "mean", True)
     assert facts.max_length == 64
+    assert (facts.asymmetric, facts.dimensions) == (False, ())
 
 
 def test_all_languages_of_mixed_texts_are_named():

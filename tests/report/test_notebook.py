@@ -12,7 +12,7 @@ def test_scores_are_shown_and_text_is_escaped():
     one = Measure(
         "<b>faq</b>", "", "deciding", "mrr", 9, before=50.0, after=60.5, difference=10.5, low=1, high=20, **NUMBERS
     )
-    result = FitResult("t", "written", "Better & sure.", "base", "m", "2026-11-17", "sentloom fit", measures=(one,))
+    result = FitResult("t", "better", "Better & sure.", "base", "m", "2026-11-17", "sentloom fit", measures=(one,))
     page = fit_html(result, Path("m<1>"), Path("r.html"))
     assert "<td>50.00</td>" in page
     assert "+10.50 (+1.00 to +20.00)" in page

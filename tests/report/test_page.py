@@ -7,11 +7,13 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import given, settings
 
-from sentloom.fitting.result import Curve, Histogram
+from sentloom.fitting.examples import LONGEST, SHOWN
+from sentloom.fitting.result import Curve, Example, Histogram, Neighbours
+from sentloom.fitting.result_figures import MOST_POINTS, NEAREST, SAMPLES
 from sentloom.report.page import page
 from tests.report.results_by_hand import BARE, FULL, STORIES
 
-FEW = settings(max_examples=40, deadline=None)
+FEW = settings(max_examples=min(settings.default.max_examples, 40), deadline=None)
 TAGS = set(
     "html head meta title style body header main nav section article div p span h1 h2 h3 h4 a small i ul ol li dl dt dd "
     "table thead tbody tr th td details summary pre code figure figcaption svg path line circle text".split()
@@ -75,6 +77,24 @@ def test_nothing_is_fetched(result):
     assert targets == {f"#{value}" for name, value in read(result).attributes if name == "id"}
 
 
+def test_a_large_result_stays_below_a_megabyte():
+    """As much of everything as a fit shows: long texts, all of them escaped, and a curve for each stage of ten routes."""
+    text = "<" * LONGEST
+    example = Example("notes.txt", text, text, 0.0, 100.0, text, text)
+    near = Neighbours(text, ((0.9, text),) * NEAREST, ((0.9, text),) * NEAREST)
+    curve = Curve("simcse", "learn", tuple(range(MOST_POINTS)), tuple(range(MOST_POINTS)))
+    large = replace(
+        FULL,
+        won=(example,) * SHOWN,
+        lost=(example,) * SHOWN,
+        neighbours=(near,) * SAMPLES,
+        curves=(curve,) * 10,
+        runs=FULL.runs * 10,
+        measures=FULL.measures * 5,
+    )
+    assert len(page(large).encode()) < 10**6
+
+
 def said(value, sign=""):
     """Two digits behind the point, a true minus: an oracle apart from formatting.py."""
     return f"{value:{sign}.2f}".replace("-", "−")
@@ -110,8 +130,8 @@ def test_bars_end_where_their_scores_are():
 def test_a_full_result_has_all_sections():
     found = read(FULL)
     assert found.titles == [
-        "Proven better than its base", "1 warning", "Before and after", "All measures", "Routes", "Training",
-        "Alignment and uniformity", "Similarity", "Neighbours", "Data", "How it was made",
+        "Better than the best base", "1 warning", "Before and after", "All measures", "Languages", "Dimensions",
+        "What the verdict rests on", "Won and lost", "Bases", "Routes", "Training", "Alignment and uniformity", "Similarity", "Neighbours", "Data", "How it was made",
     ]  # fmt: skip
     assert found.tags.count("svg") == 4
     assert FULL.recipe in found.words
@@ -132,7 +152,7 @@ def test_a_full_result_has_all_sections():
 
 def test_a_result_without_runs_has_no_pictures():
     found = read(BARE)
-    assert found.titles == ["Refused: no model was written", "How it was made"]
+    assert found.titles == ["No difference shown: no model was written", "How it was made"]
     assert "svg" not in found.tags
     assert "whisker" not in found.classes
     assert "not written" in found.words
@@ -140,15 +160,22 @@ def test_a_result_without_runs_has_no_pictures():
 
 def test_a_refusal_says_by_how_much():
     total = replace(FULL.total, after=73.0, difference=-0.36, low=-1.26, high=0.54)
-    found = read(replace(FULL, verdict="refused", model=None, total=total))
-    assert found.titles[0] == "Refused: no model was written"
+    found = read(replace(FULL, verdict="no difference shown", model=None, total=total))
+    assert found.titles[0] == "No difference shown: no model was written"
     assert "−0.36" in found.words
     assert "95% interval −1.26 to 0.54" in found.words
-    assert {"verdict", "refused"} <= set(found.classes)
+    assert {"verdict", "unsure"} <= set(found.classes)
 
 
 def test_force_is_named():
-    assert read(replace(FULL, verdict="forced")).titles[0] == "Written with --force, not shown to be better"
+    forced = replace(FULL, verdict="worse", forced=True)
+    assert read(forced).titles[0] == "Worse than the best base: written all the same, with --force"
+
+
+def test_examples_show_what_both_models_found():
+    words = read(FULL).words
+    for text in ("How do I open it?", "Turn the lid.", "Shut it.", "Where is it?", "On the roof.", "100 → 39"):
+        assert any(text in one for one in words)
 
 
 @pytest.mark.parametrize(
@@ -177,3 +204,20 @@ def test_a_flat_curve_can_be_drawn():
 def test_of_many_neighbours_some_are_folded_away():
     text = page(replace(FULL, neighbours=FULL.neighbours * 9))
     assert "<summary>3 more</summary>" in text
+
+
+def test_languages_dimensions_and_bases_have_sections_of_their_own():
+    found = read(FULL)
+    assert {"Languages", "Dimensions", "Bases"} <= set(found.titles)
+    said = "".join(found.words)
+    for text in (
+        "German: halves",
+        "57.66",
+        "64 dimensions",
+        "55.32",
+        "568,000,000",
+        "the winner started from this one",
+    ):
+        assert text in said
+    plain = read(replace(FULL, by_language=(), by_dimension=(), bases=FULL.bases[:1]))
+    assert not {"Languages", "Dimensions", "Bases"} & set(plain.titles)

@@ -4,7 +4,7 @@ import re
 
 from sentloom.baselines.baseline import Baseline
 from sentloom.baselines.tf_idf import FittedTfIdf, TfIdf
-from sentloom.baselines.whitening import Whitened, WhitenedEncoder, whiten
+from sentloom.baselines.whitening import Whitened, whiten
 from sentloom.baselines.wk_pooling import WkEncoder, wk_pooling
 from sentloom.baselines.word_vectors import WordVectors
 from sentloom.corpus.opening import open_data
@@ -16,7 +16,6 @@ __all__ = [
     "FittedTfIdf",
     "TfIdf",
     "Whitened",
-    "WhitenedEncoder",
     "WkEncoder",
     "WordVectors",
     "open_baseline",
@@ -45,15 +44,15 @@ def open_baseline(name: str, *, pooling: str | None = None) -> Baseline | None:
     if kind == "words":
         return WordVectors.load(rest)
     if kind == "wk":
-        return wk_pooling(Encoder.load(rest, pooling=pooling), name=name)
-    return _whitening(name, rest, int(dimension) if dimension else None, pooling)
+        return wk_pooling(Encoder.load(rest, pooling=pooling))
+    return _whitening(rest, int(dimension) if dimension else None, pooling)
 
 
-def _whitening(name: str, rest: str, dimension: int | None, pooling: str | None) -> Baseline:
+def _whitening(rest: str, dimension: int | None, pooling: str | None) -> Baseline:
     """Return whitening that is fitted on the scored text, or on the sentences of a data set if one is named."""
     model, _, texts = rest.partition(":")
     base = Encoder.load(model, pooling=pooling)
     if not texts:
-        return Whitened(base, dimension, name=name)
+        return Whitened(base, dimension)
     sentences = [text for _, _, text in open_data(texts).sentences()]
-    return whiten(base, sentences, dimension, name=name, show_progress=True)
+    return whiten(base, sentences, dimension, show_progress=True)

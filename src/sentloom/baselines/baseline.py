@@ -1,36 +1,23 @@
-"""What all baselines share: the interface for scoring, and the error when they cannot be saved."""
+"""What all baselines share: the interface for scoring."""
 
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
-from typing import NoReturn, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from sentloom.data.distinct import as_texts, distinct, texts_at
 from sentloom.encoder.encoder import Vectors
 from sentloom.encoder.prompts import Role
-from sentloom.errors import ModelError
 
 
 class Baseline(Protocol):
     """Can be scored like an Encoder. Baselines that are fitted on the scored text also have a `fit(texts)`."""
-
-    @property
-    def name(self) -> str:
-        """The name by which it is opened."""
-
-    @property
-    def dimension(self) -> int:
-        """The width of a vector."""
 
     def fingerprint(self) -> str:
         """Return a hash of everything a vector depends on, except the text that it is yet to be fitted on."""
 
     def encode(self, texts: Sequence[str], *, role: Role = "symmetric", show_progress: bool = False) -> Vectors:
         """Return the vectors (n, dimension) of texts. An unfitted baseline is fitted on these texts."""
-
-    def save(self, folder: str | Path) -> None:
-        """Write a sentence-transformers folder, or raise a ModelError."""
 
 
 def of_distinct(texts: Iterable[str], encode: Callable[[list[str]], Vectors]) -> Vectors:
@@ -39,8 +26,3 @@ def of_distinct(texts: Iterable[str], encode: Callable[[list[str]], Vectors]) ->
     rows, first_of_row = distinct(sequence)
     vectors = encode(texts_at(sequence, rows))[np.searchsorted(rows, first_of_row)]
     return vectors[0] if isinstance(texts, str) else vectors
-
-
-def refuse_to_save(name: str, folder: str | Path, reason: str) -> NoReturn:
-    """Raise the error of a baseline that cannot be saved."""
-    raise ModelError(str(folder), f"the baseline {name} cannot be saved: {reason}", "", "score it by name")

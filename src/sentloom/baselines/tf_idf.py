@@ -7,12 +7,11 @@ the vectors are projected to their directions of greatest variance, without cent
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sentloom.baselines.baseline import of_distinct, refuse_to_save
+from sentloom.baselines.baseline import of_distinct
 from sentloom.encoder.encoder import Vectors
 from sentloom.encoder.prompts import Role
 from sentloom.errors import InputError
@@ -29,13 +28,7 @@ WORD = r"(?u)\b\w+\b"  # scikit-learn's default drops words of one letter
 class TfIdf:
     """Unfitted TF-IDF: single words in lower case, tf times smooth idf, unit length, as in scikit-learn."""
 
-    name: ClassVar[str] = "tf-idf"
-    width: int = 1024
-
-    @property
-    def dimension(self) -> int:
-        """The maximum width of a vector."""
-        return self.width
+    width: int = 1024  # of a vector, at most
 
     def fit(self, texts: Sequence[str]) -> "FittedTfIdf":
         """Learn the words of texts and their document frequencies."""
@@ -59,15 +52,9 @@ class TfIdf:
         """Fit on these texts and encode them."""
         return self.fit(texts).encode(texts)
 
-    def save(self, folder: str | Path) -> None:
-        """Raise a ModelError."""
-        refuse_to_save(self.name, folder, "it is fitted on the texts that it scores")
-
 
 class FittedTfIdf:
     """Fitted TF-IDF."""
-
-    name = TfIdf.name
 
     def __init__(self, vectorizer: "TfidfVectorizer", svd: "TruncatedSVD | None") -> None:
         self.vectorizer, self.svd = vectorizer, svd
@@ -90,7 +77,3 @@ class FittedTfIdf:
         weighted = self.vectorizer.transform(texts)
         vectors: Vectors = weighted.toarray() if self.svd is None else self.svd.transform(weighted)
         return vectors.astype(np.float32)
-
-    def save(self, folder: str | Path) -> None:
-        """Raise a ModelError."""
-        refuse_to_save(self.name, folder, "it is fitted on the texts that it scores")

@@ -7,14 +7,12 @@ ordinary sentence-transformers folder.
 
 import hashlib
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from sentloom.baselines.baseline import refuse_to_save
 from sentloom.data.distinct import as_texts, distinct, texts_at
 from sentloom.encoder.encoder import Encoder, Vectors
 from sentloom.encoder.heads import Projection
@@ -28,28 +26,17 @@ FLAT = 1e-10  # of the greatest variance; a direction with less is float32 noise
 Numbers = NDArray[np.float64]
 
 
-class WhitenedEncoder(Encoder):
-    """An Encoder whose last head is the whitening layer."""
-
-    name: str = "whitening"
-
-
 class Whitened:
     """Unfitted whitening, which is fitted on the scored text."""
 
-    def __init__(self, base: Encoder, dimension: int | None = None, *, name: str = "whitening") -> None:
-        self.base, self.wanted, self.name = base, dimension, name
+    def __init__(self, base: Encoder, dimension: int | None = None) -> None:
+        self.base, self.wanted = base, dimension
 
-    @property
-    def dimension(self) -> int:
-        """The width of a vector; the fitted encoder has fewer if the texts differ in fewer directions."""
-        return self.wanted or self.base.dimension
-
-    def fit(self, texts: Sequence[str]) -> WhitenedEncoder:
+    def fit(self, texts: Sequence[str]) -> Encoder:
         """Fit whitening on these texts; with few texts and no dimension, keep a quarter as many directions as texts."""
         different = len(set(texts))
         few = max(1, different // 4) if different < self.base.dimension + 2 else None
-        return whiten(self.base, texts, self.wanted or few, name=self.name)
+        return whiten(self.base, texts, self.wanted or few)
 
     def fingerprint(self) -> str:
         """Return a hash of the base and the dimension."""
@@ -59,19 +46,15 @@ class Whitened:
         """Fit on these texts and encode them."""
         return self.fit(texts).encode(texts, role=role, show_progress=show_progress)
 
-    def save(self, folder: str | Path) -> None:
-        """Raise a ModelError; the result of `fit` can be saved."""
-        refuse_to_save(self.name, folder, "it is not fitted yet")
-
 
 def whiten(
     base: Encoder,
     texts: Sequence[str],
     dimension: int | None = None,
     *,
-    name: str = "whitening",
     show_progress: bool = False,
-) -> WhitenedEncoder:
+    block: int = BLOCK,
+) -> Encoder:
     """Return the base with a whitening head fitted on texts (repeated texts count repeatedly), with unit length.
 
     `dimension` is the number of directions of greatest variance to keep, by default all with any variance. There must
@@ -79,19 +62,20 @@ def whiten(
     """
     raw = base.copy().eval()
     raw.unit_length = False
-    mean, covariance = _moments(raw, texts, dimension or raw.dimension, show_progress)
+    mean, covariance = _moments(raw, texts, dimension or raw.dimension, show_progress, block)
     weight = _whitening(covariance, dimension)  # (d, k)
     head = Projection(*weight.shape)
     with torch.no_grad():
         head.linear.weight.copy_(torch.from_numpy(weight.T))
         head.linear.bias.copy_(torch.from_numpy(-mean @ weight))
     heads = [*(one for one in raw.heads if isinstance(one, Projection)), head]
-    fitted = WhitenedEncoder(raw.backbone, raw.tokens, pooling=raw.pooling, heads=heads, prompts=raw.prompts)
-    fitted.name = name
+    fitted = Encoder(raw.backbone, raw.tokens, pooling=raw.pooling, heads=heads, prompts=raw.prompts)
     return fitted.to(base.device).eval()
 
 
-def _moments(raw: Encoder, texts: Sequence[str], dimension: int, show_progress: bool) -> tuple[Numbers, Numbers]:
+def _moments(
+    raw: Encoder, texts: Sequence[str], dimension: int, show_progress: bool, block: int
+) -> tuple[Numbers, Numbers]:
     """Return mean (d,) and covariance (d, d) in float64, block by block: memory does not grow with the texts."""
     sequence = as_texts(texts)
     rows, first_of_row = distinct(sequence)
@@ -100,11 +84,11 @@ def _moments(raw: Encoder, texts: Sequence[str], dimension: int, show_progress: 
     counts = np.unique(first_of_row, return_counts=True)[1].astype(np.float64)  # in the order of `rows`
     shift, total, squares = np.zeros(raw.dimension), np.zeros(raw.dimension), np.zeros((raw.dimension, raw.dimension))
     with progress("whitening", len(rows), "sentences", show_progress) as advance:
-        for start in range(0, len(rows), BLOCK):
-            block = slice(start, start + BLOCK)
-            vectors = raw.encode(texts_at(sequence, rows[block])).astype(np.float64)
+        for start in range(0, len(rows), block):
+            some = slice(start, start + block)
+            vectors = raw.encode(texts_at(sequence, rows[some])).astype(np.float64)
             shift = shift if start else vectors.mean(axis=0)  # sums of values near 0 keep their precision
-            weighted = (vectors - shift) * counts[block, None]
+            weighted = (vectors - shift) * counts[some, None]
             total += weighted.sum(axis=0)
             squares += weighted.T @ (vectors - shift)
             advance(len(vectors))

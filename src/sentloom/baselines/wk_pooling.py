@@ -11,12 +11,11 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from sentloom.baselines.baseline import refuse_to_save
 from sentloom.encoder.encoder import Encoder
 from sentloom.encoder.heads import normalize
 from sentloom.encoder.packing import Pack, by_run
 from sentloom.encoder.pooling import Pooling
-from sentloom.errors import InputError
+from sentloom.errors import InputError, ModelError
 
 FIRST_LAYER = 4  # in models of six or more blocks
 FEWEST = 3  # layers; with fewer, the variance of the cosines of adjacent layers is meaningless
@@ -28,11 +27,10 @@ RIDGE = 1e-10  # avoids a division by zero for equal layers; changes no weight b
 class WkEncoder(Encoder):
     """An Encoder with WK pooling; `wk@4,5,6` pools these layers."""
 
-    name: str = "wk"
-
     def save(self, folder: str | Path) -> None:
-        """Raise a ModelError."""
-        refuse_to_save(self.name, folder, "sentence-transformers has no module for its pooling")
+        """Raise a ModelError: an Encoder would be saved without its pooling."""
+        problem = "a model with WK pooling cannot be saved: sentence-transformers has no module for it"
+        raise ModelError(str(folder), problem, "", "score it by name")
 
     def _vectors(self, one: Pack, raw: bool = False) -> Tensor:
         states = torch.stack(self.backbone.states(one, self.pooling.layers), dim=1)  # (T, K, d)
@@ -41,7 +39,7 @@ class WkEncoder(Encoder):
         return normalize(vectors) if self.unit_length and not raw else vectors
 
 
-def wk_pooling(base: Encoder, first_layer: int | None = None, *, name: str = "wk") -> WkEncoder:
+def wk_pooling(base: Encoder, first_layer: int | None = None) -> WkEncoder:
     """Return an encoder with WK pooling that shares the base's backbone; the heads, made for its pooling, are left out.
 
     `first_layer` defaults to 4, as in the paper; in models with fewer than six blocks, the last three layers are used.
@@ -53,7 +51,6 @@ def wk_pooling(base: Encoder, first_layer: int | None = None, *, name: str = "wk
         raise InputError("first_layer", problem, expected, "choose another")
     pooling = Pooling("wk", tuple(range(first, last + 1)))
     encoder = WkEncoder(base.backbone, base.tokens, pooling=pooling, unit_length=base.unit_length, prompts=base.prompts)
-    encoder.name = name
     return encoder.eval()
 
 

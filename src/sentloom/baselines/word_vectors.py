@@ -10,7 +10,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from sentloom.baselines.baseline import of_distinct, refuse_to_save
+from sentloom.baselines.baseline import of_distinct
 from sentloom.encoder.encoder import Vectors
 from sentloom.encoder.prompts import Role
 from sentloom.errors import DataError, InputError, Problem
@@ -18,30 +18,33 @@ from sentloom.progress import progress
 
 HEADER = re.compile(rb"(\d+) (\d+)\s*")  # word2vec's first line: number of words, dimension
 WORD_OR_MARK = re.compile(r"\w+|[^\w\s]")
-FIRST_ROOM = 1 << 16  # words; doubled when full
+CAPACITY = 1 << 16  # words at first; doubled when full
 LINES_PER_STEP = 4096  # of the progress bar
 
 
 class WordVectors:
     """Words and their vectors. An unknown word is looked up in lower case, and skipped if still unknown."""
 
-    def __init__(
-        self, rows: Mapping[str, int], vectors: Vectors, *, as_tokens: bool = False, name: str = "words"
-    ) -> None:
+    def __init__(self, rows: Mapping[str, int], vectors: Vectors, *, as_tokens: bool = False) -> None:
         """Set rows and vectors; `as_tokens` means that texts are already tokenised, with spaces between tokens."""
-        self.rows, self.vectors, self.as_tokens, self.name = rows, vectors, as_tokens, name
+        self.rows, self.vectors, self.as_tokens = rows, vectors, as_tokens
 
     @classmethod
     def load(
-        cls, path: str | Path, *, vocabulary: Iterable[str] | None = None, as_tokens: bool = False
+        cls,
+        path: str | Path,
+        *,
+        vocabulary: Iterable[str] | None = None,
+        as_tokens: bool = False,
+        capacity: int = CAPACITY,
     ) -> "WordVectors":
         """Read a text file (also .gz), with or without a header; `vocabulary` limits it to the words of these texts."""
         vocabulary_words = None
         if vocabulary is not None:
             words = {word for text in vocabulary for word in split(text, as_tokens)}
             vocabulary_words = words | {word.lower() for word in words}
-        rows, vectors = _read(Path(path), vocabulary_words)
-        return cls(rows, vectors, as_tokens=as_tokens, name=f"words:{path}")
+        rows, vectors = _read(Path(path), vocabulary_words, capacity)
+        return cls(rows, vectors, as_tokens=as_tokens)
 
     @property
     def dimension(self) -> int:
@@ -69,10 +72,6 @@ class WordVectors:
 
         return of_distinct(texts, means)
 
-    def save(self, folder: str | Path) -> None:
-        """Raise a ModelError: sentence-transformers does not skip unknown words as this baseline does."""
-        refuse_to_save(self.name, folder, "its vectors are in their own file")
-
     def _known(self, text: str) -> list[int]:
         found = (self.rows.get(word, self.rows.get(word.lower())) for word in split(text, self.as_tokens))
         return [row for row in found if row is not None]
@@ -86,7 +85,8 @@ def split(text: str, as_tokens: bool = False) -> list[str]:
 class _Table:
     """Vectors that grow in place, without a second array in memory. The first vector of a repeated word counts."""
 
-    def __init__(self) -> None:
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
         self.rows: dict[str, int] = {}
         self.vectors: Vectors = np.empty((0, 0), np.float32)
 
@@ -94,7 +94,7 @@ class _Table:
         if word in self.rows:
             return
         if len(self.rows) == len(self.vectors):
-            self.vectors.resize((max(FIRST_ROOM, 2 * len(self.rows)), len(vector)), refcheck=False)
+            self.vectors.resize((max(self.capacity, 2 * len(self.rows)), len(vector)), refcheck=False)
         self.vectors[len(self.rows)] = vector
         self.rows[word] = len(self.rows)
 
@@ -103,9 +103,9 @@ class _Table:
         return self.vectors
 
 
-def _read(path: Path, vocabulary_words: set[str] | None) -> tuple[dict[str, int], Vectors]:
+def _read(path: Path, vocabulary_words: set[str] | None, capacity: int) -> tuple[dict[str, int], Vectors]:
     """Read each word's row, and the vectors."""
-    table, width, promised, count, number = _Table(), 0, 0, 0, 0
+    table, width, promised, count, number = _Table(capacity), 0, 0, 0, 0
     for number, line in _lines(path):
         if number == 1 and (header := HEADER.fullmatch(line)):
             promised, width = map(int, header.groups())

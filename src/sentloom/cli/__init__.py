@@ -8,12 +8,14 @@ import typer
 
 from sentloom import __version__
 from sentloom.cli import comparing, data, fitting, scoring, synthesis, training, vectors
-from sentloom.cli.common import ModelOption, show
+from sentloom.cli.common import DeviceOption, ModelOption, PrecisionOption, show
+from sentloom.cli.help_pages import Command, Group
 from sentloom.errors import SentloomError, disk_error
 from sentloom.interrupts import announce_interrupts
 from sentloom.terminal import Terminal
 
 app = typer.Typer(
+    cls=Group,
     help="Turns the text a team has into the sentence encoder it needs, and proves that it got better.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -45,21 +47,21 @@ VERBS = (
     synthesis.synthesize,
 )
 for verb in VERBS:
-    app.command()(verb)
+    app.command(cls=Command)(verb)
 
 
-@app.command()
+@app.command(cls=Command)
 def demo(
     model: ModelOption = "embedded",
     packages: Annotated[
-        str | None, typer.Option(help="PACKAGE,...: whose docstrings to read. By default all known packages.")
+        str | None, typer.Option(metavar="PACKAGE,...", help="Whose docstrings to read. By default all known packages.")
     ] = None,
     held_out: Annotated[
-        str | None, typer.Option(help="PACKAGE,...: which of them to keep for testing. By default scipy.")
+        str | None, typer.Option(metavar="PACKAGE,...", help="Which of them to hold out for testing. By default scipy.")
     ] = None,
     budget: Annotated[
         str, typer.Option(help="For all routes together: a time (2m) or a number of steps (400steps).")
-    ] = "2m",
+    ] = "4m",
     portuguese: Annotated[
         bool, typer.Option("--portuguese", help="Teach the encoder Portuguese instead, from translations made here.")
     ] = False,
@@ -70,22 +72,28 @@ def demo(
         Path | None,
         typer.Option("--output", "-o", metavar="DIR", help="The output folder. By default demo or demo-portuguese."),
     ] = None,
+    device: DeviceOption = None,
+    precision: PrecisionOption = None,
 ) -> None:
-    """Fit, test and search on the docstrings of installed packages. Needs no hub and no data of yours."""
+    """Fit, test and search on the docstrings of installed packages. Needs neither the hub nor your own data."""
     from sentloom.corpus.docstrings import harvest
+    from sentloom.encoder.device import running_on
+    from sentloom.locks import alone_in
 
     chosen, apart = (names.split(",") if names else None for names in (packages, held_out))
-    show("Reading the docstrings of the installed packages ...")
-    corpus = harvest(chosen, apart, show_progress=True)
-    if portuguese:
-        from sentloom.demo.portuguese import run as run_portuguese
+    folder = output or Path("demo-portuguese" if portuguese else "demo")
+    with alone_in(folder), running_on(device, precision):
+        show("Reading the docstrings of the installed packages ...")
+        corpus = harvest(chosen, apart, show_progress=True)
+        if portuguese:
+            from sentloom.demo.portuguese import run as run_portuguese
 
-        run_portuguese(output or Path("demo-portuguese"), corpus, sentences, show)
-        return
-    from sentloom.demo.docstrings import run
+            run_portuguese(folder, corpus, sentences, show)
+            return
+        from sentloom.demo.docstrings import run
 
-    if run(output or Path("demo"), model, corpus, budget, show).model is None:
-        raise typer.Exit(fitting.NOT_BETTER)
+        if run(folder, model, corpus, budget, show).model is None:
+            raise typer.Exit(fitting.NOT_BETTER)
 
 
 def main() -> None:

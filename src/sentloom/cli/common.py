@@ -25,26 +25,37 @@ Data = Annotated[
         "docstrings of installed packages (embedded/pairs:numpy,pandas).",
     ),
 ]
-ShapeOption = Annotated[Shape | None, typer.Option("--shape", help="What a row is, if the column names do not say it.")]
+ShapeOption = Annotated[
+    Shape | None,
+    typer.Option(
+        "--shape",
+        metavar="SHAPE",
+        help=f"What a row is, if the column names do not say it: {', '.join(Shape)}.",
+    ),
+]
 ColumnsOption = Annotated[
     str | None,
     typer.Option(
         "--columns",
+        metavar="ROLE=NAME,...",
         help="Which column is which: anchor=title,positive=body. Use column numbers (anchor=1) if there is no header.",
     ),
 ]
 ModelOption = Annotated[
-    str, typer.Option("--model", "-m", help="The encoder: embedded, a model folder, or a hub name.")
+    str, typer.Option("--model", "-m", metavar="MODEL", help="The encoder: embedded, a model folder, or a hub name.")
 ]
 PoolingOption = Annotated[
     str | None,
     typer.Option(
         "--pooling",
+        metavar="POOLING",
         help="How token vectors become a sentence vector: mean, first, max, first-last, decoder-first, mean@0,-1 ... "
-        "By default as the model says.",
+        "By default the model's own.",
     ),
 ]
-ColumnOption = Annotated[str | None, typer.Option("--column", help="The text column to use, if there are several.")]
+ColumnOption = Annotated[
+    str | None, typer.Option("--column", metavar="NAME", help="The text column to use, if there are several.")
+]
 SpreadsheetOption = Annotated[
     bool,
     typer.Option(
@@ -55,7 +66,9 @@ SpreadsheetOption = Annotated[
 DeviceOption = Annotated[
     str | None,
     typer.Option(
-        "--device", help="Where models run: cpu, cuda, cuda:1, mps ... By default a GPU if there is one, else the CPU."
+        "--device",
+        metavar="NAME",
+        help="Where models run: cpu, cuda, cuda:1 or mps. By default a GPU if there is one, else the CPU.",
     ),
 ]
 PrecisionOption = Annotated[

@@ -11,9 +11,17 @@ from sentloom.cli.common import DeviceOption, PrecisionOption, is_main_process, 
 def compare(
     recipes: Annotated[
         list[str],
-        typer.Argument(metavar="RECIPE", help="YAML files, or names of recipes that come with sentloom."),
+        typer.Argument(
+            metavar="RECIPE",
+            help="YAML files, or names of recipes that come with sentloom. Or two fits: OLD.fit NEW.fit.",
+        ),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="The folder for models and tables.")],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="DIR", help="The folder for models and tables; two fits do not need one."
+        ),
+    ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds to train every method with.")] = 3,
     variant: Annotated[
         list[str] | None, typer.Option("--variant", help="Only this variant; repeatable. By default all variants.")
@@ -36,9 +44,11 @@ def compare(
 ) -> None:
     """Train recipes and their variants with the same seeds, and compare scores and cost in one table.
 
-    Run the same command again to resume; finished runs are reused.
+    Run the same command again to resume; finished runs are reused. Two fits (OLD.fit NEW.fit) are compared on test rows
+    that neither has seen, without training.
     """
     from sentloom.api import compare as run
+    from sentloom.fitting.compare_fits import FitComparison
     from sentloom.pipeline.comparison import comparison_table
     from sentloom.report import comparison_tables
 
@@ -55,10 +65,13 @@ def compare(
             precision=precision,
             log=show,
         )
+    if isinstance(found, FitComparison):
+        show(comparison_tables.fits_table(found), found.verdict_line)
+        return
     if not is_main_process():
         return
     show("", comparison_tables.methods_table("Comparison", comparison_table(found)))
     for name in comparison_tables.FILES:
-        show(f"written: {output / name}")
+        show(f"written: {(output or Path()) / name}")
     for error in found.failed.values():
         raise error

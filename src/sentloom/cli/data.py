@@ -57,21 +57,21 @@ def check(
     tokens = _tokens(model)
     found = inspect(dataset, _lengths(tokens), tokens.max_length) if tokens else inspect(dataset)
     show(data_tables.inspection(found))
-    pieces = count_tokens(dataset, tokens.bare, tokens.tokenizer.unk_token_id) if tokens else []
-    show(*(f"{model}: {one}" for one in pieces))
-    if tokens and any(one.many for one in pieces):
+    tokenized = count_tokens(dataset, tokens.bare, tokens.tokenizer.unk_token_id) if tokens else []
+    show(*(f"{model}: {one}" for one in tokenized))
+    if tokens and any(one.many for one in tokenized):
         show(f"! {model} splits this text into many tokens. A larger vocabulary may help: sentloom vocabulary")
     leaks = find_leaks(dataset, evaluation) if evaluation else None
     if leaks:
         show(data_tables.leaks(leaks))
     if output:
         with new_file(output) as part:
-            report = {"file": data, "sha256": dataset.sha256, **asdict(found), "pieces": [*map(asdict, pieces)]}
+            report = {"file": data, "sha256": dataset.sha256, **asdict(found), "tokens": [*map(asdict, tokenized)]}
             if leaks:
                 counts = {str(kind): count for kind, count in leaks.counts.items()}
                 report["leaks"] = {**counts, "training rows": len(leaks.training_rows)}
             part.write_text(json.dumps(report, indent=2), "utf-8")
-    if leaks and leaks.kept:
+    if leaks and leaks.first:
         raise typer.Exit(FOUND_LEAKS)
 
 
@@ -238,9 +238,9 @@ def translate(
     check_ending(output, Shape.PARALLEL)  # before the work, which may take hours
     dataset = read(data, shape, columns)
     texts = only_column(dataset, text_column(dataset, column))
-    kept = cache or output.parent / ".sentloom/views"
+    views = cache or output.parent / ".sentloom/views"
     with resumable(), running_on(device, precision):
-        pairs = run(texts, into=into, model=model, beams=beams, prefix=prefix, cache=kept)
+        pairs = run(texts, into=into, model=model, beams=beams, prefix=prefix, cache=views)
     write(pairs, output, spreadsheet_safe)
     first = pairs.take(range(min(SHOWN, len(pairs))))
     show(*(f"{source}  ->  {target}" for source, target in zip(first["source"], first["target"], strict=True)))

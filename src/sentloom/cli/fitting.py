@@ -1,6 +1,7 @@
 """The command `fit`."""
 
 import shlex
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,7 @@ import typer
 from sentloom.cli.common import ColumnsOption, DeviceOption, PrecisionOption, ShapeOption, resumable, show
 from sentloom.data.shapes import parse_columns
 from sentloom.errors import InputError
+from sentloom.fitting.clock import STARTED
 
 NOT_BETTER = 3  # the exit code of a fit whose model does not beat its base
 
@@ -29,11 +31,20 @@ def fit(
         ),
     ],
     base: Annotated[
-        str, typer.Option(help="The encoder to start from: embedded, a model folder, or a hub name.")
-    ] = "embedded",
+        list[str] | None,
+        typer.Option(
+            metavar="MODEL",
+            help="The encoder to start from: a model folder or a hub name; repeatable, then all of them race. By "
+            "default embedded.",
+        ),
+    ] = None,
     budget: Annotated[
-        str, typer.Option(help="For all routes together: a time (90s, 10m, 1.5h) or a number of steps (400steps).")
-    ] = "10m",
+        str | None,
+        typer.Option(
+            metavar="AMOUNT",
+            help="For all routes together: a time (90s, 10m, 1.5h) or a number of steps (400steps). By default 10m.",
+        ),
+    ] = None,
     against: Annotated[
         list[str] | None,
         typer.Option(metavar="SET", help="A set or file that decides, instead of held-out rows; repeatable."),
@@ -42,14 +53,53 @@ def fit(
         Path | None,
         typer.Option(metavar="DIR", help="A data folder with sts/STSB.test.tsv, on which to watch general ability."),
     ] = None,
-    synthesizer: Annotated[
+    group: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="A column whose values connect rows, such as a customer or a thread: rows with the same value are not "
+            "divided between training and test, unless that would put more than 5% of the file into one cluster (the "
+            "output then says so); repeatable.",
+        ),
+    ] = None,
+    corpus: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE", help="More texts that held-out queries search among; repeatable."),
+    ] = None,
+    dimensions: Annotated[
         str | None,
-        typer.Option(metavar="DIR", help="A trained synthesizer, which adds the route of synthetic triplets."),
+        typer.Option(
+            metavar="N,N,...",
+            help="Train vectors that may be cut to their first dimensions: 384,256,128,64 (Matryoshka).",
+        ),
+    ] = None,
+    writer: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="What writes training data: a folder, a hub name or embedded; adds the route synthetic.",
+        ),
+    ] = None,
+    guide: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="An encoder that says which negatives may be false: a model folder, a hub name or embedded-bge. "
+            "By default the base.",
+        ),
+    ] = None,
+    teacher: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="A cross-encoder to learn from, if it ranks the validation rows better than the base: embedded, a "
+            "model folder or a hub name.",
+        ),
     ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Write the model even if it is not better than its base.")
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="The seed of training.")] = 1,
+    seed: Annotated[int | None, typer.Option(min=0, help="The seed of training. By default 1.")] = None,
     shape: ShapeOption = None,
     columns: ColumnsOption = None,
     strict: Annotated[
@@ -63,21 +113,31 @@ def fit(
 
     The exit code is 3 if nothing beats the base. Run the same command again to resume; finished work is reused.
     """
-    from sentloom.api import fit as run
+    if not all(data):
+        raise InputError("data", "a name is empty", "", "name a file, a folder or a hub name")
+    STARTED.set(time.monotonic())
+    show(f"Fitting an encoder to {', '.join(data)}. Everything besides the model goes to {output}.fit")
+    show("Loading PyTorch and Transformers ...")
+
+    from sentloom.api import fit as run  # takes seconds
+    from sentloom.fitting.request import parse_dimensions
     from sentloom.report.fit_tables import fit_summary
 
-    if not all(data):
-        raise InputError("data", "an empty name", "", "name a file, a folder or a hub name")
     with resumable():
         done = run(
             [Path(name) for name in data],
             output,
-            base=base,
+            base=base or None,
             budget=budget,
             against=[Path(name) for name in against or ()],
             general=general,
+            group=group or (),
+            corpus=[Path(name) for name in corpus or ()],
+            dimensions=parse_dimensions(dimensions) if dimensions is not None else None,
             force=force,
-            synthesizer=synthesizer,
+            writer=writer,
+            guide=guide,
+            teacher=teacher,
             seed=seed,
             shape=shape,
             columns=parse_columns(columns) if columns else None,
@@ -98,4 +158,6 @@ def fit(
         show("No model was written. Use --force to write it anyway.")
         if output.exists():
             show(f"{output} is still the model of an earlier call.")
+    show(done.result.verdict_line)
+    if done.model is None:
         raise typer.Exit(NOT_BETTER)

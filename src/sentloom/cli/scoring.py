@@ -19,7 +19,7 @@ def evaluate(
     models: Annotated[
         list[str],
         typer.Argument(
-            metavar=MODELS + " ...",
+            metavar=MODELS,
             help="embedded, model folders, hub names, or baselines: tf-idf, words:FILE, whitening:MODEL, wk:MODEL. "
             "Models joined by commas count as seeds of one model.",
         ),
@@ -64,7 +64,9 @@ def evaluate(
     cache: Annotated[
         Path | None, typer.Option(help="Where vectors and scores are cached. By default ~/.cache/sentloom.")
     ] = None,
-    cache_size: Annotated[float, typer.Option(min=0, help="The most GB of cached vectors; 0 caches nothing.")] = 2.0,
+    cache_size: Annotated[
+        float, typer.Option(min=0, help="The maximum size of the vector cache in GB; 0 turns caching off.")
+    ] = 2.0,
     output: Annotated[
         list[Path] | None,
         typer.Option(
@@ -125,7 +127,7 @@ def _run_mteb(
 
     folder = output[0] if output else Path("mteb-results")
     if output and (len(output) > 1 or folder.suffix in (".json", ".csv", ".md")):
-        found = " and ".join(map(str, output))
+        found = f"found {' and '.join(map(str, output))}"
         raise InputError("--output", found, "one folder, for mteb's own files", "say -o mteb-results")
     scores = {
         name: run_mteb(load(name, pooling, device, precision), tasks, folder, model=name, show_progress=True)
@@ -143,7 +145,7 @@ def geometry(
         str | None,
         typer.Option(help="Measure on this file instead: pairs scored from 0 to 5, or positive pairs or translations."),
     ] = None,
-    sweep: Annotated[bool, typer.Option("--sweep", help="Also score every layer under every pooling.")] = False,
+    sweep: Annotated[bool, typer.Option("--sweep", help="Also score every layer with every pooling.")] = False,
     tsne: Annotated[
         bool, typer.Option("--tsne", help="Also plot similar and dissimilar pairs in two dimensions.")
     ] = False,

@@ -49,7 +49,9 @@ def choose(first: str, model: str | None, within: str | None) -> Wanted:
             raise InputError("--in", found, "a model folder before it", fix)
         return Wanted(model or "embedded", first)
     if model is not None:
-        raise InputError("--model", f"{model} in addition to the model folder {first}", "one model", "leave one out")
+        raise InputError(
+            "--model", f"{model} is given in addition to the model folder {first}", "one model", "leave one out"
+        )
     if within is not None:
         return Wanted(first, within)
     corpus = Path(f"{os.path.abspath(first)}.fit", "corpus.parquet")  # noqa: PTH100 - a link's own name counts
@@ -106,7 +108,7 @@ def summaries() -> "Dataset":
     return pairs
 
 
-def kept_vectors(encoder: "Encoder", texts: "pa.ChunkedArray") -> "Vectors":
+def cached_vectors(encoder: "Encoder", texts: "pa.ChunkedArray") -> "Vectors":
     """The vectors of texts, from the cache if an earlier search has computed them."""
     from sentloom.files import cache_folder
     from sentloom.search.vector_cache import VectorCache
@@ -140,6 +142,8 @@ def _piped() -> Iterator[str]:
         try:
             query = line.decode().strip()
         except UnicodeDecodeError:
-            raise InputError(f"standard input, line {number}", "not UTF-8", "text in UTF-8", "convert it") from None
+            raise InputError(
+                f"standard input, line {number}", "the text is not UTF-8", "text in UTF-8", "convert it"
+            ) from None
         if query:
             yield query

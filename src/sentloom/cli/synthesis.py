@@ -1,20 +1,11 @@
 """The command `synthesize`."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from sentloom.cli.common import (
-    ColumnOption,
-    ColumnsOption,
-    DeviceOption,
-    PrecisionOption,
-    ShapeOption,
-    read,
-    resumable,
-    show,
-)
+from sentloom.cli.common import ColumnsOption, read, resumable, show
 
 
 def synthesize(
@@ -25,90 +16,85 @@ def synthesize(
         str | None,
         typer.Argument(
             metavar="RAW",
-            help="Sentences: a file, a hub name, or embedded. Without it, an existing ledger is filtered again.",
+            help="Texts: a file, a hub name, or embedded. Without it, an existing ledger is filtered again.",
         ),
     ] = None,
-    synthesizer: Annotated[
-        str | None, typer.Option(help="The model that writes and scores: a folder or a hub name.")
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KIND",
+            help="What is written: query, paraphrase, or entailment,contradiction, the default, which gives triplets.",
+        ),
     ] = None,
-    threshold: Annotated[
-        float | None, typer.Option(min=0, max=1, help="The lowest score that is kept. By default 0.9.")
+    writer: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Who writes: embedded (the default), a folder, a hub name, or https://..., an OpenAI-compatible "
+            "endpoint, whose key is read from the variable SENTLOOM_WRITER_KEY.",
+        ),
     ] = None,
-    preset: Annotated[
-        str,
-        typer.Option(help="The filters: default, paper (the score only), official-code (also words and substrings)."),
-    ] = "default",
-    words: Annotated[int | None, typer.Option(min=0, help="The fewest words of a written sentence.")] = None,
-    source_words: Annotated[int | None, typer.Option(min=0, help="The fewest words of a source sentence.")] = None,
-    substring: Annotated[
-        bool | None,
-        typer.Option("--substring/--no-substring", help="Drop a sentence that contains its source, or is part of it."),
-    ] = None,
-    drop_equal: Annotated[
-        bool | None, typer.Option("--drop-equal/--keep-equal", help="Drop a sentence that equals its source.")
-    ] = None,
-    top_p: Annotated[
-        float | None, typer.Option(help="Sample from the most likely tokens with this total probability. Default 0.9.")
-    ] = None,
-    top_k: Annotated[
-        int | None, typer.Option(help="Sample from this many tokens; 0 for all. The official code has 50.")
-    ] = None,
-    temperature: Annotated[float | None, typer.Option(help="The temperature of sampling. By default 1.0.")] = None,
-    greedy: Annotated[bool, typer.Option("--greedy", help="Always take the most likely token.")] = False,
-    candidates: Annotated[
-        int | None, typer.Option(min=1, help="Sentences of each kind per source. By default 1.")
+    writer_model: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The model of the endpoint, by its name there.")
     ] = None,
     max_tokens: Annotated[
-        int | None, typer.Option(min=1, help="The most tokens of a written sentence. By default 64.")
+        int | None,
+        typer.Option(metavar="NUMBER", min=1, help="Stop before the endpoint has read and written more than this."),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="The seed of sampling. By default 1.")] = None,
-    rows: Annotated[
-        int | None, typer.Option(min=1, help="Only the first rows of RAW; a later call can add more.")
+    shots: Annotated[
+        str | None,
+        typer.Option(metavar="DATA", help="A few pairs or triplets of your own that show what to write."),
     ] = None,
-    backend: Annotated[str | None, typer.Option(help="transformers, ctranslate2 or ctranslate2-int8.")] = None,
-    engine: Annotated[Literal["local", "ray"] | None, typer.Option(help="local, or ray for several workers.")] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="How many workers --engine ray starts.")] = None,
-    block: Annotated[int | None, typer.Option(min=1, help="Sources per file of the ledger. By default 256.")] = None,
-    column: ColumnOption = None,
-    shape: ShapeOption = None,
+    filters: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PRESET,NAME=VALUE",
+            help="What is dropped: a preset (default, paper, official-code), values (threshold=0.9,round_trip=1,"
+            "copied=0.8,near_duplicates=0.8,language=true,finished=true,source_words=0,words=0,most_words=0,"
+            "substring=false,drop_equal=true are the defaults), or both: official-code,words=3.",
+        ),
+    ] = None,
+    sampling: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME=VALUE,...",
+            help="How texts are written: top_p=0.9,top_k=0,temperature=1,greedy=false,candidates=1,length=64,seed=1 "
+            "are the defaults.",
+        ),
+    ] = None,
+    execution: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME=VALUE,...",
+            help="How much runs where: rows=N (the first rows; a later call can add more), backend=transformers (or "
+            "ctranslate2, ctranslate2-int8), encoder=embedded (finds the sources of queries), engine=local (or ray), "
+            "workers=1 (of ray), requests=8 (to an endpoint at a time), block=256 (texts per file of the ledger), "
+            "device=cpu, precision=fp32.",
+        ),
+    ] = None,
     columns: ColumnsOption = None,
-    device: DeviceOption = None,
-    precision: PrecisionOption = None,
 ) -> None:
-    """Write an entailed and a contradicting sentence for each source, score them, and keep the good ones as triplets.
+    """Write sentences or queries for each text, score them, and keep the good ones as triplets and pairs.
 
     Run the same command again to resume. Without RAW, an existing ledger is filtered again, and no model runs.
     """
     from sentloom.api import synthesize as run
     from sentloom.report import synthesis_tables
 
-    data = read(raw, shape, columns) if raw is not None else None
+    data = read(raw, None, columns) if raw is not None else None
     with resumable():
         summary = run(
             data,
             output,
-            synthesizer=synthesizer,
-            threshold=threshold,
-            preset=preset,
-            words=words,
-            source_words=source_words,
-            substring=substring,
-            drop_equal=drop_equal,
-            top_p=top_p,
-            top_k=top_k,
-            temperature=temperature,
-            greedy=greedy,
-            candidates=candidates,
+            kind=kind,
+            writer=writer,
+            writer_model=writer_model,
             max_tokens=max_tokens,
-            seed=seed,
-            rows=rows,
-            backend=backend,
-            engine=engine,
-            workers=workers,
-            block=block,
-            column=column,
-            device=device,
-            precision=precision,
+            shots=Path(shots) if shots and Path(shots).exists() else shots,
+            filters=filters,
+            sampling=sampling,
+            execution=execution,
+            log=show,
             show_progress=True,
         )
     show(*synthesis_tables.synthesis(summary))

@@ -1,7 +1,7 @@
 """The commands about training: train, init-model, vocabulary, recipes."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -18,9 +18,6 @@ from sentloom.cli.common import (
     show,
 )
 from sentloom.errors import InputError
-
-if TYPE_CHECKING:
-    pass
 
 LEARNED_ROWS = 1_000_000  # per column: enough to learn a vocabulary from, and it fits in memory
 COMPARED_ROWS = 2_000
@@ -93,7 +90,7 @@ def _look_ahead(
             missing += [one.name for one in absent if not one.on_hub]
     if missing:
         names = list(dict.fromkeys(missing))
-        found = f"no {', no '.join(names[:5])}{' and more' if len(names) > 5 else ''}"
+        found = f"{', '.join(names[:5])}{' and more' if len(names) > 5 else ''} cannot be found"
         fix = "put them there; the comment at the head of a built-in recipe says where its data comes from"
         raise InputError(recipe, found, "these files or folders", fix)
 
@@ -105,12 +102,12 @@ def init_model(
     vocabulary: Annotated[int, typer.Option(min=50, help="How many tokens the tokenizer learns from the data.")] = 8000,
     layers: Annotated[int, typer.Option(min=1, help="The number of layers; T5 has as many again in its decoder.")] = 4,
     width: Annotated[int, typer.Option(min=32, help="The size of the hidden states, a multiple of 32.")] = 256,
-    max_length: Annotated[int, typer.Option(min=8, help="The most tokens of a sentence.")] = 128,
+    max_length: Annotated[int, typer.Option(min=8, help="The maximum number of tokens per sentence.")] = 128,
     seed: Annotated[int, typer.Option(help="The seed of the random weights.")] = 0,
     shape: ShapeOption = None,
     columns: ColumnsOption = None,
 ) -> None:
-    """Make a small model with random weights and a tokenizer learned from your text: a start without a hub."""
+    """Create a small model with random weights and a tokenizer learned from your text. Needs no download."""
     from sentloom.encoder.building import build_model
 
     texts = (text for _, _, text in read(data, shape, columns).sentences())
@@ -131,7 +128,7 @@ def vocabulary(
     ] = None,
     replace: Annotated[
         bool,
-        typer.Option("--replace", help="Replace the old tokens: for a model that will read nothing but this text."),
+        typer.Option("--replace", help="Replace the old tokens: for a model that will only read this kind of text."),
     ] = False,
     shape: ShapeOption = None,
     columns: ColumnsOption = None,
@@ -159,7 +156,7 @@ def vocabulary(
 
 
 def recipes(
-    name: Annotated[str | None, typer.Argument(help="A recipe, to see all its variants.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="RECIPE", help="A recipe, to see all its variants.")] = None,
 ) -> None:
     """List the recipes that come with sentloom: what they train, on what data, and the published scores."""
     from sentloom.pipeline.builtin import find_recipe, shipped

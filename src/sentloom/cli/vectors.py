@@ -61,7 +61,7 @@ def search(
     queries: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[QUERY]...",
+            metavar="QUERY",
             help="What to search for. Without any, queries are typed, or read as lines from a pipe.",
         ),
     ] = None,
@@ -76,7 +76,7 @@ def search(
         typer.Option(
             "--in",
             metavar="DATA",
-            help="The data that MODEL searches. By default what it was fitted on, else the docstrings of packages.",
+            help="The data that MODEL searches. By default what it was fitted on, or else docstrings of packages.",
         ),
     ] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="How many results to show.")] = 5,
@@ -105,7 +105,7 @@ def search(
     documents = (
         open_vectors(vectors, (len(ground.texts), encoder.dimension))
         if vectors
-        else searching.kept_vectors(encoder, ground.texts)
+        else searching.cached_vectors(encoder, ground.texts)
     )
     for query in queries or searching.asked():
         numbers, cosines = top_k(encoder.encode([query], role="query"), documents, k)
@@ -132,6 +132,24 @@ def mine(
             help="How far below the positive's cosine a negative's must be; closer ones may be right answers."
         ),
     ] = 0.05,
+    at_most: Annotated[
+        float | None,
+        typer.Option(help="A negative's cosine is also at most this share of the positive's, such as 0.95."),
+    ] = None,
+    guide: Annotated[
+        str | None,
+        typer.Option(help="A second model; what it finds too close to the anchor is not used as a negative either."),
+    ] = None,
+    teacher: Annotated[
+        str | None,
+        typer.Option(
+            help="A cross-encoder: embedded, a model folder, or a hub name. What it scores nearly as high as the "
+            "positive is not used as a negative either."
+        ),
+    ] = None,
+    teacher_margin: Annotated[
+        float, typer.Option(help="How far below the positive's score a negative's must be, by the teacher.")
+    ] = 1.0,
     skip: Annotated[int, typer.Option(min=0, help="How many of the nearest candidates to skip.")] = 0,
     depth: Annotated[int, typer.Option(min=1, help="How many candidates to look at.")] = 50,
     search: Annotated[
@@ -156,6 +174,10 @@ def mine(
         corpus=read(corpus, None, None) if corpus else None,
         negatives=negatives,
         margin=margin,
+        at_most=at_most,
+        guide=guide,
+        teacher=teacher,
+        teacher_margin=teacher_margin,
         skip=skip,
         depth=depth,
         search=search,

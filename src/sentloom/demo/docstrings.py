@@ -11,7 +11,6 @@ from sentloom.data.dataset import Dataset
 from sentloom.data.writers import write
 from sentloom.encoder import Encoder
 from sentloom.errors import InputError
-from sentloom.locks import alone_in
 from sentloom.report import data_tables, search_tables
 from sentloom.report.fit_tables import fit_summary
 from sentloom.search.nearest import top_k
@@ -28,11 +27,6 @@ FOUND = 2  # results shown per question
 
 def run(folder: Path, model: str, corpus: Corpus, budget: str, show: Callable[[RenderableType], None]) -> Fit:
     """Fit on the docstrings of some packages, evaluate on held-out ones, and search those before and after."""
-    with alone_in(folder):
-        return _run(folder, model, corpus, budget, show)
-
-
-def _run(folder: Path, model: str, corpus: Corpus, budget: str, show: Callable[[RenderableType], None]) -> Fit:
     show(data_tables.corpus(corpus))
     apart = corpus.pairs("held-out")
     if not len(apart):
@@ -58,6 +52,7 @@ def _run(folder: Path, model: str, corpus: Corpus, budget: str, show: Callable[[
         search(Encoder.load(model), Encoder.load(done.model), apart, show)
         show(f"\nmodel:  {done.model}    try it: sentloom search {done.model}")
     show(f"report: {done.report}")
+    show(done.result.verdict_line)
     return done
 
 

@@ -12,7 +12,6 @@ from sentloom.data.dataset import Dataset
 from sentloom.data.writers import write
 from sentloom.encoder import Encoder
 from sentloom.errors import InputError
-from sentloom.locks import alone_in
 from sentloom.pipeline.builtin import find_recipe
 from sentloom.pipeline.recipe import read_recipe
 from sentloom.pipeline.results import run_plans
@@ -33,19 +32,13 @@ def run(
     sentences: int,
     show: Callable[[RenderableType], None],
     changes: Sequence[str] = (),  # overrides of recipe values
+    held_out: int = HELD_OUT,
 ) -> None:
     """Translate docstring sentences, train on most of them, and search the rest before and after."""
-    with alone_in(folder):
-        _run(folder, corpus, sentences, show, changes)
-
-
-def _run(
-    folder: Path, corpus: Corpus, sentences: int, show: Callable[[RenderableType], None], changes: Sequence[str]
-) -> None:
-    chosen = choose(corpus.texts("train"), sentences + HELD_OUT)
+    chosen = choose(corpus.texts("train"), sentences + held_out, at_least=4 * held_out)
     show(f"Translating {len(chosen):,} English sentences into Portuguese ...")
     pairs = translate(chosen, into="pt", cache=folder / "views")
-    apart = np.arange(len(pairs)) % (len(pairs) // HELD_OUT) == 0
+    apart = np.arange(len(pairs)) % (len(pairs) // held_out) == 0
     for name, rows in (("train", ~apart), ("test", apart)):
         write(pairs.select(rows), folder / f"{name}.tsv")
     train, test = (json.dumps(str(folder / f"{name}.tsv"), ensure_ascii=False) for name in ("train", "test"))
@@ -63,12 +56,12 @@ def _run(
     show(f"\nTry it: sentloom search {folder}/test.tsv 'ler um arquivo' --column source --model {output}/model")
 
 
-def choose(texts: Dataset, wanted: int) -> Dataset:
+def choose(texts: Dataset, wanted: int, at_least: int) -> Dataset:
     """Choose sentences of 5 to 14 words, spread evenly over all packages."""
     fitting = [row for row, text in enumerate(texts.column("text").to_pylist()) if len(text.split()) in WORDS]
-    if len(fitting) < 4 * HELD_OUT:
-        problem, expected = f"only {len(fitting):,} sentences have 5 to 14 words", f"at least {4 * HELD_OUT:,}"
-        raise InputError("embedded corpus", problem, expected, "install more packages, such as pandas")
+    if len(fitting) < at_least:
+        problem = f"only {len(fitting):,} sentences have 5 to 14 words"
+        raise InputError("embedded corpus", problem, f"at least {at_least:,}", "install more packages, such as pandas")
     keep = np.zeros(len(texts), dtype=bool)
     keep[np.array(fitting)[np.linspace(0, len(fitting) - 1, min(wanted, len(fitting))).astype(int)]] = True
     return texts.select(keep)

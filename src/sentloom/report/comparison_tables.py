@@ -8,11 +8,13 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from sentloom import __version__
-from sentloom.markdown import plain, raw_table
+from sentloom.fitting.compare_fits import FitComparison
+from sentloom.markdown import plain, raw_table, table
 from sentloom.pipeline.comparing import Compared
 from sentloom.pipeline.comparison import MARK, ComparisonCell, ComparisonTable, Cost, Line, comparison_table
 from sentloom.pipeline.results import refuse_foreign_file, run_values, score_text
-from sentloom.report.tables import Wide
+from sentloom.report.formatting import change_text, number
+from sentloom.report.tables import Wide, plain_table
 from sentloom.report.text_files import csv_text, json_text, write_text
 
 JSON, MARKDOWN, CSV = FILES = "compare.json", "compare.md", "compare.csv"
@@ -40,6 +42,33 @@ def methods_table(title: str, found: ComparisonTable) -> RenderableType:
         [(line.name, _shown(line, found)) for line in found.lines if line.is_base == bases] for bases in (True, False)
     ]
     return Group(Wide(title, heads, sections, "method"), *(Text(note, style="dim") for note in found.notes))
+
+
+def fits_table(found: FitComparison) -> RenderableType:
+    """Two fits for the terminal: what differs, and the scores of both."""
+    facts = plain_table("What differs", "", "older", "newer")
+    for name, both in {"fit": (found.old, found.new), **found.settings}.items():
+        facts.add_row(name, *both)
+    scores = plain_table("Scores on the same test rows", "", "older", "newer", "difference", numbers=3)
+    for one in (*found.measures, *([found.total] if len(found.measures) > 1 else [])):
+        scores.add_row(one.name, number(one.before), number(one.after), change_text(one))
+    return Group(facts, scores, Text(fits_reason(found)))
+
+
+def fits_reason(found: FitComparison) -> str:
+    """What the comparison shows, and on which rows."""
+    left = f" {found.left_out:,} others were left out, because the older fit had seen them." if found.left_out else ""
+    return f"{found.reason} Both were tested on {found.rows:,} rows.{left}"
+
+
+def write_fits(found: FitComparison, folder: Path) -> None:
+    """Write compare.json and compare.md of two fits."""
+    write_text(folder / JSON, json_text({"sentloom": __version__, **asdict(found)}))
+    scores = [[one.name, number(one.before), number(one.after), change_text(one)] for one in found.measures]
+    facts = [[name, *both] for name, both in {"fit": (found.old, found.new), **found.settings}.items()]
+    tables = [table(["", "older", "newer"], facts), table(["", "older", "newer", "difference"], scores)]
+    text = "\n\n".join(["# Two fits", *tables, plain(fits_reason(found)), f"`{found.verdict_line}`"])
+    write_text(folder / MARKDOWN, f"{text}\n")
 
 
 def _shown(line: Line, found: ComparisonTable) -> list[str | Text]:

@@ -77,10 +77,10 @@ def leaks(found: Leaks, shown: int = 10) -> RenderableType:
         f"{found.leaked_pairs:,} of {found.pairs:,} pairs appear in {len(found.training_rows):,} training rows"
     )
     table = plain_table(head, "kind", "evaluation", "training", "text")
-    for leak in found.kept[:shown]:
+    for leak in found.first[:shown]:
         table.add_row(leak.kind, *map(Text, (leak.evaluation, leak.training, leak.text[:80])))
     counts = ", ".join(f"{kind} {count:,}" for kind, count in found.counts.items())
-    return Group(table, f"by kind: {counts}") if found.kept else Text(head)
+    return Group(table, f"by kind: {counts}") if found.first else Text(head)
 
 
 def cleaning(report: CleanReport) -> RenderableType:

@@ -6,12 +6,12 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from sentloom.fitting.result import FitResult, Measure
-from sentloom.report.formatting import change_text, duration, number, stability
+from sentloom.fitting.result import NO_DIFFERENCE, FitResult, Measure
+from sentloom.report.formatting import change_text, duration, evidence, headline, number, stability
 from sentloom.report.tables import plain_table
 
 MARKS = {"deciding": "", "general": " (general ability)", "watched": " (for information)"}
-STYLES = {"written": "bold green", "forced": "bold yellow", "refused": "bold red"}
+STYLES = {"better": "bold green", NO_DIFFERENCE: "bold yellow", "worse": "bold red"}
 
 
 def fit_summary(result: FitResult) -> RenderableType:
@@ -26,14 +26,15 @@ def _parts(result: FitResult) -> Iterator[RenderableType]:
         yield Text(stability(result))
     for warning in result.warnings:
         yield Text(f"WARNING: {warning}", style="bold yellow")
-    yield Text.assemble((f"{result.verdict.capitalize()}. ", STYLES[result.verdict]), result.reason)
+    yield Text.assemble((f"{headline(result)}. ", STYLES[result.verdict]), result.reason)
+    yield from map(Text, evidence(result))
     yield from map(Text, result.advice)
 
 
 def _runs(result: FitResult) -> Table:
-    """Every run with its score on the validation rows."""
+    """Every run with its score on the rows that it was chosen on."""
     head = ("route", "outcome", "round", "steps", "time", "score", "difference to the base")
-    table = plain_table("Runs, scored on the validation rows", *head, numbers=5)
+    table = plain_table(f"Runs, scored on {result.chosen_on}", *head, numbers=5)
     for run in result.runs:
         numbers = (f"{run.steps:,}", duration(run.seconds), number(run.score), change_text(run))
         table.add_row(run.route, run.verdict, str(run.rung), *numbers, style="bold" if run.is_best else "")
@@ -52,5 +53,5 @@ def _scores(result: FitResult) -> Table:
 
 
 def _numbers(one: Measure) -> tuple[str, str, str]:
-    unsure = ", no difference shown" if one.finding == "unsure" else ""
+    unsure = f", {one.finding}" if one.finding == NO_DIFFERENCE else ""
     return number(one.before), number(one.after), change_text(one) + unsure

@@ -1,21 +1,43 @@
 """Numbers and facts of a fit as text: the same on the page, in Markdown, on the model card and in the terminal."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from sentloom import progress
 from sentloom.evaluation.significance import LEAST_P
-from sentloom.fitting.result import FitResult, InputSummary, Measure, Run
+from sentloom.fitting.gate import EQUIVALENT
+from sentloom.fitting.result import FitResult, InputSummary, Measure, Run, metric_name, rounded_down
 from sentloom.hygiene.languages import NAMES, recognised
 
 HEADLINES = {
-    "written": "Proven better than its base",
-    "refused": "Refused: no model was written",
-    "forced": "Written with --force, not shown to be better",
+    "better": "Better than its base",
+    "no difference shown": "No difference shown",
+    "worse": "Worse than its base",
 }
 PARTS = {"deciding": "Decides", "general": "General ability", "watched": "For information only"}
+MEANINGS = {  # of scores, for readers who do not know them
+    "ndcg@10": "how high the right answers rank among the first ten, 100 if they come first",
+    "mrr@10": "one over the rank of the first right answer, 0 beyond the tenth",
+    "map": "how high all rows with the same label, or all right answers, rank on average",
+    "probe": "a linear classifier is trained on vectors of test rows and finds the labels of others (cross-validated)",
+}
 NONE = "–"
 MINUS = "\N{MINUS SIGN}"
+
+
+def headline(result: FitResult) -> str:
+    """The verdict, and whether the model was written in spite of it."""
+    found = HEADLINES[result.verdict].replace("its base", "the best base" if len(result.bases) > 1 else "its base")
+    if result.verdict == "better":
+        return found
+    done = "written all the same, with --force" if result.forced else "no model was written"
+    return f"{found}: {done}"
+
+
+def glossary(result: FitResult) -> dict[str, str]:
+    """What the scores that appear mean, by their names."""
+    shown = [name for one in result.measures for name in (one.metric, *one.also)]
+    return {metric_name(name): MEANINGS[name] for name in dict.fromkeys(shown) if name in MEANINGS}
 
 
 def number(value: float | None, digits: int = 2) -> str:
@@ -44,10 +66,8 @@ def change_text(one: Measure | Run) -> str:
 
 
 def chance(p: float) -> str:
-    """As in "p = 0.012", or "p < 0.002" at the smallest p that the bootstrap can give."""
-    if p > LEAST_P:
-        return f"p = {p:.3f}"
-    return f"p < {math.ceil(1000 * LEAST_P) / 1000:.3f}"
+    """As in "p = 0.012", or "p < 0.001" for anything smaller, where the tails of a distribution are not known."""
+    return f"p < {LEAST_P}" if p < LEAST_P else f"p = {p:.3f}"
 
 
 def language(source: InputSummary) -> str:
@@ -69,6 +89,91 @@ def stability(result: FitResult) -> str:
     )
 
 
+def evidence(result: FitResult) -> list[str]:
+    """What the verdict rests on: clusters, what queries search, power, uses of the test rows. One sentence each."""
+    found = [*_clusters(result), *_searched(result), *_power(result), *([result.believe] if result.believe else [])]
+    found += [*_uses(result), *(f"{line}." for line in result.cluster_notes), *_start(result), *_threshold(result)]
+    return [*found, *_merging(result), *(f"The time ran out: {line}." for line in result.changes)]
+
+
+def _merging(result: FitResult) -> Iterator[str]:
+    if one := result.merging:
+        chosen = "was preferred" if one.chosen else "was not better"
+        general = (one.general_before, one.general_tuned, one.general_merged)
+        yield (
+            f"The best merged model ({one.route}) {chosen}: {number(one.merged)} on the validation rows, "
+            f"{number(one.tuned)} before merging. General ability ({one.general}): "
+            f"{', '.join(map(number, general))} for base, trained and merged model."
+        )
+
+
+def _clusters(result: FitResult) -> Iterator[str]:
+    if (one := result.total) and one.clusters:
+        effective = f", which count as {rounded_down(one.effective)} of equal size" if one.effective else ""
+        yield (
+            f"{one.items:,} test items in {one.clusters:,} clusters{effective}: rows that share a text, nearly repeat "
+            "each other or are in one group count together, and intervals are over clusters."
+        )
+
+
+def _searched(result: FitResult) -> Iterator[str]:
+    for one in result.measures:
+        if one.documents and one.of_documents and one.part == "deciding":
+            among = f"a sample of {one.documents:,} of" if one.documents < one.of_documents else "all"
+            yield f"{one.name}: queries search {among} {one.of_documents:,} candidates, the same for base and model."
+
+
+def _power(result: FitResult) -> Iterator[str]:
+    if (power := result.power) and power.gain is not None:
+        yield (
+            f"These test rows show a gain of {number(power.gain, 1)} points or more with a probability of "
+            f"{power.probability:.0%}, if base and fitted model correlate by {power.correlation:g} over clusters."
+        )
+    elif power:
+        yield f"{power.note[:1].upper()}{power.note[1:]}."
+    if result.total and result.total.equivalent:
+        yield f"The difference is shown to be less than {EQUIVALENT:g} points."
+
+
+def _uses(result: FitResult) -> Iterator[str]:
+    if result.uses > 1 and result.total:
+        yield (
+            f"This is model number {result.uses} that is tested on these rows. Whoever tests often enough finds a gain "
+            f"by chance, so its interval is a {level(result.total)} interval instead of a 95% one."
+        )
+
+
+def _threshold(result: FitResult) -> Iterator[str]:
+    if (one := result.threshold) is None:
+        return
+    shares = f"precision {one.precision:.0%} and recall {one.recall:.0%}"
+    chosen = f"{shares} for the {one.queries:,} queries of {result.chosen_on}"
+    tested = "none is accepted" if one.test_precision is None else f"{one.test_precision:.0%} and {one.test_recall:.0%}"
+    if one.reached:
+        start = f"Accept a nearest match from a cosine of {number(one.cosine)} up"
+        yield f"{start}: {chosen}, which it was chosen on; {tested} for test queries."
+    else:
+        start = f"No cosine threshold is advised: none reaches a precision of {one.asked:.0%}"
+        yield f"{start}. The best, {number(one.cosine)}, has {chosen}; {tested} for test queries."
+
+
+def _start(result: FitResult) -> Iterator[str]:
+    """What is special about the base that the model started from."""
+    own = next((one for one in result.bases if one.name == result.started_from), None)
+    if own and own.prompts:
+        yield "Queries and documents have the prompts that the base was trained with, in training and in all scores."
+    if own and own.adapters:
+        yield (
+            f"The base has {own.parameters / 1e6:,.0f} million parameters, so adapters (LoRA) were trained and "
+            "then added to its weights."
+        )
+
+
+def level(one: Measure) -> str:
+    """The level of an interval, as in "95%"."""
+    return f"{100 * one.level:.4g}%"
+
+
 def duration(cost: float | str) -> str:
     """As in 4.2 s, 48 s, 5.3 min, 12 min or 3.4 h; text stays as it is."""
     return cost if isinstance(cost, str) else progress.duration(cost)
@@ -80,7 +185,9 @@ def titled_parts(result: FitResult) -> dict[str, list[Measure]]:
 
 
 def steps_in_words(steps: Sequence[int]) -> str:
-    """As in "40 steps" or "40 to 62 steps"."""
+    """As in "40 steps" or "40 to 62 steps"; "merged" if nothing was trained."""
+    if not any(steps):
+        return "merged"
     return f"{steps[0]:,} steps" if len(steps) == 1 else f"{steps[0]:,} to {steps[-1]:,} steps"
 
 

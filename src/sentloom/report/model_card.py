@@ -23,6 +23,14 @@ NATIVE_USE = """from sentence_transformers import SentenceTransformer
 model = SentenceTransformer({place!r})
 vectors = model.encode(["A first sentence.", "Another one."])
 print(model.similarity(vectors, vectors))"""
+NATIVE_SEARCH = """from sentence_transformers import SentenceTransformer
+
+model = SentenceTransformer({place!r})
+queries = model.encode_query(["A question?"])  # with the prompts that the model was trained with
+documents = model.encode_document(["An answer.", "Another one."])
+print(model.similarity(queries, documents))"""
+NATIVE_SHORT = """model = SentenceTransformer({place!r}, truncate_dim={dimension})"""
+OUR_SHORT = """vectors = model.encode(["A first sentence."], dimension={dimension})"""
 OUR_USE = """from sentloom import Encoder  # sentence-transformers has no module for this model
 
 model = Encoder.load({place!r})
@@ -38,25 +46,40 @@ class ModelFacts:
     max_length: int  # tokens
     pooling: str
     native: bool  # whether sentence-transformers loads it
+    asymmetric: bool = False  # whether queries and documents have different prompts
+    dimensions: tuple[int, ...] = ()  # that vectors may be cut to, the largest first
 
 
 def facts_of(encoder: "Encoder") -> ModelFacts:
     """The facts about an encoder as it will be saved."""
+    from sentloom.encoder.prompts import prompt_for
     from sentloom.encoder.saving import is_native
 
-    return ModelFacts(encoder.dimension, encoder.tokens.max_length, str(encoder.pooling), is_native(encoder))
+    query, document = (prompt_for(encoder.prompts, role) for role in ("query", "document"))
+    return ModelFacts(
+        encoder.dimension,
+        encoder.tokens.max_length,
+        str(encoder.pooling),
+        is_native(encoder),
+        asymmetric=query != document,
+        dimensions=encoder.dimensions,
+    )
 
 
 def model_card(result: FitResult, facts: ModelFacts) -> str:
     """The text of README.md, with the front matter that the hub reads."""
-    place = result.model or "path/to/the/model"
+    place, started_from = result.model or "path/to/the/model", result.started_from or result.base
+    native = NATIVE_SEARCH if facts.asymmetric else NATIVE_USE
+    shorter = [one for one in facts.dimensions if one < facts.dimension]
+    short = (NATIVE_SHORT if facts.native else OUR_SHORT).format(place=place, dimension=min(shorter)) if shorter else ""
     return render(
         "model_card.md",
         result,
         facts=facts,
         front_matter=Markup(_front_matter(result, facts).rstrip()),
-        base=base_on_hub(result.base) or result.base,
-        use=(NATIVE_USE if facts.native else OUR_USE).format(place=place),
+        base=base_on_hub(started_from) or started_from,
+        use=(native if facts.native else OUR_USE).format(place=place),
+        short_use=short,
         languages=list(dict.fromkeys(formatting.language(one) for one in result.sources if _codes_of(one))),
     )
 
@@ -71,7 +94,7 @@ def _front_matter(result: FitResult, facts: ModelFacts) -> str:
         "pipeline_tag": "sentence-similarity",
         "tags": list(dict.fromkeys([library, "sentence-similarity", "feature-extraction", "sentloom"])),
         "language": languages,
-        "base_model": base_on_hub(result.base),
+        "base_model": base_on_hub(result.started_from or result.base),
     }
     kept = {name: value for name, value in found.items() if value}
     return yaml.safe_dump(kept, sort_keys=False, allow_unicode=True)

@@ -5,12 +5,13 @@ from pathlib import Path
 from jinja2 import Environment
 
 from sentloom.fitting.result import FitResult
+from sentloom.report.formatting import headline
 
 PAGE = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string("""\
 <div>
-<p><strong>{{ result.verdict | capitalize }}.</strong> {{ result.reason }}</p>
+<p><strong>{{ headline }}.</strong> {{ result.reason }}</p>
 <table>
-<thead><tr><th>test</th><th>base</th><th>fitted</th><th>gain (95% interval)</th></tr></thead>
+<thead><tr><th>test</th><th>base</th><th>fitted</th><th>gain (interval)</th></tr></thead>
 <tbody>
 {% for one in result.measures %}
 <tr><td style="text-align: left">{{ one.name }}</td><td>{{ "%.2f" | format(one.before) }}</td>
@@ -27,4 +28,4 @@ Report: <code>{{ report }}</code></p>
 
 def fit_html(result: FitResult, model: Path | None, report: Path) -> str:
     """The HTML of a result."""
-    return PAGE.render(result=result, model=model, report=report)
+    return PAGE.render(result=result, headline=headline(result), model=model, report=report)

@@ -77,7 +77,9 @@ def forecasts(name: str, found: Sequence["Forecast"]) -> RenderableType:
     table = plain_table(f"{name}: per seed", "stage", "method", "shape", "rows", "batch", "steps", "time", numbers=4)
     for one in found:
         steps = (f"{one.batch:,}", f"{one.steps:,}") if one.steps else ("", "")
-        table.add_row(one.stage, one.method, str(one.shape or ""), f"{one.rows:,}", *steps, duration(one.seconds))
+        table.add_row(
+            one.stage, one.method, str(one.shape or ""), f"{one.rows:,}", *steps, duration(one.before + one.seconds)
+        )
     notes = [f"{one.stage}: {one.note}" for one in found if one.note]
     notes += [
         f"{one.stage}: transductive, trains on {one.leaked:,} sentences of the evaluation sets"

@@ -113,11 +113,11 @@ def _legend(one: SuiteResult, intervals: bool) -> list[Text]:
     cells += [cell for average in one.averages for cell in average.cells.values()]
     lines = []
     if intervals and any(cell.low is not None for cell in cells):
-        lines.append("in brackets: 95% bootstrap interval over items")
+        lines.append("in brackets: 95% interval over items")
     if any(cell.deviation is not None for cell in cells):
         lines.append("±: standard deviation over seeds; differences are not tested")
     if not all(cell.significant for cell in cells):
-        lines.append("≈: no significant difference to the first model (paired bootstrap, p >= 0.05)")
+        lines.append("≈: no significant difference to the first model (paired, p >= 0.05)")
     return [Text("; ".join(lines), style="dim")] if lines else []
 
 

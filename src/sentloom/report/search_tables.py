@@ -30,7 +30,8 @@ def shortened(text: str) -> str:
 
 def mining(report: "MineReport") -> RenderableType:
     """How many negatives were found, and why candidates were skipped."""
+    rejected = f", {report.rejected:,} scored too high by the teacher" if report.rejected else ""
     return Text(
         f"{report.rows:,} pairs, {report.kept:,} with hard negatives ({report.negatives:,} in total); skipped "
-        f"candidates: {report.known_right:,} known positives, {report.too_near:,} within the margin"
+        f"candidates: {report.known_right:,} known positives, {report.too_near:,} within the margin{rejected}"
     )

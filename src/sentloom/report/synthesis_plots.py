@@ -1,12 +1,13 @@
 """The figure of a synthesis: how the scores of each kind are distributed, and how many candidates were kept."""
 
+from itertools import cycle
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sentloom.report.plots import COLOURS, INK, PAPER, legend, name_axes, name_rows, panels
 from sentloom.writing.filters import REASONS
-from sentloom.writing.summary import BINS, Summary
+from sentloom.writing.summary import BINS, SCORE, Summary
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -14,7 +15,8 @@ if TYPE_CHECKING:
 
 KEPT_COLOUR = COLOURS[2]
 # Shades of grey for the reasons why candidates were dropped, so that kept ones stand out; neighbours differ.
-SHADES = dict(zip(REASONS, ("#3d3d3d", "#7d7d7d", "#b8b8b8", "#5f5f5f", "#cccccc", "#8f8f8f", "#e2e2e2"), strict=True))
+GREYS = ("#3d3d3d", "#7d7d7d", "#b8b8b8", "#5f5f5f", "#cccccc", "#8f8f8f", "#e2e2e2")
+SHADES = dict(zip(REASONS, cycle(GREYS), strict=False))
 DARK = (KEPT_COLOUR, *(shade for shade in SHADES.values() if shade < "#90"))  # numbers on these are white
 LEAST_LABELLED = 0.06  # share of a bar that has room for a number
 
@@ -22,7 +24,7 @@ LEAST_LABELLED = 0.06  # share of a bar that has room for a number
 def synthesis(summary: Summary) -> "Figure":
     """Above, candidates by score with the threshold; below, a bar per kind: kept, and dropped by which filter."""
     title = f"Synthesis: {summary.sources:,} sources, {summary.triplets:,} triplets, {summary.pairs:,} pairs"
-    figure, (above, below) = panels(7.2, 5.0, title, 2, height_ratios=(2.4, 1))
+    figure, (above, below) = panels(7.2, 5.2, title, 2, height_ratios=(2.4, 1))
     _scores(above, summary)
     _yields(below, summary)
     return figure
@@ -35,15 +37,15 @@ def _scores(axes: "Axes", summary: Summary) -> None:
         colour, line = COLOURS[place], ("-", (0, (4, 1.5)))[place % 2]
         axes.stairs(share, edges, fill=True, color=colour, alpha=0.13)
         axes.stairs(share, edges, color=colour, lw=1.8, linestyle=line, label=kind)
-    threshold = summary.filtering.threshold
+    threshold, what = summary.least_score
     axes.axvline(threshold, color=INK, lw=1, linestyle=":")
     axes.annotate(
-        f"threshold {threshold:g}", (threshold, 1), (-5, -4), xycoords=("data", "axes fraction"),
+        f"{what}", (threshold, 1), (-5, -4), xycoords=("data", "axes fraction"),
         textcoords="offset points", ha="right", va="top", fontsize=9, color=INK,
     )  # fmt: skip
     axes.set_xlim(0, 1)
     axes.set_ylim(bottom=0)
-    name_axes(axes, "score: probability of the expected verdict", "% of candidates")
+    name_axes(axes, SCORE, "% of candidates")
     legend(axes, 2, handlelength=2)
 
 
@@ -63,4 +65,4 @@ def _yields(axes: "Axes", summary: Summary) -> None:
     name_rows(axes, list(kinds))
     axes.set_xlim(0, 100)
     name_axes(axes, "% of candidates")
-    legend(axes, 8, fontsize=8.5, handlelength=1, handleheight=1, columnspacing=0.9)
+    legend(axes, 6, fontsize=8.5, handlelength=1, handleheight=1, columnspacing=0.9)

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from sentloom.report.tables import plain_table
 from sentloom.writing.filters import REASONS
-from sentloom.writing.summary import BINS, Sample, Summary
+from sentloom.writing.summary import BINS, SCORE, Sample, Summary
 
 SHOWN = 5  # samples of each kind, kept and dropped
 ROWS = 10  # of the histogram
@@ -27,7 +27,7 @@ def _yields(summary: Summary) -> RenderableType:
     """One row per filter, in the order in which they are applied: candidates and their share, by kind."""
     kinds = summary.kinds
     of = "" if summary.sources == summary.raw_rows else f" of {summary.raw_rows:,}"
-    title = f"Synthesis: {summary.sources:,}{of} sources; threshold {summary.filtering.threshold:g}"
+    title = f"Synthesis: {summary.sources:,}{of} sources; {summary.least_score[1]}"
     table = plain_table(title, "", *(cell for kind in kinds for cell in (kind, "")), numbers=2 * len(kinds))
     rows = {"written": [one.written for one in kinds.values()], "kept": [one.kept for one in kinds.values()]}
     for reason in REASONS:
@@ -45,7 +45,7 @@ def _scores(summary: Summary) -> RenderableType:
     kinds, step = summary.kinds, BINS // ROWS
     counts = {kind: [sum(one.histogram[at : at + step]) for at in range(0, BINS, step)] for kind, one in kinds.items()}
     most = max([1, *(count for of_kind in counts.values() for count in of_kind)])
-    table = plain_table("Scores: probability of the expected verdict", "score", *counts)
+    table = plain_table(SCORE.capitalize(), "score", *counts)
     for row in reversed(range(ROWS)):
         cells = [Text(f"{bar(of_kind[row] / most)} {of_kind[row]:,}") for of_kind in counts.values()]
         table.add_row(f"{row / ROWS:.1f} to {(row + 1) / ROWS:.1f}", *cells)
@@ -70,7 +70,4 @@ def _samples(title: str, samples: Sequence[Sample]) -> RenderableType:
 
 def _outcome(summary: Summary) -> RenderableType:
     share = summary.triplets / max(1, summary.sources)
-    return Text(
-        f"{summary.triplets:,} triplets ({share:.2f} per source); {summary.pairs:,} pairs from sources without a good "
-        "contradiction"
-    )
+    return Text(f"{summary.triplets:,} triplets ({share:.2f} per source); {summary.pairs:,} pairs")

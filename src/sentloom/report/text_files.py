@@ -24,8 +24,11 @@ def json_text(values: Any) -> str:
 
 def csv_text(head: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
     """Rows as CSV in which no cell is run as a formula."""
+    return "".join(map(_csv_line, [head, *(map(no_formula, row) for row in rows)]))
+
+
+def _csv_line(cells: Iterable[Any]) -> str:
+    """One line. Python 3.11 quotes a cell with a carriage return only if lines end with one."""
     text = StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(head)
-    writer.writerows(map(no_formula, row) for row in rows)
-    return text.getvalue()
+    csv.writer(text, lineterminator="\r\n").writerow(cells)
+    return text.getvalue().removesuffix("\r\n") + "\n"

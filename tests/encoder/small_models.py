@@ -7,6 +7,8 @@ import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import AutoConfig, AutoModel
 
+from sentloom.encoder.tokenizer_training import letters_of, unigram_tokens, wordpiece_tokens
+
 SENTENCES = [
     "A man is playing a guitar on the stage.",
     "Two dogs run across the snow, barking at a bird.",
@@ -46,22 +48,26 @@ SPECIALS = {
 
 
 def train_tokenizer(kind: str) -> Tokenizer:
-    """Train a tokenizer of the given type on the sentences above."""
+    """Train a tokenizer of the given type on the sentences above, the same in every process."""
+    texts, specials = SENTENCES * 4, SPECIALS[kind]
     if kind == "wordpiece":
-        tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-        tokenizer.normalizer = normalizers.BertNormalizer()
-        tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-        trainer = trainers.WordPieceTrainer(vocab_size=200, special_tokens=SPECIALS[kind])
+        form = {"normalizer": normalizers.BertNormalizer(), "pre_tokenizer": pre_tokenizers.BertPreTokenizer()}
+        letters = letters_of(texts, form["normalizer"])
+        tokens = wordpiece_tokens(texts, 200, letters=letters, specials=specials, **form)
+        tokenizer = Tokenizer(models.WordPiece({token: at for at, token in enumerate(tokens)}, unk_token="[UNK]"))
     elif kind == "bytes":
         tokenizer = Tokenizer(models.BPE())
-        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        form = {"normalizer": None, "pre_tokenizer": pre_tokenizers.ByteLevel(add_prefix_space=False)}
+        tokenizer.pre_tokenizer = form["pre_tokenizer"]
         alphabet = pre_tokenizers.ByteLevel.alphabet()
-        trainer = trainers.BpeTrainer(vocab_size=400, special_tokens=SPECIALS[kind], initial_alphabet=alphabet)
+        trainer = trainers.BpeTrainer(vocab_size=400, special_tokens=specials, initial_alphabet=alphabet)
+        tokenizer.train_from_iterator(texts, trainer)
     else:
-        tokenizer = Tokenizer(models.Unigram())
-        tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
-        trainer = trainers.UnigramTrainer(vocab_size=150, special_tokens=SPECIALS[kind], unk_token="<unk>")
-    tokenizer.train_from_iterator(SENTENCES * 4, trainer)
+        form = {"normalizer": None, "pre_tokenizer": pre_tokenizers.Metaspace()}
+        tokens = unigram_tokens(texts, 150, specials=specials, unknown="<unk>", **form)
+        tokenizer = Tokenizer(models.Unigram(tokens, unk_id=specials.index("<unk>")))
+    tokenizer.normalizer, tokenizer.pre_tokenizer = form["normalizer"], form["pre_tokenizer"]
+    tokenizer.add_special_tokens(specials)
     first, last = {"wordpiece": ("[CLS]", "[SEP]"), "bytes": ("<s>", "</s>"), "pieces": (None, "</s>")}[kind]
     frame = f"{first} $A {last}" if first else f"$A {last}"
     used = [(name, tokenizer.token_to_id(name)) for name in (first, last) if name]

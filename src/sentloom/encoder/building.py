@@ -1,15 +1,16 @@
 """Build a model with random weights and a tokenizer trained on given text, without downloads."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 from transformers import AutoConfig, AutoModel
 
 from sentloom.encoder.loading import quiet
+from sentloom.encoder.tokenizer_training import letters_of, unigram_tokens, wordpiece_tokens
 from sentloom.errors import InputError
 from sentloom.files import new_folder
 
@@ -36,7 +37,7 @@ def build_model(
         problem = f"a model with width {width} and {layers} layers cannot be built"
         raise InputError("size", problem, "a width that is a multiple of 32, and at least one layer", "correct them")
     _refuse_filled(folder)
-    tokenizer, facts = (_wordpiece if family == "bert" else _unigram)(texts, vocabulary)
+    tokenizer, facts = (_wordpiece if family == "bert" else _unigram)(list(texts), vocabulary)
     size = tokenizer.get_vocab_size()
     torch.manual_seed(seed)
     model = AutoModel.from_config(_config(family, size, layers, width, max_length))
@@ -81,12 +82,15 @@ def _config(family: str, vocabulary: int, layers: int, width: int, max_length: i
     )
 
 
-def _wordpiece(texts: Iterable[str], vocabulary: int) -> tuple[Tokenizer, dict[str, Any]]:
-    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.BertNormalizer()
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+def _wordpiece(texts: Sequence[str], vocabulary: int) -> tuple[Tokenizer, dict[str, Any]]:
+    normalizer, pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
+    letters = letters_of(texts, normalizer)
+    form: dict[str, Any] = {"normalizer": normalizer, "pre_tokenizer": pre_tokenizer, "specials": BERT_SPECIALS}
+    tokens = wordpiece_tokens(texts, vocabulary, letters=letters, **form)
+    tokenizer = Tokenizer(models.WordPiece({token: at for at, token in enumerate(tokens)}, unk_token="[UNK]"))
+    tokenizer.normalizer, tokenizer.pre_tokenizer = normalizer, pre_tokenizer
     tokenizer.decoder = decoders.WordPiece()
-    tokenizer.train_from_iterator(texts, trainers.WordPieceTrainer(vocab_size=vocabulary, special_tokens=BERT_SPECIALS))
+    tokenizer.add_special_tokens(BERT_SPECIALS)
     frame = [(name, tokenizer.token_to_id(name)) for name in ("[CLS]", "[SEP]")]
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B [SEP]", special_tokens=frame
@@ -95,13 +99,14 @@ def _wordpiece(texts: Iterable[str], vocabulary: int) -> tuple[Tokenizer, dict[s
     return tokenizer, {"tokenizer_class": "BertTokenizer", **roles}
 
 
-def _unigram(texts: Iterable[str], vocabulary: int) -> tuple[Tokenizer, dict[str, Any]]:
-    tokenizer = Tokenizer(models.Unigram())
-    tokenizer.normalizer = normalizers.NFKC()
-    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+def _unigram(texts: Sequence[str], vocabulary: int) -> tuple[Tokenizer, dict[str, Any]]:
+    normalizer, pre_tokenizer = normalizers.NFKC(), pre_tokenizers.Metaspace()
+    form: dict[str, Any] = {"normalizer": normalizer, "pre_tokenizer": pre_tokenizer, "specials": T5_SPECIALS}
+    tokens = unigram_tokens(texts, vocabulary, unknown="<unk>", **form)
+    tokenizer = Tokenizer(models.Unigram(tokens, unk_id=T5_SPECIALS.index("<unk>")))
+    tokenizer.normalizer, tokenizer.pre_tokenizer = normalizer, pre_tokenizer
     tokenizer.decoder = decoders.Metaspace()
-    trainer = trainers.UnigramTrainer(vocab_size=vocabulary, special_tokens=T5_SPECIALS, unk_token="<unk>")
-    tokenizer.train_from_iterator(texts, trainer)
+    tokenizer.add_special_tokens(T5_SPECIALS)
     tokenizer.post_processor = processors.TemplateProcessing(
         single="$A </s>", pair="$A </s> $B </s>", special_tokens=[("</s>", tokenizer.token_to_id("</s>"))]
     )

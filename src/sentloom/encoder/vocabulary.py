@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from tokenizers import Tokenizer, models, trainers
+from tokenizers import Tokenizer
 from torch import Tensor
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from sentloom.encoder.encoder import Encoder
 from sentloom.encoder.loading import quiet
+from sentloom.encoder.tokenizer_training import letters_of, unigram_tokens, wordpiece_tokens
 from sentloom.encoder.tokens import Tokens
 from sentloom.errors import InputError, ModelError
 
@@ -166,30 +167,12 @@ def rows_of(
 def _learn(known: _Vocabulary, texts: list[str], size: int) -> dict[str, float]:
     """Learn tokens from texts, normalised and pre-tokenised as before, in order of ids; for Unigram with scores."""
     backend = known.tokenizer.backend_tokenizer
-    if known.is_wordpiece:
-        tokenizer = Tokenizer(models.WordPiece(unk_token=known.tokenizer.unk_token))
-        # The trainer numbers letters inside words in random order and breaks ties by number, so we number them first.
-        letters = sorted({letter for text in texts for letter in _normalized(backend, text)})
-        trainer: Any = trainers.WordPieceTrainer(
-            vocab_size=size + len(letters),
-            min_frequency=2,
-            continuing_subword_prefix=known.prefix,
-            special_tokens=[known.prefix + letter for letter in letters],
-            show_progress=False,
-        )
-    else:
-        tokenizer = Tokenizer(models.Unigram())
-        trainer = trainers.UnigramTrainer(vocab_size=size, show_progress=False)
-    tokenizer.normalizer, tokenizer.pre_tokenizer = backend.normalizer, backend.pre_tokenizer
-    tokenizer.train_from_iterator(texts, trainer)
-    vocabulary = json.loads(tokenizer.to_str())["model"]["vocab"]
-    if isinstance(vocabulary, list):
-        return dict(vocabulary)
-    return dict.fromkeys(sorted(vocabulary, key=lambda token: int(vocabulary[token])), 0.0)
-
-
-def _normalized(backend: Tokenizer, text: str) -> str:
-    return str(backend.normalizer.normalize_str(text)) if backend.normalizer else text
+    form: dict[str, Any] = {"normalizer": backend.normalizer, "pre_tokenizer": backend.pre_tokenizer}
+    if not known.is_wordpiece:
+        return dict(unigram_tokens(texts, size, **form))
+    letters = letters_of(texts, backend.normalizer)
+    marked: dict[str, Any] = {"prefix": known.prefix, "min_frequency": 2}
+    return dict.fromkeys(wordpiece_tokens(texts, size + len(letters), letters=letters, **marked, **form), 0.0)
 
 
 def _extended(known: _Vocabulary, scores: Mapping[str, float], texts: list[str]) -> list[str]:

@@ -1,0 +1,54 @@
+"""A vocabulary is the same in every process, whatever order its hash maps have."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from tokenizers import normalizers, pre_tokenizers
+
+from sentloom.encoder.tokenizer_training import letters_of, unigram_tokens, wordpiece_tokens
+from tests.encoder.small_models import SENTENCES
+
+FORM = {"normalizer": normalizers.BertNormalizer(), "pre_tokenizer": pre_tokenizers.BertPreTokenizer()}
+IN_ANOTHER_PROCESS = """
+import json, pathlib, sys
+from sentloom.encoder.building import build_model
+folder = pathlib.Path(sys.argv[1])
+build_model(folder, sys.argv[2], json.loads(sys.argv[3]), vocabulary=120, layers=1, width=32)
+"""
+
+
+@pytest.mark.parametrize("family", ["bert", "t5"])
+def test_two_processes_build_the_same_model(family, tmp_path):
+    for name in ("one", "two"):
+        given = [tmp_path / name, family, json.dumps(SENTENCES * 3)]
+        subprocess.run([sys.executable, "-c", IN_ANOTHER_PROCESS, *map(str, given)], check=True)
+    for file in ("tokenizer.json", "model.safetensors"):
+        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
+
+
+def test_letters_are_normalised_sorted_and_the_most_used(monkeypatch):
+    assert letters_of(["Bä b", "a"], FORM["normalizer"]) == ["a", "b"]
+    assert letters_of(["Bä b", "a"], None) == ["B", "a", "b", "ä"]
+    monkeypatch.setattr("sentloom.encoder.tokenizer_training.MOST_LETTERS", 2)
+    assert letters_of(["zzz", "bb", "ab"], None) == ["b", "z"]
+
+
+def test_word_pieces_begin_with_special_tokens_and_inner_letters():
+    letters = letters_of(SENTENCES, FORM["normalizer"])
+    tokens = wordpiece_tokens(SENTENCES * 3, 100, letters=letters, specials=["[X]"], **FORM)
+    inner = [f"##{letter}" for letter in letters]
+    assert tokens[: 1 + len(letters)] == ["[X]", *inner]
+    assert len(tokens) == len(set(tokens)) == 100
+    assert "the" in tokens  # the most frequent word
+
+
+def test_unigram_tokens_are_ordered_by_score_then_by_name():
+    form = {"normalizer": None, "pre_tokenizer": pre_tokenizers.Metaspace()}
+    (first, *_), *rest = unigram_tokens(SENTENCES * 3, 60, specials=["<unk>"], unknown="<unk>", **form)
+    assert first == "<unk>"
+    assert rest == sorted(rest, key=lambda one: (-one[1], one[0]))
+    alone = [token for token, score in rest if len(token) == 1 and score < min(s for t, s in rest if len(t) > 1)]
+    assert len(alone) > 1
+    assert alone == sorted(alone)

@@ -561,13 +561,13 @@ def synthesize(
     `writer` is the model: embedded, a folder, a hub name, or the address of an OpenAI-compatible endpoint with its
     `writer_model` and at most `max_tokens` tokens. All that it writes goes to the ledger in `output`, with
     triplets.parquet and pairs.parquet of what passes the `filters`, a preset (default, paper, official-code) or values
-    (threshold, round_trip, copied, near_duplicates, language, finished, source_words, words, most_words, substring,
-    drop_equal). `shots` are a few pairs or triplets of your own that show what to write. `sampling` has top_p, top_k,
-    temperature, greedy, candidates, length and seed; `execution` has rows (the first rows only), backend (transformers,
-    ctranslate2, ctranslate2-int8), encoder, engine (local, ray), workers, requests, block, device and precision. These
-    are mappings, or texts as the command takes them: "top_p=0.9,seed=2". If `raw` has several text columns, choose one:
-    columns={"text": "body"}. Without `raw`, an existing ledger is filtered again, and no model runs. The same call
-    resumes.
+    (threshold, round_trip, drop_vague, cross_encoder, copied, near_duplicates, language, finished, source_words, words,
+    most_words, substring, drop_equal). `shots` are a few pairs or triplets of your own that show what to write.
+    `sampling` has top_p, top_k, temperature, greedy, candidates, length and seed; `execution` has rows (the first rows
+    only), backend (transformers, ctranslate2, ctranslate2-int8), encoder, teacher (a cross-encoder that scores
+    queries), engine (local, ray), workers, requests, block, device and precision. These are mappings, or texts as the
+    command takes them: "top_p=0.9,seed=2". If `raw` has several text columns, choose one: columns={"text": "body"}.
+    Without `raw`, an existing ledger is filtered again, and no model runs. The same call resumes.
 
     >>> synthesize(["A dog sleeps.", "It rains."], "ledger", writer=small_t5, sampling={"length": 4}).sources
     2

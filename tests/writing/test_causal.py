@@ -11,7 +11,7 @@ from sentloom.errors import ModelError
 from sentloom.writing.causal import Causal
 from sentloom.writing.generator import TransformersWriter, writing_ids
 from sentloom.writing.instances import instances, losses
-from sentloom.writing.prompts import KINDS, prompts_for
+from sentloom.writing.prompts import KINDS, Wording, prompts_for
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.scorer import judge, judging_ids
 from sentloom.writing.writer import Source
@@ -160,3 +160,9 @@ def test_a_model_without_an_end_is_refused(tmp_path):
     build_small_causal(tmp_path / "model", eos_token_id=None)
     with pytest.raises(ModelError, match="eos_token_id is None"):
         Causal.load(tmp_path / "model")
+
+
+def test_a_causal_model_without_training_writes_at_a_lower_temperature(folder):
+    assert Causal.load(folder).temperature == 0.5
+    assert Causal.load(folder, wording=Wording()).temperature == 1.0
+    assert (Sampling().heat, Sampling(temperature=0.3).heat) == (1.0, 0.3)

@@ -85,7 +85,8 @@ class Synthesize(WriterStage):
     def located(self, locate: Callable[[str], str]) -> Self:
         """With every path and model name located."""
         by = self.options
-        found = by.model_copy(update={"encoder": locate(by.encoder), "shots": by.shots and locate(by.shots)})
+        named = {name: locate(value) for name in ("encoder", "teacher", "shots") if (value := getattr(by, name))}
+        found = by.model_copy(update=named)
         return super().located(locate).model_copy(update={"options": found})
 
     @classmethod
@@ -122,6 +123,7 @@ class Synthesize(WriterStage):
             kinds=by.kinds,
             shots=by.shots and open_data(by.shots).sha256,
             encoder=by.encoder if "query" in by.kinds else None,
+            teacher=by.teacher if "query" in by.kinds else None,
             backend=by.backend,
             block=by.block,
             model=inputs.model.fingerprint,

@@ -196,7 +196,7 @@ def test_the_command_tells_what_was_made_and_where_the_model_is(loom, sentloom):
     for said in (
         f"accuracy {writer['held_out']['before']['accuracy']:.1%} -> {after['accuracy']:.1%}",
         f"-> {after['perplexity']:.1f} on {after['rows']} held-out",
-        f"{written['triplets']} triplets and {written['pairs']} pairs of 20 sentences",
+        f"{written['triplets']} triplets and {written['pairs']} pairs of 20 texts",
     ):
         assert said in " ".join(done.stdout.split())
         assert said in (out / "results.md").read_text()

@@ -21,6 +21,12 @@ def _cache_of_its_own(monkeypatch, tmp_path_factory):
 
 
 @pytest.fixture(autouse=True)
+def _seeded():
+    """New layers and dropout masks do not depend on which tests ran before."""
+    torch.manual_seed(0)
+
+
+@pytest.fixture(autouse=True)
 def scratch(tmp_path, monkeypatch):
     """Scratch files of a test stay in its own folder."""
     folder = tmp_path / "scratch"

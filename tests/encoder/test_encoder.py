@@ -168,7 +168,6 @@ def test_similarity_is_the_cosine_of_texts_or_vectors(bert):
     assert isinstance(bert.similarity(SENTENCES[0], SENTENCES[1]), float)
 
 
-@pytest.mark.long  # depends on the weights that a run draws; to be seeded
 def test_search_ranks_by_cosine_and_the_first_of_equal_texts_wins(bert):
     texts = [*SENTENCES, SENTENCES[2]]
     hits = bert.search(SENTENCES[2], texts, k=3)

@@ -90,7 +90,8 @@ def test_inputs_of_one_shape_are_one_training_set(base, tmp_path):
 
 
 def test_the_length_covers_the_texts_and_a_row_costs_the_tokens_of_all_its_texts(base, tmp_path):
-    short, long = " ".join(["bano"] * 18), " ".join(["bano"] * 40)
+    tokens = len(base.tokenize(["bano"])[0]) - 2  # of a word
+    short, long = " ".join(["bano"] * (24 // tokens)), " ".join(["bano"] * 40)
     each = len(base.tokenize([short])[0])
     rows = [(short, short, [short, short])] * 39 + [(short, short, [long])]
     triplets = build_dataset(Shape.TRIPLETS, rows)

@@ -32,7 +32,6 @@ def test_it_equals_the_formula(encoder):
     assert method.loss((x, y), scored_batch()).item() == pytest.approx(oracle_in_order(terms, SCORES), rel=1e-9)
 
 
-@pytest.mark.long  # depends on the weights that a run draws; to be seeded
 def test_it_learns_an_order(encoder):
     encoder.backbone.dropout = 0.0
     losses = optimise(Cosent(encoder, CosentOptions()), [scored_batch()] * 30, rate=3e-3)

@@ -304,7 +304,6 @@ def test_an_unknown_pooling_is_told(encoder):
         build(encoder, inference_pooling="median")
 
 
-@pytest.mark.long  # depends on the weights that a run draws; to be seeded
 def test_it_brings_translations_together(lasting):
     encoder = lasting.copy()
     encoder.backbone.dropout = 0.0

@@ -38,7 +38,6 @@ def test_the_loss_is_that_of_every_token_from_those_before_it_and_the_vector(fam
     assert method.weight(batch) == sum(len(ids) - 1 for ids in method.encoder.tokenize(batch.first))
 
 
-@pytest.mark.long  # depends on the weights that a run draws; to be seeded
 def test_the_vector_matters_and_learns(encoder):
     method, batch = build(encoder).double().eval(), texts_batch()
     vectors = method.encoder.forward(method.noisy(batch, encoder.tokenize(batch.first)), raw=True).detach()

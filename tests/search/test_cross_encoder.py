@@ -63,7 +63,7 @@ def test_the_longer_text_of_a_pair_is_truncated(tmp_path):
     model = CrossEncoder.load(build_cross_encoder(tmp_path / "model"))
     long = " ".join(["dogs", "snow"] * 100)
     far, farther = model.score([("a bird", f"{long} Monday"), ("a bird", f"{long} Lisbon")])
-    assert far == farther  # beyond the last position
+    assert far == pytest.approx(farther, rel=1e-5)  # beyond the last position
     assert model.score([("a bird", long)])[0] != model.score([("the train", long)])[0]
 
 

@@ -94,7 +94,7 @@ def test_accumulated_batches_are_averaged(case, bert, accelerator):
     method.zero_grad()
     for batch in batches:
         add_gradients(method, batch, accelerator, 3, factor=1 / 2)
-    assert far(gradients(method), (each[0] + each[1]) / 2) < 1e-5
+    assert far(gradients(method), (each[0] + each[1]) / 2) < 1e-4  # large parts of the two cancel each other
 
 
 def test_frozen_vectors_get_no_gradient(bert, accelerator):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sentloom.encoder.carried import Carried, carried_file
 from sentloom.encoder.model_files import ADAPTER, TOKENIZER_OTHERS, find
-from sentloom.errors import ModelError
+from sentloom.errors import ModelError, first_line
 
 EMBEDDED = Carried(
     what="encoder 'embedded'",
@@ -72,10 +72,9 @@ def _fetch(name: str, revision: str | None) -> Path:
     try:
         return Path(snapshot_download(name, revision=revision or pinned or None, allow_patterns=FETCHED))
     except (OSError, ValueError, HFValidationError) as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise ModelError(
             f"model {name!r}",
-            f"no such folder, and it could not be downloaded from the hub ({reason[:200]})",
+            f"no such folder, and it could not be downloaded from the hub ({first_line(error)[:200]})",
             "'embedded', a model folder, or a hub name such as owner/name or owner/name@revision",
             "check the name; if you are offline, give the path of a folder",
         ) from None

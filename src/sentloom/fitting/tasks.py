@@ -1,9 +1,9 @@
 """Step 4, tasks: what validation and test rows ask of a model; the score that decides follows from the rows' shape."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pyarrow.compute as pc
 
@@ -22,6 +22,7 @@ from sentloom.fitting.training_sets import high_pairs
 
 SAMPLED_PAIRS = 300  # related pairs for the plots
 PANEL_TEXTS = 600  # held-out sentences that the label-free panel uses
+PROBE = {"preset": "fast"}  # of labelled test rows; validation rows need none, since accuracy chooses
 FEWEST_ITEMS = 10  # per task: fewer show nothing
 LABELS = {  # of tasks with a name of their own
     GENERAL: "a paraphrase ranks closer than a near miss",
@@ -69,7 +70,8 @@ def held_out_part(name: str, split: Split, side: Side, more: Sequence[str], most
     """The tasks of one side of an input, whose queries search its candidates, or its training rows for a label."""
     data: Dataset = getattr(split, side)
     searching = data.shape in SEARCHING or is_graded(data)
-    part = held_out(name, data, corpus_of(split, more, most) if searching else labelled_rows(split, most))
+    corpus = corpus_of(split, more, most) if searching else labelled_rows(split, most)
+    part = held_out(name, data, corpus, PROBE if side == "test" else None)
     if searching and data.shape is not Shape.PARALLEL:
         return _of_documents(part, len(candidate_texts(split, more)))
     return part
@@ -81,7 +83,9 @@ def _of_documents(part: HeldOut, count: int) -> HeldOut:
     return replace(part, tasks=(replace(task, settings={**task.settings, "of_documents": count}),))
 
 
-def held_out(name: str, data: Dataset, corpus: Corpus | None = None) -> HeldOut:
+def held_out(
+    name: str, data: Dataset, corpus: Corpus | None = None, probe: Mapping[str, Any] | None = PROBE
+) -> HeldOut:
     """The tasks of some rows: NLI is asked as triplets, raw text by the label-free panel."""
     if data.shape is Shape.TEXTS:
         texts = data.column("text").to_pylist()[:PANEL_TEXTS]
@@ -92,7 +96,7 @@ def held_out(name: str, data: Dataset, corpus: Corpus | None = None) -> HeldOut:
         return HeldOut(name, data, tasks, views[:SAMPLED_PAIRS])
     asked = triplets_from_nli(data) if data.shape is Shape.NLI else data
     kind = "retrieval" if is_graded(data) else None
-    task = data_task(kind, name, name, asked, {"preset": "fast"}, corpus)
+    task = data_task(kind, name, name, asked, probe, corpus)
     return HeldOut(name, data, (task,), tuple(_related(data)[:SAMPLED_PAIRS]))
 
 

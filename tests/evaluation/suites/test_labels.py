@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sentloom.evaluation.suites.labels import classification_task, neighbour_scores
+from sentloom.evaluation.suites.labels import _divided, classification_task, neighbour_scores, probe_score
 from sentloom.evaluation.suites.set_source import Rows
 from tests.evaluation.by_hand import any_vectors, at_angles
 
@@ -51,8 +51,39 @@ def test_many_rows_against_a_slow_oracle():
         assert precision[0] == pytest.approx(np.mean([sum(hits[: n + 1]) / (n + 1) for n in range(120) if hits[n]]))
 
 
-def test_the_probe_stands_beside_the_neighbours():
+def test_the_probe_appears_beside_the_neighbours():
     many = rows(**{f"t{n}": "xy"[n % 2] for n in range(60)})
     task = classification_task("t", many, {"preset": "fast"}, many)
     assert (task.main, list(task.score(any_vectors))) == ("accuracy", ["accuracy", "map", "probe"])
+    assert list(classification_task("t", many, None, many).score(any_vectors)) == ["accuracy", "map"]
     assert list(classification_task("t", many, {"preset": "fast"}).score(any_vectors)) == ["accuracy"]
+
+
+def test_a_probe_learns_from_known_rows_what_neighbours_cannot_see():
+    # Even texts are labelled by the first coordinate, which the other, larger ones hide from the nearest neighbour.
+    draw = np.random.default_rng(0)
+    hidden = {f"t{n}": draw.normal(size=20) for n in range(400)}
+
+    def lookup(texts, role="symmetric"):
+        return np.array([hidden[text] for text in texts], np.float32)
+
+    labels = {text: "xy"[int(vector[0] > 0)] for text, vector in hidden.items()}
+    asked, known = (rows(**dict(list(labels.items())[part])) for part in (slice(100), slice(100, None)))
+    found = probe_score(lookup, asked, known, {"preset": "fast"})["probe"]
+    assert found.value > 90
+    assert neighbour_scores(lookup, asked, known)["accuracy"].value < 80
+    assert found.items[:, 1].tolist() == [float(label == "y") for label in asked["label"]]
+
+
+def test_a_probe_trains_on_the_first_row_of_every_label(monkeypatch):
+    labels = ["a", "b", "a", "a", "c", "b", "a", "a", "a", "a", "b", "a"]
+    trained, chosen_on = _divided(labels)
+    assert {0, 1, 4} <= set(trained)
+    assert len(chosen_on) == 1  # a fifth of the nine others
+    assert sorted([*trained, *chosen_on]) == list(range(12))
+    monkeypatch.setattr("sentloom.evaluation.suites.labels.PROBED", 8)
+    assert len(_divided(labels)[0]) + len(_divided(labels)[1]) == 8
+
+
+def test_there_is_no_probe_without_rows_to_choose_its_weight_decay_on():
+    assert probe_score(any_vectors, rows(a="x", b="y"), rows(c="x", d="y", e="x"), {"preset": "fast"}) == {}

@@ -196,7 +196,7 @@ def test_the_command_tells_what_was_made_and_where_the_model_is(loom, sentloom):
     for said in (
         f"accuracy {writer['held_out']['before']['accuracy']:.1%} -> {after['accuracy']:.1%}",
         f"-> {after['perplexity']:.1f} on {after['rows']} held-out",
-        f"{written['triplets']} triplets and {written['pairs']} pairs of 20 sentences",
+        f"{written['triplets']} triplets and {written['pairs']} pairs of 20 texts",
     ):
         assert said in " ".join(done.stdout.split())
         assert said in (out / "results.md").read_text()
@@ -237,7 +237,7 @@ def test_leaks_into_raw_text_are_refused_or_dropped_and_stay_out_of_what_is_writ
     dropped = loom.run(stages[0], {**WRITTEN, "drop_leaks": True}, SYNTHETIC)[0]
     assert not dropped.transductive
     assert ANCHORS[3] not in anchors_of(loom.made("written-[!l]*"))
-    assert dropped.stages[1]["data"]["skipped"]["rows with sentences that are scored on"] == 1
+    assert dropped.stages[1]["data"]["skipped"]["rows with sentences of the evaluation sets"] == 1
 
 
 @pytest.mark.long

@@ -52,13 +52,6 @@ class Probe:
         return FOLDS[self.preset]
 
 
-def can_cross_validate(labels: Labels, probe: Probe) -> bool:
-    """Whether the most frequent label has a row for every fold, also for the folds within a fold."""
-    _, counts = np.unique(np.asarray(labels), return_counts=True)
-    largest = int(counts.max())
-    return largest - -(-largest // probe.folds) >= probe.folds
-
-
 def cross_validated(features: Vectors, labels: Labels, probe: Probe) -> Numbers:
     """Run nested k-fold (MR, CR, SUBJ, MPQA); return the predicted and gold class (n, 2) of every row, in order.
 

@@ -1,9 +1,8 @@
-"""Labelled texts: whether the nearest labelled neighbours have the same label, and whether a probe finds it."""
+"""Labelled texts: whether the nearest labelled neighbour has the same label, and whether a probe predicts it."""
 
-import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,44 +11,84 @@ from sentloom.errors import InputError
 from sentloom.evaluation.metrics import Numbers
 from sentloom.evaluation.retrieval import TIE
 from sentloom.evaluation.suites.pairs import clusters_of
-from sentloom.evaluation.suites.set_source import Rows
+from sentloom.evaluation.suites.set_source import Rows, joint_sha256
 from sentloom.evaluation.task import Lookup, Score, Scores, Task
 from sentloom.search.nearest import BLOCKS
 from sentloom.search.vectors import normalised
 
+if TYPE_CHECKING:
+    from sentloom.evaluation.probes.protocols import Probe
+
 Mask = npt.NDArray[np.bool_]
+Places = npt.NDArray[np.int64]
+PROBED = 2_000  # known rows that a probe sees at most: more change its accuracy little, and take minutes
+SEED = 0
 
 
-def classification_task(name: str, rows: Rows, probe: Mapping[str, Any], known: Rows | None = None) -> Task:
+def classification_task(name: str, rows: Rows, probe: Mapping[str, Any] | None, known: Rows | None = None) -> Task:
     """Build the task of finding the label of each text.
 
     With `known` rows, which have labels too, a text is compared with them: `accuracy` is how often its nearest
     neighbour has its label, and `map` how high all rows with its label rank; ties count against the system. Texts whose
-    label no known row has are left out. `probe` cross-validates a classifier on the vectors of the rows themselves;
-    without known rows it is the only score, under the name `accuracy`. Where no label has rows for all folds, there is
-    no `probe`.
+    label no known row has are left out. `probe` is a classifier trained on the known rows; None: there is none. Without
+    known rows, it is cross-validated on the rows themselves and is the only score, under the name `accuracy`.
     """
-    from sentloom.evaluation.probes.protocols import Probe, can_cross_validate, cross_validated
-
-    texts, labels, options = rows["text"], rows["label"], Probe(**probe)
+    texts, labels = rows["text"], rows["label"]
     if len(set(labels)) < 2:
         raise InputError(rows.source, f"the only label is {labels[0]!r}", "two labels or more", "label the rows")
 
-    def probed(lookup: Lookup) -> Score:
-        return Score("accuracy", cross_validated(lookup(texts), labels, options), clusters=clusters_of(rows))
-
     def score(lookup: Lookup) -> Scores:
         if known is None:
-            return {"accuracy": probed(lookup)}
-        probe_scores = {"probe": probed(lookup)} if can_cross_validate(labels, options) else {}
+            return {"accuracy": _cross_validated(lookup, rows, probe or {})}
+        probe_scores = {} if probe is None else probe_score(lookup, rows, known, probe)
         return {**neighbour_scores(lookup, rows, known), **probe_scores}
 
-    settings = {"task": "neighbours" if known else "classification", "probe": asdict(options)}
-    content = hashlib.sha256(f"{rows.sha256} {known.sha256}".encode()).hexdigest() if known else rows.sha256
+    settings = {"task": "neighbours" if known else "classification", "probe": probe and asdict(_options(probe))}
     answerable = np.isin(labels, known["label"]) if known else np.ones(len(rows), bool)
     items = [(text, str(label)) for text, label, asked in zip(texts, labels, answerable, strict=True) if asked]
-    needed = [*texts, *(known["text"] if known else ())]
+    needed, content = [*texts, *(known["text"] if known else ())], joint_sha256(rows, known)
     return Task(name, "accuracy", {"symmetric": needed}, score, rows.source, content, settings, items=tuple(items))
+
+
+def _options(probe: Mapping[str, Any]) -> "Probe":
+    from sentloom.evaluation.probes.protocols import Probe
+
+    return Probe(**probe)
+
+
+def _cross_validated(lookup: Lookup, rows: Rows, probe: Mapping[str, Any]) -> Score:
+    from sentloom.evaluation.probes.protocols import cross_validated
+
+    items = cross_validated(lookup(rows["text"]), rows["label"], _options(probe))
+    return Score("accuracy", items, clusters=clusters_of(rows))
+
+
+def probe_score(lookup: Lookup, rows: Rows, known: Rows, probe: Mapping[str, Any]) -> Scores:
+    """A probe trained on known rows, at most `PROBED`, whose weight decay is chosen on a fifth of them.
+
+    The first row of every label is trained on. There is no score if no row is left to choose on.
+    """
+    from sentloom.evaluation.probes.protocols import train_and_test
+
+    asked = np.isin(rows["label"], known["label"])
+    trained, chosen_on = _divided(known["label"])
+    if not asked.any() or not len(chosen_on) or len(set(known["label"])) < 2:
+        return {}
+    labels, vectors = np.array(known["label"], object), lookup(known["text"])
+    dev = vectors[chosen_on], labels[chosen_on]
+    test = lookup(rows["text"])[asked], np.array(rows["label"], object)[asked]
+    items = train_and_test(vectors[trained], labels[trained], *test, _options(probe), dev)
+    clusters = clusters_of(rows)
+    return {"probe": Score("accuracy", items, clusters=None if clusters is None else clusters[asked])}
+
+
+def _divided(labels: Sequence[Any]) -> tuple[Places, Places]:
+    """The rows that a probe learns from, and those that choose its weight decay."""
+    first = np.unique(np.array([str(label) for label in labels]), return_index=True)[1]
+    others = np.setdiff1d(np.random.default_rng(SEED).permutation(len(labels)), first, assume_unique=True)
+    others = others[: max(0, PROBED - len(first))]
+    chosen_on = others[: len(others) // 5]
+    return np.sort(np.concatenate([first, others[len(chosen_on) :]])), np.sort(chosen_on)
 
 
 def neighbour_scores(lookup: Lookup, rows: Rows, known: Rows) -> Scores:

@@ -27,6 +27,7 @@ from sentloom.evaluation.suites.search import GRADE, search_set, search_task
 from sentloom.evaluation.suites.set_source import Rows, SetSource
 from sentloom.evaluation.task import CLUSTER, Lookup, Score, Scores, Task
 
+Options = Mapping[str, Any] | None  # of a probe
 QUESTION = "qid"  # the column that identifies questions, if there is one; otherwise the question's text does
 
 
@@ -34,7 +35,7 @@ QUESTION = "qid"  # the column that identifies questions, if there is one; other
 class Corpus:
     """What a retrieval task searches besides the rows it asks about."""
 
-    known: tuple[Dataset, ...] = ()  # more rows of the same source, which may say more about the same queries
+    known: tuple[Dataset, ...] = ()  # more rows of the same source, which may have more relevant documents
     texts: tuple[str, ...] = ()  # more documents
 
 
@@ -47,9 +48,9 @@ def own_task(kind: str | None, file: str, origin: SetSource) -> Task:
 
 
 def data_task(
-    kind: str | None, name: str, file: str, data: Dataset, probe: Mapping[str, Any], corpus: Corpus | None = None
+    kind: str | None, name: str, file: str, data: Dataset, probe: Options, corpus: Corpus | None = None
 ) -> Task:
-    """Build the task of a data set."""
+    """Build the task of a data set. Labelled texts have a `probe`, unless it is None."""
     maker = MAKERS.get((kind, data.shape))
     if maker is None:
         fitting = [str(shape) for asked, shape in MAKERS if asked == kind]
@@ -84,15 +85,15 @@ def triplet_task(name: str, rows: Rows) -> Task:
     return Task(name, "accuracy", texts, score, rows.source, rows.sha256, {"task": "triplets"}, items=items)
 
 
-def _labels(name: str, rows: Rows, probe: Mapping[str, Any], known: Rows | None, texts: Sequence[str]) -> Task:
+def _labels(name: str, rows: Rows, probe: Options, known: Rows | None, texts: Sequence[str]) -> Task:
     return classification_task(name, rows, probe, known)
 
 
-def _search(name: str, rows: Rows, probe: Mapping[str, Any], known: Rows | None, texts: Sequence[str]) -> Task:
+def _search(name: str, rows: Rows, probe: Options, known: Rows | None, texts: Sequence[str]) -> Task:
     return search_task(name, search_set(rows, known, texts), rows.source)
 
 
-def _graded_search(name: str, rows: Rows, probe: Mapping[str, Any], known: Rows | None, texts: Sequence[str]) -> Task:
+def _graded_search(name: str, rows: Rows, probe: Options, known: Rows | None, texts: Sequence[str]) -> Task:
     """Scores of 0 and 1 rank each question's own candidates; others are grades of documents among all of them."""
     if is_binary(rows) and known is None:
         return ranking_task(name, rows, rows.columns.get(QUESTION, rows["sentence1"]), roles=SEARCH)
@@ -107,7 +108,7 @@ def graded_rows(rows: Rows) -> Rows:
     return Rows({names.get(name, name): cells for name, cells in rows.columns.items()}, rows.source, rows.notes)
 
 
-def _translation(name: str, rows: Rows, probe: Mapping[str, Any], known: Rows | None, texts: Sequence[str]) -> Task:
+def _translation(name: str, rows: Rows, probe: Options, known: Rows | None, texts: Sequence[str]) -> Task:
     return translation_task(name, rows, known)
 
 
@@ -116,7 +117,7 @@ def _of_rows(make: Callable[[str, Rows], Task]) -> "Maker":
     return lambda name, rows, probe, known, texts: make(name, rows)
 
 
-Maker = Callable[[str, Rows, Mapping[str, Any], Rows | None, Sequence[str]], Task]
+Maker = Callable[[str, Rows, Options, Rows | None, Sequence[str]], Task]
 MAKERS: dict[tuple[str | None, Shape], Maker] = {
     (None, Shape.SCORED_PAIRS): _of_rows(correlation_task),
     (None, Shape.PAIRS): _search,

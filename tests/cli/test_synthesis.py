@@ -99,7 +99,7 @@ def test_fewer_rows_first(sentloom, whole, files, tmp_path):
         (("--sampling", "top_p=0.5"), "sampling cannot be used without raw text"),
         (("--writer", "x", "--execution", "block=3"), "writer and execution cannot be used without raw"),
         (("--filters", "strict"), "there is no preset 'strict'. Expected one of default, paper, official-code"),
-        (("--filters", "paper,word=3"), "filters: unknown name 'word'. Expected one of threshold, round_trip, copied"),
+        (("--filters", "paper,word=3"), "filters: unknown name 'word'. Expected one of threshold, round_trip, "),
         (("--kind", "query"), "kind cannot be used without raw"),
         ((), "no plan.json. Expected a ledger"),
     ],

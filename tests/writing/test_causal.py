@@ -64,7 +64,8 @@ def test_texts_are_those_of_a_plain_loop(tmp_path, family, sampling):
 
 
 def test_some_texts_end_and_leave_the_batch(causal):
-    written = TransformersWriter(causal, Sampling(length=40, temperature=2.0), 8).write(SOURCES, "query", QUESTION)
+    sources = [dataclasses.replace(one, candidate=10 * turn + one.candidate) for turn in range(8) for one in SOURCES]
+    written = TransformersWriter(causal, Sampling(length=40, temperature=2.0), 16).write(sources, "query", QUESTION)
     assert {one.finished for one in written} == {True, False}
     assert all(one.tokens_written == 40 for one in written if not one.finished)
     assert len({one.tokens_written for one in written}) > 2

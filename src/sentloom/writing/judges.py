@@ -1,13 +1,15 @@
 """Scores of what was written: by the writer itself, or, for queries, by the round trip and a cross-encoder."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sentloom.encoder import Encoder
-from sentloom.search.pair_scores import PairScores, load_judge
+from sentloom.search.cross_encoder import CrossEncoder
+from sentloom.search.pair_scores import PairScores, pair_scores
 from sentloom.writing.ledger import LedgerPlan
 from sentloom.writing.prompts import Kind
 from sentloom.writing.round_trip import RoundTrip
@@ -43,7 +45,8 @@ def open_query_judges(
     """The judges of queries, if there are any queries; `texts` gives all raw texts."""
     if "query" not in plan.prompts:
         return None
-    return QueryJudges(RoundTrip(texts(), open_encoder(encoder)), load_judge(teacher) if teacher else None)
+    scores = partial(pair_scores, CrossEncoder.load(teacher)) if teacher else None
+    return QueryJudges(RoundTrip(texts(), open_encoder(encoder)), scores)
 
 
 def score_all(kinds: Sequence[Kind], pairs: Sequence[Pair], writer: Writer, judges: QueryJudges | None) -> Scores:

@@ -7,7 +7,7 @@ import pytest
 from sentloom.data.shapes import Shape
 from sentloom.evaluation.evaluate import open_memory
 from sentloom.evaluation.task import CLUSTER
-from sentloom.fitting.by_language import item_languages, language_measures, language_warnings, row_languages
+from sentloom.fitting.by_language import item_languages, language_measures, language_warnings
 from sentloom.fitting.general import general_task
 from sentloom.fitting.inputs import Input
 from sentloom.fitting.prepare import Prepared
@@ -61,12 +61,6 @@ def test_a_column_wins_over_detection_and_few_rows_are_not_scored(duel):
 def test_one_language_needs_no_table(duel):
     assert not language_measures(duel, prepared(rows(), {"en": 0.97, "und": 0.03}))
     assert not language_measures(duel, prepared(rows(["en"] * 50), {"en": 1.0}))
-
-
-def test_translations_have_two_languages_in_every_row():
-    data = rows(["en", "de"] * 25, Shape.PARALLEL)
-    part = held_out("en-de.tsv", data)
-    assert row_languages(part, Input("en-de.tsv", data, None, {"source": {"en": 0.5, "de": 0.5}})) == []
 
 
 def test_items_of_a_correlation_are_its_rows():

@@ -9,8 +9,8 @@ MODEL.fit/           everything else
     corpus.parquet   what `sentloom search MODEL` searches
     report.json, report.html, report.md, plots/
 
-Each step is a file of this package: request, bases, inputs (or recipe), clusters, split, training_sets, searched and
-tasks (together: prepare), reference, resources, routes, adapt, budget and costs (together: plan), race, merging, verify
+Each step is a file of this package: request, bases, inputs (or recipe), clusters, split, languages, training_sets,
+searched and tasks (together: prepare), reference, resources, routes, adapt, budget and costs (together: plan), race, merging, verify
 (with uses, gate, examples, threshold and stability), by_language, by_dimension, and build_result (with result_figures
 and advice). All of them share one clock.
 """

@@ -34,7 +34,7 @@ from sentloom.pipeline.runner import prepare
 from sentloom.pipeline.stages import Mine, Stage, Train
 from sentloom.progress import duration, note
 
-REVISION = 8  # raised when the same inputs would lead to another plan
+REVISION = 9  # raised when the same inputs would lead to another plan
 FEWEST_NEGATIVES = 100  # pairs with a hard negative, for a route of their own
 MOST_MERGES = 4  # merged models that are scored
 MERGE_SHARE = 0.1  # of a time budget may go to scoring them

@@ -58,6 +58,16 @@ def test_a_column_wins_over_detection_and_few_rows_are_not_scored(duel):
     assert [(one.name, one.items) for one in found] == [("faq.csv, en", 20), ("faq.csv, gsw", 20)]
 
 
+def test_large_clusters_count_for_less(duel):
+    """Twenty of 25 German questions are clusters of their own, and five are one: Kish's number is 25^2 / 45 = 13.9."""
+    data = rows()
+    numbers = [*range(45), *[45] * 5]
+    at = data.table.column_names.index(CLUSTER)
+    joined = data.derive(data.table.set_column(at, CLUSTER, pa.array(numbers)), "joined")
+    found = language_measures(duel, prepared(joined, {"en": 0.5, "de": 0.5}))
+    assert [one.name for one in found] == ["faq.csv, en"]
+
+
 def test_one_language_needs_no_table(duel):
     assert not language_measures(duel, prepared(rows(), {"en": 0.97, "und": 0.03}))
     assert not language_measures(duel, prepared(rows(["en"] * 50), {"en": 1.0}))

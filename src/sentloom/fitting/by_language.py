@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from sentloom.evaluation.significance import LEAST_CLUSTERS, count_clusters
+from sentloom.evaluation.significance import LEAST_CLUSTERS, effective_clusters
 from sentloom.evaluation.task import Score, Scores, Task
 from sentloom.fitting.gate import measure
 from sentloom.fitting.languages import first_texts, row_languages
@@ -34,7 +34,7 @@ def _measured(duel: Duel, part: HeldOut, rows: Sequence[str], labels: Mapping[st
         for code in sorted(set(codes) - {""}, key=lambda one: (-codes.count(one), one)):
             chosen = np.array([own == code for own in codes])
             old, new = (_only(scores, task.main, chosen) for scores in (before, after))
-            if count_clusters([old[task.main]]) >= LEAST_CLUSTERS:
+            if effective_clusters([old[task.main]]) >= LEAST_CLUSTERS:
                 found = measure(task, f"{language_name(code)}: {labels[task.name]}", "watched", old, new)
                 yield replace(found, name=f"{task.name}, {code}")
 

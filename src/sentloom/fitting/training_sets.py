@@ -220,13 +220,16 @@ def _passages(sample: Sequence[str], rows: int) -> int:
 def write_search_corpus(inputs: Sequence[Input], more: Sequence[str], path: Path) -> None:
     """Write the texts that `sentloom search MODEL` looks in: answers, graded documents, the first texts of other rows.
 
-    `more` are texts that the user wants to be searched as well.
+    `more` are texts that the user wants to be searched as well. The column `of` has the numbers of the inputs that a
+    text is from, which count from 1, or 0 for `more`.
     """
-    texts: dict[str, None] = dict.fromkeys(more)
-    for given in inputs:
+    found: dict[str, list[str]] = {text: ["0"] for text in more}
+    for number, given in enumerate(inputs, 1):
         shape = given.data.shape
         answers = shape in (Shape.PAIRS, Shape.TRIPLETS) or is_graded(given.data)
         column = COLUMNS[shape][1 if answers else 0]
-        texts.update(dict.fromkeys(given.data.column(column).slice(0, MOST_SEARCHED).to_pylist()))
+        for text in dict.fromkeys(given.data.column(column).slice(0, MOST_SEARCHED).to_pylist()):
+            found.setdefault(text, []).append(str(number))
+    texts, of = list(found)[:MOST_SEARCHED], [" ".join(one) for one in found.values()][:MOST_SEARCHED]
     with new_file(path) as part:
-        pq.write_table(pa.table({"text": list(texts)[:MOST_SEARCHED]}), part, write_page_checksum=True)
+        pq.write_table(pa.table({"text": texts, "of": of}), part, write_page_checksum=True)

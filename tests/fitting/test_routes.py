@@ -9,7 +9,7 @@ from sentloom.errors import InputError
 from sentloom.fitting import routes as room
 from sentloom.fitting.resources import Resources, Teacher
 from sentloom.fitting.routes import Route, batch_size, find_routes
-from sentloom.fitting.training_sets import TrainingSet
+from sentloom.fitting.training_sets import LanguageFile, TrainingSet
 from sentloom.pipeline.building import stage
 from sentloom.pipeline.plan import to_yaml
 from sentloom.pipeline.recipe import read_recipe
@@ -100,6 +100,30 @@ def test_the_translator_that_is_missing_is_said():
 )
 def test_one_labelled_shape(shape, expected):
     assert names([training_set(shape)])[0] == expected
+
+
+@pytest.mark.parametrize(
+    ("shape", "main", "method"),
+    [
+        (Shape.PAIRS, "pairs", "contrastive"),
+        (Shape.CLASSIFICATION, "labels", "supervised"),
+        (Shape.SCORED_PAIRS, "scores", "cosent"),
+        (Shape.TRIPLETS, "triplets", "contrastive"),
+        (Shape.NLI, "nli", "contrastive"),
+    ],
+)
+def test_several_languages_have_a_route_with_batches_of_one_each(shape, main, method):
+    files = tuple(LanguageFile(code, rows, f"{code}.parquet") for code, rows in (("de", 600), ("en", 200)))
+    whole = replace(training_set(shape), language_files=files)
+    found = find_routes([whole], RESOURCES)[0]
+    plain, last = found[0], found[-1]
+    assert (plain.name, last.name) == (main, f"{main} by language")
+    (learn,) = last.stages
+    assert (learn.method, learn.data, learn.settings.mix) == (method, ("de.parquet", "en.parquet"), 1.0)
+    assert (plain.stages[0].settings.batch, learn.settings.batch) == (64, 50)  # a quarter of the smaller language
+    assert last.trains_on == plain.trains_on
+    first = find_routes([training_set(Shape.PARALLEL), whole], RESOURCES)[0]
+    assert f"cross-lingual, then {main} by language" in [route.name for route in first]
 
 
 def test_several_shapes_become_stages_in_the_papers_order():

@@ -34,7 +34,7 @@ from sentloom.pipeline.runner import prepare
 from sentloom.pipeline.stages import Mine, Stage, Train
 from sentloom.progress import duration, note
 
-REVISION = 8  # raised when the same inputs would lead to another plan
+REVISION = 9  # raised when the same inputs would lead to another plan
 FEWEST_NEGATIVES = 100  # pairs with a hard negative, for a route of their own
 MOST_MERGES = 4  # merged models that are scored
 MERGE_SHARE = 0.1  # of a time budget may go to scoring them
@@ -59,10 +59,12 @@ class FitPlan:
     reference: str = ""  # the path of the base that the winner has to beat
     merges: int = 0  # merged models that are scored after the last round
     ending: float = 0.0  # seconds for everything after the last round
+    testing: float = 0.0  # of them, for the winner on the test rows,
+    each: float = 0.0  # if a text takes so many
     trainings: int = 1  # of every run: one, and one without each fold
     begun: tuple[tuple[str, int], ...] = ()  # runs (route, round) that the clock did not drop; a resumed fit runs them
     merged: int = 0  # merged models that it did not drop
-    second_seed: bool | None = None  # whether it has time for the second seed of a winner without labels
+    measured: Mapping[str, bool] = field(default_factory=dict)  # at the end: what, and whether there is time for it
     changes: tuple[str, ...] = ()  # what it shortened or dropped
 
     def route(self, name: str) -> Route:
@@ -198,9 +200,9 @@ def new_plan(
     power = expected_power(reference.encoder, prepared.proving, memory)
     testing = clock.lap("scoring the base")
     score_tasks(reference.encoder, prepared.choosing, memory, show_progress=True)
-    scoring = max(clock.lap("scoring the base"), each * _text_count(prepared.choosing))
-    testing = max(testing, each * _text_count(prepared.proving))
-    watching = each * _text_count([prepared.general]) * 3 + (each * PANEL_TEXTS if prepared.label_free else 0.0)
+    scoring = max(clock.lap("scoring the base"), each * text_count(prepared.choosing))
+    testing = max(testing, each * text_count(prepared.proving))
+    watching = each * text_count([prepared.general]) * 3 + (each * PANEL_TEXTS if prepared.label_free else 0.0)
     ending = testing + watching + REPORTING
     teacher = None
     if request.teacher_path:
@@ -217,6 +219,7 @@ def new_plan(
     merges = affordable_merges(scoring, budget)
     parts = (inputs, chosen, tuple(skipped), _paces(timed), scoring, (), candidates, power)
     plan = FitPlan(*parts, reference.path, merges, ending=ending + merges * scoring, trainings=1 + len(prepared.folds))
+    plan = replace(plan, testing=testing, each=each)
     return with_lengths(plan, budget, clock, label_free=prepared.label_free)
 
 
@@ -225,7 +228,8 @@ def training_budget(request: Request, prepared: Prepared) -> Budget:
     return per_training(request.parsed_budget, prepared.folds) if prepared.folds else request.parsed_budget
 
 
-def _text_count(tasks: Sequence[Task]) -> int:
+def text_count(tasks: Sequence[Task]) -> int:
+    """How many texts a model encodes for some tasks."""
     return sum(len(texts) for task in tasks for texts in task.texts.values())
 
 

@@ -7,7 +7,7 @@ packages add routes of their own through the entry point group `sentloom.routes`
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint, entry_points
 from typing import Annotated, Any
 
@@ -292,6 +292,19 @@ def _alternatives(labelled: Sequence[TrainingSet], resources: Resources) -> Iter
     if last.shape is Shape.PARALLEL:
         why = "the vector of a translation approaches that of its original, by squared error"
         yield _joined([*before, _route("mse-distillation", why, last, method="mse-distillation")])
+    if last.by_language:
+        yield _joined([*before, _by_language(last)])
+
+
+def _by_language(data: TrainingSet) -> Route:
+    """The main route with batches of one language each: negatives are harder, and the language itself is no clue."""
+    files = data.by_language
+    main = _from_labels(replace(data, files=tuple(one.file for one in files)))
+    name, (learn,) = f"{main.name} by language", (one for one in main.stages if isinstance(one, Train))
+    batch = min(learn.settings.batch, batch_size(min(one.examples for one in files)))
+    settings = learn.settings.model_copy(update={"mix": 1.0, "batch": batch})
+    one = learn.model_copy(update={"name": name.replace(" ", "-"), "settings": settings})
+    return Route(name, f"{main.why}; the texts of a batch are in one language", (one,), main.trains_on)
 
 
 def _taught(data: TrainingSet, resources: Resources, teacher: str) -> Route:

@@ -124,12 +124,14 @@ def fit(
     is watched. `group` names columns whose values connect rows (a customer, a thread), which are then not divided
     between training and test rows, unless that would put more than 5% of the rows into one cluster. `corpus` are more
     texts to search among. With `dimensions` ([384, 256, 128, 64]), vectors may be cut to their first dimensions.
-    `guide` is an encoder that says which negatives may be false, by default the base. `teacher` is a cross-encoder to
-    learn from, if it ranks the validation rows better than the base. `force` writes the model even if
-    it is not better. `shape` and `columns` ({"anchor": "title", "positive": "body"}) say what the rows are if their
-    column names do not; several label columns are a list ({"text": "message", "label": ["intent", "team"]}). Up to 5%
-    of the rows (or ten) may be unusable and are left out; with `strict`, a single one is an error. `log` receives every
-    message: pass `print` to see them. The same call resumes a fit that was stopped.
+    `writer` is a language model that writes queries and sentences to learn from: a folder, a hub name, "embedded" (the
+    default from 5 minutes on, if it is installed) or "none". `guide` is an encoder that says which negatives may be
+    false, by default the base. `teacher` is a cross-encoder to learn from, if it ranks the validation rows better than
+    the base. `force` writes the model even if it is not better. `shape` and `columns` ({"anchor": "title", "positive":
+    "body"}) say what the rows are if their column names do not; several label columns are a list ({"text": "message",
+    "label": ["intent", "team"]}). Up to 5% of the rows (or ten) may be unusable and are left out; with `strict`, a
+    single one is an error. `log` receives every message: pass `print` to see them. The same call resumes a fit that was
+    stopped.
 
     >>> pairs = [(f"How much is ticket {n}?", f"Ticket {n} costs {3 * n} euros.") for n in range(120)]
     >>> done = fit(pairs, "tickets", budget="2steps", force=True)

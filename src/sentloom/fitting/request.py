@@ -11,6 +11,7 @@ from sentloom.data.shapes import Shape
 from sentloom.encoder.locate import refuse_read_only
 from sentloom.errors import InputError
 from sentloom.pipeline.runner import refuse_no_model
+from sentloom.writing.endpoint import is_endpoint
 
 DEFAULTS: dict[str, Any] = {"bases": ("embedded",), "budget": "10m", "seed": 1}
 UNITS = {"s": 1, "m": 60, "h": 3600}
@@ -52,7 +53,7 @@ class Request:
     against: tuple[str, ...]  # evaluation sets that decide instead of held-out rows
     general: Path | None  # a data folder with a labelled general set
     force: bool
-    writer: str | None
+    writer: str | None  # None: the embedded one, if there is time for it; "none": none
     seed: int
     guide: str | None = None  # an encoder that filters false negatives; None: the base
     teacher: str | None = None  # a cross-encoder to learn from, if it ranks better than the base
@@ -175,6 +176,9 @@ def refuse_bad_request(request: Request) -> None:
     assert request.recipe or request.parsed_budget, "a budget that can be parsed"
     if not isinstance(request.seed, int) or request.seed < 0:
         raise InputError("seed", f"{request.seed!r} is not a seed", "an integer of 0 or more", "choose another seed")
+    if request.writer and is_endpoint(request.writer):
+        fix = "let `sentloom synthesize` write pairs through the endpoint, and fit them beside your own"
+        raise InputError("--writer", "fit does not write through an endpoint", "a model on this machine", fix)
     _refuse_repeated_base(request)
     for base in request.bases:
         refuse_read_only(base)

@@ -55,16 +55,27 @@ def score_all(kinds: Sequence[Kind], pairs: Sequence[Pair], writer: Writer, judg
     found = Scores(
         np.zeros(count), np.zeros(count, np.int32), np.zeros(count, np.int32), np.full(count, np.nan, np.float32)
     )
-    judged = np.flatnonzero(of != "query")
+    judged = _places(of != "query")
     found.score[judged] = writer.judge([pairs[place] for place in judged])
     found.score[of == "contradiction"] = 1 - found.score[of == "contradiction"]
-    both = np.flatnonzero(of == "paraphrase")  # each follows from the other
+    both = _places(of == "paraphrase")  # each follows from the other
     found.score[both] = np.minimum(found.score[both], writer.judge([pairs[place][::-1] for place in both]))
-    queries = np.flatnonzero(of == "query")
-    if judges and len(queries):
-        for column, values in zip(found, _of_queries([pairs[place] for place in queries], judges), strict=True):
-            column[queries] = values
+    queries = _places(of == "query")
+    if judges and queries:
+        _fill(found, queries, _of_queries([pairs[place] for place in queries], judges))
     return found
+
+
+def _places(mask: NDArray[np.bool_]) -> list[int]:
+    return [int(place) for place in np.flatnonzero(mask)]
+
+
+def _fill(scores: Scores, places: Sequence[int], found: Scores) -> None:
+    """Write the scores of some candidates in place."""
+    scores.score[places] = found.score
+    scores.bm25_rank[places] = found.bm25_rank
+    scores.encoder_rank[places] = found.encoder_rank
+    scores.cross_encoder[places] = found.cross_encoder
 
 
 def _of_queries(pairs: Sequence[Pair], judges: QueryJudges) -> Scores:

@@ -30,12 +30,13 @@ from sentloom.pipeline.stages.timing import placeholder, time_per_item
 from sentloom.pipeline.stages.writer import ONCE, WriterStage
 from sentloom.writing.endpoint import EndpointOptions, is_endpoint
 from sentloom.writing.filters import PRESETS, Filtering
+from sentloom.writing.judges import BM25_ALONE
 from sentloom.writing.ledger import PLAN, Ledger
 from sentloom.writing.models import open_model
 from sentloom.writing.prompts import NLI_KINDS, Kind
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.summary import Summary
-from sentloom.writing.synthesize import BM25_ALONE, Execution, Task, synthesize
+from sentloom.writing.synthesize import Execution, Task, synthesize
 from sentloom.writing.synthesizer import Synthesizer
 from sentloom.writing.triplets import PAIRS, SUMMARY, TRIPLETS, draw
 

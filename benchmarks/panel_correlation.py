@@ -232,7 +232,7 @@ def views_of(settings, texts, cache):
     except MissingPart:
         return [""] * len(texts)
     shelf, column = ViewCache(cache, maker.identity), pa.chunked_array([pa.array(texts, pa.large_string())])
-    make_missing(maker, column, shelf, settings.kind, True)
+    make_missing(maker, column, shelf, settings.kind)
     table = shelf.table()
     return table.column("view").take(pa.array(find(table.column("text"), column))).to_pylist()
 

@@ -1,0 +1,62 @@
+"""A whole fit with a writer: what the filters drop ends a route, and nothing is written for held-out rows."""
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from sentloom.api import fit
+from sentloom.data import read
+from sentloom.data.shapes import Shape
+from sentloom.fitting import routes
+from sentloom.fitting.routes import SCHEDULE, Route
+from sentloom.pipeline.building import stage
+from tests.fitting import small_base
+from tests.fitting.test_routes import Installed
+from tests.writing.small_causal import build_small_causal
+
+LOOSE = {"finished": False, "round_trip": 0, "language": False, "copied": 1.0, "length": 6}
+
+
+def loose(training_sets, resources):
+    """The route `queries`, with filters that let the texts of random weights pass."""
+    files = {one.shape: one.files for one in training_sets}
+    given = {"model": resources.writer.name, "data": list(files[Shape.TEXTS]), "shots": files[Shape.PAIRS][0]}
+    options = {"kinds": ["query"], "encoder": resources.base, "shuffle": True, **LOOSE}
+    written = stage("synthesize", name="loose-queries", **given, **options)
+    learn = stage("contrastive", name="loose", data="stage:loose-queries", batch=16, max_length=16, **SCHEDULE)
+    yield Route("loose", "it has loose filters", (written, learn))
+
+
+def texts_in(*paths):
+    return {text for path in paths for _, _, text in read(path).sentences()}
+
+
+@pytest.mark.long
+def test_a_writer_whose_texts_are_dropped_ends_its_routes_and_writes_for_training_texts_only(
+    base, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(routes, "entry_points", lambda group: [Installed(loose)] if group == "sentloom.routes" else [])
+    pairs, raw = small_base.pairs(tmp_path / "faq.tsv", 300), small_base.prose(tmp_path / "raw.txt", 200)
+    answers = [row["positive"] for row in read(pairs)]
+    raw.write_text(raw.read_text("utf-8") + "\n".join(answers) + "\n", "utf-8")  # held-out answers among them
+    writer = build_small_causal(tmp_path / "writer")
+    done = fit([Path(raw), Path(pairs)], tmp_path / "model", base=base, budget="400steps", writer=writer)
+    skipped = {one.name: one.why for one in done.result.routes if not one.tried}
+    assert skipped["queries, then pairs"].startswith("the filters kept ")
+    assert "--teacher" in skipped["queries with a teacher"]
+    scored = {run.route for run in done.result.runs if run.score is not None}
+    assert {"pairs", "loose"} <= scored
+    folder = tmp_path / "model.fit"
+    parts = {side: texts_in(*(folder / "data").glob(f"*-{side}.parquet")) for side in ("train", "validation", "test")}
+    training, held_out = parts["train"], parts["validation"] | parts["test"]
+    assert held_out & set(answers)
+    blocks = [pq.read_table(path) for path in (folder / "stages").glob("*-ledger-*/blocks/0*.parquet")]
+    sources = {text for block in blocks for text in block["source_text"].to_pylist()}
+    assert len(sources) > 100
+    assert sources <= training
+    assert not sources & held_out
+    prompts = {text for block in blocks for text in block["prompt"].to_pylist()}
+    shown = [text for text in texts_in(pairs) if any(f": {text}\n" in prompt for prompt in prompts)]
+    assert len(shown) == 10  # both sides of five pairs
+    assert set(shown) <= training

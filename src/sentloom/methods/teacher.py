@@ -23,7 +23,7 @@ from sentloom.encoder.prompts import Role
 from sentloom.files import is_sealed, new_file, seal
 from sentloom.locks import in_turn
 from sentloom.losses import candidate_scores
-from sentloom.methods.hard_negatives import sample_negatives, sample_places
+from sentloom.methods.hard_negatives import negatives_of, sample_places
 from sentloom.methods.method import Embeddings, Log, MatryoshkaOptions, Method
 from sentloom.search.cross_encoder import CrossEncoder, Scores
 from sentloom.search.pair_scores import PairScores, pair_scores
@@ -80,10 +80,7 @@ class TaughtMethod(Method):
 
     def sampled(self, batch: Batch) -> list[list[str]]:
         """For each of the n rows, m hard negatives; "" where a row has fewer."""
-        return [
-            sample_negatives(given, self.options.negatives, batch.random(int(place)))
-            for given, place in zip(batch.texts["negatives"], batch.places, strict=True)
-        ]
+        return negatives_of(batch, self.options.negatives)
 
     def prepare(self, data: Dataset, folder: Path, log: Log = lambda text: None) -> None:
         """Score all candidates of the data, or use the scores of an earlier run."""

@@ -49,17 +49,17 @@ def synthesize(
         str | None,
         typer.Option(
             metavar="PRESET,NAME=VALUE",
-            help="What is dropped: a preset (default, paper, official-code), values (threshold=0.9,round_trip=1,"
-            "copied=0.8,near_duplicates=0.8,language=true,finished=true,source_words=0,words=0,most_words=0,"
-            "substring=false,drop_equal=true are the defaults), or both: official-code,words=3.",
+            help="What is dropped: a preset (default, paper, official-code), values, or both: official-code,words=3. "
+            "Values and their defaults: threshold=0.9, round_trip=1, copied=0.8, near_duplicates=0.8, language=true, "
+            "finished=true, source_words=0, words=0, most_words=0, substring=false, drop_equal=true.",
         ),
     ] = None,
     sampling: Annotated[
         str | None,
         typer.Option(
             metavar="NAME=VALUE,...",
-            help="How texts are written: top_p=0.9,top_k=0,temperature=1,greedy=false,candidates=1,length=64,seed=1 "
-            "are the defaults.",
+            help="How texts are written, with the defaults: top_p=0.9, top_k=0, temperature=1, greedy=false, "
+            "candidates=1, length=64, seed=1.",
         ),
     ] = None,
     execution: Annotated[

@@ -97,7 +97,7 @@ class Dataset:
 
     def _row_numbers(self, given: "RowNumbers") -> npt.NDArray[np.int64]:
         """Row numbers from 0; negative ones count from the end."""
-        at = np.asarray([] if given is None else given)
+        at = np.asarray(given)
         if at.ndim != 1 or (at.size and not np.issubdtype(at.dtype, np.integer)):
             problem, fix = f"{given!r:.100} does not name rows", "for a mask of booleans use select"
             raise InputError("data", problem, "a number, a slice, a list of row numbers or the name of a column", fix)

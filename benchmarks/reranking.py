@@ -9,6 +9,7 @@ import csv
 import gzip
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 from sentloom.encoder import Encoder
@@ -16,7 +17,8 @@ from sentloom.evaluation.evaluate import open_memory
 from sentloom.evaluation.reranking import rerank, sample_queries
 from sentloom.evaluation.suites.search import SearchSet, search_set
 from sentloom.evaluation.suites.set_source import Rows
-from sentloom.search.pair_scores import load_judge
+from sentloom.search.cross_encoder import CrossEncoder
+from sentloom.search.pair_scores import pair_scores
 
 SUBSETS = ("WikiQA", "SelQA", "OpenTriviaQA", "MedQuAD")
 
@@ -31,7 +33,8 @@ def read_subset(data: Path, subset: str) -> SearchSet:
 
 def main(data: str, *subsets: str) -> None:
     """Print one line per subset."""
-    base, judge, memory = Encoder.load("embedded"), load_judge("embedded"), open_memory()
+    base, memory = Encoder.load("embedded"), open_memory()
+    judge = partial(pair_scores, CrossEncoder.load("embedded"))
     for subset in subsets or SUBSETS:
         searched, start = sample_queries(read_subset(Path(data), subset)), time.perf_counter()
         found = rerank(searched, base, judge, memory)

@@ -1,6 +1,11 @@
 """Messages: place, found, wanted, next; all problems counted, ten shown."""
 
-from sentloom.errors import DataError, InputError, Problem
+from sentloom.errors import DataError, InputError, Problem, first_line
+
+
+def test_the_first_line_of_another_librarys_error():
+    assert first_line(ValueError("\nno such file\nmore")) == "no such file"
+    assert first_line(KeyError()) == "KeyError"
 
 
 def test_an_error_says_all_four_things():

@@ -147,9 +147,8 @@ def fit(
     deciding = [input_file(one, folder, log, keep=(QUESTION,)) for one in inputs_in(against, scored=True)]
     searched = [input_file(one, folder, log) for one in inputs_in(corpus)]
     in_memory = any(one.rows is not None for one in given)
-    if in_memory and (shape or columns) and any(one.rows is None for one in given):
-        fix = "read the files first: sentloom.read(path, columns=...)"
-        raise InputError("fit", "`shape` and `columns` cannot be given for files and rows in memory together", "", fix)
+    if shape or columns:
+        _refuse_mixed(given)
     names = tuple(one.name for one in given)
     own = {"bases": _model_names(base), "budget": budget, "seed": seed, "dimensions": dimensions}
     read_as = {"writer": writer, "guide": guide, "teacher": teacher, "shape": shape, "columns": columns}
@@ -180,6 +179,13 @@ def fit(
             one.write()
         result, winner = run(request, log)
         return finish(request, result, winner)
+
+
+def _refuse_mixed(given: Sequence[InputFile]) -> None:
+    """Shape and columns describe either files, which are read later, or rows in memory, which have been read."""
+    if len({one.rows is None for one in given}) > 1:
+        fix = "read the files first: sentloom.read(path, columns=...)"
+        raise InputError("fit", "`shape` and `columns` cannot be given for files and rows in memory together", "", fix)
 
 
 def _by_label(
@@ -260,7 +266,7 @@ def train(
     precision: Precision | None = None,
     log: Log = _silent,
 ) -> Trained:
-    r"""Train what a recipe says: a YAML file, or the name of one that comes with sentloom.
+    r"""Run a recipe: a YAML file, or the name of one that comes with sentloom.
 
     `variant` chooses some of its variants, by default all. `set` changes values of the recipe, by dotted keys whose
     first part may be a stage: {"seeds": [1], "simcse.batch": 32, "simcse.data": ["A text.", "Another."]}. Models go to
@@ -395,7 +401,7 @@ def compare(
 
 
 def _compare_fits(names: Sequence[str], output: str | Path | None) -> FitComparison:
-    """Two fits on the same rows, and nothing else."""
+    """Compare two fits; refuse anything else beside them."""
     if not all(map(is_fit, names)) or len(names) != 2:
         problem = f"{len(names)} names are given, of which {sum(map(is_fit, names))} are fits"
         raise InputError("compare", problem, "two fits, or recipes only", "write OLD.fit NEW.fit")
@@ -443,13 +449,13 @@ def evaluate(
 ) -> Evaluation:
     """Score models side by side on suites, or on data of your own, with confidence intervals.
 
-    `models` are names or Encoders, or a dict from labels to one of these or to a list of several seeds. `suite` names
+    `models` are names or Encoders, or a dict of labels with one or a list of them (seeds of one model). `suite` names
     suites (sts, transfer, sentglue, multilingual, domain, afs), one of their sets (STS-B/dev) or a file
     (retrieval:FILE), or is data whose shape says what is scored: pairs are searched, scored pairs correlated, labelled
     texts classified.
     `data` is the folder of the suites; without it they come from the hub. `hidden` and `fast` concern the classifiers
     of transfer sets; `unchecked` also scores sets whose counts differ from the published ones. Vectors and scores are
-    cached in `cache`, at most `cache_size` GB of them (0: nothing is). `output` are files for the scores: .json, .csv,
+    cached in `cache`, up to `cache_size` GB (0 turns caching off). `output` are files for the scores: .json, .csv,
     .md or .png.
 
     >>> faq = [("Where is the canteen?", "On the ground floor."), ("Is it open?", "Open from noon until two.")]
@@ -514,7 +520,7 @@ def mine(
     """Find hard negatives for pairs: texts that rank close to the anchor but are not known to be right.
 
     Each pair gets up to `negatives` texts from `corpus` (by default the positives of the pairs) whose cosine with the
-    anchor is at least `margin` below that of its positive, and at most the share `at_most` of it; with a `guide`, a
+    anchor is at least `margin` below its positive's, and at most the share `at_most` of it; with a `guide`, a
     second model, by its cosines too. With a `teacher`, a cross-encoder, a negative's score must also be at least
     `teacher_margin` below the positive's. The search looks at `depth` candidates and skips the first `skip`. Returns
     the triplets and a report; `output` is a file for the triplets.
@@ -568,7 +574,7 @@ def synthesize(
 
     `kind` is entailment, contradiction, query or paraphrase, or several; by default the first two, which give triplets.
     `writer` is the model: embedded, a folder, a hub name, or the address of an OpenAI-compatible endpoint with its
-    `writer_model` and at most `max_tokens` tokens. All that it writes goes to the ledger in `output`, with
+    `writer_model` and at most `max_tokens` tokens. Everything it writes goes to the ledger in `output`, with
     triplets.parquet and pairs.parquet of what passes the `filters`, a preset (default, paper, official-code) or values
     (threshold, round_trip, copied, near_duplicates, language, finished, source_words, words, most_words, substring,
     drop_equal). `shots` are a few pairs or triplets of your own that show what to write. `sampling` has top_p, top_k,
@@ -618,7 +624,7 @@ def _raw_texts(data: Dataset) -> Dataset:
 
 
 def _refuse_idle(names: Sequence[str]) -> None:
-    """Without raw text nothing is written: an option about writing is a misunderstanding."""
+    """Refuse options about writing if there is no raw text to write for."""
     if names:
         problem = f"{' and '.join(names)} cannot be used without raw text to write for"
         fix = "name the raw text too, or leave these out to filter the ledger again"

@@ -120,6 +120,11 @@ def _number_in(text: str) -> int | None:
     return int(found[1]) if found else None
 
 
+def first_line(error: BaseException) -> str:
+    """The first line of another library's error, or its type if it has no text."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
 @contextmanager
 def disk_errors(place: Path) -> Iterator[None]:
     """Turn a failed write to `place` into a DiskError, whichever library it comes from."""

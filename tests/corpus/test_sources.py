@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from sentloom.corpus.sources import DocstringSource, Skipped, import_names, locate, read_sources
+from sentloom.corpus.sources import import_names, locate, read_sources
 from sentloom.errors import InputError
 
 DOC = '"""This file says something here."""\nraise RuntimeError("imported")\n'
@@ -48,16 +48,15 @@ def test_only_the_modules_of_the_package_are_found_in_order(orchard):
     ]  # fmt: skip
 
 
-def test_files_are_parsed_or_skipped_with_a_reason_and_never_executed(orchard):
+def test_files_are_parsed_or_skipped_and_never_executed(orchard):
     read = dict(zip([file.name for _, file in locate(orchard)], read_sources(locate(orchard), 1), strict=True))
-    assert {name for name, found in read.items() if found is Skipped.UNREADABLE} == {"broken.py", "bytes.py", "nul.py"}
-    assert {name for name, found in read.items() if found is Skipped.GENERATED} == {"made.py"}
+    assert {name for name, found in read.items() if found is None} == {"broken.py", "bytes.py", "made.py", "nul.py"}
     assert read["latin.py"].docstrings[0].prose.summary == "Café is read in its own encoding."
     assert orchard not in sys.modules
 
 
 def test_module_names_and_paths(orchard):
-    sources = [found for found in read_sources(locate(orchard), 1) if isinstance(found, DocstringSource)]
+    sources = [found for found in read_sources(locate(orchard), 1) if found]
     assert {source.file: (source.module.name, source.module.is_package) for source in sources} == {
         "orchard_pkg/__init__.py": ("orchard_pkg", True),
         "orchard_pkg/_private.py": ("orchard_pkg._private", False),

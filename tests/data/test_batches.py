@@ -27,8 +27,8 @@ def by_hand(*columns, places=None, key=(0, 0)):
 def test_an_epoch_is_a_permutation_without_the_last_incomplete_batch(rows, size, seed, epoch):
     size = min(size, rows)
     batches = Batches(texts(rows), size, seed)
-    assert batches.an_epoch == rows // size
-    steps = range(epoch * batches.an_epoch, (epoch + 1) * batches.an_epoch)
+    assert batches.per_epoch == rows // size
+    steps = range(epoch * batches.per_epoch, (epoch + 1) * batches.per_epoch)
     seen = [batches.rows(step).tolist() for step in steps]
     assert all(len(one) == size for one in seen)
     flat = [row for one in seen for row in one]
@@ -176,4 +176,4 @@ def test_a_part_finds_its_own_duplicates():
 def test_too_little_data_is_refused():
     with pytest.raises(InputError, match=r"data\.tsv: 3 rows are fewer than one batch of 4"):
         Batches(texts(3), 4, seed=0)
-    assert Batches(texts(4), 4, seed=0).an_epoch == 1
+    assert Batches(texts(4), 4, seed=0).per_epoch == 1

@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentloom.data.columns import Seen, among, any_sentence, flat, hashes, joined, refill, walk
+from sentloom.data.columns import Seen, among, any_sentence, evenly_spaced, flat, hashes, joined, refill, walk
 from sentloom.data.shapes import Shape
 from tests.small_data import build_dataset
 
@@ -16,6 +16,13 @@ LISTS = pa.array([["a", "b"], ["c"], ["d", "e", "f"]], pa.list_(pa.large_string(
 
 def texts(*values: str) -> pa.Array:
     return pa.array(values, pa.large_string())
+
+
+def test_numbers_are_evenly_spaced_from_the_first_to_the_last() -> None:
+    assert evenly_spaced(9, 3).tolist() == [0, 4, 8]
+    assert evenly_spaced(3, 9).tolist() == [0, 1, 2]
+    assert evenly_spaced(1, 1).tolist() == [0]
+    assert evenly_spaced(0, 5).tolist() == []
 
 
 def test_walk_numbers_the_rows() -> None:

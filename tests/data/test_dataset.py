@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentloom.data.dataset import FILE, LINE, Dataset
+from sentloom.data.dataset import FILE, LINE, Dataset, shape_schema
 from sentloom.data.readers import read
 from sentloom.data.shapes import Shape
 from sentloom.errors import InputError
@@ -69,6 +69,12 @@ def test_other_rows_have_another_hash_and_what_names_no_rows_is_refused() -> Non
 def test_take_refuses_rows_out_of_range(row: int) -> None:
     with pytest.raises(IndexError):
         triplets([3]).take([row])
+
+
+def test_a_table_of_a_shape_has_its_columns_and_the_origin() -> None:
+    assert shape_schema(Shape.TRIPLETS).names == ["anchor", "positive", "negatives", FILE, LINE]
+    assert shape_schema(Shape.TRIPLETS).field("negatives").type == pa.list_(pa.large_string())
+    assert shape_schema(Shape.TEXTS).field(LINE).type == pa.int64()
 
 
 def test_length_place_and_sentences() -> None:

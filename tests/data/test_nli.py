@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sentloom.data import Dataset, Shape, pairs_from_nli, read, triplets_from_nli
-from sentloom.data.nli import is_nli_word, nli_label
+from sentloom.data import Dataset, Shape, read
+from sentloom.data.nli import is_nli_word, nli_label, pairs_from_nli, triplets_from_nli
 from sentloom.errors import InputError
 
 

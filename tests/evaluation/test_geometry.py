@@ -159,13 +159,6 @@ def test_positives_score_above_four_and_sentences_count_once():
     assert (found.isotropy, found.effective_rank) == pytest.approx((1.0, 2.0))
 
 
-def test_repeated_sentences_can_be_counted_repeatedly():
-    found = geometry(encode, PAIRS, UniformityVariant.PRINTED, distinct=False)
-    assert found.sentences == 8
-    assert found.uniformity == pytest.approx(uniformity(encode("aaabbcad"), UniformityVariant.PRINTED))
-    assert found.uniformity > geometry(encode, PAIRS, UniformityVariant.PRINTED).uniformity
-
-
 def test_each_distinct_sentence_is_encoded_once():
     seen = []
     geometry(lambda texts: (seen.extend(texts), encode(texts))[1], PAIRS)

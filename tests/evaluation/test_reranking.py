@@ -13,7 +13,7 @@ from sentloom.evaluation.reranking import Reranking, rerank, reranked, sample_qu
 from sentloom.evaluation.suites.search import search_set, search_task
 from sentloom.evaluation.suites.set_source import Rows
 from sentloom.evaluation.task import Score
-from sentloom.search.pair_scores import load_judge
+from sentloom.search.cross_encoder import CrossEncoder
 from tests.encoder.small_models import SENTENCES, build_model_folder
 from tests.search.small_cross_encoders import build_cross_encoder
 
@@ -107,7 +107,7 @@ def test_small_models(tmp_path):
     pairs = [(text[:12], text) for text in SENTENCES]
     task = search_task("faq", searched_texts(pairs), "faq.csv")
     encoder = Encoder.load(build_model_folder("bert", tmp_path / "encoder"))
-    judge = load_judge(build_cross_encoder(tmp_path / "teacher"))
+    judge = CrossEncoder.load(build_cross_encoder(tmp_path / "teacher")).score
     found = rerank(task.searched, encoder, judge, open_memory(tmp_path / "cache"), depth=3)
     vectors = encoder.encode(SENTENCES)
     own = task.score(lambda texts, role="symmetric": encoder.encode(texts, role=role))[task.main]

@@ -14,9 +14,3 @@ def test_values_by_hand():
     assert Score("accuracy", ITEMS).value == pytest.approx(100 * 2 / 4)
     assert Score("accuracy", ITEMS, GROUPS).value == pytest.approx(100 * (1 / 3 + 1) / 2)
     assert Score("accuracy", ITEMS, GROUPS, weighted=True).value == pytest.approx(100 * (3 * 1 / 3 + 1 * 1) / 4)
-
-
-def test_a_resample_may_repeat_items_and_leave_out_groups():
-    assert Score("accuracy", ITEMS).of(np.array([0, 0, 1])) == pytest.approx(2 / 3)
-    assert Score("accuracy", ITEMS, GROUPS).of(np.array([3, 3, 1, 0])) == pytest.approx((1 + 1 / 2) / 2)
-    assert Score("accuracy", ITEMS, GROUPS).of(np.array([1, 2])) == 0

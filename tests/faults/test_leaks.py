@@ -159,7 +159,7 @@ def test_train_leaves_them_out_when_told(bert: Path, tmp_path: Path, sentloom: C
     (run,) = json.loads((tmp_path / "out/results.json").read_text("utf-8"))["runs"]
     data = run["stages"][0]["data"]
     assert data["rows"] == ROWS - 1
-    assert data["skipped"] == {"rows with sentences that are scored on": 1}
+    assert data["skipped"] == {"rows with sentences of the evaluation sets": 1}
     assert "transductive" not in (tmp_path / "out/results.md").read_text("utf-8")
 
 

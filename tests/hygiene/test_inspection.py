@@ -28,7 +28,7 @@ def test_distribution_equals_sorting(values: list[int]) -> None:
     assert found.mean == pytest.approx(sum(values) / len(values))
     middle = len(values) // 2
     assert found.median == (ordered[middle] if len(values) % 2 else (ordered[middle - 1] + ordered[middle]) / 2)
-    assert found.least <= found.quarter <= found.median <= found.three_quarters <= found.p95 <= found.most
+    assert found.least <= found.p25 <= found.median <= found.p75 <= found.p95 <= found.most
 
 
 def test_lengths_in_words_by_column() -> None:

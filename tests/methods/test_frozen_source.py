@@ -6,7 +6,7 @@ import torch
 
 from sentloom.data.shapes import Shape
 from sentloom.errors import InputError
-from sentloom.methods.frozen_source import FrozenSource, build_head, load_source, set_pooling
+from sentloom.methods.frozen_source import FrozenSource, load_source, set_pooling
 from tests.encoder.small_models import SENTENCES
 from tests.methods.conftest import texts_batch
 from tests.small_data import build_dataset
@@ -40,11 +40,3 @@ def test_without_a_name_the_source_is_a_copy_with_its_own_pooling(encoder):
     assert np.array_equal(load_source(None, None, encoder).encode(SENTENCES), encoder.encode(SENTENCES))
     with pytest.raises(InputError, match="decoder"):
         set_pooling(encoder, "decoder-first")
-
-
-def test_a_head_joins_different_widths(encoder):
-    assert build_head("m", "none", 4, 4) is None
-    head = build_head("m", "linear-tanh", 4, 6)
-    assert (head.linear.in_features, head.linear.out_features, head.activation_name) == (4, 6, "tanh")
-    with pytest.raises(InputError, match="m: the encoder has width 4 and the source has width 6"):
-        build_head("m", "none", 4, 6)

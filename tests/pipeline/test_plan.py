@@ -8,7 +8,7 @@ import yaml
 from sentloom.encoder.prompts import Prompt
 from sentloom.errors import InputError
 from sentloom.pipeline.building import stage
-from sentloom.pipeline.plan import Plan, Recipe, Variant, stage_values, to_yaml
+from sentloom.pipeline.plan import Plan, Recipe, stage_values, to_yaml
 
 TRAIN = stage("simcse", name="train", data="a.txt", steps=7)
 PLAN = Plan("mine", base="embedded", stages=(TRAIN,))
@@ -28,7 +28,7 @@ def test_the_prompt_is_for_all_sentences():
 
 
 def test_unknown_variants_are_refused_with_the_nearest_name():
-    recipe = Recipe(Path("r.yaml"), {"large": Variant("large", {}, {})}, {None: PLAN, "large": PLAN})
+    recipe = Recipe(Path("r.yaml"), ("large",), {None: PLAN, "large": PLAN})
     assert recipe.resolve() is recipe.resolve("large") is PLAN
     with pytest.raises(InputError, match=r'r\.yaml: there is no variant "lrge".*did you mean "large"'):
         recipe.resolve("lrge")

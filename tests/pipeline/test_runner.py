@@ -208,7 +208,7 @@ def test_rows_that_leak_are_left_out_when_asked(kitchen):
     result = kitchen.run(SIMCSE | {"drop_leaks": True}, evaluate={"sets": ["new.tsv"]})[0]
     (stage,) = result.stages
     assert (stage["data"]["rows"], stage["leaked"]) == (len(set(texts)) - 1, 0)
-    assert stage["data"]["skipped"]["rows with sentences that are scored on"] == 1
+    assert stage["data"]["skipped"]["rows with sentences of the evaluation sets"] == 1
     assert not result.transductive
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sentloom.search.cross_encoder import CrossEncoder
-from sentloom.search.pair_scores import load_judge, pair_scores
+from sentloom.search.pair_scores import pair_scores
 from sentloom.search.vector_cache import VectorCache
 from tests.encoder.small_models import SENTENCES
 from tests.search.small_cross_encoders import build_cross_encoder
@@ -61,8 +61,8 @@ def test_models_do_not_share_scores(counted, tmp_path):
     np.testing.assert_allclose(pair_scores(other, PAIRS, cache), other.score(PAIRS), atol=2e-5)
 
 
-def test_a_judge_scores_in_the_users_cache(folder, tmp_path, monkeypatch):
+def test_scores_are_cached_in_the_users_cache_by_default(folder, tmp_path, monkeypatch):
     monkeypatch.setenv("SENTLOOM_CACHE", str(tmp_path / "own"))
-    scores = load_judge(str(folder))(PAIRS)
-    np.testing.assert_allclose(scores, CrossEncoder.load(folder).score(PAIRS), atol=2e-5)
+    model = CrossEncoder.load(folder)
+    np.testing.assert_allclose(pair_scores(model, PAIRS), model.score(PAIRS), atol=2e-5)
     assert list((tmp_path / "own/vectors").glob("*/*.safetensors"))

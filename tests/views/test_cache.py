@@ -29,8 +29,8 @@ def column(texts, chunk=3):
 def test_cached_views_are_not_made_again(tmp_path):
     texts = [f"text {number}" for number in range(10)]
     first, second = Upper(), Upper()
-    make_missing(first, column(texts[:7]), ViewCache(tmp_path, "upper"), "", False)
-    make_missing(second, column(texts), ViewCache(tmp_path, "upper"), "", False)
+    make_missing(first, column(texts[:7]), ViewCache(tmp_path, "upper"), "")
+    make_missing(second, column(texts), ViewCache(tmp_path, "upper"), "")
     assert (first.asked, second.asked) == (texts[:7], texts[7:])
     table = ViewCache(tmp_path, "upper").table()
     assert dict(zip(*(table.column(name).to_pylist() for name in ("text", "view")), strict=True)) == {
@@ -42,9 +42,9 @@ def test_cached_views_are_not_made_again(tmp_path):
 def test_an_interruption_loses_at_most_one_shard(tmp_path):
     texts = [f"text {number}" for number in range(20)]
     with pytest.raises(KeyboardInterrupt):
-        make_missing(Upper(stop_after=10), column(texts), ViewCache(tmp_path, "upper"), "", False)
+        make_missing(Upper(stop_after=10), column(texts), ViewCache(tmp_path, "upper"), "")
     again = Upper()
-    make_missing(again, column(texts), ViewCache(tmp_path, "upper"), "", False)
+    make_missing(again, column(texts), ViewCache(tmp_path, "upper"), "")
     assert again.asked == texts[8:]  # two shards of four were complete
 
 
@@ -63,7 +63,7 @@ def test_the_views_of_a_damaged_shard_are_made_again_and_reported(tmp_path, caps
     content[content.rindex(b"A\0")] ^= 1  # still valid text
     shard.write_bytes(content)
     maker = Upper()
-    make_missing(maker, column(texts), cache, "", False)
+    make_missing(maker, column(texts), cache, "")
     assert maker.asked == texts
     assert sorted(cache.table().column("view").to_pylist()) == ["A", "B"]
     assert f"{shard.name} is damaged" in capsys.readouterr().err

@@ -11,7 +11,8 @@ import pytest
 
 from sentloom.data import read
 from sentloom.data.writers import write
-from sentloom.views import Synonyms, make_pairs
+from sentloom.views.pairs import make_pairs
+from sentloom.views.settings import Synonyms
 
 FAULT = "kill -9 of `views`"  # its row in the fault bench
 

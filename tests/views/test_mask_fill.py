@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from sentloom.errors import ModelError
-from sentloom.views import MaskFill
 from sentloom.views.mask_fill import MaskFiller
+from sentloom.views.settings import MaskFill
 from tests.encoder.small_models import SENTENCES, build_model_folder
 
 

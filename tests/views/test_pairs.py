@@ -2,7 +2,8 @@ import pytest
 
 from sentloom.data import Shape
 from sentloom.errors import InputError, MissingPart
-from sentloom.views import BackTranslation, Entailment, MaskFill, Pivot, ReadyPairs, Synonyms, make_pairs
+from sentloom.views.pairs import make_pairs
+from sentloom.views.settings import BackTranslation, Entailment, MaskFill, Pivot, ReadyPairs, Synonyms
 from tests.views.reading import file, lines, rows
 
 pytestmark = pytest.mark.filterwarnings("ignore:Recommended. pip install sacremoses")

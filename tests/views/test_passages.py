@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from sentloom.data.shapes import Shape
 from sentloom.errors import InputError
-from sentloom.views import make_pairs
+from sentloom.views.pairs import make_pairs
 from sentloom.views.passages import neighbours, sentences_of, spans
 from sentloom.views.settings import Neighbours, Spans
 from tests.small_data import build_dataset

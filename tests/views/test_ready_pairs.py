@@ -3,7 +3,8 @@
 import pytest
 
 from sentloom.errors import DataError, InputError
-from sentloom.views import ReadyPairs, make_pairs
+from sentloom.views.pairs import make_pairs
+from sentloom.views.settings import ReadyPairs
 from tests.views.reading import file, lines, rows
 
 

@@ -2,8 +2,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from sentloom.errors import InputError
-from sentloom.views import BackTranslation, MaskFill, Pivot, Synonyms, ViewSettings, view_settings
-from sentloom.views.settings import parse_pivot
+from sentloom.views.settings import BackTranslation, MaskFill, Pivot, Synonyms, ViewSettings, parse_pivot, view_settings
 
 PIVOT = {"forward": "a", "backward": "b"}
 

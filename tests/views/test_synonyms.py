@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentloom.views import Synonyms
+from sentloom.views.settings import Synonyms
 from sentloom.views.synonyms import SynonymReplacement, inflect, lemmas
 from sentloom.views.wordnet import DEBIAN
 

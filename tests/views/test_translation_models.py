@@ -7,7 +7,7 @@ import torch
 
 from sentloom.encoder import text_models as models_room
 from sentloom.errors import MissingPart, ModelError
-from sentloom.views import BackTranslation, Pivot
+from sentloom.views.settings import BackTranslation, Pivot
 from sentloom.views.translation_models import GumbelNoise, PivotTranslator
 from tests.encoder.small_models import SENTENCES
 

@@ -15,7 +15,7 @@ from sentloom.encoder.encoder import Encoder
 from sentloom.encoder.heads import normalize
 from sentloom.encoder.packing import Pack, by_run
 from sentloom.encoder.pooling import Pooling
-from sentloom.errors import InputError, ModelError
+from sentloom.errors import ModelError
 
 FIRST_LAYER = 4  # in models of six or more blocks
 FEWEST = 3  # layers; with fewer, the variance of the cosines of adjacent layers is meaningless
@@ -39,16 +39,13 @@ class WkEncoder(Encoder):
         return normalize(vectors) if self.unit_length and not raw else vectors
 
 
-def wk_pooling(base: Encoder, first_layer: int | None = None) -> WkEncoder:
+def wk_pooling(base: Encoder) -> WkEncoder:
     """Return an encoder with WK pooling that shares the base's backbone; the heads, made for its pooling, are left out.
 
-    `first_layer` defaults to 4, as in the paper; in models with fewer than six blocks, the last three layers are used.
+    It pools layer 4, as in the paper, and all later ones; in models with fewer than six blocks, the last three layers.
     """
     last = base.backbone.num_layers
-    first = max(0, min(FIRST_LAYER, last + 1 - FEWEST)) if first_layer is None else first_layer
-    if not 0 <= first < last:
-        problem, expected = f"layer {first} is out of range", f"0 to {last - 1}, a layer before the last"
-        raise InputError("first_layer", problem, expected, "choose another")
+    first = max(0, min(FIRST_LAYER, last + 1 - FEWEST))
     pooling = Pooling("wk", tuple(range(first, last + 1)))
     encoder = WkEncoder(base.backbone, base.tokens, pooling=pooling, unit_length=base.unit_length, prompts=base.prompts)
     return encoder.eval()

@@ -4,7 +4,7 @@ import gzip
 import hashlib
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -25,26 +25,13 @@ LINES_PER_STEP = 4096  # of the progress bar
 class WordVectors:
     """Words and their vectors. An unknown word is looked up in lower case, and skipped if still unknown."""
 
-    def __init__(self, rows: Mapping[str, int], vectors: Vectors, *, as_tokens: bool = False) -> None:
-        """Set rows and vectors; `as_tokens` means that texts are already tokenised, with spaces between tokens."""
-        self.rows, self.vectors, self.as_tokens = rows, vectors, as_tokens
+    def __init__(self, rows: Mapping[str, int], vectors: Vectors) -> None:
+        self.rows, self.vectors = rows, vectors
 
     @classmethod
-    def load(
-        cls,
-        path: str | Path,
-        *,
-        vocabulary: Iterable[str] | None = None,
-        as_tokens: bool = False,
-        capacity: int = CAPACITY,
-    ) -> "WordVectors":
-        """Read a text file (also .gz), with or without a header; `vocabulary` limits it to the words of these texts."""
-        vocabulary_words = None
-        if vocabulary is not None:
-            words = {word for text in vocabulary for word in split(text, as_tokens)}
-            vocabulary_words = words | {word.lower() for word in words}
-        rows, vectors = _read(Path(path), vocabulary_words, capacity)
-        return cls(rows, vectors, as_tokens=as_tokens)
+    def load(cls, path: str | Path, *, capacity: int = CAPACITY) -> "WordVectors":
+        """Read a text file (also .gz), with or without a header."""
+        return cls(*_read(Path(path), capacity))
 
     @property
     def dimension(self) -> int:
@@ -52,9 +39,9 @@ class WordVectors:
         return int(self.vectors.shape[1])
 
     def fingerprint(self) -> str:
-        """Return a hash of words, vectors and the way texts are split."""
+        """Return a hash of words and vectors."""
         words = "\n".join(sorted(self.rows, key=self.rows.__getitem__))
-        digest = hashlib.sha256(f"{self.as_tokens} {self.vectors.shape} {words}".encode())
+        digest = hashlib.sha256(f"{self.vectors.shape} {words}".encode())
         digest.update(np.ascontiguousarray(self.vectors).data)
         return digest.hexdigest()
 
@@ -73,13 +60,8 @@ class WordVectors:
         return of_distinct(texts, means)
 
     def _known(self, text: str) -> list[int]:
-        found = (self.rows.get(word, self.rows.get(word.lower())) for word in split(text, self.as_tokens))
+        found = (self.rows.get(word, self.rows.get(word.lower())) for word in WORD_OR_MARK.findall(text))
         return [row for row in found if row is not None]
-
-
-def split(text: str, as_tokens: bool = False) -> list[str]:
-    """Split a text into words and punctuation, or at spaces if it is already tokenised."""
-    return text.split() if as_tokens else WORD_OR_MARK.findall(text)
 
 
 class _Table:
@@ -103,7 +85,7 @@ class _Table:
         return self.vectors
 
 
-def _read(path: Path, vocabulary_words: set[str] | None, capacity: int) -> tuple[dict[str, int], Vectors]:
+def _read(path: Path, capacity: int) -> tuple[dict[str, int], Vectors]:
     """Read each word's row, and the vectors."""
     table, width, promised, count, number = _Table(capacity), 0, 0, 0, 0
     for number, line in _lines(path):
@@ -113,8 +95,7 @@ def _read(path: Path, vocabulary_words: set[str] | None, capacity: int) -> tuple
         width = width or len(line.split()) - 1
         word, fields = _cut(path, number, line, width)
         count += 1
-        if vocabulary_words is None or word in vocabulary_words:
-            table.add(word, _numbers(path, number, fields))
+        table.add(word, _numbers(path, number, fields))
     if not count or count < promised:
         _refuse(path, number, f"the file ends after {count} words", f"{promised or 'some'} words")
     return table.rows, table.fitting(width)

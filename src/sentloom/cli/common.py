@@ -89,13 +89,13 @@ def show(*parts: RenderableType) -> None:
 
 
 def is_main_process() -> bool:
-    """Of the processes that `accelerate launch` or torchrun start, one prints."""
+    """Whether this process prints: only the first of those that `accelerate launch` or torchrun start does."""
     return os.environ.get("RANK", "0") == "0"
 
 
 @contextmanager
 def resumable() -> Iterator[None]:
-    """Say, when a user stops the work, that it can be resumed."""
+    """Print how to resume if the user stops the work."""
     try:
         yield
     except KeyboardInterrupt:

@@ -65,11 +65,11 @@ def check(
     if leaks:
         show(data_tables.leaks(leaks))
     if output:
+        report = {"file": data, "sha256": dataset.sha256, **asdict(found), "tokens": [*map(asdict, tokenized)]}
+        if leaks:
+            counts = {str(kind): count for kind, count in leaks.counts.items()}
+            report["leaks"] = {**counts, "training_rows": len(leaks.training_rows)}
         with new_file(output) as part:
-            report = {"file": data, "sha256": dataset.sha256, **asdict(found), "tokens": [*map(asdict, tokenized)]}
-            if leaks:
-                counts = {str(kind): count for kind, count in leaks.counts.items()}
-                report["leaks"] = {**counts, "training rows": len(leaks.training_rows)}
             part.write_text(json.dumps(report, indent=2), "utf-8")
     if leaks and leaks.first:
         raise typer.Exit(FOUND_LEAKS)
@@ -186,8 +186,8 @@ def views(
     from sentloom.data.writers import check_ending, write
     from sentloom.encoder.device import running_on
     from sentloom.report import data_tables
-    from sentloom.views import make_pairs, view_settings
-    from sentloom.views.settings import parse_pivot
+    from sentloom.views.pairs import make_pairs
+    from sentloom.views.settings import parse_pivot, view_settings
 
     pivots = [parse_pivot(one) for one in pivot] if pivot else None
     given = {"pivots": pivots, "decoding": decoding, "beams": beams, "top_k": top_k, "top_p": top_p, "model": model}

@@ -77,14 +77,14 @@ def fit(
         str | None,
         typer.Option(
             metavar="MODEL",
-            help="What writes training data: a folder, a hub name or embedded; adds the route synthetic.",
+            help="A model that writes training data: a folder, a hub name or embedded; adds the route synthetic.",
         ),
     ] = None,
     guide: Annotated[
         str | None,
         typer.Option(
             metavar="MODEL",
-            help="An encoder that says which negatives may be false: a model folder, a hub name or embedded-bge. "
+            help="An encoder that finds false negatives: a model folder, a hub name or embedded-bge. "
             "By default the base.",
         ),
     ] = None,

@@ -128,7 +128,7 @@ def _run_mteb(
     folder = output[0] if output else Path("mteb-results")
     if output and (len(output) > 1 or folder.suffix in (".json", ".csv", ".md")):
         found = f"found {' and '.join(map(str, output))}"
-        raise InputError("--output", found, "one folder, for mteb's own files", "say -o mteb-results")
+        raise InputError("--output", found, "one folder, for mteb's own files", "use -o mteb-results")
     scores = {
         name: run_mteb(load(name, pooling, device, precision), tasks, folder, model=name, show_progress=True)
         for names in models.values()

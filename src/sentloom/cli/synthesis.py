@@ -23,23 +23,23 @@ def synthesize(
         str | None,
         typer.Option(
             metavar="KIND",
-            help="What is written: query, paraphrase, or entailment,contradiction, the default, which gives triplets.",
+            help="What to write: query, paraphrase, or entailment,contradiction, the default, which gives triplets.",
         ),
     ] = None,
     writer: Annotated[
         str | None,
         typer.Option(
             metavar="MODEL",
-            help="Who writes: embedded (the default), a folder, a hub name, or https://..., an OpenAI-compatible "
+            help="The writer: embedded (the default), a folder, a hub name, or https://..., an OpenAI-compatible "
             "endpoint, whose key is read from the variable SENTLOOM_WRITER_KEY.",
         ),
     ] = None,
     writer_model: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The model of the endpoint, by its name there.")
+        str | None, typer.Option(metavar="NAME", help="The name of the model at the endpoint.")
     ] = None,
     max_tokens: Annotated[
         int | None,
-        typer.Option(metavar="NUMBER", min=1, help="Stop before the endpoint has read and written more than this."),
+        typer.Option(metavar="NUMBER", min=1, help="Stop before the endpoint has used more tokens than this."),
     ] = None,
     shots: Annotated[
         str | None,
@@ -49,7 +49,7 @@ def synthesize(
         str | None,
         typer.Option(
             metavar="PRESET,NAME=VALUE",
-            help="What is dropped: a preset (default, paper, official-code), values, or both: official-code,words=3. "
+            help="What to drop: a preset (default, paper, official-code), values, or both: official-code,words=3. "
             "Values and their defaults: threshold=0.9, round_trip=1, copied=0.8, near_duplicates=0.8, language=true, "
             "finished=true, source_words=0, words=0, most_words=0, substring=false, drop_equal=true.",
         ),
@@ -58,7 +58,7 @@ def synthesize(
         str | None,
         typer.Option(
             metavar="NAME=VALUE,...",
-            help="How texts are written, with the defaults: top_p=0.9, top_k=0, temperature=1, greedy=false, "
+            help="How to sample, with the defaults: top_p=0.9, top_k=0, temperature=1, greedy=false, "
             "candidates=1, length=64, seed=1.",
         ),
     ] = None,
@@ -66,7 +66,7 @@ def synthesize(
         str | None,
         typer.Option(
             metavar="NAME=VALUE,...",
-            help="How much runs where: rows=N (the first rows; a later call can add more), backend=transformers (or "
+            help="How to run: rows=N (the first rows; a later call can add more), backend=transformers (or "
             "ctranslate2, ctranslate2-int8), encoder=embedded (finds the sources of queries), engine=local (or ray), "
             "workers=1 (of ray), requests=8 (to an endpoint at a time), block=256 (texts per file of the ledger), "
             "device=cpu, precision=fp32.",

@@ -47,7 +47,7 @@ def train(
     device: DeviceOption = None,
     precision: PrecisionOption = None,
 ) -> None:
-    """Train what a recipe says. Run the same command again to resume; finished stages are reused."""
+    """Run a recipe. Run the same command again to resume; finished stages are reused."""
     from sentloom.api import train as run
     from sentloom.report import recipe_tables
 

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 import pyarrow as pa
 
 from sentloom.corpus.names import PublicNames
-from sentloom.corpus.sources import STANDARD_LIBRARY, DocstringSource, Skipped, import_names, locate, read_sources
+from sentloom.corpus.sources import STANDARD_LIBRARY, DocstringSource, import_names, locate, read_sources
 from sentloom.data.dataset import FILE, LINE, Dataset
 from sentloom.data.shapes import COLUMNS, Shape, arrow_type
 from sentloom.errors import InputError, MissingPart
@@ -72,11 +72,8 @@ class PackageCount:
     package: str
     split: Split
     files: int
-    generated: int  # files left out because a program wrote them
-    unreadable: int  # files left out because they cannot be decoded or parsed
     sentences: int  # not counting those of earlier packages
     pairs: int
-    leaked: int  # training sentences and pairs dropped because a held-out package has them
 
 
 @dataclass(frozen=True)
@@ -94,11 +91,6 @@ class Corpus:
     def pairs(self, split: Split = "train") -> Dataset:
         """Return pairs of qualified name (anchor) and summary (positive), both distinct within a package."""
         return self.data[split, Shape.PAIRS]
-
-    @property
-    def sha256(self) -> str:
-        """The hash of all rows, in order."""
-        return _sha256(data.sha256 for data in self.data.values())
 
 
 def harvest(
@@ -139,20 +131,15 @@ class _Package:
 
     name: str
     split: Split
-    files: Sequence[DocstringSource | Skipped]
+    files: int
     texts: tuple[_Row, ...]
     pairs: tuple[_Row, ...]
 
     @classmethod
-    def of(cls, name: str, held_out: bool, files: Sequence[DocstringSource | Skipped]) -> "_Package":
-        sources = [file for file in files if isinstance(file, DocstringSource)]
+    def of(cls, name: str, held_out: bool, files: Sequence[DocstringSource | None]) -> "_Package":
+        sources = [file for file in files if file is not None]
         split: Split = "held-out" if held_out else "train"
-        return cls(name, split, files, tuple(_distinct(_texts(sources), set())), tuple(_pairs(sources)))
-
-    def count(self, sentences: int, pairs: int, leaked: int) -> PackageCount:
-        generated, unreadable = self.files.count(Skipped.GENERATED), self.files.count(Skipped.UNREADABLE)
-        read = len(self.files) - generated - unreadable
-        return PackageCount(self.name, self.split, read, generated, unreadable, sentences, pairs, leaked)
+        return cls(name, split, len(sources), tuple(_distinct(_texts(sources), set())), tuple(_pairs(sources)))
 
 
 def _texts(sources: Iterable[DocstringSource]) -> Iterator[_Row]:
@@ -195,11 +182,10 @@ def _split(packages: Sequence[_Package], missing: tuple[str, ...]) -> Corpus:
     for pack in packages:
         banned: Set[str] = held_out if pack.split == "train" else frozenset()
         own_texts, own_pairs = ([row for row in rows if row.key not in banned] for rows in (pack.texts, pack.pairs))
-        leaked = len(pack.texts) + len(pack.pairs) - len(own_texts) - len(own_pairs)
         new_texts = list(_distinct(own_texts, seen[pack.split]))
         texts[pack.split] += new_texts
         pairs[pack.split] += own_pairs
-        counts.append(pack.count(len(new_texts), len(own_pairs), leaked))
+        counts.append(PackageCount(pack.name, pack.split, pack.files, len(new_texts), len(own_pairs)))
     data = {(split, Shape.TEXTS): _dataset(Shape.TEXTS, rows) for split, rows in texts.items()}
     data |= {(split, Shape.PAIRS): _dataset(Shape.PAIRS, rows) for split, rows in pairs.items()}
     return Corpus(tuple(counts), missing, data)

@@ -8,7 +8,6 @@ import sysconfig
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -32,13 +31,6 @@ GENERATED_HEAD = 1500  # bytes in which a generated file is marked as such
 POOL_FROM = 400  # files above which worker processes pay off
 
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-
-
-class Skipped(StrEnum):
-    """Why a file was not read."""
-
-    GENERATED = "generated"  # written by a program
-    UNREADABLE = "unreadable"  # cannot be decoded or parsed
 
 
 class Docstring(NamedTuple):
@@ -92,28 +84,27 @@ def _python_files(folder: str | Path) -> list[Path]:
 
 def read_sources(
     files: Sequence[tuple[Path, Path]], workers: int, pool_from: int = POOL_FROM
-) -> Iterator[DocstringSource | Skipped]:
-    """Parse every file, in order."""
+) -> Iterator[DocstringSource | None]:
+    """Parse every file, in order; None for files that a program wrote or that cannot be decoded or parsed."""
     if workers == 1 or len(files) < pool_from:
         yield from map(_read_source, files)
     else:
-        with ProcessPoolExecutor(
-            workers, initializer=gc.disable
-        ) as pool:  # syntax trees are freed without the garbage collector
+        # Syntax trees are freed without the garbage collector.
+        with ProcessPoolExecutor(workers, initializer=gc.disable) as pool:
             yield from pool.map(_read_source, files, chunksize=16)
 
 
-def _read_source(place: tuple[Path, Path]) -> DocstringSource | Skipped:
+def _read_source(place: tuple[Path, Path]) -> DocstringSource | None:
     folder, file = place
     try:
         source = file.read_bytes()
         if GENERATED.search(source[:GENERATED_HEAD]):
-            return Skipped.GENERATED
+            return None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes in third-party code
             tree = ast.parse(source)
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-        return Skipped.UNREADABLE
+        return None
     relative = file.relative_to(folder)
     is_package = relative.stem == "__init__"
     name = ".".join((relative.parent if is_package else relative.with_suffix("")).parts)

@@ -5,21 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sentloom.data.dataset import Dataset
-    from sentloom.data.nli import pairs_from_nli, triplets_from_nli
     from sentloom.data.readers import read
-    from sentloom.data.shapes import Shape, parse_columns
+    from sentloom.data.shapes import Shape
 
-__all__ = ["Dataset", "Shape", "pairs_from_nli", "parse_columns", "read", "triplets_from_nli"]
+__all__ = ["Dataset", "Shape", "read"]
 
 # Imported on first use: the commands need shapes for their options, and `--help` should not wait for the readers.
-_MODULES = {
-    "Dataset": "dataset",
-    "Shape": "shapes",
-    "pairs_from_nli": "nli",
-    "parse_columns": "shapes",
-    "read": "readers",
-    "triplets_from_nli": "nli",
-}
+_MODULES = {"Dataset": "dataset", "Shape": "shapes", "read": "readers"}
 
 
 def __getattr__(name: str) -> Any:

@@ -85,13 +85,13 @@ class Batches:
             raise InputError(self.data.files[0], problem, "", "give more data or a smaller batch")
 
     @property
-    def an_epoch(self) -> int:
+    def per_epoch(self) -> int:
         """Batches per epoch."""
         return len(self.data) // self.size
 
     def rows(self, step: int) -> Rows:
         """Return the rows of the batch at a step, counted from 0 over all epochs."""
-        epoch, place = divmod(step, self.an_epoch)
+        epoch, place = divmod(step, self.per_epoch)
         return epoch_order(len(self.data), self.seed, epoch)[place * self.size : (place + 1) * self.size]
 
     def batch(self, step: int) -> Batch:

@@ -6,6 +6,7 @@ from hashlib import blake2b
 from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -47,10 +48,14 @@ def only_column(dataset: Dataset, name: str) -> Dataset:
     return replace(dataset.derive(table, f"column {name}", Shape.TEXTS), used={"text": dataset.used.get(name, name)})
 
 
+def evenly_spaced(count: int, most: int) -> npt.NDArray[np.int64]:
+    """Return at most `most` of the numbers from 0 up to `count`, evenly spaced."""
+    return np.unique(np.linspace(0, count - 1, min(count, most)).astype(np.int64))
+
+
 def sampled_texts(dataset: Dataset, name: str, rows: int) -> list[str]:
     """Return the sentences of a text column from at most `rows` evenly spaced rows."""
-    at = np.unique(np.linspace(0, len(dataset) - 1, min(len(dataset), rows)).astype(np.int64))
-    column = take_rows(dataset.table.select([name]), at).column(0).combine_chunks()
+    column = take_rows(dataset.table.select([name]), evenly_spaced(len(dataset), rows)).column(0).combine_chunks()
     return [str(text) for text in flat(column)[0].to_pylist()]
 
 

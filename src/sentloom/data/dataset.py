@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sentloom.data.scratch import keep_rows, take_rows
-from sentloom.data.shapes import Shape, text_columns
+from sentloom.data.shapes import COLUMNS, Shape, arrow_type, text_columns
 from sentloom.errors import InputError, MissingPart
 
 if TYPE_CHECKING:
@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 SHOWN = 60  # characters of a cell in the repr
 RowNumbers = Sequence[int] | npt.NDArray[np.integer[Any]]
 FILE, LINE = "_file", "_line"  # the origin columns: index into `files`, and line (parquet: row) from 1
+
+
+def shape_schema(shape: Shape) -> pa.Schema:
+    """Return the schema of a table of this shape: its canonical columns and the origin."""
+    columns = [(name, arrow_type(name)) for name in COLUMNS[shape]]
+    return pa.schema([*columns, (FILE, pa.int32()), (LINE, pa.int64())])
 
 
 @dataclass(frozen=True)

@@ -154,9 +154,8 @@ def _records(blocks: Iterator[Block]) -> Iterator[tuple[str, int]]:
 class _Evidence:
     """Statistics of how a file splits with and without quotes, and which of its cells are quoted."""
 
-    widths: tuple[int, int] | None = (
-        None  # of the first line split without quotes, and of the first record split with them
-    )
+    # Of the first line split without quotes, and of the first record split with them.
+    widths: tuple[int, int] | None = None
     ragged: int = 0  # records of another width, split with quotes
     ragged_plain: int = 0  # lines of another width, split without
     spanning: int = 0  # records of several lines

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import NamedTuple
 
-BYTE_ORDER_MARKS = {  # the longer ones first: the mark of UTF-16 is a prefix of that of UTF-32
+BYTE_ORDER_MARKS = {  # the longer ones first: the UTF-16 mark is a prefix of the UTF-32 mark
     codecs.BOM_UTF32_LE: "UTF-32",
     codecs.BOM_UTF32_BE: "UTF-32",
     codecs.BOM_UTF16_LE: "UTF-16",

@@ -39,7 +39,7 @@ class _Kind:
 class Findings:
     """Counts all problems and keeps the first ten. The allowance says how many rows may be unusable.
 
-    `name` is the file that messages tell to clean; "" for rows in memory, which no command can clean.
+    `name` is the file in the suggested `sentloom clean` command; "" for rows in memory, which no command can clean.
     """
 
     def __init__(self, allowance: Allowance = STRICT, name: str = "FILE") -> None:

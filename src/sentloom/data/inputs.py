@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 from sentloom.data.encodings import EXPORT
 from sentloom.data.limits import MOST_FACTS, MOST_FILES
 from sentloom.data.zipped import twins_in_zip
-from sentloom.errors import InputError, MissingPart
+from sentloom.errors import InputError, MissingPart, first_line
 from sentloom.files import is_inside
 
 LINE_KINDS = ("txt", "csv", "tsv", "jsonl")  # each also with .gz
@@ -88,7 +88,7 @@ def hub_name(path: str) -> re.Match[str] | None:
 
 
 def _check_regular(path: Path) -> None:
-    """Refuse pipes, sockets and devices: they may never end, and data are read more than once."""
+    """Refuse pipes, sockets and devices: they may never end, and data is read more than once."""
     mode = path.stat().st_mode
     if not stat.S_ISREG(mode):
         tests = {"a pipe": stat.S_ISFIFO, "a socket": stat.S_ISSOCK, "a device": stat.S_ISCHR}
@@ -206,8 +206,7 @@ def _hub(match: re.Match[str]) -> Input:
     try:
         data = load_dataset(repository, configuration, revision=revision, split=split or "train")
     except Exception as error:  # the package and the network raise many kinds of errors; all mean the same here
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        problem = f"no such path, and no such data set on the hub ({reason})"
+        problem = f"no such path, and no such data set on the hub ({first_line(error)})"
         fix = "check the path; for a hub name check the network, the name and its split"
         raise InputError(name, problem, f"{EXPECTED}, or {HUB_FORM}", fix) from error
     return Input(name, "arrow", tuple(Path(part["filename"]) for part in data.cache_files))

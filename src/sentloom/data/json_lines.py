@@ -35,10 +35,7 @@ def _json_object(number: int, line: str, findings: Findings) -> dict[str, object
         problem = f"the line is not JSON ({error.msg}, character {error.pos + 1})"
         findings.problem(number, problem, EXPECTED, "lines that are not JSON", _cause(line))
         return None
-    except (
-        ValueError,
-        RecursionError,
-    ) as error:  # a number with thousands of digits, or brackets nested thousands deep
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, or very deeply nested brackets
         findings.problem(number, f"the JSON cannot be read ({error})", EXPECTED, "lines of JSON that cannot be read")
         return None
     if isinstance(value, dict):

@@ -11,7 +11,7 @@ from sentloom.data.batches import Batches, Rows
 
 @dataclass(frozen=True)
 class LabelBatches(Batches):
-    """Batches of groups: up to `a_label` rows of one label that come together.
+    """Batches of groups: up to `rows_per_label` rows of one label that come together.
 
     In an epoch every row comes at least once. A label with several rows but fewer groups than labels have on average
     comes again until it has as many, which at most doubles an epoch; each time its rows are regrouped. The groups of
@@ -19,7 +19,7 @@ class LabelBatches(Batches):
     last batch is filled up with the first rows of the epoch.
     """
 
-    a_label: int
+    rows_per_label: int
 
     @cached_property
     def _rows_of(self) -> list[Rows]:
@@ -31,18 +31,18 @@ class LabelBatches(Batches):
     @cached_property
     def _counts(self) -> tuple[tuple[int, int], ...]:
         """For each label, the groups that hold its rows once, and its groups in an epoch."""
-        once = [-(-len(rows) // self.a_label) for rows in self._rows_of]
+        once = [-(-len(rows) // self.rows_per_label) for rows in self._rows_of]
         mean = round(sum(once) / len(once))
         return tuple((n, max(n, mean) if len(rows) > 1 else n) for n, rows in zip(once, self._rows_of, strict=True))
 
     @cached_property
-    def an_epoch(self) -> int:
+    def per_epoch(self) -> int:
         """Batches per epoch."""
         return -(-len(self._order(0)) // self.size)
 
     def rows(self, step: int) -> Rows:
         """Return the rows of the batch at a step, counted from 0 over all epochs."""
-        epoch, place = divmod(step, self.an_epoch)
+        epoch, place = divmod(step, self.per_epoch)
         return np.take(self._order(epoch), range(place * self.size, (place + 1) * self.size), mode="wrap")
 
     @cached_property

@@ -15,12 +15,14 @@ from sentloom.errors import InputError
 Mix = float | tuple[float, ...]  # a temperature, or a weight for each source
 
 
-def make_batches(data: Dataset, size: int, seed: int, mix: Mix | None, a_label: int) -> Batches:
+def make_batches(data: Dataset, size: int, seed: int, mix: Mix | None, rows_per_label: int) -> Batches:
     """Return batches of one source each if `mix` is given, else of all rows together; balanced over labels if any."""
     labelled = data.shape is Shape.CLASSIFICATION
-    if mix is not None:
-        return MixedLabelBatches(data, size, seed, mix, a_label) if labelled else MixedBatches(data, size, seed, mix)
-    return LabelBatches(data, size, seed, a_label) if labelled else Batches(data, size, seed)
+    if mix is None:
+        return LabelBatches(data, size, seed, rows_per_label) if labelled else Batches(data, size, seed)
+    if labelled:
+        return MixedLabelBatches(data, size, seed, mix, rows_per_label)
+    return MixedBatches(data, size, seed, mix)
 
 
 @dataclass(frozen=True)
@@ -62,18 +64,13 @@ class MixedBatches(Batches):
         return np.where(weights > 0, np.maximum(counts, 1), counts)
 
     @property
-    def an_epoch(self) -> int:
+    def per_epoch(self) -> int:
         """Batches per epoch."""
         return int(self.counts.sum())
 
-    def source(self, step: int) -> int:
-        """Return the source of the batch at a step."""
-        epoch, place = divmod(step, self.an_epoch)
-        return int(self._sequence(epoch)[place])
-
     def rows(self, step: int) -> Rows:
         """Return the rows of the batch at a step, counted from 0 over all epochs."""
-        epoch, place = divmod(step, self.an_epoch)
+        epoch, place = divmod(step, self.per_epoch)
         sequence = self._sequence(epoch)
         source = int(sequence[place])
         so_far = epoch * int(self.counts[source]) + int((sequence[:place] == source).sum())  # batches of this source
@@ -95,13 +92,13 @@ class MixedBatches(Batches):
 class MixedLabelBatches(MixedBatches):
     """Batches of one source each, such as one of several label columns; within a source balanced over its labels."""
 
-    a_label: int
+    rows_per_label: int
 
     @cached_property
     def _balanced(self) -> list[LabelBatches]:
         """The batches of each source by itself."""
         chosen = [np.isin(np.arange(len(self.data)), rows) for rows in self._rows]
-        return [LabelBatches(self.data.select(rows), self.size, self.seed, self.a_label) for rows in chosen]
+        return [LabelBatches(self.data.select(rows), self.size, self.seed, self.rows_per_label) for rows in chosen]
 
     def _within(self, source: int, number: int) -> Rows:
         return self._balanced[source].rows(number)

@@ -72,7 +72,7 @@ def read(
     reading = _Reading(request, [*map(recognised, inputs)], findings)
     if quoted is not None and any(entry.kind != "tsv" for entry in reading.inputs):
         raise InputError(
-            inputs[0].name, f"quoted={quoted} is only for tsv files", "", "leave out `quoted` for these data"
+            inputs[0].name, f"quoted={quoted} is only for tsv files", "", "leave out `quoted` for this data"
         )
     with progress("reading", sum(map(_kilobytes, reading.inputs)), "kB", show_progress) as advance:
         batches = reading.batches(advance)

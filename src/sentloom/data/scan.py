@@ -170,7 +170,7 @@ def raw_blocks(path: File, digest: Digest, findings: Findings) -> Iterator[bytes
     except (EOFError, gzip.BadGzipFile, zipfile.BadZipFile, zlib.error) as error:
         kind = "gzip" if is_gzip else "zip"
         findings.stop(
-            0, f"the {kind} data are truncated or damaged ({error})", f"a complete {kind} file", "download it again"
+            0, f"the {kind} data is truncated or damaged ({error})", f"a complete {kind} file", "download it again"
         )
     except OSError as error:
         fix = "check its permissions and the disk"

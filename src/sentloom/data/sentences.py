@@ -5,12 +5,12 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from sentloom.data.dataset import FILE, LINE, Dataset
+from sentloom.data.dataset import FILE, LINE, Dataset, shape_schema
 from sentloom.data.distinct import distinct
 from sentloom.data.scratch import BATCH_ROWS, keep_rows, scratch_table
 from sentloom.data.shapes import Shape, text_columns
 
-SCHEMA = pa.schema([("text", pa.large_string()), (FILE, pa.int32()), (LINE, pa.int64())])
+SCHEMA = shape_schema(Shape.TEXTS)
 
 
 def texts_of(dataset: Dataset) -> Dataset:

@@ -46,12 +46,8 @@ ARROW_TYPES: dict[str, pa.DataType] = {"score": pa.float64(), "negatives": pa.li
 # Names are compared ignoring case, spaces, "_" and "-": "Sentence_1" is sentence1, "hard_neg" is hardneg.
 TEXT_NAMES = ("text", "texts", "sentence", "sentences", "content")
 CLASS_NAMES = ("label", "labels", "class", "category")
-LABEL_NAMES = (
-    "label",
-    "labels",
-    "goldlabel",
-    "isduplicate",
-)  # of a pair; a category is not one: it may belong to a FAQ
+# Of a pair; a category is not one: it may belong to a FAQ.
+LABEL_NAMES = ("label", "labels", "goldlabel", "isduplicate")
 SCORE_NAMES = ("score", "scores", "similarity", "similarityscore", "relatednessscore", "relevance", "grade")
 TITLE = "title"  # a role beside `text`
 NEGATIVE_NAME = re.compile(r"(hard)?neg(ative)?s?\d*")

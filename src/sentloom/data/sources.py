@@ -47,7 +47,7 @@ def open_source(entry: Input, request: ShapeRequest, findings: Findings) -> Sour
         raise InputError(
             entry.name,
             "columns cannot be given by number here",
-            "column names, which these data have",
+            "column names, which this data has",
             "correct --columns",
         )
     openers: dict[str, Callable[[Input, ShapeRequest, Findings], Source]] = {
@@ -241,7 +241,7 @@ def _typed(
 
 
 def _open_memory(entry: Input, request: ShapeRequest, findings: Findings) -> Source:
-    """Rows in memory. Their hash is that of the values that are read, whatever holds them."""
+    """Rows in memory. Their hash depends only on the values that are read, not on the type of the container."""
     data, digest = open_rows(entry.rows, request, findings), hashlib.sha256()
 
     def chunks(layout: Layout) -> Iterator[Chunk]:

@@ -16,6 +16,7 @@ from sentloom.data.findings import Findings
 from sentloom.data.inputs import Input
 from sentloom.data.limits import BATCH_BYTES, packed_room
 from sentloom.data.scratch import BATCH_ROWS
+from sentloom.errors import first_line
 
 DAMAGE = (pa.ArrowException, OSError, UnicodeDecodeError)  # raised by Arrow for broken files, the last for names
 ROW_BYTES = 8  # minimum per row, whatever it holds
@@ -67,10 +68,8 @@ class Typed:
 
 def open_parquet(entry: Input, findings: Findings) -> Typed:
     """Open a parquet file."""
-    file, room = (
-        pq.ParquetFile(entry.paths[0], page_checksum_verification=True),
-        packed_room(entry.paths[0].stat().st_size),
-    )
+    file = pq.ParquetFile(entry.paths[0], page_checksum_verification=True)
+    room = packed_room(entry.paths[0].stat().st_size)
     if file.metadata.num_rows * ROW_BYTES > room:
         _stop_at_bomb(0, file.metadata.num_rows * ROW_BYTES, room, findings)
     return Typed(file.schema_arrow, partial(_parquet_batches, entry.paths[0], file), room, findings)
@@ -142,15 +141,15 @@ def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def _stop_at_bomb(row: int, unpacked: int, room: int, findings: Findings) -> NoReturn:
-    problem = f"the data unpack to {unpacked:,} bytes or more"
+    problem = f"the data unpacks to {unpacked:,} bytes or more"
     expected = f"at most {room:,} bytes from a file of this size"
     findings.stop(row, problem, expected, "if you trust the file, convert it to jsonl and give that file")
 
 
 def stop_at_damage(error: Exception, row: int, findings: Findings) -> NoReturn:
     """Report the first line of Arrow's error."""
-    reason = (str(error).splitlines() or [type(error).__name__])[0]
-    findings.stop(row, f"the data cannot be read ({reason})", "a complete file", "download or write it again")
+    problem = f"the data cannot be read ({first_line(error)})"
+    findings.stop(row, problem, "a complete file", "download or write it again")
 
 
 def _cells(column: pa.Array) -> list[Any]:

@@ -8,6 +8,7 @@ import numpy as np
 from rich.console import RenderableType
 
 from sentloom.corpus.docstrings import Corpus
+from sentloom.data.columns import evenly_spaced
 from sentloom.data.dataset import Dataset
 from sentloom.data.writers import write
 from sentloom.encoder import Encoder
@@ -63,7 +64,7 @@ def choose(texts: Dataset, wanted: int, at_least: int) -> Dataset:
         problem = f"only {len(fitting):,} sentences have 5 to 14 words"
         raise InputError("embedded corpus", problem, f"at least {at_least:,}", "install more packages, such as pandas")
     keep = np.zeros(len(texts), dtype=bool)
-    keep[np.array(fitting)[np.linspace(0, len(fitting) - 1, min(wanted, len(fitting))).astype(int)]] = True
+    keep[np.array(fitting)[evenly_spaced(len(fitting), wanted)]] = True
     return texts.select(keep)
 
 

@@ -61,7 +61,7 @@ def _checked(name: str | None) -> str | None:
     try:
         torch.empty(0, device=name)
     except (RuntimeError, AssertionError, NotImplementedError):
-        fix = "for a GPU say cuda" if name.casefold() == "gpu" else "choose another device, or leave it out"
+        fix = "for a GPU, use cuda" if name.casefold() == "gpu" else "choose another device, or leave it out"
         problem = f"{name!r} is not a device of this machine"
         raise InputError("device", problem, " or ".join(_devices()), fix) from None
     return name

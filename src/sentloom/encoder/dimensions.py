@@ -25,7 +25,7 @@ def trained_dimensions(encoder: "Encoder") -> tuple[int, ...]:
 
 
 def record_dimensions(encoder: "Encoder", dimensions: Sequence[int] | None) -> None:
-    """Let the encoder say which dimensions it was trained for; None: no others than its own."""
+    """Record in the encoder which dimensions it was trained for; None: only its own."""
     config = encoder.backbone.model.config
     if dimensions:
         setattr(config, KEY, sorted(dimensions, reverse=True))
@@ -47,11 +47,11 @@ def check_cut(encoder: "Encoder", dimension: int) -> None:
         trained = (
             f"one of {', '.join(map(str, known))}" if known else f"{encoder.dimension}: it was trained for no other"
         )
-        fix = "train with the option dimensions; whoever accepts the loss can cut the vectors by hand"
+        fix = "train with the option dimensions, or cut the vectors yourself if the loss in quality is acceptable"
         raise InputError("dimension", f"the model was not trained for {dimension}", trained, fix)
 
 
 def cut(vectors: "Vectors", dimension: int, unit_length: bool) -> "Vectors":
-    """The first so many dimensions of vectors, perhaps at unit length."""
+    """The first `dimension` dimensions of vectors, scaled to unit length if asked for."""
     short = np.ascontiguousarray(vectors[..., :dimension])
     return short / np.maximum(np.linalg.norm(short, axis=-1, keepdims=True), 1e-12) if unit_length else short

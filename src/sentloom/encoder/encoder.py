@@ -173,7 +173,7 @@ class Encoder(nn.Module):
         Sentences run in batches of about equal numbers of tokens. `batch_size` is the most sentences in one batch:
         lower it if memory is short. It changes no vector beyond rounding, because no sentence sees the others.
 
-        `dimension` returns the first so many dimensions, of a model that was trained for it (see `dimensions`).
+        `dimension` cuts vectors to their first dimensions, for a model that was trained for it (see `dimensions`).
         """
         single = isinstance(texts, str)
         sequence = as_texts([texts] if isinstance(texts, str) else texts)

@@ -135,7 +135,7 @@ def _check_runs(backbone: Backbone, tokens: Tokens, heads: Sequence[Projection],
 
 
 def _length(tokenizer: PreTrainedTokenizerBase, backbone: Backbone, saved: int | None, asked: int | None) -> int:
-    """Return the maximum length in tokens: the requested one, else the saved one, else that of tokenizer and model."""
+    """Return the maximum length in tokens: the requested, else the saved one, else the limit of tokenizer and model."""
     positions = getattr(backbone.model.config, "max_position_embeddings", None)
     room = positions - backbone.first_position if positions else None
     if asked is not None and not 1 <= asked <= (room or asked):

@@ -9,7 +9,7 @@ from textwrap import shorten
 
 from sentloom.encoder.carried import Carried, carried_file
 from sentloom.encoder.model_files import ADAPTER, TOKENIZER_OTHERS, find
-from sentloom.errors import ModelError
+from sentloom.errors import ModelError, first_line
 
 EMBEDDED = Carried(
     what="encoder 'embedded'",
@@ -99,5 +99,5 @@ def _why_not_fetched(error: Exception) -> str:
         return "the hub has no such model or revision"
     if isinstance(error, LocalEntryNotFoundError):
         return "it is not among the models downloaded from the hub earlier, which cannot be reached now"
-    reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-    return f"it could not be downloaded from the hub ({shorten(reason, 200, placeholder=' ...')})"
+    reason = shorten(first_line(error), 200, placeholder=" ...")
+    return f"it could not be downloaded from the hub ({reason})"

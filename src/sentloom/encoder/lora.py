@@ -40,7 +40,7 @@ def without_lora(encoder: Encoder) -> Encoder:
 
 
 def without_adapters(model: Module, copied: Callable[[Module], Module] = copy.deepcopy) -> Module:
-    """The same for any model."""
+    """A copy of any model with its adapters added to its weights; the model itself if it has none."""
     if not any("lora_" in name for name, _ in model.named_parameters()):
         return model
     merged = copied(model)
@@ -53,7 +53,7 @@ def without_adapters(model: Module, copied: Callable[[Module], Module] = copy.de
 
 
 def require_peft() -> ModuleType:
-    """The package, or how to get it."""
+    """The package; if it is not installed, the error says how to install it."""
     try:
         import peft
     except ImportError:

@@ -81,7 +81,7 @@ class OnnxBackbone(Backbone):
     def states(self, pack: Pack, layers: Sequence[int] = LAST) -> list[Tensor]:
         """Return the last states (T, d).
 
-        Sentences run one at a time: the range of 8-bit activations is that of a whole batch, so that a vector would
+        Sentences run one at a time: 8-bit activations are scaled by the range of the whole batch, so a vector would
         depend on the other sentences.
         """
         if tuple(layers) != LAST:
@@ -100,7 +100,7 @@ class OnnxBackbone(Backbone):
 
 
 class _NoWeights(nn.Module):
-    """In the place of a transformers model: a configuration, and a parameter that only says where vectors go."""
+    """Replaces a transformers model: a configuration, and an empty parameter that only has a device."""
 
     def __init__(self, config: Any) -> None:
         super().__init__()

@@ -71,7 +71,7 @@ def load_model(name: str, kind: Any, expected: str, outputs: int | None = None) 
 
 
 def load_for_inference(name: str, kind: Any, expected: str, outputs: int | None = None) -> TextModel:
-    """The same for a model that is not trained: in the chosen precision, which is then part of its hash."""
+    """Load a model that is not trained, in the chosen precision, which is then part of its hash."""
     loaded, precision = load_model(name, kind, expected, outputs), precision_for()
     if precision == "fp32":
         return loaded
@@ -80,7 +80,7 @@ def load_for_inference(name: str, kind: Any, expected: str, outputs: int | None 
 
 
 def _check_outputs(folder: Path, outputs: int, expected: str) -> None:
-    """Compare the number of classes; a configuration that does not say it means two. The weights are checked later."""
+    """Compare the number of classes; a configuration without a number means two. The weights are checked later."""
     content = read_json(inside(folder, CONFIG))
     labels = content.get("id2label")
     found = len(labels) if isinstance(labels, dict) and labels else content.get("num_labels", 2)

@@ -18,7 +18,7 @@ DIGITS = 6  # of a log-probability: sums differ in the last bits
 
 
 def letters_of(texts: Sequence[str], normalizer: Normalizer | None) -> list[str]:
-    """The letters of the normalised texts, sorted; of many, those that are used most."""
+    """The letters of the normalised texts, sorted; at most the MOST_LETTERS most frequent ones."""
     uses = Counter[str]()
     for text in texts:
         uses.update(normalizer.normalize_str(text) if normalizer else text)

@@ -87,19 +87,16 @@ def geometry(
     encode: Encode,
     pairs: ScoredPairs,
     variant: UniformityVariant = UniformityVariant.REFERENCE,
-    *,
-    distinct: bool = True,
 ) -> Geometry:
-    """Measure alignment on pairs with a score above 4, and the rest on distinct sentences, or on all of them."""
+    """Measure alignment on pairs with a score above 4, and the rest on distinct sentences."""
     positive = np.flatnonzero(pairs.gold > POSITIVE)
     if not len(positive):
         problem = f"none of the {len(pairs.gold):,} pairs has a score above {POSITIVE:g}"
         expected = "positives, on a scale from 0 to 5"
         raise InputError("pairs", problem, expected, "scale the scores, or use another file")
-    sentences = list(chain(pairs.left, pairs.right))
-    of = encode_distinct(encode, sentences)
+    of = encode_distinct(encode, chain(pairs.left, pairs.right))
     left, right = (np.stack([of[side[row]] for row in positive.tolist()]) for side in (pairs.left, pairs.right))
-    vectors = np.stack([of[text] for text in (of if distinct else sentences)])
+    vectors = np.stack(list(of.values()))
     return Geometry(
         alignment(left, right, variant),
         uniformity(vectors, variant),

@@ -1,6 +1,6 @@
-"""How much a mean of scores owes to each cluster of items: the jackknife that leaves out one cluster at a time.
+"""How much each cluster of items contributes to a mean of scores: the jackknife, leaving out one cluster at a time.
 
-A score is computed within parts: each group of its items, or all of them. What is a mean over items is left with the
+A score is computed within parts: each group of its items, or all of them. A mean over items is recomputed from the
 sums of the other clusters. Every other metric is computed from counts of how often an item is used, here 0 for the
 cluster that is left out and 1 for the rest, for many clusters at once.
 Shapes: n items of a part, k clusters of all scores, r clusters left out in a block, u distinct values, p parts.
@@ -16,7 +16,8 @@ from sentloom.evaluation.metrics import Numbers
 from sentloom.evaluation.task import Score
 
 Clusters = npt.NDArray[np.int64]
-MOST_CLUSTERS = 1000  # more are merged at random into so many, or fewer for many items, so that time stays bounded
+# More clusters are merged at random into at most this many, or fewer if there are many items, which bounds the time.
+MOST_CLUSTERS = 1000
 ENOUGH_CLUSTERS = 200
 COUNTS = 10**7  # aimed at for a score
 BLOCK = 1 << 20

@@ -36,7 +36,7 @@ class Sweep:
         return self.layers[layer], self.poolings[pooling], float(self.spearman[layer, pooling])
 
 
-def sweep(encoder: Encoder, pairs: ScoredPairs, poolings: Sequence[str] = tuple(POOLERS)) -> Sweep:
+def sweep(encoder: Encoder, pairs: ScoredPairs) -> Sweep:
     """Score every layer with every pooling; for an encoder-decoder model such as T5, the encoder's layers.
 
     Each distinct sentence runs once. Its vectors, one per layer and pooling, are stored in a temporary file.
@@ -45,28 +45,26 @@ def sweep(encoder: Encoder, pairs: ScoredPairs, poolings: Sequence[str] = tuple(
     place = {text: number for number, text in enumerate(texts)}
     left, right = (np.array([place[text] for text in side]) for side in (pairs.left, pairs.right))
     layers = tuple(range(encoder.backbone.num_layers + 1))
-    shape = (len(layers), len(poolings), len(texts), encoder.backbone.width)
+    shape = (len(layers), len(POOLERS), len(texts), encoder.backbone.width)
     with tempfile.TemporaryFile() as file:
         vectors = np.memmap(file, np.float32, "w+", shape=shape)
-        for rows, pooled in _run(encoder, encoder.tokenize(texts), layers, poolings):
+        for rows, pooled in _run(encoder, encoder.tokenize(texts), layers):
             vectors[:, :, rows] = pooled
         scores = [[_score(vectors[layer, how], left, right, pairs.gold) for how in range(shape[1])] for layer in layers]
-    return Sweep(layers, tuple(poolings), np.array(scores))
+    return Sweep(layers, tuple(POOLERS), np.array(scores))
 
 
 def _score(vectors: Vectors, left: Rows, right: Rows, gold: Numbers) -> float:
     return 100 * spearman(cosine_of_pairs(vectors[left], vectors[right]), gold)
 
 
-def _run(
-    encoder: Encoder, ids: Sequence[Sequence[int]], layers: Sequence[int], poolings: Sequence[str]
-) -> Iterator[tuple[Rows, Vectors]]:
+def _run(encoder: Encoder, ids: Sequence[Sequence[int]], layers: Sequence[int]) -> Iterator[tuple[Rows, Vectors]]:
     """Yield the rows of each pack and their vectors (layers, poolings, n, d)."""
     was_training = encoder.training
     encoder.eval()
     try:
         with progress("layers", len(ids), "sentences") as advance, pack_workers(encoder.device) as executor:
-            for rows, pooled in executor.map(_pooler(encoder, ids, layers, poolings), encoder.packs(ids)):
+            for rows, pooled in executor.map(_pooler(encoder, ids, layers), encoder.packs(ids)):
                 yield rows, pooled
                 advance(len(rows))
     finally:
@@ -74,13 +72,13 @@ def _run(
 
 
 def _pooler(
-    encoder: Encoder, ids: Sequence[Sequence[int]], layers: Sequence[int], poolings: Sequence[str]
+    encoder: Encoder, ids: Sequence[Sequence[int]], layers: Sequence[int]
 ) -> Callable[[Rows], tuple[Rows, Vectors]]:
     def run(rows: Rows) -> tuple[Rows, Vectors]:
         with encoder.computing():
             one = pack(ids, rows, encoder.device)
             states = encoder.backbone.states(one, layers)
-            pooled = [torch.stack([pool(how, layer, one.runs) for how in poolings]) for layer in states]
+            pooled = [torch.stack([pool(how, layer, one.runs) for how in POOLERS]) for layer in states]
             return rows, torch.stack(pooled).float().cpu().numpy()
 
     return run

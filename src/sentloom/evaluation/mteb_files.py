@@ -8,7 +8,7 @@ from typing import Any
 
 from sentloom.encoder import Encoder
 from sentloom.encoder.prompts import Role
-from sentloom.errors import InputError, MissingPart
+from sentloom.errors import InputError, MissingPart, first_line
 from sentloom.files import new_file
 from sentloom.progress import progress
 from sentloom.search.vectors import Vectors
@@ -86,9 +86,8 @@ class _Wrapped:
         }
         self.mteb_model_meta = ModelMeta.create_empty(facts)
 
-    def encode(
-        self, inputs: Iterable[Mapping[str, Any]], *, prompt_type: Any = None, **_: Any
-    ) -> Vectors:  # other arguments of mteb do not affect vectors
+    def encode(self, inputs: Iterable[Mapping[str, Any]], *, prompt_type: Any = None, **_: Any) -> Vectors:
+        """Encode batches of texts; mteb's other arguments do not affect vectors."""
         role: Role = prompt_type.value if prompt_type else "symmetric"
         return self.encoder.encode([text for batch in inputs for text in batch["text"]], role=role)
 
@@ -128,10 +127,9 @@ def _load(task: Any) -> None:
     try:
         task.load_data()
     except Exception as error:  # the package and the network raise errors of many types
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
         name, source = task.metadata.name, task.metadata.dataset["path"]
         raise MissingPart(
-            name, f"the data cannot be downloaded ({reason})", f"{source} on the hub", "check the network"
+            name, f"the data cannot be downloaded ({first_line(error)})", f"{source} on the hub", "check the network"
         ) from error
 
 

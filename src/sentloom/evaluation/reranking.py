@@ -80,7 +80,7 @@ def reranked(before: tuple[Places, Places], first: Places, scores: npt.NDArray[n
 
 
 def sample_queries(searched: SearchSet, most: int = MOST_QUERIES) -> SearchSet:
-    """The set with at most so many of its queries; they search the same documents."""
+    """The set with at most `most` of its queries; they search the same documents."""
     if len(searched.queries) <= most:
         return searched
     chosen = np.sort(np.random.default_rng(SEED).permutation(len(searched.queries))[:most])

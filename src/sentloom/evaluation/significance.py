@@ -20,6 +20,7 @@ from sentloom.evaluation.task import Score
 
 MOST_SKEWNESS = 0.3  # that is corrected for: the correction is an expansion, and explodes beyond
 LEAST_CLUSTERS = 20  # coverage is claimed from this effective number of clusters up
+LEVEL = 0.95  # of intervals and tests, unless another is given
 LEAST_P = 0.001  # smaller ones are printed as "p < 0.001"
 CORRELATION = 0.8  # of a base and a tuned model over clusters; docs/statistics.md has what was measured
 ROUNDING = 1e-9  # less is 0
@@ -30,7 +31,7 @@ class Comparison:
     """The difference of the first score and the second, times 100, with an interval and a two-sided p.
 
     p is below 1 - level exactly if the interval excludes 0. `effective` is the number of clusters of equal size that
-    would say as much: the degrees of freedom plus 1, at most 1,000.
+    would be as informative: the degrees of freedom plus 1, at most 1,000.
     """
 
     difference: float
@@ -42,7 +43,7 @@ class Comparison:
 
 
 def average_interval(
-    scores: Sequence[Score], weights: Sequence[float] | None = None, level: float = 0.95
+    scores: Sequence[Score], weights: Sequence[float] | None = None, level: float = LEVEL
 ) -> tuple[float, float]:
     """Compute an interval over clusters, times 100, for a mean of scores.
 
@@ -58,7 +59,7 @@ def average_interval(
 
 
 def compare_averages(
-    a: Sequence[Score], b: Sequence[Score], weights: Sequence[float] | None = None, level: float = 0.95
+    a: Sequence[Score], b: Sequence[Score], weights: Sequence[float] | None = None, level: float = LEVEL
 ) -> Comparison:
     """Compare two means over the same sets, paired: each cluster is left out of both."""
     for one, other in zip(a, b, strict=True):
@@ -70,33 +71,22 @@ def compare_averages(
     return Comparison(difference, low, high, _chance(difference, spread), count_clusters(a), spread.effective)
 
 
-def is_within(
-    a: Sequence[Score],
-    b: Sequence[Score],
-    margin: float = 0.5,
-    weights: Sequence[float] | None = None,
-    level: float = 0.95,
-) -> bool:
-    """Whether two means are equivalent: two one-sided tests show that they differ by less than the margin (points).
+def is_within(a: Sequence[Score], b: Sequence[Score], margin: float = 0.5) -> bool:
+    """Whether two means are equivalent: two one-sided 95% tests show that they differ by less than the margin (points).
 
-    That is so if the interval at 2 level - 1, 90% by default, lies within the margin. If no cluster differs at all, the
-    clusters must be so many that those that were not seen cannot make a difference of the margin.
+    This holds if the 90% interval lies within the margin. If no cluster differs at all, there must be enough clusters
+    that those that were not seen cannot make a difference of the margin.
     """
-    found = compare_averages(a, b, weights, 2 * level - 1)
+    found = compare_averages(a, b, level=2 * LEVEL - 1)
     unseen = 0.0
     if found.low == found.high:
-        least, most = (_average(some, weights) for some in zip(*map(_range, a), strict=True))
-        unseen = _unseen(found.effective, level) * (most - least)
+        least, most = (_average(some, None) for some in zip(*map(_range, a), strict=True))
+        unseen = _unseen(found.effective, LEVEL) * (most - least)
     return -margin < found.low - unseen and found.high + unseen < margin
 
 
 def smallest_gain(
-    base: Sequence[Score],
-    weights: Sequence[float] | None = None,
-    *,
-    level: float = 0.95,
-    power: float = 0.8,
-    correlation: float = CORRELATION,
+    base: Sequence[Score], *, level: float = LEVEL, power: float = 0.8, correlation: float = CORRELATION
 ) -> float | None:
     """Compute the smallest gain (points) that these items show with this power, before any model is trained.
 
@@ -104,11 +94,9 @@ def smallest_gain(
     the base does not vary at all, the tuned model is assumed to vary as much as scores within their range can. None if
     that is unknown too, or if no gain is possible because the base has the highest score already.
     """
-    spread = _spread(influences(base, weights))
+    spread = _spread(influences(base))
     quantiles = float(stdtrit(spread.freedom, (1 + level) / 2) + stdtrit(spread.freedom, power))
-    shares = [1 / len(base)] * len(base) if weights is None else [one / sum(weights) for one in weights]
-    constant = [(share, score) for share, score in zip(shares, base, strict=True) if _is_constant(score)]
-    worst = [share * _most_error(score, quantiles) for share, score in constant]
+    worst = [1 / len(base) * _most_error(score, quantiles) for score in base if _is_constant(score)]
     error = np.hypot(spread.deviation * np.sqrt(2 * (1 - correlation)), sum(worst))
     gain = max(quantiles * error, _least_gain(base, quantiles))
     return float(gain) if 0 < gain < np.inf else None
@@ -122,8 +110,8 @@ def _most_error(score: Score, quantiles: float) -> float:
     """The largest standard error of a gain over a constant base, where the gain is `quantiles` times as large.
 
     By the inequality of Bhatia and Davis, scores between 0 and 100 with the mean m have a variance of at most
-    m (100 - m), that of hits and misses. Here m is the base's score plus the gain, and the equation for the gain is
-    quadratic. Infinite for a score that is no mean over items or has no range.
+    m (100 - m), which hits and misses reach. Here m is the base's score plus the gain, and the equation for the gain is
+    quadratic. Infinite for a score that is not a mean over items or has no range.
     """
     least, most = _range(score)
     if score.metric not in MEANS or not np.isfinite(most):
@@ -147,7 +135,7 @@ def _least_gain(base: Sequence[Score], quantiles: float) -> float:
     return 100 * quantiles**2 / (len(values) + quantiles**2) if hits else 0.0
 
 
-def corrected_level(uses: int, level: float = 0.95) -> float:
+def corrected_level(uses: int, level: float = LEVEL) -> float:
     """Return the level for the k-th use of the same test rows: 1 - 2 (1 - level) / (k (k + 1)).
 
     The first use keeps the level. As 2 / (k (k + 1)) adds up to 2 over all k, any number of uses together errs at most
@@ -163,9 +151,9 @@ def count_clusters(scores: Sequence[Score]) -> int:
     return len(np.unique(np.concatenate(joint_clusters(scores))))
 
 
-def effective_clusters(scores: Sequence[Score], weights: Sequence[float] | None = None) -> float:
-    """Compute Kish's effective number of clusters: how many clusters of equal size would say as much, at most 1,000."""
-    return _spread(influences(scores, weights)).effective
+def effective_clusters(scores: Sequence[Score]) -> float:
+    """Compute Kish's effective number of clusters: how many of equal size would be as informative, at most 1,000."""
+    return _spread(influences(scores)).effective
 
 
 def mean_and_deviation(values: Sequence[float]) -> tuple[float, float | None]:

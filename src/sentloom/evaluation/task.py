@@ -26,7 +26,7 @@ class Lookup(Protocol):
 
 @dataclass(frozen=True)
 class Score:
-    """A metric and the items it is computed from, so that it can be recomputed on resamples.
+    """A metric and the items it is computed from, so that it can be recomputed without some of them.
 
     With `groups`, the metric is computed within each group and averaged over groups, unweighted or weighted by items.
     Items of one cluster are not independent of each other (they share a text, say), and intervals take that into
@@ -43,17 +43,12 @@ class Score:
     @property
     def value(self) -> float:
         """The metric on all items, times 100."""
-        return 100 * self.of(np.arange(len(self.items)))
-
-    def of(self, rows: npt.NDArray[np.int64]) -> float:
-        """Compute the metric on some items, which may repeat; not times 100."""
         metric = METRICS[self.metric]
         if self.groups is None:
-            return metric(self.items[rows])
-        groups = self.groups[rows]
-        names, sizes = np.unique(groups, return_counts=True)
-        values = [metric(self.items[rows[groups == name]]) for name in names]
-        return float(np.average(values, weights=sizes if self.weighted else None))
+            return 100 * metric(self.items)
+        names, sizes = np.unique(self.groups, return_counts=True)
+        values = [metric(self.items[self.groups == name]) for name in names]
+        return 100 * float(np.average(values, weights=sizes if self.weighted else None))
 
 
 Scores = Mapping[str, Score]

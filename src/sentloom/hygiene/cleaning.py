@@ -115,7 +115,7 @@ def clean(dataset: Dataset, settings: CleanSettings) -> tuple[Dataset, CleanRepo
 
 
 def _from_reading(dataset: Dataset) -> Iterator[RuleCount]:
-    """Yield what was repaired or left out when the data were read."""
+    """Yield what was repaired or left out when the data was read."""
     for one in dataset.irregular:
         rule, effect = ("repair", REPAIRED) if one.repaired else ("unusable", DROPPED)
         yield RuleCount(rule, effect, one.what, one.count, one.where)

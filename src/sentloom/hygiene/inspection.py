@@ -32,9 +32,9 @@ class Distribution:
     """Summary statistics of a number."""
 
     least: float
-    quarter: float
+    p25: float
     median: float
-    three_quarters: float
+    p75: float
     p95: float
     most: float
     mean: float

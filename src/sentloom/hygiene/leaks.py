@@ -212,4 +212,4 @@ def without_leaks(data: Dataset, evaluated: Sequence[Dataset]) -> Dataset:
     if keep.all():
         return data
     kept = data.select(keep)
-    return replace(kept, skipped={**kept.skipped, "rows with sentences that are scored on": int((~keep).sum())})
+    return replace(kept, skipped={**kept.skipped, "rows with sentences of the evaluation sets": int((~keep).sum())})

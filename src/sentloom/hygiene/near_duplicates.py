@@ -56,13 +56,13 @@ def similar_pairs(dataset: Dataset, threshold: float, seed: int = 0) -> np.ndarr
     return pairs[_similar(dataset, pairs, threshold)]
 
 
-def leaders(dataset: Dataset, threshold: float, seed: int = 0) -> np.ndarray:
+def leaders(dataset: Dataset, threshold: float) -> np.ndarray:
     """Return for each row the first row that it nearly repeats and that repeats no earlier one itself: [rows].
 
     Unlike the groups of `first_of_group`, these do not chain: every member is a near duplicate of its leader. In a
     large bucket a row is only compared with its neighbours, so the leaders of those are compared with it as well.
     """
-    pairs = similar_pairs(dataset, threshold, seed)
+    pairs = similar_pairs(dataset, threshold)
     while True:
         found = _leaders(len(dataset), pairs)
         alone = found[pairs[:, 1]] == pairs[:, 1]  # near another row, but not near a leader that it was compared with

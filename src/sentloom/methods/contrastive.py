@@ -17,11 +17,10 @@ from sentloom.data.dataset import Dataset
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 from sentloom.encoder.heads import Projection
-from sentloom.encoder.prompts import Role
 from sentloom.losses import contrastive
 from sentloom.methods.frozen_source import load_source
 from sentloom.methods.guide import Guide, MarginKind
-from sentloom.methods.hard_negatives import missing, negatives_of, right_answers
+from sentloom.methods.hard_negatives import encode_candidates, missing, right_answers, sample_batch
 from sentloom.methods.known_pairs import KnownPairs
 from sentloom.methods.method import Embeddings, Log, MatryoshkaOptions, Method, NegativesOptions
 from sentloom.methods.presets import read_presets
@@ -90,13 +89,7 @@ class Contrastive(Method):
 
     def embed(self, batch: Batch) -> Embeddings:
         """The vectors v and v+, each (n, d), and with hard negatives v-, (n, m, d), in one pass."""
-        query: Role = "query" if self.options.asymmetric else "symmetric"
-        document: Role = "document" if self.options.asymmetric else "symmetric"
-        ids = self.encoder.tokenize(batch.first, query)
-        for column in (batch.second, *zip(*self.sampled(batch), strict=True)):
-            ids += self.encoder.tokenize(column, document)
-        v, v_plus, *v_minus = self.encoder(ids, raw=True).split(len(batch))
-        return (v, v_plus, torch.stack(v_minus, dim=1)) if v_minus else (v, v_plus)
+        return encode_candidates(self.encoder, batch, self.sampled(batch), self.options.asymmetric)
 
     def loss(self, embeddings: Embeddings, batch: Batch) -> Tensor:
         """Eq. 2."""
@@ -116,7 +109,7 @@ class Contrastive(Method):
         )
 
     def no_negatives(self, batch: Batch) -> tuple[Tensor | None, Tensor | None, Tensor]:
-        """What is no negative, by text or by the guide: of v among v+, (b, b), of v+ among v, and of v among v-."""
+        """What is not a negative, by text or by the guide: of v among v+, (b, b), of v+ among v, and of v among v-."""
         negatives = [text for row in self.sampled(batch) for text in row]  # b * m
         same, barred = self.same(batch), self.barred(batch, negatives)
         if self.guide is None:
@@ -136,7 +129,7 @@ class Contrastive(Method):
 
     def sampled(self, batch: Batch) -> list[list[str]]:
         """For each of the n rows, m hard negatives; "" where a row has fewer. Pairs have none at all."""
-        return negatives_of(batch, self.options.negatives)
+        return sample_batch(batch, self.options.negatives)
 
     def barred(self, batch: Batch, negatives: Sequence[str]) -> Tensor:
         """(b, b * m): hard negatives that are not used: missing, or equal to the row's v or a known positive of it."""

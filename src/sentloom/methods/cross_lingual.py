@@ -23,7 +23,8 @@ from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 from sentloom.encoder.pooling import Pooling
 from sentloom.losses import info_nce
-from sentloom.methods.frozen_source import FrozenSource, Head, build_head, load_source, set_pooling
+from sentloom.methods.frozen_source import FrozenSource, load_source, set_pooling
+from sentloom.methods.heads import Head, attach_head, build_head
 from sentloom.methods.method import Embeddings, Log, Method, Options
 from sentloom.methods.presets import read_presets
 from sentloom.methods.queue import Queue
@@ -71,9 +72,7 @@ class CrossLingual(Method):
         self.source = build_source(encoder, options)
         width = encoder.dimension if self.source is None else self.source.encoder.dimension
         head = build_head(self.NAME, options.head, encoder.dimension, width)
-        self.head = nn.Identity() if head is None or options.keep_head else head
-        if head is not None and options.keep_head:
-            encoder.heads.append(head)
+        self.head = attach_head(encoder, head, options.keep_head)
         self.training_pooling = encoder.pooling
         if options.inference_pooling is not None:
             set_pooling(encoder, options.inference_pooling)

@@ -2,7 +2,6 @@
 
 import hashlib
 from pathlib import Path
-from typing import Literal
 
 import pyarrow as pa
 import torch
@@ -13,15 +12,11 @@ from sentloom.data.dataset import Dataset
 from sentloom.data.shapes import text_columns
 from sentloom.encoder import Encoder
 from sentloom.encoder.encoder import Vectors
-from sentloom.encoder.heads import Projection
 from sentloom.encoder.pooling import Pooling
 from sentloom.encoder.vector_files import build_file, open_vectors
-from sentloom.errors import InputError
 from sentloom.files import is_sealed, seal
 from sentloom.locks import in_turn
 from sentloom.methods.method import Log
-
-Head = Literal["none", "linear", "linear-tanh"]
 
 
 class FrozenSource(nn.Module):
@@ -80,13 +75,3 @@ def set_pooling(encoder: Encoder, pooling: str) -> None:
     chosen = Pooling.parse(pooling)
     encoder.backbone.check(chosen)
     encoder.pooling = chosen
-
-
-def build_head(method: str, kind: Head, width_in: int, width_out: int) -> Projection | None:
-    """The map from the trained encoder's width to the source's."""
-    if kind != "none":
-        return Projection(width_in, width_out, activation="tanh" if kind == "linear-tanh" else "identity")
-    if width_in != width_out:
-        problem = f"the encoder has width {width_in} and the source has width {width_out}"
-        raise InputError(method, problem, "equal widths, or a head between them", "set head: linear")
-    return None

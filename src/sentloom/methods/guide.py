@@ -1,6 +1,6 @@
 """A frozen guide that finds false negatives (GISTEmbed: Solatorio, 2024, arXiv 2402.16829).
 
-Symbols: s(q, d) is the guide's cosine; a candidate d of the row (q_i, p_i) is no negative if s(q_i, d) is above
+Symbols: s(q, d) is the guide's cosine; a candidate d of the row (q_i, p_i) is not a negative if s(q_i, d) is above
 s(q_i, p_i), or within a margin below it. The guide's vectors of the training texts are computed once and stored.
 """
 

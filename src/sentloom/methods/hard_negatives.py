@@ -1,16 +1,39 @@
-"""The hard negatives of rows: which are sampled at a step, and which of them are none for a row of the batch."""
+"""Anchors, positives and hard negatives of a batch: sampled and encoded alike by all methods that use triplets.
+
+From rows with more hard negatives than are wanted, some are sampled at each step.
+"""
 
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 from sentloom.data.batches import Batch, text_keys
+from sentloom.encoder import Encoder
+from sentloom.encoder.prompts import Role
 from sentloom.methods.known_pairs import KnownPairs
+from sentloom.methods.method import Embeddings
 
 
-def negatives_of(batch: Batch, wanted: int) -> list[list[str]]:
-    """For each of the n rows, as many hard negatives as are wanted; "" where a row has fewer. Pairs have none."""
+def encode_candidates(
+    encoder: Encoder, batch: Batch, negatives: Sequence[Sequence[str]], asymmetric: bool
+) -> Embeddings:
+    """Vectors of anchors and positives, each (n, d), and of hard negatives if there are any, (n, m, d), in one pass.
+
+    If `asymmetric`, anchors get the query prompt and all others the document prompt.
+    """
+    query: Role = "query" if asymmetric else "symmetric"
+    document: Role = "document" if asymmetric else "symmetric"
+    ids = encoder.tokenize(batch.first, query)
+    for column in (batch.second, *zip(*negatives, strict=True)):
+        ids += encoder.tokenize(column, document)
+    anchor, positive, *others = encoder(ids, raw=True).split(len(batch))
+    return (anchor, positive, torch.stack(others, dim=1)) if others else (anchor, positive)
+
+
+def sample_batch(batch: Batch, wanted: int) -> list[list[str]]:
+    """The wanted number of hard negatives for each row; "" where a row has fewer. Pairs have none at all."""
     if "negatives" not in batch.texts or not wanted:
         return []
     rows = zip(batch.texts["negatives"], batch.places, strict=True)

@@ -1,4 +1,4 @@
-"""Which texts are known to be each other's positives, in any row of the data: they are no negatives of each other."""
+"""Which texts are known to be each other's positives, in any row of the data: they are not negatives of each other."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from sentloom.data.batches import Batch, text_keys
 from sentloom.data.dataset import Dataset
 
 Keys = npt.NDArray[np.uint64]
-ODD = np.uint64(0x9E3779B97F4A7C15)  # a pair's hash is not that of the pair turned round
+ODD = np.uint64(0x9E3779B97F4A7C15)  # makes the hashes of (a, b) and (b, a) differ
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,15 @@ from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from sentloom.data.batches import Batch
 from sentloom.data.dataset import Dataset
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 from sentloom.encoder.heads import normalize
-from sentloom.methods.frozen_source import FrozenSource, Head, build_head, load_source
+from sentloom.methods.frozen_source import FrozenSource, load_source
+from sentloom.methods.heads import Head, attach_head, build_head
 from sentloom.methods.method import Embeddings, Log, Method, Options
 from sentloom.methods.presets import read_presets
 
@@ -42,9 +43,7 @@ class MseDistillation(Method):
         super().__init__(encoder, options)
         self.source = FrozenSource(load_source(options.source, options.source_pooling, encoder))
         head = build_head(self.NAME, options.head, encoder.dimension, self.source.encoder.dimension)
-        self.head = nn.Identity() if head is None or options.keep_head else head
-        if head is not None and options.keep_head:
-            encoder.heads.append(head)
+        self.head = attach_head(encoder, head, options.keep_head)
         if head is None or options.keep_head:  # the saved encoder mimics the teacher's vectors, and so their length
             encoder.unit_length = self.source.encoder.unit_length
 

@@ -32,7 +32,7 @@ class Settings(BaseModel):
     # With several datasets each batch comes from one of them, sampled in proportion to n^(1/T) for a temperature T, or
     # by the given weights.
     mix: Positive | tuple[Weight, ...] | None = None
-    rows_per_label: int = Field(4, ge=1)  # of labelled texts: so many rows of a label come together
+    rows_per_label: int = Field(4, ge=1)  # of labelled texts: rows of one label that come together
     accumulate: int = Field(1, ge=1)  # batches whose gradients are averaged before each optimiser step
     epochs: float | None = Field(None, gt=0)
     steps: int | None = Field(None, ge=1)  # optimiser steps; overrides epochs
@@ -52,7 +52,7 @@ class Settings(BaseModel):
     dropout: Share | None = None  # for backbones whose own dropout is 0
     log_every: int = Field(50, ge=1)
     checkpoint_seconds: float = Field(120.0, ge=0)
-    snapshots: int | None = Field(None, ge=1)  # save the encoder every so many steps, as a model folder
+    snapshots: int | None = Field(None, ge=1)  # steps between snapshots of the encoder, each a model folder
 
     @model_validator(mode="after")
     def _some_end(self) -> "Settings":

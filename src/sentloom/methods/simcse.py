@@ -4,12 +4,13 @@ Symbols: z_i and z'_i are the vectors of sentence i under two dropout masks; tau
 """
 
 from pydantic import model_validator
-from torch import Tensor, nn
+from torch import Tensor
 
 from sentloom.data.batches import Batch
 from sentloom.encoder import Encoder
 from sentloom.encoder.heads import Projection
 from sentloom.losses import info_nce
+from sentloom.methods.heads import attach_head
 from sentloom.methods.method import Embeddings, MatryoshkaOptions, Method, NegativesOptions
 from sentloom.methods.presets import read_presets
 from sentloom.methods.settings import Positive
@@ -41,9 +42,7 @@ class Simcse(Method):
     def __init__(self, encoder: Encoder, options: SimcseOptions) -> None:
         super().__init__(encoder, options)
         head = Projection(encoder.dimension, encoder.dimension, activation="tanh")
-        self.head = head if options.head and not options.keep_head else nn.Identity()
-        if options.head and options.keep_head:
-            encoder.heads.append(head)
+        self.head = attach_head(encoder, head if options.head else None, options.keep_head)
 
     def embed(self, batch: Batch) -> Embeddings:
         """The vectors z and z', each (n, d), in one pass: every row of it has a dropout mask of its own."""

@@ -30,7 +30,7 @@ class Supervised(Method):
     """Eq. 2, L_out: -1/|P(i)| sum_p log exp(z_i.z_p/tau) / sum_a exp(z_i.z_a/tau), mean over the i with a positive.
 
     The rows of a batch are balanced over labels by `data.label_batches`. With one view, a row whose label has no other
-    row in the batch is a negative of the others and no anchor.
+    row in the batch is a negative of the others but not an anchor.
     """
 
     NAME = "supervised"
@@ -53,7 +53,7 @@ class Supervised(Method):
     def pairs(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Which rows are positives and which are negatives, each (n, n) with n = b or 2b.
 
-        Two rows with the same text are neither: it teaches nothing that they are close, and their labels may differ.
+        Two rows with the same text are neither: their closeness teaches nothing, and their labels may differ.
         """
         labels = np.tile(np.unique(batch.labels, return_inverse=True)[1], self.options.dropout_views)
         alike = torch.from_numpy(labels[:, None] == labels[None, :])

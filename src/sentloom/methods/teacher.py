@@ -19,11 +19,10 @@ from sentloom.data.batches import Batch
 from sentloom.data.dataset import Dataset
 from sentloom.data.scratch import BATCH_ROWS
 from sentloom.data.shapes import Shape
-from sentloom.encoder.prompts import Role
 from sentloom.files import is_sealed, new_file, seal
 from sentloom.locks import in_turn
 from sentloom.losses import candidate_scores
-from sentloom.methods.hard_negatives import negatives_of, sample_places
+from sentloom.methods.hard_negatives import encode_candidates, sample_batch, sample_places
 from sentloom.methods.method import Embeddings, Log, MatryoshkaOptions, Method
 from sentloom.search.cross_encoder import CrossEncoder, Scores
 from sentloom.search.pair_scores import PairScores, pair_scores
@@ -55,13 +54,7 @@ class TaughtMethod(Method):
 
     def embed(self, batch: Batch) -> Embeddings:
         """The vectors of q and p, each (n, d), and of the sampled negatives, (n, m, d), in one pass."""
-        query: Role = "query" if self.options.asymmetric else "symmetric"
-        document: Role = "document" if self.options.asymmetric else "symmetric"
-        ids = self.encoder.tokenize(batch.first, query)
-        for column in (batch.second, *zip(*self.sampled(batch), strict=True)):
-            ids += self.encoder.tokenize(column, document)
-        q, p, *n = self.encoder(ids, raw=True).split(len(batch))
-        return q, p, torch.stack(n, dim=1)
+        return encode_candidates(self.encoder, batch, self.sampled(batch), self.options.asymmetric)
 
     def student_scores(self, embeddings: Embeddings) -> Tensor:
         """s, (b, 1 + m), the positive's first."""
@@ -80,7 +73,7 @@ class TaughtMethod(Method):
 
     def sampled(self, batch: Batch) -> list[list[str]]:
         """For each of the n rows, m hard negatives; "" where a row has fewer."""
-        return negatives_of(batch, self.options.negatives)
+        return sample_batch(batch, self.options.negatives)
 
     def prepare(self, data: Dataset, folder: Path, log: Log = lambda text: None) -> None:
         """Score all candidates of the data, or use the scores of an earlier run."""

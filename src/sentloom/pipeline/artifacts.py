@@ -42,11 +42,6 @@ class Artifact:
     record: Mapping[str, Any] = field(default_factory=dict)  # result.json; empty if no stage produced it
     rows: Callable[[str], Dataset] = _no_rows  # part ("" or "pairs") -> the rows of a dataset
 
-    @property
-    def key(self) -> str:
-        """The content key of the work that produced it."""
-        return str(self.record["key"])
-
 
 def content_key(**parts: Any) -> str:
     """The hash of plain values."""

@@ -19,19 +19,8 @@ from sentloom.pipeline.stages import STAGES, Stage
 from sentloom.pipeline.yaml_source import Faults, Keys, Tree, one_of, show
 
 PATH_KEYS = (
-    "base",
-    "data",
-    "on",
-    "sets",
-    "file",
-    "model",
-    "forward",
-    "backward",
-    "source",
-    "corpus",
-    "guide",
-    "teacher",
-    "models",
+    *("base", "data", "on", "sets", "file", "corpus"),
+    *("model", "models", "forward", "backward", "source", "guide", "teacher"),
 )
 VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")  # ${NAME}, or ${NAME:-default}
 
@@ -87,11 +76,11 @@ class Check:
         stages = build.stages()
         for at, found, wanted in build.problems:
             self._add((*keys, *at), found, wanted)
-        mine = [show(stage.name) for stage in stages] if stages else [show(own.get("name"))]
-        for name in mine:
+        used = [show(stage.name) for stage in stages] if stages else [show(own.get("name"))]
+        for name in used:
             if name in names:
                 self._add((*keys, "name"), f"the name {name} is taken", "a name that no key and no other stage has")
-        names |= {*mine}
+        names |= {*used}
         return stages
 
     def _references(self, values: Sequence[Any]) -> None:

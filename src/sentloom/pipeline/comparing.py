@@ -1,4 +1,4 @@
-"""Methods against each other by hand: every recipe and variant under the same seeds, in one table.
+"""Compare methods: every recipe and variant under the same seeds, in one table.
 
 The table itself is in `comparison`. Finished stages and scores are reused from DIR (see `runner`).
 """
@@ -24,7 +24,7 @@ from sentloom.pipeline.yaml_source import Faults, one_of, read_file
 
 @dataclass(frozen=True)
 class Compared:
-    """What came of a comparison so far: a row per plan, every run, and why a plan is missing."""
+    """The results of a comparison so far: a row per plan, every run, and why a plan is missing."""
 
     rows: tuple[Row, ...]
     results: tuple[PlanResult, ...]
@@ -42,13 +42,13 @@ def read_methods(
 ) -> list[Plan]:
     """The plans of recipes, all variants or those of the given names, each under a name of its own.
 
-    Seeds are 1 to `seeds`. `on` are sets that all are scored on, `data` the folder of the sets that are scored on.
-    A change that names a stage goes over the recipes that have such a stage.
+    Seeds are 1 to `seeds`. `on` are sets that all plans are scored on, and `data` is the folder of the sets.
+    A change that names a stage applies to the recipes that have such a stage.
     """
     paths = [find_recipe(name) for name in names]
-    laid = [f"seeds={list(range(1, seeds + 1))}", *_scored_on(on, data)]
-    mine = _own_changes(paths, changes)
-    recipes = [read_recipe(path, [*laid, *mine[path]]) for path in paths]
+    common = [f"seeds={list(range(1, seeds + 1))}", *_scored_on(on, data)]
+    own = _own_changes(paths, changes)
+    recipes = [read_recipe(path, [*common, *own[path]]) for path in paths]
     _refuse_unknown(variants, recipes)
     plans = _labelled([(recipe, variant) for recipe in recipes for variant in _chosen(recipe, variants)])
     for plan in plans:
@@ -57,14 +57,14 @@ def read_methods(
 
 
 def _scored_on(on: Sequence[str], data: Path | None) -> list[str]:
-    """As changes of recipes. What is there under a name is that, and not what the recipe's folder has."""
+    """The sets and their folder as changes of a recipe. Existing paths are relative to the working folder."""
     places = [str(Path(name).absolute()) if Path(name).exists() else name for name in on]
     sets = [f"evaluate.sets={json.dumps(places)}", f"evaluate.mean={json.dumps(len(on) > 1)}"] if on else []
     return [*sets, *([f"evaluate.data={json.dumps(str(data.absolute()))}"] if data else [])]
 
 
 def _own_changes(paths: Sequence[Path], changes: Sequence[str]) -> dict[Path, list[str]]:
-    """For each recipe the changes that it can take, and those that none can, so that it says what is wrong."""
+    """For each recipe the changes that apply to it, and those that apply to none, which reading it then reports."""
     stages = {path: _stage_names(path) for path in paths}
     every = {name for names in stages.values() for name in names}
     first = {one: one.partition("=")[0].strip().partition(".")[0] for one in changes}
@@ -75,7 +75,7 @@ def _own_changes(paths: Sequence[Path], changes: Sequence[str]) -> dict[Path, li
 
 
 def _stage_names(path: Path) -> set[str]:
-    """The names of a recipe's stages, over all variants; what is wrong with the file is reported when it is read."""
+    """The names of a recipe's stages, over all variants; faults in the file are reported when it is read."""
     tree = with_names(read_file(path, Faults()))
     if not isinstance(tree.value, dict):
         return set()
@@ -85,14 +85,14 @@ def _stage_names(path: Path) -> set[str]:
 
 
 def _chosen(recipe: Recipe, variants: Sequence[str]) -> Sequence[str | None]:
-    """The variants of a recipe that are wanted; one that has none is taken as it is."""
+    """The chosen variants of a recipe; None for a recipe without variants."""
     if not recipe.variants:
         return [None]
     return [name for name in recipe.variants if not variants or name in variants]
 
 
 def _refuse_unknown(variants: Sequence[str], recipes: Sequence[Recipe]) -> None:
-    """Every name is that of a variant, and no recipe is named for nothing."""
+    """Refuse a name that no recipe has as a variant, and a recipe that has none of the named variants."""
     known = list(dict.fromkeys(name for recipe in recipes for name in recipe.variants))
     for name in variants:
         if name not in known:
@@ -106,7 +106,7 @@ def _refuse_unknown(variants: Sequence[str], recipes: Sequence[Recipe]) -> None:
 
 
 def _labelled(chosen: Sequence[tuple[Recipe, str | None]]) -> list[Plan]:
-    """Plans with names that tell them apart: the recipe's goes before a variant's where there are several recipes."""
+    """Plans with distinct names: if there are several recipes, the recipe's name precedes the variant's."""
     paths = list(dict.fromkeys(recipe.path.resolve() for recipe, _ in chosen))
     several = len(paths) > 1
     short, long = [], []
@@ -142,7 +142,7 @@ def compare(
     log: Callable[[str], None],
     each: Callable[[Compared], None],
 ) -> Compared:
-    """Run plans one after another; `each` gets what is there after every plan (on the main process).
+    """Run plans one after another; `each` is called with the results so far after every plan (on the main process).
 
     Problems in any plan are reported before the first one trains. A plan whose training diverges is left out.
     """
@@ -165,14 +165,14 @@ def compare(
 
 
 def refuse_other_sets(runners: Iterable[Runner]) -> None:
-    """The same name must mean the same sentences and the same score: else a column would compare what differs."""
+    """Refuse sets with the same name but other sentences or another score: they cannot share a column."""
     meant: dict[str, tuple[str, str, str]] = {}
     for runner in runners:
         for evaluation_set in runner.evaluation_sets:
-            mine = (runner.plan.name, evaluation_set.data.sha256, evaluation_set.metric)
-            other = meant.setdefault(evaluation_set.name, mine)
-            if other[1:] != mine[1:]:
-                found = f"it has other sentences or another score in {other[0]} than in {mine[0]}"
+            own = (runner.plan.name, evaluation_set.data.sha256, evaluation_set.metric)
+            other = meant.setdefault(evaluation_set.name, own)
+            if other[1:] != own[1:]:
+                found = f"it has other sentences or another score in {other[0]} than in {own[0]}"
                 raise InputError(
                     f"set {evaluation_set.name}",
                     found,

@@ -123,7 +123,7 @@ def _legend(lines: Sequence[Line]) -> list[str]:
     costs = [line.cost for line in lines if line.cost]
     notes = ["bold: the best of its column"]
     if any(cell.standing == "near" for cell in cells):
-        notes.append(f"{MARK}: not clearly worse, its deviation over seeds overlaps with that of the best")
+        notes.append(f"{MARK}: not clearly worse, its deviation over seeds overlaps with the best one's")
     if any(cell.change is not None for cell in cells):
         notes.append("in brackets: difference to the untouched base")
     if any(cost.seeds == 1 for cost in costs):

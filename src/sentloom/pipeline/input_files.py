@@ -13,7 +13,7 @@ from sentloom.data.in_memory import Data, is_table
 from sentloom.data.writers import write
 from sentloom.pipeline.references import named_stage
 
-INPUTS = "inputs"  # the folder, in that of the results
+INPUTS = "inputs"  # a folder in the output folder
 FILE_NAME = re.compile(r"\S+\.(csv|tsv|txt|jsonl?|parquet|arrow|ya?ml)(\.gz)?")  # a typo in it is not a text
 
 
@@ -61,7 +61,7 @@ def _in_messages(one: InputFile) -> str:
 
 
 def inputs_in(data: Data | Sequence[Data], *, scored: bool = False) -> list[Data]:
-    """The inputs that an argument stands for: one, or several in a list of Paths or tables.
+    """The inputs in an argument: one, or several in a list of Paths or tables.
 
     A list of strings is one input, texts, unless each of them is, or looks like, the name of a file. With `scored` the
     strings are names of sets or files: nothing can be scored on bare texts.

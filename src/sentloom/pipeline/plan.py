@@ -64,20 +64,11 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Variant:
-    """A row of a table: what differs from the common part, and the scores that were published for it."""
-
-    name: str
-    overrides: Mapping[str, Any]
-    published: Mapping[str, float]
-
-
-@dataclass(frozen=True)
 class Recipe:
-    """A file that was read and has no faults, with its variants."""
+    """A file that was read and has no faults, with the names of its variants."""
 
     path: Path
-    variants: dict[str, Variant]
+    variants: tuple[str, ...]
     plans: Mapping[str | None, Plan]  # None: the common part
 
     def resolve(self, variant: str | None = None) -> Plan:

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sentloom.pipeline.checking import Check
-from sentloom.pipeline.overrides import with_names, with_overrides, with_variants, without
-from sentloom.pipeline.plan import Recipe, Variant
+from sentloom.pipeline.overrides import with_names, with_overrides, with_variants
+from sentloom.pipeline.plan import Recipe
 from sentloom.pipeline.yaml_source import Faults, read_file, show
 
 
@@ -27,6 +27,4 @@ def read_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
     plans = {name: Check(form, path.parent, faults).plan(name or path.stem) for name, form in forms.items()}
     faults.stop()
     sound = {name: plan for name, plan in plans.items() if plan is not None}
-    rows = tree.value.get("variants") or {}
-    variants = {name: Variant(name, without(row, "published"), sound[name].published) for name, row in rows.items()}
-    return Recipe(path, variants, sound)
+    return Recipe(path, tuple(name for name in sound if name is not None), sound)

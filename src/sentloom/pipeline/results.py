@@ -69,7 +69,7 @@ def run_plans(
     accelerator: Accelerator,
     log: Callable[[str], None],
 ) -> list[Row]:
-    """Run plans one after another and put down what each gave as soon as it is there; returns the folder's rows."""
+    """Run plans one after another and write the results of each at once; returns all rows of the folder."""
     rows: list[Row] = []
     for runner, file in zip(prepare(plans, folder, accelerator, log), files, strict=True):
         found = runner.run()
@@ -97,7 +97,7 @@ def writer_place(plan: Plan, folder: Path, name: str | None) -> tuple[str, Path]
 
 
 def place_others(runner: Runner, folder: Path, name: str | None) -> list[Path]:
-    """Copy that writer, and name the folder of the dataset that a plan ends with."""
+    """Copy the writer, if a plan ends with one; return its place and the folder of a dataset that a plan ends with."""
     placed = []
     if found := writer_place(runner.plan, folder, name):
         copy_model(Path(runner.artifacts[found[0]].source), found[1])
@@ -111,17 +111,17 @@ def _makes_encoder(plan: Plan) -> bool:
 
 
 def refuse_foreign(plan: Plan, folder: Path, name: str | None) -> None:
-    """Say before anything is trained that something which is not ours stands where a result will go."""
+    """Refuse, before anything is trained, to replace models or files that sentloom did not write."""
     writer = writer_place(plan, folder, name)
     models = list(model_places(plan, folder, name).values()) if _makes_encoder(plan) else []
     for place in [*models, *([writer[1]] if writer else [])]:
         refuse_no_model(place)
     refuse_foreign_file(folder / "results.md", folder / "results.json")
-    _read_results(folder / "results.json")  # a damaged one is refused now, not when all is trained
+    _read_results(folder / "results.json")  # a damaged one is refused now, not after the training
 
 
 def refuse_foreign_file(path: Path, ours: Path) -> None:
-    """A file that we would replace is ours only if the one that we write beside it is there too."""
+    """Refuse to replace a file unless `ours`, which is always written with it, exists too."""
     if path.exists() and not ours.exists():
         found = "this file was not written by sentloom"
         raise InputError(str(path), found, "a folder of its own", "choose another folder")
@@ -231,14 +231,14 @@ def _plain(row: Row) -> dict[str, Any]:
 
 
 def run_values(result: PlanResult, folder: Path) -> dict[str, Any]:
-    """All that is known of one plan under one seed, as JSON takes it; the model's place is relative to the folder."""
+    """The result of one plan under one seed, for JSON; the model's path is relative to the folder."""
     model = result.model and str(result.model.relative_to(folder))
     stages = [{name: value for name, value in stage.items() if name != "result"} for stage in result.stages]
     return {**vars(result), "model": model, "stages": stages}
 
 
 def file_names(names: Sequence[str]) -> dict[str, str]:
-    """Names of variants as names of files; where two would be the same, a hash tells them apart."""
+    """File names of variants; where two would be the same, a hash is added."""
     plain = {name: re.sub(r"[^\w+.-]+", "-", name).strip(".-") or "variant" for name in names}
     folded = Counter(one.casefold() for one in plain.values())
     return {

@@ -115,9 +115,8 @@ class Runner:
         self.plan, self.folder, self.accelerator, self.log = plan, folder, accelerator, log
         self.limits = limits or {}
         self.artifacts: dict[str, Artifact] = {}  # of the stages that have run, by name; those of the last seed
-        self._read: dict[
-            tuple[str, ...], tuple[Dataset | None, int]
-        ] = {}  # by stage and the fingerprints of its sources
+        # By stage and the fingerprints of its sources.
+        self._read: dict[tuple[str, ...], tuple[Dataset | None, int]] = {}
         self._prints: dict[tuple[str, str], str] = {}  # by stage and model
         self._done: dict[str, Artifact] = {}  # by key
 
@@ -204,7 +203,7 @@ class Runner:
         self._walk(self.plan.seeds[0], [stage for stage in self.plan.stages if stage.name in once])
         for stage in self.plan.stages:
             if once.issuperset(stage.references()):
-                self.rows(stage)  # what was produced may not fit: say so before the first step
+                self.rows(stage)  # refuses data that does not fit before the first step
         if self.plan.base is not None:
             for change in pooling_changes(self.plan):
                 self.say(str(change))
@@ -304,7 +303,7 @@ class Runner:
 
     @cached_property
     def _start(self) -> str:
-        """What the first training stage gets: the base, perhaps with another pooling or a prompt, or cut shorter."""
+        """The encoder that the first training stage gets: the base, with another pooling, length or prompt if any."""
         whole, start = Encoder.load(self.base), self._base()
         cut = f", {start.tokens.max_length} tokens" if start.tokens.max_length != whole.tokens.max_length else ""
         prompt = self.plan.prompt
@@ -355,7 +354,7 @@ def _tidy(place: Path) -> None:
 
 
 def refuse_no_model(target: Path) -> None:
-    """Nothing but a model is replaced."""
+    """Refuse to replace anything but a model."""
     if target.exists() and not (target / "config.json").is_file():
         raise ModelError(
             str(target),
@@ -366,7 +365,7 @@ def refuse_no_model(target: Path) -> None:
 
 
 def copy_model(model: Path, target: Path) -> None:
-    """Put a stage's model where the user looks for it."""
+    """Copy a stage's model to the user's output folder."""
     refuse_no_model(target)
     with new_folder(target) as part:
         shutil.copytree(model, part, dirs_exist_ok=True)

@@ -48,7 +48,7 @@ Seed = Annotated[int, Field(ge=0)]
 
 
 class Select(Strict):
-    """Which weights are used: the best on a set that is scored every so many steps, or the last.
+    """Which weights are used: the best on a set, which is scored every `every` steps, or the last.
 
     `patience` stops a run after that many scores in a row without a new best, `endurance` after that many drops.
     """
@@ -99,9 +99,8 @@ class Top(Strict):
 
 
 FOR_ALL_STAGES = ("pooling", "max_length")
-TOP = tuple(
-    key for key in (*Top.model_fields, "stages") if key != "name"
-)  # the first part of an override, unless it is a stage
+# The first part of an override, unless it is a stage.
+TOP = tuple(key for key in (*Top.model_fields, "stages") if key != "name")
 
 
 def validated(

@@ -16,6 +16,9 @@ from sentloom.hygiene.leaks import Leaks
 from sentloom.report.search_tables import shortened
 from sentloom.report.tables import plain_table
 
+SHOWN_LABELS = 8
+SHOWN_ROWS = 10  # leaks, or pairs of views
+
 
 def data_summary(name: str, data: Dataset) -> RenderableType:
     """What was read, and which column has which role."""
@@ -62,22 +65,22 @@ def _facts(found: Inspection) -> dict[str, str]:
 
 
 def _spread(one: Distribution) -> list[str]:
-    return [f"{x:,.0f}" for x in (one.least, one.quarter, one.median, one.three_quarters, one.p95, one.most)]
+    return [f"{x:,.0f}" for x in (one.least, one.p25, one.median, one.p75, one.p95, one.most)]
 
 
-def _most(labels: Mapping[str, int], shown: int = 8) -> str:
-    parts = [f"{label} {count:,}" for label, count in list(labels.items())[:shown]]
-    return ", ".join(parts) + (f" and {len(labels) - shown} more" if len(labels) > shown else "")
+def _most(labels: Mapping[str, int]) -> str:
+    parts = [f"{label} {count:,}" for label, count in list(labels.items())[:SHOWN_LABELS]]
+    return ", ".join(parts) + (f" and {len(labels) - SHOWN_LABELS} more" if len(labels) > SHOWN_LABELS else "")
 
 
-def leaks(found: Leaks, shown: int = 10) -> RenderableType:
+def leaks(found: Leaks) -> RenderableType:
     """How many evaluation sentences appear in the training data, and where."""
     head = (
         f"Leaks: {found.leaked_sentences:,} of {found.sentences:,} evaluation sentences and "
         f"{found.leaked_pairs:,} of {found.pairs:,} pairs appear in {len(found.training_rows):,} training rows"
     )
     table = plain_table(head, "kind", "evaluation", "training", "text")
-    for leak in found.first[:shown]:
+    for leak in found.first[:SHOWN_ROWS]:
         table.add_row(leak.kind, *map(Text, (leak.evaluation, leak.training, leak.text[:80])))
     counts = ", ".join(f"{kind} {count:,}" for kind, count in found.counts.items())
     return Group(table, f"by kind: {counts}") if found.first else Text(head)
@@ -93,11 +96,11 @@ def cleaning(report: CleanReport) -> RenderableType:
     return table
 
 
-def views(pairs: Dataset, shown: int = 10) -> RenderableType:
+def views(pairs: Dataset) -> RenderableType:
     """The first originals and views side by side, and what was skipped or counted."""
     left, right = pairs.used["anchor"], pairs.used["positive"]
     table = plain_table(f"Views: {len(pairs):,} pairs", left, right)
-    first = pairs.take(range(min(shown, len(pairs))))
+    first = pairs.take(range(min(SHOWN_ROWS, len(pairs))))
     for row in zip(first["anchor"], first["positive"], strict=True):
         table.add_row(*(Text(shortened(text)) for text in row))
     return Group(table, *(Text(f"{count:,} {what}") for what, count in pairs.skipped.items()))

@@ -138,7 +138,7 @@ def _power(result: FitResult) -> Iterator[str]:
 def _uses(result: FitResult) -> Iterator[str]:
     if result.uses > 1 and result.total:
         yield (
-            f"This is model number {result.uses} that is tested on these rows. Whoever tests often enough finds a gain "
+            f"This is model number {result.uses} that is tested on these rows. Enough tests show a gain "
             f"by chance, so its interval is a {level(result.total)} interval instead of a 95% one."
         )
 

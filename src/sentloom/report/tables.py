@@ -27,7 +27,9 @@ class Wide:
 
     title: str
     columns: Sequence[str]
-    sections: Sequence[Sequence[tuple[str, Sequence[str | Text]]]]  # rows: a label and cells, perhaps too few
+    sections: Sequence[
+        Sequence[tuple[str, Sequence[str | Text]]]
+    ]  # rows: a label and cells, some at the end may be missing
     first: str = "model"  # what the rows are
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table]:

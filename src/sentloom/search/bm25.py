@@ -9,13 +9,13 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 
-K1, B = 1.5, 0.75  # how soon more of the same word stops to count, and how much long texts are held back
+K1, B = 1.5, 0.75  # term-frequency saturation, and how much long texts are penalised
 SINGLE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # kana and ideographs, written without spaces
 WORD = re.compile(rf"[{SINGLE}]|[^\W{SINGLE}]+")
 
 
 def words_of(text: str) -> list[str]:
-    """Lower-case words; of scripts without spaces, single characters."""
+    """Lower-case words; single characters in scripts without spaces."""
     return WORD.findall(text.lower())
 
 
@@ -47,6 +47,6 @@ def _weighted(counts: Any) -> Any:
     having = np.bincount(counts.indices, minlength=counts.shape[1])
     rarity = np.log(1 + (texts - having + 0.5) / (having + 0.5)).astype(np.float32)
     weights = counts.tocoo()
-    held_back = K1 * (1 - B + B * lengths[weights.row] / mean)
-    weights.data = rarity[weights.col] * weights.data / (weights.data + held_back)
+    penalty = K1 * (1 - B + B * lengths[weights.row] / mean)
+    weights.data = rarity[weights.col] * weights.data / (weights.data + penalty)
     return weights.tocsr()

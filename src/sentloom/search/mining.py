@@ -11,9 +11,9 @@ import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from sentloom.data.batches import text_keys
-from sentloom.data.dataset import FILE, LINE, Dataset
+from sentloom.data.dataset import FILE, LINE, Dataset, shape_schema
 from sentloom.data.scratch import BATCH_ROWS, scratch_table, take_rows
-from sentloom.data.shapes import COLUMNS, Shape, arrow_type
+from sentloom.data.shapes import Shape, arrow_type
 from sentloom.encoder import Encoder
 from sentloom.encoder.encoder import Vectors
 from sentloom.errors import InputError
@@ -23,9 +23,7 @@ from sentloom.search.nearest import top_k
 from sentloom.search.pair_scores import pair_scores
 from sentloom.search.vectors import normalised
 
-TRIPLETS = pa.schema(
-    [*((name, arrow_type(name)) for name in COLUMNS[Shape.TRIPLETS]), (FILE, pa.int32()), (LINE, pa.int64())]
-)
+TRIPLETS = shape_schema(Shape.TRIPLETS)
 
 
 class MineSettings(BaseModel):
@@ -78,7 +76,7 @@ def mine(
 
     Rows without a negative are left out. A positive of an anchor in any row is never a negative for that anchor. With a
     guide, a second encoder, a candidate must keep its distance from the anchor by the guide's cosines as well. With a
-    teacher, a cross-encoder, its score must be well below that of the positive.
+    teacher, a cross-encoder, its score must be well below the positive's.
     """
     if pairs.shape is not Shape.PAIRS:
         raise InputError(pairs.files[0], f"its shape is {pairs.shape}", "pairs", "give anchors and positives")

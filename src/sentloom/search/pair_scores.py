@@ -1,11 +1,9 @@
-"""Scores of (query, passage) pairs by a cross-encoder, cached on disk by content, in the store of vectors.
+"""Scores of (query, passage) pairs by a cross-encoder, cached on disk beside the vectors.
 
-Mining, training, re-ranking and the judge of written queries share them: no pair is scored twice.
+Mining, training, re-ranking and the scorer of written queries share them: no pair is scored twice.
 """
 
 from collections.abc import Callable
-from functools import partial
-from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
@@ -14,14 +12,9 @@ from sentloom.files import cache_folder
 from sentloom.search.cross_encoder import CrossEncoder, Pairs, Scores
 from sentloom.search.vector_cache import VectorCache
 
-BLOCK = 512  # pairs per shard: a killed run loses at most so many
+BLOCK = 512  # pairs per shard: a killed run loses at most this many
 
 PairScores: TypeAlias = Callable[[Pairs], Scores]
-
-
-def load_judge(name: str | Path) -> PairScores:
-    """A function that gives (query, passage) pairs the scores of a cross-encoder: embedded, a folder or a hub name."""
-    return partial(pair_scores, CrossEncoder.load(name))
 
 
 def pair_scores(

@@ -97,17 +97,14 @@ def read_best(folder: Path, best: Mapping[str, str]) -> dict[str, Tensor]:
     """The weights that `write_best` stored."""
     path = folder / best["file"]
     if not path.is_file() or sha256(path) != best["sha256"]:
-        found, fix = (
-            "the file is not what was written",
-            "run the same command again: an earlier state is used",
-        )
-        raise DamagedFile(str(path), found, "the best weights", fix)
+        found = "the file is not what was written"
+        raise DamagedFile(str(path), found, "the best weights", "run the same command again: an earlier state is used")
     state: dict[str, Tensor] = load_file(path)
     return state
 
 
 def newest_checkpoint(folder: Path, log: Callable[[str], None], most: float = math.inf) -> Checkpoint | None:
-    """The newest valid checkpoint of at most so many steps.
+    """The newest valid checkpoint of at most `most` steps.
 
     A damaged one is logged and removed, so that it does not count as one of the two.
     """

@@ -59,7 +59,7 @@ SAMPLE = 128  # distinct sentences on which the gauges are measured
 
 @dataclass(frozen=True)
 class Selection:
-    """Score the encoder every so many steps (higher is better), keep the best, and perhaps stop early."""
+    """Score the encoder every `every` steps (higher is better), keep the best, and optionally stop early."""
 
     score: Callable[[Any], float]
     every: int
@@ -135,8 +135,8 @@ def train(
     """Train a method on data. Its encoder is then the best one scored, or the last one without `selection`.
 
     Checkpoints, the journal and, if asked for, snapshots of the encoder are written to `folder`. Called again with the
-    same arguments, it resumes from the newest checkpoint. With a `trunk`, it continues a shorter run of the same, and
-    ends with the bits of a run that did not. `log` gets messages for the user: alarms, bad checkpoints.
+    same arguments, it resumes from the newest checkpoint. With a `trunk`, it continues a shorter run of the same stage,
+    and the result is bit-identical to an uninterrupted run. `log` gets messages for the user: alarms, bad checkpoints.
     """
     run = _Run(method, data, settings, seed, folder, accelerator or Accelerator(), selection, trunk, log)
     resumed_at = run.prepare()
@@ -176,7 +176,7 @@ class _Run:
             raise InputError("training", found, "bf16 or none", "bf16 needs no loss scaling and is as fast")
         self.method.to(self.accelerator.device)
         self.batches = self.settings.batches(self.data, self.seed)
-        self.total = self.settings.total_steps(self.batches.an_epoch)
+        self.total = self.settings.total_steps(self.batches.per_epoch)
         self.parameters = learning(self.method)
         self.optimizer = build_optimizer(self.method, self.settings)
         self.frozen = frozen_hash(self.method)
@@ -212,9 +212,7 @@ class _Run:
         norm = gradient_norm(self.parameters.values(), settings.clip)
         if not (math.isfinite(loss) and math.isfinite(norm)):
             self._refuse(loss, norm)
-        warmup = settings.warmup if settings.warmup_steps is None else settings.warmup_steps
-        factor = rate(settings.schedule, now.step, self.total, warmup, settings.decay)
-        learning_rate = settings.learning_rate * factor
+        learning_rate = self._learning_rate()
         set_rate(self.optimizer, learning_rate)
         self.optimizer.step()
         self.method.after_step()
@@ -229,13 +227,19 @@ class _Run:
         self._snapshot()
         return loss
 
+    def _learning_rate(self) -> float:
+        """The learning rate of the next update."""
+        settings = self.settings
+        warmup = settings.warmup if settings.warmup_steps is None else settings.warmup_steps
+        return settings.learning_rate * rate(settings.schedule, self.now.step, self.total, warmup, settings.decay)
+
     def note(self, loss: float) -> str:
         """The latest numbers, for the progress bar."""
         score = f" score {self.now.scores[-1][1]:.2f}" if self.now.scores else ""
         return f"loss {loss:.3f}{score}"
 
     def has_enough(self) -> bool:
-        """Whether the scores say to stop early."""
+        """Whether the scores call for stopping early."""
         if self.selection is None or len(self.now.scores) < 2:
             return False
         scores = [score for _, score in self.now.scores[1:]]
@@ -405,7 +409,7 @@ class _Run:
             now.best = {"step": now.step, "score": score, "weights": from_main(self.accelerator, weights)}
 
     def _snapshot(self) -> None:
-        """Save the current encoder every so many steps, if asked for."""
+        """Save the current encoder if a snapshot is due."""
         every, step = self.settings.snapshots, self.now.step
         if every and (step % every == 0 or step == self.total):
             self._refuse_non_finite()

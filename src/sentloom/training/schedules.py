@@ -29,7 +29,7 @@ def stable_steps(total: int, decay: float) -> int:
 
 
 def total_steps(stable: int, decay: float) -> int:
-    """The shortest run with so many steps before its decay."""
+    """The length of the shortest run with this many steps before its decay."""
     total = stable + 1
     while stable_steps(total, decay) < stable:
         total += 1

@@ -56,10 +56,10 @@ def find(known: pa.ChunkedArray, wanted: pa.ChunkedArray) -> NDArray[np.int64]:
     return np.where(at < len(known), at, -1)
 
 
-def make_missing(maker: Maker, texts: pa.ChunkedArray, cache: ViewCache, title: str, show_progress: bool) -> None:
+def make_missing(maker: Maker, texts: pa.ChunkedArray, cache: ViewCache, title: str) -> None:
     """Make and cache the missing views, shard by shard: an interrupted run resumes after the last complete shard."""
     missing = np.flatnonzero(find(cache.table().column("text"), texts) < 0)
-    with progress(title, len(missing), "sentences", show_progress) as advance:
+    with progress(title, len(missing), "sentences") as advance:
         for start in range(0, len(missing), maker.shard):
             part = texts_at(texts, missing[start : start + maker.shard])
             views = []

@@ -54,7 +54,6 @@ def make_pairs(
     settings: ViewSettings,
     *,
     cache: Path | None = None,
-    show_progress: bool = True,
     batch_rows: int = BATCH_ROWS,
 ) -> Dataset:
     """Make pairs (anchor, positive) of an original and its view, or of two views, one row per distinct sentence.
@@ -69,22 +68,19 @@ def make_pairs(
         return passage_pairs(dataset, settings)
     sentences = distinct_sentences(dataset)
     if isinstance(settings, ReadyPairs):
-        ready, rows = ready_views(settings, dataset, sentences, show_progress)
+        ready, rows = ready_views(settings, dataset, sentences)
         sides = [_originals(sentences), _Side("view", f"file {ready.sha256}", ready.table.select(["positive"]), rows)]
     else:
-        sides = _made(settings, sentences, cache, show_progress)
+        sides = _made(settings, sentences, cache)
     return _paired(dataset, sentences, *sides, batch_rows=batch_rows)
 
 
-def make_translations(
-    dataset: Dataset, maker: Maker, *, cache: Path | None = None, show_progress: bool = True
-) -> Dataset:
+def make_translations(dataset: Dataset, maker: Maker, *, cache: Path | None = None) -> Dataset:
     """Make parallel data (source, target) of every distinct sentence and its translation, cached like views."""
     sentences = distinct_sentences(dataset)
     with _folder(cache) as folder:
-        pairs = _paired(
-            dataset, sentences, _originals(sentences), _side("translation", maker, sentences, folder, show_progress)
-        )
+        made = _side("translation", maker, sentences, folder)
+        pairs = _paired(dataset, sentences, _originals(sentences), made)
     table = pairs.table.rename_columns(["source", "target", FILE, LINE])
     return replace(pairs, table=table, shape=Shape.PARALLEL, used={"source": "original", "target": "translation"})
 
@@ -128,23 +124,21 @@ def _originals(sentences: pa.Table) -> _Side:
     return _Side("original", "originals", sentences.select(["text"]), np.arange(len(sentences)))
 
 
-def _made(
-    settings: BackTranslation | Synonyms | MaskFill, sentences: pa.Table, cache: Path | None, show_progress: bool
-) -> list[_Side]:
+def _made(settings: BackTranslation | Synonyms | MaskFill, sentences: pa.Table, cache: Path | None) -> list[_Side]:
     """Collect the views of one or two makers, from the cache or made now."""
     makers = makers_for(settings)
     names = [settings.kind] if len(makers) == 1 else [f"{settings.kind} {number}" for number in (1, 2)]
     sides = [_originals(sentences)] if len(makers) == 1 else []
     with _folder(cache) as folder:
         for name, maker in zip(names, makers, strict=True):
-            sides.append(_side(name, maker, sentences, folder, show_progress))
+            sides.append(_side(name, maker, sentences, folder))
     return sides
 
 
-def _side(name: str, maker: Maker, sentences: pa.Table, folder: Path, show_progress: bool) -> _Side:
+def _side(name: str, maker: Maker, sentences: pa.Table, folder: Path) -> _Side:
     """Collect the views of one maker, making those that are not cached."""
     texts, cache = sentences.column("text"), ViewCache(folder, maker.identity)
-    make_missing(maker, texts, cache, name, show_progress)
+    make_missing(maker, texts, cache, name)
     table = cache.table()
     return _Side(name, maker.identity, table.select(["view"]), find(table.column("text"), texts))
 

@@ -1,4 +1,4 @@
-"""Pairs of passages from documents: what stands together, or in one text, belongs together."""
+"""Pairs of passages from documents: neighbouring passages, or two spans of the same text, are positives."""
 
 import re
 from collections import Counter
@@ -10,16 +10,14 @@ import numpy as np
 import pyarrow as pa
 
 from sentloom.data.batches import text_keys
-from sentloom.data.dataset import FILE, LINE, Dataset
+from sentloom.data.dataset import FILE, LINE, Dataset, shape_schema
 from sentloom.data.scratch import BATCH_ROWS, scratch_table
 from sentloom.data.sentences import distinct_sentences
 from sentloom.data.shapes import Shape
 from sentloom.errors import InputError
 from sentloom.views.settings import Neighbours, Spans
 
-PAIRS = pa.schema(
-    [("anchor", pa.large_string()), ("positive", pa.large_string()), (FILE, pa.int32()), (LINE, pa.int64())]
-)
+PAIRS = shape_schema(Shape.PAIRS)
 SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])|\n\s*\n")
 SHORTEST = 4  # words, or characters of a text without spaces, of a document that spans are cut from
 LONGEST_WORD = 20  # characters: if words are longer on average, they are not words
@@ -27,7 +25,7 @@ TOO_SHORT = "texts too short for two passages"
 
 
 def passage_pairs(dataset: Dataset, settings: Neighbours | Spans) -> Dataset:
-    """Pairs of passages of every distinct text, whose origin they have; texts too short for a pair are counted."""
+    """Pairs of passages of every distinct text, with its origin; texts too short for a pair are counted."""
     counts: Counter[str] = Counter()
     table = scratch_table(PAIRS, _batches(distinct_sentences(dataset), settings, counts))
     if not len(table):
@@ -39,14 +37,14 @@ def passage_pairs(dataset: Dataset, settings: Neighbours | Spans) -> Dataset:
 
 
 def neighbours(text: str, sentences: int) -> list[tuple[str, str]]:
-    """Each passage of so many sentences with the one after it; the last may be shorter."""
+    """Each passage of `sentences` sentences with the next one; the last may be shorter."""
     parts = sentences_of(text)
     passages = [" ".join(parts[start : start + sentences]) for start in range(0, len(parts), sentences)]
     return list(pairwise(passages))
 
 
 def spans(text: str, settings: Spans) -> list[tuple[str, str]]:
-    """Pairs of two random stretches of a text, as in Contriever (Izacard et al., 2022); a function of seed and text."""
+    """Pairs of two random spans of a text, as in Contriever (Izacard et al., 2022); a function of seed and text."""
     words = text.split()
     between = " "
     if LONGEST_WORD * len(words) < len(text):  # a script without spaces

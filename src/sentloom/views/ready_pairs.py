@@ -13,11 +13,9 @@ from sentloom.views.cache import find
 from sentloom.views.settings import ReadyPairs
 
 
-def ready_views(
-    settings: ReadyPairs, dataset: Dataset, sentences: pa.Table, show_progress: bool
-) -> tuple[Dataset, NDArray[np.int64]]:
+def ready_views(settings: ReadyPairs, dataset: Dataset, sentences: pa.Table) -> tuple[Dataset, NDArray[np.int64]]:
     """Read the file's pairs, and find for each sentence the row with the same anchor, or -1 if that is allowed."""
-    ready = read(settings.file, show_progress=show_progress)
+    ready = read(settings.file, show_progress=True)
     if ready.shape is not Shape.PAIRS:
         fix = "give two columns, such as anchor and positive"
         raise InputError(settings.file, f"the file contains {ready.shape}", "pairs of an original and its view", fix)

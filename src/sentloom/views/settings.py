@@ -86,7 +86,7 @@ class Neighbours(_Settings):
 
 
 class Spans(_Settings):
-    """Pairs of two random stretches of a document, each between two shares of its words."""
+    """Pairs of two random spans of a document, each of a share of its words between two limits."""
 
     kind: Literal["spans"] = "spans"
     pairs: int = Field(default=1, ge=1)  # per document
@@ -105,9 +105,8 @@ ViewSettings = Annotated[
     Union[BackTranslation, Synonyms, MaskFill, ReadyPairs, Entailment, Neighbours, Spans],  # noqa: UP007 - pydantic's own form
     Field(discriminator="kind"),
 ]
-KINDS = {
-    model.model_fields["kind"].default: model for model in get_args(get_args(ViewSettings)[0])
-}  # back-translation, synonyms ...
+# By name: back-translation, synonyms ...
+KINDS = {model.model_fields["kind"].default: model for model in get_args(get_args(ViewSettings)[0])}
 
 
 def view_settings(values: Mapping[str, Any]) -> ViewSettings:

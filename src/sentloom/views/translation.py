@@ -18,7 +18,6 @@ def translate(
     beams: int | None = None,
     prefix: str = "",
     cache: Path | None = None,
-    show_progress: bool = True,
 ) -> Dataset:
     """Make pairs (source, target) with the embedded translator, into "pt" or "en", or with a translation model.
 
@@ -26,8 +25,7 @@ def translate(
     such as "translate English to German: ".
     Translations are cached in the folder `cache`, so an interrupted run resumes without making them again.
     """
-    maker = translation_maker(into, model, beams, prefix)
-    return make_translations(dataset, maker, cache=cache, show_progress=show_progress)
+    return make_translations(dataset, translation_maker(into, model, beams, prefix), cache=cache)
 
 
 def translation_maker(into: str | None, model: str | None, beams: int | None, prefix: str) -> Maker:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from sentloom.data.shapes import Shape
 from sentloom.errors import DataError, InputError, MissingPart
 from sentloom.evaluation.suites import senteval_folder
 from sentloom.evaluation.suites.senteval_folder import (
@@ -9,6 +10,7 @@ from sentloom.evaluation.suites.senteval_folder import (
     binary_rows,
     find,
     mrpc_rows,
+    read_any,
     rows,
     sick_rows,
     sst_rows,
@@ -16,6 +18,7 @@ from sentloom.evaluation.suites.senteval_folder import (
     stsb_rows,
     trec_rows,
 )
+from sentloom.evaluation.suites.set_source import SetPart, SetSource
 
 
 def put(folder, name, text, encoding="utf-8"):
@@ -28,6 +31,17 @@ def put(folder, name, text, encoding="utf-8"):
 def test_the_folder_is_found_in_three_places(tmp_path, place):
     put(tmp_path / place, "MR/rt-polarity.pos", "good\n")
     assert find(tmp_path).resolve() == (tmp_path / place).resolve()
+
+
+def test_parts_are_read_from_our_layout_before_sentevals(tmp_path):
+    part = SetPart("MR", None, ("senteval/MR",))
+    with pytest.raises(MissingPart):
+        read_any(part, SetSource(tmp_path), Shape.CLASSIFICATION)
+    for file in ("rt-polarity.pos", "rt-polarity.neg"):
+        put(tmp_path, f"downstream/MR/{file}", "theirs\n")
+    assert read_any(part, SetSource(tmp_path), Shape.CLASSIFICATION)["text"] == ["theirs", "theirs"]
+    put(tmp_path, "senteval/MR.tsv", "label\ttext\n1\tours\n")
+    assert read_any(part, SetSource(tmp_path), Shape.CLASSIFICATION)["text"] == ["ours"]
 
 
 def test_a_folder_in_our_layout_is_not_sentevals(tmp_path):

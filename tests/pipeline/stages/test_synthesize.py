@@ -237,7 +237,7 @@ def test_leaks_into_raw_text_are_refused_or_dropped_and_stay_out_of_what_is_writ
     dropped = loom.run(stages[0], {**WRITTEN, "drop_leaks": True}, SYNTHETIC)[0]
     assert not dropped.transductive
     assert ANCHORS[3] not in anchors_of(loom.made("written-[!l]*"))
-    assert dropped.stages[1]["data"]["skipped"]["rows with sentences that are scored on"] == 1
+    assert dropped.stages[1]["data"]["skipped"]["rows with sentences of the evaluation sets"] == 1
 
 
 @pytest.mark.long

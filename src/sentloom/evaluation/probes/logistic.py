@@ -5,7 +5,7 @@ A model minimises SentEval's objective, with weight decay on every parameter, in
     mean cross-entropy over its training rows + l2 / 2 * ||weights||^2
 
 Models are columns of one weight matrix, so a step of all of them is two large matrix products. The step is L-BFGS
-preconditioned with a shared curvature: that of the average model, which is solved first. Models that differ in a tenth
+preconditioned with one curvature, computed for the average model, which is solved first. Models that differ in a tenth
 of their rows are close to it, and a few steps suffice.
 """
 
@@ -40,9 +40,7 @@ def fit(
     shares = training[used] / training.sum(dim=0)  # (n, models): each column sums to 1
     weights = torch.empty(len(penalties), shares.shape[1], *problem.shape)
     average, start = shares.mean(dim=1, keepdim=True), torch.zeros(problem.shape)[:, None]
-    from_large = sorted(
-        range(len(penalties)), key=lambda place: -penalties[place]
-    )  # large penalties are easier, so start there
+    from_large = sorted(range(len(penalties)), key=lambda place: -penalties[place])  # they are easier
     with progress("fitting linear models", weights.shape[:2].numel(), "models") as advance:
         for place in from_large:
             ridge = problem.ridge(penalties[place])

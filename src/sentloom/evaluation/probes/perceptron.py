@@ -93,7 +93,7 @@ def _initial(features: int, hidden: int, classes: int) -> Weights:
 
 
 def _groups(jobs: Sequence[_Job], batch: int, most: int) -> Iterator[list[_Job]]:
-    """Group at most so many models with the same number of batches, so that they take the same number of steps."""
+    """Group at most `most` models with the same number of batches, so that they take the same number of steps."""
     size = max(1, most)
     ordered = sorted(jobs, key=lambda job: _batches(job, batch))
     for _, same in groupby(ordered, key=lambda job: _batches(job, batch)):

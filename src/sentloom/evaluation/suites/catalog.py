@@ -83,7 +83,7 @@ def find_task(name: str, origin: SetSource) -> Task:
 
 
 def is_set(name: str) -> bool:
-    """Whether a name is that of a set in a suite, not of a file."""
+    """Whether a name is the name of a set in a suite, not of a file."""
     return OWN.fullmatch(name) is None and _published(name) is not None
 
 

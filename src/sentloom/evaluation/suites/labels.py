@@ -1,6 +1,5 @@
-"""Labelled texts: whether the nearest labelled neighbours have the same label, and whether a probe finds it."""
+"""Labelled texts: whether the nearest labelled neighbour has the same label, and whether a probe predicts it."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from sentloom.errors import InputError
 from sentloom.evaluation.metrics import Numbers
 from sentloom.evaluation.retrieval import TIE
 from sentloom.evaluation.suites.pairs import clusters_of
-from sentloom.evaluation.suites.set_source import Rows
+from sentloom.evaluation.suites.set_source import Rows, joint_sha256
 from sentloom.evaluation.task import Lookup, Score, Scores, Task
 from sentloom.search.nearest import BLOCKS
 from sentloom.search.vectors import normalised
@@ -45,10 +44,9 @@ def classification_task(name: str, rows: Rows, probe: Mapping[str, Any] | None, 
         return {**neighbour_scores(lookup, rows, known), **probe_scores}
 
     settings = {"task": "neighbours" if known else "classification", "probe": probe and asdict(_options(probe))}
-    content = hashlib.sha256(f"{rows.sha256} {known.sha256}".encode()).hexdigest() if known else rows.sha256
     answerable = np.isin(labels, known["label"]) if known else np.ones(len(rows), bool)
     items = [(text, str(label)) for text, label, asked in zip(texts, labels, answerable, strict=True) if asked]
-    needed = [*texts, *(known["text"] if known else ())]
+    needed, content = [*texts, *(known["text"] if known else ())], joint_sha256(rows, known)
     return Task(name, "accuracy", {"symmetric": needed}, score, rows.source, content, settings, items=tuple(items))
 
 

@@ -4,7 +4,6 @@ STS17 has the tracks of SemEval-2017 and their later extensions, STS14 es the Sp
 machine translations of its test part, CNSD STS-B the Chinese one. In Tatoeba, each sentence must find its translation.
 """
 
-import hashlib
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,7 +12,7 @@ from sentloom.data.shapes import Shape
 from sentloom.evaluation.metrics import Numbers
 from sentloom.evaluation.retrieval import ranks_of
 from sentloom.evaluation.suites.pairs import clusters_of, correlation_task
-from sentloom.evaluation.suites.set_source import Rows, SetPart, SetSource, read_part
+from sentloom.evaluation.suites.set_source import Rows, SetPart, SetSource, joint_sha256, read_part
 from sentloom.evaluation.suites.set_tables import read_table
 from sentloom.evaluation.task import Lookup, Score, Scores, Suite, Task
 
@@ -56,7 +55,7 @@ def translation_task(
         {"symmetric": [*sources, *targets]},
         score,
         rows.source,
-        hashlib.sha256(f"{rows.sha256} {known.sha256}".encode()).hexdigest() if known else rows.sha256,
+        joint_sha256(rows, known),
         {"task": "translation"},
         rows.notes,
         tuple(zip(rows["source"], rows["target"], strict=True)),

@@ -52,13 +52,7 @@ def detection_task(name: str, rows: Rows) -> Task:
     return _task(name, "average-precision", rows, score, kind="detection")
 
 
-def ranking_task(
-    name: str,
-    rows: Rows,
-    questions: Sequence[str],
-    *,
-    roles: Roles = SYMMETRIC,
-) -> Task:
+def ranking_task(name: str, rows: Rows, questions: Sequence[str], *, roles: Roles = SYMMETRIC) -> Task:
     """Build the task of ranking each question's candidates by cosine: `map` and `mrr` over answerable questions.
 
     A row is a question, a candidate and its label, 1 for a correct candidate and 0 otherwise; `questions` says which
@@ -71,7 +65,7 @@ def ranking_task(
     without = len(ends) + 1 - len(right)
     notes = (f"{without} questions without a correct candidate are left out",) if without else ()
     of_rows, first = clusters_of(rows), np.unique(numbers, return_index=True)[1]
-    clusters = None if of_rows is None else of_rows[first][right]  # of each question: that of its first row
+    clusters = None if of_rows is None else of_rows[first][right]  # of the first row of each question
 
     def score(items: Numbers) -> Scores:
         candidates = np.split(items[together], ends)

@@ -10,8 +10,8 @@ import numpy as np
 from sentloom.data.shapes import Shape
 from sentloom.errors import MissingPart
 from sentloom.evaluation.metrics import Numbers
-from sentloom.evaluation.suites import senteval_folder
-from sentloom.evaluation.suites.set_source import Rows, SetPart, SetSource, check, read_rows
+from sentloom.evaluation.suites.senteval_folder import read_any
+from sentloom.evaluation.suites.set_source import Rows, SetPart, SetSource, check
 from sentloom.evaluation.task import Lookup, Score, Scores, Task
 from sentloom.search.vectors import Vectors
 
@@ -66,14 +66,7 @@ def probed_task(editions: Sequence[ProbedSet], origin: SetSource, most_rows: int
 
 def _rows(part: SetPart, one: ProbedSet, origin: SetSource) -> Rows:
     """Read a part with texts and label (or score), from a data folder, SentEval's own folder, or the hub."""
-    try:
-        rows = _canonical(read_rows(part, origin, one.shape), one)
-    except MissingPart:
-        found = senteval_folder.rows_of(part, origin)
-        if found is None:
-            raise
-        rows = _canonical(found, one)
-    return check(rows, part, origin)
+    return check(_canonical(read_any(part, origin, one.shape), one), part, origin)
 
 
 def _canonical(rows: Rows, one: ProbedSet) -> Rows:
@@ -127,9 +120,8 @@ def _drawn(rows: Rows, most: int) -> tuple[Rows, str]:
         return rows, ""
     chosen = np.sort(np.random.default_rng(SEED).choice(len(rows), most, replace=False))
     columns = {name: [cells[row] for row in chosen] for name, cells in rows.columns.items()}
-    return Rows(
-        columns, rows.source
-    ), f"the probe was trained on {most:,} of {len(rows):,} rows, sampled with seed {SEED}"
+    note = f"the probe was trained on {most:,} of {len(rows):,} rows, sampled with seed {SEED}"
+    return Rows(columns, rows.source), note
 
 
 def _sides(rows: Rows) -> list[Sequence[str]]:

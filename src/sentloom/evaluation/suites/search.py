@@ -41,8 +41,8 @@ class SearchSet:
 def search_set(rows: Rows, known: Rows | None = None, corpus: Sequence[str] = ()) -> SearchSet:
     """The queries of `rows`, whose documents are all those of `rows`, `known` and `corpus`, each once.
 
-    `known` has pairs besides `rows`: what they say about the queries counts too. Without a column of clusters, queries
-    that share a relevant document are one cluster.
+    `known` has further pairs; documents that they give for one of the queries are relevant too. Without a column of
+    clusters, queries that share a relevant document are one cluster.
     """
     parts = [rows, *([known] if known else [])]
     texts = chain(*(part["positive"] for part in parts), *(chain(*part.columns.get("negatives", ())) for part in parts))
@@ -58,7 +58,7 @@ def search_set(rows: Rows, known: Rows | None = None, corpus: Sequence[str] = ()
 
 
 def _clusters(rows: Rows, grades: Mapping[str, Mapping[int, float]], documents: int) -> npt.NDArray[np.int64]:
-    """The cluster of each query: that of its first row, or the queries connected by relevant documents."""
+    """The cluster of each query: the cluster of its first row, or the queries connected by relevant documents."""
     if CLUSTER in rows.columns:
         first: dict[str, int] = {}
         for anchor, cluster in zip(rows["anchor"], rows[CLUSTER], strict=True):

@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+from sentloom.data.shapes import Shape
 from sentloom.errors import DataError, InputError, MissingPart, Problem
-from sentloom.evaluation.suites.set_source import Rows, SetPart, SetSource
+from sentloom.evaluation.suites.set_source import Rows, SetPart, SetSource, read_rows
 
 FETCH = "run SentEval's download script again"
 SIGNS = ("MR", "CR", "SUBJ", "MPQA", "SST/binary", "TREC", "MRPC", "SICK", "STS/STSBenchmark", "STS/STS12-en-test")
@@ -44,6 +45,16 @@ def rows_of(part: SetPart, origin: SetSource) -> Rows | None:
     downstream = origin.folder and find(origin.folder)
     names = [name for name in part.files if name in READERS]
     return rows(downstream, names[0]) if downstream and names else None
+
+
+def read_any(part: SetPart, origin: SetSource, shape: Shape, keep: Sequence[str] = ()) -> Rows:
+    """Read a part from a data folder, SentEval's own folder, or the hub, without checking it."""
+    try:
+        return read_rows(part, origin, shape, keep)
+    except MissingPart:
+        if (found := rows_of(part, origin)) is None:
+            raise
+        return found
 
 
 def rows(downstream: Path, name: str) -> Rows:

@@ -74,6 +74,11 @@ class Rows:
         return digest.hexdigest()
 
 
+def joint_sha256(rows: Rows, known: Rows | None) -> str:
+    """A hash of the content of both."""
+    return hashlib.sha256(f"{rows.sha256} {known.sha256}".encode()).hexdigest() if known else rows.sha256
+
+
 def read_part(part: SetPart, origin: SetSource, shape: Shape, keep: Sequence[str] = ()) -> Rows:
     """Read and check the canonical columns of a part (and those in `keep`), from the folder or the hub."""
     return check(read_rows(part, origin, shape, keep), part, origin)

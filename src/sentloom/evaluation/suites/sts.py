@@ -6,10 +6,9 @@ BERT-whitening report the latter). STS-B and SICK-R are scored as a whole, by co
 """
 
 from sentloom.data.shapes import Shape
-from sentloom.errors import MissingPart
-from sentloom.evaluation.suites import senteval_folder
 from sentloom.evaluation.suites.pairs import correlation_task
-from sentloom.evaluation.suites.set_source import SetSource, check, read_rows
+from sentloom.evaluation.suites.senteval_folder import read_any
+from sentloom.evaluation.suites.set_source import SetSource, check
 from sentloom.evaluation.suites.set_tables import read_table
 from sentloom.evaluation.task import Suite, Task
 
@@ -22,13 +21,7 @@ WHOLE = ("STS-B", "STS-B/dev", "SICK-R")  # scored as a whole in all papers, eve
 def load(name: str, origin: SetSource) -> Task:
     """Build the task of a set. Copies without a column `subset`, such as the hub's, have no `mean` and `wmean`."""
     part = STS_PARTS[name]
-    try:
-        rows = read_rows(part, origin, Shape.SCORED_PAIRS, keep=("subset",))
-    except MissingPart:
-        if (found := senteval_folder.rows_of(part, origin)) is None:
-            raise
-        rows = found
-    rows = check(rows, part, origin)
+    rows = check(read_any(part, origin, Shape.SCORED_PAIRS, keep=("subset",)), part, origin)
     subsets = [name] * len(rows) if name in WHOLE else rows.columns.get("subset")
     return correlation_task(name, rows, subsets)
 

@@ -35,7 +35,7 @@ QUESTION = "qid"  # the column that identifies questions, if there is one; other
 class Corpus:
     """What a retrieval task searches besides the rows it asks about."""
 
-    known: tuple[Dataset, ...] = ()  # more rows of the same source, which may say more about the same queries
+    known: tuple[Dataset, ...] = ()  # more rows of the same source, which may have more relevant documents
     texts: tuple[str, ...] = ()  # more documents
 
 

@@ -1,7 +1,7 @@
 """Mine hard negatives: an encoder and pairs in, triplets out."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -11,6 +11,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from sentloom.corpus.opening import open_data
+from sentloom.data.columns import evenly_spaced
 from sentloom.data.dataset import FILE, LINE, Dataset
 from sentloom.data.sentences import texts_of
 from sentloom.data.shapes import ARROW_TYPES, COLUMNS, Shape
@@ -20,7 +21,7 @@ from sentloom.errors import InputError
 from sentloom.methods import Options
 from sentloom.pipeline.artifacts import Artifact
 from sentloom.pipeline.schema import Text
-from sentloom.pipeline.stages.stage import LATER, PREVIOUS, Context, EncoderKeys, Forecast, Inputs, content_of
+from sentloom.pipeline.stages.stage import LATER, PREVIOUS, Context, EncoderKeys, Forecast, Inputs
 from sentloom.pipeline.stages.timing import time_per_item
 from sentloom.pipeline.stages.views import StoredDataset
 from sentloom.search.cross_encoder import CrossEncoder
@@ -57,22 +58,13 @@ class Mine(EncoderKeys, StoredDataset):
 
     def located(self, locate: Callable[[str], str]) -> Self:
         """With every path and model name located."""
-        models = {name: locate(model) for name, model in self.other_models().items()}
-        options = {**models, "corpus": tuple(map(locate, self.options.corpus))}
-        found = {
-            "model": self.model and locate(self.model),
-            "options": self.options.model_copy(update=options),
-        }
-        return super().located(locate).model_copy(update=found)
+        found = super().located(locate)
+        options = found.options.model_copy(update={"corpus": tuple(map(locate, self.options.corpus))})
+        return found.model_copy(update={"model": self.model and locate(self.model), "options": options})
 
     def models(self) -> tuple[str, ...]:
         """The encoder that searches."""
         return (self.model or PREVIOUS,)
-
-    def other_models(self) -> Mapping[str, str]:
-        """The guide and the teacher."""
-        named = {name: getattr(self.options, name) for name in self.options.MODELS}
-        return {name: model for name, model in named.items() if model is not None}
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
@@ -84,7 +76,7 @@ class Mine(EncoderKeys, StoredDataset):
         if data.shape is not Shape.PAIRS:
             found = f"the shape of its data is {data.shape}"
             raise InputError(f"stage {self.name}", found, "pairs", "give a file with anchors and positives")
-        return evenly(data, self.options.rows)
+        return sampled_rows(data, self.options.rows)
 
     def load(self, source: str, prompts: Prompts | None) -> Encoder:
         """The encoder that searches."""
@@ -95,10 +87,9 @@ class Mine(EncoderKeys, StoredDataset):
         return self.load(model, prompts).fingerprint()
 
     def depends(self, inputs: Inputs, context: Context) -> dict[str, Any]:
-        """The corpus, the guide and the teacher count by their content."""
+        """Options, and the corpus by its content."""
         corpus = [open_data(name).sha256 for name in self.options.corpus]
         found = super().depends(inputs, context)
-        found["options"] |= {name: content_of(name, model) for name, model in self.other_models().items()}
         return {**found, "corpus": corpus, "pooling": self.pooling, "max": self.max_length}
 
     def run(self, inputs: Inputs, place: Path, context: Context) -> dict[str, Any]:
@@ -132,13 +123,11 @@ class Mine(EncoderKeys, StoredDataset):
         return found, Artifact("dataset", "", "", {}, lambda part: _with_next_positives(pairs, negatives))
 
 
-def evenly(data: Dataset, rows: int | None) -> Dataset:
-    """So many rows, evenly spaced, or all."""
+def sampled_rows(data: Dataset, rows: int | None) -> Dataset:
+    """At most `rows` rows, evenly spaced; None: all."""
     if rows is None or rows >= len(data):
         return data
-    keep = np.zeros(len(data), bool)
-    keep[np.linspace(0, len(data) - 1, rows).astype(np.int64)] = True
-    return data.select(keep)
+    return data.select(np.isin(np.arange(len(data)), evenly_spaced(len(data), rows)))
 
 
 def _with_next_positives(pairs: Dataset, count: int) -> Dataset:

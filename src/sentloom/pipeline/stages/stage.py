@@ -17,6 +17,7 @@ from sentloom.data.dataset import Dataset
 from sentloom.data.shapes import Shape, shape_of_roles
 from sentloom.encoder import Encoder
 from sentloom.encoder.device import precision_for
+from sentloom.encoder.lora import require_peft
 from sentloom.encoder.prompts import Prompts
 from sentloom.errors import InputError
 from sentloom.methods.settings import Settings
@@ -161,7 +162,8 @@ class Stage(Strict):
 
     def located(self, locate: Callable[[str], str]) -> Self:
         """With every path and model name located."""
-        return self
+        models = {name: locate(model) for name, model in self.other_models().items()}
+        return self.model_copy(update={"options": self.options.model_copy(update=models)})
 
     # What it takes
 
@@ -171,7 +173,8 @@ class Stage(Strict):
 
     def other_models(self) -> Mapping[str, str]:
         """Models that its options name, by key: `teacher` is a cross-encoder, any other an encoder."""
-        return {}
+        named = {name: getattr(self.options, name) for name in getattr(self.options, "MODELS", ())}
+        return {name: model for name, model in named.items() if model is not None}
 
     @classmethod
     def takes_model_of(cls, other: "type[Stage]", method: str) -> bool:
@@ -201,18 +204,21 @@ class Stage(Strict):
 
     def check(self) -> None:
         """Refuse what can be refused before anything runs, such as a missing package."""
+        if self.settings is not None and self.settings.lora is not None:
+            require_peft()
 
     # What it does
 
     def depends(self, inputs: Inputs, context: Context) -> dict[str, Any]:
-        """What the artifact depends on besides the inputs: plain values."""
-        return {"options": self.options.model_dump(mode="json", exclude_defaults=True)}
+        """What the artifact depends on besides the inputs: plain values. Models count by their content."""
+        named = {name: content_of(name, model) for name, model in self.other_models().items()}
+        return {"options": self.options.model_dump(mode="json", exclude_defaults=True) | named}
 
     def key(self, inputs: Inputs, context: Context) -> str:
         """The hash of everything that the artifact depends on: the same key is the same work.
 
-        Options and settings at their defaults are left out, so that a new option leaves old keys valid; whoever changes
-        a default raises REVISION or ENGINE.
+        Options and settings at their defaults are left out, so that a new option leaves old keys valid; a change
+        of a default must raise REVISION or ENGINE.
         """
         data = inputs.data
         trained = self.settings and self.settings.model_dump(mode="json", exclude=IDLE, exclude_defaults=True)
@@ -253,7 +259,7 @@ class Stage(Strict):
 
     @staticmethod
     def describe(record: Mapping[str, Any]) -> str:
-        """What it came to, in one line."""
+        """The record in one line, for the log and the results."""
         raise NotImplementedError
 
 
@@ -275,7 +281,7 @@ class DataStage(Stage):
 
     def located(self, locate: Callable[[str], str]) -> Self:
         """With every path and model name located."""
-        return self.model_copy(update={"data": tuple(map(locate, self.data))})
+        return super().located(locate).model_copy(update={"data": tuple(map(locate, self.data))})
 
     @property
     def sources(self) -> tuple[str, ...]:

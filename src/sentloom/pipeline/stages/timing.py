@@ -17,8 +17,8 @@ from sentloom.methods.settings import Settings
 from sentloom.training.gradients import add_gradients
 from sentloom.training.optimizers import build_optimizer
 
-TIMED_STEPS = 3  # at most,
-ENOUGH = 3.0  # and no more after so many seconds
+TIMED_STEPS = 3  # at most
+ENOUGH = 3.0  # seconds after which no further step is timed
 
 
 def training_time(
@@ -38,12 +38,12 @@ def training_time(
         took.append(time.perf_counter() - start)
         if sum(took) > ENOUGH:
             break
-    steps = settings.total_steps(batches.an_epoch)
+    steps = settings.total_steps(batches.per_epoch)
     return steps, steps * median(took)
 
 
 def timed_steps(seconds: float) -> int:
-    """How many steps are timed if one takes so many seconds."""
+    """How many steps are timed if each takes this many seconds."""
     return min(TIMED_STEPS, int(ENOUGH / seconds) + 1)
 
 

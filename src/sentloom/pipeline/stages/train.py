@@ -2,15 +2,15 @@
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
-import numpy as np
 import torch
 from pydantic import BaseModel
 
+from sentloom.data import columns
 from sentloom.data.dataset import Dataset
 from sentloom.data.nli import triplets_from_nli
 from sentloom.data.sentences import texts_of
@@ -19,7 +19,7 @@ from sentloom.encoder import Encoder
 from sentloom.encoder.dimensions import check_dimensions
 from sentloom.encoder.lengths import Cut, count_cut, covering_length
 from sentloom.encoder.locate import locate as locate_model
-from sentloom.encoder.lora import add_lora, require_peft
+from sentloom.encoder.lora import add_lora
 from sentloom.encoder.pooling import Pooling
 from sentloom.encoder.prompts import Prompts
 from sentloom.encoder.settings import own_pooling
@@ -38,10 +38,9 @@ from sentloom.pipeline.stages.stage import (
     EncoderKeys,
     Forecast,
     Inputs,
-    content_of,
 )
 from sentloom.pipeline.stages.timing import training_time
-from sentloom.training import OutOfTime, Selection, Trunk, train
+from sentloom.training import Outcome, OutOfTime, Selection, Trunk, train
 from sentloom.training.loop import SNAPSHOTS
 from sentloom.training.optimizers import learning
 
@@ -76,19 +75,9 @@ class Train(EncoderKeys, DataStage):
         """The method's own."""
         return METHODS[values["method"]].Options
 
-    def located(self, locate: Callable[[str], str]) -> Self:
-        """With every path and model name located."""
-        models = {name: locate(model) for name, model in self.other_models().items()}
-        return super().located(locate).model_copy(update={"options": self.options.model_copy(update=models)})
-
     def models(self) -> tuple[str, ...]:
         """The encoder of the stage before."""
         return (PREVIOUS,)
-
-    def other_models(self) -> Mapping[str, str]:
-        """Models that the options name, such as a teacher."""
-        named = {name: getattr(self.options, name) for name in self.options.MODELS}
-        return {name: model for name, model in named.items() if model is not None}
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
@@ -109,11 +98,6 @@ class Train(EncoderKeys, DataStage):
             f"{' or '.join(self.shapes)}, which {self.method} learns from",
             "give such a file" + (", or let `views` make pairs" if Shape.PAIRS in self.shapes else ""),
         )
-
-    def check(self) -> None:
-        """Adapters need a package."""
-        if self.settings.lora is not None:
-            require_peft()
 
     # Pooling: the recipe's, otherwise the encoder's own, otherwise the preset's
 
@@ -162,11 +146,10 @@ class Train(EncoderKeys, DataStage):
         return self.load(model, prompts).fingerprint()
 
     def depends(self, inputs: Inputs, context: Context) -> dict[str, Any]:
-        """Models that the options name count by their content, wherever they are."""
-        named = {name: content_of(name, model) for name, model in self.other_models().items()}
+        """Options, pooling, length, and how the best step is chosen."""
         select, found = context.select, context.selecting
         return {
-            "options": self.options.model_dump(mode="json", exclude_defaults=True) | named,
+            **super().depends(inputs, context),
             "method_revision": METHODS[self.method].REVISION,
             "pooling": self.pooling,
             "max_length": self.max_length,
@@ -185,23 +168,7 @@ class Train(EncoderKeys, DataStage):
             if note:
                 context.log(note)
         self._start_trackers(context, place)
-        try:
-            outcome = train(
-                method,
-                data,
-                self.settings,
-                seed=context.seed,
-                folder=place,
-                accelerator=accelerator,
-                selection=_selection(context),
-                trunk=self._trunk(inputs, context),
-                title=f"{self.name} seed {context.seed}",
-                log=context.log,
-            )
-        except OutOfTime as error:
-            if accelerator.is_main_process:
-                remove(place)  # the trunk has everything
-            raise OutOfTime(error.step, self.name) from None
+        outcome = self._train(method, inputs, place, context)
         for tracker in accelerator.trackers:  # a stage is a run of its own: the next one logs to another
             tracker.finish()
         accelerator.trackers = []
@@ -212,6 +179,25 @@ class Train(EncoderKeys, DataStage):
         plain: dict[str, Any] = json.loads(json.dumps(asdict(outcome)))  # as a later run will read it
         facts = {"outcome": plain, "seconds": plain["seconds"], "cut": asdict(cut)}
         return {**facts, "fingerprint": encoder.fingerprint()}
+
+    def _train(self, method: Method, inputs: Inputs, place: Path, context: Context) -> Outcome:
+        try:
+            return train(
+                method,
+                inputs.rows,
+                self.settings,
+                seed=context.seed,
+                folder=place,
+                accelerator=context.accelerator,
+                selection=_selection(context),
+                trunk=self._trunk(inputs, context),
+                title=f"{self.name} seed {context.seed}",
+                log=context.log,
+            )
+        except OutOfTime as error:
+            if context.accelerator.is_main_process:
+                remove(place)  # the trunk has everything
+            raise OutOfTime(error.step, self.name) from None
 
     @property
     def continues(self) -> bool:
@@ -302,11 +288,8 @@ class Train(EncoderKeys, DataStage):
 
 
 def sampled_texts(data: Dataset) -> list[str]:
-    """Texts of all columns, from rows evenly spaced over the data."""
-    rows = np.unique(np.linspace(0, len(data) - 1, min(len(data), SAMPLED_ROWS)).astype(np.int64))
-    cells = data.take(rows)
-    found = [cell for name in text_columns(data.shape) for cell in cells[name]]
-    return [text for cell in found for text in (cell if isinstance(cell, list) else [cell])]
+    """Texts of all columns, from evenly spaced rows."""
+    return [text for name in text_columns(data.shape) for text in columns.sampled_texts(data, name, SAMPLED_ROWS)]
 
 
 def stated_pooling(model: str) -> str | None:

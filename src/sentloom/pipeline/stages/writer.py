@@ -14,7 +14,7 @@ from pydantic import Field
 from sentloom.data.dataset import Dataset
 from sentloom.data.sentences import texts_of
 from sentloom.data.shapes import Shape
-from sentloom.encoder.lora import add_adapters, require_peft
+from sentloom.encoder.lora import add_adapters
 from sentloom.encoder.prompts import Prompts
 from sentloom.methods.settings import Settings
 from sentloom.pipeline.artifacts import MODEL, Artifact
@@ -76,11 +76,6 @@ class _Training(WriterStage):
     def fit(self, data: Dataset) -> Dataset:
         """The distinct sentences where single sentences are learned, otherwise the rows as they are."""
         return texts_of(data) if self.takes_texts else data
-
-    def check(self) -> None:
-        """Adapters need a package."""
-        if self.settings.lora is not None:
-            require_peft()
 
     def depends(self, inputs: Inputs, context: Context) -> dict[str, Any]:
         """Options, the learner's revision, and the stage's own seed."""

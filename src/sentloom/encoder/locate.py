@@ -98,6 +98,6 @@ def _why_not_fetched(error: Exception) -> str:
     if isinstance(error, RepositoryNotFoundError | RevisionNotFoundError):
         return "the hub has no such model or revision"
     if isinstance(error, LocalEntryNotFoundError):
-        return "it is not among the models downloaded from the hub earlier, which cannot be reached now"
+        return "it is not among the models downloaded from the hub earlier; the hub cannot be reached now"
     reason = shorten(first_line(error), 200, placeholder=" ...")
     return f"it could not be downloaded from the hub ({reason})"

@@ -114,7 +114,7 @@ def find_file(part: SetPart, folder: Path) -> Path:
             if (file := folder / f"{name}{suffix}").is_file():
                 return file
     fix = f"save the set as {folder / _wanted(part)}; the files of a data folder are listed in docs/sets.md"
-    raise MissingPart(part.name, f"there is no file {_wanted(part)} in the folder {folder}", "", fix)
+    raise MissingPart(part.name, f"the folder {folder} has no file {_wanted(part)}", "", fix)
 
 
 def check(rows: Rows, part: SetPart, origin: SetSource) -> Rows:

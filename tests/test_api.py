@@ -1,6 +1,7 @@
 """The public functions on data in memory, and the device and precision that they run in."""
 
 import json
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -35,9 +36,9 @@ def test_fit_of_rows_in_memory_resumes_and_equals_the_fit_of_the_file(base, tmp_
     assert (tmp_path / "model" / "model.safetensors").read_bytes() == weights
     assert (*done.scores,)[0] == "the list"
     assert (*again.scores,)[0] == "the DataFrame"
-    assert again.result.total == done.result.total
+    assert replace(again.result.total, name="the list") == done.result.total
     named = sentloom.fit(file.relative_to(tmp_path), "other", base=base, budget="20steps", force=True)
-    assert named.result.total == done.result.total
+    assert replace(named.result.total, name="the list") == done.result.total
 
 
 def test_a_fit_shows_itself_escaped_and_gives_the_encoder_to_use(base, tmp_path):

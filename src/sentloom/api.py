@@ -127,12 +127,14 @@ def fit(
     is watched. `group` names columns whose values connect rows (a customer, a thread), which are then not divided
     between training and test rows, unless that would put more than 5% of the rows into one cluster. `corpus` are more
     texts to search among. With `dimensions` ([384, 256, 128, 64]), vectors may be cut to their first dimensions.
-    `guide` is an encoder that says which negatives may be false, by default the base. `teacher` is a cross-encoder to
-    learn from, if it ranks the validation rows better than the base. `force` writes the model even if
-    it is not better. `shape` and `columns` ({"anchor": "title", "positive": "body"}) say what the rows are if their
-    column names do not; several label columns are a list ({"text": "message", "label": ["intent", "team"]}). Up to 5%
-    of the rows (or ten) may be unusable and are left out; with `strict`, a single one is an error. `log` receives every
-    message: pass `print` to see them. The same call resumes a fit that was stopped.
+    `writer` is a language model that writes queries and sentences to learn from: a folder, a hub name, "embedded" (the
+    default from 5 minutes on, if it is installed) or "none". `guide` is an encoder that says which negatives may be
+    false, by default the base. `teacher` is a cross-encoder to learn from, if it ranks the validation rows better than
+    the base. `force` writes the model even if it is not better. `shape` and `columns` ({"anchor": "title", "positive":
+    "body"}) say what the rows are if their column names do not; several label columns are a list ({"text": "message",
+    "label": ["intent", "team"]}). Up to 5% of the rows (or ten) may be unusable and are left out; with `strict`, a
+    single one is an error. `log` receives every message: pass `print` to see them. The same call resumes a fit that was
+    stopped.
 
     >>> pairs = [(f"How much is ticket {n}?", f"Ticket {n} costs {3 * n} euros.") for n in range(120)]
     >>> done = fit(pairs, "tickets", budget="2steps", force=True)
@@ -576,13 +578,13 @@ def synthesize(
     `writer` is the model: embedded, a folder, a hub name, or the address of an OpenAI-compatible endpoint with its
     `writer_model` and at most `max_tokens` tokens. Everything it writes goes to the ledger in `output`, with
     triplets.parquet and pairs.parquet of what passes the `filters`, a preset (default, paper, official-code) or values
-    (threshold, round_trip, copied, near_duplicates, language, finished, source_words, words, most_words, substring,
-    drop_equal). `shots` are a few pairs or triplets of your own that show what to write. `sampling` has top_p, top_k,
-    temperature, greedy, candidates, length and seed; `execution` has rows (the first rows only), backend (transformers,
-    ctranslate2, ctranslate2-int8), encoder, engine (local, ray), workers, requests, block, device and precision. These
-    are mappings, or texts as the command takes them: "top_p=0.9,seed=2". If `raw` has several text columns, choose one:
-    columns={"text": "body"}. Without `raw`, an existing ledger is filtered again, and no model runs. The same call
-    resumes.
+    (threshold, round_trip, drop_vague, cross_encoder, copied, near_duplicates, language, finished, source_words, words,
+    most_words, substring, drop_equal). `shots` are a few pairs or triplets of your own that show what to write.
+    `sampling` has top_p, top_k, temperature, greedy, candidates, length and seed; `execution` has rows (the first rows
+    only), backend (transformers, ctranslate2, ctranslate2-int8), encoder, teacher (a cross-encoder that scores
+    queries), engine (local, ray), workers, requests, block, device and precision. These are mappings, or texts as the
+    command takes them: "top_p=0.9,seed=2". If `raw` has several text columns, choose one: columns={"text": "body"}.
+    Without `raw`, an existing ledger is filtered again, and no model runs. The same call resumes.
 
     >>> synthesize(["A dog sleeps.", "It rains."], "ledger", writer=small_t5, sampling={"length": 4}).sources
     2

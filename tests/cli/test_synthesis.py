@@ -57,7 +57,8 @@ def test_raw_text_becomes_triplets(sentloom, files, whole, tmp_path):
     assert rows_of(ledger) == rows_of(whole)
     assert derived(ledger) == derived(whole)
     kept = json.loads((ledger / "summary.json").read_text())
-    assert f"({kept['triplets']:,} triplets)" in done.stdout
+    assert f"{kept['triplets']:,} triplets and {kept['pairs']:,} pairs from 14 sources" in done.stdout
+    assert f"written: {ledger / 'triplets.parquet'}" in done.stdout.replace("\n", "")
     assert "Synthesis: 14 sources; threshold 0" in done.stdout
     assert "entailment: kept" in done.stdout
     assert len(read(ledger / "triplets.parquet")) == kept["triplets"] > 0
@@ -98,7 +99,7 @@ def test_fewer_rows_first(sentloom, whole, files, tmp_path):
         (("--sampling", "top_p=0.5"), "sampling cannot be used without raw text"),
         (("--writer", "x", "--execution", "block=3"), "writer and execution cannot be used without raw"),
         (("--filters", "strict"), "there is no preset 'strict'. Expected one of default, paper, official-code"),
-        (("--filters", "paper,word=3"), "filters: unknown name 'word'. Expected one of threshold, round_trip, copied"),
+        (("--filters", "paper,word=3"), "filters: unknown name 'word'. Expected one of threshold, round_trip, "),
         (("--kind", "query"), "kind cannot be used without raw"),
         ((), "no plan.json. Expected a ledger"),
     ],

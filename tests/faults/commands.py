@@ -45,7 +45,7 @@ MODEL = ("--model", "model")
 TRAIN = ("train", "recipe.yaml", "-o", "OUT/run")
 SYNTHESIZE = (
     *("synthesize", "few.txt", "--writer", "t5", "--sampling", "length=4", "--execution", "block=4"),
-    *("--threshold", "0"),
+    *("--filters", "threshold=0"),
 )
 COMMANDS = {
     "encode": Command(("encode", "texts.txt", "-o", "OUT/v.npy", *MODEL), ("v.npy",)),

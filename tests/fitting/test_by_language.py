@@ -7,7 +7,7 @@ import pytest
 from sentloom.data.shapes import Shape
 from sentloom.evaluation.evaluate import open_memory
 from sentloom.evaluation.task import CLUSTER
-from sentloom.fitting.by_language import item_languages, language_measures, language_warnings, row_languages
+from sentloom.fitting.by_language import item_languages, language_measures, language_warnings
 from sentloom.fitting.general import general_task
 from sentloom.fitting.inputs import Input
 from sentloom.fitting.prepare import Prepared
@@ -58,15 +58,19 @@ def test_a_column_wins_over_detection_and_few_rows_are_not_scored(duel):
     assert [(one.name, one.items) for one in found] == [("faq.csv, en", 20), ("faq.csv, gsw", 20)]
 
 
+def test_large_clusters_count_for_less(duel):
+    """Twenty of 25 German questions are clusters of their own, and five are one: Kish's number is 25^2 / 45 = 13.9."""
+    data = rows()
+    numbers = [*range(45), *[45] * 5]
+    at = data.table.column_names.index(CLUSTER)
+    joined = data.derive(data.table.set_column(at, CLUSTER, pa.array(numbers)), "joined")
+    found = language_measures(duel, prepared(joined, {"en": 0.5, "de": 0.5}))
+    assert [one.name for one in found] == ["faq.csv, en"]
+
+
 def test_one_language_needs_no_table(duel):
     assert not language_measures(duel, prepared(rows(), {"en": 0.97, "und": 0.03}))
     assert not language_measures(duel, prepared(rows(["en"] * 50), {"en": 1.0}))
-
-
-def test_translations_have_two_languages_in_every_row():
-    data = rows(["en", "de"] * 25, Shape.PARALLEL)
-    part = held_out("en-de.tsv", data)
-    assert row_languages(part, Input("en-de.tsv", data, None, {"source": {"en": 0.5, "de": 0.5}})) == []
 
 
 def test_items_of_a_correlation_are_its_rows():

@@ -8,11 +8,15 @@ import pytest
 
 from sentloom.api import Fit, compare, fit
 from sentloom.data import read
+from sentloom.data.shapes import Shape
 from sentloom.data.writers import write
 from sentloom.errors import InputError
 from sentloom.evaluation.significance import corrected_level
-from sentloom.fitting.compare_fits import compare_fits
+from sentloom.fitting.compare_fits import compare_fits, corpus_texts
+from sentloom.fitting.training_sets import write_search_corpus
 from tests.fitting import small_base
+from tests.fitting.test_training_sets import given
+from tests.small_data import build_dataset
 
 
 @dataclass
@@ -72,6 +76,18 @@ def test_titled_documents_were_trained_on_as_texts_too(two, tmp_path, monkeypatc
     found = compare_fits(two.folders[0], copy)
     assert found.total.documents == 440  # the answers of the pairs
     assert compare_fits(copy, two.folders[1]).left_out == 0
+
+
+def test_each_input_searches_its_own_texts_and_those_that_the_user_added(tmp_path):
+    one, two = (
+        build_dataset(Shape.PAIRS, [(f"{name} {n}", answer) for n, answer in enumerate(answers)])
+        for name, answers in (("a", ["yes", "no"]), ("b", ["no", "never"]))
+    )
+    write_search_corpus([given(one), given(two)], ["more", "never"], tmp_path / "corpus.parquet")
+    assert corpus_texts(tmp_path, 1) == ["more", "never", "yes", "no"]
+    assert corpus_texts(tmp_path, 2) == ["more", "never", "no"]
+    assert read(tmp_path / "corpus.parquet")["text"] == ["more", "never", "yes", "no"]  # as `sentloom search` reads it
+    assert corpus_texts(tmp_path / "none", 1) == []
 
 
 def test_recipes_and_fits_are_never_mixed(two, tmp_path):

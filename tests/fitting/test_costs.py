@@ -1,12 +1,14 @@
 """What routes cost, from forecasts written by hand: what the budget has time for, and how long a run may be."""
 
+from dataclasses import replace
+
 import pytest
 from accelerate import Accelerator
 
 from sentloom.data.shapes import Shape
-from sentloom.fitting.costs import FEWEST_MADE, TimedRoute, Timer, limited
+from sentloom.fitting.costs import FEWEST_MADE, FEWEST_WRITTEN, TimedRoute, Timer, limited
 from sentloom.fitting.request import Budget
-from sentloom.fitting.resources import Resources
+from sentloom.fitting.resources import Resources, Teacher, Writer
 from sentloom.fitting.routes import SCHEDULE, Route, SkippedRoute, find_routes
 from sentloom.fitting.training_sets import TrainingSet
 from sentloom.pipeline.building import stage
@@ -14,12 +16,12 @@ from sentloom.pipeline.forecast import Forecast
 from sentloom.pipeline.stages import Train
 from tests.fitting import small_base
 
-RESOURCES = Resources("embedded", pooling="mean", dropout=0.1, translator=None, writer="writer")
+RESOURCES = Resources("embedded", pooling="mean", dropout=0.1, translator=None, writer=Writer("writer"))
 
 
-def timed(name, *shapes, rows=10_000, made_per_second=1.0, step=0.5):
+def timed(name, *shapes, rows=10_000, made_per_second=1.0, step=0.5, resources=RESOURCES):
     """A route whose data stages make so many rows per second and whose steps take so many seconds."""
-    found, _ = find_routes([TrainingSet(shape, rows, (f"{shape}.tsv",), "en") for shape in shapes], RESOURCES)
+    found, _ = find_routes([TrainingSet(shape, rows, (f"{shape}.tsv",), "en") for shape in shapes], resources)
     route = next(route for route in found if route.name == name)
     forecasts = [
         Forecast(one.name, one.method, rows, None, 7 * step, one.settings.batch, 7)
@@ -57,6 +59,34 @@ def test_sentences_that_a_writer_writes_for():
     assert found.route.stages[0].options.rows == 400
     assert found.pace.once == 20
     assert found.pace.most == (3 * 400 // 64,)
+
+
+def test_making_takes_at_most_half_of_a_routes_share():
+    shares = [
+        limited(timed("synthetic", Shape.TEXTS, made_per_second=20.0), Budget(100, None), routes).route.stages[0]
+        for routes in (2, 4, 5)
+    ]
+    assert [one.options.rows for one in shares] == [400, 250, 200]  # 20 s, an eighth and a tenth of the time
+    skipped = limited(timed("synthetic", Shape.TEXTS, made_per_second=2.0), Budget(100, None))
+    assert skipped.why == f"the budget has time for 40 texts to write for, and it needs {FEWEST_WRITTEN}"
+
+
+def test_a_row_costs_what_later_stages_do_with_it_before_they_learn():
+    """Per text 0.1 s to write, 0.05 s to search and 0.25 s for the teacher; 4 s for the vectors of all texts."""
+    teaching = replace(RESOURCES, teacher=Teacher("embedded"))
+    plain = timed("queries with a teacher", Shape.TEXTS, resources=teaching)
+    written, mined, learned = plain.forecasts
+    forecasts = (
+        replace(written, seconds=1000.0, before=4.0),
+        replace(mined, seconds=500.0),
+        replace(learned, rows=10_000, before=2500.0),
+    )
+    found = limited(replace(plain, forecasts=forecasts), Budget(300, None))
+    write, mine, _ = found.route.stages
+    assert (write.options.rows, mine.options.rows) == (140, None)  # (60 s - 4 s) / 0.4 s
+    assert found.pace.once == pytest.approx(60)
+    assert found.pace.made == pytest.approx(4 + 140 * 0.15)  # the teacher's scores belong to the first run
+    assert found.pace.most == (3 * 140 // 64,)
 
 
 def test_stages_share_the_time_and_have_their_own_epochs():

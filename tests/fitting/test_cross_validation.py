@@ -18,14 +18,16 @@ from sentloom.evaluation.task import Score
 from sentloom.fitting.budget import Rung
 from sentloom.fitting.clock import Clock
 from sentloom.fitting.clusters import find_clusters, rows_of
-from sentloom.fitting.cross_validation import FOLDS, fold_numbers, fold_scores, make_folds, per_training, pooled
+from sentloom.fitting.cross_validation import FOLDS, Fold, fold_numbers, fold_scores, make_folds, per_training, pooled
 from sentloom.fitting.plan import FitPlan
 from sentloom.fitting.prepare import prepare_inputs
 from sentloom.fitting.race import RaceContext, race
 from sentloom.fitting.request import Budget
-from sentloom.fitting.resources import Resources
+from sentloom.fitting.resources import Resources, Writer
 from sentloom.fitting.routes import find_routes
 from sentloom.fitting.split import split_all
+from sentloom.pipeline.building import stage
+from sentloom.pipeline.plan import Plan
 from sentloom.pipeline.runner import PlanResult
 from tests.fitting import small_base
 from tests.fitting.test_request import request
@@ -104,6 +106,15 @@ def test_a_correlation_is_computed_within_folds():
     assert compare_averages([pooled(folds)], [pooled([worse, folds[1]])]).difference == pytest.approx(100)
 
 
+def test_a_fold_is_neither_shown_to_a_writer_nor_searched():
+    fold = Fold((), {"raw.parquet": "fold-1/raw.parquet", "faq.parquet": "fold-1/faq.parquet"})
+    written = stage("synthesize", name="w", model="embedded", data="raw.parquet", shots="faq.parquet", kinds=["query"])
+    mined = stage("mine", name="m", model="embedded", data="stage:w", corpus=["raw.parquet"])
+    one, two = fold.without(Plan("queries", "embedded", (written, mined)), 1).stages
+    assert (one.data, one.options.shots, one.model) == (("fold-1/raw.parquet",), "fold-1/faq.parquet", "embedded")
+    assert (two.data, two.options.corpus) == (("stage:w",), ("fold-1/raw.parquet",))
+
+
 def test_a_budget_is_shared_by_all_trainings_of_a_run():
     assert per_training(Budget(600, None), [None] * 4) == Budget(120, None)
     assert per_training(Budget(None, 400), [None] * 4) == Budget(None, 80)
@@ -122,7 +133,7 @@ def test_a_run_is_scored_by_the_models_that_have_not_seen_a_fold(base, tmp_path)
             seen.append(len(read(*plan.stages[0].data)))
             return PlanResult(plan.name, 1, base, "", {}, "", {}, {}, ({"seconds": 2.0},))
 
-    routes, _ = find_routes(prepared.training_sets, Resources(None, False, "mean", None, None))
+    routes, _ = find_routes(prepared.training_sets, Resources(None, False, "mean", None, Writer("", "", named=False)))
     plan = FitPlan({}, (routes[0],), (), {}, 0.0, (Rung({"pairs": (10,)}, 1, 0),))
     memory, folds = open_memory(tmp_path / "measured"), prepared.folds
     before = fold_scores([Encoder.load(base)] * 4, folds, memory)

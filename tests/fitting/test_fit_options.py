@@ -8,6 +8,7 @@ from safetensors import safe_open
 from sentence_transformers import SentenceTransformer
 
 from sentloom.api import fit
+from sentloom.data import read
 from sentloom.encoder import Encoder
 from sentloom.encoder.prompts import Prompt
 from sentloom.fitting import bases as room
@@ -117,3 +118,19 @@ def test_label_columns_of_rows_in_memory(base, tmp_path):
     assert list(done.scores)[:2] == ["the DataFrame: intent", "the DataFrame: team"]
     assert "mix: 1.0" in done.result.recipe
     assert len(done.result.by_language) == 4
+
+
+@pytest.mark.long
+def test_pairs_in_two_languages_also_train_in_batches_of_one(base, tmp_path):
+    texts = small_base.sentences(640, 8)
+    rows = [(text, small_base.other(text), ("pl", "de")[number % 2]) for number, text in enumerate(texts)]
+    data = small_base.write_rows(tmp_path / "faq.tsv", "question answer language", rows)
+    done = fit(data, tmp_path / "model", base=str(base), budget="60steps", force=True)
+    (run, *_) = (one for one in done.result.runs if one.route == "pairs by language")
+    assert run.score is not None
+    (recipe,) = (tmp_path / "model.fit" / "recipes").glob("pairs-by-language-1-*.yaml")
+    assert "mix: 1.0" in recipe.read_text("utf-8")
+    files = sorted((tmp_path / "model.fit" / "data").glob("1-pairs-train-language-*.parquet"))
+    assert all(str(file) in recipe.read_text("utf-8") for file in files)
+    known = {text: code for text, _, code in rows}
+    assert {tuple({known[text] for text in read(file)["anchor"]}) for file in files} == {("de",), ("pl",)}

@@ -11,20 +11,23 @@ from sentloom.fitting.budget import Pace, Rung
 from sentloom.fitting.clock import Clock
 from sentloom.fitting.plan import (
     FitPlan,
+    _bounded,
     affordable_merges,
     choose_routes,
     plan_lines,
     race_cost,
     read_plan,
     with_lengths,
-    with_mined_negatives,
+    with_made_data,
 )
 from sentloom.fitting.prepare import Prepared
 from sentloom.fitting.request import Budget
 from sentloom.fitting.routes import SkippedRoute
+from sentloom.pipeline.building import stage
 from tests.fitting import small_base
 from tests.fitting.test_costs import timed
 from tests.fitting.test_request import request
+from tests.writing.small_causal import build_small_causal
 
 
 def still(seconds):
@@ -111,8 +114,8 @@ def test_the_time_of_the_end_and_of_a_second_seed_is_set_aside():
 
 
 def test_every_kind_of_stage_is_read_as_it_was_written(tmp_path):
-    joined = ("synthetic, then pairs", "tsdae, then pairs", "pairs with mined negatives")
-    routes = [timed(name, Shape.TEXTS, Shape.PAIRS).route for name in joined]
+    joined = ("queries, then pairs", "synthetic, then pairs", "pairs with mined negatives")
+    routes = [timed(name, Shape.TEXTS, Shape.PAIRS, rows=900).route for name in joined]
     routes.append(timed("bootstrapped", Shape.TEXTS).route)
     plan = FitPlan({}, tuple(routes), (), {}, 0.0, ())
     plan.write(tmp_path / "plan.json")
@@ -145,9 +148,7 @@ def test_the_number_of_mined_negatives_bounds_the_run(tmp_path):
         mine = mine.model_copy(update={"model": str(base), "data": (str(data),)})
         one = replace(plain, route=replace(plain.route, stages=(mine, learn)))
         plan = planned([timed("pairs", Shape.PAIRS), one])
-        found = with_mined_negatives(
-            plan, asked.parsed_budget, asked, Accelerator(cpu=True), Clock(None), lambda line: None
-        )
+        found = with_made_data(plan, asked, Accelerator(cpu=True), lambda line: None)
         if count == 90:
             assert [route.name for route in found.routes] == list(found.paces) == ["pairs"]
             assert found.skipped[-1].why.endswith("pairs, and it needs 100")
@@ -157,3 +158,33 @@ def test_the_number_of_mined_negatives_bounds_the_run(tmp_path):
             (most,) = found.paces["pairs with mined negatives"].most
             assert 4 * batch * 3 // batch <= most <= (4 * batch + 3) * 3 // batch  # three epochs of what was found
             assert found.paces["pairs with mined negatives"].once == 0
+
+
+LOOSE = {"finished": False, "round_trip": 0, "language": False, "copied": 1.0, "length": 6}
+
+
+@pytest.mark.parametrize("filters", [{}, LOOSE])
+def test_a_writer_that_keeps_nothing_ends_its_route_and_not_the_race(tmp_path, filters):
+    base, writer = small_base.build_base(tmp_path), build_small_causal(tmp_path / "writer")
+    asked = request(bases=(str(base),), output=tmp_path / "model", budget="5000steps")
+    texts = small_base.prose(tmp_path / "raw.txt", 80)
+    plain = timed("queries", Shape.TEXTS, rows=80)
+    options = {"data": str(texts), "kinds": ["query"], "encoder": "none", "shuffle": True, "rows": 60, **filters}
+    written = stage("synthesize", name="written-queries", model=str(writer), **options)
+    one = replace(plain, route=replace(plain.route, stages=(written, plain.route.stages[1])))
+    plan = planned([timed("tsdae", Shape.TEXTS), one])
+    found = with_made_data(plan, asked, Accelerator(cpu=True), lambda line: None)
+    if filters:
+        assert [route.name for route in found.routes] == ["tsdae", "queries"]
+        settings = found.routes[1].stages[1].settings
+        assert 25 // 4 <= settings.batch <= 60 // 4  # of what was kept
+        assert found.paces["queries"].most[0] <= 3 * 60 // settings.batch
+        assert found.paces["queries"].once == 0
+    else:
+        assert [route.name for route in found.routes] == list(found.paces) == ["tsdae"]
+        assert found.skipped[-1] == SkippedRoute("queries", "the filters kept no pairs of 60 sentences")
+
+
+def test_with_folds_the_time_for_writing_is_not_spent_yet():
+    route, pace = timed("queries", Shape.TEXTS).route, Pace((1.0,), (99,), (1.0,), once=50.0, made=40.0)
+    assert [_bounded(pace, route, 64, trainings).once for trainings in (1, 5)] == [10, 50]

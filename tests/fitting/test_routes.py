@@ -4,18 +4,23 @@ from dataclasses import replace
 
 import pytest
 
+from sentloom.data import read
 from sentloom.data.shapes import Shape
+from sentloom.data.writers import write
 from sentloom.errors import InputError
 from sentloom.fitting import routes as room
-from sentloom.fitting.resources import Resources, Teacher
+from sentloom.fitting.resources import Resources, Teacher, Writer
 from sentloom.fitting.routes import Route, batch_size, find_routes
-from sentloom.fitting.training_sets import TrainingSet
+from sentloom.fitting.training_sets import LanguageFile, TrainingSet
 from sentloom.pipeline.building import stage
 from sentloom.pipeline.plan import to_yaml
 from sentloom.pipeline.recipe import read_recipe
-from sentloom.pipeline.stages import Train
+from sentloom.pipeline.stages import Synthesize, Train
+from tests.fitting import small_base
 
-RESOURCES = Resources("embedded", pooling="mean", dropout=0.1, translator=None, writer=None)
+RESOURCES = Resources(
+    "embedded", pooling="mean", dropout=0.1, translator=None, writer=Writer("", "there is none", named=False)
+)
 
 
 def training_set(shape, rows=1000, language="en"):
@@ -29,7 +34,8 @@ def names(training_sets, resources=RESOURCES):
 
 def test_raw_english_text():
     expected = ["tsdae", "bootstrapped", "self-guided", "simcse"]
-    assert names([training_set(Shape.TEXTS)]) == (expected, ["synthetic", "neighbours", "spans"])
+    unused = ["neighbours", "spans", "queries", "queries with a teacher", "synthetic"]
+    assert names([training_set(Shape.TEXTS)]) == (expected, unused)
 
 
 def test_a_teacher_that_was_shown_to_rank_better_has_a_route():
@@ -45,6 +51,82 @@ def test_a_teacher_that_was_shown_to_rank_better_has_a_route():
     assert [(one.name, one.why) for one in skipped] == [("pairs with a teacher", "it is worse")]
     assert "pairs with a teacher" not in [route.name for route in routes]
     assert "pairs with a teacher" not in names([training_set(Shape.TRIPLETS)])[0]
+
+
+WRITING = replace(RESOURCES, writer=Writer("writer"))
+
+
+def route(name, training_sets, resources=WRITING):
+    return next(one for one in find_routes(training_sets, resources)[0] if one.name == name)
+
+
+def test_what_a_writer_writes_comes_first_if_the_user_named_it():
+    documents = [replace(training_set(Shape.TEXTS), passages=5000)]
+    own, other = ["queries", "synthetic"], ["bootstrapped", "self-guided", "simcse"]
+    assert names(documents, WRITING)[0] == [*own, "neighbours", "spans", "tsdae", *other]
+    unasked = replace(RESOURCES, writer=Writer("embedded", named=False))
+    assert names(documents, unasked)[0] == ["neighbours", "spans", "tsdae", *own, *other]
+
+
+def test_queries_are_written_for_a_sample_and_learned_like_pairs():
+    found = route("queries", [training_set(Shape.TEXTS, rows=40_000)])
+    written, learn = found.stages
+    assert (written.method, written.model, written.data) == ("synthesize", "writer", ("texts.parquet",))
+    assert (written.options.kinds, written.options.encoder, written.options.shots) == (("query",), "embedded", None)
+    assert (written.options.shuffle, written.data_share) == (True, 0.25)  # a query finds its text among 10,000
+    assert (learn.method, learn.options.directions, learn.data) == ("contrastive", "both", ("stage:written-queries",))
+    assert found.makers == (written,)
+    written, learn = route("synthetic", [training_set(Shape.TEXTS)]).stages
+    assert written.options.kinds == ("entailment", "contradiction")
+    assert (written.options.shuffle, written.data_share) == (True, 1.0)
+
+
+def test_few_pairs_show_the_writer_what_to_write_and_are_learned_last():
+    raw, few = training_set(Shape.TEXTS), training_set(Shape.PAIRS, rows=999)
+    found = route("queries, then pairs", [raw, few])
+    assert [one.method for one in found.stages] == ["synthesize", "contrastive", "contrastive"]
+    assert found.stages[0].options.shots == "pairs.parquet"
+    assert route("synthetic, then pairs", [raw, few]).stages[0].options.shots is None  # they are no entailments
+    many = training_set(Shape.PAIRS, rows=1000)
+    routes, skipped = find_routes([raw, many], WRITING)
+    assert not any(isinstance(one, Synthesize) for found in routes for one in found.stages)
+    why = "there are 1,000 training pairs, and something is written only beside fewer than 1,000"
+    assert {one.name for one in skipped if one.why == why} == {"queries", "queries with a teacher", "synthetic"}
+
+
+def test_for_pairs_alone_a_writer_that_the_user_named_writes_for_their_answers(tmp_path):
+    given = read(small_base.pairs(tmp_path / "faq.tsv", 40))
+    write(given, tmp_path / "pairs.parquet")
+    pairs = [replace(training_set(Shape.PAIRS, rows=40), files=(str(tmp_path / "pairs.parquet"),))]
+    written, *_ = route("queries, then pairs", pairs).stages
+    texts, _ = written.read([])
+    assert sorted(texts["text"]) == sorted(given["positive"])
+    unasked = replace(RESOURCES, writer=Writer("embedded", named=False))
+    assert names(pairs, unasked) == (["pairs", "pairs with mined negatives"], [])
+
+
+def test_a_teacher_of_queries_needs_a_writer_and_to_be_shown_to_rank_better():
+    raw = [training_set(Shape.TEXTS)]
+    found = route("queries with a teacher", raw, replace(WRITING, teacher=Teacher("embedded")))
+    written, mine, learn = found.stages
+    assert found.makers == (written, mine)
+    assert (mine.data, mine.options.corpus, mine.model) == (("stage:written-queries",), ("texts.parquet",), "embedded")
+    assert (learn.method, learn.options.teacher, learn.data) == ("distill", "embedded", ("stage:candidates",))
+    for teacher, why in ((None, "name one with --teacher"), (Teacher("embedded", "it is worse"), "it is worse")):
+        _, skipped = find_routes(raw, replace(WRITING, teacher=teacher))
+        assert [one.why.endswith(why) for one in skipped if one.name == "queries with a teacher"] == [True]
+    _, skipped = find_routes(raw, replace(RESOURCES, teacher=Teacher("embedded")))
+    said = "it learns from what a writer writes: there is none"
+    assert [one.why for one in skipped if one.name == "queries with a teacher"] == [said]
+
+
+def test_only_what_needs_no_trained_model_is_made_before_the_race():
+    learn = stage("contrastive", name="learn", data="faq.tsv", batch=8)
+    views = stage("views", name="views", kind="neighbours", data="raw.txt")
+    later = stage("mine", name="later", data="faq.tsv")  # by the encoder of the stage before
+    of_views = stage("mine", name="of-views", model="embedded", data="stage:views")
+    ready = stage("mine", name="ready", model="embedded", data="faq.tsv")
+    assert Route("all", "", (views, learn, later, of_views, ready, learn)).makers == (ready,)
 
 
 def test_documents_have_routes_on_their_passages():
@@ -75,15 +157,19 @@ def test_a_base_that_projects_or_has_no_decoder_is_a_reason():
 
 def test_raw_text_that_cannot_be_translated_of_a_base_without_dropout():
     routes, skipped = find_routes(
-        [training_set(Shape.TEXTS, language="de")], Resources("embedded", "first", 0.0, "no translator", "writer")
+        [training_set(Shape.TEXTS, language="de")],
+        Resources("embedded", "first", 0.0, "no translator", Writer("writer")),
     )
-    assert [route.name for route in routes] == ["synthetic", "tsdae", "self-guided"]
-    assert {one.name for one in skipped} == {"neighbours", "spans", "simcse", "bootstrapped"}
+    assert [route.name for route in routes] == ["queries", "synthetic", "tsdae", "self-guided"]
+    lacking = {"queries with a teacher", "neighbours", "spans", "simcse", "bootstrapped"}
+    assert {one.name for one in skipped} == lacking
     assert "English" in next(one.why for one in skipped if one.name == "bootstrapped")
 
 
 def test_the_translator_that_is_missing_is_said():
-    _, skipped = find_routes([training_set(Shape.TEXTS)], Resources("embedded", "mean", 0.1, "it is missing", None))
+    _, skipped = find_routes(
+        [training_set(Shape.TEXTS)], Resources("embedded", "mean", 0.1, "it is missing", RESOURCES.writer)
+    )
     assert "it is missing" in [one.why for one in skipped]
 
 
@@ -100,6 +186,30 @@ def test_the_translator_that_is_missing_is_said():
 )
 def test_one_labelled_shape(shape, expected):
     assert names([training_set(shape)])[0] == expected
+
+
+@pytest.mark.parametrize(
+    ("shape", "main", "method"),
+    [
+        (Shape.PAIRS, "pairs", "contrastive"),
+        (Shape.CLASSIFICATION, "labels", "supervised"),
+        (Shape.SCORED_PAIRS, "scores", "cosent"),
+        (Shape.TRIPLETS, "triplets", "contrastive"),
+        (Shape.NLI, "nli", "contrastive"),
+    ],
+)
+def test_several_languages_have_a_route_with_batches_of_one_each(shape, main, method):
+    files = tuple(LanguageFile(code, rows, f"{code}.parquet") for code, rows in (("de", 600), ("en", 200)))
+    whole = replace(training_set(shape), language_files=files)
+    found = find_routes([whole], RESOURCES)[0]
+    plain, last = found[0], found[-1]
+    assert (plain.name, last.name) == (main, f"{main} by language")
+    (learn,) = last.stages
+    assert (learn.method, learn.data, learn.settings.mix) == (method, ("de.parquet", "en.parquet"), 1.0)
+    assert (plain.stages[0].settings.batch, learn.settings.batch) == (64, 50)  # a quarter of the smaller language
+    assert last.trains_on == plain.trains_on
+    first = find_routes([training_set(Shape.PARALLEL), whole], RESOURCES)[0]
+    assert f"cross-lingual, then {main} by language" in [route.name for route in first]
 
 
 def test_several_shapes_become_stages_in_the_papers_order():
@@ -130,7 +240,7 @@ def test_names_are_different_and_every_training_stage_knows_its_data():
     training_sets = [
         training_set(shape) for shape in (Shape.TEXTS, Shape.PARALLEL, Shape.PAIRS, Shape.TRIPLETS, Shape.NLI)
     ]
-    routes, _ = find_routes(training_sets, Resources("embedded", "first", 0.1, None, "writer"))
+    routes, _ = find_routes(training_sets, Resources("embedded", "first", 0.1, None, Writer("writer")))
     assert len({route.name for route in routes}) == len(routes)
     for route in routes:
         assert len({one.name for one in route.stages}) == len(route.stages)

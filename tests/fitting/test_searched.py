@@ -13,6 +13,7 @@ from sentloom.fitting.searched import (
     affordable_candidates,
     candidate_texts,
     corpus_of,
+    evenly_cut,
     labelled_rows,
     read_corpus,
     time_texts,
@@ -73,6 +74,14 @@ def test_a_longer_budget_searches_more():
     """Of 600 s, 90 s are for two models on test rows, and 120 s for ten runs on validation rows."""
     assert affordable_candidates(0.01, Budget(600, None)) == Candidates(1200, 4500)
     assert affordable_candidates(0.01, Budget(60, None)) == Candidates(120, 450)
+
+
+@pytest.mark.parametrize(
+    ("most", "found"), [(16, 10), (15, 9), (12, 6), (9, 3), (8, 3), (7, 2), (2, 0), (-5, 0), (100, 10)]
+)
+def test_the_largest_of_several_corpora_are_cut_first(most, found):
+    """Of 2, 4 and 10 candidates: cut to 9, 6, 3 and 2 each, they are 15, 12, 8 and 6 together."""
+    assert evenly_cut([10, 2, 4], most) == found
 
 
 @pytest.mark.parametrize(("most", "found"), [(50_000, 1500), (1200, 1200), (3, FEWEST_LABELLED)])

@@ -1,18 +1,25 @@
 """Training sets: the form of each shape, one set per shape, and the corpus to search in."""
 
 from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 from sentloom.data import read
+from sentloom.data.joining import join
+from sentloom.data.mixing import make_batches
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 from sentloom.errors import InputError
 from sentloom.fitting.inputs import Input, is_graded
+from sentloom.fitting.languages import LanguagePart
 from sentloom.fitting.split import Split
 from sentloom.fitting.training_sets import (
     FEWEST_ROWS,
+    LanguageFile,
+    TrainingSet,
     cut_line,
     high_pairs,
     training_form,
@@ -87,6 +94,38 @@ def test_inputs_of_one_shape_are_one_training_set(base, tmp_path):
     assert [(cut.length, cut.texts, cut.cut) for cut in cuts] == [(16, 6, 0), (16, 1, 0), (16, 8, 0)]
     assert (raw.shape, raw.rows, raw.language) == (Shape.TEXTS, 1, "en")
     assert [len(read(file)) for file in pairs.files] == [3, 4]
+
+
+def test_each_language_has_a_file_and_a_batch_comes_from_one_of_them(base, tmp_path):
+    codes = ["de"] * 250 + ["../en"] * 230
+    rows = build_dataset(Shape.PAIRS, [(f"{code} {n}", f"answer {n}") for n, code in enumerate(codes)])
+    parts = [
+        LanguagePart(code, rows.select(np.array(codes) == code), codes.count(code)) for code in dict.fromkeys(codes)
+    ]
+    more = build_dataset(Shape.PAIRS, [(f"fr {n}", f"answer {n}") for n in range(200)])
+    inputs = [given(rows, "de"), given(more, "fr")]
+    ((found,), _) = write_training_sets(inputs, [rows, more], base, tmp_path, {1: parts, 2: []})
+    assert (found.rows, [len(read(file)) for file in found.files]) == (680, [480, 200])
+    assert [(one.language, one.examples) for one in found.by_language] == [("de", 250), ("../en", 230), ("fr", 200)]
+    assert {Path(one.file).parent for one in found.by_language} == {tmp_path}
+    batches = make_batches(join([read(one.file) for one in found.by_language]), 16, 1, 1.0, 2)
+    languages = [{text.split()[0] for text in batches.batch(step).first} for step in range(batches.per_epoch)]
+    assert [len(some) for some in languages] == [1] * (250 // 16 + 230 // 16 + 200 // 16)
+    assert set.union(*languages) == {"de", "../en", "fr"}
+
+
+@pytest.mark.parametrize(
+    ("shape", "languages", "rows"),
+    [
+        (Shape.PAIRS, ("de", "de"), 200),
+        (Shape.PAIRS, ("de", ""), 200),
+        (Shape.PAIRS, ("de", "en"), 199),
+        (Shape.PARALLEL, ("de", "en"), 200),
+    ],
+)
+def test_there_are_no_batches_by_language(shape, languages, rows):
+    files = tuple(LanguageFile(language, rows, "a.parquet") for language in languages)
+    assert TrainingSet(shape, 2 * rows, ("a.parquet",), language_files=files).by_language == ()
 
 
 def test_the_length_covers_the_texts_and_a_row_costs_the_tokens_of_all_its_texts(base, tmp_path):

@@ -1,5 +1,7 @@
 """Verify: base and winner on the same tasks; text that means nothing to the base is refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -75,6 +77,24 @@ def test_a_set_that_the_user_named_decides_and_the_test_rows_are_watched(prepare
     against = Prepared((), (), (), (), prepared.validation, prepared.test, (task,), prepared.general)
     proof = verify(Duel(ByNumber(10), ByNumber(50), open_memory(tmp_path)), against, run(1.0), 3)
     assert [one.part for one in proof.measures] == ["deciding", "watched", "general"]
+
+
+def test_what_there_is_no_time_for_is_not_measured(prepared, tmp_path):
+    duel, asked = Duel(ByNumber(10), ByNumber(50), open_memory(tmp_path)), []
+
+    def no_time(what, tasks):
+        asked.append((what, [task.name for task in tasks]))
+        return False
+
+    proof = verify(duel, prepared, run(1.0), 3, has_time=no_time)
+    assert [one.part for one in proof.measures] == ["deciding"]
+    assert proof.gate.passed
+    (task,) = prepared.test[0].tasks
+    against = replace(prepared, against=(replace(task, name="asked.csv"),))
+    assert verify(duel, against, run(1.0), 3).threshold is not None
+    proof = verify(duel, against, run(1.0), 3, has_time=no_time)
+    assert ([one.name for one in proof.measures], proof.threshold) == (["asked.csv"], None)
+    assert asked[1:] == [("the score on the test rows", ["faq.csv"]), ("general ability", [prepared.general.name])]
 
 
 def test_test_rows_that_are_only_watched_are_used_too(prepared, tmp_path):

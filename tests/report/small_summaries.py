@@ -23,3 +23,10 @@ SUMMARY = Summary(100, 1000, 20, 35, Filtering(threshold=0.9), KINDS)
 
 NOTHING = KindSummary(0, {}, [0] * 20, [], [])
 EMPTY = Summary(0, 10, 0, 0, Filtering(), {"entailment": NOTHING, "contradiction": NOTHING})
+
+
+QUERY = Sample("Long. " * 40, "A title", 1.0, "", "title", 3.21)
+RELEVANCE = {-14: 3, -11: 1, 2: 2, 3: 3, 12: 1}
+QUERIES = Summary(
+    10, 10, 0, 6, Filtering(), {"query": KindSummary(6, {"vague": 4}, [4] + [0] * 18 + [6], [QUERY], [], 900, 70, RELEVANCE)}, 1234
+)  # fmt: skip

@@ -1,5 +1,7 @@
 """The figure of a synthesis shows the numbers that were counted."""
 
+from itertools import pairwise
+
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from sentloom.report.plots import write
@@ -21,6 +23,17 @@ def test_the_figure_shows_shares_threshold_and_reasons(tmp_path):
     for name in ("one.png", "two.png"):
         write(figure_of(SUMMARY), tmp_path / name)
     assert (tmp_path / "one.png").read_bytes() == (tmp_path / "two.png").read_bytes()
+
+
+def test_neighbours_have_different_shades_whatever_was_dropped():
+    every = KindSummary(1, dict.fromkeys(REASONS, 10), [0] * 20, [], [])
+    _, below = figure_of(Summary(1, 1, 0, 1, Filtering(), {"query": every})).axes
+    colours = [bars[0].get_facecolor() for bars in below.containers]
+    assert all(one != other for one, other in pairwise(colours))
+    some = KindSummary(1, {"unfinished": 1, "score": 1}, [0] * 20, [], [])
+    _, below = figure_of(Summary(1, 1, 0, 1, Filtering(), {"query": some})).axes
+    _, first, second = (bars[0].get_facecolor()[0] for bars in below.containers)
+    assert abs(first - second) > 0.2
 
 
 def test_the_title_and_the_legends_are_inside_the_figure():

@@ -30,7 +30,7 @@ def noise(numbers, word):
 
 def limited(logits, sampling):
     """transformers' own limits: minus infinity for what may not be drawn."""
-    limits = [TemperatureLogitsWarper(sampling.temperature)]
+    limits = [TemperatureLogitsWarper(sampling.heat)]
     limits += [TopKLogitsWarper(sampling.top_k)] if sampling.top_k else []
     limits += [TopPLogitsWarper(sampling.top_p)] if sampling.top_p < 1 else []
     for limit in limits:

@@ -11,7 +11,7 @@ from sentloom.errors import ModelError
 from sentloom.writing.causal import Causal
 from sentloom.writing.generator import TransformersWriter, writing_ids
 from sentloom.writing.instances import instances, losses
-from sentloom.writing.prompts import KINDS, prompts_for
+from sentloom.writing.prompts import KINDS, Wording, prompts_for
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.scorer import judge, judging_ids
 from sentloom.writing.writer import Source
@@ -64,7 +64,8 @@ def test_texts_are_those_of_a_plain_loop(tmp_path, family, sampling):
 
 
 def test_some_texts_end_and_leave_the_batch(causal):
-    written = TransformersWriter(causal, Sampling(length=40, temperature=2.0), 8).write(SOURCES, "query", QUESTION)
+    sources = [dataclasses.replace(one, candidate=10 * turn + one.candidate) for turn in range(8) for one in SOURCES]
+    written = TransformersWriter(causal, Sampling(length=40, temperature=2.0), 16).write(sources, "query", QUESTION)
     assert {one.finished for one in written} == {True, False}
     assert all(one.tokens_written == 40 for one in written if not one.finished)
     assert len({one.tokens_written for one in written}) > 2
@@ -160,3 +161,9 @@ def test_a_model_without_an_end_is_refused(tmp_path):
     build_small_causal(tmp_path / "model", eos_token_id=None)
     with pytest.raises(ModelError, match="eos_token_id is None"):
         Causal.load(tmp_path / "model")
+
+
+def test_a_causal_model_without_training_writes_at_a_lower_temperature(folder):
+    assert Causal.load(folder).temperature == 0.5
+    assert Causal.load(folder, wording=Wording()).temperature == 1.0
+    assert (Sampling().heat, Sampling(temperature=0.3).heat) == (1.0, 0.3)

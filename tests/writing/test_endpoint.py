@@ -3,7 +3,7 @@
 import pytest
 
 from sentloom.errors import InputError
-from sentloom.writing.chat import EndpointError, TokenLimit
+from sentloom.writing.chat import EndpointError, TokenLimit, most_tokens
 from sentloom.writing.endpoint import ANSWERS, KEY, Answers, Endpoint, EndpointOptions, is_endpoint
 from sentloom.writing.filters import Filtering
 from sentloom.writing.prompts import prompts_for
@@ -101,11 +101,25 @@ def test_a_line_that_was_cut_off_is_asked_again_and_hurts_no_other(tmp_path):
     assert Answers(path).tokens == 7
 
 
+def test_requests_without_an_answer_count_in_later_runs(tmp_path):
+    with chat_server(faults=[reset]) as server:
+        endpoint(server, tmp_path).write(SOURCES[:1], "entailment", ENTAILMENT)
+    (body,) = server.bodies
+    assert Answers(tmp_path / ANSWERS).tokens == most_tokens(body) + server.tokens
+    with chat_server(faults=[status(500)]) as server:  # nobody bills for that
+        endpoint(server, tmp_path).write(SOURCES[1:2], "entailment", ENTAILMENT)
+    assert Answers(tmp_path / ANSWERS).tokens == most_tokens(body) + 2 * server.tokens
+
+
 def test_a_ledger_from_an_endpoint_resumes_and_counts(tmp_path):
     raw, said = raw_texts(10), []
     with chat_server() as server:
-        synthesize(raw, server.url, tmp_path / "whole", task=TASK, **QUICK)
+        summary = synthesize(raw, server.url, tmp_path / "whole", task=TASK, **QUICK)
         whole = rows_of(tmp_path / "whole")
+        assert summary.endpoint_tokens == server.tokens
+        read = {kind: sum(row["tokens_read"] for row in whole if row["kind"] == kind) for kind in summary.kinds}
+        assert {kind: one.tokens_read for kind, one in summary.kinds.items()} == read
+        assert {one.tokens_written for one in summary.kinds.values()} == {10 * 7}
         assert len(server.bodies) == 10 * 2 * 2  # written and judged
         server.bodies.clear()
         synthesize(raw, server.url, tmp_path / "whole", task=TASK, **QUICK)

@@ -25,8 +25,12 @@ OPEN = Filtering(threshold=0, drop_equal=False)
 QUESTION = "Who is playing music?"
 
 
-def row(text, score=0.95, source=SOURCE, kind="entailment", candidate=0, finished=True):
-    return Candidate(0, source, kind, candidate, text, score, finished)
+def row(text, score=0.95, source=SOURCE, kind="entailment", candidate=0, finished=True, **judged):
+    return Candidate(0, source, kind, candidate, text, score, finished, **judged)
+
+
+def query(**judged):
+    return row(QUESTION, 1.0, kind="query", **judged)
 
 
 @pytest.mark.parametrize(
@@ -67,6 +71,24 @@ def test_a_filter_drops_what_it_should(text, score, changes, reason):
         (row(QUESTION, 0.0, kind="query"), {"round_trip": 0}, KEPT),
         (row("a man is playing a guitar now", 1.0, kind="query"), {}, "copied"),  # 6 of 7 words in one run
         (row("a man is playing a guitar now", 1.0, kind="query"), {"copied": 0.9}, KEPT),
+        (row("playing a guitar", 1.0, kind="query"), {}, KEPT),  # three words are a name, not a copy
+        (row("playing a guitar on", 1.0, kind="query"), {}, "copied"),
+        (row(QUESTION, math.nan, kind="query"), {}, "round trip"),
+        (query(bm25_rank=1, encoder_rank=1), {}, KEPT),
+        (query(bm25_rank=0, encoder_rank=1), {}, KEPT),  # it shares no word with any text
+        (query(bm25_rank=2, encoder_rank=1), {}, "vague"),
+        (query(bm25_rank=1, encoder_rank=2), {}, "vague"),
+        (query(bm25_rank=4, encoder_rank=9), {"drop_vague": False}, KEPT),
+        (query(bm25_rank=3, encoder_rank=1), {"round_trip": 3}, KEPT),
+        (query(bm25_rank=4, encoder_rank=1), {"round_trip": 3}, "vague"),
+        (query(bm25_rank=4, encoder_rank=1), {"round_trip": 0}, KEPT),
+        (query(cross_encoder=-0.1), {}, "cross-encoder"),
+        (query(cross_encoder=0.0), {}, KEPT),
+        (query(cross_encoder=3.9), {"cross_encoder": 4}, "cross-encoder"),
+        (query(cross_encoder=-5.0), {"cross_encoder": -5}, KEPT),
+        (query(cross_encoder=math.nan), {}, "cross-encoder"),
+        (query(cross_encoder=-3.0, bm25_rank=2), {}, "vague"),  # the first one speaks
+        (row("A man plays.", cross_encoder=-3.0), {}, KEPT),  # of queries alone
         (row("a man is playing a guitar now", 1.0), {}, KEPT),  # an entailment may say less of the same
         (row("Wer spielt hier auf der Gitarre, ein Mann oder eine Frau?", 1.0, kind="query"), {}, "language"),
         (

@@ -18,6 +18,7 @@ from tests.writing.ledgers import derived, raw_texts, rows_of
 from tests.writing.small_synthesizers import build_small_t5
 
 SAMPLING, LOOSE = Sampling(length=6), Filtering(threshold=0, finished=False)
+ALONE = Execution(encoder="none")
 
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -48,7 +49,7 @@ def test_workers_make_the_blocks_of_the_local_engine_in_any_order(model, tmp_pat
     plan = Ledger.open(tmp_path / "whole").plan
     ledger = Ledger.begin(tmp_path / "ray", plan)
     ray_engine._lay_out(raw, ledger)
-    workers = [ray_engine._Worker(str(ledger.folder), lambda: TextToText.load(model), "none", 9) for _ in range(2)]
+    workers = [ray_engine._Worker(str(ledger.folder), lambda: TextToText.load(model), ALONE, 9) for _ in range(2)]
     sources = [int(workers[n % 2]({"number": np.array([n])})["sources"][0]) for n in (4, 0, 3, 3, 1, 2)]
     assert sources == [1, 2, 2, 2, 2, 2]
     draw(ledger, LOOSE, rows=9)
@@ -66,7 +67,7 @@ def test_a_worker_loads_its_model_on_the_chosen_device_and_in_the_chosen_precisi
         seen.append(chosen())
         return TextToText.load(model)
 
-    ray_engine._Worker(str(ledger.folder), load, "none", 3, Choice("cpu", "bf16"))
+    ray_engine._Worker(str(ledger.folder), load, ALONE, 3, Choice("cpu", "bf16"))
     assert seen == [Choice("cpu", "bf16")]
     assert chosen() == DEFAULT
 
@@ -76,4 +77,4 @@ def test_a_worker_with_another_model_refuses(model, tmp_path):
     ray_engine._lay_out(raw_texts(2), Ledger.open(tmp_path / "ledger"))
     other = build_small_t5(tmp_path / "other", width=64)
     with pytest.raises(RuntimeError, match="not the one that the ledger was started with"):
-        ray_engine._Worker(str(tmp_path / "ledger"), lambda: TextToText.load(other), "none", 2)
+        ray_engine._Worker(str(tmp_path / "ledger"), lambda: TextToText.load(other), ALONE, 2)

@@ -31,6 +31,21 @@ def test_counts_by_hand(tmp_path):
     assert values["kinds"]["entailment"]["kept"] == 1
 
 
+def test_tokens_and_scores_of_the_cross_encoder_by_hand():
+    tally = Tally(("query",))
+    judged = [(3.9, 40, 5), (3.0, 60, 7), (-0.5, 50, 9)]
+    for at, (score, read, written) in enumerate(judged):
+        one = Candidate(at, "s", "query", 0, "q", 1.0, style="title", cross_encoder=score)
+        tally.add([one._replace(tokens_read=read, tokens_written=written)], ["" if score > 0 else "cross-encoder"])
+    found = tally.summary(3, 0, 2, Filtering(), endpoint_tokens=171)
+    one = found.kinds["query"]
+    assert (one.tokens_read, one.tokens_written, one.relevance) == (150, 21, {-1: 1, 3: 2})
+    assert {(sample.style, sample.cross_encoder) for sample in one.dropped_samples} == {("title", -0.5)}
+    assert found.endpoint_tokens == 171
+    assert found.score == "score: 1 / rank of the source"
+    assert found.least_score == (1.0, "a query must find its source first")
+
+
 def test_a_score_that_is_no_number_is_in_no_bin():
     tally = Tally(("entailment", "contradiction"))
     tally.add([Candidate(0, "s", "entailment", 0, "e", float("nan"))], ["score"])

@@ -9,7 +9,7 @@ import pytest
 
 from sentloom.data import read
 from sentloom.data.shapes import Shape
-from sentloom.errors import DiskError
+from sentloom.errors import DiskError, InputError
 from sentloom.writing.filters import KEPT, Candidate, Filtering, verdicts
 from sentloom.writing.ledger import Ledger
 from sentloom.writing.triplets import draw, join
@@ -114,6 +114,14 @@ def test_fewer_sources_are_drawn_on_request(ledger):
     assert summary.sources == 20
     anchors = read(ledger.folder / "triplets.parquet").column("anchor").to_pylist()
     assert {int(anchor.split()[-1]) for anchor in anchors} <= set(range(20))
+
+
+def test_scores_that_the_ledger_does_not_have_are_no_filter(ledger):
+    draw(ledger, LOOSE)
+    before = derived(ledger.folder)
+    with pytest.raises(InputError, match=r"(?s)needs scores of a cross-encoder.*--execution teacher=embedded"):
+        draw(ledger, Filtering(cross_encoder=0.0))
+    assert derived(ledger.folder) == before
 
 
 def test_a_ledger_without_blocks_gives_empty_files(tmp_path):

@@ -77,7 +77,8 @@ def fit(
         str | None,
         typer.Option(
             metavar="MODEL",
-            help="A model that writes training data: a folder, a hub name or embedded; adds the route synthetic.",
+            help="What writes queries and sentences to learn from: a folder, a hub name, embedded or none. By default "
+            "embedded, if it is installed and the budget is 5 minutes or more.",
         ),
     ] = None,
     guide: Annotated[

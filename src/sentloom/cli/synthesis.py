@@ -50,16 +50,17 @@ def synthesize(
         typer.Option(
             metavar="PRESET,NAME=VALUE",
             help="What to drop: a preset (default, paper, official-code), values, or both: official-code,words=3. "
-            "Values and their defaults: threshold=0.9, round_trip=1, copied=0.8, near_duplicates=0.8, language=true, "
-            "finished=true, source_words=0, words=0, most_words=0, substring=false, drop_equal=true.",
+            "Values and their defaults: threshold=0.9, round_trip=1, drop_vague=true, copied=0.8, near_duplicates=0.8, "
+            "language=true, finished=true, source_words=0, words=0, most_words=0, substring=false, drop_equal=true, and "
+            "cross_encoder=0 with a teacher.",
         ),
     ] = None,
     sampling: Annotated[
         str | None,
         typer.Option(
             metavar="NAME=VALUE,...",
-            help="How to sample, with the defaults: top_p=0.9, top_k=0, temperature=1, greedy=false, "
-            "candidates=1, length=64, seed=1.",
+            help="How to sample, with the defaults: top_p=0.9, top_k=0, greedy=false, candidates=1, length=64, seed=1, "
+            "temperature=1, and 0.5 for a causal model without training.",
         ),
     ] = None,
     execution: Annotated[
@@ -67,7 +68,8 @@ def synthesize(
         typer.Option(
             metavar="NAME=VALUE,...",
             help="How to run: rows=N (the first rows; a later call can add more), backend=transformers (or "
-            "ctranslate2, ctranslate2-int8), encoder=embedded (finds the sources of queries), engine=local (or ray), "
+            "ctranslate2, ctranslate2-int8), encoder=embedded (finds the sources of queries), teacher=NAME (a "
+            "cross-encoder that scores queries: embedded, a folder or a hub name), engine=local (or ray), "
             "workers=1 (of ray), requests=8 (to an endpoint at a time), block=256 (texts per file of the ledger), "
             "device=cpu, precision=fp32.",
         ),
@@ -98,5 +100,5 @@ def synthesize(
             show_progress=True,
         )
     show(*synthesis_tables.synthesis(summary))
-    show(f"written: {output / 'triplets.parquet'} ({summary.triplets:,} triplets)")
-    show(f"         {output / 'pairs.parquet'} ({summary.pairs:,} pairs), reasons.parquet, summary.json, summary.png")
+    for name in ["triplets.parquet"] * ("contradiction" in summary.kinds) + ["pairs.parquet", "summary.png"]:
+        show(f"written: {output / name}")

@@ -52,7 +52,7 @@ def routes_from(
 
 
 def _wanted(base: Base, prepared: Prepared, request: Request) -> Wanted:
-    given = {one.shape for one in prepared.training_sets}
+    given = {one.shape for one in prepared.training_sets} | {Shape.PAIRS}  # a writer writes queries for raw text
     labelled = [len(rows) for rows in prepared.training_rows if rows.shape is Shape.CLASSIFICATION]
     return Wanted(
         searched=tuple(shape for shape in SEARCHED if shape in given) if base.is_asymmetric else (),

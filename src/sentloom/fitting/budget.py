@@ -37,6 +37,7 @@ class Pace:
     once: float = 0.0  # seconds before the first step of the first run, for example for back-translations
     each: float = 0.0  # seconds of every run besides its steps: loading, saving, scoring
     decays: tuple[float, ...] = ()  # by stage, as far as longer runs continue shorter ones: the share that is repeated
+    made: float = 0.0  # seconds of `once` for what is mined or written before the race
 
     def fresh(self, steps: Sequence[int], before: Sequence[int]) -> list[float]:
         """The steps of a run that the run before, which it continues, did not take."""

@@ -5,57 +5,36 @@ from dataclasses import replace
 
 import numpy as np
 
-from sentloom.data.shapes import COLUMNS, Shape
-from sentloom.evaluation.significance import LEAST_CLUSTERS, count_clusters
+from sentloom.evaluation.significance import LEAST_CLUSTERS, effective_clusters
 from sentloom.evaluation.task import Score, Scores, Task
 from sentloom.fitting.gate import measure
-from sentloom.fitting.inputs import LANGUAGE_COLUMNS, Input
+from sentloom.fitting.languages import first_texts, row_languages
 from sentloom.fitting.prepare import Prepared
 from sentloom.fitting.result import Measure
 from sentloom.fitting.tasks import HeldOut, task_labels
 from sentloom.fitting.verify import Duel
-from sentloom.hygiene.languages import language_name, recognised, text_languages
+from sentloom.hygiene.languages import language_name
 
 
 def language_measures(duel: Duel, prepared: Prepared) -> tuple[Measure, ...]:
     """Both models on the test rows of each language that has enough of them, file by file."""
     inputs = {given.name: given for given in prepared.inputs}
     parts = [part for part in prepared.test if part.labelled or not prepared.labelled]
-    spoken = [(part, row_languages(part, inputs[part.name])) for part in parts]
+    spoken = [(part, row_languages(inputs[part.name], part.data)) for part in parts]
     tasks = [task for part in parts for task in part.tasks]
     labels = dict(zip([task.name for task in tasks], task_labels(tasks), strict=True))
     several = [(part, codes) for part, codes in spoken if len(set(codes) - {""}) > 1]
     return tuple(one for part, codes in several for one in _measured(duel, part, codes, labels))
 
 
-def row_languages(part: HeldOut, given: Input) -> list[str]:
-    """The language of each row: that of the column `language`, or else detected if the file has several; "": unknown.
-
-    Empty if the file has a single language, and for translations, which have two in every row.
-    """
-    if part.data.shape is Shape.PARALLEL:
-        return []
-    columns = [name for name in LANGUAGE_COLUMNS if name in part.data.table.column_names]
-    if columns:
-        return [str(code or "").strip().lower() for code in part.data.column(columns[0]).to_pylist()]
-    if len(recognised(next(iter(given.column_shares.values())))) < 2:
-        return []
-    return [code or "" for code in text_languages(_first_texts(part))]
-
-
-def _first_texts(part: HeldOut) -> list[str]:
-    texts: list[str] = part.data.column(COLUMNS[part.data.shape][0]).to_pylist()
-    return texts
-
-
 def _measured(duel: Duel, part: HeldOut, rows: Sequence[str], labels: Mapping[str, str]) -> Iterator[Measure]:
     """By language, the most frequent first."""
     for task, before, after in zip(part.tasks, *duel.scores(part.tasks), strict=True):
-        codes = item_languages(task, len(before[task.main].items), _first_texts(part), rows)
+        codes = item_languages(task, len(before[task.main].items), first_texts(part.data), rows)
         for code in sorted(set(codes) - {""}, key=lambda one: (-codes.count(one), one)):
             chosen = np.array([own == code for own in codes])
             old, new = (_only(scores, task.main, chosen) for scores in (before, after))
-            if count_clusters([old[task.main]]) >= LEAST_CLUSTERS:
+            if effective_clusters([old[task.main]]) >= LEAST_CLUSTERS:
                 found = measure(task, f"{language_name(code)}: {labels[task.name]}", "watched", old, new)
                 yield replace(found, name=f"{task.name}, {code}")
 

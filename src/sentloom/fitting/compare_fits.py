@@ -111,7 +111,7 @@ def _common_rows(old: Path, new: Path, result: FitResult) -> tuple[list[HeldOut]
         test = without_leaks(rows, seen)
         left_out += len(rows) - len(test)
         split = Split(train[number][0], validation.get(number, [test[:0]])[0], test, test[:0])
-        part = _part(result.sources[number - 1].name, split, _corpus(new)) if len(test) else None
+        part = _part(result.sources[number - 1].name, split, corpus_texts(new, number)) if len(test) else None
         if part and min(map(item_count, part.tasks), default=0) >= FEWEST_ITEMS:
             parts.append(part)
     labelled = [part for part in parts if part.labelled] or parts
@@ -148,9 +148,11 @@ def _shape(path: Path, side: str) -> Shape:
     return Shape(path.name.removesuffix(f"-{side}.parquet").partition("-")[2])
 
 
-def _corpus(folder: Path) -> list[str]:
+def corpus_texts(folder: Path, number: int) -> list[str]:
+    """What the queries of an input searched in a fit: its own texts, and those of `--corpus`."""
     path = folder / "corpus.parquet"
-    return pq.read_table(path).column("text").to_pylist() if path.is_file() else []
+    rows = pq.read_table(path).to_pylist() if path.is_file() else []
+    return [row["text"] for row in rows if {"0", str(number)} & set(row.get("of", "0").split())]
 
 
 def _differing(old: FitResult, new: FitResult) -> Iterator[tuple[str, tuple[str, str]]]:

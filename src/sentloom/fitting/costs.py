@@ -22,9 +22,11 @@ WEIGHTS = {Shape.TEXTS: 1.0}
 OTHER_WEIGHT = 2.0
 EPOCHS = {Shape.TEXTS: 1, Shape.PARALLEL: 10}  # at most
 OTHER_EPOCHS = 3
-MADE_SHARE = 0.2  # of a time budget may go to a stage that makes data
+MADE_SHARE = 0.2  # of a time budget may go to making the data of a route,
+MADE_PART = 0.5  # and so much of the route's own share
 FEWEST_MADE = 256  # rows: with fewer, a route is not worth it
-MADE = {"views": "views", "mine": "hard negatives", "synthesize": "sentences to write for"}
+FEWEST_WRITTEN = 64  # the same of texts that a writer writes for, which is slow
+MADE = {"views": "views", "mine": "hard negatives", "synthesize": "texts to write for"}
 
 
 @dataclass(frozen=True)
@@ -50,12 +52,13 @@ class TimedRoute:
     @property
     def pace(self) -> Pace:
         """What it costs per step, per run and once; stages share its time by what they learn from."""
-        once = sum(ahead.before if isinstance(one, Train) else ahead.seconds for one, ahead in self.both)
+        once = sum(ahead.before + (0.0 if isinstance(one, Train) else ahead.seconds) for one, ahead in self.both)
+        made = sum(ahead.before + ahead.seconds for one, ahead in self.both if one in self.route.makers)
         weights = [WEIGHTS.get(learned.shape, OTHER_WEIGHT) for _, _, learned in self.training]
         most = tuple(most_steps(one, learned.shape, learned.rows) for one, _, learned in self.training)
         seconds = tuple(ahead.seconds / ahead.steps for _, ahead, _ in self.training)
         shares = tuple(weight / sum(weights) for weight in weights)
-        return Pace(seconds, most, shares, once, self.each, self._decays)
+        return Pace(seconds, most, shares, once, self.each, self._decays, made)
 
     @property
     def _decays(self) -> tuple[float, ...]:
@@ -86,7 +89,7 @@ class Timer:
         try:
             forecasts = [one for part in _parts(route) for one in self._forecasts(part, route)]
         except (MissingPart, ModelError) as error:
-            return SkippedRoute(route.name, error.problem)
+            return SkippedRoute(route.name, f"{error.problem}; {error.fix}" if error.fix else error.problem)
         trained = [TrainsOn(one.shape or Shape.TEXTS, one.rows) for one in forecasts if one.steps]
         each = self.scoring + len(trained) * self.loading
         return TimedRoute(route, tuple(forecasts), route.trains_on or tuple(trained), each)
@@ -113,37 +116,65 @@ def _parts(route: Route) -> Iterator[tuple[Stage, ...]]:
             part = []
 
 
-def limited(timed: TimedRoute, budget: Budget) -> TimedRoute | SkippedRoute:
-    """The route with as much data made first as the budget has time for; skipped if that is too little."""
+def limited(timed: TimedRoute, budget: Budget, routes: int = 1) -> TimedRoute | SkippedRoute:
+    """The route with as much data made first as there is time for; skipped if that is too little.
+
+    `routes` is how many share the budget so far.
+    """
     for one, ahead in timed.both:
-        if isinstance(one, DataStage) and one.PRODUCES == "dataset":
-            rows = _affordable_rows(ahead, budget)
-            if rows < min(FEWEST_MADE, ahead.rows):
-                what = MADE.get(one.method, "rows")
-                why = f"the budget has time for {rows:,} {what}, and it needs {FEWEST_MADE}"
+        if isinstance(one, DataStage) and one.PRODUCES == "dataset" and not one.references():
+            rows = _affordable_rows(timed, one, budget, routes)
+            fewest = FEWEST_WRITTEN if one.method == "synthesize" else FEWEST_MADE
+            if rows < min(fewest, ahead.rows):
+                why = f"the budget has time for {rows:,} {MADE.get(one.method, 'rows')}, and it needs {fewest}"
                 return SkippedRoute(timed.route.name, why, for_time=True)
             timed = with_rows(timed, one, rows)
     return timed
 
 
-def _affordable_rows(ahead: Forecast, budget: Budget) -> int:
+def _affordable_rows(timed: TimedRoute, maker: DataStage, budget: Budget, routes: int) -> int:
+    """How many rows there is time to make, and to prepare for what learns from them."""
+    behind = [(one, ahead) for one, ahead in timed.both if one.name in _behind(timed, maker)]
+    rows = behind[0][1].rows
     if budget.seconds is None:
-        return min(ahead.rows, (budget.steps or 0) * BATCH)
-    return min(ahead.rows, int(MADE_SHARE * budget.seconds * ahead.rows / max(ahead.seconds, 1e-9)))
+        return min(rows, (budget.steps or 0) * BATCH)
+    fixed = sum(ahead.before for one, ahead in behind if not isinstance(one, Train))
+    each = sum(_for_rows(one, ahead) for one, ahead in behind) / rows
+    seconds = min(MADE_SHARE, MADE_PART / routes) * budget.seconds - fixed
+    return min(rows, max(0, int(seconds / max(each, 1e-9))))
+
+
+def _for_rows(one: Stage, ahead: Forecast) -> float:
+    """Seconds before the first step that grow with the rows: to make them, or to prepare them (a teacher's scores)."""
+    return ahead.before if isinstance(one, Train) else ahead.seconds
+
+
+def _behind(timed: TimedRoute, maker: Stage) -> set[str]:
+    """The names of a stage and of all that take what it makes, or what is made of that."""
+    found = {maker.name}
+    for one in timed.route.stages:
+        found |= {one.name} if found & {*one.references()} else set()
+    return found
 
 
 def with_rows(timed: TimedRoute, maker: DataStage, rows: int) -> TimedRoute:
     """The route if `maker` makes this many rows."""
-    stages = tuple(_making(one, rows, ahead.rows) if one is maker else one for one, ahead in timed.both)
-    forecasts = tuple(
-        replace(ahead, rows=rows, seconds=ahead.seconds * rows / ahead.rows) if one is maker else ahead
-        for one, ahead in timed.both
-    )
+    behind, (of,) = _behind(timed, maker), [ahead.rows for one, ahead in timed.both if one is maker]
+    stages = tuple(_making(one, rows, of) if one is maker else one for one in timed.route.stages)
+    forecasts = tuple(_part(one, ahead, rows / of) if one.name in behind else ahead for one, ahead in timed.both)
     trains_on = tuple(
-        replace(learned, rows=min(rows, learned.rows)) if maker.name in one.references() else learned
+        replace(learned, rows=min(rows, learned.rows)) if one.name in behind else learned
         for one, _, learned in timed.training
     )
     return replace(timed, route=replace(timed.route, stages=stages), forecasts=forecasts, trains_on=trains_on)
+
+
+def _part(one: Stage, ahead: Forecast, share: float) -> Forecast:
+    """The forecast of a stage for a share of its rows; the time of training depends on steps instead."""
+    rows, seconds = round(share * ahead.rows), share * _for_rows(one, ahead)
+    if isinstance(one, Train):
+        return replace(ahead, rows=rows, before=seconds)
+    return replace(ahead, rows=rows, seconds=seconds)
 
 
 def _making(one: DataStage, rows: int, of: int) -> Stage:

@@ -29,7 +29,6 @@ from sentloom.fitting.training_sets import training_file, training_parts
 from sentloom.hygiene.leaks import without_leaks
 from sentloom.pipeline.plan import Plan
 from sentloom.pipeline.runner import PlanResult
-from sentloom.pipeline.stages import DataStage, Stage
 
 FOLDS = 4
 
@@ -58,14 +57,8 @@ class Fold:
 
     def without(self, plan: Plan, number: int) -> Plan:
         """The plan that trains without this fold."""
-        stages = tuple(_reading(one, self.files) for one in plan.stages)
+        stages = tuple(one.located(lambda name: self.files.get(name, name)) for one in plan.stages)
         return replace(plan, name=f"{plan.name}, fold {number}", stages=stages)
-
-
-def _reading(one: Stage, files: Mapping[str, str]) -> Stage:
-    if not isinstance(one, DataStage):
-        return one
-    return one.model_copy(update={"data": tuple(files.get(name, name) for name in one.data)})
 
 
 def make_folds(splits: Sequence[Split], form: Callable[[Dataset], Dataset], folder: Path) -> tuple[Fold, ...]:

@@ -9,10 +9,10 @@ MODEL.fit/           everything else
     corpus.parquet   what `sentloom search MODEL` searches
     report.json, report.html, report.md, plots/
 
-Each step is a file of this package: request, bases, inputs (or recipe), clusters, split, training_sets, searched and
-tasks (together: prepare), reference, resources, routes, adapt, budget and costs (together: plan), race, merging, verify
-(with uses, gate, examples, threshold and stability), by_language, by_dimension, and build_result (with result_figures
-and advice). All of them share one clock.
+Each step is a file of this package: request, bases, inputs (or recipe), clusters, split, languages, training_sets,
+searched and tasks (together: prepare), reference, resources, routes, adapt, budget and costs (together: plan), race,
+merging, ending, verify (with uses, gate, examples, threshold and stability), by_language, by_dimension, and
+build_result (with result_figures and advice). All of them share one clock.
 """
 
 from dataclasses import replace
@@ -22,9 +22,9 @@ from sentloom.errors import TrainingStopped
 from sentloom.evaluation.evaluate import open_memory
 from sentloom.fitting.bases import base_at, load_bases
 from sentloom.fitting.build_result import build_result
-from sentloom.fitting.by_dimension import dimension_measures
 from sentloom.fitting.by_language import language_measures, language_warnings
 from sentloom.fitting.clock import Clock
+from sentloom.fitting.ending import dimensions_in_time, searching_in_time, time_for_scores
 from sentloom.fitting.merging import merging_effect, with_merged
 from sentloom.fitting.plan import find_plan
 from sentloom.fitting.prepare import prepare_inputs
@@ -33,8 +33,9 @@ from sentloom.fitting.recipe import read_fit_recipe
 from sentloom.fitting.reference import choosing_scores
 from sentloom.fitting.request import Log, Request
 from sentloom.fitting.result import FitResult
+from sentloom.fitting.searched import time_texts
 from sentloom.fitting.stability import measure_stability
-from sentloom.fitting.verify import Duel, refuse_not_prose, verify
+from sentloom.fitting.verify import GENERAL_ABILITY, Duel, is_tested, refuse_not_prose, verify
 from sentloom.pipeline.runner import start_accelerator
 
 
@@ -68,11 +69,14 @@ def run(request: Request, log: Log) -> tuple[FitResult, Path]:
     clock.lap("training and selection")
     log("\nVerifying on the test rows ...")
     duel = Duel(reference.encoder, best.encoder(), memory, tuple(best.fold_encoders()))
+    each = time_texts(duel.after, prepared.texts) if context.timed else 0.0
+    prepared, has_time = searching_in_time(context, prepared, each), time_for_scores(context, each)
     other = "its base" if len(bases) == 1 else f"{reference.name}, the best of {len(bases)} bases,"
-    proof = verify(duel, prepared, best.run, len(runs), other)
-    merging = merging_effect(runs, reference.encoder, prepared.general, memory)
-    by_language = language_measures(duel, prepared)
-    by_dimension = dimension_measures(duel, prepared.proving, duel.after.dimensions)
+    proof = verify(duel, prepared, best.run, len(runs), other, has_time)
+    general = prepared.general if has_time(GENERAL_ABILITY, [prepared.general]) else None
+    merging = merging_effect(runs, reference.encoder, general, memory) if general else None
+    by_language = language_measures(duel, prepared) if is_tested(prepared, has_time) else ()
+    by_dimension = dimensions_in_time(context, duel, prepared.proving)
     clock.lap("verification")
     usable = proof.gate.passed or request.force
     stability = measure_stability(context, runs, best, prepared) if usable and prepared.label_free else None

@@ -31,11 +31,12 @@ from sentloom.fitting.tasks import PANEL_TEXTS
 from sentloom.fitting.teaching import find_teacher
 from sentloom.pipeline.plan import Plan
 from sentloom.pipeline.runner import prepare
-from sentloom.pipeline.stages import Mine, Stage, Train
+from sentloom.pipeline.stages import Stage, Synthesize, Train
 from sentloom.progress import duration, note
 
-REVISION = 8  # raised when the same inputs would lead to another plan
+REVISION = 9  # raised when the same inputs would lead to another plan
 FEWEST_NEGATIVES = 100  # pairs with a hard negative, for a route of their own
+FEWEST_KEPT = 25  # rows that a writer's filters kept, for the same
 MOST_MERGES = 4  # merged models that are scored
 MERGE_SHARE = 0.1  # of a time budget may go to scoring them
 REPORTING = 8.0  # seconds for figures and files
@@ -59,10 +60,12 @@ class FitPlan:
     reference: str = ""  # the path of the base that the winner has to beat
     merges: int = 0  # merged models that are scored after the last round
     ending: float = 0.0  # seconds for everything after the last round
+    testing: float = 0.0  # of them, for the winner on the test rows,
+    each: float = 0.0  # if a text takes so many
     trainings: int = 1  # of every run: one, and one without each fold
     begun: tuple[tuple[str, int], ...] = ()  # runs (route, round) that the clock did not drop; a resumed fit runs them
     merged: int = 0  # merged models that it did not drop
-    second_seed: bool | None = None  # whether it has time for the second seed of a winner without labels
+    measured: Mapping[str, bool] = field(default_factory=dict)  # at the end: what, and whether there is time for it
     changes: tuple[str, ...] = ()  # what it shortened or dropped
 
     def route(self, name: str) -> Route:
@@ -103,10 +106,11 @@ def find_plan(
     else:
         plan = new_plan(inputs, request, prepared, bases, memory, accelerator, clock, log)
         clock.lap("planning")
-        if not prepared.recipe and any(map(_miner, plan.routes)):  # nothing is mined for a route that will not run
-            log("Mining hard negatives ...")
-            plan = with_mined_negatives(plan, training_budget(request, prepared), request, accelerator, clock, log)
-            clock.lap("mining")
+        if any(route.makers for route in plan.routes) and not prepared.recipe:
+            plan = with_made_data(plan, request, accelerator, log)
+            clock.lap("mining and writing")
+        if not prepared.recipe:
+            plan = with_lengths(plan, training_budget(request, prepared), clock, label_free=prepared.label_free)
         plan.write(path)
     for line in plan_lines(plan, prepared, request):
         log(line)
@@ -198,13 +202,13 @@ def new_plan(
     power = _power(reference, request, prepared, memory)
     testing = clock.lap("scoring the base")
     score_tasks(reference.encoder, prepared.choosing, memory, show_progress=True)
-    scoring = max(clock.lap("scoring the base"), each * _text_count(prepared.choosing))
-    testing = max(testing, each * _text_count(prepared.proving))
-    watching = each * _text_count([prepared.general]) * 3 + (each * PANEL_TEXTS if prepared.label_free else 0.0)
+    scoring = max(clock.lap("scoring the base"), each * text_count(prepared.choosing))
+    testing = max(testing, each * text_count(prepared.proving))
+    watching = each * text_count([prepared.general]) * 3 + (each * PANEL_TEXTS if prepared.label_free else 0.0)
     ending = testing + watching + REPORTING
     teacher = None
     if request.teacher_path:
-        asked = prepared.deciding(prepared.validation)
+        asked = [task for part in prepared.validation if part.labelled for task in part.tasks]
         teacher = find_teacher(request.teacher_path, asked, reference.encoder, memory, budget, log)
         clock.lap("testing the teacher")
     routes, skipped = routes_from(bases, prepared, request, teacher)
@@ -217,7 +221,7 @@ def new_plan(
     merges = affordable_merges(scoring, budget)
     parts = (inputs, chosen, tuple(skipped), _paces(timed), scoring, (), candidates, power)
     plan = FitPlan(*parts, reference.path, merges, ending=ending + merges * scoring, trainings=1 + len(prepared.folds))
-    return with_lengths(plan, budget, clock, label_free=prepared.label_free)
+    return replace(plan, testing=testing, each=each)
 
 
 def _power(base: Base, request: Request, prepared: Prepared, memory: Memory) -> Power:
@@ -233,7 +237,8 @@ def training_budget(request: Request, prepared: Prepared) -> Budget:
     return per_training(request.parsed_budget, prepared.folds) if prepared.folds else request.parsed_budget
 
 
-def _text_count(tasks: Sequence[Task]) -> int:
+def text_count(tasks: Sequence[Task]) -> int:
+    """How many texts a model encodes for some tasks."""
     return sum(len(texts) for task in tasks for texts in task.texts.values())
 
 
@@ -261,7 +266,7 @@ def choose_routes(
             continue
         log(f"Timing {route.name} ...")
         found = timer.time(route)
-        found = limited(found, budget) if isinstance(found, TimedRoute) else found
+        found = limited(found, budget, 1 + len(chosen)) if isinstance(found, TimedRoute) else found
         if isinstance(found, TimedRoute) and chosen and not affordable(_paces([*chosen, found]), left):
             why = "the budget has no time for it besides those that are tried"
             found = SkippedRoute(route.name, why, for_time=True)
@@ -309,62 +314,58 @@ def refuse_no_route(routes: Sequence[Route], skipped: Sequence[SkippedRoute]) ->
         raise InputError("data", f"no method can learn from it ({why})", "", "add data of another shape")
 
 
-def with_mined_negatives(
-    plan: FitPlan, budget: Budget, request: Request, accelerator: Accelerator, clock: Clock, log: Log
-) -> FitPlan:
-    """Mine for the routes that will run: the number of negatives bounds their length, and few are not worth it."""
+def with_made_data(plan: FitPlan, request: Request, accelerator: Accelerator, log: Log) -> FitPlan:
+    """Mine and write for the routes that will run: what comes of it bounds their length, and little is not worth it."""
     routes, skipped, paces = list[Route](), list(plan.skipped), dict(plan.paces)
     for route in plan.routes:
-        miner = _miner(route)
-        found = _mined(miner, request, accelerator, log) if miner else None
-        if miner is None or found is None:
-            routes.append(route)
-        elif found >= FEWEST_NEGATIVES:
-            routes.append(_with_negatives(route, miner, found))
-            paces[route.name] = _bounded(paces[route.name], routes[-1], miner, found)
-        else:
-            why = f"hard negatives were found for {found:,} pairs, and it needs {FEWEST_NEGATIVES}"
-            skipped.append(SkippedRoute(route.name, why))
+        found = _made(route, request, accelerator, log) if route.makers else None
+        if isinstance(found, int):
+            paces[route.name] = _bounded(paces[route.name], route, found, plan.trainings)
+            route = replace(route, stages=tuple(_fitting(one, route, found) for one in route.stages))
+        if isinstance(found, str):
+            log(f"{route.name} is skipped: {found}")
+            skipped.append(SkippedRoute(route.name, found))
             del paces[route.name]
+        else:
+            routes.append(route)
     refuse_no_route(routes, skipped)
-    plan = replace(plan, routes=tuple(routes), skipped=tuple(skipped), paces=paces)
-    return with_lengths(plan, budget, clock)
+    return replace(plan, routes=tuple(routes), skipped=tuple(skipped), paces=paces)
 
 
-def _miner(route: Route) -> Mine | None:
-    """The stage that mines with a model that is there before anything is trained."""
-    return next((one for one in route.stages if isinstance(one, Mine) and one.model), None)
-
-
-def _mined(miner: Mine, request: Request, accelerator: Accelerator, log: Log) -> int:
-    """Run the stage; its artifact is reused when the route runs."""
-    plan = Plan("mining", request.base_paths[0], (miner,), seeds=(request.seed,))
+def _made(route: Route, request: Request, accelerator: Accelerator, log: Log) -> int | str:
+    """How many rows a route's data stages make, or why they are too few. The artifacts are reused when it runs."""
+    written, (*_, last) = isinstance(route.makers[0], Synthesize), route.makers
+    log(f"{'Writing' if written else 'Mining'} for {route.name} ...")
+    plan = Plan("making", route.base or request.base_paths[0], route.makers, seeds=(request.seed,))
     try:
         (runner,) = prepare([plan], request.folder, accelerator, log)
-        (result,) = runner.run()
-    except InputError:  # none at all
-        return 0
-    return int(result.stages[0]["produced"]["rows"])
+        runner.run()
+        rows = len(runner.artifacts[last.name].rows(""))
+    except InputError as error:  # none at all
+        return error.problem
+    fewest = FEWEST_KEPT if written else FEWEST_NEGATIVES
+    what = "the filters kept {:,} rows of what was written" if written else "hard negatives were found for {:,} pairs"
+    return rows if rows >= fewest else f"{what.format(rows)}, and it needs {fewest}"
 
 
-def _with_negatives(route: Route, miner: Mine, found: int) -> Route:
-    """The route with smaller batches if its triplets are few."""
-    stages = tuple(_with_smaller_batch(one, found) if _learns_from(one, miner) else one for one in route.stages)
-    return replace(route, stages=stages)
+def _learns_from_made(one: Stage, route: Route) -> TypeGuard[Train]:
+    return isinstance(one, Train) and bool({*one.references()} & {maker.name for maker in route.makers})
 
 
-def _learns_from(one: Stage, miner: Mine) -> TypeGuard[Train]:
-    return isinstance(one, Train) and miner.name in one.references()
+def _fitting(one: Stage, route: Route, rows: int) -> Stage:
+    """A stage with a smaller batch if what it learns from is little."""
+    return _with_smaller_batch(one, rows) if _learns_from_made(one, route) else one
 
 
-def _bounded(pace: Pace, route: Route, miner: Mine, found: int) -> Pace:
-    """The pace of a route whose negatives are there: no time for them, and no more steps than they are good for."""
+def _bounded(pace: Pace, route: Route, rows: int, trainings: int) -> Pace:
+    """The pace of a route whose data is there, except that of folds: no more steps than the rows are good for."""
     training = [one for one in route.stages if isinstance(one, Train)]
     most = [
-        most_steps(one, Shape.TRIPLETS, found) if _learns_from(one, miner) else known
+        most_steps(_with_smaller_batch(one, rows), Shape.TRIPLETS, rows) if _learns_from_made(one, route) else known
         for one, known in zip(training, pace.most, strict=True)
     ]
-    return replace(pace, once=0.0, most=tuple(most))
+    paid = pace.made if trainings == 1 else 0.0
+    return replace(pace, once=pace.once - paid, made=pace.made - paid, most=tuple(most))
 
 
 def _with_smaller_batch(one: Train, rows: int) -> Train:

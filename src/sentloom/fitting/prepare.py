@@ -18,6 +18,7 @@ from sentloom.fitting.inputs import (
     shared_sentences,
     sources_of,
 )
+from sentloom.fitting.languages import language_parts, without_languages
 from sentloom.fitting.recipe import FitRecipe
 from sentloom.fitting.request import Log, Request
 from sentloom.fitting.result import chosen_on
@@ -30,7 +31,6 @@ from sentloom.fitting.training_sets import (
     training_file,
     training_form,
     training_rows,
-    without_languages,
     write_held_out,
     write_search_corpus,
     write_training_sets,
@@ -111,10 +111,13 @@ def prepare_inputs(request: Request, bases: Sequence[Encoder], log: Log, recipe:
         log(line)
     log("Looking for rows that belong together, and dividing the rows ...")
     splits, cluster_notes = split_inputs(request, inputs, against, log)
-    splits = list(map(without_languages, splits))
     rows = [training_rows(given, split, as_read=bool(recipe)) for given, split in zip(inputs, splits, strict=True)]
+    spoken = zip(inputs, rows, strict=True) if not recipe and len(splits[0].validation) else ()  # folds have no parts
+    by_language = {number: language_parts(*one) for number, one in enumerate(spoken, 1)}
+    splits = [replace(split, train=without_languages(split.train)) for split in splits]
+    rows = list(map(without_languages, rows))
     longest = max(bases, key=lambda base: base.tokens.max_length)
-    training_sets, cuts = write_training_sets(inputs, rows, longest, request.folder / "data")
+    training_sets, cuts = write_training_sets(inputs, rows, longest, request.folder / "data", by_language)
     if not recipe:  # whose stages have lengths of their own
         for given, cut in zip(inputs, cuts, strict=True):
             log(f"{given.name}: {cut_line(cut)}")

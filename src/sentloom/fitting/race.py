@@ -32,6 +32,7 @@ from sentloom.progress import duration
 from sentloom.training import OutOfTime
 
 BEST = "best"  # the verdict of the run that the gate tests
+AGREEMENT = "the agreement with another seed"
 
 
 @dataclass(frozen=True)
@@ -97,10 +98,29 @@ class RaceContext:
         return self.clock.seconds is not None
 
     @property
+    def slower(self) -> float:
+        """How many times longer than expected the runs so far took."""
+        return max(1.0, self.spent / self.expected) if self.expected else 1.0
+
+    @property
     def left(self) -> float:
         """Seconds for each training that is left. If the runs so far were slower than expected, the end will be too."""
-        slower = max(1.0, self.spent / self.expected) if self.expected else 1.0
-        return (self.clock.left - self.plan.ending * slower) / self.plan.trainings
+        return (self.clock.left - self.plan.ending * self.slower) / self.plan.trainings
+
+    @property
+    def left_at_end(self) -> float:
+        """Seconds that are left before the report."""
+        return self.clock.left - REPORTING * self.slower
+
+    def has_time(self, what: str, seconds: float) -> bool:
+        """Whether there is time to measure what decides nothing; asked once, just before, and written down."""
+        if not self.timed:
+            return True
+        if what not in self.plan.measured:
+            enough = self.left_at_end >= seconds
+            plan = replace(self.plan, measured={**self.plan.measured, what: enough})
+            self.change(plan, "" if enough else f"{what} is not measured")
+        return self.plan.measured[what]
 
 
 def race(context: RaceContext) -> list[Trained]:
@@ -142,11 +162,7 @@ def best_run(trained: Sequence[Trained]) -> Trained | None:
 
 def train_with_next_seed(context: RaceContext, route: str) -> Trained | None:
     """Train a route again, as long as in the first round, with the next seed; None if that fails or takes too long."""
-    if context.timed and context.plan.second_seed is None:
-        enough = context.clock.left >= seconds_of(context.plan, 0)[route] + REPORTING
-        why = "" if enough else f"{route} is not trained with another seed"
-        context.change(replace(context.plan, second_seed=enough), why)
-    if context.plan.second_seed is False:
+    if not context.has_time(AGREEMENT, seconds_of(context.plan, 0).get(route, 0.0)):
         return None
     context.log(f"\nTraining {route} again with another seed, to see whether two runs agree on neighbours")
     other, steps = replace(context, seed=context.seed + 1), context.plan.rungs[0].steps[route]
@@ -154,7 +170,8 @@ def train_with_next_seed(context: RaceContext, route: str) -> Trained | None:
     try:
         found = _run(other, route, 1, steps, within)
     except OutOfTime:
-        context.change(replace(context.plan, second_seed=False), f"the second seed of {route} was given up")
+        measured = {**context.plan.measured, AGREEMENT: False}
+        context.change(replace(context.plan, measured=measured), f"the second seed of {route} was given up")
         return None
     finally:
         remove(context.folder / TRUNKS)

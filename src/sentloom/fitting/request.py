@@ -53,7 +53,7 @@ class Request:
     against: tuple[str, ...]  # evaluation sets that decide instead of held-out rows
     general: Path | None  # a data folder with a labelled general set
     force: bool
-    writer: str | None
+    writer: str | None  # None: the embedded one, if there is time for it; "none": none
     seed: int
     guide: str | None = None  # an encoder that filters false negatives; None: the base
     teacher: str | None = None  # a cross-encoder to learn from, if it ranks better than the base
@@ -176,6 +176,9 @@ def refuse_bad_request(request: Request) -> None:
     assert request.recipe or request.parsed_budget, "a budget that can be parsed"
     if not isinstance(request.seed, int) or request.seed < 0:
         raise InputError("seed", f"{request.seed!r} is not a seed", "an integer of 0 or more", "choose another seed")
+    if request.writer and is_endpoint(request.writer):
+        fix = "let `sentloom synthesize` write pairs through the endpoint, and fit them beside your own"
+        raise InputError(option("writer"), "fit does not write through an endpoint", "a model on this machine", fix)
     _refuse_repeated_base(request)
     for base in request.bases:
         refuse_read_only(base)
@@ -196,7 +199,7 @@ def _refuse_unknown_models(request: Request) -> None:
     own_names = {"writer": ("embedded", "none"), "guide": ("embedded", *READ_ONLY), "teacher": ("embedded",)}
     for role, known in own_names.items():
         name = getattr(request, role)
-        if name and name not in known and not is_endpoint(name):
+        if name and name not in known:
             locate(name)
 
 

@@ -2,13 +2,19 @@
 
 from dataclasses import dataclass
 
-from sentloom.errors import MissingPart
+from sentloom.encoder.carried import carried_file
+from sentloom.errors import MissingPart, ModelError
 from sentloom.fitting.bases import Base
 from sentloom.fitting.request import Request
 from sentloom.methods.tsdae import DECODERS
 from sentloom.pipeline.stages.train import stated_pooling
+from sentloom.progress import duration
 from sentloom.views.pairs import makers_for
 from sentloom.views.settings import BackTranslation
+from sentloom.writing.models import EMBEDDED
+
+NO_WRITER, EMBEDDED_WRITER = "none", "embedded"  # as values of --writer
+LEAST_SECONDS = 300  # of a budget, for a writer that the user did not name
 
 
 @dataclass(frozen=True)
@@ -20,6 +26,15 @@ class Teacher:
 
 
 @dataclass(frozen=True)
+class Writer:
+    """A language model as stages name it, and why it does not write; None: it does."""
+
+    name: str
+    why_not: str | None = None
+    named: bool = True  # by the user
+
+
+@dataclass(frozen=True)
 class Resources:
     """What there is besides the data."""
 
@@ -27,7 +42,7 @@ class Resources:
     pooling: str | None  # of the base; None: a raw language model, which gets the preset's
     dropout: float  # of the base
     translator: str | None  # why there is none; None: there is one
-    writer: str | None  # a folder or a name
+    writer: Writer
     decoder: bool = True  # whether TSDAE has a decoder for the base's family
     projection: bool = False  # whether the base maps its pooled states once more
     guide: str | None = None  # an encoder that filters false negatives; None: the base
@@ -46,9 +61,26 @@ def find_resources(request: Request, base: Base, teacher: Teacher | None = None)
         pooling=stated_pooling(base.name),
         dropout=base.encoder.backbone.dropout,
         translator=translator,
-        writer=request.writer_path,
+        writer=find_writer(request),
         decoder=base.encoder.backbone.model.config.model_type in DECODERS,
         projection=len(base.encoder.heads) > 0,
         guide=request.guide_path,
         teacher=teacher,
     )
+
+
+def find_writer(request: Request) -> Writer:
+    """The writer that the user named, otherwise the embedded one, if it is installed and there is time for it."""
+    if request.writer == NO_WRITER:
+        return Writer(NO_WRITER, "--writer none says that nothing is written", named=False)
+    if request.writer_path and request.writer_path != EMBEDDED_WRITER:
+        return Writer(request.writer_path)
+    named, seconds = request.writer_path is not None, request.parsed_budget.seconds
+    if not named and (seconds is None or seconds < LEAST_SECONDS):
+        unasked = f"with a budget in steps or of less than {duration(LEAST_SECONDS)}, nothing is written unasked"
+        return Writer(EMBEDDED_WRITER, f"{unasked}; name a writer with --writer", named=False)
+    try:
+        carried_file(EMBEDDED)
+    except (MissingPart, ModelError) as error:
+        return Writer(EMBEDDED_WRITER, f"{error.problem}; {error.fix}", named)
+    return Writer(EMBEDDED_WRITER, None, named)

@@ -7,9 +7,9 @@ packages add routes of their own through the entry point group `sentloom.routes`
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint, entry_points
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import BeforeValidator, PlainSerializer
 
@@ -22,7 +22,7 @@ from sentloom.pipeline.building import stage
 from sentloom.pipeline.plan import Plan, stage_values
 from sentloom.pipeline.references import PREFIX
 from sentloom.pipeline.schema import Select
-from sentloom.pipeline.stages import Stage, Train
+from sentloom.pipeline.stages import Mine, Stage, Synthesize, Train
 
 ENTRY_POINTS = "sentloom.routes"
 ORDER = (
@@ -40,7 +40,9 @@ PAIRS: dict[str, Any] = {"method": "contrastive", "learning_rate": 5e-5, "direct
 TRIPLETS: dict[str, Any] = {"method": "contrastive", "learning_rate": 2e-5}
 PASSAGES: dict[str, Any] = {"method": "contrastive", "learning_rate": 2e-5, "directions": "both"}
 # The share of the positive's cosine is NV-Retriever's (Moreira et al., 2024).
-TAUGHT, TAUGHT_NEGATIVES = "pairs with a teacher", 4
+TAUGHT, TAUGHT_QUERIES, TAUGHT_NEGATIVES = "pairs with a teacher", "queries with a teacher", 4
+FEW_PAIRS = 1_000  # for training: with more, what people wrote teaches more than what a small model writes
+MOST_TEXTS = 10_000  # among which a written query must find its own, and a teacher's candidates are searched
 MINED: dict[str, Any] = {"margin": 0.0, "at_most": 0.95}
 LABELS: dict[str, Any] = {"method": "supervised", "learning_rate": 1e-4}
 
@@ -71,6 +73,16 @@ class Route:
     prompt: Prompt | None = None
     select: Select | None = None
     base: str | None = None  # that it starts from; None: the only one
+
+    @property
+    def makers(self) -> tuple[Stage, ...]:
+        """The stages that mine or write with models that no stage trains: they run before the race."""
+        found = list[Stage]()
+        for one in self.stages:
+            known = {*one.references()} <= {maker.name for maker in found}
+            if known and (isinstance(one, Synthesize) or (isinstance(one, Mine) and one.model)):
+                found.append(one)
+        return tuple(found)
 
     def plan(self, steps: Sequence[int], base: str, seed: int) -> Plan:
         """The plan with these steps per training stage; without any, with the lengths that its stages have."""
@@ -107,8 +119,9 @@ def find_routes(training_sets: Sequence[TrainingSet], resources: Resources) -> t
 
 def _own_routes(training_sets: Sequence[TrainingSet], resources: Resources) -> tuple[list[Route], list[SkippedRoute]]:
     by_shape = {one.shape: one for one in sorted(training_sets, key=lambda one: ORDER.index(one.shape))}
-    raw = by_shape.pop(Shape.TEXTS, None)
-    unlabelled, skipped = _from_text(raw, resources) if raw else ([], [])
+    candidates = _without_labels(by_shape.pop(Shape.TEXTS, None), by_shape.get(Shape.PAIRS), resources)
+    unlabelled = [one.build() for one in candidates if one.why_not is None]
+    skipped = [SkippedRoute(one.name, one.why_not) for one in candidates if one.why_not is not None]
     labelled = list(by_shape.values())
     if not labelled:
         return unlabelled, skipped
@@ -157,20 +170,41 @@ def _route(name: str, why: str, data: TrainingSet, most: int = TOKENS, **setting
     return Route(name, why, (one,), (TrainsOn(data.shape, data.rows),))
 
 
-def _from_text(raw: TrainingSet, resources: Resources) -> tuple[list[Route], list[SkippedRoute]]:
-    """The routes that need nothing but raw text: what the user asked for, then by what has won (docs/fit.md)."""
-    candidates: list[tuple[str, str | None, Callable[[], Route]]] = [
-        ("synthetic", _no_writer(resources), lambda: _synthetic(raw, resources.writer or "")),
-        ("neighbours", _no_documents(raw), lambda: _neighbours(raw)),
-        ("spans", _no_documents(raw), lambda: _spans(raw)),
-        ("tsdae", _no_decoder(resources), lambda: _tsdae(raw)),
-        ("bootstrapped", _no_translator(raw, resources), lambda: _bootstrapped(raw)),
-        ("self-guided", _no_layers(resources), lambda: _self_guided(raw, resources)),
-        ("simcse", _no_dropout(resources), lambda: _simcse(raw)),
+class _Candidate(NamedTuple):
+    """A route that learns from no labels, and why it is skipped; None: it is not."""
+
+    name: str
+    why_not: str | None
+    build: Callable[[], Route]
+
+
+def _without_labels(raw: TrainingSet | None, pairs: TrainingSet | None, resources: Resources) -> list[_Candidate]:
+    """What the user asked for, then by what has won (docs/fit.md); without raw text, what a named writer writes."""
+    if raw is None:
+        return _from_writer(pairs, pairs, resources) if pairs and resources.writer.named else []
+    first = [
+        _Candidate("neighbours", _no_documents(raw), lambda: _neighbours(raw)),
+        _Candidate("spans", _no_documents(raw), lambda: _spans(raw)),
+        _Candidate("tsdae", _no_decoder(resources), lambda: _tsdae(raw)),
     ]
-    routes = [build() for _, why_not, build in candidates if why_not is None]
-    skipped = [SkippedRoute(name, why_not) for name, why_not, _ in candidates if why_not is not None]
-    return routes, skipped
+    last = [
+        _Candidate("bootstrapped", _no_translator(raw, resources), lambda: _bootstrapped(raw)),
+        _Candidate("self-guided", _no_layers(resources), lambda: _self_guided(raw, resources)),
+        _Candidate("simcse", _no_dropout(resources), lambda: _simcse(raw)),
+    ]
+    written = _from_writer(raw, pairs, resources)
+    return [*written, *first, *last] if resources.writer.named else [*first, *written, *last]
+
+
+def _from_writer(texts: TrainingSet, pairs: TrainingSet | None, resources: Resources) -> list[_Candidate]:
+    """The routes on what a writer writes for texts, or for the answers of pairs, of which some are its examples."""
+    no_writer = _no_writer(pairs, resources)
+    no_teacher = no_writer or _no_teacher(resources)
+    return [
+        _Candidate("queries", no_writer, lambda: _queries(texts, pairs, resources)),
+        _Candidate(TAUGHT_QUERIES, no_teacher, lambda: _taught_queries(texts, pairs, resources)),
+        _Candidate("synthetic", no_writer, lambda: _synthetic(texts, resources)),
+    ]
 
 
 def _no_documents(raw: TrainingSet) -> str | None:
@@ -197,8 +231,18 @@ def _no_translator(raw: TrainingSet, resources: Resources) -> str | None:
     return resources.translator
 
 
-def _no_writer(resources: Resources) -> str | None:
-    return None if resources.writer else "it learns from triplets that a writer writes; name one with --writer"
+def _no_writer(pairs: TrainingSet | None, resources: Resources) -> str | None:
+    if resources.writer.why_not:
+        return f"it learns from what a writer writes: {resources.writer.why_not}"
+    if pairs and pairs.rows >= FEW_PAIRS:
+        return f"there are {pairs.rows:,} training pairs, and something is written only beside fewer than {FEW_PAIRS:,}"
+    return None
+
+
+def _no_teacher(resources: Resources) -> str | None:
+    if resources.teacher is None:
+        return "it learns from a cross-encoder, if that ranks validation queries better; name one with --teacher"
+    return resources.teacher.why_not
 
 
 def _simcse(raw: TrainingSet) -> Route:
@@ -242,11 +286,40 @@ def _bootstrapped(raw: TrainingSet) -> Route:
     return Route("bootstrapped", why, (views, learn), (TrainsOn(raw.shape, raw.rows),))
 
 
-def _synthetic(raw: TrainingSet, writer: str) -> Route:
+def _queries(texts: TrainingSet, pairs: TrainingSet | None, resources: Resources) -> Route:
+    why = "a writer writes queries for a sample of the texts; those that find their text again learn to find it"
+    written = _written_queries(texts, pairs, resources)
+    learn = _train("queries", texts, written.name, **PAIRS)
+    return Route("queries", why, (written, learn), (TrainsOn(Shape.PAIRS, texts.rows),))
+
+
+def _taught_queries(texts: TrainingSet, pairs: TrainingSet | None, resources: Resources) -> Route:
+    why = "the same queries; a cross-encoder, which ranks better than the base here, says how close the answers are"
+    written = _written_queries(texts, pairs, resources)
+    searched = list(texts.files) if texts.shape is Shape.TEXTS and texts.rows <= MOST_TEXTS else []
+    stages = _teaching(texts, [f"{PREFIX}{written.name}"], resources, corpus=searched)
+    return Route(TAUGHT_QUERIES, why, (written, *stages), (TrainsOn(Shape.PAIRS, texts.rows),))
+
+
+def _written_queries(texts: TrainingSet, pairs: TrainingSet | None, resources: Resources) -> Stage:
+    """The user's own training pairs, if there are any, show the writer what queries look like."""
+    shots = {"shots": pairs.files[0]} if pairs else {}
+    return _written("written-queries", texts, resources, kinds=["query"], encoder=resources.base, **shots)
+
+
+def _synthetic(texts: TrainingSet, resources: Resources) -> Route:
     why = "a writer writes what follows from a sentence and what contradicts it, and filters what it wrote"
-    written = stage("synthesize", name="written", model=writer, data=list(raw.files))
-    learn = _train("synthetic", raw, written.name, **TRIPLETS)
-    return Route("synthetic", why, (written, learn), (TrainsOn(Shape.TRIPLETS, raw.rows),))
+    written = _written("written", texts, resources)
+    learn = _train("synthetic", texts, written.name, **TRIPLETS)
+    return Route("synthetic", why, (written, learn), (TrainsOn(Shape.TRIPLETS, texts.rows),))
+
+
+def _written(name: str, texts: TrainingSet, resources: Resources, **options: Any) -> Stage:
+    """A stage that writes for texts, or for the answers of pairs, in random order: the budget decides for how many."""
+    answers = {"columns": {"text": "positive"}} if texts.shape is Shape.PAIRS else {}
+    share = min(1.0, round(MOST_TEXTS / texts.rows, 4))
+    given = {"model": resources.writer.name, "data": list(texts.files), "data_share": share, "shuffle": True}
+    return stage("synthesize", name=name, **given, **answers, **options)
 
 
 def _from_labels(data: TrainingSet) -> Route:
@@ -282,7 +355,7 @@ def _alternatives(labelled: Sequence[TrainingSet], resources: Resources) -> Iter
         mined = Route("pairs with mined negatives", why, (mine, learn), (TrainsOn(Shape.PAIRS, last.rows),))
         yield _joined([*before, mined])
         if resources.teacher and not resources.teacher.why_not:
-            yield _joined([*before, _taught(last, resources, resources.teacher.name)])
+            yield _joined([*before, _taught(last, resources)])
     if last.shape is Shape.SCORED_PAIRS:
         why = "the same, and angles in the complex plane learn it too (AnglE)"
         yield _joined([*before, _route("scores with angles", why, last, method="angle")])
@@ -292,14 +365,33 @@ def _alternatives(labelled: Sequence[TrainingSet], resources: Resources) -> Iter
     if last.shape is Shape.PARALLEL:
         why = "the vector of a translation approaches that of its original, by squared error"
         yield _joined([*before, _route("mse-distillation", why, last, method="mse-distillation")])
+    if last.by_language:
+        yield _joined([*before, _by_language(last)])
 
 
-def _taught(data: TrainingSet, resources: Resources, teacher: str) -> Route:
+def _by_language(data: TrainingSet) -> Route:
+    """The main route with batches of one language each: negatives are harder, and the language itself is no clue."""
+    files = data.by_language
+    main = _from_labels(replace(data, files=tuple(one.file for one in files)))
+    name, (learn,) = f"{main.name} by language", (one for one in main.stages if isinstance(one, Train))
+    batch = min(learn.settings.batch, batch_size(min(one.examples for one in files)))
+    settings = learn.settings.model_copy(update={"mix": 1.0, "batch": batch})
+    one = learn.model_copy(update={"name": name.replace(" ", "-"), "settings": settings})
+    return Route(name, f"{main.why}; the texts of a batch are in one language", (one,), main.trains_on)
+
+
+def _taught(data: TrainingSet, resources: Resources) -> Route:
     why = "a cross-encoder, which ranks better than the base here, says how close the base's first answers are"
-    given = {"name": "candidates", "model": resources.base, "data": list(data.files), "negatives": TAUGHT_NEGATIVES}
-    mine = stage("mine", **given, margin=-1.0)  # the teacher knows which of them are right
-    learn = _train("taught", data, mine.name, method="distill", teacher=teacher, negatives=TAUGHT_NEGATIVES)
-    return Route(TAUGHT, why, (mine, learn), (TrainsOn(Shape.PAIRS, data.rows),))
+    return Route(TAUGHT, why, _teaching(data, data.files, resources), (TrainsOn(Shape.PAIRS, data.rows),))
+
+
+def _teaching(data: TrainingSet, pairs: Sequence[str], resources: Resources, **options: Any) -> tuple[Stage, Stage]:
+    """Candidates that the base finds for pairs, and what the teacher thinks of them: it knows which are right."""
+    assert resources.teacher is not None
+    given = {"name": "candidates", "model": resources.base, "data": list(pairs), "negatives": TAUGHT_NEGATIVES}
+    mine = stage("mine", **given, margin=-1.0, **options)
+    named: dict[str, Any] = {"teacher": resources.teacher.name, "negatives": TAUGHT_NEGATIVES}
+    return mine, _train("taught", data, mine.name, method="distill", **named)
 
 
 def _joined(routes: Sequence[Route], why: str = "") -> Route:

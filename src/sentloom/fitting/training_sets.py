@@ -1,6 +1,6 @@
 """Step 3, training sets: the training rows in the form that methods take, written to files that recipes name."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,7 +19,8 @@ from sentloom.encoder import Encoder
 from sentloom.encoder.lengths import Cut, covering_cut
 from sentloom.errors import InputError
 from sentloom.files import new_file
-from sentloom.fitting.inputs import LANGUAGE_COLUMNS, Input, is_graded, is_titled
+from sentloom.fitting.inputs import Input, is_graded, is_titled
+from sentloom.fitting.languages import FEWEST_EXAMPLES, LanguagePart
 from sentloom.fitting.split import Split
 from sentloom.views.passages import neighbours
 from sentloom.views.settings import Neighbours
@@ -36,6 +37,15 @@ MOST_SEARCHED = 200_000  # texts that `sentloom search MODEL` looks in
 
 
 @dataclass(frozen=True)
+class LanguageFile:
+    """A file of training rows in one language, and how many examples it has."""
+
+    language: str  # "": unknown
+    examples: int
+    file: str
+
+
+@dataclass(frozen=True)
 class TrainingSet:
     """The training rows of one shape: how many, in which files, and what routes need to know of them."""
 
@@ -48,6 +58,14 @@ class TrainingSet:
     negatives: int = 1  # hard negatives of a row, at most
     passages: int = 0  # pairs of neighbouring passages in raw texts, about
     fitting: int = 1_000_000  # tokens whose states fit into memory together
+    language_files: tuple[LanguageFile, ...] = ()  # the same rows, with one language per file
+
+    @property
+    def by_language(self) -> tuple[LanguageFile, ...]:
+        """These files if batches may come from one of them: several languages, enough rows of each, no translations."""
+        several = self.shape is not Shape.PARALLEL and len({one.language for one in self.language_files} - {""}) > 1
+        enough = all(one.examples >= FEWEST_EXAMPLES for one in self.language_files)
+        return self.language_files if several and enough else ()
 
     def for_base(self, base: Encoder) -> "TrainingSet":
         """The same rows for another base, which may read fewer tokens at once."""
@@ -67,6 +85,7 @@ class TrainingSet:
             max(self.negatives, other.negatives),
             self.passages + other.passages,
             self.fitting,
+            (*self.language_files, *other.language_files),
         )
 
 
@@ -78,14 +97,6 @@ def training_rows(given: Input, split: Split, *, as_read: bool = False) -> Datas
         problem = f"{len(rows):,} training rows{relevant}"
         raise InputError(given.name, problem, f"at least {FEWEST_ROWS}", "give more rows")
     return rows
-
-
-def without_languages(split: Split) -> Split:
-    """The split with training rows that have only what methods take; held-out rows are scored by language."""
-    rows = split.train
-    extra = [name for name in LANGUAGE_COLUMNS if name in rows.table.column_names]
-    plain = rows.derive(rows.table.drop_columns(extra), "without languages") if extra else rows
-    return replace(split, train=plain)
 
 
 def training_form(data: Dataset) -> Dataset:
@@ -137,9 +148,16 @@ def training_file(folder: Path, number: int, rows: Dataset) -> Path:
 
 
 def write_training_sets(
-    inputs: Sequence[Input], rows: Sequence[Dataset], base: Encoder, folder: Path
+    inputs: Sequence[Input],
+    rows: Sequence[Dataset],
+    base: Encoder,
+    folder: Path,
+    by_language: Mapping[int, Sequence[LanguagePart]] | None = None,
 ) -> tuple[tuple[TrainingSet, ...], tuple[Cut, ...]]:
-    """Write the training rows of each input; those of one shape form one training set. Also says how many are cut."""
+    """Write the training rows of each input; those of one shape form one training set. Also says how many are cut.
+
+    `by_language` has the rows of those inputs that have several languages, by their numbers, which count from 1.
+    """
     found: dict[Shape, TrainingSet] = {}
     cuts = []
     for number, (given, data) in enumerate(zip(inputs, rows, strict=True), 1):
@@ -148,8 +166,19 @@ def write_training_sets(
             write(part, path)
             one, cut = _training_set(part, path, given.language, base)
             cuts += [cut] if part is data else []
+            spoken = _write_languages((by_language or {}).get(number, ()), path) if part is data else []
+            whole = LanguageFile(given.language or "", one.rows, one.files[0])
+            one = replace(one, language_files=tuple(spoken) or (whole,))
             found[part.shape] = found[part.shape].joined(one) if part.shape in found else one
     return tuple(found.values()), tuple(cuts)
+
+
+def _write_languages(parts: Sequence[LanguagePart], path: Path) -> Iterator[LanguageFile]:
+    """Write each part beside the file of all rows. Languages are numbered: their names may be anything."""
+    for number, part in enumerate(parts, 1):
+        own = path.with_name(f"{path.stem}-language-{number}.parquet")
+        write(part.data, own)
+        yield LanguageFile(part.language, part.examples, str(own.resolve()))
 
 
 def training_parts(rows: Dataset) -> list[Dataset]:
@@ -191,13 +220,16 @@ def _passages(sample: Sequence[str], rows: int) -> int:
 def write_search_corpus(inputs: Sequence[Input], more: Sequence[str], path: Path) -> None:
     """Write the texts that `sentloom search MODEL` looks in: answers, graded documents, the first texts of other rows.
 
-    `more` are texts that the user wants to be searched as well.
+    `more` are texts that the user wants to be searched as well. The column `of` has the numbers of the inputs that a
+    text is from, which count from 1, or 0 for `more`.
     """
-    texts: dict[str, None] = dict.fromkeys(more)
-    for given in inputs:
+    found: dict[str, list[str]] = {text: ["0"] for text in more}
+    for number, given in enumerate(inputs, 1):
         shape = given.data.shape
         answers = shape in (Shape.PAIRS, Shape.TRIPLETS) or is_graded(given.data)
         column = COLUMNS[shape][1 if answers else 0]
-        texts.update(dict.fromkeys(given.data.column(column).slice(0, MOST_SEARCHED).to_pylist()))
+        for text in dict.fromkeys(given.data.column(column).slice(0, MOST_SEARCHED).to_pylist()):
+            found.setdefault(text, []).append(str(number))
+    texts, of = list(found)[:MOST_SEARCHED], [" ".join(one) for one in found.values()][:MOST_SEARCHED]
     with new_file(path) as part:
-        pq.write_table(pa.table({"text": list(texts)[:MOST_SEARCHED]}), part, write_page_checksum=True)
+        pq.write_table(pa.table({"text": texts, "of": of}), part, write_page_checksum=True)

@@ -1,6 +1,6 @@
 """Verify: the winner against its base on test rows that nothing was chosen on, and its general ability."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sentloom.encoder import Encoder
@@ -18,8 +18,11 @@ from sentloom.fitting.tasks import task_labels
 from sentloom.fitting.threshold import find_threshold
 from sentloom.fitting.uses import Uses, record_use
 
+TEST_ROWS, GENERAL_ABILITY = "the score on the test rows", "general ability"  # measured if there is time
 FEWEST_HALVES = 25  # to search among: with fewer, ten found by chance are too large a part
 NOT_PROSE = "the base matches the two halves of a sentence no more often than by chance"
+
+HasTime = Callable[[str, Sequence[Task]], bool]  # whether there is time to measure something by scoring these tasks
 
 
 @dataclass(frozen=True)
@@ -65,24 +68,33 @@ class Duel:
         return before, after
 
 
-def verify(duel: Duel, prepared: Prepared, best: Run, runs: int, other: str = "its base") -> Proof:
-    """Measure what decides (the sets that the user named, otherwise the test rows), and what is only watched."""
+def verify(
+    duel: Duel,
+    prepared: Prepared,
+    best: Run,
+    runs: int,
+    other: str = "its base",
+    has_time: HasTime = lambda what, tasks: True,
+) -> Proof:
+    """Measure what decides (the sets that the user named, otherwise the test rows), and then what is only watched."""
     deciding = prepared.proving
     uses = record_use(deciding, duel.after.fingerprint(), duel.base.fingerprint())
     level = corrected_level(uses.number)
     measures, decided = duel.measured(deciding, "deciding", level)
-    if prepared.against:
+    tested = is_tested(prepared, has_time)
+    if prepared.against and tested:
         measures += _watched(duel, prepared.deciding(prepared.test))
-    (general,), _ = duel.measured([prepared.general], "general")
+    watched = [prepared.general]
+    general = duel.measured(watched, "general")[0] if has_time(GENERAL_ABILITY, watched) else []
     label_free = prepared.label_free
-    warnings = [general_warning(general), f"No labels decided this: {CAUTION}." if label_free else None]
+    warnings = [*map(general_warning, general), f"No labels decided this: {CAUTION}." if label_free else None]
     chance = label_free and is_not_prose(duel.base, deciding, duel.memory)
     nothing = f"Nothing can be shown on this text: {NOT_PROSE}." if chance else None
     folds = len(prepared.folds)
     gate = judge(decided, best.difference or 0.0, nothing, other=other, folds=folds)
     won, lost = examples((duel.base, duel.after), deciding, duel.scores(deciding), duel.memory)
     return Proof(
-        (*measures, general),
+        (*measures, *general),
         decided,
         gate,
         tuple(filter(None, warnings)),
@@ -91,9 +103,14 @@ def verify(duel: Duel, prepared: Prepared, best: Run, runs: int, other: str = "i
         "" if chance else which_to_believe(decided, best, runs, folds),
         won,
         lost,
-        find_threshold(duel.after, duel.folds, prepared, duel.memory),
+        find_threshold(duel.after, duel.folds, prepared, duel.memory) if tested else None,
         not_prose=chance,
     )
+
+
+def is_tested(prepared: Prepared, has_time: HasTime) -> bool:
+    """Whether the test rows are scored: they decide, or there is time for them besides what decides."""
+    return not prepared.against or has_time(TEST_ROWS, prepared.deciding(prepared.test))
 
 
 def _watched(duel: Duel, tasks: Sequence[Task]) -> list[Measure]:

@@ -1,13 +1,13 @@
 """The figure of a synthesis: how the scores of each kind are distributed, and how many candidates were kept."""
 
-from itertools import cycle
+from itertools import cycle, islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sentloom.report.plots import COLOURS, INK, PAPER, legend, name_axes, name_rows, panels
 from sentloom.writing.filters import REASONS
-from sentloom.writing.summary import BINS, SCORE, Summary
+from sentloom.writing.summary import BINS, Summary
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 KEPT_COLOUR = COLOURS[2]
 # Shades of grey for the reasons why candidates were dropped, so that kept ones stand out; neighbours differ.
 GREYS = ("#3d3d3d", "#7d7d7d", "#b8b8b8", "#5f5f5f", "#cccccc", "#8f8f8f", "#e2e2e2")
-SHADES = dict(zip(REASONS, cycle(GREYS), strict=False))
-DARK = (KEPT_COLOUR, *(shade for shade in SHADES.values() if shade < "#90"))  # numbers on these are white
+DARK = (KEPT_COLOUR, *(shade for shade in GREYS if shade < "#90"))  # numbers on these are white
 LEAST_LABELLED = 0.06  # share of a bar that has room for a number
 
 
 def synthesis(summary: Summary) -> "Figure":
     """Above, candidates by score with the threshold; below, a bar per kind: kept, and dropped by which filter."""
-    title = f"Synthesis: {summary.sources:,} sources, {summary.triplets:,} triplets, {summary.pairs:,} pairs"
+    triplets = f"{summary.triplets:,} triplets, " if "contradiction" in summary.kinds else ""
+    title = f"Synthesis: {summary.sources:,} sources, {triplets}{summary.pairs:,} pairs"
     figure, (above, below) = panels(7.2, 5.2, title, 2, height_ratios=(2.4, 1))
     _scores(above, summary)
     _yields(below, summary)
@@ -45,7 +45,7 @@ def _scores(axes: "Axes", summary: Summary) -> None:
     )  # fmt: skip
     axes.set_xlim(0, 1)
     axes.set_ylim(bottom=0)
-    name_axes(axes, SCORE, "% of candidates")
+    name_axes(axes, summary.score, "% of candidates")
     legend(axes, 2, handlelength=2)
 
 
@@ -55,9 +55,9 @@ def _yields(axes: "Axes", summary: Summary) -> None:
     written = np.array([max(1, one.written) for one in kinds.values()])
     parts = {"kept": [one.kept for one in kinds.values()]}
     parts |= {reason: [one.dropped.get(reason, 0) for one in kinds.values()] for reason in REASONS}
-    for name in [name for name in parts if name == "kept" or any(parts[name])]:
+    shown = [name for name in parts if name == "kept" or any(parts[name])]
+    for name, colour in zip(shown, (KEPT_COLOUR, *islice(cycle(GREYS), len(shown) - 1)), strict=True):
         shares = np.array(parts[name]) / written
-        colour = SHADES.get(name, KEPT_COLOUR)
         bars = axes.barh(range(len(kinds)), 100 * shares, 0.62, 100 * starts, color=colour, label=name, edgecolor=PAPER)
         numbers = [f"{100 * share:.0f}" if share >= LEAST_LABELLED else "" for share in shares]
         axes.bar_label(bars, numbers, label_type="center", fontsize=9, color=PAPER if colour in DARK else INK)

@@ -1,26 +1,28 @@
 """A synthesis for the terminal: what each filter dropped, the distribution of scores, and random samples."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from rich.console import RenderableType
 from rich.text import Text
 
 from sentloom.report.tables import plain_table
 from sentloom.writing.filters import REASONS
-from sentloom.writing.summary import BINS, SCORE, Sample, Summary
+from sentloom.writing.summary import BINS, Sample, Summary
 
 SHOWN = 5  # samples of each kind, kept and dropped
 ROWS = 10  # of the histogram
 WIDTH = 24  # characters of the longest bar
+MOST_SHOWN = 160  # characters of a sample
 EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
 def synthesis(summary: Summary) -> list[RenderableType]:
     """Yields, scores and samples."""
     tables = [_yields(summary), _scores(summary)]
+    tables += [_relevance(one.relevance) for one in summary.kinds.values() if one.relevance]
     for kind, one in summary.kinds.items():
         tables += [_samples(f"{kind}: kept", one.kept_samples), _samples(f"{kind}: dropped", one.dropped_samples)]
-    return [*tables, _outcome(summary)]
+    return [*tables, *map(Text, _outcome(summary))]
 
 
 def _yields(summary: Summary) -> RenderableType:
@@ -29,6 +31,7 @@ def _yields(summary: Summary) -> RenderableType:
     of = "" if summary.sources == summary.raw_rows else f" of {summary.raw_rows:,}"
     title = f"Synthesis: {summary.sources:,}{of} sources; {summary.least_score[1]}"
     table = plain_table(title, "", *(cell for kind in kinds for cell in (kind, "")), numbers=2 * len(kinds))
+    table.min_width = len(title)
     rows = {"written": [one.written for one in kinds.values()], "kept": [one.kept for one in kinds.values()]}
     for reason in REASONS:
         if any(reason in one.dropped for one in kinds.values()):
@@ -45,10 +48,22 @@ def _scores(summary: Summary) -> RenderableType:
     kinds, step = summary.kinds, BINS // ROWS
     counts = {kind: [sum(one.histogram[at : at + step]) for at in range(0, BINS, step)] for kind, one in kinds.items()}
     most = max([1, *(count for of_kind in counts.values() for count in of_kind)])
-    table = plain_table(SCORE.capitalize(), "score", *counts)
+    table = plain_table(summary.score.capitalize(), "score", *counts)
     for row in reversed(range(ROWS)):
         cells = [Text(f"{bar(of_kind[row] / most)} {of_kind[row]:,}") for of_kind in counts.values()]
         table.add_row(f"{row / ROWS:.1f} to {(row + 1) / ROWS:.1f}", *cells)
+    return table
+
+
+def _relevance(counts: Mapping[int, int]) -> RenderableType:
+    """Bars of queries by the score of the cross-encoder, two points per row."""
+    table = plain_table("Queries by score of the cross-encoder", "score", "query")
+    rows = {start: counts.get(start, 0) + counts.get(start + 1, 0) for start in range(-12, 12, 2)}
+    rows[-12] += sum(count for score, count in counts.items() if score < -12)
+    rows[10] += sum(count for score, count in counts.items() if score >= 12)
+    for start, count in reversed(rows.items()):
+        name = "below -10" if start == -12 else "10 or more" if start == 10 else f"{start} to {start + 2}"
+        table.add_row(name, Text(f"{bar(count / max(rows.values()))} {count:,}"))
     return table
 
 
@@ -59,15 +74,46 @@ def bar(share: float, width: int = WIDTH) -> str:
 
 
 def _samples(title: str, samples: Sequence[Sample]) -> RenderableType:
+    """A column is left out if it would be empty."""
     if not samples:
         return Text(f"{title}: none")
-    table = plain_table(title, "score", *(["why"] if samples[0].reason else []), "source", "written")
+    shown = [(name, cell) for name, cell in CELLS.items() if any(cell(one) for one in samples)]
+    table = plain_table(title, *(name for name, _ in shown))
     for one in samples[:SHOWN]:
-        why = [one.reason] if one.reason else []
-        table.add_row(*map(Text, (f"{one.score:.3f}", *why, one.source, one.text)))
+        table.add_row(*(Text(cell(one)) for _, cell in shown))
     return table
 
 
-def _outcome(summary: Summary) -> RenderableType:
-    share = summary.triplets / max(1, summary.sources)
-    return Text(f"{summary.triplets:,} triplets ({share:.2f} per source); {summary.pairs:,} pairs")
+def _short(text: str) -> str:
+    return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 3]}..."
+
+
+CELLS: dict[str, Callable[[Sample], str]] = {
+    "score": lambda one: f"{one.score:.3f}",
+    "cross-encoder": lambda one: "" if one.cross_encoder is None else f"{one.cross_encoder:.1f}",
+    "why": lambda one: one.reason,
+    "style": lambda one: one.style,
+    "source": lambda one: _short(one.source),
+    "written": lambda one: _short(one.text),
+}
+
+
+def _outcome(summary: Summary) -> list[str]:
+    """What came of it, what it cost, and what to do if nothing did."""
+    rows = [f"{summary.triplets:,} triplets"] * ("contradiction" in summary.kinds) + [f"{summary.pairs:,} pairs"]
+    lines = [f"{' and '.join(rows)} from {summary.sources:,} sources"]
+    counted = {kind: one for kind, one in summary.kinds.items() if one.tokens_read + one.tokens_written}
+    if counted:
+        of_kinds = (f"{kind} {one.tokens_read:,} read, {one.tokens_written:,} written" for kind, one in counted.items())
+        lines.append(f"tokens of the writer: {'; '.join(of_kinds)}")
+    if summary.endpoint_tokens:
+        lines.append(f"tokens of all requests to the endpoint: {summary.endpoint_tokens:,}")
+    if summary.sources and not summary.triplets + summary.pairs:
+        lines.append(NOTHING)
+    return lines
+
+
+NOTHING = (
+    "Nothing was kept. The dropped samples show why: loosen --filters, or choose a --writer that is larger or was "
+    "trained for this."
+)

@@ -17,6 +17,8 @@ from sentloom.writing.prompts import Wording, shown_judgements
 from sentloom.writing.sampling import Draw
 from sentloom.writing.text_to_text import head_at
 
+UNTRAINED_TEMPERATURE = 0.5
+
 
 class Prefix(NamedTuple):
     """The tokens that all rows begin with, and their keys and values (1, heads, tokens, width) in each layer."""
@@ -63,6 +65,11 @@ class Causal(LanguageModel):
         """Nothing comes after the prompt: the model continues it."""
         whole = super().framed(prompt, sentences)
         return whole[: len(whole) - len(self._behind)]
+
+    @property
+    def temperature(self) -> float:
+        """Without training, samples at 1 soon leave the subject of the text (docs/synthesis.md)."""
+        return 1.0 if self.learned else UNTRAINED_TEMPERATURE
 
     @cached_property
     def stops(self) -> frozenset[int]:

@@ -3,7 +3,7 @@
 import json
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -56,12 +56,14 @@ class Chat:
         used: int = 0,
         first_wait: float = FIRST_WAIT,
         patience: float = PATIENCE,
+        lost: Callable[[int], None] = lambda tokens: None,
     ) -> None:
+        """`lost` is told the tokens that an attempt without an answer may have cost."""
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._timeout = httpx2.Timeout(patience, pool=None)
         self._url, self._host, self._first_wait = url, httpx2.URL(url).host, first_wait
         self._most, self._used, self._reserved = most_tokens, used, 0
-        self._changed = Condition()
+        self._lost, self._changed = lost, Condition()
         self._quiet_until, self._stopped = 0.0, False
 
     def __enter__(self) -> Self:
@@ -143,6 +145,8 @@ class Chat:
             yield spending
         except _Retry as failed:
             spending.tokens = most if failed.billed else 0
+            if failed.billed:
+                self._lost(most)
             raise
         except EndpointError:
             spending.tokens = 0

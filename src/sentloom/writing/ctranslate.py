@@ -60,7 +60,7 @@ class CTranslate2Writer:
     def write(self, sources: Sequence[Source], kind: Kind, prompt: Prompt) -> list[Written]:
         """See `Writer`."""
         how = self._sampling
-        limits = {"sampling_topk": how.top_k, "sampling_topp": how.top_p, "sampling_temperature": how.temperature}
+        limits = {"sampling_topk": how.top_k, "sampling_topp": how.top_p, "sampling_temperature": how.heat}
         ids = writing_ids(self._model, sources, prompt)
         opening = self._model.opening(self._model.prompt_ids(prompt))
         out = self.texts(ids, opening, how.length, **({"sampling_topk": 1} if how.greedy else limits))

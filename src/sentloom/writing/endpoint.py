@@ -90,6 +90,7 @@ class Endpoint:
             most_tokens=options.max_tokens,
             used=self._answers.tokens,
             first_wait=first_wait,
+            lost=self._answers.lose,
         )
 
     def write(self, sources: Sequence[Source], kind: Kind, prompt: Prompt) -> list[Written]:
@@ -124,7 +125,7 @@ class Endpoint:
 
     def _body(self, messages: Messages, longest: int, *, seed: int, temperature: float | None = None) -> dict[str, Any]:
         how = self._sampling
-        heat = 0.0 if how.greedy else how.temperature
+        heat = 0.0 if how.greedy else how.heat
         limits = {} if how.greedy or temperature is not None else {"top_p": how.top_p}
         return {
             "model": self._options.model,
@@ -160,7 +161,7 @@ class Answers:
     """All answers of an endpoint, one per line, written when they arrive: none is paid for twice."""
 
     def __init__(self, path: Path) -> None:
-        self._path, self._lock = path, Lock()
+        self._path, self._lock, self._lost = path, Lock(), 0
         self._known = dict(self._read()) if path.exists() else {}
 
     def get(self, key: str) -> Written | None:
@@ -169,20 +170,29 @@ class Answers:
 
     def add(self, key: str, answer: Written) -> None:
         """Keep an answer. A line that a kill cuts off is ignored later; the next one starts on a line of its own."""
-        line = json.dumps({"key": key, **asdict(answer)})
+        self._append({"key": key, **asdict(answer)})
+        self._known[key] = answer
+
+    def lose(self, tokens: int) -> None:
+        """Count what a request without an answer may have cost."""
+        self._append({"lost": tokens})
+        with self._lock:
+            self._lost += tokens
+
+    def _append(self, values: dict[str, Any]) -> None:
         with self._lock, self._path.open("a", encoding="ascii") as file:
-            file.write(f"\n{line}\n")
-            self._known[key] = answer
+            file.write(f"\n{json.dumps(values)}\n")
 
     @property
     def tokens(self) -> int:
-        """All tokens read and written so far."""
-        return sum(one.tokens_read + one.tokens_written for one in self._known.values())
+        """All tokens read and written so far, with those of requests that failed."""
+        return self._lost + sum(one.tokens_read + one.tokens_written for one in self._known.values())
 
     def _read(self) -> Iterator[tuple[str, Written]]:
         for line in self._path.read_text("ascii", "replace").splitlines():
             try:
                 values = json.loads(line)
+                self._lost += int(values.pop("lost", 0))
                 yield values.pop("key"), Written(**values)
             except (ValueError, KeyError, TypeError, AttributeError):
                 continue

@@ -12,11 +12,12 @@ from sentloom.writing.prompts import Kind
 KEPT = ""  # the reason of a row that no filter dropped
 # In the order they are tried.
 REASONS = (
-    *("empty", "unfinished", "equal", "copied", "language", "score", "round trip"),
+    *("empty", "unfinished", "equal", "copied", "language", "score", "round trip", "vague", "cross-encoder"),
     *("source words", "words", "most words", "substring", "near-duplicate", "repeated"),
 )
 SHINGLE = 5  # characters
-FEWEST_WORDS = 4  # a shorter text is too short to tell its language
+FEWEST_WORDS = 4  # a shorter text is too short to tell its language, and a name rather than a copy
+RELEVANT = 0.0  # the score of a cross-encoder that means a probability of one half
 
 
 class Candidate(NamedTuple):
@@ -32,6 +33,12 @@ class Candidate(NamedTuple):
     text: str
     score: float
     finished: bool = True
+    style: str = ""
+    bm25_rank: int = 0
+    encoder_rank: int = 0
+    cross_encoder: float | None = None
+    tokens_read: int = 0
+    tokens_written: int = 0
 
 
 class Filtering(BaseModel):
@@ -40,9 +47,9 @@ class Filtering(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     threshold: float = Field(default=0.9, ge=0, le=1)  # the smallest probability of the judgement, the paper's alpha
-    round_trip: int = Field(
-        default=1, ge=0
-    )  # a query's source must be among this many results; 0: it need not be found
+    round_trip: int = Field(default=1, ge=0)  # a query's source must be among so many results; 0: it need not be found
+    drop_vague: bool = True  # neither of the two searches may rank the source lower than that
+    cross_encoder: float | None = None  # the smallest score of a query, if there is one; None: RELEVANT
     copied: float = Field(default=0.8, gt=0, le=1)  # share of a query or paraphrase in one run of the source's words
     near_duplicates: float = Field(default=0.8, gt=0, le=1)  # Jaccard index with an earlier text of the source and kind
     language: bool = True  # it must be in the language of its source
@@ -75,7 +82,7 @@ def _form(row: Candidate, by: Filtering) -> str:
         return "unfinished"
     if by.drop_equal and _folded(text) == _folded(source):
         return "equal"
-    if by.copied < 1 and row.kind in ("query", "paraphrase") and copied_share(text, source) > by.copied:
+    if by.copied < 1 and row.kind in ("query", "paraphrase") and _copies(text, source, by.copied):
         return "copied"
     return "language" if by.language and not same_language(text, source) else KEPT
 
@@ -84,7 +91,12 @@ def _judgement(row: Candidate, by: Filtering) -> str:
     """A non-finite score is dropped too."""
     if row.kind != "query":
         return KEPT if row.score >= by.threshold else "score"
-    return KEPT if not by.round_trip or row.score >= 1 / by.round_trip else "round trip"
+    if by.round_trip and not row.score >= 1 / by.round_trip:
+        return "round trip"
+    if by.round_trip and by.drop_vague and max(row.bm25_rank, row.encoder_rank) > by.round_trip:
+        return "vague"
+    least = RELEVANT if by.cross_encoder is None else by.cross_encoder
+    return KEPT if row.cross_encoder is None or row.cross_encoder >= least else "cross-encoder"
 
 
 def _length(row: Candidate, by: Filtering) -> str:
@@ -117,6 +129,10 @@ def verdicts(rows: Sequence[Candidate], by: Filtering) -> list[str]:
 
 def _resembles(text: str, earlier: Sequence[str], least: float) -> bool:
     return least < 1 and any(resemblance(text, one) >= least for one in earlier)
+
+
+def _copies(text: str, source: str, most: float) -> bool:
+    return len(words_of(text)) >= FEWEST_WORDS and copied_share(text, source) > most
 
 
 def copied_share(text: str, source: str) -> float:

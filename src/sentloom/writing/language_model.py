@@ -184,6 +184,11 @@ class LanguageModel(nn.Module):
         return int(self.model.config.eos_token_id)
 
     @property
+    def temperature(self) -> float:
+        """What it writes well with."""
+        return 1.0
+
+    @property
     def stops(self) -> frozenset[int]:
         """All tokens that end a text."""
         return frozenset([self.end])

@@ -43,6 +43,7 @@ SCHEMA = pa.schema(
         ("score", pa.float64()),  # the probability of the judgement that the kind needs; of a query, 1 / its rank
         ("bm25_rank", pa.int32()),  # of the source among all texts, for a query; 0: not among the first hundred
         ("encoder_rank", pa.int32()),
+        ("cross_encoder", pa.float32()),  # the score of a query and its source; null without a cross-encoder
     ]
 )
 BLOCK_NAME = re.compile(r"(\d{6,})\.parquet")
@@ -56,13 +57,14 @@ class LedgerPlan(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    version: Literal[2] = 2
+    version: Literal[3] = 3
     raw: str  # SHA-256 of the raw data
     rows: int  # of the raw data
     writer: str  # SHA-256 of the model, or an endpoint with the name of its model
     prompts: dict[Kind, tuple[Prompt, ...]]
     judge: str  # the prompt of the judgements, with {} for each sentence
     encoder: str | None = None  # the fingerprint of the encoder that queries are searched with
+    teacher: str | None = None  # the identity of the cross-encoder that scores queries
     sampling: Sampling
     backend: str
     block: int = Field(ge=1)  # sources

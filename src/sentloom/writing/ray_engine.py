@@ -19,9 +19,10 @@ from sentloom.encoder.device import DEFAULT, Choice, chosen, device_for, running
 from sentloom.errors import InputError, MissingPart, SentloomError
 from sentloom.files import is_sealed, new_file, seal
 from sentloom.progress import progress
+from sentloom.writing.judges import open_query_judges
 from sentloom.writing.language_model import LanguageModel
 from sentloom.writing.ledger import Ledger
-from sentloom.writing.synthesize import make_block, open_ledgers_writer, open_round_trip
+from sentloom.writing.synthesize import Execution, make_block, open_ledgers_writer
 
 SOURCES = "sources.parquet"  # the raw texts, one row group per block
 MOST_TASKS = 1000  # that Ray holds at a time; each writes its blocks one after the other
@@ -32,23 +33,22 @@ def make_blocks(
     ledger: Ledger,
     raw: Dataset,
     load: Callable[[], LanguageModel],
-    encoder: str,
+    execution: Execution,
     numbers: Sequence[int],
     rows: int,
-    workers: int,
     show_progress: bool,
 ) -> None:
-    """Write the blocks of these numbers, for the first `rows` sources, with several workers."""
+    """Write the blocks of these numbers, for the first `rows` sources, with all workers."""
     ray = _ray()
-    _check_workers(ray, workers)
+    _check_workers(ray, execution.workers)
     _lay_out(raw, ledger)
     items = [{"number": number} for number in numbers]
     made = ray.data.from_items(items, override_num_blocks=min(len(items), MOST_TASKS)).map_batches(
         _Worker,
-        fn_constructor_args=(str(ledger.folder.resolve()), load, encoder, rows, chosen()),
+        fn_constructor_args=(str(ledger.folder.resolve()), load, execution, rows, chosen()),
         batch_size=1,
         num_gpus=1 if device_for().type == "cuda" else None,  # without one, Ray hides the GPUs from a worker
-        compute=ray.data.ActorPoolStrategy(size=workers),
+        compute=ray.data.ActorPoolStrategy(size=execution.workers),
     )
     total = sum(len(ledger.span(number, rows)) for number in numbers)
     try:
@@ -65,7 +65,7 @@ class _Worker:
     """An actor: it holds a model and writes blocks."""
 
     def __init__(
-        self, folder: str, load: Callable[[], LanguageModel], encoder: str, rows: int, choice: Choice = DEFAULT
+        self, folder: str, load: Callable[[], LanguageModel], runs: Execution, rows: int, choice: Choice = DEFAULT
     ) -> None:
         self.ledger, self.rows = Ledger.open(Path(folder)), rows
         self.texts = pq.ParquetFile(self.ledger.folder / SOURCES)
@@ -74,7 +74,7 @@ class _Worker:
             if model.sha256 != self.ledger.plan.writer:
                 raise RuntimeError("this worker's model is not the one that the ledger was started with")
             self.writer = open_ledgers_writer(self.ledger, model)
-            self.round_trip = open_round_trip(self.ledger.plan, self._all_texts, encoder)
+            self.judges = open_query_judges(self.ledger.plan, self._all_texts, runs.encoder, runs.teacher)
 
     def __call__(self, batch: Numbers) -> Numbers:
         """Write one block, unless it exists: after a fault Ray may repeat a number."""
@@ -83,7 +83,7 @@ class _Worker:
         if not self.ledger.has(number, self.rows):
             texts = self.texts.read_row_group(number)["text"].slice(0, len(span)).to_pylist()
             try:
-                self.ledger.write(number, make_block(self.ledger.plan, span, texts, self.writer, self.round_trip))
+                self.ledger.write(number, make_block(self.ledger.plan, span, texts, self.writer, self.judges))
             except SentloomError as error:  # as plain text, which can be sent between processes
                 raise RuntimeError(f"{error.where}: {error.problem}") from None
         return {"sources": np.array([len(span)])}

@@ -23,14 +23,15 @@ class Sampling(BaseModel):
 
     Tokens are sampled among the most likely ones that together have probability `top_p`, and among the `top_k` most
     likely unless that is 0 (GenSE's official code has 50); `greedy` takes the most likely one. A text has at most
-    `length` tokens, including its end; `candidates` texts are written per prompt.
+    `length` tokens, including its end; `candidates` texts are written per prompt. Without a `temperature` the writer
+    has its own.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     top_p: float = Field(default=0.9, gt=0, le=1)
     top_k: int = Field(default=0, ge=0)
-    temperature: float = Field(default=1.0, gt=0)
+    temperature: float | None = Field(default=None, gt=0)
     greedy: bool = False
     candidates: int = Field(default=1, ge=1)
     length: int = Field(default=64, ge=1)
@@ -41,6 +42,11 @@ class Sampling(BaseModel):
         if self.greedy and self.candidates > 1:
             raise ValueError(f"greedy would write the same text {self.candidates} times: set candidates to 1")
         return self
+
+    @property
+    def heat(self) -> float:
+        """The temperature; 1 if none is given."""
+        return self.temperature or 1.0
 
 
 class Draw:
@@ -64,7 +70,7 @@ class Draw:
         of_row = _absorb(keys, np.full(len(keys), position, np.uint64))
         noise = gumbel(of_row[rows.cpu().numpy()], words.cpu().numpy().astype(np.uint64))
         drawn = torch.full_like(scores, -torch.inf, dtype=torch.float64)
-        drawn[rows, words] = scores[rows, words].double() / self._sampling.temperature + torch.from_numpy(noise).to(
+        drawn[rows, words] = scores[rows, words].double() / self._sampling.heat + torch.from_numpy(noise).to(
             rows.device
         )
         return drawn
@@ -80,8 +86,8 @@ def least_kept(scores: Tensor, sampling: Sampling, width: int = FIRST_WIDTH) -> 
     width = min(sampling.top_k or width, scores.shape[1])
     best = scores.topk(width).values  # (n, width), likeliest first
     shared_by = best if sampling.top_k else scores
-    total = (shared_by.double() / sampling.temperature).logsumexp(dim=1, keepdim=True)
-    chances = (best.double() / sampling.temperature - total).exp()
+    total = (shared_by.double() / sampling.heat).logsumexp(dim=1, keepdim=True)
+    chances = (best.double() / sampling.heat - total).exp()
     through = chances.cumsum(dim=1)
     kept = ((through - chances) < sampling.top_p).sum(dim=1, keepdim=True)  # until more likely tokens reach top_p
     least = best.gather(1, kept.clamp(min=1) - 1)

@@ -6,7 +6,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from sentloom.files import new_file
@@ -15,7 +15,7 @@ from sentloom.writing.prompts import Kind
 
 BINS = 20  # of scores, from 0 to 1
 SAMPLES = 20  # of each kind, kept and dropped
-SCORE = "score: probability of the expected verdict; of a query, 1 / rank of its source"
+VERDICT, RANK = "probability of the expected verdict", "1 / rank of the source"
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,8 @@ class Sample:
     text: str
     score: float
     reason: str
+    style: str = ""
+    cross_encoder: float | None = None
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,9 @@ class KindSummary:
     histogram: list[int]  # candidates by score, in bins of equal width from 0 to 1
     kept_samples: list[Sample]
     dropped_samples: list[Sample]
+    tokens_read: int = 0  # to write, without judgements
+    tokens_written: int = 0
+    relevance: dict[int, int] = field(default_factory=dict)  # queries by the cross-encoder's score, rounded down
 
     @property
     def written(self) -> int:
@@ -54,6 +59,14 @@ class Summary:
     pairs: int
     filtering: Filtering
     kinds: dict[Kind, KindSummary]
+    endpoint_tokens: int = 0  # of all requests to an endpoint, with judgements and failures
+
+    @property
+    def score(self) -> str:
+        """What the scores of these kinds are."""
+        if "query" not in self.kinds:
+            return f"score: {VERDICT}"
+        return f"score: {RANK}" if len(self.kinds) == 1 else f"score: {VERDICT}; of a query, {RANK}"
 
     @property
     def least_score(self) -> tuple[float, str]:
@@ -61,7 +74,8 @@ class Summary:
         if set(self.kinds) != {"query"}:
             return self.filtering.threshold, f"threshold {self.filtering.threshold:g}"
         first = self.filtering.round_trip
-        return (1 / first, f"among the first {first}") if first else (0.0, "no round trip")
+        place = "first" if first == 1 else f"among the first {first}"
+        return (1 / first, f"a query must find its source {place}") if first else (0.0, "no round trip")
 
     def write(self, path: Path) -> None:
         """Write JSON; the same ledger and filters give the same bytes."""
@@ -84,27 +98,37 @@ class Tally:
         for row, reason in zip(rows, reasons, strict=True):
             self._kinds[row.kind].add(row, reason)
 
-    def summary(self, raw_rows: int, triplets: int, pairs: int, filtering: Filtering) -> Summary:
+    def summary(
+        self, raw_rows: int, triplets: int, pairs: int, filtering: Filtering, endpoint_tokens: int = 0
+    ) -> Summary:
         """The counts so far."""
         kinds = {kind: tally.summary() for kind, tally in self._kinds.items()}
-        return Summary(self.sources, raw_rows, triplets, pairs, filtering, kinds)
+        return Summary(self.sources, raw_rows, triplets, pairs, filtering, kinds, endpoint_tokens)
 
 
 class _KindTally:
     def __init__(self) -> None:
         self.reasons: Counter[str] = Counter()
         self.histogram = [0] * BINS
+        self.relevance: Counter[int] = Counter()
+        self.read = self.written = 0
         self.kept, self.dropped = _Sampled(), _Sampled()
 
     def add(self, row: Candidate, reason: str) -> None:
         self.reasons[reason] += 1
+        self.read, self.written = self.read + row.tokens_read, self.written + row.tokens_written
+        if row.cross_encoder is not None:
+            self.relevance[math.floor(row.cross_encoder)] += 1
         if math.isfinite(row.score):
             self.histogram[min(int(row.score * BINS), BINS - 1)] += 1
         (self.dropped if reason else self.kept).add(row, reason)
 
     def summary(self) -> KindSummary:
         dropped = {reason: count for reason, count in self.reasons.most_common() if reason != KEPT}
-        return KindSummary(self.reasons[KEPT], dropped, self.histogram, self.kept.samples(), self.dropped.samples())
+        return KindSummary(
+            self.reasons[KEPT], dropped, self.histogram, self.kept.samples(), self.dropped.samples(),
+            self.read, self.written, dict(sorted(self.relevance.items())),
+        )  # fmt: skip
 
 
 class _Sampled:
@@ -115,10 +139,11 @@ class _Sampled:
 
     def add(self, row: Candidate, reason: str) -> None:
         key = hashlib.blake2b(f"{row.source} {row.kind} {row.candidate}".encode(), digest_size=16).digest()
+        one = Sample(row.source_text, row.text, row.score, reason, row.style, row.cross_encoder)
         if len(self._heap) < SAMPLES:
-            heapq.heappush(self._heap, (key, Sample(row.source_text, row.text, row.score, reason)))
+            heapq.heappush(self._heap, (key, one))
         elif key > self._heap[0][0]:
-            heapq.heapreplace(self._heap, (key, Sample(row.source_text, row.text, row.score, reason)))
+            heapq.heapreplace(self._heap, (key, one))
 
     def samples(self) -> list[Sample]:
         return [sample for _, sample in sorted(self._heap, key=lambda pair: pair[0], reverse=True)]

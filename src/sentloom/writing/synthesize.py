@@ -8,27 +8,26 @@ from typing import Literal, NamedTuple, Self
 import numpy as np
 import pyarrow as pa
 import torch
-from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from sentloom.data.dataset import Dataset
 from sentloom.data.shapes import Shape
-from sentloom.encoder import Encoder
 from sentloom.encoder.device import precision_for
 from sentloom.errors import InputError, option
 from sentloom.hygiene.languages import NAMES, language_shares, main_language
 from sentloom.progress import progress
+from sentloom.search.cross_encoder import CrossEncoder
 from sentloom.writing.endpoint import Endpoint, EndpointOptions, is_endpoint
 from sentloom.writing.filters import Filtering
 from sentloom.writing.generator import BackendName, open_backend
+from sentloom.writing.judges import QueryJudges, open_encoder, open_query_judges, score_all
 from sentloom.writing.language_model import LanguageModel
 from sentloom.writing.ledger import SCHEMA, Ledger, LedgerPlan
 from sentloom.writing.models import open_model
 from sentloom.writing.prompts import NLI_KINDS, Kind, Prompt, Wording, prompts_for
-from sentloom.writing.round_trip import RoundTrip
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.summary import Summary
-from sentloom.writing.triplets import draw
+from sentloom.writing.triplets import check_filters, draw
 from sentloom.writing.writer import Source, Writer, Written
 
 Engine = Literal["local", "ray"]
@@ -36,7 +35,6 @@ Loader = Callable[[], LanguageModel]
 Log = Callable[[str], None]
 BLOCK = 256  # sources
 CONVERTED = "converted"  # the folder, inside the ledger's, for a backend's converted model
-BM25_ALONE = "none"  # as the name of the encoder
 LANGUAGE_ROWS = 500  # of the raw data, evenly spaced, whose language is identified
 
 
@@ -51,6 +49,7 @@ class Execution(BaseModel):
     requests: int = Field(default=8, ge=1)  # to an endpoint at a time
     block: int = Field(default=BLOCK, ge=1)  # sources
     encoder: str = "embedded"  # searches, together with BM25, for the source of a query; none: BM25 alone
+    teacher: str | None = None  # a cross-encoder that scores queries: embedded, a folder or a hub name
 
     @model_validator(mode="after")
     def _workers_of_ray(self) -> Self:
@@ -99,6 +98,7 @@ def synthesize(
     execution, sampling, task = execution or Execution(), sampling or Sampling(), task or Task()
     opening = _opening(writer, task, sampling, execution)
     plan = _plan(raw, task, sampling, execution, opening)
+    check_filters(plan, filtering or Filtering())
     ledger = Ledger.begin(out, plan)
     wanted = len(raw) if rows is None else min(rows, len(raw))
     missing = ledger.missing(wanted)
@@ -108,13 +108,13 @@ def synthesize(
         if opening.load is None:
             fix = "leave out engine=ray; requests=N sends more of them at a time"
             raise InputError("execution", "the engine ray runs models, and the writer is an endpoint", "", fix)
-        make_blocks(ledger, raw, opening.load, execution.encoder, missing, wanted, execution.workers, show_progress)
+        make_blocks(ledger, raw, opening.load, execution, missing, wanted, show_progress)
     elif missing:
         opened = opening.open(ledger)
         if isinstance(opened, Endpoint):
             log(opened.announcement(plan.prompts, _missing_texts(ledger, raw, missing, wanted), sampling.candidates))
-        judge = open_round_trip(plan, raw.column("text").to_pylist, execution.encoder)
-        _make_blocks(ledger, raw, opened, judge, missing, wanted, show_progress)
+        judges = open_query_judges(plan, raw.column("text").to_pylist, execution.encoder, execution.teacher)
+        _make_blocks(ledger, raw, opened, judges, missing, wanted, show_progress)
     return draw(ledger, filtering, rows=wanted, show_progress=show_progress)
 
 
@@ -127,6 +127,7 @@ class _Opening:
     judge: str
     backend: str
     open: Callable[[Ledger], Writer]
+    temperature: float = 1.0  # if none is asked for
     load: Loader | None = None  # for workers
 
 
@@ -148,17 +149,21 @@ def _opening(writer: str | Path | Loader, task: Task, sampling: Sampling, execut
         "{}".join(model.wording.judge),
         execution.backend,
         lambda ledger: open_ledgers_writer(ledger, model),
+        model.temperature,
         load,
     )
 
 
 def _plan(raw: Dataset, task: Task, sampling: Sampling, execution: Execution, opening: _Opening) -> LedgerPlan:
     prompts = prompts_for(task.kinds, language_of(raw), task.shots, opening.learned)
-    encoder = _open_encoder(execution.encoder) if "query" in prompts else None
+    queried = "query" in prompts
+    encoder = open_encoder(execution.encoder) if queried else None
+    chosen = sampling.model_copy(update={"temperature": sampling.temperature or opening.temperature})
     return LedgerPlan(
         raw=raw.sha256, rows=len(raw), writer=opening.identity, prompts=prompts, judge=opening.judge,
         encoder=encoder.fingerprint() if encoder else None,
-        sampling=sampling, backend=opening.backend, block=execution.block,
+        teacher=CrossEncoder.load(execution.teacher).identity if queried and execution.teacher else None,
+        sampling=chosen, backend=opening.backend, block=execution.block,
     )  # fmt: skip
 
 
@@ -180,18 +185,9 @@ def _in_precision(load: Loader) -> Loader:
     return load if precision_for() == "fp32" else lambda: load().to(torch.bfloat16)
 
 
-def _open_encoder(name: str) -> Encoder | None:
-    return None if name == BM25_ALONE else Encoder.load(name)
-
-
 def open_ledgers_writer(ledger: Ledger, model: LanguageModel) -> Writer:
     """The writer that a ledger's plan names, running a model."""
     return open_backend(ledger.plan.backend, model, ledger.plan.sampling, ledger.folder / CONVERTED)
-
-
-def open_round_trip(plan: LedgerPlan, texts: Callable[[], list[str]], encoder: str) -> RoundTrip | None:
-    """The judge of queries, if there are any; `texts` gives all raw texts."""
-    return RoundTrip(texts(), _open_encoder(encoder)) if "query" in plan.prompts else None
 
 
 def _missing_texts(ledger: Ledger, raw: Dataset, numbers: Sequence[int], rows: int) -> list[str]:
@@ -202,7 +198,7 @@ def _make_blocks(
     ledger: Ledger,
     raw: Dataset,
     writer: Writer,
-    round_trip: RoundTrip | None,
+    judges: QueryJudges | None,
     numbers: Sequence[int],
     rows: int,
     show_progress: bool,
@@ -214,7 +210,7 @@ def _make_blocks(
             span = ledger.span(number, rows)
             if not ledger.has(number, rows):  # another run on the same ledger may have written it
                 texts = raw.column("text").slice(span.start, len(span)).to_pylist()
-                ledger.write(number, make_block(ledger.plan, span, texts, writer, round_trip))
+                ledger.write(number, make_block(ledger.plan, span, texts, writer, judges))
             advance(len(span))
 
 
@@ -225,7 +221,7 @@ class _Asked(NamedTuple):
 
 
 def make_block(
-    plan: LedgerPlan, sources: range, texts: Sequence[str], writer: Writer, round_trip: RoundTrip | None = None
+    plan: LedgerPlan, sources: range, texts: Sequence[str], writer: Writer, judges: QueryJudges | None = None
 ) -> pa.Table:
     """All candidates of some sources with their scores: per source the kinds, per kind the candidates."""
     asked = [
@@ -236,7 +232,8 @@ def make_block(
     ]
     written = _written(asked, writer)
     texts = [one.text.replace("\0", "") for one in written]  # which data readers refuse
-    score, by_bm25, by_encoder = _scores(asked, texts, writer, round_trip)
+    pairs = [(one.source.text, text) for one, text in zip(asked, texts, strict=True)]
+    scores = score_all([one.kind for one in asked], pairs, writer, judges)
     columns = {
         "source": [one.source.row for one in asked],
         "source_text": [one.source.text for one in asked],
@@ -250,9 +247,8 @@ def make_block(
         "finished": [one.finished for one in written],
         "tokens_read": [one.tokens_read for one in written],
         "tokens_written": [one.tokens_written for one in written],
-        "score": score,
-        "bm25_rank": by_bm25,
-        "encoder_rank": by_encoder,
+        **scores._asdict(),
+        "cross_encoder": pa.array(scores.cross_encoder, from_pandas=True),  # NaN becomes null
     }
     return pa.table(columns, schema=SCHEMA)
 
@@ -265,23 +261,3 @@ def _written(asked: Sequence[_Asked], writer: Writer) -> list[Written]:
         texts = writer.write([asked[place].source for place in places], kind, prompt)
         found |= dict(zip(places, texts, strict=True))
     return [found[place] for place in range(len(asked))]
-
-
-def _scores(
-    asked: Sequence[_Asked], texts: Sequence[str], writer: Writer, round_trip: RoundTrip | None
-) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int32]]:
-    """The score (n,) of each candidate, and of a query the ranks of its source by BM25 and by the encoder."""
-    kinds = np.array([one.kind for one in asked], dtype=object)
-    score, ranks = np.zeros(len(asked)), np.zeros((2, len(asked)), np.int32)
-    pairs = [(one.source.text, text) for one, text in zip(asked, texts, strict=True)]
-    judged = np.flatnonzero(kinds != "query")
-    score[judged] = writer.judge([pairs[place] for place in judged])
-    score[kinds == "contradiction"] = 1 - score[kinds == "contradiction"]
-    both = np.flatnonzero(kinds == "paraphrase")  # each follows from the other
-    score[both] = np.minimum(score[both], writer.judge([pairs[place][::-1] for place in both]))
-    queries = np.flatnonzero(kinds == "query")
-    if round_trip and len(queries):
-        found = round_trip.find([pairs[place][1] for place in queries], [pairs[place][0] for place in queries])
-        score[queries] = np.where(found.fused > 0, 1 / np.maximum(found.fused, 1), 0.0)
-        ranks[:, queries] = found.bm25, found.encoder
-    return score, ranks[0], ranks[1]

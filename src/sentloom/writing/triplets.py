@@ -17,11 +17,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sentloom.errors import InputError
 from sentloom.files import new_file
 from sentloom.locks import in_turn
 from sentloom.progress import progress
+from sentloom.writing.endpoint import ANSWERS, Answers
 from sentloom.writing.filters import KEPT, Candidate, Filtering, verdicts
-from sentloom.writing.ledger import Ledger
+from sentloom.writing.ledger import Ledger, LedgerPlan
 from sentloom.writing.summary import Summary, Tally
 
 TRIPLETS, PAIRS, REASONS_FILE, SUMMARY = "triplets.parquet", "pairs.parquet", "reasons.parquet", "summary.json"
@@ -41,8 +43,17 @@ def draw(
 
     Two processes take turns, so that all files come from one of them.
     """
+    check_filters(ledger.plan, filtering or Filtering())
     with in_turn(ledger.folder / SUMMARY):
         return _draw(ledger, filtering or Filtering(), rows, show_progress)
+
+
+def check_filters(plan: LedgerPlan, by: Filtering) -> None:
+    """Refuse to filter by scores that the ledger does not have."""
+    if by.cross_encoder is not None and plan.teacher is None:
+        problem = "cross_encoder needs scores of a cross-encoder, and this ledger has none"
+        fix = "leave it out, or write queries to another folder with --execution teacher=embedded"
+        raise InputError("filters", problem, "", fix)
 
 
 def _draw(ledger: Ledger, by: Filtering, rows: int | None, show_progress: bool) -> Summary:
@@ -64,7 +75,8 @@ def _draw(ledger: Ledger, by: Filtering, rows: int | None, show_progress: bool) 
                 triplets.add(row for row in joined if len(row) == 3)
                 pairs.add(row for row in joined if len(row) == 2)
             advance(1)
-    summary = tally.summary(ledger.plan.rows, triplets.total, pairs.total, by)
+    tokens = Answers(folder / ANSWERS).tokens
+    summary = tally.summary(ledger.plan.rows, triplets.total, pairs.total, by, tokens)
     summary.write(folder / SUMMARY)
     return summary
 

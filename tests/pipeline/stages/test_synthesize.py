@@ -196,7 +196,7 @@ def test_the_command_tells_what_was_made_and_where_the_model_is(loom, sentloom):
     for said in (
         f"accuracy {writer['held_out']['before']['accuracy']:.1%} -> {after['accuracy']:.1%}",
         f"-> {after['perplexity']:.1f} on {after['rows']} held-out",
-        f"{written['triplets']} triplets and {written['pairs']} pairs of 20 sentences",
+        f"{written['triplets']} triplets and {written['pairs']} pairs of 20 texts",
     ):
         assert said in " ".join(done.stdout.split())
         assert said in (out / "results.md").read_text()
@@ -331,6 +331,28 @@ def test_queries_are_the_pairs_that_the_next_stage_trains_on(loom):
     assert {(one["anchor"], one["positive"]) for one in pairs} <= {(row["text"], row["source_text"]) for row in rows}
     for changes in ({"kinds": ["query", "paraphrase"]}, {"shots": "pairs.tsv"}):
         assert loom.run({**QUERIES, **changes}, base=None)[0].stages[0]["key"] != written["key"]
+
+
+def test_shuffled_texts_are_the_same_in_an_order_of_the_seed(loom):
+    def texts(**changes):
+        data, _ = loom.plan({**QUERIES, **changes}, base=None).stages[0].read([])
+        return data["text"], data.sha256
+
+    plain, shuffled, again = texts(), texts(shuffle=True), texts(shuffle=True)
+    assert plain[0] == ANCHORS[:40]
+    assert sorted(shuffled[0]) == sorted(plain[0])
+    assert shuffled == again
+    others = [plain, shuffled, texts(shuffle=True, seed=2)]
+    assert len({sha for _, sha in others}) == len({tuple(some) for some, _ in others}) == 3
+
+
+def test_the_forecast_of_queries_counts_the_vectors_of_all_texts(loom):
+    alone, both = (
+        forecast(loom.plan({**QUERIES, "encoder": one}, base=None), Accelerator(cpu=True))[0]
+        for one in ("none", str(loom.base))
+    )
+    assert (alone.before, alone.rows, both.rows) == (0, 20, 20)
+    assert both.before > 0
 
 
 def test_a_recipe_may_name_an_endpoint(loom):

@@ -110,15 +110,17 @@ class Mine(EncoderKeys, StoredDataset):
         """Time the encoding of some pairs. For the stages after it, the next positives are each pair's negatives."""
         pairs, encoder = inputs.rows, self.load(inputs.model.source, context.prompts)
         texts = [text for name in COLUMNS[Shape.PAIRS] for text in pairs.column(name).slice(0, TIMED_PAIRS).to_pylist()]
-        seconds = 2 * len(pairs) * time_per_item(encoder.encode, texts)
+        each, corpus = time_per_item(encoder.encode, texts), len(self._corpus() or ())
         if self.options.guide:
-            seconds += 2 * len(pairs) * time_per_item(Encoder.load(self.options.guide).encode, texts)
+            each += time_per_item(Encoder.load(self.options.guide).encode, texts)
+        seconds, before = 2 * len(pairs) * each, corpus * each
         if self.options.teacher:
             first = pairs.take(range(min(TIMED_SCORES, len(pairs))))
             both = list(zip(first["anchor"], first["positive"], strict=True))
             scored = SCORED * (1 + self.options.negatives) * len(pairs)
             seconds += scored * time_per_item(CrossEncoder.load(self.options.teacher).score, both)
-        found = Forecast(self.name, self.method, len(pairs), Shape.TRIPLETS, seconds, leaked=inputs.leaked)
+        rows, leaked = len(pairs), inputs.leaked
+        found = Forecast(self.name, self.method, rows, Shape.TRIPLETS, seconds, leaked=leaked, before=before)
         negatives = self.options.negatives
         return found, Artifact("dataset", "", "", {}, lambda part: _with_next_positives(pairs, negatives))
 

@@ -116,7 +116,7 @@ class Forecast:
     steps: int = 0
     leaked: int = 0
     note: str = ""
-    before: float = 0.0  # seconds before the first step, once for all seeds
+    before: float = 0.0  # seconds before the first step, once for all seeds; of a data stage, whatever its rows
 
 
 def content_of(key: str, model: str) -> str:

@@ -7,26 +7,32 @@ rows, give another artifact and continue the same ledger.
 import shutil
 import time
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
+import numpy as np
 from pydantic import BaseModel, Field
 
 from sentloom.corpus.opening import open_data
 from sentloom.data.dataset import Dataset
+from sentloom.data.scratch import take_rows
 from sentloom.data.sentences import texts_of
 from sentloom.data.shapes import Shape
+from sentloom.encoder import Encoder
 from sentloom.encoder.prompts import Prompts
 from sentloom.errors import InputError
 from sentloom.files import new_file
 from sentloom.methods import Options
 from sentloom.pipeline.artifacts import Artifact, content_key
 from sentloom.pipeline.stages.stage import LATER, Context, Forecast, Inputs, Stage
-from sentloom.pipeline.stages.timing import placeholder
+from sentloom.pipeline.stages.timing import placeholder, time_per_item
 from sentloom.pipeline.stages.writer import ONCE, WriterStage
 from sentloom.writing.endpoint import EndpointOptions, is_endpoint
 from sentloom.writing.filters import PRESETS, Filtering
+from sentloom.writing.judges import BM25_ALONE
 from sentloom.writing.ledger import PLAN, Ledger
+from sentloom.writing.models import open_model
 from sentloom.writing.prompts import NLI_KINDS, Kind
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.summary import Summary
@@ -47,6 +53,7 @@ class SynthesizeOptions(Sampling, Filtering, Execution, Options):
     writer_model: str | None = None  # of an endpoint
     max_tokens: int | None = Field(None, ge=1)  # of an endpoint, read and written
     rows: int | None = Field(None, ge=1)  # of the raw text, from the first
+    shuffle: bool = False  # the texts by the seed: the first are then a sample of them all
 
     def part(self, model: type[BaseModel]) -> Any:
         """The options that belong to `Sampling`, `Filtering` or `Execution`."""
@@ -85,7 +92,8 @@ class Synthesize(WriterStage):
     def located(self, locate: Callable[[str], str]) -> Self:
         """With every path and model name located."""
         by = self.options
-        found = by.model_copy(update={"encoder": locate(by.encoder), "shots": by.shots and locate(by.shots)})
+        named = {name: locate(value) for name in ("encoder", "teacher", "shots") if (value := getattr(by, name))}
+        found = by.model_copy(update=named)
         return super().located(locate).model_copy(update={"options": found})
 
     @classmethod
@@ -97,7 +105,8 @@ class Synthesize(WriterStage):
         """The hash of a writer that no stage trained, or the endpoint."""
         if is_endpoint(model):
             return EndpointOptions(model, *self.options.endpoint).identity
-        return super().fingerprint(model, prompts)
+        files = [(file.name, file.stat().st_mtime_ns) for file in Path(model).glob("*")]  # none, if it is no folder
+        return _fingerprint(model, tuple(sorted(files)))
 
     def check(self) -> None:
         """Refuse an endpoint without a model before anything runs."""
@@ -105,8 +114,9 @@ class Synthesize(WriterStage):
             EndpointOptions(self.model, *self.options.endpoint)
 
     def fit(self, data: Dataset) -> Dataset:
-        """Every distinct sentence."""
-        return texts_of(data)
+        """Every distinct sentence, in order or shuffled."""
+        texts = texts_of(data)
+        return shuffled(texts, self.options.seed) if self.options.shuffle else texts
 
     def depends(self, inputs: Inputs, context: Context) -> dict[str, Any]:
         """What the ledger's rows depend on, how many rows there are, and what filters them."""
@@ -122,6 +132,7 @@ class Synthesize(WriterStage):
             kinds=by.kinds,
             shots=by.shots and open_data(by.shots).sha256,
             encoder=by.encoder if "query" in by.kinds else None,
+            teacher=by.teacher if "query" in by.kinds else None,
             backend=by.backend,
             block=by.block,
             model=inputs.model.fingerprint,
@@ -155,7 +166,8 @@ class Synthesize(WriterStage):
         data, by = inputs.rows, self.options
         rows = min(by.rows or len(data), len(data))
         seconds = rows * (ENDPOINT_SECONDS if is_endpoint(self.model) else self._seconds_per_text(inputs, scratch))
-        found = Forecast(self.name, self.method, rows, data.shape, seconds, leaked=inputs.leaked, note=ONCE)
+        before, leaked = len(data) * self._seconds_per_vector(data), inputs.leaked
+        found = Forecast(self.name, self.method, rows, data.shape, seconds, leaked=leaked, note=ONCE, before=before)
         shapes = {"": Shape.TRIPLETS if by.triplets else Shape.PAIRS, "pairs": Shape.PAIRS}
         return found, Artifact("dataset", "", "", {}, lambda part: placeholder(data, shapes[part], rows))
 
@@ -169,6 +181,12 @@ class Synthesize(WriterStage):
             task=by.task, show_progress=False,
         )  # fmt: skip
         return (time.perf_counter() - start) / max(1, len(few))
+
+    def _seconds_per_vector(self, data: Dataset) -> float:
+        """A query is searched for among all texts, whatever the number of rows that something is written for."""
+        if "query" not in self.options.kinds or self.options.encoder == BM25_ALONE:
+            return 0.0
+        return time_per_item(Encoder.load(self.options.encoder).encode, data[:TIMED_TEXTS]["text"])
 
     def open(self, place: Path, record: Mapping[str, Any], part: str) -> Dataset:
         """The triplets, if contradictions were written, or the pairs."""
@@ -190,3 +208,15 @@ class Synthesize(WriterStage):
             f"{record['triplets']:,} triplets and {record['pairs']:,} pairs of {record['sources']:,} texts "
             f"(yield {share:.1%}; {', '.join(parts)})"
         )
+
+
+@cache
+def _fingerprint(model: str, files: tuple[tuple[str, int], ...]) -> str:
+    """The hash of a writer, read once: a fit asks for it before every run, and `files` say whether it has changed."""
+    return open_model(model).sha256
+
+
+def shuffled(data: Dataset, seed: int) -> Dataset:
+    """The rows in an order that depends on the seed."""
+    order = np.random.default_rng(seed).permutation(len(data))
+    return data.derive(take_rows(data.table, order), f"shuffled with seed {seed}")

@@ -1,0 +1,92 @@
+"""The end of a fit under the clock: if the machine has become slower, less is measured, and the verdict comes in time.
+
+What decides nothing is measured after what decides, if there still is time for it. If there is no time even for what
+decides, the test rows search a smaller sample of their corpus, the same for base and winner; all held-out candidates
+stay. Every decision is written to plan.json first, so that a resumed fit does the same.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from sentloom.evaluation.task import Task
+from sentloom.fitting.by_dimension import dimension_measures
+from sentloom.fitting.plan import FitPlan, text_count
+from sentloom.fitting.prepare import Prepared
+from sentloom.fitting.race import RaceContext
+from sentloom.fitting.result import Measure
+from sentloom.fitting.searched import VERIFY_SHARE, evenly_cut
+from sentloom.fitting.tasks import HeldOut
+from sentloom.fitting.verify import Duel, HasTime
+
+WHOLE = "the score on the planned corpus"  # what was decided about the test rows, in the plan
+MODELS = 3  # that are scored on what is only watched: the base, the best trained and the best merged model
+
+
+def time_for_scores(context: RaceContext, each: float) -> HasTime:
+    """Whether there is time to score tasks that decide nothing, if a text takes `each` seconds."""
+    return lambda what, tasks: context.has_time(what, each * MODELS * text_count(tasks))
+
+
+def searching_in_time(context: RaceContext, prepared: Prepared, each: float) -> Prepared:
+    """The data with tests that there is time for, if a text takes `each` seconds. Sets of `--against` are never cut."""
+    if not context.timed or prepared.against or WHOLE in context.plan.measured:
+        return prepared
+    seconds = min(context.left_at_end, VERIFY_SHARE * (context.clock.seconds or 0.0))
+    fewer = _searching_fewer(context.plan, prepared, int(seconds / each))
+    lines = list(_cut_lines(prepared.test, fewer.test))
+    plan = replace(context.plan, measured={**context.plan.measured, WHOLE: not lines}, candidates=fewer.searched)
+    context.change(plan, "; ".join(lines))
+    return fewer
+
+
+def _searching_fewer(plan: FitPlan, prepared: Prepared, texts: int) -> Prepared:
+    """The data with as many candidates as there is time for, if that is time to encode so many texts.
+
+    Scoring takes time besides, which is known from the base and counted in texts. The winner has already encoded the
+    texts of the validation rows, unless it was chosen on folds.
+    """
+    tasks, counts = prepared.proving, [count for part in prepared.test for count in candidate_counts(part)]
+    besides = max(0, int(plan.testing / plan.each) - text_count(tasks))
+    encoded = 0 if prepared.folds else len(_texts(tasks) & _texts(prepared.choosing))
+    left = texts + encoded - besides - (text_count(tasks) - sum(counts))
+    if sum(counts) <= max(left, 0):
+        return prepared
+    return prepared.searching(replace(plan.candidates, test=evenly_cut(counts, left)))
+
+
+def _texts(tasks: Sequence[Task]) -> set[str]:
+    return {text for task in tasks for texts in task.texts.values() for text in texts}
+
+
+def candidate_counts(part: HeldOut) -> list[int]:
+    """How many candidates are searched, for each direction; none by tasks that search nothing."""
+    (task, *_) = part.tasks
+    match task.settings.get("task"):
+        case "search":
+            return [len(task.texts["document"])]
+        case "translation":
+            return [len(task.texts["symmetric"]) // 2] * 2
+        case "neighbours":
+            return [len(task.texts["symmetric"]) - len(part.data)]
+        case _:
+            return []
+
+
+def _cut_lines(before: Sequence[HeldOut], after: Sequence[HeldOut]) -> Iterator[str]:
+    """What the test rows search now, where that is less."""
+    for old, new in zip(before, after, strict=True):
+        for was, now in dict.fromkeys(zip(candidate_counts(old), candidate_counts(new), strict=True)):
+            if now < was:
+                yield f"the test rows of {old.name} search {now:,} candidates instead of {was:,}"
+
+
+def dimensions_in_time(context: RaceContext, duel: Duel, tasks: Sequence[Task]) -> tuple[Measure, ...]:
+    """Both models with every dimension that the winner was trained for, as long as there is time for another one."""
+    found, took = list[Measure](), 0.0
+    for one in duel.after.dimensions:
+        if not context.has_time(f"the score with {one} dimensions", took):
+            break
+        began = context.clock.now()
+        found += dimension_measures(duel, tasks, [one])
+        took = context.clock.now() - began
+    return tuple(found)

@@ -51,8 +51,8 @@ def synthesize(
             metavar="PRESET,NAME=VALUE",
             help="What to drop: a preset (default, paper, official-code), values, or both: official-code,words=3. "
             "Values and their defaults: threshold=0.9, round_trip=1, drop_vague=true, copied=0.8, near_duplicates=0.8, "
-            "language=true, finished=true, source_words=0, words=0, most_words=0, substring=false, drop_equal=true, and "
-            "cross_encoder=0 with a teacher.",
+            "language=true, finished=true, source_words=0, words=0, most_words=0, substring=false, drop_equal=true, "
+            "and cross_encoder=0 with a teacher.",
         ),
     ] = None,
     sampling: Annotated[

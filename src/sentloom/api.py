@@ -23,7 +23,7 @@ from sentloom.data.shapes import TITLE, Shape, as_columns, as_shape, one_label_e
 from sentloom.data.writers import check_ending, write
 from sentloom.encoder import Encoder
 from sentloom.encoder.device import Precision, running_on
-from sentloom.errors import InputError, checked
+from sentloom.errors import InputError, checked, option
 from sentloom.evaluation.evaluate import Evaluation, Models, open_memory
 from sentloom.evaluation.evaluate import evaluate as score_models
 from sentloom.evaluation.suites.user_tasks import QUESTION
@@ -81,11 +81,14 @@ class Fit:
     model: Path | None  # None if it is not better, unless `force` was given
     report: Path
     result: FitResult = field(repr=False)
+    device: str | None = field(default=None, repr=False)  # that the fit was asked to run on
+    precision: str | None = field(default=None, repr=False)
 
     @property
     def encoder(self) -> Encoder:
         """The encoder to use: the model that was written, or the base if none was better."""
-        return Encoder.load(self.model or self.result.base)
+        with running_on(self.device, self.precision):
+            return Encoder.load(self.model or self.result.base)
 
     def _repr_html_(self) -> str:
         return fit_html(self.result, self.model, self.report)
@@ -220,7 +223,8 @@ def finish(request: Request, result: FitResult, winner: Path) -> Fit:
             shutil.copytree(winner, part, dirs_exist_ok=True)
             (part / "README.md").write_text(model_card(result, facts_of(Encoder.load(str(winner)))), "utf-8")
     model = request.output if result.model else None
-    return Fit(result.verdict, result.reason, {one.name: one for one in result.measures}, model, report, result)
+    scores = {one.name: one for one in result.measures}
+    return Fit(result.verdict, result.reason, scores, model, report, result, request.device, request.precision)
 
 
 @dataclass(frozen=True)
@@ -366,7 +370,12 @@ def compare(
         with running_on(device, precision):
             return _compare_fits(names, output)
     if output is None:
-        raise InputError("compare", "there is no output folder", "a folder for models and tables", "add -o DIR")
+        raise InputError(
+            "compare",
+            "there is no output folder",
+            "a folder for models and tables",
+            f"name one: {option('output', 'DIR')}",
+        )
     folder = Path(output)
     changes, saved = recipe_changes(set, find_recipe(names[0]), folder)
     scored = [input_file(one, folder, log, keep=(QUESTION,)) for one in inputs_in(on, scored=True)]
@@ -608,7 +617,10 @@ def _raw_texts(data: Dataset) -> Dataset:
     first, *others = text_columns(data.shape)
     if others:
         named = [data.used.get(name, name) for name in (first, *others)]
-        problem, fix = f"it has several text columns: {', '.join(named)}", f"choose one: --columns text={named[0]}"
+        problem, fix = (
+            f"it has several text columns: {', '.join(named)}",
+            f"choose one: {option('columns', f'text={named[0]}')}",
+        )
         raise InputError(data.files[0], problem, "one", fix)
     return data if first == "text" else only_column(data, first)
 

@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,7 +20,33 @@ NOT_WRITTEN = {
     *(errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOTEMPTY, errno.ENAMETOOLONG, errno.ENOLCK, errno.ENOTSUP),
 }
 Options = TypeVar("Options", bound="BaseModel")
+_in_command: ContextVar[bool] = ContextVar("whether a command runs", default=False)
 IN_TEXT = re.compile(r"(?:os error|\[Errno) (\d+)")  # libraries in Rust, and shutil, have the number only in their text
+
+
+@contextmanager
+def in_command() -> Iterator[None]:
+    """Errors raised inside speak of options as a command spells them; outside, as Python does."""
+    token = _in_command.set(True)
+    try:
+        yield
+    finally:
+        _in_command.reset(token)
+
+
+def option(name: str, value: str | bool | None = None) -> str:
+    """An option as the reader of an error would write it.
+
+    >>> option("columns"), option("columns", "text=body"), option("force", True)
+    ('columns', "columns='text=body'", 'force=True')
+    >>> with in_command():
+    ...     option("columns"), option("columns", "text=body"), option("force", True)
+    ('--columns', '--columns text=body', '--force')
+    """
+    if not _in_command.get():
+        return name if value is None else f"{name}={value!r}"
+    flag = f"--{name.replace('_', '-')}"
+    return f"{flag} {value}" if isinstance(value, str) else flag
 
 
 class SentloomError(Exception):
@@ -50,6 +77,12 @@ class ModelError(SentloomError):
 
 class MissingPart(SentloomError):
     """An optional package, an embedded part or a data set is not there; the message says what to install."""
+
+
+class NothingToGain(SentloomError):
+    """The base cannot be beaten on these rows, so nothing is trained; the exit code is that of a fit without a gain."""
+
+    exit_code = 3
 
 
 class TrainingStopped(SentloomError):

@@ -4,6 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sentloom.cli import app
+from sentloom.errors import InputError
 from tests.cli.test_option_names import COMMANDS
 
 TYPES = ("<bool>", "<str>", "<int>", "<float>", "<path>", "list[", "range]", "<int range>")
@@ -22,3 +23,27 @@ def test_values_have_names():
     assert lines["--min-words"][2] == "NUMBER"
     assert lines["--shape"][2] == "SHAPE"
     assert lines["--spreadsheet-safe"][2] == "In"  # a flag has no value
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_nothing_is_cut_in_a_narrow_window_and_values_say_what_they_are(name):
+    page = CliRunner().invoke(app, (name, "--help"), env={"COLUMNS": "80", "TERM": "dumb"}).output
+    assert "\u2026" not in page
+    assert "{" not in page
+    assert {line.split()[1] for line in page.splitlines() if "TEXT" in line.split()} <= {"--prefix"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--shape", "pair"), "--shape: pair cannot be used. Expected one of texts, pairs, triplets, scored-pairs, "),
+        (("--shape", "pair"), "\nDid you mean pairs?"),
+        (("--precision", "fp16"), "--precision: fp16 cannot be used. Expected one of fp32, bf16.\n"),
+        (("--seed", "-1"), "--seed: -1 cannot be used. Expected a number greater than or equal to 0.\n"),
+        (("--seed", "x"), "--seed: x cannot be used. Expected a whole number.\n"),
+    ],
+)
+def test_a_refused_value_is_explained_in_a_sentence(arguments, message):
+    done = CliRunner().invoke(app, ("fit", "faq.csv", "-o", "model", *arguments))
+    assert isinstance(done.exception, InputError)
+    assert message in str(done.exception)

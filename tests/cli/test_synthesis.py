@@ -121,7 +121,7 @@ def test_what_makes_no_sense_without_raw_text(sentloom, tmp_path, arguments, sai
         (("--writer", "no/such/folder"), "no/such/folder"),
         (("--kind", "questions"), "there is no kind 'questions'. Expected one of entailment, contradiction, query"),
         (("--max-tokens", 9), "--max-tokens concern an endpoint"),
-        (("--writer", "https://example.org/v1"), "Add --writer-model NAME"),
+        (("--writer", "https://example.org/v1"), "Name it: --writer-model NAME"),
         (("--shots", "no-such.tsv"), "no-such.tsv"),
     ],
 )

@@ -35,7 +35,7 @@ def test_rows_without_a_gold_label_are_dropped_and_counted(tmp_path: Path) -> No
     assert rows(dataset) == {"premise": ["c"], "hypothesis": ["d"], "label": ["neutral"]}
     assert dataset.skipped == {"rows without a gold label": 2}
     unlabelled = put(tmp_path / "b.tsv", "premise\thypothesis\tlabel\na\tb\t-\n")
-    assert refused(unlabelled) == [": no rows. Expected at least one row."]
+    assert refused(unlabelled) == [": there are no rows. Expected at least one row."]
 
 
 def test_problems_of_cells_in_text(tmp_path: Path) -> None:

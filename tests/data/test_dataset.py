@@ -42,6 +42,29 @@ def test_take_handles_columns_with_different_chunks() -> None:
     assert mixed.take([2, 0])["subset"] == ["z", "x"]
 
 
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=5).filter(any), st.data())
+def test_row_numbers_in_a_list_or_an_array_give_these_rows(sizes: list[int], data: st.DataObject) -> None:
+    total = sum(sizes)
+    rows = data.draw(st.lists(st.integers(-total, total - 1)))
+    for given_rows in (rows, np.array(rows, np.int32), tuple(rows)):
+        found = triplets(sizes)[given_rows]
+        assert isinstance(found, Dataset)
+        assert found["anchor"] == [f"a{n % total}" for n in rows]
+        assert [found.place(at) for at in range(len(found))] == [triplets(sizes).place(n % total) for n in rows]
+
+
+def test_other_rows_have_another_hash_and_what_names_no_rows_is_refused() -> None:
+    data = triplets([3])
+    assert data[[0, 1]].sha256 != data[[1, 0]].sha256
+    assert data[np.int64(-1)]["anchor"] == "a2"
+    for wrong in ([True, False, True], [0.5], [[0], [1]], None):
+        with pytest.raises(InputError, match="a list of row numbers"):
+            data[wrong]
+    for beyond in ([3], [-4], 3):
+        with pytest.raises(IndexError):
+            data[beyond]
+
+
 @pytest.mark.parametrize("row", [-1, 3])
 def test_take_refuses_rows_out_of_range(row: int) -> None:
     with pytest.raises(IndexError):

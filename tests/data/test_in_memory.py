@@ -107,10 +107,10 @@ def test_missing_values_of_every_kind_are_empty_cells(missing):
     ("rows", "message"),
     [
         (["a", 2], "the list, row 2: found 2 in column 'text'. Expected text."),
-        ([("a", "b"), ("c",)], "the list, row 2: found 1 values. Expected 2, as in the first row."),
+        ([("a", "b"), ("c",)], "the list, row 2: found 1 value. Expected 2, as in the first row."),
         ([{"text": "a"}, "b"], "the list, row 2: found a value of type str. Expected a dict, as in the first row."),
         ([{"text": "a"}, {}], "the list, row 2: empty cell in column 'text'. Expected text."),
-        ([], "the list: no rows. Expected at least one row."),
+        ([], "the list: there are no rows. Expected at least one row."),
     ],
 )
 def test_a_bad_row_is_named_by_its_number_and_no_command_is_suggested(rows, message):

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sentloom.data import Shape, read
-from sentloom.data.limits import Allowance
+from sentloom.data.findings import NO_ROWS
+from sentloom.data.limits import FITTING, STRICT, Allowance
 from sentloom.errors import DataError, InputError
 from tests.data.reading import lines, put, refused, rows
 from tests.paths import DATA
@@ -81,9 +82,19 @@ def test_columns_shape_and_keep(tmp_path: Path) -> None:
 
 
 def test_a_file_with_only_a_header(tmp_path: Path) -> None:
-    assert refused(put(tmp_path / "a.csv", "text\n")) == [": no rows. Expected at least one row."]
+    assert refused(put(tmp_path / "a.csv", "text\n")) == [": there are no rows. Expected at least one row."]
     pq.write_table(pa.table({"text": pa.array([], pa.string())}), tmp_path / "a.parquet")
-    assert refused(tmp_path / "a.parquet") == [": no rows. Expected at least one row."]
+    assert refused(tmp_path / "a.parquet") == [": there are no rows. Expected at least one row."]
+
+
+def test_nobody_is_told_to_clean_rows_that_are_not_there(tmp_path: Path) -> None:
+    for data in (put(tmp_path / "a.csv", "text\n"), []):
+        for allow in (STRICT, FITTING):
+            with pytest.raises(DataError) as caught:
+                read(data, allow=allow)
+            assert caught.value.fix == NO_ROWS
+    with pytest.raises(InputError, match=r"found None.*\nPass the rows, or the path of a file\."):
+        read(None)
 
 
 # --- properties ---

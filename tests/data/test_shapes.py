@@ -113,7 +113,7 @@ def test_unclear_headers_are_refused_with_columns_names_and_a_fix(header: str, m
     assert all(repr(name) in caught.value.problem for name in header.split(","))
     assert "question" in caught.value.expected
     assert "hypothesis" in caught.value.expected
-    assert "--columns" in caught.value.fix
+    assert "columns='anchor=title,positive=body'" in caught.value.fix
     assert caught.value.where == "faq.csv"
 
 
@@ -155,8 +155,9 @@ def test_texts_may_have_a_title_which_is_kept() -> None:
     ("columns", "message"),
     [
         ({"text": "boody"}, r"Did you mean 'body' instead of 'boody'\?"),
-        ({"text": 3}, "no unique column 3 among"),
-        ({"text": 0}, "no unique column 0 among"),
+        ({"text": 3}, "there is no column 3 among"),
+        ({"text": 0}, "there is no column 0 among"),
+        ({"text": "frage"}, "there is no column 'frage' among"),
         ({"anchr": "body"}, r"Did you mean 'anchor' instead of 'anchr'\?"),
         ({"anchor": "body"}, "the roles of one shape"),
     ],
@@ -164,6 +165,11 @@ def test_texts_may_have_a_title_which_is_kept() -> None:
 def test_unknown_columns_are_refused(columns: dict[str, str | int], message: str) -> None:
     with pytest.raises(InputError, match=message):
         layout("body,id", ShapeRequest(columns=columns))
+
+
+def test_a_name_that_several_columns_have_is_said_to_be_ambiguous() -> None:
+    with pytest.raises(InputError, match="there is more than one column 'Body' among"):
+        layout("body,bo_dy,id", ShapeRequest(columns={"text": "Body"}))
 
 
 def test_columns_and_shape_must_agree() -> None:
@@ -191,5 +197,5 @@ def test_parse_columns() -> None:
     assert ShapeRequest(columns=parse_columns("text=2")).by_number
     assert not ShapeRequest(columns=parse_columns("text=body")).by_number
     for wrong in ("", "text", "text=", "=body", "text=a,text=b", "text=a,,"):
-        with pytest.raises(InputError, match="--columns"):
+        with pytest.raises(InputError, match="columns: cannot parse"):
             parse_columns(wrong)

@@ -25,10 +25,19 @@ def test_what_is_loaded_follows_the_choice_unless_it_has_its_own(model_folders):
 
 
 def test_a_choice_that_cannot_be_had_is_refused_before_anything_runs():
-    with pytest.raises(InputError, match="device: 'tpu' is not a device of this machine"), running_on("tpu", None):
+    with (
+        pytest.raises(InputError, match=r"'tpu' is not a device of this machine\. Expected cpu"),
+        running_on("tpu", None),
+    ):
         raise AssertionError("not reached")
     with pytest.raises(InputError, match=r"precision: 'fp8' .*Expected one of fp32, bf16"), running_on(None, "fp8"):
         raise AssertionError("not reached")
+
+
+@pytest.mark.skipif(torch.accelerator.is_available(), reason="this machine has a GPU")
+def test_a_refused_device_is_not_among_the_expected_ones():
+    with pytest.raises(InputError, match=r"'cuda' is not a device of this machine\. Expected cpu\."):
+        device_for("cuda")
 
 
 def test_loading_refuses_the_same(model_folders):

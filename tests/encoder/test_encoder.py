@@ -78,6 +78,10 @@ def test_odd_texts_get_finite_vectors(bert):
     assert np.allclose(vectors[0], vectors[1], atol=1e-6)  # no words in either
 
 
+def test_an_encoder_shows_itself_in_a_line(bert):
+    assert repr(bert) == "Encoder(BertModel, 32 dimensions, pooling mean, at most 64 tokens, fp32 on cpu)"
+
+
 def test_an_empty_list_gives_an_empty_array(bert):
     assert bert.encode([]).shape == (0, bert.dimension)
 

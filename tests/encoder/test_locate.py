@@ -15,6 +15,10 @@ def test_unknown_names_are_explained(tmp_path, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(ModelError, match="owner/name@revision"):
         locate("no such model at all")
+    for name, fix in (("nofolder", "Check the path of the folder."), ("nope/nope", "Check the name; if you are")):
+        with pytest.raises(ModelError, match=f"it is not among the models downloaded.*\n{fix}") as caught:
+            locate(name)
+        assert "HF_HUB_OFFLINE" not in str(caught.value)
     with pytest.raises(ModelError, match=r"no config\.json"):
         locate(tmp_path)
 

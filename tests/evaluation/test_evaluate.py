@@ -106,3 +106,17 @@ def test_data_in_memory_is_scored_by_its_shape():
     pairs = [("aaa", "aab"), ("bbb", "bba")]
     found = evaluate({"m": [Letters()]}, [read(pairs)], checked=False)
     assert found.scores == {"m": {"the list": 100.0}}
+
+
+def test_data_of_the_same_name_are_numbered_and_the_result_is_a_short_table():
+    right, wrong = [("aaa", "aab"), ("bbb", "bba")], [("aaa", "bbb"), ("bba", "aab")]
+    found = evaluate({"m": [Letters()], "<b>": [Letters()]}, [right, wrong], checked=False)
+    assert list(found.scores["m"]) == ["the list 1", "the list 2"]
+    first, second = found.scores["m"].values()
+    assert first == 100 > second
+    assert repr(found).splitlines()[:2] == [
+        "set         score    m       <b>",
+        "the list 1  ndcg@10  100.00  100.00",
+    ]
+    assert "<th>the list 2</th><td>ndcg@10</td>" in found._repr_html_()
+    assert "&lt;b&gt;" in found._repr_html_()

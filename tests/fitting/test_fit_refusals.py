@@ -7,7 +7,7 @@ from sentence_transformers import SentenceTransformer
 
 from sentloom.api import fit
 from sentloom.encoder import Encoder
-from sentloom.errors import InputError, MissingPart, ModelError
+from sentloom.errors import InputError, MissingPart, ModelError, NothingToGain
 from tests.fitting import small_base
 
 
@@ -51,6 +51,13 @@ def test_random_words_are_refused_before_anything_is_trained(run, tmp_path):
     assert "nothing can be shown" in done.stderr
     assert result is None
     assert not output.exists()
+
+
+def test_nothing_is_trained_if_the_base_is_right_about_every_test_row(base, tmp_path):
+    echoes = [(one, f"{one} {one}") for one in small_base.sentences(300, 1)]
+    with pytest.raises(NothingToGain, match="the base already has the highest score on every test row"):
+        fit(echoes, tmp_path / "model", base=str(base), budget="20steps")
+    assert not (tmp_path / "model.fit" / "stages").exists()
 
 
 @pytest.mark.long
@@ -113,7 +120,7 @@ def test_what_is_wrong_is_said_at_once(base, tmp_path):
     with pytest.raises(MissingPart, match=r"STSB\.test\.tsv"):
         fit(data, tmp_path / "model", base=str(base), general=tmp_path)
     (tmp_path / "model").write_text("mine")
-    with pytest.raises(ModelError, match="this is not a model folder"):
+    with pytest.raises(ModelError, match="this is a file, which is not replaced"):
         fit(data, tmp_path / "model", base=str(base))
     assert (tmp_path / "model").read_text() == "mine"
 

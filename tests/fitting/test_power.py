@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from sentloom.errors import NothingToGain
 from sentloom.evaluation.significance import corrected_level, smallest_gain
 from sentloom.evaluation.task import Score, Task
-from sentloom.fitting.power import expected_power, power_line, power_of
+from sentloom.fitting.power import expected_power, power_line, power_of, refuse_no_room
 from sentloom.fitting.uses import earlier_uses, record_use
 
 
@@ -36,6 +37,10 @@ def test_a_base_that_is_always_right_leaves_no_gain_to_show():
     found = power_of([score(*[1] * 40)])
     assert found.gain is None
     assert power_line(found) == "no gain can be shown: the base already has the highest score on every test row"
+    with pytest.raises(NothingToGain, match=r"faq.csv: no gain can be shown.*\n.*train anyway: force=True") as caught:
+        refuse_no_room(found, "faq.csv")
+    assert caught.value.exit_code == 3
+    refuse_no_room(power_of([score(*[0, 1] * 50)]), "faq.csv")
 
 
 def test_a_correlation_that_does_not_vary_says_nothing():

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sentloom.data.shapes import Shape
-from sentloom.errors import InputError
+from sentloom.errors import InputError, ModelError
 from sentloom.fitting.request import Budget, Request, parse_dimensions, refuse_bad_request
 
 
@@ -86,8 +86,17 @@ def test_bases_dimensions_and_writers_that_make_no_sense(changes, said):
         refuse_bad_request(request(**changes))
 
 
+@pytest.mark.parametrize("role", ["writer", "guide", "teacher"])
+def test_models_that_are_not_there_are_refused_before_anything_is_read(role, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    for name in ("nope", "nope/nope"):
+        with pytest.raises(ModelError, match=f"model {name!r}: there is no such folder"):
+            refuse_bad_request(request(**{role: name}))
+    refuse_bad_request(request(**{role: "embedded"}))
+
+
 def test_dimensions_of_the_command():
     assert parse_dimensions("384, 64") == (384, 64)
     for text in ("", "384,", "64.5", "a"):
-        with pytest.raises(InputError, match="--dimensions 384,256,128,64"):
+        with pytest.raises(InputError, match="384,256,128,64"):
             parse_dimensions(text)

@@ -67,12 +67,12 @@ def test_a_hard_negative_that_says_what_another_rows_pair_says_is_none_there(enc
     method, plain_method = build(encoder), build(encoder, mask_duplicates=False)
     negatives = [[OTHERS[1].upper()], ["b"], [f" {SENTENCES[0]}"], ["d"]]
     batch = triplets_batch(negatives)
-    barred = method.barred(batch)
+    barred = method.no_negatives(batch)[2].numpy()
     expected = np.zeros((4, 4), bool)
     expected[1, 0] = True  # the positive of row 1 is the negative of row 0
     expected[0, 2] = True  # the anchor of row 0 is the negative of row 2
     assert (barred == expected).all()
-    assert not plain_method.barred(batch).any()
+    assert not plain_method.no_negatives(batch)[2].any()
     found = method.embed(batch)
     out = {(1, 0, 0), (0, 2, 0)}
     vectors = [plain(one) for one in found]
@@ -143,7 +143,7 @@ def test_a_hard_negative_that_answers_the_anchor_in_another_row_is_none(encoder,
     method.prepare(build_dataset(Shape.TRIPLETS, rows), tmp_path)
     texts = {"anchor": ["q1", "q2"], "positive": ["a1", "a3"], "negatives": [["a2"], ["a1"]]}
     batch = Batch(texts, np.array([0, 2]), np.arange(2), (0, 0))
-    assert method.barred(batch).tolist() == [[True, True], [False, False]]
+    assert method.no_negatives(batch)[2].tolist() == [[True, True], [False, False]]
 
 
 @pytest.mark.parametrize("margin", [0.0, 0.02])
@@ -185,6 +185,6 @@ def test_the_guide_is_the_base_itself_unless_another_is_named(encoder):
     with torch.no_grad():
         next(encoder.parameters()).add_(1.0)
     np.testing.assert_allclose(method.guide.encoder.float().encode(SENTENCES), start, atol=1e-6)  # without the new head
-    assert method.FROZEN == ("guide",)
+    assert method.frozen == ("guide",)
     with pytest.raises(ValidationError, match="not guided"):
         ContrastiveOptions(guide="embedded")

@@ -97,7 +97,7 @@ def test_common_sets_go_over_those_of_the_recipes(kitchen, monkeypatch):
 
 
 def test_what_is_scored_on_nothing_is_refused(kitchen):
-    with pytest.raises(InputError, match="--on SET"):
+    with pytest.raises(InputError, match="on='SET'"):
         methods(kitchen.recipe("one", {"method": "simcse"}, evaluate=None))
 
 

@@ -114,7 +114,7 @@ def test_what_is_not_ours_is_found_before_anything_is_trained(kitchen, sentloom)
     for more in (["--dry-run"], []):
         done = sentloom("train", recipe, "-o", out, *more)
         assert done.returncode == 2
-        assert "this is not a model folder" in done.stderr
+        assert "this is a folder without a model" in done.stderr
     assert not (out / "stages").exists()
     (out / "model/mine.txt").unlink()
     (out / "model").rmdir()

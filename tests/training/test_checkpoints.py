@@ -46,7 +46,7 @@ def test_the_changing_state_comes_back_bit_for_bit(case, bert, tmp_path):
     load_changing_state(other, found.state)
     assert unequal(state(method), state(other)) == []
     assert [p.data_ptr() for p in method.parameters()] == tied  # nothing was replaced
-    frozen = {name for name in state(method) if name.split(".")[0] in method.FROZEN}
+    frozen = {name for name in state(method) if name.split(".")[0] in method.frozen}
     assert not frozen & found.state.keys()
 
 

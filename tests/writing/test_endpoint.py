@@ -171,7 +171,7 @@ def test_the_key_is_sent_and_stored_nowhere(tmp_path, monkeypatch, capfd):
 @pytest.mark.parametrize(
     ("url", "model", "said"),
     [
-        ("https://example.org/v1", None, "needs a model.*\n.*--writer-model NAME"),
+        ("https://example.org/v1", None, "needs a model.*\n.*writer_model='NAME'"),
         (f"https://me:{SECRET}@example.org/v1", "m", "more than host and path"),
         (f"https://example.org/v1?key={SECRET}", "m", "more than host and path"),
         ("http://example.org/v1", "m", "unencrypted"),
@@ -188,5 +188,5 @@ def test_an_endpoint_is_not_for_ray_and_its_options_not_for_models(tmp_path):
     ray = Execution(engine="ray")
     with chat_server() as server, pytest.raises(InputError, match="the writer is an endpoint"):
         synthesize(raw_texts(3), server.url, tmp_path, None, None, ray, task=TASK, show_progress=False)
-    with pytest.raises(InputError, match="--writer-model concern"):
+    with pytest.raises(InputError, match="writer_model concern"):
         synthesize(raw_texts(3), "folder", tmp_path, task=TASK, show_progress=False)

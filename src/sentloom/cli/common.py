@@ -38,7 +38,8 @@ ColumnsOption = Annotated[
     typer.Option(
         "--columns",
         metavar="ROLE=NAME,...",
-        help="Which column is which: anchor=title,positive=body. Use column numbers (anchor=1) if there is no header.",
+        help="Which column is which: 'anchor=title, positive=body'. Use column numbers (anchor=1) if there is no "
+        "header.",
     ),
 ]
 ModelOption = Annotated[

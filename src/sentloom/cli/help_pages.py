@@ -1,10 +1,37 @@
-"""Help pages that say what a value is (NUMBER, PATH), not its Python type, and nothing beside a flag."""
+"""Help pages say what a value is (NUMBER, MODEL), not its Python type; a refused value is explained in a sentence."""
 
-from typing import Any
+import re
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
 
+import typer
 from typer.core import TyperCommand, TyperGroup
 
+from sentloom.errors import InputError, in_command, plain_words
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
 WORDS = {"str": "TEXT", "int": "NUMBER", "float": "NUMBER", "path": "PATH", "Path": "PATH"}
+VALUES = {  # what a text is, by the name of the option
+    **dict.fromkeys(("model", "guide", "teacher"), "MODEL"),
+    **dict.fromkeys(("against", "corpus", "file", "pairs"), "DATA"),
+    **dict.fromkeys(("column", "distinct"), "COLUMN"),
+    "suite": "SET",
+    "mteb": "TASK",
+    "variant": "VARIANT",
+    "kind": "KIND",
+    "budget": "AMOUNT",
+    "scripts": "SCRIPT,...",
+    "pivot": "MODEL,MODEL",
+    "family": "bert|t5|mt5",
+    "into": "pt|en",
+    "aggregation": "all|mean|wmean",
+    "decoding": "beam|sampling",
+    "missing": "refuse|skip",
+    "vectors": "FILE",
+}
+REQUIRED = re.compile(r"\{(.*)\}(\.\.\.)?")  # an argument in typer's usage line
 
 
 class _PlainValues:
@@ -19,13 +46,45 @@ class _PlainValues:
                 one.metavar = ""
             elif one.metavar is None:
                 kind = one.display_type(ctx).strip("<>").removeprefix("list[").partition(" ")[0].rstrip("]")
-                one.metavar = WORDS.get(kind, kind)
+                word = WORDS.get(kind, kind)
+                one.metavar = VALUES.get(one.name, word) if word == "TEXT" else word
         return found
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        pieces: list[str] = super().collect_usage_pieces(ctx)  # type: ignore[misc]
+        return [REQUIRED.sub(r"\1\2", piece) for piece in pieces]
 
 
 class Command(_PlainValues, TyperCommand):
     """A command of sentloom."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuse a value as our functions do, without pydantic's words."""
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            from pydantic import ValidationError  # here, since it takes a while to import
+
+            if not (error.param and isinstance(error.__cause__, ValidationError)):
+                raise
+            refused = _refused(error.param.opts[0], error.__cause__)
+        raise refused
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; errors name its options as they are typed."""
+        with in_command():
+            return super().invoke(ctx)
+
 
 class Group(_PlainValues, TyperGroup):
     """All commands of sentloom."""
+
+
+def _refused(name: str, error: "ValidationError") -> InputError:
+    """What pydantic says about the value of an option, as our errors say it."""
+    first = error.errors()[0]
+    given, expected = first["input"], plain_words(first["msg"])
+    choices = re.findall(r"'([^']*)'", expected.partition(" is not one of ")[2])
+    near = get_close_matches(str(given), choices, n=1)
+    fix = f"did you mean {near[0]}?" if near else "correct the value, or leave the option out"
+    return InputError(name, f"{given} cannot be used", f"one of {', '.join(choices)}" if choices else expected, fix)

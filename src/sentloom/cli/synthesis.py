@@ -49,18 +49,18 @@ def synthesize(
         str | None,
         typer.Option(
             metavar="PRESET,NAME=VALUE",
-            help="What to drop: a preset (default, paper, official-code), values (threshold=0.9,round_trip=1,"
-            "drop_vague=true,copied=0.8,near_duplicates=0.8,language=true,finished=true,source_words=0,words=0,"
-            "most_words=0,substring=false,drop_equal=true are the defaults, and cross_encoder=0 with a teacher), or "
-            "both: official-code,words=3.",
+            help="What to drop: a preset (default, paper, official-code), values, or both: official-code,words=3. "
+            "Values and their defaults: threshold=0.9, round_trip=1, drop_vague=true, copied=0.8, near_duplicates=0.8, "
+            "language=true, finished=true, source_words=0, words=0, most_words=0, substring=false, drop_equal=true, "
+            "and cross_encoder=0 with a teacher.",
         ),
     ] = None,
     sampling: Annotated[
         str | None,
         typer.Option(
             metavar="NAME=VALUE,...",
-            help="How to sample: top_p=0.9,top_k=0,greedy=false,candidates=1,length=64,seed=1 "
-            "are the defaults; temperature is 1, and 0.5 for a causal model without training.",
+            help="How to sample, with the defaults: top_p=0.9, top_k=0, greedy=false, candidates=1, length=64, seed=1, "
+            "temperature=1, and 0.5 for a causal model without training.",
         ),
     ] = None,
     execution: Annotated[

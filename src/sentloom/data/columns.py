@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from sentloom.data.dataset import FILE, LINE, Dataset
 from sentloom.data.scratch import BATCH_ROWS, take_rows
 from sentloom.data.shapes import Shape, text_columns
-from sentloom.errors import InputError
+from sentloom.errors import InputError, option
 
 Texts: TypeAlias = pa.LargeStringArray
 SEPARATOR = pa.scalar("\0", pa.large_string())  # readers refuse NUL, so joined cells stay distinct
@@ -36,7 +36,9 @@ def text_column(dataset: Dataset, asked: str | None) -> str:
         return names[0]
     if asked not in names:
         found = f"there is no text column {asked!r}" if asked else f"{dataset.shape} have several text columns"
-        raise InputError("column", found, f"one of {', '.join(names)}", f"choose one, as in --column {names[0]}")
+        raise InputError(
+            "column", found, f"one of {', '.join(names)}", f"choose one, as in {option('column', names[0])}"
+        )
     return asked
 
 

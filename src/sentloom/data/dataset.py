@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SHOWN = 60  # characters of a cell in the repr
+RowNumbers = Sequence[int] | npt.NDArray[np.integer[Any]]
 FILE, LINE = "_file", "_line"  # the origin columns: index into `files`, and line (parquet: row) from 1
 
 
@@ -50,15 +51,16 @@ class Irregular:
 class Dataset:
     """Rows of one shape. `table` has the shape's canonical columns, those kept on request, and the origin.
 
-    Indexing and iteration give rows as dicts; a slice is a Dataset again, and a column name gives a list.
+    Indexing and iteration give rows as dicts; a slice or a list of row numbers is a Dataset again, and a column name
+    gives a list.
 
     >>> from sentloom import read
     >>> data = read(["Water boils.", "Ice melts.", "Steam rises."])
     >>> data
     Dataset of 3 rows (texts) from the list
       text: Water boils.
-    >>> data[-1], len(data[:2])
-    ({'text': 'Steam rises.'}, 2)
+    >>> data[-1], len(data[:2]), data[[2, 0]]["text"]
+    ({'text': 'Steam rises.'}, 2, ['Steam rises.', 'Water boils.'])
     >>> data["text"]
     ['Water boils.', 'Ice melts.', 'Steam rises.']
     """
@@ -82,19 +84,34 @@ class Dataset:
     @overload
     def __getitem__(self, at: int) -> dict[str, Any]: ...
     @overload
-    def __getitem__(self, at: slice) -> "Dataset": ...
+    def __getitem__(self, at: "slice | RowNumbers") -> "Dataset": ...
     @overload
     def __getitem__(self, at: str) -> list[Any]: ...
-    def __getitem__(self, at: "int | slice | str") -> "dict[str, Any] | Dataset | list[Any]":
+    def __getitem__(self, at: "int | slice | str | RowNumbers") -> "dict[str, Any] | Dataset | list[Any]":
         if isinstance(at, str):
             return self._cells(at)
+        if isinstance(at, int | np.integer):
+            return {name: cells[0] for name, cells in self.take(self._row_numbers([at])).items()}
         if not isinstance(at, slice):
-            row = at + len(self) if at < 0 else at
-            return {name: cells[0] for name, cells in self.take([row]).items()}
+            numbers = self._row_numbers(at)
+            how = hashlib.sha256(numbers.tobytes()).hexdigest()
+            return self.derive(take_rows(self.table, numbers), f"rows numbered {how}")
         rows = range(*at.indices(len(self)))
         whole = rows.step == 1  # such a slice copies nothing
         table = self.table.slice(rows.start, len(rows)) if whole else take_rows(self.table, np.array(rows, np.int64))
         return self.derive(table, f"rows {rows}")
+
+    def _row_numbers(self, given: "RowNumbers") -> npt.NDArray[np.int64]:
+        """Row numbers from 0; negative ones count from the end."""
+        at = np.asarray(given)
+        if at.ndim != 1 or (at.size and not np.issubdtype(at.dtype, np.integer)):
+            problem, fix = f"{given!r:.100} does not name rows", "for a mask of booleans use select"
+            raise InputError("data", problem, "a number, a slice, a list of row numbers or the name of a column", fix)
+        numbers = at.astype(np.int64)
+        numbers[numbers < 0] += len(self)
+        if numbers.size and (numbers.min() < 0 or numbers.max() >= len(self)):
+            raise IndexError(f"rows must be from 0 to {len(self) - 1}")
+        return numbers
 
     def _cells(self, name: str) -> list[Any]:
         names = [one for one in self.table.column_names if one not in (FILE, LINE)]
@@ -139,7 +156,7 @@ class Dataset:
         names = [name for name in self.table.column_names if name not in (FILE, LINE)]
         return starts, {name: [batch.column(name) for batch in batches] for name in names}
 
-    def take(self, rows: Sequence[int] | npt.NDArray[np.integer[Any]]) -> dict[str, list[Any]]:
+    def take(self, rows: RowNumbers) -> dict[str, list[Any]]:
         """Return the given rows as plain Python values, one list per column (without the origin).
 
         Reads cell by cell, because Arrow's `take` first joins all chunks of a list column, which copies the column.

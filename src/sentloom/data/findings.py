@@ -17,6 +17,8 @@ OTHER = "other problems"
 SHOWN_PLACES = 5
 RIGHT_FILE = "check that this is the right file and that its extension matches its content"
 CORRECT = "correct the file and read it again"
+EMPTY = "there are no rows"
+NO_ROWS = "check that this is the right data, and that it was exported or selected completely"
 
 
 @dataclass
@@ -103,12 +105,13 @@ class Findings:
             raise self.error("" if self.strict else self._too_many(whole))
 
     def error(self, fix: str = "") -> DataError:
-        """Return one error for all problems; the default fix is to clean the data."""
+        """Return one error for all problems; the default fix is to clean the data, if there is any."""
+        fix = NO_ROWS if [*self._kinds] == [EMPTY] else fix or self._clean()
         kinds = sorted(self._kinds.items(), key=lambda one: -one[1].count)
         summary = [f"{kind.count:,} {what}" for what, kind in kinds]
         cause = kinds[0][1].cause if kinds else ""
         problems = [problem for *_, problem in self._first]
-        return DataError(problems, self.total, fix or self._clean(), summary, cause)
+        return DataError(problems, self.total, fix, summary, cause)
 
     def irregular(self) -> tuple[Irregular, ...]:
         """Return what was left out and what was repaired."""

@@ -110,7 +110,8 @@ def _as_list(data: object) -> list[object]:
         fix = "choose one split, as in data['train'], or turn columns into a table: pandas.DataFrame(data)"
         raise InputError("data", f"found {_kind_of(data)}", f"a list of {ACCEPTED}", fix)
     if isinstance(data, AnySet) or not isinstance(data, Iterable):
-        fix = "make a list of it, so that the rows have an order"
+        ordered = isinstance(data, AnySet)
+        fix = "make a list of it, so that the rows have an order" if ordered else "pass the rows, or the path of a file"
         raise InputError("data", f"found {_kind_of(data)}", f"a path, or a list of {ACCEPTED}", fix)
     return list(data)
 
@@ -141,8 +142,9 @@ def _of_tuples(rows: list[object], width: int, request: ShapeRequest, findings: 
         if len(row) == width:
             valid.append((place, row))
         else:
-            problem = f"found {len(row)} values"
-            findings.problem(place, problem, f"{width}, as in the first row", "rows of another length")
+            findings.problem(
+                place, f"found {_values(len(row))}", f"{width}, as in the first row", "rows of another length"
+            )
     columns = [[row[at] for _, row in valid] for at in range(width)]
     return Columns(_tuple_names(columns, request), columns, [place for place, _ in valid])
 
@@ -165,7 +167,7 @@ def _tuple_names(columns: Sequence[Sequence[object]], request: ShapeRequest) -> 
     if names[-1] == "negatives":
         return [*names[:-1], *(f"negative_{number}" for number in range(1, width - len(names) + 2))]
     if len(names) != width:
-        problem, expected = f"the tuples have {width} values", f"{len(names)} for {request.shape}: {', '.join(names)}"
+        problem, expected = f"the tuples have {_values(width)}", f"{len(names)} for {request.shape}: {', '.join(names)}"
         raise InputError("the list", problem, expected, "pass dicts or a DataFrame, which name their columns")
     return list(names)
 
@@ -180,6 +182,10 @@ def _tuple_shape(first: Sequence[object]) -> Shape:
     if len(first) == 3 and is_nli_word(first[2]):
         return Shape.NLI
     return Shape.SCORED_PAIRS if len(first) == 3 and isinstance(first[2], int | float) else Shape.TRIPLETS
+
+
+def _values(count: int) -> str:
+    return "1 value" if count == 1 else f"{count} values"
 
 
 def _kind_of(value: object) -> str:

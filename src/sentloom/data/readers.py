@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from sentloom.data.cells import make_batch
 from sentloom.data.dataset import Dataset
-from sentloom.data.findings import Findings
+from sentloom.data.findings import EMPTY, Findings
 from sentloom.data.in_memory import Data, name_of
 from sentloom.data.inputs import MEMORY, File, Input, find_inputs
 from sentloom.data.json_arrays import recognised
@@ -148,7 +148,7 @@ class _Reading:
             shown = source.size() // 1000
         self.rows += rows
         if not rows and self.findings.total == before:
-            self.findings.problem(0, "no rows", "at least one row")
+            self.findings.problem(0, EMPTY, "at least one row")
         self.hashes.append((entry.name, source.sha256()))
 
     def _layout(self, entry: Input, source: Source) -> Layout:

@@ -10,7 +10,7 @@ from typing import NoReturn, TypeVar
 import pyarrow as pa
 
 from sentloom.data.limits import SHOWN_LENGTH, listed, shown
-from sentloom.errors import InputError
+from sentloom.errors import InputError, option
 
 
 class Shape(StrEnum):
@@ -75,7 +75,6 @@ UNDERSTOOD = (
     "a column of texts (text, sentence), or two columns that belong together (question and answer, title and body, "
     "premise and hypothesis, source and target)"
 )
-COLUMNS_EXAMPLE = "map the columns yourself, for example --columns anchor=title,positive=body"
 
 SHOWN_CHOICES = 5
 SEARCHED_NAMES = 100  # columns compared with the known names for suggestions
@@ -146,7 +145,7 @@ def parse_columns(text: str) -> dict[str, str | int]:
         role, equals, name = (field.strip() for field in part.partition("="))
         if not (role and equals and name) or role in columns:
             problem = f"cannot parse {part!r} in {text!r}"
-            raise InputError("--columns", problem, "role=column, each role once", COLUMNS_EXAMPLE)
+            raise InputError(option("columns"), problem, "role=column, each role once", _columns_example())
         columns[role] = _name_or_number(name)
     return columns
 
@@ -201,7 +200,7 @@ def shape_of_roles(roles: Sequence[str]) -> Shape:
     hint = _nearest([role for role in roles if _canonical(role) not in known], known)
     shapes = "; ".join(",".join(names) for names in COLUMNS.values())
     problem = f"no shape has exactly the roles {', '.join(roles)}"
-    raise InputError("--columns", problem, f"the roles of one shape: {shapes}", hint + COLUMNS_EXAMPLE)
+    raise InputError(option("columns"), problem, f"the roles of one shape: {shapes}", hint + _columns_example())
 
 
 def layout_of(where: str, names: Sequence[str], is_nli: Callable[[int], bool], request: ShapeRequest) -> Layout:
@@ -220,11 +219,15 @@ def layout_of(where: str, names: Sequence[str], is_nli: Callable[[int], bool], r
         roles = header.roles(shape)
     if request.shape not in (None, shape):
         problem = f"these are the roles of {shape}"
-        raise InputError("--columns", problem, f"the roles of {request.shape}", "drop one of the two options")
+        raise InputError(option("columns"), problem, f"the roles of {request.shape}", "drop one of the two options")
     kept = {name: at for name in request.keep if name not in roles and (at := header.position(name)) is not None}
     if TITLE in roles:
         (kept[TITLE],) = roles.pop(TITLE)
     return Layout(shape, header.names, roles, kept)
+
+
+def _columns_example() -> str:
+    return f"map the columns yourself, for example {option('columns', 'anchor=title,positive=body')}"
 
 
 def _canonical(role: str) -> str:
@@ -261,8 +264,8 @@ class _Header:
             at = column - 1 if isinstance(column, int) else self.position(column)
             if at is None or not 0 <= at < len(self.names):
                 hint = _nearest([str(column)], [squash(name) for name in self.names])
-                problem = f"no unique column {column!r} among {self._list()}"
-                raise InputError(self.where, problem, "", hint + COLUMNS_EXAMPLE)
+                problem = f"{self._missing(column)} among {self._list()}"
+                raise InputError(self.where, problem, "", hint + _columns_example())
             roles[_canonical(role)] = (*roles.get(_canonical(role), ()), at)
         return roles
 
@@ -325,10 +328,14 @@ class _Header:
     def _show(self, choice: int | tuple[int, int]) -> str:
         return ",".join(self.names[at] for at in ((choice,) if isinstance(choice, int) else choice))
 
+    def _missing(self, column: str | int) -> str:
+        several = isinstance(column, str) and any(squash(name) == squash(column) for name in self.names)
+        return f"there is more than one column {column!r}" if several else f"there is no column {column!r}"
+
     def _list(self) -> str:
         return f"the columns {listed([repr(name) for name in self.names])}"
 
     def _refuse(self, why: str) -> NoReturn:
         hint = _nearest(self.names, KNOWN_NAMES)
-        fix = f"{hint}{COLUMNS_EXAMPLE}. All names that are understood are in docs/data.md"
+        fix = f"{hint}{_columns_example()}. All names that are understood are in docs/data.md"
         raise InputError(self.where, f"{why} among {self._list()}", UNDERSTOOD, fix)

@@ -63,8 +63,17 @@ def _checked(name: str | None) -> str | None:
     except (RuntimeError, AssertionError, NotImplementedError):
         fix = "for a GPU, use cuda" if name.casefold() == "gpu" else "choose another device, or leave it out"
         problem = f"{name!r} is not a device of this machine"
-        raise InputError("device", problem, "cpu, cuda, cuda:1 or mps", fix) from None
+        raise InputError("device", problem, " or ".join(_devices()), fix) from None
     return name
+
+
+def _devices() -> list[str]:
+    """The devices of this machine."""
+    kind = torch.accelerator.current_accelerator(check_available=True)
+    if kind is None:
+        return ["cpu"]
+    count = torch.accelerator.device_count()
+    return ["cpu", kind.type, *(f"{kind.type}:{number}" for number in range(1, count))]
 
 
 def _checked_precision(name: str | None) -> Precision | None:

@@ -107,6 +107,10 @@ class Encoder(nn.Module):
         """The device of the weights."""
         return next(self.parameters()).device
 
+    def __repr__(self) -> str:
+        parts = (f"{self.dimension} dimensions", f"pooling {self.pooling}", f"at most {self.tokens.max_length} tokens")
+        return f"Encoder({type(self.backbone.model).__name__}, {', '.join(parts)}, {self.precision} on {self.device})"
+
     @property
     def dimension(self) -> int:
         """The number of dimensions of a vector."""

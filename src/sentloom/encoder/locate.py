@@ -5,6 +5,7 @@ The content of the folder is checked when it is loaded: see `staging`.
 
 import os
 from pathlib import Path
+from textwrap import shorten
 
 from sentloom.encoder.carried import Carried, carried_file
 from sentloom.encoder.model_files import ADAPTER, TOKENIZER_OTHERS, find
@@ -72,9 +73,31 @@ def _fetch(name: str, revision: str | None) -> Path:
     try:
         return Path(snapshot_download(name, revision=revision or pinned or None, allow_patterns=FETCHED))
     except (OSError, ValueError, HFValidationError) as error:
+        fix = "check the name; if you are offline, give the path of a folder"
+        if "/" not in name:  # most likely a path, although a few old models of the hub have no owner
+            fix = "check the path of the folder"
         raise ModelError(
             f"model {name!r}",
-            f"no such folder, and it could not be downloaded from the hub ({first_line(error)[:200]})",
+            f"there is no such folder, and {_why_not_fetched(error)}",
             "'embedded', a model folder, or a hub name such as owner/name or owner/name@revision",
-            "check the name; if you are offline, give the path of a folder",
+            fix,
         ) from None
+
+
+def _why_not_fetched(error: Exception) -> str:
+    """In our words, since the hub's are about its own functions and settings."""
+    from huggingface_hub.errors import (
+        HFValidationError,
+        LocalEntryNotFoundError,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
+    )
+
+    if isinstance(error, HFValidationError):
+        return "a hub name has another form"
+    if isinstance(error, RepositoryNotFoundError | RevisionNotFoundError):
+        return "the hub has no such model or revision"
+    if isinstance(error, LocalEntryNotFoundError):
+        return "it is not among the models downloaded from the hub earlier; the hub cannot be reached now"
+    reason = shorten(first_line(error), 200, placeholder=" ...")
+    return f"it could not be downloaded from the hub ({reason})"

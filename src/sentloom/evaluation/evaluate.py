@@ -6,6 +6,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from jinja2 import Environment
+
 from sentloom.baselines import open_baseline
 from sentloom.data.in_memory import Data
 from sentloom.encoder import Encoder
@@ -25,9 +27,21 @@ OneModel: TypeAlias = str | Path | Model
 Models: TypeAlias = OneModel | Sequence[OneModel] | Mapping[str, OneModel | Sequence[OneModel]]
 
 
-@dataclass(frozen=True)
+TABLE = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string("""\
+<table>
+{% for row in rows %}
+<tr><th>{{ row[0] }}</th>{% for cell in row[1:] %}<td>{{ cell }}</td>{% endfor %}</tr>
+{% endfor %}
+</table>
+""")
+
+
+@dataclass(frozen=True, repr=False)
 class Evaluation:
-    """The result of `evaluate`: a description of each model, and the table of each suite."""
+    """The result of `evaluate`: a description of each model, and the table of each suite.
+
+    It shows itself as a table of the main scores; `suites` has intervals, other scores and notes.
+    """
 
     models: Mapping[str, Mapping[str, Any]]
     suites: tuple[SuiteResult, ...]
@@ -37,6 +51,21 @@ class Evaluation:
         """The main score of each model on each set."""
         sets = [one for suite in self.suites for one in suite.sets]
         return {model: {one.name: one.cells[model][one.main].value for one in sets} for model in self.models}
+
+    def _rows(self) -> list[list[str]]:
+        """The table as it is shown: a row per set, a column per model."""
+        sets = [one for suite in self.suites for one in suite.sets]
+        scores = [[f"{one.cells[model][one.main].value:.2f}" for model in self.models] for one in sets]
+        names = [[one.name, one.main] for one in sets]
+        return [["set", "score", *self.models], *(name + some for name, some in zip(names, scores, strict=True))]
+
+    def __repr__(self) -> str:
+        rows = self._rows()
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+
+    def _repr_html_(self) -> str:
+        return TABLE.render(rows=self._rows())
 
 
 def evaluate(

@@ -7,7 +7,7 @@ from pathlib import Path
 from sentloom.encoder import Encoder
 from sentloom.encoder.lora import require_peft
 from sentloom.encoder.prompts import prompt_for
-from sentloom.errors import InputError, MissingPart
+from sentloom.errors import InputError, MissingPart, option
 from sentloom.fitting.request import DIMENSIONS_FIX, Request
 
 # Weights, gradients and the two moments of AdamW take 16 bytes a parameter: 8 GB before the first activation.
@@ -57,7 +57,7 @@ def _refuse_too_many_dimensions(base: Base, dimensions: Sequence[int]) -> None:
     own = base.encoder.dimension
     if (most := max(dimensions, default=0)) > own:
         problem = f"{most} dimensions are asked for, and the vectors of {base.name} have {own}"
-        raise InputError("--dimensions", problem, f"{own} or fewer", DIMENSIONS_FIX)
+        raise InputError(option("dimensions"), problem, f"{own} or fewer", DIMENSIONS_FIX)
 
 
 def _refuse_no_adapters(base: Base) -> None:

@@ -12,7 +12,7 @@ from sentloom.data.dataset import Dataset
 from sentloom.data.limits import FITTING, STRICT, Allowance, listed
 from sentloom.data.nli import ENTAILMENT, pairs_from_nli, triplets_from_nli
 from sentloom.data.shapes import COLUMNS, TITLE, Shape, one_label_each, squash, text_columns
-from sentloom.errors import InputError
+from sentloom.errors import InputError, option
 from sentloom.evaluation.suites.catalog import find_task, load_suites
 from sentloom.evaluation.suites.set_source import SetSource
 from sentloom.evaluation.task import Task
@@ -230,7 +230,7 @@ def refuse_unknown_groups(groups: Sequence[str], inputs: Sequence[Input]) -> Non
         if name not in known:
             others = dict.fromkeys(column for one in inputs for column in (*one.data.used.values(), *one.data.ignored))
             problem = f"there is no column {name!r} in {' or '.join(one.name for one in inputs)}"
-            raise InputError("--group", problem, f"one of {listed([*others])}", "correct the name")
+            raise InputError(option("group"), problem, f"one of {listed([*others])}", "correct the name")
 
 
 def is_graded(data: Dataset) -> bool:

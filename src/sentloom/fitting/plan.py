@@ -20,7 +20,7 @@ from sentloom.fitting.budget import LEAST_STEPS, Pace, Rung, affordable, dearest
 from sentloom.fitting.clock import Clock
 from sentloom.fitting.costs import TimedRoute, Timer, limited, most_steps
 from sentloom.fitting.cross_validation import per_training
-from sentloom.fitting.power import expected_power, power_line
+from sentloom.fitting.power import expected_power, power_line, refuse_no_room
 from sentloom.fitting.prepare import Prepared
 from sentloom.fitting.reference import strongest
 from sentloom.fitting.request import Budget, Log, Request
@@ -189,7 +189,7 @@ def new_plan(
     """Find the routes, and measure what training and scoring cost. A recipe has its own routes and lengths."""
     log("\nScoring the base ...")
     if prepared.recipe:
-        own, power = prepared.recipe.routes, expected_power(bases[0].encoder, prepared.proving, memory)
+        own, power = prepared.recipe.routes, _power(bases[0], request, prepared, memory)
         clock.lap("scoring the base")
         only = (Rung({route.name: () for route in own}, len(own), 0),)
         return FitPlan(inputs, own, (), {}, 0.0, only, power=power, reference=bases[0].path)
@@ -199,7 +199,7 @@ def new_plan(
     prepared = prepared.searching(candidates)
     reference = strongest(bases, prepared, memory)
     clock.lap("scoring the base")
-    power = expected_power(reference.encoder, prepared.proving, memory)
+    power = _power(reference, request, prepared, memory)
     testing = clock.lap("scoring the base")
     score_tasks(reference.encoder, prepared.choosing, memory, show_progress=True)
     scoring = max(clock.lap("scoring the base"), each * text_count(prepared.choosing))
@@ -222,6 +222,14 @@ def new_plan(
     parts = (inputs, chosen, tuple(skipped), _paces(timed), scoring, (), candidates, power)
     plan = FitPlan(*parts, reference.path, merges, ending=ending + merges * scoring, trainings=1 + len(prepared.folds))
     return replace(plan, testing=testing, each=each)
+
+
+def _power(base: Base, request: Request, prepared: Prepared, memory: Memory) -> Power:
+    """What the test rows can show. If they can show no gain, nothing is trained unless the user insists."""
+    power = expected_power(base.encoder, prepared.proving, memory)
+    if not request.force:
+        refuse_no_room(power, ", ".join(given.name for given in prepared.inputs))
+    return power
 
 
 def training_budget(request: Request, prepared: Prepared) -> Budget:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from sentloom.encoder import Encoder
+from sentloom.errors import NothingToGain, option
 from sentloom.evaluation.bench import Memory, main_scores
 from sentloom.evaluation.significance import (
     CORRELATION,
@@ -19,11 +20,20 @@ from sentloom.fitting.uses import earlier_uses
 
 PROBABILITY = 0.8  # with which the smallest gain is found
 HIGHEST = 100.0
+NO_ROOM = "no gain can be shown: the base already has the highest score on every test row"
 
 
 def expected_power(base: Encoder, tasks: Sequence[Task], memory: Memory) -> Power:
     """What the tasks that decide can show, at the level that the next verdict on them will have."""
     return power_of(main_scores(base, tasks, memory, show_progress=True), corrected_level(1 + earlier_uses(tasks)))
+
+
+def refuse_no_room(power: Power, where: str) -> None:
+    """Stop before anything is trained, if nothing could be shown."""
+    if power.note == NO_ROOM:
+        other = option("against", "SET")
+        fix = f"add rows that the base gets wrong, name another set ({other}), or train anyway: {option('force', True)}"
+        raise NothingToGain(where, power.note, "", fix)
 
 
 def power_of(base: Sequence[Score], level: float = LEVEL) -> Power:
@@ -39,7 +49,7 @@ def _why_nothing(base: Sequence[Score], gain: float | None, clusters: int, effec
         few = few_clusters(clusters, effective)
         return f"no difference can be shown: {few}; add rows with other texts, or name a set with --against"
     if all(score.value >= HIGHEST for score in base):
-        return "no gain can be shown: the base already has the highest score on every test row"
+        return NO_ROOM
     if gain is None:
         return "the smallest gain that the test rows can show is unknown: the scores of the base do not vary on them"
     return ""

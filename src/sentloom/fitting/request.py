@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from sentloom.data.shapes import Shape
-from sentloom.encoder.locate import refuse_read_only
-from sentloom.errors import InputError
+from sentloom.encoder.locate import READ_ONLY, locate, refuse_read_only
+from sentloom.errors import InputError, option
 from sentloom.pipeline.runner import refuse_no_model
 from sentloom.writing.endpoint import is_endpoint
 
@@ -17,7 +17,7 @@ DEFAULTS: dict[str, Any] = {"bases": ("embedded",), "budget": "10m", "seed": 1}
 UNITS = {"s": 1, "m": 60, "h": 3600}
 BUDGET_FORM = re.compile(r"(?P<number>\d+(\.\d+)?)\s*(?P<unit>s|m|h|steps?)", re.IGNORECASE)
 
-DIMENSIONS_FIX = "write them as in --dimensions 384,256,128,64"
+DIMENSIONS_FIX = "write them as in 384,256,128,64"
 
 Log = Callable[[str], None]
 
@@ -160,7 +160,7 @@ def with_defaults(data: Sequence[str], options: Mapping[str, Any]) -> dict[str, 
 
 
 def _option(name: str) -> str:
-    return "--base" if name == "bases" else f"--{name}"
+    return option("base" if name == "bases" else name)
 
 
 def _is_recipe(name: str) -> bool:
@@ -172,16 +172,17 @@ def refuse_bad_request(request: Request) -> None:
     if not request.data or not all(request.data):
         raise InputError("data", "nothing is given", "one file or more", "name the files to learn from")
     if not all(request.against):
-        raise InputError("--against", "the name is empty", "a set or a file", "name one, or leave the option out")
+        raise InputError(option("against"), "the name is empty", "a set or a file", "name one, or leave the option out")
     assert request.recipe or request.parsed_budget, "a budget that can be parsed"
     if not isinstance(request.seed, int) or request.seed < 0:
         raise InputError("seed", f"{request.seed!r} is not a seed", "an integer of 0 or more", "choose another seed")
     if request.writer and is_endpoint(request.writer):
         fix = "let `sentloom synthesize` write pairs through the endpoint, and fit them beside your own"
-        raise InputError("--writer", "fit does not write through an endpoint", "a model on this machine", fix)
+        raise InputError(option("writer"), "fit does not write through an endpoint", "a model on this machine", fix)
     _refuse_repeated_base(request)
     for base in request.bases:
         refuse_read_only(base)
+    _refuse_unknown_models(request)
     _refuse_bad_dimensions(request.dimensions)
     refuse_no_model(request.output)
     _refuse_foreign_model(request)
@@ -190,7 +191,16 @@ def refuse_bad_request(request: Request) -> None:
 def _refuse_repeated_base(request: Request) -> None:
     known = request.base_paths
     if twice := [name for name, path in zip(request.bases, known, strict=True) if known.count(path) > 1]:
-        raise InputError("--base", f"{twice[0]} is named twice", "different models", "name each of them once")
+        raise InputError(option("base"), f"{twice[0]} is named twice", "different models", "name each of them once")
+
+
+def _refuse_unknown_models(request: Request) -> None:
+    """The models beside the bases are loaded late: a name that cannot be found is reported at once."""
+    own_names = {"writer": ("embedded", "none"), "guide": ("embedded", *READ_ONLY), "teacher": ("embedded",)}
+    for role, known in own_names.items():
+        name = getattr(request, role)
+        if name and name not in known:
+            locate(name)
 
 
 def _refuse_bad_dimensions(dimensions: Sequence[int]) -> None:
@@ -198,7 +208,7 @@ def _refuse_bad_dimensions(dimensions: Sequence[int]) -> None:
     wrong = [one for one in dimensions if type(one) is not int or one < 1]
     if wrong or len(set(dimensions)) < len(dimensions):
         problem = f"{wrong[0]!r} is not a number of dimensions" if wrong else "a number of dimensions is given twice"
-        raise InputError("--dimensions", problem, "different whole numbers of 1 or more", DIMENSIONS_FIX)
+        raise InputError(option("dimensions"), problem, "different whole numbers of 1 or more", DIMENSIONS_FIX)
 
 
 def parse_dimensions(text: str) -> tuple[int, ...]:
@@ -206,7 +216,7 @@ def parse_dimensions(text: str) -> tuple[int, ...]:
     parts = [part.strip() for part in text.split(",")]
     if wrong := [part for part in parts if not (part.isascii() and part.isdigit())]:
         problem = f"cannot parse {wrong[0]!r} in {text!r}"
-        raise InputError("--dimensions", problem, "whole numbers with commas between them", DIMENSIONS_FIX)
+        raise InputError(option("dimensions"), problem, "whole numbers with commas between them", DIMENSIONS_FIX)
     return tuple(map(int, parts))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sentloom.encoder import Encoder
-from sentloom.errors import InputError
+from sentloom.errors import InputError, option
 from sentloom.evaluation.bench import Memory, main_scores, score_tasks
 from sentloom.evaluation.significance import corrected_level
 from sentloom.evaluation.task import Scores, Task
@@ -133,7 +133,7 @@ def refuse_not_prose(bases: Sequence[Encoder], prepared: Prepared, memory: Memor
         return
     where = ", ".join(given.name for given in prepared.inputs)
     fix = (
-        "give labelled pairs or a labelled set (--against); if the base does not know the language, choose one that "
-        "does (--base); --force trains anyway"
+        f"give labelled pairs or a labelled set ({option('against')}); if the base does not know the language, choose "
+        f"one that does ({option('base')}); {option('force', True)} trains anyway"
     )
     raise InputError(where, f"nothing can be shown on this text: {NOT_PROSE}", "sentences with some content", fix)

@@ -4,24 +4,23 @@ Sentence-T5 (Ni et al., Findings of ACL 2022), supervised SimCSE (Gao et al., EM
 2022). Symbols: v_i is a sentence, v_i+ its positive, v_ik- its hard negatives; tau is the temperature.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from sentloom.data.batches import Batch, text_keys
+from sentloom.data.batches import Batch
 from sentloom.data.dataset import Dataset
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 from sentloom.encoder.heads import Projection
 from sentloom.losses import contrastive
 from sentloom.methods.frozen_source import load_source
-from sentloom.methods.guide import Guide, MarginKind, false_negatives
-from sentloom.methods.hard_negatives import encode_candidates, sample_batch
+from sentloom.methods.guide import Guide, MarginKind
+from sentloom.methods.hard_negatives import encode_candidates, missing, right_answers, sample_batch
 from sentloom.methods.known_pairs import KnownPairs
 from sentloom.methods.method import Embeddings, Log, MatryoshkaOptions, Method, NegativesOptions
 from sentloom.methods.presets import read_presets
@@ -69,7 +68,6 @@ class Contrastive(Method):
         super().__init__(encoder, options)
         self.known: KnownPairs | None = None  # of all rows, after `prepare`
         self.guide = Guide(load_source(options.guide, None, encoder)) if options.guided else None
-        self.FROZEN = ("guide",) if options.guided else ()
         if options.head and not _has_head(encoder, encoder.dimension, bias=True, activation="tanh"):
             encoder.heads.append(Projection(encoder.dimension, encoder.dimension, activation="tanh"))
         if options.projection and not _has_head(encoder, options.projection, bias=False, activation="identity"):
@@ -77,6 +75,11 @@ class Contrastive(Method):
             nn.init.trunc_normal_(projection.linear.weight, std=encoder.dimension**-0.5)
             encoder.heads.append(projection)
         encoder.unit_length |= options.projection is not None
+
+    @property
+    def frozen(self) -> tuple[str, ...]:
+        """The guide of GISTEmbed."""
+        return () if self.guide is None else ("guide",)
 
     def prepare(self, data: Dataset, folder: Path, log: Log = lambda text: None) -> None:
         """Collect the known pairs of all rows, and store the guide's vectors."""
@@ -107,18 +110,14 @@ class Contrastive(Method):
 
     def no_negatives(self, batch: Batch) -> tuple[Tensor | None, Tensor | None, Tensor]:
         """What is not a negative, by text or by the guide: of v among v+, (b, b), of v+ among v, and of v among v-."""
-        same, barred = self.same(batch), torch.from_numpy(self.barred(batch)).to(self.encoder.device)
+        negatives = [text for row in self.sampled(batch) for text in row]  # b * m
+        same, barred = self.same(batch), self.barred(batch, negatives)
         if self.guide is None:
             return same, None if same is None else same.T, barred
-        negatives = [text for row in self.sampled(batch) for text in row]
-        v, v_plus, v_minus = self.guide([*batch.first, *batch.second, *negatives]).split(
-            [len(batch), len(batch), len(negatives)]
-        )
-        scores, own = v @ v_plus.T, (v * v_plus).sum(dim=1)
         margin, kind = self.options.guide_margin, self.options.guide_margin_kind
-        found = [false_negatives(one, own, margin, kind) for one in (scores, scores.T, v @ v_minus.T)]
-        known = torch.zeros_like(found[0]) if same is None else same
-        return known | found[0], known.T | found[1], barred | found[2]
+        forth, back, hard = self.guide.false_negatives(batch, negatives, margin, kind)
+        known = torch.zeros_like(forth) if same is None else same
+        return known | forth, known.T | back, barred | hard
 
     def same(self, batch: Batch) -> Tensor | None:
         """(b, b): rows that share a text, and v_j+ that are known positives of v_i in any row of the data."""
@@ -126,25 +125,18 @@ class Contrastive(Method):
         if equal is None:
             return None
         known = self.known or KnownPairs.of_texts(batch.first, batch.second)
-        found = known.among(text_keys(batch.first), text_keys(batch.second))
-        np.fill_diagonal(found, False)
-        return equal | torch.from_numpy(found).to(equal.device)
+        return equal | torch.from_numpy(known.of_other_rows(batch)).to(equal.device)
 
     def sampled(self, batch: Batch) -> list[list[str]]:
         """For each of the n rows, m hard negatives; "" where a row has fewer. Pairs have none at all."""
         return sample_batch(batch, self.options.negatives)
 
-    def barred(self, batch: Batch) -> npt.NDArray[np.bool_]:
+    def barred(self, batch: Batch, negatives: Sequence[str]) -> Tensor:
         """(b, b * m): hard negatives that are not used: missing, or equal to the row's v or a known positive of it."""
-        texts = [text for row in self.sampled(batch) for text in row]
-        found = np.repeat(np.array([[not text for text in texts]], bool), len(batch), axis=0)
+        found = missing(batch, negatives)
         if self.options.mask_duplicates:
-            keys = text_keys(texts)
-            for column in (batch.first, batch.second):
-                found |= text_keys(column)[:, None] == keys[None, :]
-            if self.known is not None and len(keys):
-                found |= self.known.among(text_keys(batch.first), keys)
-        return found
+            found |= right_answers(batch, negatives, self.known)
+        return torch.from_numpy(found).to(self.encoder.device)
 
 
 def _has_head(encoder: Encoder, width: int, bias: bool, activation: str) -> bool:

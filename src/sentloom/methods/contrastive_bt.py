@@ -34,12 +34,16 @@ class ContrastiveBt(Method):
     options: ContrastiveBtOptions
     PRESETS = read_presets(__file__)
     SHAPES = (Shape.PAIRS,)
-    FROZEN = ("start",)
 
     def __init__(self, encoder: Encoder, options: ContrastiveBtOptions) -> None:
         super().__init__(encoder, options)
         self.start = encoder.copy().requires_grad_(False)
         self.f = projection_head(encoder.dimension, options.head_width)
+
+    @property
+    def frozen(self) -> tuple[str, ...]:
+        """The encoder as it was before training."""
+        return ("start",)
 
     def embed(self, batch: Batch) -> Embeddings:
         """f(x) and f(y), each (n, e)."""

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from sentloom.data.batches import text_keys
+from sentloom.data.batches import Batch, text_keys
 from sentloom.data.dataset import Dataset
 from sentloom.data.sentences import texts_of
 from sentloom.encoder import Encoder
@@ -50,6 +50,16 @@ class Guide(nn.Module):
             places = np.searchsorted(keys, text_keys(texts))
             found = vectors[order[np.minimum(places, len(keys) - 1)]]  # "", a missing hard negative, may be beyond
         return F.normalize(torch.from_numpy(np.array(found)).to(next(self.encoder.parameters())), dim=-1)
+
+    def false_negatives(
+        self, batch: Batch, negatives: Sequence[str], margin: float, kind: MarginKind
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """What is no negative of q among p, (b, b), of p among q, (b, b), and of q among m hard negatives, (b, m)."""
+        texts = (batch.first, batch.second, negatives)
+        q, p, hard = self([text for column in texts for text in column]).split([len(column) for column in texts])
+        scores, own = q @ p.T, (q * p).sum(dim=1)
+        forth, back, of_hard = (false_negatives(one, own, margin, kind) for one in (scores, scores.T, q @ hard.T))
+        return forth, back, of_hard
 
     def train(self, mode: bool = True) -> "Guide":
         """Stay in evaluation mode."""

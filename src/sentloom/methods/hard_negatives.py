@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from sentloom.data.batches import Batch
+from sentloom.data.batches import Batch, text_keys
 from sentloom.encoder import Encoder
 from sentloom.encoder.prompts import Role
+from sentloom.methods.known_pairs import KnownPairs
 from sentloom.methods.method import Embeddings
 
 
@@ -37,6 +38,20 @@ def sample_batch(batch: Batch, wanted: int) -> list[list[str]]:
         return []
     rows = zip(batch.texts["negatives"], batch.places, strict=True)
     return [sample_negatives(given, wanted, batch.random(int(place))) for given, place in rows]
+
+
+def missing(batch: Batch, negatives: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """(b, m): which of m texts are "", the same for every row."""
+    return np.repeat(np.array([[not text for text in negatives]], bool), len(batch), axis=0)
+
+
+def right_answers(batch: Batch, negatives: Sequence[str], known: KnownPairs | None) -> npt.NDArray[np.bool_]:
+    """(b, m): which of m texts are a text of the row itself, or a known positive of its first text."""
+    keys, first = text_keys(negatives), text_keys(batch.first)
+    found = (first[:, None] == keys) | (text_keys(batch.second)[:, None] == keys)
+    if known is not None and len(keys):
+        found |= known.among(first, keys)
+    return np.asarray(found)
 
 
 def sample_negatives(given: Sequence[str], wanted: int, random: np.random.Generator) -> list[str]:

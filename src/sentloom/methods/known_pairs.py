@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sentloom.data.batches import text_keys
+from sentloom.data.batches import Batch, text_keys
 from sentloom.data.dataset import Dataset
 
 Keys = npt.NDArray[np.uint64]
@@ -35,6 +35,12 @@ class KnownPairs:
         wanted = _pair(anchors[:, None], others[None, :])
         places = np.searchsorted(self.hashes, wanted)
         found: npt.NDArray[np.bool_] = np.append(self.hashes, self.hashes[:1])[places] == wanted
+        return found
+
+    def of_other_rows(self, batch: Batch) -> npt.NDArray[np.bool_]:
+        """(b, b): whether the second text of row j != i is a known positive of the first text of row i."""
+        found = self.among(text_keys(batch.first), text_keys(batch.second))
+        np.fill_diagonal(found, False)
         return found
 
 

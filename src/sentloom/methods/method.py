@@ -54,7 +54,11 @@ class Learner(nn.Module):
     SHAPES: ClassVar[tuple[Shape, ...]] = (Shape.TEXTS,)  # data it can learn from; the first is the natural one
     Options: ClassVar[type[Options]] = Options
     notes: tuple[str, ...] = ()  # remarks for the user about how this instance was built
-    FROZEN: tuple[str, ...] = ()  # submodules that never change: checkpoints store their hash only
+
+    @property
+    def frozen(self) -> tuple[str, ...]:
+        """The names of submodules that never change: checkpoints store their hash only."""
+        return ()
 
     @property
     def scored(self) -> Any:

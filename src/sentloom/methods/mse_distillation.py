@@ -38,7 +38,6 @@ class MseDistillation(Method):
     options: MseDistillationOptions
     PRESETS = read_presets(__file__)
     SHAPES = (Shape.PARALLEL, Shape.PAIRS)
-    FROZEN = ("source",)
 
     def __init__(self, encoder: Encoder, options: MseDistillationOptions) -> None:
         super().__init__(encoder, options)
@@ -47,6 +46,11 @@ class MseDistillation(Method):
         self.head = attach_head(encoder, head, options.keep_head)
         if head is None or options.keep_head:  # the saved encoder mimics the teacher's vectors, and so their length
             encoder.unit_length = self.source.encoder.unit_length
+
+    @property
+    def frozen(self) -> tuple[str, ...]:
+        """The teacher M."""
+        return ("source",)
 
     def embed(self, batch: Batch) -> Embeddings:
         """M^(s), M^(t) and M(s), each (n, d)."""

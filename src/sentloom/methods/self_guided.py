@@ -46,7 +46,6 @@ class SelfGuided(Method):
     options: SelfGuidedOptions
     PRESETS = read_presets(__file__)
     SHAPES = (Shape.TEXTS, Shape.PAIRS)  # pairs: BERT_F reads the second text, such as a back-translation
-    FROZEN = ("guide",)
     POOLING = "first"  # c_i is the [CLS] vector
 
     @classmethod
@@ -59,6 +58,11 @@ class SelfGuided(Method):
         self.layers = guiding_layers(encoder, options.layers)
         self.guide = encoder.copy().requires_grad_(False)  # BERT_F
         self.f = projection_head(encoder.backbone.width, options.head_width)
+
+    @property
+    def frozen(self) -> tuple[str, ...]:
+        """BERT_F."""
+        return ("guide",)
 
     def embed(self, batch: Batch) -> Embeddings:
         """f(c), (n, e), and f(h): all layers, (n, K, e), for opt3; else one sampled layer per sentence, (n, e)."""

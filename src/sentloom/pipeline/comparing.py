@@ -11,7 +11,7 @@ from pathlib import Path
 
 from accelerate import Accelerator
 
-from sentloom.errors import InputError, SentloomError, TrainingStopped
+from sentloom.errors import InputError, SentloomError, TrainingStopped, option
 from sentloom.pipeline.builtin import find_recipe
 from sentloom.pipeline.overrides import with_names, with_variants
 from sentloom.pipeline.plan import Plan, Recipe
@@ -97,7 +97,7 @@ def _refuse_unknown(variants: Sequence[str], recipes: Sequence[Recipe]) -> None:
     for name in variants:
         if name not in known:
             wanted = one_of(name, known) if known else "none: the recipes have no variants"
-            raise InputError("--variant", f"there is no variant {name!r}", wanted, "correct the name")
+            raise InputError(option("variant"), f"there is no variant {name!r}", wanted, "correct the name")
     for recipe in recipes:
         if not _chosen(recipe, variants):
             found = f"it has none of the variants {', '.join(variants)}"
@@ -128,7 +128,10 @@ def _refuse_unscored(plan: Plan) -> None:
         raise InputError(plan.name, found, "an encoder to score", "leave it out, or add a stage that trains an encoder")
     if plan.evaluate is None:
         raise InputError(
-            plan.name, "the recipe does not say what it is scored on", "sets or files", "name them with --on SET"
+            plan.name,
+            "the recipe does not say what it is scored on",
+            "sets or files",
+            f"name them: {option('on', 'SET')}",
         )
 
 
@@ -171,5 +174,8 @@ def refuse_other_sets(runners: Iterable[Runner]) -> None:
             if other[1:] != own[1:]:
                 found = f"it has other sentences or another score in {other[0]} than in {own[0]}"
                 raise InputError(
-                    f"set {evaluation_set.name}", found, "one meaning", "give all of them the same data: --data DIR"
+                    f"set {evaluation_set.name}",
+                    found,
+                    "one meaning",
+                    f"give all of them the same data: {option('data', 'DIR')}",
                 )

@@ -357,7 +357,10 @@ def refuse_no_model(target: Path) -> None:
     """Refuse to replace anything but a model."""
     if target.exists() and not (target / "config.json").is_file():
         raise ModelError(
-            str(target), "this is not a model folder", "a name that is free", "move it, or choose another folder"
+            str(target),
+            f"this is a {'folder without a model' if target.is_dir() else 'file'}, which is not replaced",
+            "a model folder, or a name that does not exist yet",
+            "choose another name for the model",
         )
 
 

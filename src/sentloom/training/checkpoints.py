@@ -48,14 +48,14 @@ def tensors_of(module: nn.Module) -> dict[str, Tensor]:
 
 def changing_state(method: Learner) -> dict[str, Tensor]:
     """The tensors of a method without its frozen parts."""
-    frozen = tuple(f"{part}." for part in method.FROZEN)
+    frozen = tuple(f"{part}." for part in method.frozen)
     return {name: tensor for name, tensor in tensors_of(method).items() if not name.startswith(frozen)}
 
 
 def frozen_hash(method: Learner) -> str:
     """A hash of the frozen parts, which are not in checkpoints."""
     digest = hashlib.sha256()
-    for part in method.FROZEN:
+    for part in method.frozen:
         for name, tensor in method.get_submodule(part).state_dict().items():
             digest.update(name.encode())
             digest.update(tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy())

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from sentloom.errors import InputError
+from sentloom.errors import InputError, option
 from sentloom.writing.chat import FIRST_WAIT, Chat, Messages
 from sentloom.writing.prompts import KINDS, Kind, Prompt, Wording
 from sentloom.writing.sampling import Sampling, sampling_keys
@@ -49,7 +49,9 @@ class EndpointOptions:
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)
         if not self.model:
-            raise InputError("writer", f"the endpoint {self.host} needs a model", "", "add --writer-model NAME")
+            raise InputError(
+                "writer", f"the endpoint {self.host} needs a model", "", f"name it: {option('writer_model', 'NAME')}"
+            )
         if parts.username or parts.password or parts.query or parts.fragment:
             problem = "the address contains more than host and path, which plan and ledger would keep"
             raise InputError("writer", problem, "https://host/v1", f"put the key into the variable {KEY}")

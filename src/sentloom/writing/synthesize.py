@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from sentloom.data.dataset import Dataset
 from sentloom.data.shapes import Shape
 from sentloom.encoder.device import precision_for
-from sentloom.errors import InputError
+from sentloom.errors import InputError, option
 from sentloom.hygiene.languages import NAMES, language_shares, main_language
 from sentloom.progress import progress
 from sentloom.search.cross_encoder import CrossEncoder
@@ -90,7 +90,10 @@ def synthesize(
     """
     if raw.shape is not Shape.TEXTS:
         raise InputError(
-            raw.files[0], f"its shape is {raw.shape}", f"{Shape.TEXTS}", "choose one text column: --columns text=NAME"
+            raw.files[0],
+            f"its shape is {raw.shape}",
+            f"{Shape.TEXTS}",
+            f"choose one text column: {option('columns', 'text=NAME')}",
         )
     execution, sampling, task = execution or Execution(), sampling or Sampling(), task or Task()
     opening = _opening(writer, task, sampling, execution)
@@ -136,7 +139,7 @@ def _opening(writer: str | Path | Loader, task: Task, sampling: Sampling, execut
             options.identity, None, judge, Endpoint.name, lambda ledger: Endpoint(options, sampling, ledger.folder)
         )
     if idle := [name for name in ("writer_model", "max_tokens") if getattr(task, name) is not None]:
-        names = " and ".join(f"--{name.replace('_', '-')}" for name in idle)
+        names = " and ".join(map(option, idle))
         raise InputError("writer", f"{names} concern an endpoint, and {writer} is none", "", f"leave out {names}")
     load = _in_precision(writer if callable(writer) else _loader(writer))
     model = load().eval()

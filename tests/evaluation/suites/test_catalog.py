@@ -50,7 +50,14 @@ def test_the_error_about_an_unknown_name_suggests_the_closest_one(folder):
     with pytest.raises(InputError, match="Did you mean 'STS13'"):
         find_task("STS-13", SetSource(folder))
     with pytest.raises(InputError, match="a suite \\(sts, transfer"):
-        load_suites(["no such thing at all"], SetSource(folder))
+        load_suites(["no-such-thing.tsv"], SetSource(folder))
+
+
+def test_texts_alone_are_not_taken_for_names_of_sets(folder):
+    with pytest.raises(InputError, match="'Colleague 0 wants a car' is a text, and texts alone cannot be scored"):
+        load_suites(["Colleague 0 wants a car", "Colleague 1 wants v2.0 of it."], SetSource(folder))
+    with pytest.raises(InputError, match=r"no set or file 'my file\.csv'"):
+        load_suites(["my file.csv"], SetSource(folder))
 
 
 def test_a_file_is_scored_by_its_shape_or_by_the_given_kind(tmp_path):

@@ -1,8 +1,9 @@
 """All suites by name, and lookup of tasks: a suite, one of its sets, or the user's own file."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -38,7 +39,21 @@ def load_suites(suites: Sequence[Data], origin: SetSource) -> list[LoadedSuite]:
     if origin.folder is not None and not origin.folder.is_dir():
         expected = "a data folder (sts/STS12.tsv, senteval/MR.tsv ...) or SentEval's own"
         raise InputError(str(origin.folder), "no such folder", expected, "check the path")
-    return [_load(one, origin) for one in suites]
+    return _numbered([_load(one, origin) for one in suites], suites)
+
+
+def _numbered(loaded: Sequence[LoadedSuite], given: Sequence[Data]) -> list[LoadedSuite]:
+    """Data in memory with the same name get numbers: scores are reported by name."""
+    seen: Counter[str] = Counter()
+    names = Counter(one.name for one in loaded)
+    found = []
+    for one, data in zip(loaded, given, strict=True):
+        if names[one.name] > 1 and not isinstance(data, str | Path):
+            seen[one.name] += 1
+            name = f"{one.name} {seen[one.name]}"
+            one = replace(one, name=name, tasks=tuple(replace(task, name=name) for task in one.tasks))
+        found.append(one)
+    return found
 
 
 def find_task(name: str, origin: SetSource) -> Task:
@@ -50,6 +65,10 @@ def find_task(name: str, origin: SetSource) -> Task:
         return suite.load(one, origin)
     if Path(name).exists() or name.startswith("embedded"):
         return own_task(None, name, origin)
+    if re.search(r"\s", name) and not re.fullmatch(r"\.\w+", Path(name).suffix):
+        problem = f"{name[:60]!r} is a text, and texts alone cannot be scored"
+        expected = "pairs, triplets, scored pairs or labelled texts, or the names of suites, sets or files"
+        raise InputError("evaluation", problem, expected, "say what belongs to each text: [(question, answer), ...]")
     known = [known for suite in SUITES.values() for one in _sets(suite) for known in (f"{suite.name}/{one}", one)]
     near = get_close_matches(name, [*SUITES, *known], n=1, cutoff=0.5)
     expected = (

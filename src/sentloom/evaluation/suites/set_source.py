@@ -18,7 +18,7 @@ from pydantic import ConfigDict
 from sentloom.data.dataset import Dataset
 from sentloom.data.readers import read
 from sentloom.data.shapes import COLUMNS, Shape
-from sentloom.errors import InputError, MissingPart
+from sentloom.errors import InputError, MissingPart, option
 
 SUFFIXES = (".tsv", ".tsv.gz")
 NO_COPY = "there is no copy on the hub at a pinned revision"
@@ -88,7 +88,7 @@ def read_rows(part: SetPart, origin: SetSource, shape: Shape, keep: Sequence[str
     """Read a part like `read_part`, without checking it."""
     source = part.hub if origin.folder is None else str(find_file(part, origin.folder))
     if not source:
-        raise MissingPart(part.name, NO_COPY, f"a file {_wanted(part)}", "give a data folder: --data DIR")
+        raise MissingPart(part.name, NO_COPY, f"a file {_wanted(part)}", f"give a data folder: {option('data', 'DIR')}")
     sources = [source] if origin.folder is not None else _splits(source)
     try:
         data = [read(one, shape=shape, keep=keep) for one in sources]
@@ -113,7 +113,8 @@ def find_file(part: SetPart, folder: Path) -> Path:
         for suffix in SUFFIXES:
             if (file := folder / f"{name}{suffix}").is_file():
                 return file
-    raise MissingPart(part.name, f"there is no file {_wanted(part)} in {folder}", "", "put the file there")
+    fix = f"save the set as {folder / _wanted(part)}; the files of a data folder are listed in docs/sets.md"
+    raise MissingPart(part.name, f"the folder {folder} has no file {_wanted(part)}", "", fix)
 
 
 def check(rows: Rows, part: SetPart, origin: SetSource) -> Rows:
@@ -155,7 +156,7 @@ def _refuse_or_note(rows: Rows, part: SetPart, origin: SetSource, found: str, wa
             f"{part.name} in {rows.source}",
             f"there are {found}",
             f"{wanted}, as published",
-            "download the file again, or use --unchecked to score it anyway",
+            f"download the file again, or score it anyway: {option('unchecked', True)}",
         )
     return f"{found}, but {wanted} are published: not comparable with published scores"
 

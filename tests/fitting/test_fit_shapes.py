@@ -24,7 +24,7 @@ def test_two_thousand_labels_most_with_two_rows_and_many_with_one(run, tmp_path)
     assert [one.name for one in result.routes if one.tried] == ["labels"]
     (score,) = (one for one in result.measures if one.part == "deciding")
     assert score.metric == "accuracy"
-    assert set(score.also) == {"map", "probe"}
+    assert set(score.also) == {"map"}  # a probe of that many labels would take minutes
     assert 100 < score.items < 1000  # held-out texts with a label that no training row has are not asked
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 Mask = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.int64]
 PROBED = 2_000  # known rows that a probe sees at most: more change its accuracy little, and take minutes
+MOST_LABELS = 500  # of a probe, for the same reason
 SEED = 0
 
 
@@ -66,13 +67,14 @@ def _cross_validated(lookup: Lookup, rows: Rows, probe: Mapping[str, Any]) -> Sc
 def probe_score(lookup: Lookup, rows: Rows, known: Rows, probe: Mapping[str, Any]) -> Scores:
     """A probe trained on known rows, at most `PROBED`, whose weight decay is chosen on a fifth of them.
 
-    The first row of every label is trained on. There is no score if no row is left to choose on.
+    The first row of every label is trained on. There is no score if no row is left to choose on, or for more than
+    `MOST_LABELS` labels.
     """
     from sentloom.evaluation.probes.protocols import train_and_test
 
     asked = np.isin(rows["label"], known["label"])
     trained, chosen_on = _divided(known["label"])
-    if not asked.any() or not len(chosen_on) or len(set(known["label"])) < 2:
+    if not asked.any() or not len(chosen_on) or not 2 <= len(set(known["label"])) <= MOST_LABELS:
         return {}
     labels, vectors = np.array(known["label"], object), lookup(known["text"])
     dev = vectors[chosen_on], labels[chosen_on]

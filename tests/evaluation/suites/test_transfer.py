@@ -101,7 +101,7 @@ def test_swapped_labels_of_cr_are_refused(tmp_path):
 
 @pytest.mark.parametrize("name", SETS)
 def test_missing_data_is_named(tmp_path, name):
-    with pytest.raises(MissingPart, match=r"no file senteval/\S+\.tsv in"):
+    with pytest.raises(MissingPart, match=r"no file senteval/\S+\.tsv"):
         TRANSFER.load(name, fast(tmp_path))
 
 

@@ -9,12 +9,12 @@ from sentloom.writing.filters import Filtering
 from sentloom.writing.prompts import prompts_for
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.synthesize import Execution, Task, synthesize
-from sentloom.writing.writer import Source, Written
+from sentloom.writing.writer import SourceText, Written
 from tests.writing.chat_server import chat_server, reset, status
 from tests.writing.ledgers import raw_texts, rows_of
 
 (ENTAILMENT,) = prompts_for(("entailment",), "English")["entailment"]
-SOURCES = [Source(row, f"Text number {row}.") for row in range(20)]
+SOURCES = [SourceText(row, f"Text number {row}.") for row in range(20)]
 TASK = Task(writer_model="small")
 QUICK = {"execution": Execution(block=4, requests=3), "filtering": Filtering(threshold=0), "show_progress": False}
 SECRET = "sk-very-secret-0123"
@@ -35,7 +35,7 @@ def test_addresses():
 def test_what_is_sent(tmp_path):
     with chat_server() as server:
         writer = endpoint(server, tmp_path, Sampling(top_p=0.8, temperature=0.7, length=21, seed=5))
-        (found,) = writer.write([Source(3, "It rains.", 1)], "entailment", ENTAILMENT)
+        (found,) = writer.write([SourceText(3, "It rains.", 1)], "entailment", ENTAILMENT)
         (body,) = server.bodies
     assert found.text.startswith("what follows from It rains.")
     assert body["messages"] == ENTAILMENT.messages("It rains.")
@@ -47,7 +47,7 @@ def test_what_is_sent(tmp_path):
 def test_seeds_differ_by_row_and_number_and_greedy_is_cold(tmp_path):
     with chat_server() as server:
         writer = endpoint(server, tmp_path, Sampling(greedy=True))
-        writer.write([Source(0, "a"), Source(0, "a", 1), Source(1, "a")], "entailment", ENTAILMENT)
+        writer.write([SourceText(0, "a"), SourceText(0, "a", 1), SourceText(1, "a")], "entailment", ENTAILMENT)
         assert len({body["seed"] for body in server.bodies}) == 3
         assert {(body["temperature"], body.get("top_p")) for body in server.bodies} == {(0.0, None)}
 

@@ -22,7 +22,7 @@ from sentloom.errors import InputError, option
 from sentloom.writing.chat import FIRST_WAIT, Chat, Messages
 from sentloom.writing.prompts import KINDS, Kind, Prompt, Wording
 from sentloom.writing.sampling import Sampling, sampling_keys
-from sentloom.writing.writer import Pair, Source, Written
+from sentloom.writing.writer import Pair, SourceText, Written
 
 KEY = "SENTLOOM_WRITER_KEY"
 ANSWERS = "answers.jsonl"  # in the ledger
@@ -93,7 +93,7 @@ class Endpoint:
             lost=self._answers.lose,
         )
 
-    def write(self, sources: Sequence[Source], kind: Kind, prompt: Prompt) -> list[Written]:
+    def write(self, sources: Sequence[SourceText], kind: Kind, prompt: Prompt) -> list[Written]:
         """See `Writer`."""
         names = [(one.row, KINDS.index(kind), one.candidate) for one in sources]
         keys = sampling_keys(self._sampling.seed, names)

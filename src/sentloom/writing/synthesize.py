@@ -28,7 +28,7 @@ from sentloom.writing.prompts import NLI_KINDS, Kind, Prompt, Wording, prompts_f
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.summary import Summary
 from sentloom.writing.triplets import check_filters, draw
-from sentloom.writing.writer import Source, Writer, Written
+from sentloom.writing.writer import SourceText, Writer, Written
 
 Engine = Literal["local", "ray"]
 Loader = Callable[[], LanguageModel]
@@ -215,7 +215,7 @@ def _make_blocks(
 
 
 class _Asked(NamedTuple):
-    source: Source
+    source: SourceText
     kind: Kind
     prompt: Prompt
 
@@ -225,7 +225,7 @@ def make_block(
 ) -> pa.Table:
     """All candidates of some sources with their scores: per source the kinds, per kind the candidates."""
     asked = [
-        _Asked(Source(row, text, candidate), kind, prompts[(row + candidate) % len(prompts)])  # styles take turns
+        _Asked(SourceText(row, text, candidate), kind, prompts[(row + candidate) % len(prompts)])  # styles take turns
         for row, text in zip(sources, texts, strict=True)
         for kind, prompts in plan.prompts.items()
         for candidate in range(plan.sampling.candidates)

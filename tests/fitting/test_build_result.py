@@ -8,7 +8,7 @@ from sentloom.data.shapes import Shape
 from sentloom.encoder.lengths import Cut
 from sentloom.fitting.build_result import advice_after, final_run, input_summaries, outcome, route_summaries
 from sentloom.fitting.gate import Gate
-from sentloom.fitting.inputs import Source, look
+from sentloom.fitting.inputs import InputSource, look
 from sentloom.fitting.plan import FitPlan
 from sentloom.fitting.prepare import Prepared
 from sentloom.fitting.race import Trained
@@ -48,7 +48,7 @@ def test_routes_that_were_tried_and_skipped():
 
 
 def test_what_became_of_the_rows_of_an_input(tmp_path):
-    (given,) = look([Source(str(small_base.pairs(tmp_path / "faq.tsv", 200)))])
+    (given,) = look([InputSource(str(small_base.pairs(tmp_path / "faq.tsv", 200)))])
     parts = [build_dataset(Shape.PAIRS, [(f"q {n}", f"a {n}") for n in range(count)]) for count in (120, 30, 40)]
     split, cuts = (Split(*parts, parts[1]),), (Cut(128, 200, 5),)
     prepared = Prepared((given,), split, (parts[0],), (), (), (), (), None, cuts=cuts)

@@ -89,7 +89,7 @@ class Input:
 
 
 @dataclass(frozen=True)
-class Source:
+class InputSource:
     """Where an input comes from, and how to read it if its columns do not say."""
 
     name: str
@@ -99,24 +99,24 @@ class Source:
     label_column: str = ""  # if several label columns are named, each is a source of its own
 
 
-def sources_of(request: Request) -> list[Source]:
+def sources_of(request: Request) -> list[InputSource]:
     """The files that the user named, each once for every label column."""
     columns = one_label_each(request.columns)
     if len(columns) == 1:
         own = request.label_columns
         return [
-            Source(name, request.shape, request.columns, request.label(name), own.get(name, ""))
+            InputSource(name, request.shape, request.columns, request.label(name), own.get(name, ""))
             for name in request.data
         ]
     return [
-        Source(name, request.shape, one, f"{request.label(name)}: {one['label']}", str(one["label"]))
+        InputSource(name, request.shape, one, f"{request.label(name)}: {one['label']}", str(one["label"]))
         for name in request.data
         for one in columns
         if one
     ]
 
 
-def read_inputs(sources: Sequence[Source], request: Request, log: Log) -> list[Input]:
+def read_inputs(sources: Sequence[InputSource], request: Request, log: Log) -> list[Input]:
     """Read and describe every input; refuse those that nothing can be learned from."""
     allow = STRICT if request.strict else FITTING
     inputs = look(sources, allow, as_pairs=request.recipe is None, groups=(*ID_COLUMNS, *request.group))
@@ -165,7 +165,7 @@ def read_general(request: Request) -> Task:
 
 
 def look(
-    sources: Sequence[Source], allow: Allowance = FITTING, *, as_pairs: bool = True, groups: Sequence[str] = ()
+    sources: Sequence[InputSource], allow: Allowance = FITTING, *, as_pairs: bool = True, groups: Sequence[str] = ()
 ) -> list[Input]:
     """Read, inspect and clean every input; unusable rows are left out, up to what `allow` tolerates.
 
@@ -190,7 +190,7 @@ def look(
     return inputs
 
 
-def _open(source: Source, groups: Sequence[str], allow: Allowance, titles: bool) -> Dataset:
+def _open(source: InputSource, groups: Sequence[str], allow: Allowance, titles: bool) -> Dataset:
     """The rows of a source; texts with their titles, if these are wanted."""
 
     def open_with(keep: Sequence[str]) -> Dataset:

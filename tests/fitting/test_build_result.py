@@ -11,7 +11,7 @@ from sentloom.fitting.gate import Gate
 from sentloom.fitting.inputs import InputSource, look
 from sentloom.fitting.plan import FitPlan
 from sentloom.fitting.prepare import Prepared
-from sentloom.fitting.race import Trained
+from sentloom.fitting.race import TrainedRun
 from sentloom.fitting.result import Run
 from sentloom.fitting.routes import Route, SkippedRoute
 from sentloom.fitting.split import Split
@@ -61,5 +61,5 @@ def test_what_became_of_the_rows_of_an_input(tmp_path):
 def test_advice_names_routes_that_there_was_no_time_for():
     loss = measure(before=60.0, after=57.0, spread=2.0)
     proof = Proof((loss,), loss, Gate("worse", "because"), (), Uses(1, ""), None, "", (), (), None)
-    advice = advice_after(proof, Trained(RUN, None, None), Prepared((), (), (), (), (), (), (), None), PLAN)
+    advice = advice_after(proof, TrainedRun(RUN, None, None), Prepared((), (), (), (), (), (), (), None), PLAN)
     assert "Not tried for lack of time: simcse." in " ".join(advice)

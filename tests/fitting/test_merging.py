@@ -14,7 +14,7 @@ from sentloom.fitting.general import general_task
 from sentloom.fitting.inputs import InputSource, look
 from sentloom.fitting.merging import choose, merging_effect, with_merged
 from sentloom.fitting.plan import FitPlan
-from sentloom.fitting.race import RaceContext, Trained, race
+from sentloom.fitting.race import RaceContext, TrainedRun, race
 from sentloom.fitting.result import Run
 from sentloom.fitting.routes import Route
 from sentloom.fitting.tasks import held_out
@@ -24,7 +24,7 @@ from tests.fitting import small_base
 
 def scored(name, values):
     score = Score("mean", np.array(values, float)[:, None], clusters=np.arange(len(values)))
-    return Trained(Run(name, 1, 10, 0.0, score.value, None, None, None, "best"), None, object(), scores=(score,))
+    return TrainedRun(Run(name, 1, 10, 0.0, score.value, None, None, None, "best"), None, object(), scores=(score,))
 
 
 def test_a_merged_model_within_one_standard_error_is_preferred():

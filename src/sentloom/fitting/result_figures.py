@@ -14,7 +14,7 @@ from sentloom.evaluation.geometry import alignment
 from sentloom.evaluation.metrics import cosine_of_pairs
 from sentloom.fitting.bases import Base, base_at
 from sentloom.fitting.examples import shortened
-from sentloom.fitting.race import Trained
+from sentloom.fitting.race import TrainedRun
 from sentloom.fitting.result import Curve, Histogram, Neighbours, Trail
 from sentloom.fitting.tasks import HeldOut
 from sentloom.search.nearest import top_k
@@ -39,7 +39,7 @@ class Geometry:
     gauges: Gauges  # over the distinct texts
 
 
-def curves(trained: Trained, folder: Path) -> tuple[Curve, ...]:
+def curves(trained: TrainedRun, folder: Path) -> tuple[Curve, ...]:
     """The loss along each stage of a run, from its journal."""
     assert trained.result is not None
     found = []
@@ -53,7 +53,7 @@ def curves(trained: Trained, folder: Path) -> tuple[Curve, ...]:
 
 
 def geometries(
-    runs: Sequence[Trained], bases: Sequence[Base], parts: Sequence[HeldOut], memory: Memory
+    runs: Sequence[TrainedRun], bases: Sequence[Base], parts: Sequence[HeldOut], memory: Memory
 ) -> dict[str, dict[str, Geometry | None]]:
     """By route: the geometry of its base and of every run."""
     starts = {one.path: geometry(one.encoder, parts, memory) for one in bases}
@@ -65,7 +65,7 @@ def geometries(
     return found
 
 
-def _round(one: Trained) -> str:
+def _round(one: TrainedRun) -> str:
     return "merged" if one.route else f"round {one.run.rung}"
 
 
@@ -86,7 +86,7 @@ def trail(route: str, points: Mapping[str, Geometry | None]) -> Trail:
     return Trail(route, tuple(known))
 
 
-def collapse_warnings(points: Mapping[str, Geometry | None], best: Trained) -> Iterator[str]:
+def collapse_warnings(points: Mapping[str, Geometry | None], best: TrainedRun) -> Iterator[str]:
     """A warning if the vectors of the best run have collapsed compared with the base."""
     before, after = points[BASE], points[_round(best)]
     found = alarms(after.gauges, before.gauges, lost_rank=LOST_RANK) if before and after else []

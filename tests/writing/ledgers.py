@@ -10,7 +10,7 @@ import pyarrow as pa
 from sentloom.data.dataset import Dataset
 from sentloom.data.shapes import Shape
 from sentloom.writing.ledger import Ledger, LedgerPlan
-from sentloom.writing.prompts import Kind, Prompt, Wording, prompts_for
+from sentloom.writing.prompts import Kind, Wording, WritingPrompt, prompts_for
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.synthesize import make_block
 from sentloom.writing.writer import SourceText, Written
@@ -25,7 +25,7 @@ class Hashes:
 
     name = "hashes"
 
-    def write(self, sources: Sequence[SourceText], kind: Kind, prompt: Prompt) -> list[Written]:
+    def write(self, sources: Sequence[SourceText], kind: Kind, prompt: WritingPrompt) -> list[Written]:
         return [Written(self._text(one, kind)) for one in sources]
 
     def judge(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:

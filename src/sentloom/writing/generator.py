@@ -12,7 +12,7 @@ from sentloom.encoder.loading import quiet
 from sentloom.encoder.workers import pack_workers
 from sentloom.errors import InputError
 from sentloom.writing.language_model import Ids, LanguageModel
-from sentloom.writing.prompts import KINDS, Kind, Prompt
+from sentloom.writing.prompts import KINDS, Kind, WritingPrompt
 from sentloom.writing.sampling import Draw, Sampling, sampling_keys
 from sentloom.writing.scorer import by_length, judge
 from sentloom.writing.writer import Pair, SourceText, Writer, Written
@@ -33,7 +33,7 @@ class TransformersWriter:
         self._model, self._sampling, self._batch = model.eval(), sampling, batch or model.BATCH
         self._prefixes: dict[tuple[int, ...], Any] = {}
 
-    def write(self, sources: Sequence[SourceText], kind: Kind, prompt: Prompt) -> list[Written]:
+    def write(self, sources: Sequence[SourceText], kind: Kind, prompt: WritingPrompt) -> list[Written]:
         """See `Writer`."""
         ids = writing_ids(self._model, sources, prompt)
         batches = by_length(ids, self._batch)
@@ -65,7 +65,7 @@ class TransformersWriter:
         return [as_written(self._model, read, written) for read, written in zip(ids, out, strict=True)]
 
 
-def writing_ids(model: LanguageModel, sources: Sequence[SourceText], prompt: Prompt) -> list[Ids]:
+def writing_ids(model: LanguageModel, sources: Sequence[SourceText], prompt: WritingPrompt) -> list[Ids]:
     """What the model reads for each source."""
     parts = model.prompt_ids(prompt)
     sentences = model.sentences([source.text for source in sources])

@@ -24,7 +24,7 @@ from sentloom.writing.judges import QueryJudges, open_encoder, open_query_judges
 from sentloom.writing.language_model import LanguageModel
 from sentloom.writing.ledger import SCHEMA, Ledger, LedgerPlan
 from sentloom.writing.models import open_model
-from sentloom.writing.prompts import NLI_KINDS, Kind, Prompt, Wording, prompts_for
+from sentloom.writing.prompts import NLI_KINDS, Kind, Wording, WritingPrompt, prompts_for
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.summary import Summary
 from sentloom.writing.triplets import check_filters, draw
@@ -217,7 +217,7 @@ def _make_blocks(
 class _Asked(NamedTuple):
     source: SourceText
     kind: Kind
-    prompt: Prompt
+    prompt: WritingPrompt
 
 
 def make_block(

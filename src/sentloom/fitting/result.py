@@ -31,7 +31,7 @@ METRIC_NAMES = {
 Near = tuple[float, str]  # cosine, text
 
 
-class Compared:
+class Difference:
     """A difference to the base with its interval."""
 
     low: float | None
@@ -54,7 +54,7 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class Measure(Compared):
+class Measure(Difference):
     """One score of the base (before) and of the winner (after), and their paired difference."""
 
     name: str
@@ -148,7 +148,7 @@ class Stability:
 
 
 @dataclass(frozen=True)
-class Run(Compared):
+class Run(Difference):
     """One route in one round, with its score on the validation rows and its difference to the base there."""
 
     route: str

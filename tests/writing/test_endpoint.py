@@ -8,14 +8,14 @@ from sentloom.writing.endpoint import ANSWERS, KEY, Answers, Endpoint, EndpointO
 from sentloom.writing.filters import Filtering
 from sentloom.writing.prompts import prompts_for
 from sentloom.writing.sampling import Sampling
-from sentloom.writing.synthesize import Execution, Task, synthesize
+from sentloom.writing.synthesize import Execution, WritingTask, synthesize
 from sentloom.writing.writer import SourceText, Written
 from tests.writing.chat_server import chat_server, reset, status
 from tests.writing.ledgers import raw_texts, rows_of
 
 (ENTAILMENT,) = prompts_for(("entailment",), "English")["entailment"]
 SOURCES = [SourceText(row, f"Text number {row}.") for row in range(20)]
-TASK = Task(writer_model="small")
+TASK = WritingTask(writer_model="small")
 QUICK = {"execution": Execution(block=4, requests=3), "filtering": Filtering(threshold=0), "show_progress": False}
 SECRET = "sk-very-secret-0123"
 
@@ -143,7 +143,7 @@ def test_a_ledger_from_an_endpoint_resumes_and_counts(tmp_path):
 
 def test_the_limit_of_tokens_holds_over_runs(tmp_path):
     raw = raw_texts(10)
-    task = Task(writer_model="small", max_tokens=2000)
+    task = WritingTask(writer_model="small", max_tokens=2000)
     with chat_server() as server:
         for _ in range(2):
             with pytest.raises(TokenLimit, match=r"(?s)tokens are used.*Raise --max-tokens"):

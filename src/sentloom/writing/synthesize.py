@@ -59,7 +59,7 @@ class Execution(BaseModel):
 
 
 @dataclass(frozen=True)
-class Task:
+class WritingTask:
     """What is written, with which examples, and what an endpoint is told."""
 
     kinds: tuple[Kind, ...] = NLI_KINDS
@@ -76,7 +76,7 @@ def synthesize(
     filtering: Filtering | None = None,
     execution: Execution | None = None,
     *,
-    task: Task | None = None,
+    task: WritingTask | None = None,
     rows: int | None = None,
     show_progress: bool = True,
     log: Log = lambda text: None,
@@ -95,7 +95,7 @@ def synthesize(
             f"{Shape.TEXTS}",
             f"choose one text column: {option('columns', 'text=NAME')}",
         )
-    execution, sampling, task = execution or Execution(), sampling or Sampling(), task or Task()
+    execution, sampling, task = execution or Execution(), sampling or Sampling(), task or WritingTask()
     opening = _opening(writer, task, sampling, execution)
     plan = _plan(raw, task, sampling, execution, opening)
     check_filters(plan, filtering or Filtering())
@@ -131,7 +131,7 @@ class _Opening:
     load: Loader | None = None  # for workers
 
 
-def _opening(writer: str | Path | Loader, task: Task, sampling: Sampling, execution: Execution) -> _Opening:
+def _opening(writer: str | Path | Loader, task: WritingTask, sampling: Sampling, execution: Execution) -> _Opening:
     if not callable(writer) and is_endpoint(str(writer)):
         options = EndpointOptions(str(writer), task.writer_model, task.max_tokens, execution.requests)
         judge = "{}".join(Wording().judge)
@@ -154,7 +154,7 @@ def _opening(writer: str | Path | Loader, task: Task, sampling: Sampling, execut
     )
 
 
-def _plan(raw: Dataset, task: Task, sampling: Sampling, execution: Execution, opening: _Opening) -> LedgerPlan:
+def _plan(raw: Dataset, task: WritingTask, sampling: Sampling, execution: Execution, opening: _Opening) -> LedgerPlan:
     prompts = prompts_for(task.kinds, language_of(raw), task.shots, opening.learned)
     queried = "query" in prompts
     encoder = open_encoder(execution.encoder) if queried else None

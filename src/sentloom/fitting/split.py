@@ -21,7 +21,7 @@ from sentloom.data.shapes import Shape
 from sentloom.errors import InputError
 from sentloom.evaluation.task import Task
 from sentloom.fitting.clusters import MOST_SHARE, Clusters, Rows, find_clusters, rows_of, with_clusters
-from sentloom.fitting.inputs import Input
+from sentloom.fitting.inputs import FitInput
 from sentloom.fitting.request import Log, Request
 from sentloom.fitting.sentence_keys import Keys, RowNumbers, Sentences, union
 from sentloom.hygiene.leaks import without_leaks
@@ -54,7 +54,7 @@ class Split:
 
 
 def split_inputs(
-    request: Request, inputs: Sequence[Input], against: Sequence[Task], log: Log
+    request: Request, inputs: Sequence[FitInput], against: Sequence[Task], log: Log
 ) -> tuple[list[Split], tuple[str, ...]]:
     """Split every input, after leaving out rows with sentences of the sets that decide (`--against`).
 

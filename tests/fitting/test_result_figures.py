@@ -13,7 +13,7 @@ from sentloom.fitting.result import Run
 from sentloom.fitting.result_figures import (
     BINS,
     MOST_POINTS,
-    Geometry,
+    PairGeometry,
     collapse_warnings,
     curves,
     geometry,
@@ -114,7 +114,7 @@ def test_collapsed_vectors_get_a_warning(parts, memory):
 
 def test_half_of_the_rank_lost_is_a_warning_and_less_is_not():
     def with_rank(rank):
-        return Geometry(0.3, Gauges(mean_cosine=0.1, effective_rank=rank, deviation=1.0, uniformity=-3.0))
+        return PairGeometry(0.3, Gauges(mean_cosine=0.1, effective_rank=rank, deviation=1.0, uniformity=-3.0))
 
     best = TrainedRun(Run("pairs", 1, 10, 0.0, None, None, None, None, ""), None, None)
     assert list(collapse_warnings({"base": with_rank(200.0), "round 1": with_rank(99.0)}, best))

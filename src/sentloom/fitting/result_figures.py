@@ -32,7 +32,7 @@ LOST_RANK = 0.5  # a model that loses half of the effective rank of its base get
 
 
 @dataclass(frozen=True)
-class Geometry:
+class PairGeometry:
     """How the vectors of related pairs are arranged."""
 
     alignment: float  # the mean squared distance of the two sides of a pair
@@ -54,10 +54,10 @@ def curves(trained: TrainedRun, folder: Path) -> tuple[Curve, ...]:
 
 def geometries(
     runs: Sequence[TrainedRun], bases: Sequence[Base], parts: Sequence[HeldOut], memory: Memory
-) -> dict[str, dict[str, Geometry | None]]:
+) -> dict[str, dict[str, PairGeometry | None]]:
     """By route: the geometry of its base and of every run."""
     starts = {one.path: geometry(one.encoder, parts, memory) for one in bases}
-    found: dict[str, dict[str, Geometry | None]] = {}
+    found: dict[str, dict[str, PairGeometry | None]] = {}
     for one in runs:
         if one.result:
             start = starts[base_at(bases, one.plan.base).path]
@@ -69,7 +69,7 @@ def _round(one: TrainedRun) -> str:
     return "merged" if one.route else f"round {one.run.rung}"
 
 
-def geometry(encoder: Encoder, parts: Sequence[HeldOut], memory: Memory) -> Geometry | None:
+def geometry(encoder: Encoder, parts: Sequence[HeldOut], memory: Memory) -> PairGeometry | None:
     """Of a model on pairs that belong together, whose vectors are mostly cached; None if none are known."""
     pairs = [pair for part in parts for pair in part.related]
     if not pairs:
@@ -77,16 +77,18 @@ def geometry(encoder: Encoder, parts: Sequence[HeldOut], memory: Memory) -> Geom
     left, right = zip(*pairs, strict=True)
     vectors = encode_distinct(lambda texts: vectors_of(encoder, texts, "symmetric", memory), [*left, *right])
     one, other = (np.stack([vectors[text] for text in side]) for side in (left, right))
-    return Geometry(alignment(one, other), gauge(np.stack([vectors[text] for text in dict.fromkeys([*left, *right])])))
+    return PairGeometry(
+        alignment(one, other), gauge(np.stack([vectors[text] for text in dict.fromkeys([*left, *right])]))
+    )
 
 
-def trail(route: str, points: Mapping[str, Geometry | None]) -> Trail:
+def trail(route: str, points: Mapping[str, PairGeometry | None]) -> Trail:
     """Alignment and uniformity along a route."""
     known = [(label, one.alignment, one.gauges.uniformity) for label, one in points.items() if one]
     return Trail(route, tuple(known))
 
 
-def collapse_warnings(points: Mapping[str, Geometry | None], best: TrainedRun) -> Iterator[str]:
+def collapse_warnings(points: Mapping[str, PairGeometry | None], best: TrainedRun) -> Iterator[str]:
     """A warning if the vectors of the best run have collapsed compared with the base."""
     before, after = points[BASE], points[_round(best)]
     found = alarms(after.gauges, before.gauges, lost_rank=LOST_RANK) if before and after else []

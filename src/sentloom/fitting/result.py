@@ -251,7 +251,7 @@ def _percent(counts: Sequence[int]) -> tuple[float, ...]:
 
 
 @dataclass(frozen=True)
-class Neighbours:
+class NearestTexts:
     """The nearest texts of a sentence, nearest first."""
 
     sentence: str
@@ -340,7 +340,7 @@ class FitResult:
     curves: tuple[Curve, ...] = ()
     trails: tuple[Trail, ...] = ()
     histogram: Histogram | None = None
-    neighbours: tuple[Neighbours, ...] = ()
+    neighbours: tuple[NearestTexts, ...] = ()
     warnings: tuple[str, ...] = ()
     recipe: str = ""  # YAML of the winner, nothing left to defaults
     budget: str = ""  # in words

@@ -15,7 +15,7 @@ from sentloom.evaluation.metrics import cosine_of_pairs
 from sentloom.fitting.bases import Base, base_at
 from sentloom.fitting.examples import shortened
 from sentloom.fitting.race import TrainedRun
-from sentloom.fitting.result import Curve, Histogram, Neighbours, Trail
+from sentloom.fitting.result import Curve, Histogram, NearestTexts, Trail
 from sentloom.fitting.tasks import HeldOut
 from sentloom.search.nearest import top_k
 from sentloom.search.vectors import encode_distinct
@@ -115,7 +115,7 @@ def _related_and_not(
     return cosine_of_pairs(left, right), cosine_of_pairs(left, np.roll(right, 1, axis=0))
 
 
-def neighbours(before: Encoder, after: Encoder, parts: Sequence[HeldOut], memory: Memory) -> tuple[Neighbours, ...]:
+def neighbours(before: Encoder, after: Encoder, parts: Sequence[HeldOut], memory: Memory) -> tuple[NearestTexts, ...]:
     """What a few test texts find among the others, before and after."""
     queries, documents = _queries_and_documents(parts)
     if len(documents) <= NEAREST:
@@ -126,7 +126,7 @@ def neighbours(before: Encoder, after: Encoder, parts: Sequence[HeldOut], memory
         numbers, cosines = top_k(vectors_of(encoder, queries, "query", memory), vectors, NEAREST + 1)
         rows = zip(queries, numbers.tolist(), cosines.tolist(), strict=True)
         found.append([_others(*row, documents) for row in rows])
-    return tuple(Neighbours(*row) for row in zip(map(shortened, queries), *found, strict=True))
+    return tuple(NearestTexts(*row) for row in zip(map(shortened, queries), *found, strict=True))
 
 
 def _others(

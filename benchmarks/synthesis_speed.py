@@ -29,7 +29,7 @@ from sentloom.writing.prompts import NLI_KINDS, Wording
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.scorer import judging_ids
 from sentloom.writing.text_to_text import TextToText
-from sentloom.writing.writer import Source, Written
+from sentloom.writing.writer import SourceText, Written
 
 STS = Path(__file__).parents[2] / "shared/data/sts"
 BATCH, THRESHOLD = 64, 0.9
@@ -135,7 +135,7 @@ def main():
     parser.add_argument("--sources", type=int, default=128)
     options = parser.parse_args()
     texts = sentences()
-    sources = [Source(row, text) for row, text in enumerate(texts[: options.sources])]
+    sources = [SourceText(row, text) for row, text in enumerate(texts[: options.sources])]
     sampling = Sampling(length=64 if options.writer else 24)
     with tempfile.TemporaryDirectory() as folder, quiet():
         given = options.writer

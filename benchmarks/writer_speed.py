@@ -29,7 +29,7 @@ from sentloom.writing.language_model import padded
 from sentloom.writing.models import open_model
 from sentloom.writing.prompts import prompts_for
 from sentloom.writing.sampling import Sampling
-from sentloom.writing.writer import Source
+from sentloom.writing.writer import SourceText
 
 SAMPLING = Sampling(length=32)
 QUESTION = prompts_for(("query",), "English")["query"][0]
@@ -92,7 +92,7 @@ def main():
     options = parser.parse_args()
     clock = time.process_time if options.cpu_time else time.perf_counter
     model = open_model(options.writer)
-    sources = [Source(row, text) for row, text in enumerate(documents(options.data, options.sources))]
+    sources = [SourceText(row, text) for row, text in enumerate(documents(options.data, options.sources))]
     read = statistics.mean(map(len, model.sentences([one.text for one in sources])))
     shared = len(model.opening(model.prompt_ids(QUESTION)))
     print(f"{len(sources)} sources of {read:.0f} tokens, of which at most {model.source_length} are read, and {shared}")

@@ -54,7 +54,7 @@ from sentloom.writing.options import Running, chosen_filters, chosen_kinds, pars
 from sentloom.writing.prompts import NLI_KINDS
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.summary import Summary
-from sentloom.writing.synthesize import Task
+from sentloom.writing.synthesize import WritingTask
 from sentloom.writing.synthesize import synthesize as write_sentences
 from sentloom.writing.triplets import draw
 
@@ -602,7 +602,7 @@ def synthesize(
         how = checked(Sampling, "sampling", parsed("sampling", sampling))
         runs = checked(Running, "execution", parsed("execution", execution))
         shown = None if shots is None else open_data(shots)
-        task = Task(chosen_kinds(kind or NLI_KINDS), shown, writer_model, max_tokens)
+        task = WritingTask(chosen_kinds(kind or NLI_KINDS), shown, writer_model, max_tokens)
         with running_on(runs.device, runs.precision):
             summary = write_sentences(
                 texts, writer or "embedded", folder, how, by, runs,

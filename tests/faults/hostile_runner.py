@@ -36,10 +36,10 @@ def act(action: str, path: str, output: str) -> int:
     """One job, in a child: the exit code of the command; `fit` is the part of the command that reads."""
     if action == "fit":
         from sentloom.errors import SentloomError
-        from sentloom.fitting.inputs import Source, look
+        from sentloom.fitting.inputs import InputSource, look
 
         try:
-            sys.stdout.write(f"{len(look([Source(path)])[0].data):,} rows\n")
+            sys.stdout.write(f"{len(look([InputSource(path)])[0].data):,} rows\n")
         except SentloomError as error:
             sys.stderr.write(f"error: {error}\n")
             return 2

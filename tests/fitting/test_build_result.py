@@ -8,10 +8,10 @@ from sentloom.data.shapes import Shape
 from sentloom.encoder.lengths import Cut
 from sentloom.fitting.build_result import advice_after, final_run, input_summaries, outcome, route_summaries
 from sentloom.fitting.gate import Gate
-from sentloom.fitting.inputs import Source, look
+from sentloom.fitting.inputs import InputSource, look
 from sentloom.fitting.plan import FitPlan
 from sentloom.fitting.prepare import Prepared
-from sentloom.fitting.race import Trained
+from sentloom.fitting.race import TrainedRun
 from sentloom.fitting.result import Run
 from sentloom.fitting.routes import Route, SkippedRoute
 from sentloom.fitting.split import Split
@@ -48,7 +48,7 @@ def test_routes_that_were_tried_and_skipped():
 
 
 def test_what_became_of_the_rows_of_an_input(tmp_path):
-    (given,) = look([Source(str(small_base.pairs(tmp_path / "faq.tsv", 200)))])
+    (given,) = look([InputSource(str(small_base.pairs(tmp_path / "faq.tsv", 200)))])
     parts = [build_dataset(Shape.PAIRS, [(f"q {n}", f"a {n}") for n in range(count)]) for count in (120, 30, 40)]
     split, cuts = (Split(*parts, parts[1]),), (Cut(128, 200, 5),)
     prepared = Prepared((given,), split, (parts[0],), (), (), (), (), None, cuts=cuts)
@@ -61,5 +61,5 @@ def test_what_became_of_the_rows_of_an_input(tmp_path):
 def test_advice_names_routes_that_there_was_no_time_for():
     loss = measure(before=60.0, after=57.0, spread=2.0)
     proof = Proof((loss,), loss, Gate("worse", "because"), (), Uses(1, ""), None, "", (), (), None)
-    advice = advice_after(proof, Trained(RUN, None, None), Prepared((), (), (), (), (), (), (), None), PLAN)
+    advice = advice_after(proof, TrainedRun(RUN, None, None), Prepared((), (), (), (), (), (), (), None), PLAN)
     assert "Not tried for lack of time: simcse." in " ".join(advice)

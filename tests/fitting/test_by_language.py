@@ -9,7 +9,7 @@ from sentloom.evaluation.evaluate import open_memory
 from sentloom.evaluation.task import CLUSTER
 from sentloom.fitting.by_language import item_languages, language_measures, language_warnings
 from sentloom.fitting.general import general_task
-from sentloom.fitting.inputs import Input
+from sentloom.fitting.inputs import FitInput
 from sentloom.fitting.prepare import Prepared
 from sentloom.fitting.tasks import held_out
 from sentloom.fitting.verify import Duel
@@ -30,7 +30,7 @@ def rows(codes=None, shape=Shape.PAIRS):
 
 
 def prepared(data, shares):
-    part, given = held_out("faq.csv", data), Input("faq.csv", data, None, {"anchor": shares})
+    part, given = held_out("faq.csv", data), FitInput("faq.csv", data, None, {"anchor": shares})
     return Prepared((given,), (), (), (), (part,), (part,), (), general_task())
 
 

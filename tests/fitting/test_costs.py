@@ -8,7 +8,7 @@ from accelerate import Accelerator
 from sentloom.data.shapes import Shape
 from sentloom.fitting.costs import FEWEST_MADE, FEWEST_WRITTEN, TimedRoute, Timer, limited
 from sentloom.fitting.request import Budget
-from sentloom.fitting.resources import Resources, Teacher, Writer
+from sentloom.fitting.resources import Resources, Teacher, WriterResource
 from sentloom.fitting.routes import SCHEDULE, Route, SkippedRoute, find_routes
 from sentloom.fitting.training_sets import TrainingSet
 from sentloom.pipeline.building import stage
@@ -16,7 +16,7 @@ from sentloom.pipeline.forecast import Forecast
 from sentloom.pipeline.stages import Train
 from tests.fitting import small_base
 
-RESOURCES = Resources("embedded", pooling="mean", dropout=0.1, translator=None, writer=Writer("writer"))
+RESOURCES = Resources("embedded", pooling="mean", dropout=0.1, translator=None, writer=WriterResource("writer"))
 
 
 def timed(name, *shapes, rows=10_000, made_per_second=1.0, step=0.5, resources=RESOURCES):

@@ -23,7 +23,7 @@ from sentloom.fitting.plan import FitPlan
 from sentloom.fitting.prepare import prepare_inputs
 from sentloom.fitting.race import RaceContext, race
 from sentloom.fitting.request import Budget
-from sentloom.fitting.resources import Resources, Writer
+from sentloom.fitting.resources import Resources, WriterResource
 from sentloom.fitting.routes import find_routes
 from sentloom.fitting.split import split_all
 from sentloom.pipeline.building import stage
@@ -133,7 +133,9 @@ def test_a_run_is_scored_by_the_models_that_have_not_seen_a_fold(base, tmp_path)
             seen.append(len(read(*plan.stages[0].data)))
             return PlanResult(plan.name, 1, base, "", {}, "", {}, {}, ({"seconds": 2.0},))
 
-    routes, _ = find_routes(prepared.training_sets, Resources(None, False, "mean", None, Writer("", "", named=False)))
+    routes, _ = find_routes(
+        prepared.training_sets, Resources(None, False, "mean", None, WriterResource("", "", named=False))
+    )
     plan = FitPlan({}, (routes[0],), (), {}, 0.0, (Rung({"pairs": (10,)}, 1, 0),))
     memory, folds = open_memory(tmp_path / "measured"), prepared.folds
     before = fold_scores([Encoder.load(base)] * 4, folds, memory)

@@ -9,7 +9,7 @@ from sentloom.evaluation.evaluate import open_memory
 from sentloom.fitting.clock import Clock
 from sentloom.fitting.ending import candidate_counts, dimensions_in_time, searching_in_time, time_for_scores
 from sentloom.fitting.general import general_task
-from sentloom.fitting.inputs import Input
+from sentloom.fitting.inputs import FitInput
 from sentloom.fitting.plan import REPORTING, read_plan
 from sentloom.fitting.prepare import Prepared
 from sentloom.fitting.race import RaceContext
@@ -32,7 +32,7 @@ def rows(kind, size):
 def prepared():
     """Twenty test questions search all 340 answers; validation questions have searched 50 of them."""
     split = Split(*(rows(kind, size) for kind, size in (("train", 300), ("val", 20), ("test", 20), ("none", 0))))
-    given = Input("faq.csv", split.train, None, {"anchor": {"en": 1.0}})
+    given = FitInput("faq.csv", split.train, None, {"anchor": {"en": 1.0}})
     return Prepared((given,), (split,), (split.train,), (), (), (), (), general_task()).searching(SEARCHED)
 
 

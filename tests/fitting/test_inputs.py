@@ -8,7 +8,7 @@ from sentloom.data.shapes import Shape
 from sentloom.errors import DataError, InputError
 from sentloom.evaluation.task import Task
 from sentloom.fitting.inputs import (
-    Source,
+    InputSource,
     describe_input,
     is_titled,
     look,
@@ -53,7 +53,7 @@ def pairs(count: int, start: int = 0) -> list[str]:
 def test_an_input_in_one_line(write) -> None:
     rows = pairs(970)
     name = write("faq.tsv", "question\tanswer\tid", *(f"{row}\t{n}" for n, row in enumerate([*rows, *rows[:30]])))
-    (given,) = look([Source(name)])
+    (given,) = look([InputSource(name)])
     lines = describe_input(given)
     assert lines[0] == "faq.tsv: 1,000 pairs (question, answer), English, median 6 words, 3.0% repeated rows"
     assert lines[1].startswith("970 rows are used")
@@ -65,30 +65,30 @@ def test_an_input_in_one_line(write) -> None:
 
 def test_texts_with_titles_are_pairs(write) -> None:
     rows = [f"{n},Title {n},{sentence(n)}" for n in range(150)] + [f"{n},,{sentence(n)}" for n in range(150, 180)]
-    (given,) = look([Source(write("docs.csv", "id,Title,text", *rows))])
+    (given,) = look([InputSource(write("docs.csv", "id,Title,text", *rows))])
     assert (given.data.shape, len(given.data), is_titled(given.data)) == (Shape.PAIRS, 150, True)
     assert given.data[0] == {"anchor": "Title 0", "positive": sentence(0)}
     lines = describe_input(given)
     assert lines[0].startswith("docs.csv: 180 pairs (title, text), English")
     assert "skipped: 30 texts without a title" in lines
     assert "columns not used: id" in lines
-    named = Source("docs.csv", columns={"text": "text", "title": "Title"})
+    named = InputSource("docs.csv", columns={"text": "text", "title": "Title"})
     assert look([named])[0].data["anchor"] == given.data["anchor"]
-    (body,) = look([Source(write("body.csv", "title,body", *(row.partition(",")[2] for row in rows[:150])))])
+    (body,) = look([InputSource(write("body.csv", "title,body", *(row.partition(",")[2] for row in rows[:150])))])
     assert is_titled(body.data)
-    (raw,) = look([Source("docs.csv")], as_pairs=False)
+    (raw,) = look([InputSource("docs.csv")], as_pairs=False)
     assert raw.data.shape is Shape.TEXTS
 
 
 def test_titles_of_few_texts_are_left_out(write) -> None:
     rows = [f"{'Title' if n < 40 else ''},{sentence(n)}" for n in range(150)]
-    (given,) = look([Source(write("docs.csv", "title,text", *rows))])
+    (given,) = look([InputSource(write("docs.csv", "title,text", *rows))])
     assert (given.data.shape, len(given.data), given.data.table.column_names[0]) == (Shape.TEXTS, 150, "text")
 
 
 def test_two_languages_and_two_lengths_are_named(write) -> None:
     rows = [f"{sentence(number)}\tDer Hund Nummer {number} ist nicht in dem Haus." for number in range(150)]
-    (given,) = look([Source(write("de.tsv", "source\ttarget", *rows))])
+    (given,) = look([InputSource(write("de.tsv", "source\ttarget", *rows))])
     first = "de.tsv: 150 translated sentences (source, target), English and German, median 6 and 9 words"
     assert describe_input(given)[0] == f"{first}, no repeated rows"
     assert given.languages == {"source": "en", "target": "de"}
@@ -97,14 +97,14 @@ def test_two_languages_and_two_lengths_are_named(write) -> None:
 def test_mixed_languages_are_told_with_their_shares_and_are_not_called_english(write) -> None:
     english = [f"{sentence(number)}" for number in range(130)]
     german = [f"Der Hund Nummer {number} ist nicht in dem Haus." for number in range(70)]
-    (given,) = look([Source(write("mixed.txt", *english, *german))])
+    (given,) = look([InputSource(write("mixed.txt", *english, *german))])
     assert "mixed languages: English 65%, German 35%," in describe_input(given)[0]
     assert given.shares == {"en": 0.65, "de": 0.35}
     assert given.language is None  # back-translation, which begins with English, is not for it
 
 
 def test_raw_text_names_no_columns_and_an_unknown_language_is_said(write) -> None:
-    (given,) = look([Source(write("codes.txt", *(f"zxq{number} vbn{number * 7}" for number in range(200))))])
+    (given,) = look([InputSource(write("codes.txt", *(f"zxq{number} vbn{number * 7}" for number in range(200))))])
     first = "codes.txt: 200 sentences, an unrecognised language, median 2 words, no repeated rows"
     assert describe_input(given)[0] == first
     assert given.language is None
@@ -113,24 +113,26 @@ def test_raw_text_names_no_columns_and_an_unknown_language_is_said(write) -> Non
 def test_near_repeats_labels_scores_and_faults_have_lines_of_their_own(write) -> None:
     texts = [sentence(number) for number in range(154)]
     (given,) = look(
-        [Source(write("mood.tsv", "text\tlabel", *(f"{text}\tmood {n % 7}" for n, text in enumerate(texts))))]
+        [InputSource(write("mood.tsv", "text\tlabel", *(f"{text}\tmood {n % 7}" for n, text in enumerate(texts))))]
     )
     lines = describe_input(given)
     assert any(line.startswith("labels: mood 0 22, mood 1 22") and line.endswith(" and 2 more") for line in lines)
     rows = [f"{row}\t{n % 6}" for n, row in enumerate(pairs(120))]
-    (scored,) = look([Source(write("s.tsv", "sentence1\tsentence2\tscore", *rows))])
+    (scored,) = look([InputSource(write("s.tsv", "sentence1\tsentence2\tscore", *rows))])
     assert "scores from 0 to 5" in describe_input(scored)
-    (marked,) = look([Source(write("html.txt", *(sentence(n) for n in range(120)), "The <b>lamp</b> is on."))])
+    (marked,) = look([InputSource(write("html.txt", *(sentence(n) for n in range(120)), "The <b>lamp</b> is on."))])
     assert "text that looks like HTML: 1 rows, first at html.txt, line 121" in describe_input(marked)
     long = " ".join(texts[:8])
     copies = [f"{long} {long[::-1]} {tail}" for tail in ("one", "two", "six", "ten")]
-    (near,) = look([Source(write("near.txt", *(f"{n} {n * 31} {n * 77} {n * 1001} zero" for n in range(96)), *copies))])
+    (near,) = look(
+        [InputSource(write("near.txt", *(f"{n} {n * 31} {n * 77} {n * 1001} zero" for n in range(96)), *copies))]
+    )
     assert "3.0% of the rows nearly repeat another one" in describe_input(near)
 
 
 def refusal(name: str) -> InputError:
     with pytest.raises(InputError) as caught:
-        refuse_too_little(look([Source(name)])[0])
+        refuse_too_little(look([InputSource(name)])[0])
     assert caught.value.where == name
     return caught.value
 
@@ -157,7 +159,7 @@ def test_pairs_whose_sides_are_all_the_same_leave_nothing(write) -> None:
 
 
 def test_sixty_are_enough_and_one_less_is_not(write) -> None:
-    refuse_too_little(look([Source(write("enough.txt", *(sentence(number) for number in range(60))))])[0])
+    refuse_too_little(look([InputSource(write("enough.txt", *(sentence(number) for number in range(60))))])[0])
     assert refusal(write("less.txt", *(sentence(number) for number in range(59)))).problem == "59 sentences"
 
 
@@ -184,7 +186,7 @@ def test_one_class_tells_nothing(write, head: str, tail: str, found: str) -> Non
 
 def test_entailments_alone_are_something_to_learn_from(write) -> None:
     rows = [f"{row}\tentailment" for row in pairs(150)]
-    (given,) = look([Source(write("entailed.tsv", "premise\thypothesis\tlabel", *rows))])
+    (given,) = look([InputSource(write("entailed.tsv", "premise\thypothesis\tlabel", *rows))])
     refuse_too_little(given)  # is not refused
     assert given.data.shape is Shape.PAIRS  # there is nothing to contradict
     assert len(given.data) == 150
@@ -192,7 +194,7 @@ def test_entailments_alone_are_something_to_learn_from(write) -> None:
 
 def test_an_empty_file_is_refused_by_the_reader(write) -> None:
     with pytest.raises(DataError, match="the file is empty"):
-        look([Source(write("empty.txt"))])
+        look([InputSource(write("empty.txt"))])
 
 
 def test_what_inputs_and_evaluation_sets_have_in_common(write) -> None:
@@ -200,7 +202,7 @@ def test_what_inputs_and_evaluation_sets_have_in_common(write) -> None:
     faq = write("faq.tsv", "question\tanswer", *pairs(100, start=150))  # 50 questions are among the texts
     scored = [*(sentence(number).upper() for number in range(240, 260)), "Nothing of it."]
     test = Task("test.txt", "accuracy", {"symmetric": scored}, lambda lookup: {}, "written here")
-    inputs = look([Source(texts), Source(faq)])
+    inputs = look([InputSource(texts), InputSource(faq)])
     assert shared_sentences(inputs, [test]) == [
         "texts.txt and faq.tsv have 50 sentences in common (25.0% of texts.txt)",
         "10 of the 21 sentences of test.txt (written here) appear in faq.tsv",

@@ -7,7 +7,7 @@ import pytest
 
 from sentloom.data.shapes import Shape
 from sentloom.fitting import languages as room
-from sentloom.fitting.inputs import Input
+from sentloom.fitting.inputs import FitInput
 from sentloom.fitting.languages import language_parts, row_languages, without_languages
 from tests.small_data import build_dataset
 
@@ -16,7 +16,7 @@ BOTH = {"en": 0.5, "de": 0.5}
 
 
 def given(data, shares):
-    return Input("faq.csv", data, None, {"first": shares})
+    return FitInput("faq.csv", data, None, {"first": shares})
 
 
 def pairs(*counts, codes=None):

@@ -11,10 +11,10 @@ from sentloom.evaluation.task import Score
 from sentloom.fitting.budget import Rung
 from sentloom.fitting.clock import Clock
 from sentloom.fitting.general import general_task
-from sentloom.fitting.inputs import Source, look
+from sentloom.fitting.inputs import InputSource, look
 from sentloom.fitting.merging import choose, merging_effect, with_merged
 from sentloom.fitting.plan import FitPlan
-from sentloom.fitting.race import RaceContext, Trained, race
+from sentloom.fitting.race import RaceContext, TrainedRun, race
 from sentloom.fitting.result import Run
 from sentloom.fitting.routes import Route
 from sentloom.fitting.tasks import held_out
@@ -24,7 +24,7 @@ from tests.fitting import small_base
 
 def scored(name, values):
     score = Score("mean", np.array(values, float)[:, None], clusters=np.arange(len(values)))
-    return Trained(Run(name, 1, 10, 0.0, score.value, None, None, None, "best"), None, object(), scores=(score,))
+    return TrainedRun(Run(name, 1, 10, 0.0, score.value, None, None, None, "best"), None, object(), scores=(score,))
 
 
 def test_a_merged_model_within_one_standard_error_is_preferred():
@@ -53,7 +53,7 @@ def raced(tmp_path_factory):
     ]
     rung = Rung({"fast": (8,), "slow": (8,)}, 2, 0)
     plan = FitPlan({}, tuple(routes), (), {}, 0.0, (rung,), merges=4)
-    (given,) = look([Source(str(small_base.pairs(folder / "held-out.tsv", 100)))])
+    (given,) = look([InputSource(str(small_base.pairs(folder / "held-out.tsv", 100)))])
     tasks, memory = held_out("faq", given.data).tasks, open_memory(folder / "measured")
     encoder = Encoder.load(str(base))
     before, told = main_scores(encoder, tasks, memory), []

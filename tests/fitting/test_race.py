@@ -7,7 +7,7 @@ import pytest
 from sentloom.fitting.budget import Pace, Rung
 from sentloom.fitting.clock import Clock
 from sentloom.fitting.plan import FitPlan, read_plan
-from sentloom.fitting.race import RaceContext, Trained, best_run, race, stage_summary, train_with_next_seed
+from sentloom.fitting.race import RaceContext, TrainedRun, best_run, race, stage_summary, train_with_next_seed
 from sentloom.fitting.result import Run
 from sentloom.fitting.routes import Route
 from sentloom.pipeline.building import stage
@@ -17,7 +17,7 @@ from sentloom.training.schedules import stable_steps
 
 def trained(route, score, steps=10, rung=1):
     run = Run(route, rung, steps, 0.0, score, None, None, None, "done")
-    return Trained(run, None, None if score is None else object())
+    return TrainedRun(run, None, None if score is None else object())
 
 
 def test_the_best_run_is_the_shorter_one_of_equals_and_no_failed_one():
@@ -125,7 +125,7 @@ def test_the_time_of_a_shortened_run_counts_from_its_start(monkeypatch, tmp_path
         if not passed[0]:
             passed[0] = 30.0
             raise OutOfTime(9, name)
-        return Trained(Run(name, rung, sum(steps), earlier + 4.0, 50.0, None, None, None, "done"), None, object())
+        return TrainedRun(Run(name, rung, sum(steps), earlier + 4.0, 50.0, None, None, None, "done"), None, object())
 
     monkeypatch.setattr("sentloom.fitting.race._run", run)
     plan = plan_for("a", [0], PACE)

@@ -7,7 +7,7 @@ import pytest
 from sentloom.errors import MissingPart
 from sentloom.fitting import resources as room
 from sentloom.fitting.bases import load_bases
-from sentloom.fitting.resources import Writer, find_resources, find_writer
+from sentloom.fitting.resources import WriterResource, find_resources, find_writer
 from sentloom.writing.models import EMBEDDED
 from tests.fitting import small_base
 from tests.fitting.test_request import request
@@ -17,7 +17,7 @@ def test_pooling_dropout_and_paths_of_a_base(tmp_path):
     base, raw = small_base.build_base(tmp_path), tmp_path / "plain"
     asked = request(bases=(str(base), str(raw)), writer="writer")
     (own, plain) = (find_resources(asked, one) for one in load_bases(asked))
-    assert (own.base, own.pooling, own.writer) == (str(base), "mean", Writer("writer"))
+    assert (own.base, own.pooling, own.writer) == (str(base), "mean", WriterResource("writer"))
     assert own.dropout == 0.1  # as BERT has it
     assert (own.decoder, own.projection, own.guide) == (True, False, None)
     guided = request(bases=(str(base),), guide="embedded-bge")

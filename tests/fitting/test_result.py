@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from sentloom.errors import InputError
-from sentloom.fitting.result import SCHEMA, Example, FitResult, Histogram, Measure, Neighbours, Power, Threshold
+from sentloom.fitting.result import SCHEMA, Example, FitResult, Histogram, Measure, NearestTexts, Power, Threshold
 from tests.report.results_by_hand import BARE, FULL, STORIES, measure
 
 FEW = settings(max_examples=25, deadline=None)
@@ -77,7 +77,7 @@ def test_overlap_is_the_share_under_both_histograms():
 
 
 def test_neighbours_that_left_and_that_entered():
-    found = Neighbours("s", ((0.9, "a"), (0.8, "b")), ((0.95, "c"), (0.7, "a")))
+    found = NearestTexts("s", ((0.9, "a"), (0.8, "b")), ((0.95, "c"), (0.7, "a")))
     assert (found.gone, found.new) == ({"b"}, {"c"})
 
 

@@ -8,12 +8,12 @@ import pytest
 from sentloom.data.shapes import Shape
 from sentloom.evaluation.evaluate import open_memory
 from sentloom.fitting.examples import LONGEST
-from sentloom.fitting.race import Trained
+from sentloom.fitting.race import TrainedRun
 from sentloom.fitting.result import Run
 from sentloom.fitting.result_figures import (
     BINS,
     MOST_POINTS,
-    Geometry,
+    PairGeometry,
     collapse_warnings,
     curves,
     geometry,
@@ -90,7 +90,7 @@ def test_a_curve_of_a_long_training_has_some_of_its_points(tmp_path):
     (tmp_path / "learn" / "log.jsonl").write_text("\n".join(lines) + "\n")
     stage = {"produces": "encoder", "stage": "learn", "place": "learn", "seconds": 1.0}
     result = PlanResult("pairs", 1, None, "", {}, "", {}, {}, (stage,))
-    (found,) = curves(Trained(Run("pairs", 1, 10, 0.0, None, None, None, None, ""), None, result), tmp_path)
+    (found,) = curves(TrainedRun(Run("pairs", 1, 10, 0.0, None, None, None, None, ""), None, result), tmp_path)
     assert (len(found.steps), found.steps[0], found.steps[-1]) == (MOST_POINTS, 1, 5000)
     assert found.loss == tuple(1 / step for step in found.steps)
 
@@ -105,7 +105,7 @@ def test_a_trail_leaves_out_what_is_not_known(parts, memory):
 
 def test_collapsed_vectors_get_a_warning(parts, memory):
     before, after = (geometry(Known(times), parts, memory) for times in (1.0, 0.01))
-    best = Trained(Run("pairs", 1, 10, 0.0, None, None, None, None, ""), None, None)
+    best = TrainedRun(Run("pairs", 1, 10, 0.0, None, None, None, None, ""), None, None)
     (warning,) = collapse_warnings({"base": before, "round 1": after}, best)
     assert warning.startswith("The vectors have collapsed: mean cosine of distinct sentences")
     assert not list(collapse_warnings({"base": before, "round 1": before}, best))
@@ -114,8 +114,8 @@ def test_collapsed_vectors_get_a_warning(parts, memory):
 
 def test_half_of_the_rank_lost_is_a_warning_and_less_is_not():
     def with_rank(rank):
-        return Geometry(0.3, Gauges(mean_cosine=0.1, effective_rank=rank, deviation=1.0, uniformity=-3.0))
+        return PairGeometry(0.3, Gauges(mean_cosine=0.1, effective_rank=rank, deviation=1.0, uniformity=-3.0))
 
-    best = Trained(Run("pairs", 1, 10, 0.0, None, None, None, None, ""), None, None)
+    best = TrainedRun(Run("pairs", 1, 10, 0.0, None, None, None, None, ""), None, None)
     assert list(collapse_warnings({"base": with_rank(200.0), "round 1": with_rank(99.0)}, best))
     assert not list(collapse_warnings({"base": with_rank(200.0), "round 1": with_rank(101.0)}, best))

@@ -9,7 +9,7 @@ from sentloom.data.shapes import Shape
 from sentloom.data.writers import write
 from sentloom.errors import InputError
 from sentloom.fitting import routes as room
-from sentloom.fitting.resources import Resources, Teacher, Writer
+from sentloom.fitting.resources import Resources, Teacher, WriterResource
 from sentloom.fitting.routes import Route, batch_size, find_routes
 from sentloom.fitting.training_sets import LanguageFile, TrainingSet
 from sentloom.pipeline.building import stage
@@ -19,7 +19,7 @@ from sentloom.pipeline.stages import Synthesize, Train
 from tests.fitting import small_base
 
 RESOURCES = Resources(
-    "embedded", pooling="mean", dropout=0.1, translator=None, writer=Writer("", "there is none", named=False)
+    "embedded", pooling="mean", dropout=0.1, translator=None, writer=WriterResource("", "there is none", named=False)
 )
 
 
@@ -53,7 +53,7 @@ def test_a_teacher_that_was_shown_to_rank_better_has_a_route():
     assert "pairs with a teacher" not in names([training_set(Shape.TRIPLETS)])[0]
 
 
-WRITING = replace(RESOURCES, writer=Writer("writer"))
+WRITING = replace(RESOURCES, writer=WriterResource("writer"))
 
 
 def route(name, training_sets, resources=WRITING):
@@ -64,7 +64,7 @@ def test_what_a_writer_writes_comes_first_if_the_user_named_it():
     documents = [replace(training_set(Shape.TEXTS), passages=5000)]
     own, other = ["queries", "synthetic"], ["bootstrapped", "self-guided", "simcse"]
     assert names(documents, WRITING)[0] == [*own, "neighbours", "spans", "tsdae", *other]
-    unasked = replace(RESOURCES, writer=Writer("embedded", named=False))
+    unasked = replace(RESOURCES, writer=WriterResource("embedded", named=False))
     assert names(documents, unasked)[0] == ["neighbours", "spans", "tsdae", *own, *other]
 
 
@@ -101,7 +101,7 @@ def test_for_pairs_alone_a_writer_that_the_user_named_writes_for_their_answers(t
     written, *_ = route("queries, then pairs", pairs).stages
     texts, _ = written.read([])
     assert sorted(texts["text"]) == sorted(given["positive"])
-    unasked = replace(RESOURCES, writer=Writer("embedded", named=False))
+    unasked = replace(RESOURCES, writer=WriterResource("embedded", named=False))
     assert names(pairs, unasked) == (["pairs", "pairs with mined negatives"], [])
 
 
@@ -158,7 +158,7 @@ def test_a_base_that_projects_or_has_no_decoder_is_a_reason():
 def test_raw_text_that_cannot_be_translated_of_a_base_without_dropout():
     routes, skipped = find_routes(
         [training_set(Shape.TEXTS, language="de")],
-        Resources("embedded", "first", 0.0, "no translator", Writer("writer")),
+        Resources("embedded", "first", 0.0, "no translator", WriterResource("writer")),
     )
     assert [route.name for route in routes] == ["queries", "synthetic", "tsdae", "self-guided"]
     lacking = {"queries with a teacher", "neighbours", "spans", "simcse", "bootstrapped"}
@@ -240,7 +240,7 @@ def test_names_are_different_and_every_training_stage_knows_its_data():
     training_sets = [
         training_set(shape) for shape in (Shape.TEXTS, Shape.PARALLEL, Shape.PAIRS, Shape.TRIPLETS, Shape.NLI)
     ]
-    routes, _ = find_routes(training_sets, Resources("embedded", "first", 0.1, None, Writer("writer")))
+    routes, _ = find_routes(training_sets, Resources("embedded", "first", 0.1, None, WriterResource("writer")))
     assert len({route.name for route in routes}) == len(routes)
     for route in routes:
         assert len({one.name for one in route.stages}) == len(route.stages)

@@ -13,7 +13,7 @@ from sentloom.data.mixing import make_batches
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 from sentloom.errors import InputError
-from sentloom.fitting.inputs import Input, is_graded
+from sentloom.fitting.inputs import FitInput, is_graded
 from sentloom.fitting.languages import LanguagePart
 from sentloom.fitting.split import Split
 from sentloom.fitting.training_sets import (
@@ -41,7 +41,7 @@ SCORED = [("a b", "a c", 0.0), ("d e", "d f", 3.9), ("g h", "g i", 4.0), ("j k",
 
 
 def given(data, language="en"):
-    return Input("faq.csv", data, None, {"anchor": {language: 1.0}})
+    return FitInput("faq.csv", data, None, {"anchor": {language: 1.0}})
 
 
 def test_scores_in_the_top_fifth_of_the_scale_are_pairs_to_learn_from():

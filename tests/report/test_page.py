@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from sentloom.fitting.examples import LONGEST, SHOWN
-from sentloom.fitting.result import Curve, Example, Histogram, Neighbours
+from sentloom.fitting.result import Curve, Example, Histogram, NearestTexts
 from sentloom.fitting.result_figures import MOST_POINTS, NEAREST, SAMPLES
 from sentloom.report.page import page
 from tests.report.results_by_hand import BARE, FULL, STORIES
@@ -81,7 +81,7 @@ def test_a_large_result_stays_below_a_megabyte():
     """As much of everything as a fit shows: long texts, all of them escaped, and a curve for each stage of ten routes."""
     text = "<" * LONGEST
     example = Example("notes.txt", text, text, 0.0, 100.0, text, text)
-    near = Neighbours(text, ((0.9, text),) * NEAREST, ((0.9, text),) * NEAREST)
+    near = NearestTexts(text, ((0.9, text),) * NEAREST, ((0.9, text),) * NEAREST)
     curve = Curve("simcse", "learn", tuple(range(MOST_POINTS)), tuple(range(MOST_POINTS)))
     large = replace(
         FULL,

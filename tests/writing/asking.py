@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sentloom.writing.prompts import NLI_KINDS, Kind, Wording
-from sentloom.writing.writer import Source, Writer
+from sentloom.writing.writer import SourceText, Writer
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ def texts_for(writer: Writer, requests: Sequence[Request], wording: Wording | No
     found = {}
     for kind in NLI_KINDS:
         places = [place for place, one in enumerate(requests) if one.kind == kind]
-        sources = [Source(requests[at].source, requests[at].text, requests[at].candidate) for at in places]
+        sources = [SourceText(requests[at].source, requests[at].text, requests[at].candidate) for at in places]
         written = writer.write(sources, kind, (wording or Wording()).prompt(kind))
         found |= dict(zip(places, (one.text for one in written), strict=True))
     return [found[place] for place in range(len(requests))]

@@ -10,10 +10,10 @@ import pyarrow as pa
 from sentloom.data.dataset import Dataset
 from sentloom.data.shapes import Shape
 from sentloom.writing.ledger import Ledger, LedgerPlan
-from sentloom.writing.prompts import Kind, Prompt, Wording, prompts_for
+from sentloom.writing.prompts import Kind, Wording, WritingPrompt, prompts_for
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.synthesize import make_block
-from sentloom.writing.writer import Source, Written
+from sentloom.writing.writer import SourceText, Written
 from tests.small_data import build_dataset
 from tests.writing.small_synthesizers import TRIPLETS
 
@@ -25,13 +25,13 @@ class Hashes:
 
     name = "hashes"
 
-    def write(self, sources: Sequence[Source], kind: Kind, prompt: Prompt) -> list[Written]:
+    def write(self, sources: Sequence[SourceText], kind: Kind, prompt: WritingPrompt) -> list[Written]:
         return [Written(self._text(one, kind)) for one in sources]
 
     def judge(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
         return np.array([int.from_bytes(digest(*pair)[:4]) / 2**32 for pair in pairs])
 
-    def _text(self, one: Source, kind: Kind) -> str:
+    def _text(self, one: SourceText, kind: Kind) -> str:
         number = digest(one.row, kind, one.candidate)[0]
         return {0: "", 1: one.text.upper()}.get(number % 16, f"{kind} {number % 64} of {one.text}")
 

@@ -14,14 +14,14 @@ from sentloom.writing.instances import instances, losses
 from sentloom.writing.prompts import KINDS, Wording, prompts_for
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.scorer import judge, judging_ids
-from sentloom.writing.writer import Source
+from sentloom.writing.writer import SourceText
 from tests.writing.oracles import limited, noise
 from tests.writing.small_causal import SIZES, build_small_causal
 from tests.writing.small_synthesizers import TRIPLETS, triplets
 
 SAMPLING = Sampling(length=8, top_p=0.95, temperature=1.3)
 SOURCES = [
-    Source(row, " and ".join(TRIPLETS[7 * row + at][0] for at in range(1 + row % 3)), candidate)
+    SourceText(row, " and ".join(TRIPLETS[7 * row + at][0] for at in range(1 + row % 3)), candidate)
     for row in range(5)
     for candidate in range(2)
 ]
@@ -100,7 +100,7 @@ def test_a_text_is_its_first_line(causal):
 def test_sources_are_put_on_one_line_and_cut(folder):
     model = Causal.load(folder, source_length=4)
     before, after = (model.bare([part])[0] for part in QUESTION.around)
-    (ids,) = writing_ids(model, [Source(0, "a man\n\nsleeps in the park and runs at home")], QUESTION)
+    (ids,) = writing_ids(model, [SourceText(0, "a man\n\nsleeps in the park and runs at home")], QUESTION)
     assert ids == [*before, *model.bare(["a man sleeps in the park and runs at home"])[0][:4], *after]
 
 

@@ -16,7 +16,7 @@ from sentloom.writing.prompts import prompts_for
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.scorer import judge
 from sentloom.writing.text_to_text import TextToText
-from sentloom.writing.writer import Source
+from sentloom.writing.writer import SourceText
 from tests.writing.asking import texts_for
 from tests.writing.conftest import stir
 from tests.writing.oracles import in_int8
@@ -167,7 +167,7 @@ def causal(tmp_path_factory):
 
 def test_causal_models_write_and_judge_the_same(causal, cache):
     (question, *_) = prompts_for(("query",), "English")["query"]
-    sources = [Source(row, f"{TRIPLETS[row * 9][0]} and {TRIPLETS[row][0]}") for row in range(6)]
+    sources = [SourceText(row, f"{TRIPLETS[row * 9][0]} and {TRIPLETS[row][0]}") for row in range(6)]
     backend = open_ctranslate2(causal, GREEDY, cache)
     expected = TransformersWriter(causal, GREEDY).write(sources, "query", question)
     assert backend.write(sources, "query", question) == expected
@@ -180,7 +180,7 @@ def test_causal_models_write_and_judge_the_same(causal, cache):
 def test_samples_of_a_causal_model_differ_and_end_at_a_line(causal, cache):
     (question, *_) = prompts_for(("query",), "English")["query"]
     backend = open_ctranslate2(causal, Sampling(length=30, temperature=2.0), cache)
-    found = backend.write([Source(0, "a man sleeps")] * 40, "query", question)
+    found = backend.write([SourceText(0, "a man sleeps")] * 40, "query", question)
     assert len({one.text for one in found}) > 10
     assert {one.finished for one in found} == {True, False}
     assert all(one.tokens_written <= 30 for one in found)

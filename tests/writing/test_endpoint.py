@@ -8,14 +8,14 @@ from sentloom.writing.endpoint import ANSWERS, KEY, Answers, Endpoint, EndpointO
 from sentloom.writing.filters import Filtering
 from sentloom.writing.prompts import prompts_for
 from sentloom.writing.sampling import Sampling
-from sentloom.writing.synthesize import Execution, Task, synthesize
-from sentloom.writing.writer import Source, Written
+from sentloom.writing.synthesize import Execution, WritingTask, synthesize
+from sentloom.writing.writer import SourceText, Written
 from tests.writing.chat_server import chat_server, reset, status
 from tests.writing.ledgers import raw_texts, rows_of
 
 (ENTAILMENT,) = prompts_for(("entailment",), "English")["entailment"]
-SOURCES = [Source(row, f"Text number {row}.") for row in range(20)]
-TASK = Task(writer_model="small")
+SOURCES = [SourceText(row, f"Text number {row}.") for row in range(20)]
+TASK = WritingTask(writer_model="small")
 QUICK = {"execution": Execution(block=4, requests=3), "filtering": Filtering(threshold=0), "show_progress": False}
 SECRET = "sk-very-secret-0123"
 
@@ -35,7 +35,7 @@ def test_addresses():
 def test_what_is_sent(tmp_path):
     with chat_server() as server:
         writer = endpoint(server, tmp_path, Sampling(top_p=0.8, temperature=0.7, length=21, seed=5))
-        (found,) = writer.write([Source(3, "It rains.", 1)], "entailment", ENTAILMENT)
+        (found,) = writer.write([SourceText(3, "It rains.", 1)], "entailment", ENTAILMENT)
         (body,) = server.bodies
     assert found.text.startswith("what follows from It rains.")
     assert body["messages"] == ENTAILMENT.messages("It rains.")
@@ -47,7 +47,7 @@ def test_what_is_sent(tmp_path):
 def test_seeds_differ_by_row_and_number_and_greedy_is_cold(tmp_path):
     with chat_server() as server:
         writer = endpoint(server, tmp_path, Sampling(greedy=True))
-        writer.write([Source(0, "a"), Source(0, "a", 1), Source(1, "a")], "entailment", ENTAILMENT)
+        writer.write([SourceText(0, "a"), SourceText(0, "a", 1), SourceText(1, "a")], "entailment", ENTAILMENT)
         assert len({body["seed"] for body in server.bodies}) == 3
         assert {(body["temperature"], body.get("top_p")) for body in server.bodies} == {(0.0, None)}
 
@@ -143,7 +143,7 @@ def test_a_ledger_from_an_endpoint_resumes_and_counts(tmp_path):
 
 def test_the_limit_of_tokens_holds_over_runs(tmp_path):
     raw = raw_texts(10)
-    task = Task(writer_model="small", max_tokens=2000)
+    task = WritingTask(writer_model="small", max_tokens=2000)
     with chat_server() as server:
         for _ in range(2):
             with pytest.raises(TokenLimit, match=r"(?s)tokens are used.*Raise --max-tokens"):

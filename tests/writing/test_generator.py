@@ -6,7 +6,7 @@ import torch
 from sentloom.errors import InputError
 from sentloom.writing.generator import TransformersWriter, open_backend, writing_ids
 from sentloom.writing.sampling import Sampling
-from sentloom.writing.writer import Source
+from sentloom.writing.writer import SourceText
 from tests.writing.asking import texts_for
 from tests.writing.oracles import read_to_write, written
 
@@ -60,7 +60,7 @@ def test_a_text_of_one_token(writer, asked):
 
 def test_the_model_reads_what_it_learned_to_read(writer, asked):
     for kind in ("entailment", "contradiction"):
-        some = [Source(one.source, one.text, one.candidate) for one in asked if one.kind == kind]
+        some = [SourceText(one.source, one.text, one.candidate) for one in asked if one.kind == kind]
         read = writing_ids(writer, some, writer.wording.prompt(kind))
         assert read == [read_to_write(writer, one.text, kind) for one in some]
 

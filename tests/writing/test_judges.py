@@ -11,7 +11,7 @@ from sentloom.writing.ledger import Ledger
 from sentloom.writing.prompts import prompts_for
 from sentloom.writing.round_trip import RoundTrip
 from sentloom.writing.sampling import Sampling
-from sentloom.writing.synthesize import Execution, Task, synthesize
+from sentloom.writing.synthesize import Execution, WritingTask, synthesize
 from sentloom.writing.triplets import draw
 from tests.search.small_cross_encoders import build_cross_encoder
 from tests.writing.ledgers import Hashes, plan_of, raw_texts, rows_of
@@ -60,7 +60,7 @@ def judged(tmp_path_factory):
     runs = Execution(block=4, encoder="none", teacher=str(teacher))
     synthesize(
         raw_texts(6), writer, folder / "ledger", SHORT, OPEN, runs,
-        task=Task(("query", "paraphrase")), show_progress=False,
+        task=WritingTask(("query", "paraphrase")), show_progress=False,
     )  # fmt: skip
     return folder
 
@@ -94,7 +94,7 @@ def test_another_cross_encoder_is_another_plan(judged, tmp_path):
     with pytest.raises(InputError, match=r"the ledger was made with teacher"):
         synthesize(
             raw_texts(6), judged / "causal", judged / "ledger", SHORT, OPEN, runs,
-            task=Task(("query", "paraphrase")), show_progress=False,
+            task=WritingTask(("query", "paraphrase")), show_progress=False,
         )  # fmt: skip
 
 
@@ -103,6 +103,6 @@ def test_a_threshold_without_a_cross_encoder_is_refused_before_anything_is_writt
     with pytest.raises(InputError, match="needs scores of a cross-encoder"):
         synthesize(
             raw_texts(6), judged / "causal", tmp_path / "ledger", SHORT, OPEN, runs,
-            task=Task(("query",)), show_progress=False,
+            task=WritingTask(("query",)), show_progress=False,
         )  # fmt: skip
     assert not (tmp_path / "ledger").exists()

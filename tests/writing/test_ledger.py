@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sentloom.errors import DiskError, InputError
 from sentloom.writing.ledger import SCHEMA, STALE, Ledger
-from sentloom.writing.prompts import Prompt
+from sentloom.writing.prompts import WritingPrompt
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.synthesize import make_block
 from sentloom.writing.writer import Written
@@ -124,7 +124,7 @@ def test_a_block_of_another_plan_does_not_count(ledger, raw, tmp_path):
         ({"judge": "so {}, {}?"}, "judge 'if {}, {}?' (now 'so {}, {}?')"),
         ({"encoder": "b" * 64}, "encoder None (now bbbbbbbbbbbb...)"),
         (
-            {"prompts": {**PROMPTS, "entailment": (Prompt(parts=("a", "b")),)}},
+            {"prompts": {**PROMPTS, "entailment": (WritingPrompt(parts=("a", "b")),)}},
             "prompts.entailment.0.parts.0 'Write two sentences that are entailment. S...' (now 'a'); "
             "prompts.entailment.0.parts.1 '\" Sentence 2:' (now 'b')",
         ),

@@ -5,7 +5,7 @@ from pydantic import ValidationError
 
 from sentloom.data.shapes import Shape
 from sentloom.errors import InputError
-from sentloom.writing.prompts import KINDS, Prompt, Wording, prompts_for, shown_judgements
+from sentloom.writing.prompts import KINDS, Wording, WritingPrompt, prompts_for, shown_judgements
 from tests.small_data import build_dataset
 
 
@@ -17,7 +17,7 @@ def test_each_kind_has_its_own_words():
 
 
 def test_a_prompt_with_shots_by_hand():
-    prompt = Prompt(label="Question", instruction="Ask.", shots=(("It rains.", "What is the weather?"),))
+    prompt = WritingPrompt(label="Question", instruction="Ask.", shots=(("It rains.", "What is the weather?"),))
     assert prompt.around == (
         "Ask.\n\nText: It rains.\nQuestion: What is the weather?\n\nText: ",
         "\nQuestion:",

@@ -17,7 +17,7 @@ from sentloom.writing.models import open_model
 from sentloom.writing.round_trip import RoundTrip
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.scorer import judge
-from sentloom.writing.synthesize import Execution, Task, language_of, synthesize
+from sentloom.writing.synthesize import Execution, WritingTask, language_of, synthesize
 from sentloom.writing.text_to_text import TextToText
 from tests.small_data import build_dataset
 from tests.writing.asking import Request, texts_for
@@ -170,7 +170,9 @@ def causal(tmp_path_factory):
 
 def test_queries_of_all_styles_with_ranks(causal, raw, tmp_path):
     by = Filtering(round_trip=0, finished=False, copied=1, language=False, near_duplicates=1)
-    found = synthesize(raw, causal, tmp_path, SHORT_TEXTS, by, CAUSAL, task=Task(("query",)), show_progress=False)
+    found = synthesize(
+        raw, causal, tmp_path, SHORT_TEXTS, by, CAUSAL, task=WritingTask(("query",)), show_progress=False
+    )
     rows = rows_of(tmp_path)
     assert len(rows) == 18 * 2
     styles = ["question", "keywords", "title", "statement"]
@@ -184,14 +186,24 @@ def test_queries_of_all_styles_with_ranks(causal, raw, tmp_path):
     assert (found.triplets, found.pairs) == (0, found.kinds["query"].kept)
     middle = int(np.median([rank for rank in ranks.fused if rank]))
     by = by.model_copy(update={"round_trip": middle})
-    strict = synthesize(raw, causal, tmp_path, SHORT_TEXTS, by, CAUSAL, task=Task(("query",)), show_progress=False)
+    strict = synthesize(
+        raw, causal, tmp_path, SHORT_TEXTS, by, CAUSAL, task=WritingTask(("query",)), show_progress=False
+    )
     near = {(row["source"], row["text"]) for row in rows if row["text"] and row["score"] >= 1 / middle}
     assert 0 < strict.pairs == len(near) < found.pairs
 
 
 def test_a_paraphrase_must_follow_both_ways(causal, raw, tmp_path):
     synthesize(
-        raw, causal, tmp_path, SHORT_TEXTS, LOOSE, CAUSAL, task=Task(("paraphrase",)), rows=6, show_progress=False
+        raw,
+        causal,
+        tmp_path,
+        SHORT_TEXTS,
+        LOOSE,
+        CAUSAL,
+        task=WritingTask(("paraphrase",)),
+        rows=6,
+        show_progress=False,
     )
     rows = rows_of(tmp_path)
     model = open_model(causal)
@@ -203,7 +215,7 @@ def test_a_paraphrase_must_follow_both_ways(causal, raw, tmp_path):
 
 
 def test_all_kinds_in_one_ledger_and_a_killed_run_resumes(causal, raw, tmp_path):
-    task = Task(("query", "entailment", "contradiction", "paraphrase"))
+    task = WritingTask(("query", "entailment", "contradiction", "paraphrase"))
     one = synthesize(raw, causal, tmp_path / "one", SHORT_TEXTS, LOOSE, CAUSAL, task=task, rows=6, show_progress=False)
     assert list(one.kinds) == ["entailment", "contradiction", "query", "paraphrase"]
     for block in (4, 6):
@@ -215,7 +227,7 @@ def test_all_kinds_in_one_ledger_and_a_killed_run_resumes(causal, raw, tmp_path)
 
 
 def test_an_encoder_searches_for_the_sources_of_queries(causal, raw, tmp_path):
-    task, runs = Task(("query",)), Execution(block=4)
+    task, runs = WritingTask(("query",)), Execution(block=4)
     synthesize(raw, causal, tmp_path, Sampling(length=6), LOOSE, runs, task=task, rows=4, show_progress=False)
     rows = rows_of(tmp_path)
     assert all(1 <= row["encoder_rank"] <= 18 for row in rows)

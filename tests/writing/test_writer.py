@@ -8,12 +8,12 @@ from sentloom.writing.endpoint import Endpoint, EndpointOptions
 from sentloom.writing.generator import TransformersWriter
 from sentloom.writing.prompts import KINDS, prompts_for
 from sentloom.writing.sampling import Sampling
-from sentloom.writing.writer import Source
+from sentloom.writing.writer import SourceText
 from tests.writing.chat_server import chat_server
 from tests.writing.small_causal import build_small_causal
 
 SAMPLING = Sampling(length=5)
-SOURCES = [Source(0, "a man sleeps"), Source(4, ""), Source(7, "two dogs run\nin the park", 1)]
+SOURCES = [SourceText(0, "a man sleeps"), SourceText(4, ""), SourceText(7, "two dogs run\nin the park", 1)]
 
 
 @pytest.fixture(params=["text-to-text", "causal", "endpoint"])

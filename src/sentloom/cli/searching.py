@@ -26,7 +26,7 @@ PROMPT = "search> "
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SearchRequest:
     """A model and the data that it searches; None for the summaries of docstrings."""
 
     model: str
@@ -41,26 +41,26 @@ class SearchTarget:
     place: Callable[[int], str]
 
 
-def choose(first: str, model: str | None, within: str | None) -> Wanted:
+def choose(first: str, model: str | None, within: str | None) -> SearchRequest:
     """What the first argument is: data, or a model folder, which searches `within` or its own corpus."""
     if not is_model_folder(Path(first)):
         if within is not None:
             found, fix = f"{first} is not a model folder", "use search MODEL --in DATA, or search DATA --model MODEL"
             raise InputError("--in", found, "a model folder before it", fix)
-        return Wanted(model or "embedded", first)
+        return SearchRequest(model or "embedded", first)
     if model is not None:
         raise InputError(
             "--model", f"{model} is given in addition to the model folder {first}", "one model", "leave one out"
         )
     if within is not None:
-        return Wanted(first, within)
+        return SearchRequest(first, within)
     corpus = Path(f"{os.path.abspath(first)}.fit", "corpus.parquet")  # noqa: PTH100 - a link's own name counts
     if corpus.is_file():
         show(f"searching what {first} was fitted on")
-        return Wanted(first, str(corpus))
+        return SearchRequest(first, str(corpus))
     place = Path(corpus.parent.name, corpus.name)
     show(f"there is no {place} beside {first}: searching the docstrings of installed packages")
-    return Wanted(first, None)
+    return SearchRequest(first, None)
 
 
 def is_model_folder(folder: Path) -> bool:

@@ -77,7 +77,7 @@ class PackageCount:
 
 
 @dataclass(frozen=True)
-class Corpus:
+class DocstringCorpus:
     """Sentences and pairs of the training packages and of the held-out packages."""
 
     packages: tuple[PackageCount, ...]
@@ -99,7 +99,7 @@ def harvest(
     *,
     workers: int | None = None,
     show_progress: bool = False,
-) -> Corpus:
+) -> DocstringCorpus:
     """Read the docstrings of the named packages (default: DEFAULT_PACKAGES), separating those in `held_out`.
 
     Packages are given by distribution or import name; "stdlib" is the standard library. `held_out` defaults to scipy if
@@ -172,7 +172,7 @@ def _distinct(rows: Iterable[_Row], seen: set[str]) -> Iterator[_Row]:
             yield row
 
 
-def _split(packages: Sequence[_Package], missing: tuple[str, ...]) -> Corpus:
+def _split(packages: Sequence[_Package], missing: tuple[str, ...]) -> DocstringCorpus:
     """Split the rows; text of a held-out package is removed from the training side."""
     held_out = {row.key for pack in packages if pack.split == "held-out" for row in (*pack.texts, *pack.pairs)}
     seen: dict[Split, set[str]] = {"train": set(), "held-out": set()}
@@ -188,7 +188,7 @@ def _split(packages: Sequence[_Package], missing: tuple[str, ...]) -> Corpus:
         counts.append(PackageCount(pack.name, pack.split, pack.files, len(new_texts), len(own_pairs)))
     data = {(split, Shape.TEXTS): _dataset(Shape.TEXTS, rows) for split, rows in texts.items()}
     data |= {(split, Shape.PAIRS): _dataset(Shape.PAIRS, rows) for split, rows in pairs.items()}
-    return Corpus(tuple(counts), missing, data)
+    return DocstringCorpus(tuple(counts), missing, data)
 
 
 def _dataset(shape: Shape, rows: Sequence[_Row]) -> Dataset:

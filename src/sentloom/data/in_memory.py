@@ -55,7 +55,7 @@ def name_of(data: object) -> str:
 
 
 @dataclass(frozen=True)
-class Columns:
+class MemoryColumns:
     """Rows of Python values, column by column. `places` are the row numbers from 1."""
 
     names: Sequence[str]
@@ -73,12 +73,12 @@ class Columns:
             yield Chunk(self.places[part], {at: [_plain(cell) for cell in self.columns[at][part]] for at in positions})
 
 
-def open_rows(data: Any, request: ShapeRequest, findings: Findings) -> Columns | Typed:
+def open_rows(data: Any, request: ShapeRequest, findings: Findings) -> MemoryColumns | Typed:
     """Open rows in memory of any accepted kind."""
     if _is(data, "pandas", "DataFrame"):
         names = [str(name) for name in data.columns]
         columns = [_pandas_cells(data.iloc[:, at]) for at in range(len(names))]
-        return Columns(names, columns, range(1, len(data) + 1))
+        return MemoryColumns(names, columns, range(1, len(data) + 1))
     if _is(data, "polars", "DataFrame"):
         return _arrow(data.to_arrow(), findings)
     if _is(data, "datasets", "Dataset"):
@@ -116,7 +116,7 @@ def _as_list(data: object) -> list[object]:
     return list(data)
 
 
-def _open_list(rows: list[object], request: ShapeRequest, findings: Findings) -> Columns:
+def _open_list(rows: list[object], request: ShapeRequest, findings: Findings) -> MemoryColumns:
     first = rows[0] if rows else ""
     if isinstance(first, Mapping):
         return _of_dicts(rows, findings)
@@ -125,18 +125,18 @@ def _open_list(rows: list[object], request: ShapeRequest, findings: Findings) ->
     if not isinstance(first, str):
         fix = "convert the rows; columns can also be passed as a DataFrame"
         raise InputError("the list, row 1", f"found {_kind_of(first)}", "a string, a tuple or a dict", fix)
-    return Columns(("text",), (rows,), range(1, len(rows) + 1))
+    return MemoryColumns(("text",), (rows,), range(1, len(rows) + 1))
 
 
-def _of_dicts(rows: list[object], findings: Findings) -> Columns:
+def _of_dicts(rows: list[object], findings: Findings) -> MemoryColumns:
     """Use the keys of all dicts as columns; a key that a dict lacks gives an empty cell."""
     valid = _rows_of_kind(rows, Mapping, "a dict", findings)
     keys = list(dict.fromkeys(key for _, row in valid for key in row))
     columns = [[row.get(key) for _, row in valid] for key in keys]
-    return Columns([str(key) for key in keys], columns, [place for place, _ in valid])
+    return MemoryColumns([str(key) for key in keys], columns, [place for place, _ in valid])
 
 
-def _of_tuples(rows: list[object], width: int, request: ShapeRequest, findings: Findings) -> Columns:
+def _of_tuples(rows: list[object], width: int, request: ShapeRequest, findings: Findings) -> MemoryColumns:
     valid = []
     for place, row in _rows_of_kind(rows, tuple | list, "a tuple", findings):
         if len(row) == width:
@@ -146,7 +146,7 @@ def _of_tuples(rows: list[object], width: int, request: ShapeRequest, findings: 
                 place, f"found {_values(len(row))}", f"{width}, as in the first row", "rows of another length"
             )
     columns = [[row[at] for _, row in valid] for at in range(width)]
-    return Columns(_tuple_names(columns, request), columns, [place for place, _ in valid])
+    return MemoryColumns(_tuple_names(columns, request), columns, [place for place, _ in valid])
 
 
 def _rows_of_kind(rows: list[object], kind: Any, expected: str, findings: Findings) -> list[tuple[int, Any]]:

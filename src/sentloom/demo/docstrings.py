@@ -6,7 +6,7 @@ from pathlib import Path
 from rich.console import RenderableType
 
 from sentloom.api import Fit, fit
-from sentloom.corpus.docstrings import Corpus
+from sentloom.corpus.docstrings import DocstringCorpus
 from sentloom.data.dataset import Dataset
 from sentloom.data.writers import write
 from sentloom.encoder import Encoder
@@ -25,7 +25,7 @@ QUESTIONS = (
 FOUND = 2  # results shown per question
 
 
-def run(folder: Path, model: str, corpus: Corpus, budget: str, show: Callable[[RenderableType], None]) -> Fit:
+def run(folder: Path, model: str, corpus: DocstringCorpus, budget: str, show: Callable[[RenderableType], None]) -> Fit:
     """Fit on the docstrings of some packages, evaluate on held-out ones, and search those before and after."""
     show(data_tables.corpus(corpus))
     apart = corpus.pairs("held-out")

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from rich.console import RenderableType
 
-from sentloom.corpus.docstrings import Corpus
+from sentloom.corpus.docstrings import DocstringCorpus
 from sentloom.data.columns import evenly_spaced
 from sentloom.data.dataset import Dataset
 from sentloom.data.writers import write
@@ -29,7 +29,7 @@ FOUND = "translation ranked first, both directions"
 
 def run(
     folder: Path,
-    corpus: Corpus,
+    corpus: DocstringCorpus,
     sentences: int,
     show: Callable[[RenderableType], None],
     changes: Sequence[str] = (),  # overrides of recipe values

@@ -45,14 +45,14 @@ class ScoredPairs:
     gold: Numbers  # (n,)
 
 
-class Columns(Protocol):
+class PairColumns(Protocol):
     """Columns of scored pairs, as readers return them."""
 
     def __getitem__(self, column: str, /) -> Sequence[Any]:
         """Return a column by name."""
 
 
-def scored_pairs(rows: Columns) -> ScoredPairs:
+def scored_pairs(rows: PairColumns) -> ScoredPairs:
     """Build pairs from the columns sentence1, sentence2 and score."""
     return ScoredPairs(rows["sentence1"], rows["sentence2"], np.asarray(rows["score"], np.float64))
 

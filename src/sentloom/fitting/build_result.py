@@ -15,7 +15,7 @@ from sentloom.fitting.gate import Gate
 from sentloom.fitting.inputs import describe_unusable
 from sentloom.fitting.plan import FitPlan
 from sentloom.fitting.prepare import Prepared
-from sentloom.fitting.race import BEST, Trained
+from sentloom.fitting.race import BEST, TrainedRun
 from sentloom.fitting.reference import mean_score
 from sentloom.fitting.request import Request
 from sentloom.fitting.result import BaseSummary, FitResult, InputSummary, RouteSummary, Run
@@ -31,8 +31,8 @@ def build_result(
     request: Request,
     prepared: Prepared,
     plan: FitPlan,
-    runs: Sequence[Trained],
-    best: Trained,
+    runs: Sequence[TrainedRun],
+    best: TrainedRun,
     proof: Proof,
     bases: Sequence[Base],
     memory: Memory,
@@ -136,7 +136,7 @@ def final_run(run: Run, outcome: str) -> Run:
     return replace(run, verdict=outcome) if run.verdict == BEST else run
 
 
-def advice_after(proof: Proof, best: Trained, prepared: Prepared, plan: FitPlan) -> tuple[str, ...]:
+def advice_after(proof: Proof, best: TrainedRun, prepared: Prepared, plan: FitPlan) -> tuple[str, ...]:
     """What may help a fit that the gate refused."""
     return advise(
         proof.decided,

@@ -32,7 +32,7 @@ class Clusters:
 
 
 @dataclass(frozen=True)
-class Rows:
+class InputRows:
     """The rows of one input: their sentences, and the columns besides the texts that connect them."""
 
     name: str
@@ -41,12 +41,12 @@ class Rows:
     groups: tuple[str, ...] = ()
 
 
-def rows_of(name: str, data: Dataset, groups: tuple[str, ...] = ()) -> Rows:
+def rows_of(name: str, data: Dataset, groups: tuple[str, ...] = ()) -> InputRows:
     """The rows of an input, with their sentences hashed."""
-    return Rows(name, data, sentences(data), groups)
+    return InputRows(name, data, sentences(data), groups)
 
 
-def find_clusters(inputs: Sequence[Rows]) -> Clusters:
+def find_clusters(inputs: Sequence[InputRows]) -> Clusters:
     """Connect rows by shared texts, near duplicates, ids of documents and the user's groups.
 
     No cluster may hold more than `MOST_SHARE` of an input's rows. If one would, this input is clustered by less, in the
@@ -83,7 +83,7 @@ class _Way:
     links: Callable[[], Links]
 
 
-def _ways(rows: Rows) -> list[_Way]:
+def _ways(rows: InputRows) -> list[_Way]:
     """From everything that connects rows to the grouping text alone."""
     texts, grouping = rows.sentences.texts, rows.sentences.columns[rows.sentences.grouping]
     ids = [_id_links(rows.data, name) for name in rows.groups]
@@ -96,13 +96,13 @@ def _ways(rows: Rows) -> list[_Way]:
     return [*found, _Way(f"{_grouping_text(rows)} alone", lambda: grouping)]
 
 
-def _grouping_text(rows: Rows) -> str:
+def _grouping_text(rows: InputRows) -> str:
     """The column of the grouping text, by its name in the file."""
     column = rows.sentences.grouping
     return f"the text in {rows.data.used.get(column, column)!r}"
 
 
-def _near_links(rows: Rows) -> Links:
+def _near_links(rows: InputRows) -> Links:
     """The texts of all columns, a near duplicate under the key of its leader. Hard negatives only connect if equal."""
     parts = []
     for name, links in rows.sentences.columns.items():
@@ -142,14 +142,14 @@ def _largest(numbers: RowNumbers) -> float:
     return most / len(numbers) if most > 2 else 0.0
 
 
-def _given_up(rows: Rows, way: _Way) -> str:
+def _given_up(rows: InputRows, way: _Way) -> str:
     """The columns that the user named, or that were recognised, if they connect nothing in the end."""
     lost = rows.groups and "groups" not in way.what
     return f"; {', '.join(map(repr, rows.groups))} has no effect" if lost else ""
 
 
 def _notes(
-    inputs: Sequence[Rows], ways: Sequence[Sequence[_Way]], chosen: Sequence[_Way], numbers: Sequence[RowNumbers]
+    inputs: Sequence[InputRows], ways: Sequence[Sequence[_Way]], chosen: Sequence[_Way], numbers: Sequence[RowNumbers]
 ) -> Iterator[str]:
     for one, some, way, own in zip(inputs, ways, chosen, numbers, strict=True):
         if way is not some[0]:

@@ -20,7 +20,7 @@ from sentloom.evaluation.bench import Memory, main_scores
 from sentloom.evaluation.jackknife import MEANS
 from sentloom.evaluation.task import Score, Task
 from sentloom.fitting.clusters import with_clusters
-from sentloom.fitting.inputs import Input
+from sentloom.fitting.inputs import FitInput
 from sentloom.fitting.request import Budget
 from sentloom.fitting.sentence_keys import RowNumbers
 from sentloom.fitting.split import Split
@@ -46,7 +46,7 @@ class Fold:
         """One for each part."""
         return [task for part in self.parts for task in part.tasks]
 
-    def searching(self, inputs: Sequence[Input], more: Sequence[str], most: int) -> "Fold":
+    def searching(self, inputs: Sequence[FitInput], more: Sequence[str], most: int) -> "Fold":
         """The same fold, with tasks that search at most so many candidates. Raw text does not choose among routes."""
         parts = list[HeldOut]()
         for given, split in zip(inputs, self.splits, strict=True):

@@ -54,7 +54,7 @@ NOUNS = {
 
 
 @dataclass(frozen=True)
-class Input:
+class FitInput:
     """One file of the user. `data` is cleaned and without repeated rows; the inspection is of the file as read."""
 
     name: str
@@ -89,7 +89,7 @@ class Input:
 
 
 @dataclass(frozen=True)
-class Source:
+class InputSource:
     """Where an input comes from, and how to read it if its columns do not say."""
 
     name: str
@@ -99,24 +99,24 @@ class Source:
     label_column: str = ""  # if several label columns are named, each is a source of its own
 
 
-def sources_of(request: Request) -> list[Source]:
+def sources_of(request: Request) -> list[InputSource]:
     """The files that the user named, each once for every label column."""
     columns = one_label_each(request.columns)
     if len(columns) == 1:
         own = request.label_columns
         return [
-            Source(name, request.shape, request.columns, request.label(name), own.get(name, ""))
+            InputSource(name, request.shape, request.columns, request.label(name), own.get(name, ""))
             for name in request.data
         ]
     return [
-        Source(name, request.shape, one, f"{request.label(name)}: {one['label']}", str(one["label"]))
+        InputSource(name, request.shape, one, f"{request.label(name)}: {one['label']}", str(one["label"]))
         for name in request.data
         for one in columns
         if one
     ]
 
 
-def read_inputs(sources: Sequence[Source], request: Request, log: Log) -> list[Input]:
+def read_inputs(sources: Sequence[InputSource], request: Request, log: Log) -> list[FitInput]:
     """Read and describe every input; refuse those that nothing can be learned from."""
     allow = STRICT if request.strict else FITTING
     inputs = look(sources, allow, as_pairs=request.recipe is None, groups=(*ID_COLUMNS, *request.group))
@@ -165,14 +165,14 @@ def read_general(request: Request) -> Task:
 
 
 def look(
-    sources: Sequence[Source], allow: Allowance = FITTING, *, as_pairs: bool = True, groups: Sequence[str] = ()
-) -> list[Input]:
+    sources: Sequence[InputSource], allow: Allowance = FITTING, *, as_pairs: bool = True, groups: Sequence[str] = ()
+) -> list[FitInput]:
     """Read, inspect and clean every input; unusable rows are left out, up to what `allow` tolerates.
 
     Pairs and translations with two equal sides are left out too. With `as_pairs`, NLI data in which few premises have
     both an entailment and a contradiction is reduced to its entailments, and texts with titles are pairs of both.
     """
-    inputs: list[Input] = []
+    inputs: list[FitInput] = []
     for one in sources:
         titles = as_pairs and TITLE not in groups  # a column that connects rows stays one
         read = _open(one, groups, allow, titles)
@@ -186,11 +186,11 @@ def look(
             _refuse_same_rows(name, data, inputs)
         shares = {column: _language_shares(data, column) for column in text_columns(data.shape)}
         connecting = tuple(name for name in groups if name in data.table.column_names)
-        inputs.append(Input(name, data, inspection, shares, connecting, one.label_column))
+        inputs.append(FitInput(name, data, inspection, shares, connecting, one.label_column))
     return inputs
 
 
-def _open(source: Source, groups: Sequence[str], allow: Allowance, titles: bool) -> Dataset:
+def _open(source: InputSource, groups: Sequence[str], allow: Allowance, titles: bool) -> Dataset:
     """The rows of a source; texts with their titles, if these are wanted."""
 
     def open_with(keep: Sequence[str]) -> Dataset:
@@ -223,7 +223,7 @@ def is_titled(data: Dataset) -> bool:
     return data.shape is Shape.PAIRS and squash(data.used.get("anchor", "")) == TITLE
 
 
-def refuse_unknown_groups(groups: Sequence[str], inputs: Sequence[Input]) -> None:
+def refuse_unknown_groups(groups: Sequence[str], inputs: Sequence[FitInput]) -> None:
     """Every column that the user groups rows by must be in some input."""
     known = [name for one in inputs for name in one.groups]
     for name in groups:
@@ -246,7 +246,7 @@ def _has_few_triplets(data: Dataset) -> bool:
         return True
 
 
-def _refuse_same_rows(name: str, data: Dataset, before: Sequence[Input]) -> None:
+def _refuse_same_rows(name: str, data: Dataset, before: Sequence[FitInput]) -> None:
     """Held-out rows that count twice would make a result look more certain than it is."""
     if same := [one.name for one in before if one.data.sha256 == data.sha256]:
         raise InputError(name, f"it has the same rows as {same[0]}", "different data", "name it once")
@@ -256,7 +256,7 @@ def _language_shares(data: Dataset, column: str) -> dict[str, float]:
     return language_shares(sampled_texts(data, column, SAMPLED)) if len(data) else {}
 
 
-def refuse_too_little(given: Input) -> None:
+def refuse_too_little(given: FitInput) -> None:
     """Refuse an input that nothing can be learned from or shown on."""
     hashed, noun, count = sentences(given.data), NOUNS[given.data.shape], given.inspection.rows
     rows, texts = hashed.distinct_rows, len(np.unique(hashed.draws))
@@ -278,7 +278,7 @@ def _give_more(rows: int, count: int) -> str:
     return f"{repeated}add at least {LEAST_ROWS - rows:,} more; a few thousand rows are a good start"
 
 
-def _refuse_uniform(given: Input) -> None:
+def _refuse_uniform(given: FitInput) -> None:
     """A single class, a single score, or no entailment says nothing about which texts belong together."""
     labels, scores = given.inspection.labels, given.inspection.scores
     if given.data.shape is Shape.NLI and ENTAILMENT not in labels:
@@ -292,7 +292,7 @@ def _refuse_uniform(given: Input) -> None:
     raise InputError(given.name, problem, expected, "label more rows, or give the texts alone as a file of sentences")
 
 
-def describe_input(given: Input) -> list[str]:
+def describe_input(given: FitInput) -> list[str]:
     """What an input holds: one line with the main facts, and one more for everything else worth knowing."""
     found, data = given.inspection, given.data
     head = f"{given.name}: {found.rows:,} {NOUNS[data.shape]}{_columns(data)}"
@@ -303,7 +303,7 @@ def describe_input(given: Input) -> list[str]:
     return [*lines, *_notes(given)]
 
 
-def _is_entailments(given: Input) -> bool:
+def _is_entailments(given: FitInput) -> bool:
     """Whether NLI data was reduced to its entailments; the other rows are reported as skipped."""
     return bool(given.inspection.labels) and given.data.shape is Shape.PAIRS
 
@@ -313,7 +313,7 @@ def _columns(data: Dataset) -> str:
     return f" ({', '.join(data.used.values())})" if data.shape is not Shape.TEXTS and data.used else ""
 
 
-def _languages(given: Input) -> str:
+def _languages(given: FitInput) -> str:
     """The language of the columns, such as "English and German"; for mixed languages their shares."""
     if any(recognised(shares) and main_language(shares) is None for shares in given.column_shares.values()):
         return f"mixed languages: {shares_in_words(given.shares)}"
@@ -336,7 +336,7 @@ def _percent(share: float) -> str:
     return f"{share:.1%}" if share >= 0.001 else "under 0.1%"
 
 
-def _notes(given: Input) -> Iterator[str]:
+def _notes(given: FitInput) -> Iterator[str]:
     found, near = given.inspection, given.inspection.near_duplicates
     if close := near.repeats - (found.duplicate_rows if near.whole else 0):
         of = "the rows" if near.whole else f"a sample of {near.sampled:,} rows"
@@ -359,7 +359,7 @@ def _notes(given: Input) -> Iterator[str]:
     yield from (f"{one.what}: {one.rows:,} rows, first at {one.example}" for one in found.findings if one.example)
 
 
-def describe_unusable(given: Input) -> list[str]:
+def describe_unusable(given: FitInput) -> list[str]:
     """How many rows cannot be used, why, and where the first of them are."""
     data = given.data
     if not data.left_out:
@@ -370,7 +370,7 @@ def describe_unusable(given: Input) -> list[str]:
     ]
 
 
-def shared_sentences(inputs: Sequence[Input], tasks: Sequence[Task]) -> list[str]:
+def shared_sentences(inputs: Sequence[FitInput], tasks: Sequence[Task]) -> list[str]:
     """Which inputs have sentences in common, and which sentences of evaluation sets appear in an input."""
     keys = {one.name: distinct_keys([one.data]) for one in inputs}
     own_columns = {one.name for one in inputs if one.label_column}  # of the same files

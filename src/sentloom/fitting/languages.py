@@ -9,7 +9,7 @@ import numpy as np
 from sentloom.data.dataset import Dataset
 from sentloom.data.nli import triplets_from_nli
 from sentloom.data.shapes import COLUMNS, Shape
-from sentloom.fitting.inputs import LANGUAGE_COLUMNS, Input
+from sentloom.fitting.inputs import LANGUAGE_COLUMNS, FitInput
 from sentloom.hygiene.languages import recognised, text_languages
 
 FEWEST_EXAMPLES = 200  # of a language, for batches of its own: with fewer, the same rows meet too often
@@ -25,7 +25,7 @@ class LanguagePart:
     examples: int
 
 
-def row_languages(given: Input, rows: Dataset) -> list[str]:
+def row_languages(given: FitInput, rows: Dataset) -> list[str]:
     """The language of each row: that of the column `language`, or else detected if the file has several; "": unknown.
 
     Empty if the file has a single language or too many rows to detect it, and for translations, which have two in every
@@ -47,7 +47,7 @@ def first_texts(rows: Dataset) -> list[str]:
     return texts
 
 
-def language_parts(given: Input, rows: Dataset) -> list[LanguagePart]:
+def language_parts(given: FitInput, rows: Dataset) -> list[LanguagePart]:
     """The training rows of each language, the largest first; none for raw text, or if only one language has enough.
 
     Rows of other languages, and rows whose language is unknown, go with the largest one.

@@ -14,7 +14,7 @@ from sentloom.encoder.merging import unlike
 from sentloom.evaluation.bench import Memory, score_tasks
 from sentloom.evaluation.significance import compare_averages
 from sentloom.evaluation.task import Task
-from sentloom.fitting.race import BEST, RaceContext, Trained, against_base, best_run, run_plan
+from sentloom.fitting.race import BEST, RaceContext, TrainedRun, against_base, best_run, run_plan
 from sentloom.fitting.result import Merging, Run
 from sentloom.pipeline.building import stage
 from sentloom.pipeline.plan import Plan
@@ -25,14 +25,14 @@ SHARES = (0.5, 0.25, 0.75)  # of the base
 ONE_ERROR = 0.6827  # the level of an interval that reaches one standard error to either side
 
 
-def with_merged(context: RaceContext, runs: Sequence[Trained]) -> list[Trained]:
+def with_merged(context: RaceContext, runs: Sequence[TrainedRun]) -> list[TrainedRun]:
     """The runs of a race, and merged ones after them; the best of all is marked again."""
     best = best_run(runs)
     if best is None or not context.plan.merges:
         return list(runs)
     context.log("\nMerging ...")
     rung = max(one.run.rung for one in runs) + 1
-    merged = list[Trained]()
+    merged = list[TrainedRun]()
     for name, plan in list(_plans(context, runs, best))[: context.plan.merges]:
         if context.timed and len(merged) >= context.plan.merged:
             if _is_late(context, len(merged)):
@@ -50,7 +50,7 @@ def with_merged(context: RaceContext, runs: Sequence[Trained]) -> list[Trained]:
     return _marked([*runs, *merged], choose(best, merged))
 
 
-def choose(best: Trained, merged: Sequence[Trained]) -> Trained:
+def choose(best: TrainedRun, merged: Sequence[TrainedRun]) -> TrainedRun:
     """The best merged model if it is better than the winner or ties with it, otherwise the winner."""
     found = best_run(merged)
     if found is None:
@@ -58,7 +58,7 @@ def choose(best: Trained, merged: Sequence[Trained]) -> Trained:
     return found if compare_averages(found.scores, best.scores, level=ONE_ERROR).high >= 0 else best
 
 
-def _marked(runs: Sequence[Trained], best: Trained) -> list[Trained]:
+def _marked(runs: Sequence[TrainedRun], best: TrainedRun) -> list[TrainedRun]:
     """The runs with the verdict of the best on the right one."""
     verdicts = [BEST if one is best else "finished" if one.run.verdict == BEST else one.run.verdict for one in runs]
     return [replace(one, run=replace(one.run, verdict=verdict)) for one, verdict in zip(runs, verdicts, strict=True)]
@@ -70,7 +70,7 @@ def _is_late(context: RaceContext, done: int) -> bool:
     return context.clock.left < after + context.plan.scoring
 
 
-def _plans(context: RaceContext, runs: Sequence[Trained], best: Trained) -> Iterator[tuple[str, Plan]]:
+def _plans(context: RaceContext, runs: Sequence[TrainedRun], best: TrainedRun) -> Iterator[tuple[str, Plan]]:
     """Every merged model as a plan: the winner's stages and a merge, or two models that are there."""
     base, encoder = str(best.plan.base), best.encoder()
     if why := unlike(encoder, Encoder.load(base)):
@@ -96,7 +96,7 @@ def _plans(context: RaceContext, runs: Sequence[Trained], best: Trained) -> Iter
     yield name, replace(best.plan, name=name, title=name, stages=(merge,))
 
 
-def merging_effect(runs: Sequence[Trained], base: Encoder, general: Task, memory: Memory) -> Merging | None:
+def merging_effect(runs: Sequence[TrainedRun], base: Encoder, general: Task, memory: Memory) -> Merging | None:
     """What merging changed: the best merged model beside the best trained one; None if nothing was merged."""
     tuned, merged = (best_run([one for one in runs if bool(one.route) is kind]) for kind in (False, True))
     if tuned is None or merged is None:

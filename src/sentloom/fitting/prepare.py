@@ -10,7 +10,7 @@ from sentloom.encoder.lengths import Cut
 from sentloom.evaluation.task import Task
 from sentloom.fitting.cross_validation import Fold, make_folds, refuse_no_tasks
 from sentloom.fitting.inputs import (
-    Input,
+    FitInput,
     is_graded,
     read_against,
     read_general,
@@ -41,7 +41,7 @@ from sentloom.fitting.training_sets import (
 class Prepared:
     """The data of a fit."""
 
-    inputs: tuple[Input, ...]
+    inputs: tuple[FitInput, ...]
     splits: tuple[Split, ...]  # of each input
     training_rows: tuple[Dataset, ...]  # of each input, in the form that methods take
     training_sets: tuple[TrainingSet, ...]  # one per shape

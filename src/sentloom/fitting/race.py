@@ -36,7 +36,7 @@ AGREEMENT = "the agreement with another seed"
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainedRun:
     """A route in one round: its plan, what came of it, and how it compares with the base on the validation rows."""
 
     run: Run
@@ -123,10 +123,10 @@ class RaceContext:
         return self.plan.measured[what]
 
 
-def race(context: RaceContext) -> list[Trained]:
+def race(context: RaceContext) -> list[TrainedRun]:
     """All runs in order. The best of them all wins: a short run may be better than a long one."""
     field = [route.name for route in context.plan.routes]
-    trained: list[Trained] = []
+    trained: list[TrainedRun] = []
     done: set[tuple[str, tuple[int, ...]]] = set()
     for number in range(1, len(context.plan.rungs) + 1):
         rung = context.plan.rungs[number - 1]
@@ -148,19 +148,19 @@ def race(context: RaceContext) -> list[Trained]:
     return [_with_verdict(one, BEST if one is best else _at_end(one, trained)) for one in trained]
 
 
-def _at_end(one: Trained, trained: Sequence[Trained]) -> str:
+def _at_end(one: TrainedRun, trained: Sequence[TrainedRun]) -> str:
     """A run that advanced has finished if there is no longer one of its route."""
     longer = any(other.run.route == one.run.route and other.run.rung > one.run.rung for other in trained)
     return "finished" if one.run.verdict == "advanced" and not longer else one.run.verdict
 
 
-def best_run(trained: Sequence[Trained]) -> Trained | None:
+def best_run(trained: Sequence[TrainedRun]) -> TrainedRun | None:
     """The best of all runs; among equals the shorter one. None if all failed."""
     done = [one for one in trained if one.result]
     return max(done, key=lambda one: (one.value, -one.run.steps), default=None)
 
 
-def train_with_next_seed(context: RaceContext, route: str) -> Trained | None:
+def train_with_next_seed(context: RaceContext, route: str) -> TrainedRun | None:
     """Train a route again, as long as in the first round, with the next seed; None if that fails or takes too long."""
     if not context.has_time(AGREEMENT, seconds_of(context.plan, 0).get(route, 0.0)):
         return None
@@ -181,7 +181,7 @@ def train_with_next_seed(context: RaceContext, route: str) -> Trained | None:
 # One run under the clock
 
 
-def _next_run(context: RaceContext, number: int, names: Sequence[str], first: bool) -> Trained | None:
+def _next_run(context: RaceContext, number: int, names: Sequence[str], first: bool) -> TrainedRun | None:
     """The first of these routes in a round; None if it was dropped. `first` marks the run that is never dropped."""
     name, plan = names[0], context.plan
     if name not in plan.rungs[number - 1].steps:
@@ -201,7 +201,7 @@ def _next_run(context: RaceContext, number: int, names: Sequence[str], first: bo
     return found
 
 
-def _run_within(context: RaceContext, name: str, number: int, share: float) -> Trained:
+def _run_within(context: RaceContext, name: str, number: int, share: float) -> TrainedRun:
     """Run a route; every stage that is out of time before its decay gets a shorter length, with which it goes on."""
     within, earlier = limits(context.plan, name, number - 1, share), 0.0
     while True:
@@ -216,7 +216,7 @@ def _run_within(context: RaceContext, name: str, number: int, share: float) -> T
             within = {stage: limit for stage, limit in within.items() if stage != late.stage}
 
 
-def _with_verdict(one: Trained, verdict: str) -> Trained:
+def _with_verdict(one: TrainedRun, verdict: str) -> TrainedRun:
     return one if one.result is None else replace(one, run=replace(one.run, verdict=verdict))
 
 
@@ -227,13 +227,13 @@ def _run(
     steps: tuple[int, ...],
     limits: Mapping[str, float] | None = None,
     earlier: float = 0.0,
-) -> Trained:
+) -> TrainedRun:
     """Train and score a route; `earlier` are the seconds of its attempt that was out of time, which it continues."""
     plan = context.plan.route(name).plan(steps, context.base, context.seed)
     return run_plan(context, Run(name, rung, sum(steps), earlier, None, None, None, None, ""), plan, limits)
 
 
-def run_plan(context: RaceContext, run: Run, plan: Plan, limits: Mapping[str, float] | None = None) -> Trained:
+def run_plan(context: RaceContext, run: Run, plan: Plan, limits: Mapping[str, float] | None = None) -> TrainedRun:
     """Run a plan and score what comes out; a plan that fails is a run that failed."""
     run = replace(run, stages=tuple(map(stage_summary, plan.stages)))
     names = file_names([*(one.name for one in context.plan.routes), run.route])
@@ -244,11 +244,11 @@ def run_plan(context: RaceContext, run: Run, plan: Plan, limits: Mapping[str, fl
         folds = tuple(train_folds(plan, context.folds, context.train))  # as long as the whole, whatever that took
     except (InputError, MissingPart, ModelError, TrainingStopped) as error:  # the other routes may not need this
         context.log(f"{run.route} failed: {error}")
-        return Trained(replace(run, verdict=f"failed: {error.problem}"), plan, None)
-    return _scored(Trained(run, plan, result, folds), result, context)
+        return TrainedRun(replace(run, verdict=f"failed: {error.problem}"), plan, None)
+    return _scored(TrainedRun(run, plan, result, folds), result, context)
 
 
-def _scored(one: Trained, result: PlanResult, context: RaceContext) -> Trained:
+def _scored(one: TrainedRun, result: PlanResult, context: RaceContext) -> TrainedRun:
     """The run with its length and its score on the validation rows or the folds, beside the base's."""
     if context.folds:
         scores = fold_scores(one.fold_encoders(), context.folds, context.memory)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sentloom.errors import InputError
-from sentloom.fitting.inputs import Source
+from sentloom.fitting.inputs import InputSource
 from sentloom.fitting.request import Log, Request
 from sentloom.fitting.routes import Route
 from sentloom.pipeline.needs import refuse_missing
@@ -25,7 +25,7 @@ class FitRecipe:
 
     base: str
     seed: int
-    sources: tuple[Source, ...]  # every file that a stage reads
+    sources: tuple[InputSource, ...]  # every file that a stage reads
     routes: tuple[Route, ...]
     sha256: str  # of everything that is run
 
@@ -79,19 +79,19 @@ def _not_used(plans: Sequence[Plan]) -> Iterator[str]:
         yield "The published scores in the recipe are not used."
 
 
-def _sources(plans: Iterable[Plan]) -> Iterator[Source]:
+def _sources(plans: Iterable[Plan]) -> Iterator[InputSource]:
     found = {_key(source): source for plan in plans for one in plan.stages for source in _files(one)}
     return iter(found.values())
 
 
-def _files(one: Stage) -> list[Source]:
+def _files(one: Stage) -> list[InputSource]:
     """The files that a stage reads."""
     if not isinstance(one, DataStage):
         return []
-    return [Source(name, one.shape, one.columns) for name in one.data if not named_stage(name)]
+    return [InputSource(name, one.shape, one.columns) for name in one.data if not named_stage(name)]
 
 
-def _key(source: Source) -> tuple[object, ...]:
+def _key(source: InputSource) -> tuple[object, ...]:
     return source.name, source.shape, tuple(sorted((source.columns or {}).items()))
 
 

@@ -26,7 +26,7 @@ class Teacher:
 
 
 @dataclass(frozen=True)
-class Writer:
+class WriterResource:
     """A language model as stages name it, and why it does not write; None: it does."""
 
     name: str
@@ -42,7 +42,7 @@ class Resources:
     pooling: str | None  # of the base; None: a raw language model, which gets the preset's
     dropout: float  # of the base
     translator: str | None  # why there is none; None: there is one
-    writer: Writer
+    writer: WriterResource
     decoder: bool = True  # whether TSDAE has a decoder for the base's family
     projection: bool = False  # whether the base maps its pooled states once more
     guide: str | None = None  # an encoder that filters false negatives; None: the base
@@ -69,18 +69,18 @@ def find_resources(request: Request, base: Base, teacher: Teacher | None = None)
     )
 
 
-def find_writer(request: Request) -> Writer:
+def find_writer(request: Request) -> WriterResource:
     """The writer that the user named, otherwise the embedded one, if it is installed and there is time for it."""
     if request.writer == NO_WRITER:
-        return Writer(NO_WRITER, "--writer none says that nothing is written", named=False)
+        return WriterResource(NO_WRITER, "--writer none says that nothing is written", named=False)
     if request.writer_path and request.writer_path != EMBEDDED_WRITER:
-        return Writer(request.writer_path)
+        return WriterResource(request.writer_path)
     named, seconds = request.writer_path is not None, request.parsed_budget.seconds
     if not named and (seconds is None or seconds < LEAST_SECONDS):
         unasked = f"with a budget in steps or of less than {duration(LEAST_SECONDS)}, nothing is written unasked"
-        return Writer(EMBEDDED_WRITER, f"{unasked}; name a writer with --writer", named=False)
+        return WriterResource(EMBEDDED_WRITER, f"{unasked}; name a writer with --writer", named=False)
     try:
         carried_file(EMBEDDED)
     except (MissingPart, ModelError) as error:
-        return Writer(EMBEDDED_WRITER, f"{error.problem}; {error.fix}", named)
-    return Writer(EMBEDDED_WRITER, None, named)
+        return WriterResource(EMBEDDED_WRITER, f"{error.problem}; {error.fix}", named)
+    return WriterResource(EMBEDDED_WRITER, None, named)

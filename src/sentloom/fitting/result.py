@@ -31,7 +31,7 @@ METRIC_NAMES = {
 Near = tuple[float, str]  # cosine, text
 
 
-class Compared:
+class Difference:
     """A difference to the base with its interval."""
 
     low: float | None
@@ -54,7 +54,7 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class Measure(Compared):
+class Measure(Difference):
     """One score of the base (before) and of the winner (after), and their paired difference."""
 
     name: str
@@ -148,7 +148,7 @@ class Stability:
 
 
 @dataclass(frozen=True)
-class Run(Compared):
+class Run(Difference):
     """One route in one round, with its score on the validation rows and its difference to the base there."""
 
     route: str
@@ -251,7 +251,7 @@ def _percent(counts: Sequence[int]) -> tuple[float, ...]:
 
 
 @dataclass(frozen=True)
-class Neighbours:
+class NearestTexts:
     """The nearest texts of a sentence, nearest first."""
 
     sentence: str
@@ -340,7 +340,7 @@ class FitResult:
     curves: tuple[Curve, ...] = ()
     trails: tuple[Trail, ...] = ()
     histogram: Histogram | None = None
-    neighbours: tuple[Neighbours, ...] = ()
+    neighbours: tuple[NearestTexts, ...] = ()
     warnings: tuple[str, ...] = ()
     recipe: str = ""  # YAML of the winner, nothing left to defaults
     budget: str = ""  # in words

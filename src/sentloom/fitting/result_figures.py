@@ -14,8 +14,8 @@ from sentloom.evaluation.geometry import alignment
 from sentloom.evaluation.metrics import cosine_of_pairs
 from sentloom.fitting.bases import Base, base_at
 from sentloom.fitting.examples import shortened
-from sentloom.fitting.race import Trained
-from sentloom.fitting.result import Curve, Histogram, Neighbours, Trail
+from sentloom.fitting.race import TrainedRun
+from sentloom.fitting.result import Curve, Histogram, NearestTexts, Trail
 from sentloom.fitting.tasks import HeldOut
 from sentloom.search.nearest import top_k
 from sentloom.search.vectors import encode_distinct
@@ -32,14 +32,14 @@ LOST_RANK = 0.5  # a model that loses half of the effective rank of its base get
 
 
 @dataclass(frozen=True)
-class Geometry:
+class PairGeometry:
     """How the vectors of related pairs are arranged."""
 
     alignment: float  # the mean squared distance of the two sides of a pair
     gauges: Gauges  # over the distinct texts
 
 
-def curves(trained: Trained, folder: Path) -> tuple[Curve, ...]:
+def curves(trained: TrainedRun, folder: Path) -> tuple[Curve, ...]:
     """The loss along each stage of a run, from its journal."""
     assert trained.result is not None
     found = []
@@ -53,11 +53,11 @@ def curves(trained: Trained, folder: Path) -> tuple[Curve, ...]:
 
 
 def geometries(
-    runs: Sequence[Trained], bases: Sequence[Base], parts: Sequence[HeldOut], memory: Memory
-) -> dict[str, dict[str, Geometry | None]]:
+    runs: Sequence[TrainedRun], bases: Sequence[Base], parts: Sequence[HeldOut], memory: Memory
+) -> dict[str, dict[str, PairGeometry | None]]:
     """By route: the geometry of its base and of every run."""
     starts = {one.path: geometry(one.encoder, parts, memory) for one in bases}
-    found: dict[str, dict[str, Geometry | None]] = {}
+    found: dict[str, dict[str, PairGeometry | None]] = {}
     for one in runs:
         if one.result:
             start = starts[base_at(bases, one.plan.base).path]
@@ -65,11 +65,11 @@ def geometries(
     return found
 
 
-def _round(one: Trained) -> str:
+def _round(one: TrainedRun) -> str:
     return "merged" if one.route else f"round {one.run.rung}"
 
 
-def geometry(encoder: Encoder, parts: Sequence[HeldOut], memory: Memory) -> Geometry | None:
+def geometry(encoder: Encoder, parts: Sequence[HeldOut], memory: Memory) -> PairGeometry | None:
     """Of a model on pairs that belong together, whose vectors are mostly cached; None if none are known."""
     pairs = [pair for part in parts for pair in part.related]
     if not pairs:
@@ -77,16 +77,18 @@ def geometry(encoder: Encoder, parts: Sequence[HeldOut], memory: Memory) -> Geom
     left, right = zip(*pairs, strict=True)
     vectors = encode_distinct(lambda texts: vectors_of(encoder, texts, "symmetric", memory), [*left, *right])
     one, other = (np.stack([vectors[text] for text in side]) for side in (left, right))
-    return Geometry(alignment(one, other), gauge(np.stack([vectors[text] for text in dict.fromkeys([*left, *right])])))
+    return PairGeometry(
+        alignment(one, other), gauge(np.stack([vectors[text] for text in dict.fromkeys([*left, *right])]))
+    )
 
 
-def trail(route: str, points: Mapping[str, Geometry | None]) -> Trail:
+def trail(route: str, points: Mapping[str, PairGeometry | None]) -> Trail:
     """Alignment and uniformity along a route."""
     known = [(label, one.alignment, one.gauges.uniformity) for label, one in points.items() if one]
     return Trail(route, tuple(known))
 
 
-def collapse_warnings(points: Mapping[str, Geometry | None], best: Trained) -> Iterator[str]:
+def collapse_warnings(points: Mapping[str, PairGeometry | None], best: TrainedRun) -> Iterator[str]:
     """A warning if the vectors of the best run have collapsed compared with the base."""
     before, after = points[BASE], points[_round(best)]
     found = alarms(after.gauges, before.gauges, lost_rank=LOST_RANK) if before and after else []
@@ -113,7 +115,7 @@ def _related_and_not(
     return cosine_of_pairs(left, right), cosine_of_pairs(left, np.roll(right, 1, axis=0))
 
 
-def neighbours(before: Encoder, after: Encoder, parts: Sequence[HeldOut], memory: Memory) -> tuple[Neighbours, ...]:
+def neighbours(before: Encoder, after: Encoder, parts: Sequence[HeldOut], memory: Memory) -> tuple[NearestTexts, ...]:
     """What a few test texts find among the others, before and after."""
     queries, documents = _queries_and_documents(parts)
     if len(documents) <= NEAREST:
@@ -124,7 +126,7 @@ def neighbours(before: Encoder, after: Encoder, parts: Sequence[HeldOut], memory
         numbers, cosines = top_k(vectors_of(encoder, queries, "query", memory), vectors, NEAREST + 1)
         rows = zip(queries, numbers.tolist(), cosines.tolist(), strict=True)
         found.append([_others(*row, documents) for row in rows])
-    return tuple(Neighbours(*row) for row in zip(map(shortened, queries), *found, strict=True))
+    return tuple(NearestTexts(*row) for row in zip(map(shortened, queries), *found, strict=True))
 
 
 def _others(

@@ -20,8 +20,8 @@ from sentloom.data.dataset import Dataset
 from sentloom.data.shapes import Shape
 from sentloom.errors import InputError
 from sentloom.evaluation.task import Task
-from sentloom.fitting.clusters import MOST_SHARE, Clusters, Rows, find_clusters, rows_of, with_clusters
-from sentloom.fitting.inputs import Input
+from sentloom.fitting.clusters import MOST_SHARE, Clusters, InputRows, find_clusters, rows_of, with_clusters
+from sentloom.fitting.inputs import FitInput
 from sentloom.fitting.request import Log, Request
 from sentloom.fitting.sentence_keys import Keys, RowNumbers, Sentences, union
 from sentloom.hygiene.leaks import without_leaks
@@ -54,7 +54,7 @@ class Split:
 
 
 def split_inputs(
-    request: Request, inputs: Sequence[Input], against: Sequence[Task], log: Log
+    request: Request, inputs: Sequence[FitInput], against: Sequence[Task], log: Log
 ) -> tuple[list[Split], tuple[str, ...]]:
     """Split every input, after leaving out rows with sentences of the sets that decide (`--against`).
 
@@ -76,7 +76,7 @@ def split_inputs(
     return splits, notes
 
 
-def split_all(inputs: Sequence[Rows], clusters: Clusters) -> list[Split]:
+def split_all(inputs: Sequence[InputRows], clusters: Clusters) -> list[Split]:
     """Split several inputs: what one of them holds out, none of them trains on."""
     datas = [one.sentences for one in inputs]
     draws, labelled = cluster_draws(datas, clusters.numbers), [one.data.shape is not Shape.TEXTS for one in inputs]
@@ -183,7 +183,7 @@ def _would_drop(data: Sentences, side: Sides) -> int:
     return int(((side == TRAIN) & data.touching(data.of(side != TRAIN))).sum())
 
 
-def _split(rows: Rows, side: Sides, clusters: RowNumbers, draws: Keys, needed: Sequence[int]) -> Split:
+def _split(rows: InputRows, side: Sides, clusters: RowNumbers, draws: Keys, needed: Sequence[int]) -> Split:
     data, counts = rows.data, np.bincount(side, minlength=THINNED + 1)
     if counts[list(needed)].min() < LEAST_ROWS:
         problem = (

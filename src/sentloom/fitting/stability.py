@@ -10,7 +10,7 @@ from sentloom.evaluation.metrics import Numbers
 from sentloom.evaluation.significance import average_interval
 from sentloom.evaluation.task import Score
 from sentloom.fitting.prepare import Prepared
-from sentloom.fitting.race import RaceContext, Trained, train_with_next_seed
+from sentloom.fitting.race import RaceContext, TrainedRun, train_with_next_seed
 from sentloom.fitting.result import Stability
 from sentloom.fitting.tasks import PANEL_TEXTS
 from sentloom.search.nearest import top_k
@@ -19,7 +19,7 @@ K = 10  # neighbours that are compared
 
 
 def measure_stability(
-    context: RaceContext, runs: Sequence[Trained], best: Trained, prepared: Prepared
+    context: RaceContext, runs: Sequence[TrainedRun], best: TrainedRun, prepared: Prepared
 ) -> Stability | None:
     """Train the best route again with another seed, and compare neighbours; None if there are too few texts."""
     texts = list(dict.fromkeys(text for part in prepared.test for _, _, text in part.data.sentences()))[:PANEL_TEXTS]

@@ -14,7 +14,7 @@ from sentloom.errors import InputError
 from sentloom.evaluation.suites.user_tasks import Corpus, data_task
 from sentloom.evaluation.task import CLUSTER, Task
 from sentloom.fitting.general import NAME as GENERAL
-from sentloom.fitting.inputs import Input, is_graded
+from sentloom.fitting.inputs import FitInput, is_graded
 from sentloom.fitting.panel import panel, without_some_words
 from sentloom.fitting.searched import SEARCHING, candidate_texts, corpus_of, labelled_rows
 from sentloom.fitting.split import Split
@@ -50,7 +50,7 @@ class HeldOut:
 
 
 def held_out_tasks(
-    inputs: Sequence[Input], splits: Sequence[Split], side: Side, more: Sequence[str], most: int
+    inputs: Sequence[FitInput], splits: Sequence[Split], side: Side, more: Sequence[str], most: int
 ) -> tuple[HeldOut, ...]:
     """The tasks of each input. If some inputs have labels, raw text is left out: it would cost time and say less.
 

@@ -19,7 +19,7 @@ from sentloom.encoder import Encoder
 from sentloom.encoder.lengths import Cut, covering_cut
 from sentloom.errors import InputError
 from sentloom.files import new_file
-from sentloom.fitting.inputs import Input, is_graded, is_titled
+from sentloom.fitting.inputs import FitInput, is_graded, is_titled
 from sentloom.fitting.languages import FEWEST_EXAMPLES, LanguagePart
 from sentloom.fitting.split import Split
 from sentloom.views.passages import neighbours
@@ -89,7 +89,7 @@ class TrainingSet:
         )
 
 
-def training_rows(given: Input, split: Split, *, as_read: bool = False) -> Dataset:
+def training_rows(given: FitInput, split: Split, *, as_read: bool = False) -> Dataset:
     """The training rows of an input in the form that methods take, or as they were read; too few are refused."""
     rows = split.train if as_read else training_form(split.train)
     if len(rows) < FEWEST_ROWS:
@@ -148,7 +148,7 @@ def training_file(folder: Path, number: int, rows: Dataset) -> Path:
 
 
 def write_training_sets(
-    inputs: Sequence[Input],
+    inputs: Sequence[FitInput],
     rows: Sequence[Dataset],
     base: Encoder,
     folder: Path,
@@ -217,7 +217,7 @@ def _passages(sample: Sequence[str], rows: int) -> int:
     return rows * sum(pairs) // len(pairs) if documents >= DOCUMENTS * len(pairs) else 0
 
 
-def write_search_corpus(inputs: Sequence[Input], more: Sequence[str], path: Path) -> None:
+def write_search_corpus(inputs: Sequence[FitInput], more: Sequence[str], path: Path) -> None:
     """Write the texts that `sentloom search MODEL` looks in: answers, graded documents, the first texts of other rows.
 
     `more` are texts that the user wants to be searched as well. The column `of` has the numbers of the inputs that a

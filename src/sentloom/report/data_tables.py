@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from sentloom.corpus.docstrings import Corpus
+from sentloom.corpus.docstrings import DocstringCorpus
 from sentloom.data.dataset import Dataset
 from sentloom.data.limits import listed
 from sentloom.hygiene.cleaning import CleanReport
@@ -106,7 +106,7 @@ def views(pairs: Dataset) -> RenderableType:
     return Group(table, *(Text(f"{count:,} {what}") for what, count in pairs.skipped.items()))
 
 
-def corpus(found: Corpus) -> RenderableType:
+def corpus(found: DocstringCorpus) -> RenderableType:
     """What each package contributes to the embedded corpus."""
     columns = ("files", "sentences", "pairs")
     table = plain_table("Docstrings of the installed packages", "package", "part", *columns, numbers=3)

@@ -16,10 +16,10 @@ from sentloom.files import is_sealed, new_folder, seal
 from sentloom.writing.causal import Causal
 from sentloom.writing.generator import as_written, writing_ids
 from sentloom.writing.language_model import Ids, LanguageModel
-from sentloom.writing.prompts import Kind, Prompt
+from sentloom.writing.prompts import Kind, WritingPrompt
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.scorer import chance_of_true, judge, judging_ids
-from sentloom.writing.writer import Pair, Source, Written
+from sentloom.writing.writer import Pair, SourceText, Written
 
 BATCH = 32  # texts that a worker runs at a time; finished ones leave the batch
 AT_ONCE = 512  # pairs whose logits over the whole vocabulary fit in memory together
@@ -57,7 +57,7 @@ class CTranslate2Writer:
         self._engine = _open(self.opener(package), folder, precision)
         self._prove(precision)
 
-    def write(self, sources: Sequence[Source], kind: Kind, prompt: Prompt) -> list[Written]:
+    def write(self, sources: Sequence[SourceText], kind: Kind, prompt: WritingPrompt) -> list[Written]:
         """See `Writer`."""
         how = self._sampling
         limits = {"sampling_topk": how.top_k, "sampling_topp": how.top_p, "sampling_temperature": how.heat}

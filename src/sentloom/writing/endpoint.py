@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from sentloom.errors import InputError, option
 from sentloom.writing.chat import FIRST_WAIT, Chat, Messages
-from sentloom.writing.prompts import KINDS, Kind, Prompt, Wording
+from sentloom.writing.prompts import KINDS, Kind, Wording, WritingPrompt
 from sentloom.writing.sampling import Sampling, sampling_keys
-from sentloom.writing.writer import Pair, Source, Written
+from sentloom.writing.writer import Pair, SourceText, Written
 
 KEY = "SENTLOOM_WRITER_KEY"
 ANSWERS = "answers.jsonl"  # in the ledger
@@ -93,7 +93,7 @@ class Endpoint:
             lost=self._answers.lose,
         )
 
-    def write(self, sources: Sequence[Source], kind: Kind, prompt: Prompt) -> list[Written]:
+    def write(self, sources: Sequence[SourceText], kind: Kind, prompt: WritingPrompt) -> list[Written]:
         """See `Writer`."""
         names = [(one.row, KINDS.index(kind), one.candidate) for one in sources]
         keys = sampling_keys(self._sampling.seed, names)
@@ -108,7 +108,9 @@ class Endpoint:
         asked = [self._body([_judging(pair)], VERDICT_TOKENS, seed=0, temperature=0.0) for pair in pairs]
         return np.array([float(bool(re.match(r"\W*true", one.text, re.IGNORECASE))) for one in self._all(asked)])
 
-    def announcement(self, prompts: Mapping[Kind, Sequence[Prompt]], texts: Sequence[str], candidates: int) -> str:
+    def announcement(
+        self, prompts: Mapping[Kind, Sequence[WritingPrompt]], texts: Sequence[str], candidates: int
+    ) -> str:
         """What is about to be sent where, before the first request."""
         count, read = 0, 0.0
         for kind, of_kind in prompts.items():

@@ -12,10 +12,10 @@ from sentloom.encoder.loading import quiet
 from sentloom.encoder.workers import pack_workers
 from sentloom.errors import InputError
 from sentloom.writing.language_model import Ids, LanguageModel
-from sentloom.writing.prompts import KINDS, Kind, Prompt
+from sentloom.writing.prompts import KINDS, Kind, WritingPrompt
 from sentloom.writing.sampling import Draw, Sampling, sampling_keys
 from sentloom.writing.scorer import by_length, judge
-from sentloom.writing.writer import Pair, Source, Writer, Written
+from sentloom.writing.writer import Pair, SourceText, Writer, Written
 
 BackendName = Literal["transformers", "ctranslate2", "ctranslate2-int8"]
 BACKENDS: tuple[BackendName, ...] = get_args(BackendName)
@@ -33,7 +33,7 @@ class TransformersWriter:
         self._model, self._sampling, self._batch = model.eval(), sampling, batch or model.BATCH
         self._prefixes: dict[tuple[int, ...], Any] = {}
 
-    def write(self, sources: Sequence[Source], kind: Kind, prompt: Prompt) -> list[Written]:
+    def write(self, sources: Sequence[SourceText], kind: Kind, prompt: WritingPrompt) -> list[Written]:
         """See `Writer`."""
         ids = writing_ids(self._model, sources, prompt)
         batches = by_length(ids, self._batch)
@@ -58,14 +58,14 @@ class TransformersWriter:
         return self._prefixes[key]
 
     @torch.inference_mode()
-    def _written(self, ids: Sequence[Ids], sources: Sequence[Source], kind: Kind, prefix: Any) -> list[Written]:
+    def _written(self, ids: Sequence[Ids], sources: Sequence[SourceText], kind: Kind, prefix: Any) -> list[Written]:
         names = [(source.row, KINDS.index(kind), source.candidate) for source in sources]
         draw = None if self._sampling.greedy else Draw(self._sampling, sampling_keys(self._sampling.seed, names))
         out = self._model.decode(ids, self._sampling.length, draw, prefix)
         return [as_written(self._model, read, written) for read, written in zip(ids, out, strict=True)]
 
 
-def writing_ids(model: LanguageModel, sources: Sequence[Source], prompt: Prompt) -> list[Ids]:
+def writing_ids(model: LanguageModel, sources: Sequence[SourceText], prompt: WritingPrompt) -> list[Ids]:
     """What the model reads for each source."""
     parts = model.prompt_ids(prompt)
     sentences = model.sentences([source.text for source in sources])

@@ -18,7 +18,7 @@ from sentloom.encoder.model_files import find, read_json
 from sentloom.encoder.text_models import TextModel, load_model
 from sentloom.errors import InputError, ModelError
 from sentloom.files import new_folder
-from sentloom.writing.prompts import Prompt, Wording
+from sentloom.writing.prompts import Wording, WritingPrompt
 from sentloom.writing.sampling import Draw
 
 SETTINGS = "synthesizer.json"
@@ -154,7 +154,7 @@ class LanguageModel(nn.Module):
         """The target for a text, with its end token."""
         return self.closed(self.targets([text])[0])
 
-    def prompt_ids(self, prompt: Prompt) -> list[Ids]:
+    def prompt_ids(self, prompt: WritingPrompt) -> list[Ids]:
         """The token ids of a prompt's two parts."""
         return self.bare(prompt.around)
 

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sentloom.errors import InputError
 from sentloom.files import new_file
-from sentloom.writing.prompts import Kind, Prompt
+from sentloom.writing.prompts import Kind, WritingPrompt
 from sentloom.writing.sampling import Sampling
 
 PLAN, BLOCKS = "plan.json", "blocks"
@@ -61,7 +61,7 @@ class LedgerPlan(BaseModel):
     raw: str  # SHA-256 of the raw data
     rows: int  # of the raw data
     writer: str  # SHA-256 of the model, or an endpoint with the name of its model
-    prompts: dict[Kind, tuple[Prompt, ...]]
+    prompts: dict[Kind, tuple[WritingPrompt, ...]]
     judge: str  # the prompt of the judgements, with {} for each sentence
     encoder: str | None = None  # the fingerprint of the encoder that queries are searched with
     teacher: str | None = None  # the identity of the cross-encoder that scores queries

@@ -1,6 +1,6 @@
 """What a writer is told, as data: the kinds of text, and the prompts of each in prompts.yaml."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -44,12 +44,12 @@ class Wording(BaseModel):
             raise ValueError("true and false are the same word")
         return self
 
-    def prompt(self, kind: Kind) -> "Prompt":
+    def prompt(self, kind: Kind) -> "WritingPrompt":
         """The learned prompt of one of GenSE's kinds."""
-        return Prompt(parts=self.entailment if kind == "entailment" else self.contradiction)
+        return WritingPrompt(parts=self.entailment if kind == "entailment" else self.contradiction)
 
 
-class Prompt(BaseModel):
+class WritingPrompt(BaseModel):
     """What is said around a source: `parts` that the model has learned, or an instruction with shots."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -83,17 +83,14 @@ def _message(role: str, content: str) -> dict[str, str]:
     return {"role": role, "content": content}
 
 
-Prompts = Mapping[Kind, tuple[Prompt, ...]]
-
-
 def prompts_for(
     kinds: Sequence[Kind], language: str | None, shots: Dataset | None = None, learned: Wording | None = None
-) -> dict[Kind, tuple[Prompt, ...]]:
+) -> dict[Kind, tuple[WritingPrompt, ...]]:
     """The prompts of each kind, in the order of KINDS; several for a kind with styles.
 
     `shots` are the user's own examples, which replace ours; `learned` are the prompts of a trained model.
     """
-    found: dict[Kind, tuple[Prompt, ...]] = {}
+    found: dict[Kind, tuple[WritingPrompt, ...]] = {}
     for kind in (kind for kind in KINDS if kind in kinds):
         if shots is None and learned and kind in NLI_KINDS:
             found[kind] = (learned.prompt(kind),)
@@ -103,14 +100,14 @@ def prompts_for(
     return found
 
 
-def _shown(kind: Kind, own: Shots | None) -> list[Prompt]:
+def _shown(kind: Kind, own: Shots | None) -> list[WritingPrompt]:
     content = _content()
     if own is None:
-        return [Prompt(**values) for values in content[kind]]
-    return [Prompt(**{**content["own"].get(kind, content[kind][0]), "shots": own})]
+        return [WritingPrompt(**values) for values in content[kind]]
+    return [WritingPrompt(**{**content["own"].get(kind, content[kind][0]), "shots": own})]
 
 
-def _in_language(prompt: Prompt, language: str | None) -> Prompt:
+def _in_language(prompt: WritingPrompt, language: str | None) -> WritingPrompt:
     said = prompt.instruction.replace("{language}", language or ANY_LANGUAGE)
     return prompt.model_copy(update={"instruction": said})
 

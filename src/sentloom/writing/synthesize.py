@@ -24,11 +24,11 @@ from sentloom.writing.judges import QueryJudges, open_encoder, open_query_judges
 from sentloom.writing.language_model import LanguageModel
 from sentloom.writing.ledger import SCHEMA, Ledger, LedgerPlan
 from sentloom.writing.models import open_model
-from sentloom.writing.prompts import NLI_KINDS, Kind, Prompt, Wording, prompts_for
+from sentloom.writing.prompts import NLI_KINDS, Kind, Wording, WritingPrompt, prompts_for
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.summary import Summary
 from sentloom.writing.triplets import check_filters, draw
-from sentloom.writing.writer import Source, Writer, Written
+from sentloom.writing.writer import SourceText, Writer, Written
 
 Engine = Literal["local", "ray"]
 Loader = Callable[[], LanguageModel]
@@ -59,7 +59,7 @@ class Execution(BaseModel):
 
 
 @dataclass(frozen=True)
-class Task:
+class WritingTask:
     """What is written, with which examples, and what an endpoint is told."""
 
     kinds: tuple[Kind, ...] = NLI_KINDS
@@ -76,7 +76,7 @@ def synthesize(
     filtering: Filtering | None = None,
     execution: Execution | None = None,
     *,
-    task: Task | None = None,
+    task: WritingTask | None = None,
     rows: int | None = None,
     show_progress: bool = True,
     log: Log = lambda text: None,
@@ -95,7 +95,7 @@ def synthesize(
             f"{Shape.TEXTS}",
             f"choose one text column: {option('columns', 'text=NAME')}",
         )
-    execution, sampling, task = execution or Execution(), sampling or Sampling(), task or Task()
+    execution, sampling, task = execution or Execution(), sampling or Sampling(), task or WritingTask()
     opening = _opening(writer, task, sampling, execution)
     plan = _plan(raw, task, sampling, execution, opening)
     check_filters(plan, filtering or Filtering())
@@ -131,7 +131,7 @@ class _Opening:
     load: Loader | None = None  # for workers
 
 
-def _opening(writer: str | Path | Loader, task: Task, sampling: Sampling, execution: Execution) -> _Opening:
+def _opening(writer: str | Path | Loader, task: WritingTask, sampling: Sampling, execution: Execution) -> _Opening:
     if not callable(writer) and is_endpoint(str(writer)):
         options = EndpointOptions(str(writer), task.writer_model, task.max_tokens, execution.requests)
         judge = "{}".join(Wording().judge)
@@ -154,7 +154,7 @@ def _opening(writer: str | Path | Loader, task: Task, sampling: Sampling, execut
     )
 
 
-def _plan(raw: Dataset, task: Task, sampling: Sampling, execution: Execution, opening: _Opening) -> LedgerPlan:
+def _plan(raw: Dataset, task: WritingTask, sampling: Sampling, execution: Execution, opening: _Opening) -> LedgerPlan:
     prompts = prompts_for(task.kinds, language_of(raw), task.shots, opening.learned)
     queried = "query" in prompts
     encoder = open_encoder(execution.encoder) if queried else None
@@ -215,9 +215,9 @@ def _make_blocks(
 
 
 class _Asked(NamedTuple):
-    source: Source
+    source: SourceText
     kind: Kind
-    prompt: Prompt
+    prompt: WritingPrompt
 
 
 def make_block(
@@ -225,7 +225,7 @@ def make_block(
 ) -> pa.Table:
     """All candidates of some sources with their scores: per source the kinds, per kind the candidates."""
     asked = [
-        _Asked(Source(row, text, candidate), kind, prompts[(row + candidate) % len(prompts)])  # styles take turns
+        _Asked(SourceText(row, text, candidate), kind, prompts[(row + candidate) % len(prompts)])  # styles take turns
         for row, text in zip(sources, texts, strict=True)
         for kind, prompts in plan.prompts.items()
         for candidate in range(plan.sampling.candidates)

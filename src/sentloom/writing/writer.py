@@ -7,13 +7,13 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sentloom.writing.prompts import Kind, Prompt
+from sentloom.writing.prompts import Kind, WritingPrompt
 
 Pair: TypeAlias = tuple[str, str]  # a premise and a hypothesis
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceText:
     """A text to write for: a row of the raw data, for the `candidate`-th time."""
 
     row: int
@@ -36,7 +36,7 @@ class Writer(Protocol):
 
     name: str  # of the backend
 
-    def write(self, sources: Sequence[Source], kind: Kind, prompt: Prompt) -> list[Written]:
+    def write(self, sources: Sequence[SourceText], kind: Kind, prompt: WritingPrompt) -> list[Written]:
         """One text of this kind per source."""
 
     def judge(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:

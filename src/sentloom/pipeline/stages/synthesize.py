@@ -36,7 +36,7 @@ from sentloom.writing.models import open_model
 from sentloom.writing.prompts import NLI_KINDS, Kind
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.summary import Summary
-from sentloom.writing.synthesize import Execution, Task, synthesize
+from sentloom.writing.synthesize import Execution, WritingTask, synthesize
 from sentloom.writing.synthesizer import Synthesizer
 from sentloom.writing.triplets import PAIRS, SUMMARY, TRIPLETS, draw
 
@@ -60,9 +60,11 @@ class SynthesizeOptions(Sampling, Filtering, Execution, Options):
         return model(**{name: getattr(self, name) for name in model.model_fields})
 
     @property
-    def task(self) -> Task:
+    def task(self) -> WritingTask:
         """What is written."""
-        return Task(self.kinds, open_data(self.shots) if self.shots else None, self.writer_model, self.max_tokens)
+        return WritingTask(
+            self.kinds, open_data(self.shots) if self.shots else None, self.writer_model, self.max_tokens
+        )
 
     @property
     def endpoint(self) -> tuple[Any, ...]:

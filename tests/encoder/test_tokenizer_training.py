@@ -28,11 +28,10 @@ def test_two_processes_build_the_same_model(family, tmp_path):
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
 
 
-def test_letters_are_normalised_sorted_and_the_most_used(monkeypatch):
+def test_letters_are_normalised_sorted_and_the_most_used():
     assert letters_of(["Bä b", "a"], FORM["normalizer"]) == ["a", "b"]
     assert letters_of(["Bä b", "a"], None) == ["B", "a", "b", "ä"]
-    monkeypatch.setattr("sentloom.encoder.tokenizer_training.MOST_LETTERS", 2)
-    assert letters_of(["zzz", "bb", "ab"], None) == ["b", "z"]
+    assert letters_of(["zzz", "bb", "ab"], None, most=2) == ["b", "z"]
 
 
 def test_word_pieces_begin_with_special_tokens_and_inner_letters():

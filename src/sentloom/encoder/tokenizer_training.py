@@ -17,13 +17,13 @@ MOST_LETTERS = 1000  # the trainer's own limit for letters at the start of words
 DIGITS = 6  # of a log-probability: sums differ in the last bits
 
 
-def letters_of(texts: Sequence[str], normalizer: Normalizer | None) -> list[str]:
+def letters_of(texts: Sequence[str], normalizer: Normalizer | None, most: int = MOST_LETTERS) -> list[str]:
     """The letters of the normalised texts, sorted; at most the MOST_LETTERS most frequent ones."""
     uses = Counter[str]()
     for text in texts:
         uses.update(normalizer.normalize_str(text) if normalizer else text)
-    most = sorted(uses, key=lambda letter: (-uses[letter], letter))[:MOST_LETTERS]
-    return sorted(letter for letter in most if not letter.isspace())
+    used_most = sorted(uses, key=lambda letter: (-uses[letter], letter))[:most]
+    return sorted(letter for letter in used_most if not letter.isspace())
 
 
 def wordpiece_tokens(

@@ -84,11 +84,11 @@ def probe_score(lookup: Lookup, rows: Rows, known: Rows, probe: Mapping[str, Any
     return {"probe": Score("accuracy", items, clusters=None if clusters is None else clusters[asked])}
 
 
-def _divided(labels: Sequence[Any]) -> tuple[Places, Places]:
+def _divided(labels: Sequence[Any], most: int = PROBED) -> tuple[Places, Places]:
     """The rows that a probe learns from, and those that choose its weight decay."""
     first = np.unique(np.array([str(label) for label in labels]), return_index=True)[1]
     others = np.setdiff1d(np.random.default_rng(SEED).permutation(len(labels)), first, assume_unique=True)
-    others = others[: max(0, PROBED - len(first))]
+    others = others[: max(0, most - len(first))]
     chosen_on = others[: len(others) // 5]
     return np.sort(np.concatenate([first, others[len(chosen_on) :]])), np.sort(chosen_on)
 

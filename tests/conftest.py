@@ -45,7 +45,7 @@ def one_thread():
 
 @pytest.fixture
 def sentloom(monkeypatch, capsys):
-    """The command's entry point in this process, since importing torch anew takes seconds."""
+    """The command's entry point in this process, since importing torch again takes seconds."""
     monkeypatch.setenv("COLUMNS", "500")
 
     def run(*arguments):

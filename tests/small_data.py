@@ -9,7 +9,7 @@ from sentloom.data.shapes import COLUMNS, Shape, arrow_type
 
 
 def build_dataset(shape: Shape, rows: Sequence[tuple], file: str = "data.tsv", chunk: int = 3) -> Dataset:
-    """A data set of the given rows, `chunk` to a record batch; row i stands in line i + 2 of the file."""
+    """A data set of the given rows, `chunk` to a record batch; row i is line i + 2 of the file."""
     schema = pa.schema([*((name, arrow_type(name)) for name in COLUMNS[shape]), (FILE, pa.int32()), (LINE, pa.int64())])
     batches = []
     for start in range(0, len(rows), chunk):

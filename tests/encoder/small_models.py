@@ -89,8 +89,6 @@ def build_model_folder(family: str, folder: Path) -> Path:
         roles |= {"bos_token": "[CLS]", "eos_token": "[SEP]"}
     if tokenizer_class == "T5Tokenizer":
         roles = {"pad_token": "<pad>", "unk_token": "<unk>", "eos_token": "</s>", "extra_ids": 0}
-    if tokenizer_class == "MPNetTokenizer":  # it would add tokens that have no embeddings
-        roles |= {"bos_token": "[CLS]", "eos_token": "[SEP]"}
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer.save(str(folder / "tokenizer.json"))
     (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": tokenizer_class, **roles}))

@@ -202,7 +202,7 @@ def _next_run(context: RaceContext, number: int, names: Sequence[str], first: bo
 
 
 def _run_within(context: RaceContext, name: str, number: int, share: float) -> TrainedRun:
-    """Run a route; every stage that is out of time before its decay gets a shorter length, with which it goes on."""
+    """Run a route; a stage that runs out of time before its decay gets a shorter length and continues with it."""
     within, earlier = limits(context.plan, name, number - 1, share), 0.0
     while True:
         steps, began = context.plan.rungs[number - 1].steps[name], context.clock.now()

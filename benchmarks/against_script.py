@@ -2,12 +2,14 @@
 
     pip install --no-deps home-assistant-intents==2026.10.27
     python -m benchmarks.against_script DATA [-o out/against-script] [--budget 2m] [--sets medquad,intents] [--seeds 3]
+                                             [--cores 1]
 
-Both get the same rows of each set (`real_sets`), as a CSV file, and all threads. The script (`plain_scripts`) trains
-for the epochs that the time allows, at most four. Each runs as a process of its own, one after another, in alternating
-order, and its wall time counts from the start of Python to the saved model. Models are scored (`plain_scores`) on whole
-clusters of rows that neither saw. If `fit` writes no model, its score is that of the base. With --half, `fit` also runs
-with half of the time that the script took.
+Both get the same rows of each set (`real_sets`), as a CSV file, and the same cores: all by default, or those that
+--cores leaves them, so that the others are free for other work; rows are in proportion to the cores. The script
+(`plain_scripts`) trains for the epochs that the time allows, at most four. Each runs as a process of its own, one after
+another, in alternating order, and its wall time counts from the start of Python to the saved model. Models are scored
+(`plain_scores`) on whole clusters of rows that neither saw. If `fit` writes no model, its score is that of the base.
+With --half, `fit` also runs with half of the time that the script took.
 
 Every finished run is kept in OUT as a JSON file, without its model, so that a run that was killed resumes;
 OUT/table-BUDGET.md has the table. Two minutes, six sets and three seeds take about 90 minutes on two quiet cores, with
@@ -33,6 +35,7 @@ from sentloom.encoder.locate import embedded_folder
 
 DEFAULT = "medquad,trivia,intents,stsb-de,tatoeba-de,nli"
 LARGER = {"10m": 2}  # budgets with so many times the rows and the epochs of two minutes
+CORES = 2  # on which the script takes about two minutes for the rows of `real_sets`
 MOST_EPOCHS = 4
 NO_MODEL = 3  # the exit code of a fit that shows no gain
 RESAMPLES = 2000
@@ -95,7 +98,7 @@ def tables_of(name, arguments):
     one = SETS[name]
     if arguments.rows:
         return one.split(arguments.data, arguments.rows, arguments.rows // 2)
-    return one.split(arguments.data, one.train * LARGER.get(arguments.budget, 1))
+    return one.split(arguments.data, one.train * LARGER.get(arguments.budget, 1) * arguments.cores // CORES)
 
 
 def base_items(tables):
@@ -198,7 +201,9 @@ def main(given=None):
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--half", action="store_true", help="also run fit with half of the script's wall time")
     parser.add_argument("--rows", type=int, help="so many rows of each set, and half as many to test with: for a trial")
+    parser.add_argument("--cores", type=int, default=CORES, help="that each contender runs on")
     arguments = parser.parse_args(given)
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: arguments.cores])  # processes inherit it
     arguments.output = arguments.output.absolute()
     arguments.output.mkdir(parents=True, exist_ok=True)
     names = arguments.sets.split(",")

@@ -14,7 +14,7 @@ from sentloom.data.columns import hashes, only_column, walk
 from sentloom.data.dataset import Dataset
 from sentloom.data.scratch import take_rows
 from sentloom.evaluation.task import CLUSTER
-from sentloom.fitting.sentence_keys import Links, RowNumbers, Sentences, joined, sentences
+from sentloom.fitting.sentence_keys import Integers, Links, Sentences, joined, sentences
 from sentloom.hygiene.near_duplicates import connect, leaders
 
 THRESHOLD = 0.8  # Jaccard index of five-character shingles: about one word in fifteen differs
@@ -27,7 +27,7 @@ ID_COLUMNS = ("docid", "documentid", "passageid", "qid", "questionid", "threadid
 class Clusters:
     """The cluster of each row of each input; equal numbers mean the same cluster, also across inputs."""
 
-    numbers: tuple[RowNumbers, ...]
+    numbers: tuple[Integers, ...]
     notes: tuple[str, ...]  # what connected rows could not be used, and why
 
 
@@ -70,7 +70,7 @@ def clustered(data: Dataset, first: int = 0) -> Dataset:
     return with_clusters(data, numbers + first)
 
 
-def with_clusters(rows: Dataset, numbers: RowNumbers) -> Dataset:
+def with_clusters(rows: Dataset, numbers: Integers) -> Dataset:
     """Some rows, with a column that has the cluster of each."""
     return rows.derive(rows.table.append_column(CLUSTER, pa.array(numbers)), "with clusters")
 
@@ -125,7 +125,7 @@ def _id_links(data: Dataset, name: str) -> Links:
     return Links(np.array(rows, np.int64), hashes(pa.array(cells, pa.large_string())))
 
 
-def _connected(links: Sequence[Links], sizes: Sequence[int]) -> tuple[RowNumbers, ...]:
+def _connected(links: Sequence[Links], sizes: Sequence[int]) -> tuple[Integers, ...]:
     """Number the connected components over all inputs, by their first rows."""
     starts = np.cumsum([0, *sizes])
     rows = np.concatenate([one.rows + start for one, start in zip(links, starts[:-1], strict=True)])
@@ -135,7 +135,7 @@ def _connected(links: Sequence[Links], sizes: Sequence[int]) -> tuple[RowNumbers
     return tuple(np.split(connect(total + int(node.max(initial=-1)) + 1, edges)[:total], starts[1:-1]))
 
 
-def _largest(numbers: RowNumbers) -> float:
+def _largest(numbers: Integers) -> float:
     """The share of the largest cluster; two rows that belong together are never too many."""
     counts = np.unique(numbers, return_counts=True)[1]
     most = int(counts.max(initial=0))
@@ -149,7 +149,7 @@ def _given_up(rows: InputRows, way: _Way) -> str:
 
 
 def _notes(
-    inputs: Sequence[InputRows], ways: Sequence[Sequence[_Way]], chosen: Sequence[_Way], numbers: Sequence[RowNumbers]
+    inputs: Sequence[InputRows], ways: Sequence[Sequence[_Way]], chosen: Sequence[_Way], numbers: Sequence[Integers]
 ) -> Iterator[str]:
     for one, some, way, own in zip(inputs, ways, chosen, numbers, strict=True):
         if way is not some[0]:

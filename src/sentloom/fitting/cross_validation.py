@@ -22,7 +22,7 @@ from sentloom.evaluation.task import Score, Task
 from sentloom.fitting.clusters import with_clusters
 from sentloom.fitting.inputs import FitInput
 from sentloom.fitting.request import Budget
-from sentloom.fitting.sentence_keys import RowNumbers
+from sentloom.fitting.sentence_keys import Integers
 from sentloom.fitting.split import Split
 from sentloom.fitting.tasks import HeldOut, held_out_part
 from sentloom.fitting.training_sets import training_file, training_parts
@@ -67,7 +67,7 @@ def make_folds(splits: Sequence[Split], form: Callable[[Dataset], Dataset], fold
     return tuple(_fold(number, splits, numbers, form, folder) for number in range(FOLDS))
 
 
-def fold_numbers(splits: Sequence[Split]) -> list[RowNumbers]:
+def fold_numbers(splits: Sequence[Split]) -> list[Integers]:
     """The fold of each training row of each input: clusters are dealt out in the order of their draws."""
     _, place = np.unique(np.concatenate([split.draws for split in splits]), return_inverse=True)
     return np.split(place % FOLDS, np.cumsum([len(split.train) for split in splits])[:-1])
@@ -76,7 +76,7 @@ def fold_numbers(splits: Sequence[Split]) -> list[RowNumbers]:
 def _fold(
     number: int,
     splits: Sequence[Split],
-    numbers: Sequence[RowNumbers],
+    numbers: Sequence[Integers],
     form: Callable[[Dataset], Dataset],
     folder: Path,
 ) -> Fold:

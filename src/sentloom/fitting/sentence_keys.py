@@ -14,14 +14,14 @@ from sentloom.hygiene.leaks import forms
 FEWER = 0.8  # rows are grouped by their second text if it has fewer than this share of the first one's distinct texts
 
 Keys = npt.NDArray[np.uint64]
-RowNumbers = npt.NDArray[np.int64]
+Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Links:
     """What rows have: row `rows[i]` has the key `keys[i]`. Rows with a key in common are connected."""
 
-    rows: RowNumbers
+    rows: Integers
     keys: Keys
 
 

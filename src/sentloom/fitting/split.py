@@ -23,7 +23,7 @@ from sentloom.evaluation.task import Task
 from sentloom.fitting.clusters import MOST_SHARE, Clusters, InputRows, find_clusters, rows_of, with_clusters
 from sentloom.fitting.inputs import FitInput
 from sentloom.fitting.request import Log, Request
-from sentloom.fitting.sentence_keys import Keys, RowNumbers, Sentences, union
+from sentloom.fitting.sentence_keys import Integers, Keys, Sentences, union
 from sentloom.hygiene.leaks import without_leaks
 from sentloom.hygiene.near_duplicates import mix
 from sentloom.pipeline.evaluation_sets import sentences_of
@@ -48,7 +48,7 @@ class Split:
     validation: Dataset  # empty if routes are chosen by cross-validation
     test: Dataset
     dropped: Dataset
-    clusters: RowNumbers = field(default_factory=lambda: np.empty(0, np.int64))  # of the training rows
+    clusters: Integers = field(default_factory=lambda: np.empty(0, np.int64))  # of the training rows
     draws: Keys = field(default_factory=lambda: np.empty(0, np.uint64))  # of their clusters
     notes: tuple[str, ...] = ()
 
@@ -91,7 +91,7 @@ def _is_cross_validated(draws: Sequence[Keys], labelled: Sequence[bool]) -> bool
     return bool(counts) and max(counts) < FEWEST_CLUSTERS
 
 
-def sides(datas: Sequence[Sentences], clusters: Sequence[RowNumbers], *, with_validation: bool = True) -> list[Sides]:
+def sides(datas: Sequence[Sentences], clusters: Sequence[Integers], *, with_validation: bool = True) -> list[Sides]:
     """For each data set the side of each row."""
     draws = cluster_draws(datas, clusters)
     found = [_own_sides(*each, with_validation) for each in zip(datas, draws, strict=True)]
@@ -137,7 +137,7 @@ def largest_size(sizes: npt.NDArray[np.int64]) -> int:
     return max(low, 2)
 
 
-def cluster_draws(datas: Sequence[Sentences], clusters: Sequence[RowNumbers]) -> list[Keys]:
+def cluster_draws(datas: Sequence[Sentences], clusters: Sequence[Integers]) -> list[Keys]:
     """The draw of each row's cluster: its smallest key, hashed again, because large clusters have small ones."""
     names, place = np.unique(np.concatenate(clusters), return_inverse=True)
     least = np.full(len(names), np.iinfo(np.uint64).max)
@@ -183,7 +183,7 @@ def _would_drop(data: Sentences, side: Sides) -> int:
     return int(((side == TRAIN) & data.touching(data.of(side != TRAIN))).sum())
 
 
-def _split(rows: InputRows, side: Sides, clusters: RowNumbers, draws: Keys, needed: Sequence[int]) -> Split:
+def _split(rows: InputRows, side: Sides, clusters: Integers, draws: Keys, needed: Sequence[int]) -> Split:
     data, counts = rows.data, np.bincount(side, minlength=THINNED + 1)
     if counts[list(needed)].min() < LEAST_ROWS:
         problem = (

@@ -14,6 +14,7 @@ from sentloom.fitting.plan import REPORTING, read_plan
 from sentloom.fitting.prepare import Prepared
 from sentloom.fitting.race import RaceContext
 from sentloom.fitting.searched import Candidates
+from sentloom.fitting.speed import BESIDES, Speed
 from sentloom.fitting.split import Split
 from sentloom.fitting.tasks import held_out
 from sentloom.fitting.verify import Duel
@@ -22,6 +23,10 @@ from tests.fitting.test_verify import ByNumber
 from tests.small_data import build_dataset
 
 SEARCHED = Candidates(validation=50, test=340)
+
+
+def speed(each, size=50.0):
+    return Speed(each, size, longest=1000)
 
 
 def rows(kind, size):
@@ -53,16 +58,16 @@ def documents(found):
 
 def test_on_a_machine_as_fast_as_expected_all_candidates_are_searched(prepared, context, tmp_path):
     here = context(stopped(1000.0, gone=900.0))
-    assert searching_in_time(here, prepared, 0.1) is prepared
+    assert searching_in_time(here, prepared, speed(0.1)) is prepared
     assert (here.plan.candidates, here.plan.changes) == (SEARCHED, ())
     assert read_plan(tmp_path / "plan.json", {}) == here.plan  # also if nothing changes
-    assert searching_in_time(context(stopped(1000.0, gone=999.0), here.plan), prepared, 9.0) is prepared
+    assert searching_in_time(context(stopped(1000.0, gone=999.0), here.plan), prepared, speed(9.0)) is prepared
 
 
 def test_a_slow_machine_searches_a_sample_with_all_held_out_candidates(prepared, context, tmp_path):
     """Of 150 s, 20 s are to search, and 260 texts are encoded: 20 questions and 240 answers, besides 50 known ones."""
     here = context(stopped(1000.0, gone=100.0))
-    found = searching_in_time(here, prepared, 0.5)
+    found = searching_in_time(here, prepared, speed(0.5))
     assert len(documents(found)) == 290
     assert set(documents(found)) < set(documents(prepared))
     assert {f"{kind} answer {n}" for kind in ("val", "test") for n in range(20)} < set(documents(found))
@@ -72,32 +77,35 @@ def test_a_slow_machine_searches_a_sample_with_all_held_out_candidates(prepared,
     assert read_plan(tmp_path / "plan.json", {}) == here.plan
     resumed = prepared.searching(here.plan.candidates)
     assert documents(resumed) == documents(found)
-    assert searching_in_time(context(stopped(1000.0, gone=999.0), here.plan), resumed, 9.0) is resumed
+    assert searching_in_time(context(stopped(1000.0, gone=999.0), here.plan), resumed, speed(9.0)) is resumed
 
 
 def test_the_time_that_is_left_counts_and_the_verdict_comes_even_after_it(prepared, context):
     """Of 60 s, 8 s are for the report: as above, but with 104 texts instead of 300."""
-    assert len(documents(searching_in_time(context(stopped(1000.0, gone=940.0)), prepared, 0.5))) == 94
-    assert len(documents(searching_in_time(context(stopped(1000.0, gone=1001.0)), prepared, 0.5))) == 40
+    assert len(documents(searching_in_time(context(stopped(1000.0, gone=940.0)), prepared, speed(0.5)))) == 94
+    assert len(documents(searching_in_time(context(stopped(1000.0, gone=1001.0)), prepared, speed(0.5)))) == 40
 
 
 def test_a_budget_in_steps_knows_no_time(prepared, context):
     here = context(Clock(None))
-    assert searching_in_time(here, prepared, 0.0) is prepared
-    assert time_for_scores(here, 1e9)("general ability", [prepared.general])
+    assert searching_in_time(here, prepared, None) is prepared
+    assert time_for_scores(here, None)("general ability", [prepared.general])
     assert here.plan.measured == {}
 
 
 def test_general_ability_is_dropped_first_and_by_a_resumed_fit_too(prepared, context, tmp_path):
-    """240 triplets are 720 texts, and three models are scored on them: 216 s."""
+    """240 triplets are 720 texts, and three models are scored on them: 216 s if every text takes a tenth of a second."""
     tasks = [prepared.general]
+    texts = [text for some in prepared.general.texts.values() for text in some]
+    assert len(texts) == 720
+    slow = speed(0.1, sum(len(text) + BESIDES for text in texts) / len(texts))
     enough, late = (context(stopped(1000.0, gone=1000 - REPORTING - left)) for left in (217.0, 215.0))
-    assert time_for_scores(enough, 0.1)("general ability", tasks)
-    assert not time_for_scores(late, 0.1)("general ability", tasks)
+    assert time_for_scores(enough, slow)("general ability", tasks)
+    assert not time_for_scores(late, slow)("general ability", tasks)
     assert late.plan.changes == ("general ability is not measured",)
     assert read_plan(tmp_path / "plan.json", {}) == late.plan
     resumed = context(stopped(1000.0), late.plan)
-    assert not time_for_scores(resumed, 0.1)("general ability", tasks)
+    assert not time_for_scores(resumed, slow)("general ability", tasks)
     assert resumed.plan.changes == late.plan.changes
 
 

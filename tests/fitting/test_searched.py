@@ -1,7 +1,5 @@
 """What queries search: every candidate, or all held-out ones and a sample of the others."""
 
-import time
-
 import pytest
 
 from sentloom.data.shapes import Shape
@@ -16,7 +14,6 @@ from sentloom.fitting.searched import (
     evenly_cut,
     labelled_rows,
     read_corpus,
-    time_texts,
 )
 from sentloom.fitting.split import Split
 from tests.small_data import build_dataset
@@ -52,18 +49,6 @@ def test_a_sample_has_all_held_out_candidates_and_is_the_same_every_time():
 def test_translations_are_sampled_by_row():
     found = corpus_of(split(Shape.PARALLEL), [], 10)
     assert [len(data) for data in found.known] == [3, 3, 2, 10]
-
-
-class Slow:
-    """A base that takes a millisecond per text."""
-
-    def encode(self, texts):
-        time.sleep(0.001 * len(texts))
-
-
-def test_texts_are_timed_on_a_sample():
-    assert time_texts(Slow(), [str(n) for n in range(1000)]) == pytest.approx(0.001, rel=1)
-    assert time_texts(Slow(), ["one"]) >= 0.001
 
 
 def test_a_budget_in_steps_depends_on_no_clock():

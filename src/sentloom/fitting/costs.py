@@ -15,7 +15,6 @@ from sentloom.fitting.routes import BATCH, Route, SkippedRoute, TrainsOn
 from sentloom.pipeline.forecast import Forecast, forecast
 from sentloom.pipeline.plan import Plan, stage_values
 from sentloom.pipeline.stages import DataStage, Stage, Train
-from sentloom.pipeline.stages.timing import timed_steps
 
 # How a route's time is shared among its training stages: raw text prepares, labels matter more.
 WEIGHTS = {Shape.TEXTS: 1.0}
@@ -101,8 +100,7 @@ class Timer:
             start = time.perf_counter()
             self.known[key] = found = forecast(Plan(route.name, base, part, seeds=(self.seed,)), self.accelerator)
             if len(part) == 1:  # nothing is made before the training
-                step = found[0].seconds / found[0].steps
-                self.loading = max(self.loading, time.perf_counter() - start - timed_steps(step) * step)
+                self.loading = max(self.loading, time.perf_counter() - start - found[0].timing)
         return self.known[key]
 
 

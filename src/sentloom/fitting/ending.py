@@ -10,29 +10,29 @@ from dataclasses import replace
 
 from sentloom.evaluation.task import Task
 from sentloom.fitting.by_dimension import dimension_measures
-from sentloom.fitting.plan import FitPlan, text_count
+from sentloom.fitting.plan import WATCHED_MODELS, FitPlan, text_count
 from sentloom.fitting.prepare import Prepared
 from sentloom.fitting.race import RaceContext
 from sentloom.fitting.result import Measure
 from sentloom.fitting.searched import VERIFY_SHARE, evenly_cut
+from sentloom.fitting.speed import Speed
 from sentloom.fitting.tasks import HeldOut
 from sentloom.fitting.verify import Duel, HasTime
 
 WHOLE = "the score on the planned corpus"  # what was decided about the test rows, in the plan
-MODELS = 3  # that are scored on what is only watched: the base, the best trained and the best merged model
 
 
-def time_for_scores(context: RaceContext, each: float) -> HasTime:
-    """Whether there is time to score tasks that decide nothing, if a text takes `each` seconds."""
-    return lambda what, tasks: context.has_time(what, each * MODELS * text_count(tasks))
+def time_for_scores(context: RaceContext, speed: Speed | None) -> HasTime:
+    """Whether there is time to score tasks that decide nothing; without a clock there always is."""
+    return lambda what, tasks: context.has_time(what, WATCHED_MODELS * speed.seconds(tasks) if speed else 0.0)
 
 
-def searching_in_time(context: RaceContext, prepared: Prepared, each: float) -> Prepared:
-    """The data with tests that there is time for, if a text takes `each` seconds. Sets of `--against` are never cut."""
-    if not context.timed or prepared.against or WHOLE in context.plan.measured:
+def searching_in_time(context: RaceContext, prepared: Prepared, speed: Speed | None) -> Prepared:
+    """The data with tests that there is time for. Sets of `--against` are never cut."""
+    if speed is None or prepared.against or WHOLE in context.plan.measured:
         return prepared
     seconds = min(context.left_at_end, VERIFY_SHARE * (context.clock.seconds or 0.0))
-    fewer = _searching_fewer(context.plan, prepared, int(seconds / each))
+    fewer = _searching_fewer(context.plan, prepared, int(seconds / speed.each))
     lines = list(_cut_lines(prepared.test, fewer.test))
     plan = replace(context.plan, measured={**context.plan.measured, WHOLE: not lines}, candidates=fewer.searched)
     context.change(plan, "; ".join(lines))

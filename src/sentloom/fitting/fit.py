@@ -33,7 +33,7 @@ from sentloom.fitting.recipe import read_fit_recipe
 from sentloom.fitting.reference import choosing_scores
 from sentloom.fitting.request import Log, Request
 from sentloom.fitting.result import FitResult
-from sentloom.fitting.searched import time_texts
+from sentloom.fitting.speed import measure_speed
 from sentloom.fitting.stability import measure_stability
 from sentloom.fitting.verify import GENERAL_ABILITY, Duel, is_tested, refuse_not_prose, verify
 from sentloom.pipeline.runner import start_accelerator
@@ -69,8 +69,8 @@ def run(request: Request, log: Log) -> tuple[FitResult, Path]:
     clock.lap("training and selection")
     log("\nVerifying on the test rows ...")
     duel = Duel(reference.encoder, best.encoder(), memory, tuple(best.fold_encoders()))
-    each = time_texts(duel.after, prepared.texts) if context.timed else 0.0
-    prepared, has_time = searching_in_time(context, prepared, each), time_for_scores(context, each)
+    speed = measure_speed(duel.after, prepared.texts) if context.timed else None
+    prepared, has_time = searching_in_time(context, prepared, speed), time_for_scores(context, speed)
     other = "its base" if len(bases) == 1 else f"{reference.name}, the best of {len(bases)} bases,"
     proof = verify(duel, prepared, best.run, len(runs), other, has_time)
     general = prepared.general if has_time(GENERAL_ABILITY, [prepared.general]) else None

@@ -26,7 +26,8 @@ from sentloom.fitting.reference import strongest
 from sentloom.fitting.request import Budget, Log, Request
 from sentloom.fitting.result import Power
 from sentloom.fitting.routes import Route, SkippedRoute, batch_size
-from sentloom.fitting.searched import Candidates, affordable_candidates, time_texts
+from sentloom.fitting.searched import Candidates, affordable_candidates
+from sentloom.fitting.speed import Speed, measure_speed
 from sentloom.fitting.tasks import PANEL_TEXTS
 from sentloom.fitting.teaching import find_teacher
 from sentloom.pipeline.plan import Plan
@@ -39,6 +40,8 @@ FEWEST_NEGATIVES = 100  # pairs with a hard negative, for a route of their own
 FEWEST_KEPT = 25  # rows that a writer's filters kept, for the same
 MOST_MERGES = 4  # merged models that are scored
 MERGE_SHARE = 0.1  # of a time budget may go to scoring them
+WATCHED_MODELS = 3  # that are scored on what decides nothing: the base, the best trained and the best merged one
+WATCH_SHARE = 0.05  # of a time budget is set aside for that; it is left out where that is not enough
 REPORTING = 8.0  # seconds for figures and files
 
 
@@ -194,7 +197,8 @@ def new_plan(
         only = (Rung({route.name: () for route in own}, len(own), 0),)
         return FitPlan(inputs, own, (), {}, 0.0, only, power=power, reference=bases[0].path)
     budget = training_budget(request, prepared)
-    each = max(time_texts(base.encoder, prepared.texts) for base in bases) if budget.seconds is not None else 0.0
+    speeds = [measure_speed(base.encoder, prepared.texts) for base in bases] if budget.seconds is not None else []
+    each = max((one.each for one in speeds), default=0.0)
     candidates = affordable_candidates(each, budget)
     prepared = prepared.searching(candidates)
     reference = strongest(bases, prepared, memory)
@@ -204,8 +208,7 @@ def new_plan(
     score_tasks(reference.encoder, prepared.choosing, memory, show_progress=True)
     scoring = max(clock.lap("scoring the base"), each * text_count(prepared.choosing))
     testing = max(testing, each * text_count(prepared.proving))
-    watching = each * text_count([prepared.general]) * 3 + (each * PANEL_TEXTS if prepared.label_free else 0.0)
-    ending = testing + watching + REPORTING
+    ending = testing + watching_time(speeds, prepared, budget) + REPORTING
     teacher = None
     if request.teacher_path:
         asked = [task for part in prepared.validation if part.labelled for task in part.tasks]
@@ -235,6 +238,15 @@ def _power(base: Base, request: Request, prepared: Prepared, memory: Memory) -> 
 def training_budget(request: Request, prepared: Prepared) -> Budget:
     """The budget of a single training, of which there are more if rows are cross-validated."""
     return per_training(request.parsed_budget, prepared.folds) if prepared.folds else request.parsed_budget
+
+
+def watching_time(speeds: Sequence[Speed], prepared: Prepared, budget: Budget) -> float:
+    """Seconds to set aside for what decides nothing: general ability, and whether two seeds agree on neighbours."""
+    if budget.seconds is None:
+        return 0.0
+    general = WATCHED_MODELS * max(one.seconds([prepared.general]) for one in speeds)
+    agreement = max(one.each for one in speeds) * PANEL_TEXTS if prepared.label_free else 0.0
+    return min(general + agreement, WATCH_SHARE * budget.seconds)
 
 
 def text_count(tasks: Sequence[Task]) -> int:

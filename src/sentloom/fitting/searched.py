@@ -5,7 +5,6 @@ If the corpus is too large for the budget, queries search all validation and tes
 others, the same for every model.
 """
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -16,13 +15,11 @@ from sentloom.corpus.opening import open_data
 from sentloom.data.columns import text_column
 from sentloom.data.dataset import Dataset
 from sentloom.data.shapes import COLUMNS, Shape, text_columns
-from sentloom.encoder import Encoder
 from sentloom.evaluation.suites.user_tasks import Corpus
 from sentloom.fitting.request import Budget, Request
 from sentloom.fitting.split import Split
 
 SEED = 0  # of the sample
-TIMED_TEXTS = 64
 VERIFY_SHARE = 0.15  # of a time budget, for the base and the winner on the test rows
 SELECT_SHARE = 0.2  # of a time budget, for all runs on the validation rows
 EXPECTED_RUNS = 10  # that are scored on the validation rows, with merged ones
@@ -38,14 +35,6 @@ class Candidates:
 
     validation: int = MOST_CANDIDATES
     test: int = MOST_CANDIDATES
-
-
-def time_texts(base: Encoder, texts: Sequence[str]) -> float:
-    """Seconds that the base takes per text, measured on a sample."""
-    sample = [texts[at] for at in np.linspace(0, len(texts) - 1, min(TIMED_TEXTS, len(texts))).astype(int)]
-    start = time.perf_counter()
-    base.encode(sample)
-    return (time.perf_counter() - start) / len(sample)
 
 
 def affordable_candidates(each: float, budget: Budget) -> Candidates:

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
-from sklearn.feature_extraction.text import CountVectorizer
 
 K1, B = 1.5, 0.75  # term-frequency saturation, and how much long texts are penalised
 SINGLE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # kana and ideographs, written without spaces
@@ -23,6 +21,9 @@ class Bm25:
     """An index of texts, as Lucene scores them: a word that is in every text still counts a little."""
 
     def __init__(self, texts: Sequence[str]) -> None:
+        from scipy import sparse  # takes a second, and most commands need no BM25
+        from sklearn.feature_extraction.text import CountVectorizer
+
         self._vectorizer = CountVectorizer(analyzer=words_of, dtype=np.float32)
         try:
             counts = self._vectorizer.fit_transform(texts).tocsr()

@@ -12,6 +12,7 @@ MOST_UNIFORMITY = -0.04  # corresponds to a mean cosine of 0.99
 LEAST_DEVIATION = 0.1  # likewise
 LEAST_RANK = 2.0
 LOST = 0.1  # a tenth of the best rank, or of the best spread (1 - mean cosine) if that was below 0.01
+GAUGE_EVERY = 10  # steps, however often a run writes to its journal: gauges cost as much as a third of a step
 WATCH_EVERY = 200  # steps between checks of the gauges, even if a run writes to its journal less often
 
 

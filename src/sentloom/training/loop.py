@@ -41,7 +41,7 @@ from sentloom.training.checkpoints import (
 )
 from sentloom.training.distributed import from_main
 from sentloom.training.gradients import add_gradients, average_gradients
-from sentloom.training.health import WATCH_EVERY, Gauges, alarms, best_of, gauge, overflowing
+from sentloom.training.health import GAUGE_EVERY, WATCH_EVERY, Gauges, alarms, best_of, gauge, overflowing
 from sentloom.training.journal import JOURNAL, Journal
 from sentloom.training.optimizers import (
     build_optimizer,
@@ -181,6 +181,7 @@ class _Run:
         self.optimizer = build_optimizer(self.method, self.settings)
         self.frozen = frozen_hash(self.method)
         self.now = Progress()
+        self.gauged_at = -1  # the step whose vectors were last found to be finite
         self.started = self.clock = self.saved = time.monotonic()
         self._resume()
         if from_main(self.accelerator, self.now.step) != self.now.step:
@@ -296,6 +297,7 @@ class _Run:
         best = self.now.best
         if best and self.selection and self.selection.keep == "best":
             put_back(tensors_of(self.method.scored), read_best(self._checkpoints, best["weights"]))
+            self.gauged_at = -1
         self._refuse_non_finite()
         self._tick()
         if self.accelerator.is_main_process:
@@ -353,8 +355,10 @@ class _Run:
         self.clock = now
 
     def _log(self, learning_rate: float, norm: float) -> None:
-        """Write a line of the journal, with gauges."""
-        now, gauges = self.now, self._gauges()
+        """Write a line of the journal, with gauges if none were written for some steps."""
+        now, before = self.now, self.now.step - self.settings.log_every
+        due = now.step // GAUGE_EVERY > before // GAUGE_EVERY or now.step == self.total
+        gauges = self._gauges() if due else None
         self._tick()
         self.journal.write(
             now.step,
@@ -391,6 +395,7 @@ class _Run:
         except ModelError:  # of `encode`
             where, batch = self._batch_of(self.now.step)
             self._stop(where, "vectors that are not finite", **batch)
+        self.gauged_at = self.now.step
         return None if vectors is None else gauge(vectors)
 
     def _score(self) -> None:
@@ -427,7 +432,8 @@ class _Run:
         if names := overflowing(changing_state(self.method)):
             where, rows = self._batch_of(self.now.step)
             self._stop(where, f"weights are not finite, or overflow: {', '.join(names[:3])}", weights=names, **rows)
-        self._gauges()
+        if self.gauged_at != self.now.step:
+            self._gauges()
 
     def _batch_of(self, step: int) -> tuple[str, dict[str, Any]]:
         """Where the rows of a step (from 1) come from, in short, and in full with their texts; step 0 has none."""

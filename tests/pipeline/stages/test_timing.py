@@ -3,9 +3,13 @@
 import time
 
 import pytest
+import torch
+from accelerate import Accelerator
 
 from sentloom.data.shapes import Shape
-from sentloom.pipeline.stages.timing import placeholder, time_per_item, timed_steps
+from sentloom.methods import Method
+from sentloom.methods.settings import Settings
+from sentloom.pipeline.stages.timing import ENOUGH, placeholder, time_per_item, training_time
 from tests.small_data import build_dataset
 
 DATA = build_dataset(Shape.PAIRS, [("a", "b"), ("b", "c"), ("d", "a")])
@@ -21,8 +25,33 @@ def test_the_time_is_per_item():
     assert time_per_item(work, []) < 0.1
 
 
-def test_slow_steps_are_timed_once():
-    assert [timed_steps(seconds) for seconds in (0.1, 1.4, 2.0, 3.5)] == [3, 3, 2, 1]
+class Sleeper(Method):
+    """Its steps take a time that depends on the rows alone, and it remembers how many it saw."""
+
+    def __init__(self, per_row):
+        super().__init__(None, None)
+        self.weight, self.per_row, self.seen = torch.nn.Parameter(torch.zeros(1)), per_row, []
+
+    def embed(self, batch):
+        self.seen.append(len(batch))
+        time.sleep(self.per_row * len(batch))
+        return (self.weight.expand(len(batch), 1),)
+
+    def loss(self, embeddings, batch):
+        return embeddings[0].sum()
+
+
+@pytest.mark.parametrize(
+    ("per_row", "rows"),
+    [(0.2, [8, 8]), (0.001, [8, 8, 32, 32, 32])],  # of a batch of 32, that takes 6.4 seconds or hardly any
+)
+def test_a_part_of_the_batch_is_enough_to_time_long_steps(per_row, rows):
+    pairs = build_dataset(Shape.PAIRS, [(f"a {n}", f"b {n}") for n in range(64)])
+    method = Sleeper(per_row)
+    steps, seconds = training_time(method, pairs, Settings(batch=32, epochs=2), 1, Accelerator())
+    assert (steps, method.seen) == (4, rows)
+    assert seconds / steps == pytest.approx(32 * per_row, rel=0.5, abs=0.05)
+    assert (seconds / steps > ENOUGH) is (len(rows) == 2)
 
 
 @pytest.mark.parametrize("shape", [Shape.TEXTS, Shape.PAIRS, Shape.TRIPLETS])

@@ -117,6 +117,7 @@ class Forecast:
     leaked: int = 0
     note: str = ""
     before: float = 0.0  # seconds before the first step, once for all seeds; of a data stage, whatever its rows
+    timing: float = 0.0  # seconds that timing the steps took here
 
 
 def content_of(key: str, model: str) -> str:

@@ -19,6 +19,9 @@ from sentloom.training.optimizers import build_optimizer
 
 TIMED_STEPS = 3  # at most
 ENOUGH = 3.0  # seconds after which no further step is timed
+PARTS = 4  # of a batch; if a step is long, one part is enough to know how long
+FEWEST_ROWS = 8  # of such a part
+WARM_STEPS = 2  # with it: the first one also allocates memory
 
 
 def training_time(
@@ -26,25 +29,29 @@ def training_time(
 ) -> tuple[int, float]:
     """The number of steps, and the seconds that they would take; the method's weights move a little."""
     method.to(accelerator.device).train()
-    optimizer = build_optimizer(method, settings)
-    batches = settings.batches(data, seed)
-    took = []
-    for step in range(TIMED_STEPS):
+    steps = settings.total_steps(settings.batches(data, seed).per_epoch)
+    part = settings.model_copy(update={"batch": settings.batch // PARTS})
+    if part.batch >= FEWEST_ROWS:
+        *_, last = _step_times(method, data, part, seed, accelerator, WARM_STEPS)
+        if (whole := last * settings.batch / part.batch) > ENOUGH:
+            return steps, steps * whole
+    return steps, steps * median(_step_times(method, data, settings, seed, accelerator, TIMED_STEPS))
+
+
+def _step_times(
+    method: Learner, data: Dataset, settings: Settings, seed: int, accelerator: Accelerator, most: int
+) -> list[float]:
+    """The seconds of the first steps, until that is enough."""
+    optimizer, batches = build_optimizer(method, settings), settings.batches(data, seed)
+    took = list[float]()
+    while len(took) < most and sum(took) <= ENOUGH:
         start = time.perf_counter()
         for part in range(settings.accumulate):
-            batch = batches.batch(step * settings.accumulate + part)
+            batch = batches.batch(len(took) * settings.accumulate + part)
             add_gradients(method, batch, accelerator, settings.chunk)
         optimizer.step()
         took.append(time.perf_counter() - start)
-        if sum(took) > ENOUGH:
-            break
-    steps = settings.total_steps(batches.per_epoch)
-    return steps, steps * median(took)
-
-
-def timed_steps(seconds: float) -> int:
-    """How many steps are timed if each takes this many seconds."""
-    return min(TIMED_STEPS, int(ENOUGH / seconds) + 1)
+    return took
 
 
 def time_per_item(work: Callable[[Sequence[Any]], Iterable[object]], items: Sequence[Any]) -> float:

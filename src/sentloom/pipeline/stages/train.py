@@ -2,6 +2,7 @@
 
 import json
 import math
+import time
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -217,13 +218,15 @@ class Train(EncoderKeys, DataStage):
         data = inputs.rows
         method = self.build(data, inputs.model.source, context.seed, context.prompts)
         before = method.rehearse(data)
+        start = time.perf_counter()
         steps, seconds = training_time(method, data, self.settings, context.seed, context.accelerator)
+        timing = time.perf_counter() - start
         source = scratch / self.name
         method.finished().to("cpu").save(source)
         note = PLACEHOLDER if any(map(named_stage, self.data)) else ""
         batch = self.settings.batch * self.settings.accumulate
         rows, leaked = len(data), inputs.leaked
-        found = Forecast(self.name, self.method, rows, data.shape, seconds, batch, steps, leaked, note, before)
+        found = Forecast(self.name, self.method, rows, data.shape, seconds, batch, steps, leaked, note, before, timing)
         return found, Artifact("encoder", str(source), "")
 
     def build(self, data: Dataset, source: str, seed: int, prompts: Prompts | None = None) -> Method:

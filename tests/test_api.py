@@ -55,6 +55,7 @@ def test_a_fit_shows_itself_escaped_and_gives_the_encoder_to_use(base, tmp_path)
     assert "<strong>Better than its base.</strong>" in page
     used = done.model or base
     assert done.encoder.fingerprint() == sentloom.Encoder.load(used).fingerprint()
+    assert done.encoder is done.encoder  # loaded once
 
 
 def test_strict_refuses_unusable_rows_by_number(base, tmp_path):
@@ -153,7 +154,20 @@ def test_arguments_of_a_wrong_type_or_value_are_refused_with_a_sentence(base, tm
         sentloom.fit(PAIRS, output, base=sentloom.Encoder.load(base))
     with pytest.raises(InputError, match="no recipe is given"):
         sentloom.compare([], output)
+    with pytest.raises(InputError, match="pooling, device and precision cannot be changed for an Encoder in memory"):
+        sentloom.mine(PAIRS, model=sentloom.Encoder.load(base), pooling="first")
     assert not [*tmp_path.glob("m*")]
+
+
+def test_options_of_training_are_refused_for_fits(tmp_path):
+    fits = [tmp_path / "a.fit", tmp_path / "b.fit"]
+    for one in fits:
+        one.mkdir()
+        (one / "report.json").write_text("{}")
+    wrong = {"seeds": 5, "variant": "a", "set": {"seeds": [1]}, "on": PAIRS, "data": "folder"}
+    for name, value in wrong.items():
+        with pytest.raises(InputError, match=f"{name} cannot be used with fits"):
+            sentloom.compare(fits, **{name: value})
 
 
 @pytest.mark.long

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sentloom.api import Fit, Trained, compare, evaluate, fit, mine, synthesize, train
-    from sentloom.data import Dataset, Shape, read
+    from sentloom.corpus.opening import read
+    from sentloom.data import Dataset, Shape
     from sentloom.encoder import Encoder, Prompt
     from sentloom.errors import SentloomError
 
@@ -24,9 +25,10 @@ __all__ = [
 # The module of each name. It is imported on first use: torch and transformers take seconds, and `--help` needs neither.
 _MODULES = {
     **dict.fromkeys(("Fit", "Trained", "compare", "evaluate", "fit", "mine", "synthesize", "train"), "sentloom.api"),
-    **dict.fromkeys(("Dataset", "Shape", "read"), "sentloom.data"),
+    **dict.fromkeys(("Dataset", "Shape"), "sentloom.data"),
     **dict.fromkeys(("Encoder", "Prompt"), "sentloom.encoder"),
     "SentloomError": "sentloom.errors",
+    "read": "sentloom.corpus.opening",
 }
 
 

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -58,6 +59,7 @@ from sentloom.writing.synthesize import WritingTask
 from sentloom.writing.synthesize import synthesize as write_sentences
 from sentloom.writing.triplets import draw
 
+SEEDS = 3  # of `compare`
 Columns = Mapping[str, Any] | str  # a name, a number from 1, or a list of label columns for each role
 
 
@@ -84,9 +86,9 @@ class Fit:
     device: str | None = field(default=None, repr=False)  # that the fit was asked to run on
     precision: str | None = field(default=None, repr=False)
 
-    @property
+    @cached_property
     def encoder(self) -> Encoder:
-        """The encoder to use: the model that was written, or the base if none was better."""
+        """The encoder to use: the model that was written, or the base if none was better. It is loaded once."""
         with running_on(self.device, self.precision):
             return Encoder.load(self.model or self.result.base)
 
@@ -242,14 +244,22 @@ class Trained:
     folder: Path
     rows: list[Row]
 
-    @property
+    device: str | None = field(default=None, repr=False)  # that it was asked to run on
+    precision: str | None = field(default=None, repr=False)
+
+    @cached_property
     def encoder(self) -> Encoder:
         """The model, if the recipe gives a single one; others are in `folder`, under models/VARIANT/seed-N."""
+        with running_on(self.device, self.precision):
+            return Encoder.load(self._model)
+
+    @property
+    def _model(self) -> Path:
         if (self.folder / "model").exists():
-            return Encoder.load(self.folder / "model")
+            return self.folder / "model"
         models = sorted(one for one in self.folder.glob("models/**/seed-*") if (one / "modules.json").is_file())
         if len(models) == 1:
-            return Encoder.load(models[0])
+            return models[0]
         if not models:
             fix = "use what its stages wrote, or add a stage that trains an encoder"
             raise InputError(str(self.folder), "the recipe has not trained an encoder", "", fix)
@@ -291,7 +301,8 @@ def train(
             log(f"{accelerator.num_processes} processes train together on {accelerator.device.type}")
         with _training_in(folder, accelerator, opened.inputs):
             log = log if accelerator.is_main_process else _silent
-            return Trained(opened.title, folder, run_plans(opened.plans, opened.files, folder, accelerator, log))
+            rows = run_plans(opened.plans, opened.files, folder, accelerator, log)
+            return Trained(opened.title, folder, rows, device, precision)
 
 
 @dataclass(frozen=True)
@@ -335,7 +346,7 @@ def compare(
     recipes: str | Path | Sequence[str | Path],
     output: str | Path | None = None,
     *,
-    seeds: int = 3,
+    seeds: int = SEEDS,
     variant: str | Sequence[str] = (),
     set: Mapping[str, Any] | Sequence[str] = (),  # noqa: A002
     on: Data | Sequence[Data] = (),
@@ -367,6 +378,8 @@ def compare(
     if not names:
         raise InputError("recipes", "no recipe is given", "one or more", "name a file or a recipe of sentloom")
     if any(map(is_fit, names)):
+        training = {"seeds": seeds != SEEDS, "variant": variant, "set": set, "on": on, "data": data}
+        _refuse_for_fits([name for name, given in training.items() if not _is_empty(given)])
         with running_on(device, precision):
             return _compare_fits(names, output)
     if output is None:
@@ -400,6 +413,19 @@ def compare(
                 log if accelerator.is_main_process else _silent,
                 lambda some: comparison_tables.write_comparison(some, folder),
             )
+
+
+def _is_empty(given: Any) -> bool:
+    """Whether an option was left out; data in memory has no truth value."""
+    return given is None or given is False or (isinstance(given, str | Sequence | Mapping) and not given)
+
+
+def _refuse_for_fits(names: Sequence[str]) -> None:
+    """Refuse options about training if two fits are compared, which trains nothing."""
+    if names:
+        given = " and ".join(map(option, names))
+        problem = f"{given} cannot be used with fits, which are compared on their own test rows"
+        raise InputError("compare", problem, "", "leave these out, or compare recipes")
 
 
 def _compare_fits(names: Sequence[str], output: str | Path | None) -> FitComparison:
@@ -552,6 +578,9 @@ def _encoder(
     model: str | Path | Encoder, pooling: str | None, device: str | None, precision: Precision | None
 ) -> Encoder:
     if isinstance(model, Encoder):
+        if pooling or device or precision:
+            problem = "pooling, device and precision cannot be changed for an Encoder in memory"
+            raise InputError("model", problem, "", "give them to Encoder.load, or name the model's folder here")
         return model
     return Encoder.load(model, pooling=pooling, device=device, precision=precision)
 

@@ -22,6 +22,12 @@ def test_packages_of_the_embedded_corpus_by_name():
     assert {name.partition(".")[0] for name in apart.column("anchor").to_pylist()} == {"click"}
 
 
+def test_the_public_name_reads_them_too():
+    import sentloom
+
+    assert sentloom.read("embedded/pairs:click").sha256 == open_data("embedded/pairs:click").sha256
+
+
 @pytest.mark.parametrize("name", ["embedded/triples", "embedded/held-out", "embedded:", "embedded/pairs/train"])
 def test_errors_for_unknown_names_list_the_valid_forms(name):
     with pytest.raises(InputError, match="embedded/pairs"):

@@ -59,6 +59,21 @@ def test_tuples_are_recognised_by_their_length_and_values(row, shape, expected):
     assert data[0] == expected
 
 
+def test_tuples_of_texts_and_what_looks_like_labels_need_a_shape():
+    """Twenty texts with four labels; with five different second texts in twenty rows they may be answers."""
+    rows = [(f"text {n}", f"label {n % 4}") for n in range(20)]
+    with pytest.raises(InputError, match="4 different texts in 20 rows, which looks like labels") as error:
+        read(rows)
+    assert "shape='classification'" in str(error.value)
+    assert read(rows, shape="classification").shape is Shape.CLASSIFICATION
+    assert read(rows, shape="pairs").shape is Shape.PAIRS
+    assert read(rows[:19]).shape is Shape.PAIRS
+    assert (
+        read([(text, f"{text} {n % 5}" if n < 5 else "answer 1") for n, (text, _) in enumerate(rows)]).shape
+        is Shape.PAIRS
+    )
+
+
 def test_a_shape_or_column_numbers_name_the_columns_of_tuples():
     assert read([("a", "b")], shape="classification")[0] == {"text": "a", "label": "b"}
     assert read([("a", "x", "b")], columns={"anchor": 1, "positive": 3})[0] == {"anchor": "a", "positive": "b"}

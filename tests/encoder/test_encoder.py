@@ -168,6 +168,7 @@ def test_similarity_is_the_cosine_of_texts_or_vectors(bert):
     expected = np.array([[a @ b / np.linalg.norm(a) / np.linalg.norm(b) for b in vectors[:2]] for a in vectors])
     assert np.allclose(bert.similarity(SENTENCES, SENTENCES[:2]), expected, atol=1e-6)
     assert np.allclose(bert.similarity(bert.encode(SENTENCES), SENTENCES[:2]), expected, atol=1e-6)
+    assert np.allclose(bert.similarity(np.array(SENTENCES), np.array(SENTENCES[:2], object)), expected, atol=1e-6)
     assert bert.similarity(SENTENCES[0], SENTENCES).shape == (len(SENTENCES),)
     assert isinstance(bert.similarity(SENTENCES[0], SENTENCES[1]), float)
 
@@ -186,6 +187,19 @@ def test_search_ranks_by_cosine_and_the_first_of_equal_texts_wins(bert):
     assert bert.search(SENTENCES[2], texts, k=3, vectors=vectors) == hits
     with pytest.raises(InputError, match="there are 8 vectors for 9 texts"):
         bert.search("a", texts, vectors=vectors[:8])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"k": 0}, "found 0. Expected an integer of 1 or more"),
+        ({"k": "5"}, "found '5'. Expected an integer of 1 or more"),
+        ({"vectors": np.ones((8, 3), np.float32)}, r"shape \(8, 3\). Expected 32 dimensions"),
+    ],
+)
+def test_search_refuses_other_numbers_and_vectors(wrong, said, bert):
+    with pytest.raises(InputError, match=said):
+        bert.search("where", SENTENCES, **wrong)
 
 
 def test_search_in_a_single_string_is_refused(bert):

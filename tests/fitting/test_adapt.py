@@ -7,7 +7,6 @@ import pytest
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 from sentloom.encoder.prompts import Prompt
-from sentloom.fitting import bases as room
 from sentloom.fitting.adapt import Wanted, adapted, routes_from
 from sentloom.fitting.bases import load_bases
 from sentloom.fitting.prepare import prepare_inputs
@@ -78,8 +77,8 @@ def test_every_route_from_every_base(folder, tmp_path, monkeypatch):
     learn = [one.stages[-1].options for one in routes]
     assert [one.asymmetric for one in learn] == [False, True] * len(alone)
     assert {one.dimensions for one in learn} == {(32, 8)}  # whole vectors too
-    monkeypatch.setattr(room, "LARGE", 1)
-    assert all(one.stages[-1].settings.lora for one in routes_from(bases, prepared, asked)[0])
+    large = [replace(base, large=1) for base in bases]
+    assert all(one.stages[-1].settings.lora for one in routes_from(large, prepared, asked)[0])
 
 
 def test_a_route_that_ends_without_short_vectors_is_skipped(folder, tmp_path):

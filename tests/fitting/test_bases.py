@@ -10,7 +10,6 @@ import pytest
 from sentloom.encoder import Encoder
 from sentloom.encoder.prompts import Prompt
 from sentloom.errors import InputError, MissingPart
-from sentloom.fitting import bases as room
 from sentloom.fitting.bases import base_at, load_bases
 from tests.fitting import small_base
 from tests.fitting.test_request import request
@@ -52,11 +51,10 @@ def test_a_large_base_needs_peft(folder, monkeypatch):
     (base,) = load_bases(asked)
     assert not base.is_large
     assert base.parameters == sum(np.prod(one.shape) for one in base.encoder.backbone.parameters())
-    monkeypatch.setattr(room, "LARGE", base.parameters)
-    assert load_bases(asked)[0].is_large
+    assert load_bases(asked, base.parameters)[0].is_large
     monkeypatch.setitem(sys.modules, "peft", None)
     with pytest.raises(MissingPart, match=r"adapters \(LoRA\) are trained, and peft is not installed"):
-        load_bases(asked)
+        load_bases(asked, base.parameters)
 
 
 @pytest.mark.parametrize("name", ["document", "passage", "corpus"])

@@ -8,8 +8,8 @@ from sentloom.fitting.budget import (
     LEAST_STEPS,
     Pace,
     affordable,
-    dearest,
     field_sizes,
+    most_expensive,
     round_costs,
     run_cost,
     rungs,
@@ -31,7 +31,7 @@ def test_two_routes_in_a_hundred_seconds():
     assert first.steps["a"][0] in (31, 32, 33)  # b has 7 s for its first stage, which has at least ten steps
     assert first.steps["b"][0] == LEAST_STEPS
     assert last.steps["a"][0] == pytest.approx(3 * first.steps["a"][0], abs=3)
-    costs = [dearest(round_costs((first, last), at, paces, Budget(100, None)), one.runs)
+    costs = [most_expensive(round_costs((first, last), at, paces, Budget(100, None)), one.runs)
              for at, one in enumerate((first, last))]  # fmt: skip
     assert 97 < sum(costs) <= 100
 
@@ -97,6 +97,6 @@ def test_lengths_rise_and_the_time_is_kept(routes, seconds, scoring, going_on):
         lengths = [rung.steps[name][0] for rung in found]
         assert lengths == sorted(lengths)
         assert all(min(LEAST_STEPS, pace.most[0]) <= length <= pace.most[0] for length in lengths)
-    planned = sum(dearest(round_costs(found, at, paces, budget), rung.runs) for at, rung in enumerate(found))
+    planned = sum(most_expensive(round_costs(found, at, paces, budget), rung.runs) for at, rung in enumerate(found))
     least = [rung.steps[name][0] == min(LEAST_STEPS, paces[name].most[0]) for name in paces for rung in found[:1]]
     assert planned <= seconds or any(least)  # too much only if the shortest sensible runs are

@@ -6,7 +6,6 @@ import pyarrow as pa
 import pytest
 
 from sentloom.data.shapes import Shape
-from sentloom.fitting import languages as room
 from sentloom.fitting.inputs import FitInput
 from sentloom.fitting.languages import language_parts, row_languages, without_languages
 from tests.small_data import build_dataset
@@ -40,12 +39,11 @@ def test_languages_are_detected_if_the_file_has_several():
     assert row_languages(given(rows, {"en": 0.97, "und": 0.03}), rows) == []
 
 
-def test_a_column_says_the_language_and_large_files_need_one(monkeypatch):
-    monkeypatch.setattr(room, "MOST_DETECTED", 4)
+def test_a_column_says_the_language_and_large_files_need_one():
     rows = pairs(3, 2)
-    assert row_languages(given(rows, BOTH), rows) == []
+    assert row_languages(given(rows, BOTH), rows, most=4) == []
     rows = with_column(rows, ["EN ", "gsw", "gsw", None, "en"])
-    assert row_languages(given(rows, {"en": 1.0}), rows) == ["en", "gsw", "gsw", "", "en"]
+    assert row_languages(given(rows, {"en": 1.0}), rows, most=4) == ["en", "gsw", "gsw", "", "en"]
     assert without_languages(rows).table.column_names == pairs(3, 2).table.column_names
 
 

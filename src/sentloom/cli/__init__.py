@@ -10,7 +10,7 @@ from sentloom import __version__
 from sentloom.cli import comparing, data, fitting, scoring, synthesis, training, vectors
 from sentloom.cli.common import DeviceOption, ModelOption, PrecisionOption, show
 from sentloom.cli.help_pages import Command, Group
-from sentloom.errors import SentloomError, disk_error
+from sentloom.errors import InputError, SentloomError, disk_error
 from sentloom.interrupts import announce_interrupts
 from sentloom.terminal import Terminal
 
@@ -60,8 +60,9 @@ def demo(
         str | None, typer.Option(metavar="PACKAGE,...", help="Which of them to hold out for testing. By default scipy.")
     ] = None,
     budget: Annotated[
-        str, typer.Option(help="For all routes together: a time (2m) or a number of steps (400steps).")
-    ] = "4m",
+        str | None,
+        typer.Option(help="For all routes together: a time (2m) or a number of steps (400steps). By default 4m."),
+    ] = None,
     portuguese: Annotated[
         bool, typer.Option("--portuguese", help="Teach the encoder Portuguese instead, from translations made here.")
     ] = False,
@@ -82,6 +83,9 @@ def demo(
 
     chosen, apart = (names.split(",") if names else None for names in (packages, held_out))
     folder = output or Path("demo-portuguese" if portuguese else "demo")
+    if portuguese and (budget or model != "embedded"):
+        fix = "leave --model and --budget out; --sentences sets how much there is to learn"
+        raise InputError("--portuguese", "it teaches the embedded encoder for a fixed number of steps", "", fix)
     with alone_in(folder), running_on(device, precision):
         show("Reading the docstrings of the installed packages ...")
         corpus = harvest(chosen, apart, show_progress=True)
@@ -92,7 +96,7 @@ def demo(
             return
         from sentloom.demo.docstrings import run
 
-        if run(folder, model, corpus, budget, show).model is None:
+        if run(folder, model, corpus, budget or "4m", show).model is None:
             raise typer.Exit(fitting.NOT_BETTER)
 
 

@@ -71,7 +71,7 @@ def synthesize(
             "ctranslate2, ctranslate2-int8), encoder=embedded (finds the sources of queries), teacher=NAME (a "
             "cross-encoder that scores queries: embedded, a folder or a hub name), engine=local (or ray), "
             "workers=1 (of ray), requests=8 (to an endpoint at a time), block=256 (texts per file of the ledger), "
-            "device=cpu, precision=fp32.",
+            "device=NAME (by default a GPU if there is one), precision=fp32.",
         ),
     ] = None,
     columns: ColumnsOption = None,

@@ -22,7 +22,7 @@ from sentloom.data.nli import is_nli_word
 from sentloom.data.scratch import BATCH_ROWS
 from sentloom.data.shapes import COLUMNS, Shape, ShapeRequest
 from sentloom.data.typed import Typed
-from sentloom.errors import InputError
+from sentloom.errors import InputError, option
 
 if TYPE_CHECKING:
     import datasets
@@ -36,6 +36,7 @@ else:
 
 Data: TypeAlias = str | Path | Dataset | Rows  # whatever can be read: a path or a name, or rows in memory
 
+LEAST_LABELLED, LABEL_REPEATS = 20, 5  # from so many rows on, texts that repeat so often on average look like labels
 ACCEPTED = "strings, tuples or dicts, a DataFrame, an Arrow table or a datasets.Dataset"
 
 
@@ -163,6 +164,8 @@ def _tuple_names(columns: Sequence[Sequence[object]], request: ShapeRequest) -> 
     width = len(columns)
     if request.by_number:
         return [f"column {number}" for number in range(1, width + 1)]
+    if request.shape is None and width == 2:
+        _refuse_labels(columns[1])
     names = COLUMNS[request.shape or _tuple_shape([_plain(column[0]) for column in columns])]
     if names[-1] == "negatives":
         return [*names[:-1], *(f"negative_{number}" for number in range(1, width - len(names) + 2))]
@@ -170,6 +173,16 @@ def _tuple_names(columns: Sequence[Sequence[object]], request: ShapeRequest) -> 
         problem, expected = f"the tuples have {_values(width)}", f"{len(names)} for {request.shape}: {', '.join(names)}"
         raise InputError("the list", problem, expected, "pass dicts or a DataFrame, which name their columns")
     return list(names)
+
+
+def _refuse_labels(second: Sequence[object]) -> None:
+    """Refuse pairs whose second texts look like labels: training on them as texts would go wrong without a word."""
+    texts = [cell for cell in second if isinstance(cell, str)]
+    different = len(set(texts))
+    if len(texts) >= LEAST_LABELLED and different * LABEL_REPEATS <= len(texts):
+        problem = f"the second values are {different} different texts in {len(texts):,} rows, which looks like labels"
+        fix = f"say what they are: {option('shape', 'classification')} for labels, {option('shape', 'pairs')} for texts"
+        raise InputError("the list", problem, "", fix)
 
 
 def _tuple_shape(first: Sequence[object]) -> Shape:

@@ -33,36 +33,7 @@ def read(
     allow: Allowance = STRICT,
     show_progress: bool = False,
 ) -> Dataset:
-    """Read data and check every row; a DataError counts all problems and shows the first ten.
-
-    `data` is one of:
-
-    - a file: txt, csv, tsv, jsonl, json (each also .gz) or parquet;
-    - a folder of files of one kind and shape, or a folder that `save_to_disk` wrote;
-    - two text files, `corpus.en+corpus.de` (each also .gz), of which the second translates the first line by line, or
-      a zip file of two such files;
-    - if there is no such path, a name on the hub: `owner/name[/configuration][@revision][:split]`, by default the
-      split `train`;
-    - rows in memory: a list of strings, tuples or dicts, a pandas or polars DataFrame, an Arrow table, a
-      `datasets.Dataset`. A Dataset is returned as it is.
-
-    The shape is inferred from the column names (see `layout_of`) unless `shape` or `columns` is given. `columns` maps
-    every role of a shape to a column name, or to its number from 1 if there is no header: {"anchor": 1, "positive": 3}.
-    It may also be a string, as for the commands: "anchor=1,positive=3".
-    Tuples are (text,), (anchor, positive), (anchor, positive, negative, ...), (sentence1, sentence2, score) or
-    (premise, hypothesis, label); with `shape`, the columns of that shape in order.
-
-    The columns in `keep` are kept as strings if the data has them. `quoted` says whether the cells of tsv files may be
-    in quotes, as in csv files; by default this is detected and noted. Blank lines are skipped and counted, and so are
-    NLI rows without a gold label ("-" or -1). Unusable rows are an error unless `allow` tolerates some: then they are
-    left out and counted.
-
-    >>> data = read([("Where is the canteen?", "On the ground floor."), ("Is it open?", "From noon on.")])
-    >>> len(data), data.shape.value
-    (2, 'pairs')
-    >>> data[1]
-    {'anchor': 'Is it open?', 'positive': 'From noon on.'}
-    """
+    """Read a file, a folder, a name on the hub or rows in memory, and check every row (see `sentloom.read`)."""
     request = ShapeRequest(as_shape(shape), as_columns(columns), tuple(keep), quoted)
     if isinstance(data, Dataset):
         return _unchanged(data, request)

@@ -21,7 +21,7 @@ from sentloom.data.limits import LONGEST_NAME, MOST_COLUMNS, shown
 from sentloom.data.scan import Digest, text_blocks, text_chunks, text_lines, twin_lines
 from sentloom.data.shapes import Layout, ShapeRequest
 from sentloom.data.typed import DAMAGE, Typed, open_arrow, open_parquet, stop_at_damage
-from sentloom.errors import InputError
+from sentloom.errors import InputError, option
 from sentloom.files import sha256
 
 NULL = r"\N"  # how MySQL and PostgreSQL write a missing value in delimited files
@@ -48,7 +48,7 @@ def open_source(entry: Input, request: ShapeRequest, findings: Findings) -> Sour
             entry.name,
             "columns cannot be given by number here",
             "column names, which this data has",
-            "correct --columns",
+            f"correct {option('columns')}",
         )
     openers: dict[str, Callable[[Input, ShapeRequest, Findings], Source]] = {
         "txt": _open_txt,

@@ -15,6 +15,7 @@ from sentloom.errors import InputError
 
 Precision = Literal["fp32", "bf16"]
 PRECISIONS = ("fp32", "bf16")
+CPU = torch.device("cpu")
 
 
 class Choice(NamedTuple):
@@ -47,7 +48,7 @@ def chosen() -> Choice:
 def device_for(device: str | None = None) -> torch.device:
     """Return the named device, else the chosen one, else a GPU if there is one."""
     name = _checked(device) or _chosen.get().device
-    return torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
+    return torch.device(name) if name else torch.accelerator.current_accelerator(check_available=True) or CPU
 
 
 def precision_for(precision: str | None = None) -> Precision:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from copy import deepcopy
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias, overload
+from typing import Any, NamedTuple, TypeAlias, TypeGuard, overload
 
 import numpy as np
 import torch
@@ -202,7 +202,7 @@ class Encoder(nn.Module):
         >>> bool(near > far)
         True
         """
-        left, right = (_unit(one if isinstance(one, np.ndarray) else self.encode(one)) for one in (a, b))
+        left, right = (_unit(one if _are_vectors(one) else self.encode(one)) for one in (a, b))
         cosines = left @ right.T
         return cosines.item() if cosines.ndim == 0 else cosines
 
@@ -225,8 +225,8 @@ class Encoder(nn.Module):
         >>> hits[0].row, hits[0].text
         (0, 'We close at six.')
         """
-        if k < 1:
-            raise InputError("k", f"{k} is too small", "1 or more", "ask for at least one text")
+        if not isinstance(k, int | np.integer) or k < 1:
+            raise InputError("k", f"found {k!r}", "an integer of 1 or more", "ask for at least one text")
         if isinstance(texts, str):
             raise InputError("texts", "found a single string", "the texts to search in", "pass a list of strings")
         sequence = as_texts(texts)
@@ -234,6 +234,9 @@ class Encoder(nn.Module):
         if len(documents) != len(sequence):
             problem = f"there are {len(documents):,} vectors for {len(sequence):,} texts"
             raise InputError("vectors", problem, "one per text", "encode these texts")
+        if np.shape(documents)[1:] != (self.dimension,):
+            problem = f"they have the shape {np.shape(documents)}"
+            raise InputError("vectors", problem, f"{self.dimension} dimensions", "encode the texts with this model")
         hits = []
         for cosines in self._cosines([queries] if isinstance(queries, str) else queries, documents):
             best = np.argsort(-np.round(cosines, 6), kind="stable")[:k].tolist()  # equal texts stay in order
@@ -343,6 +346,11 @@ class Encoder(nn.Module):
         finally:
             if was_training:
                 self.train()
+
+
+def _are_vectors(given: Any) -> TypeGuard[Vectors]:
+    """Whether these are vectors: an array of texts has no numbers."""
+    return isinstance(given, np.ndarray) and np.issubdtype(given.dtype, np.floating)
 
 
 def _unit(vectors: Vectors) -> Vectors:

@@ -10,6 +10,7 @@ from itertools import repeat, zip_longest
 from typing import Any
 
 from sentloom.data.shapes import Shape
+from sentloom.errors import option
 from sentloom.fitting.bases import Base
 from sentloom.fitting.prepare import Prepared
 from sentloom.fitting.request import Request
@@ -69,17 +70,16 @@ def _with_whole(dimensions: Sequence[int], whole: int) -> tuple[int, ...]:
 
 def _unfit(route: Route, wanted: Wanted) -> str:
     """Why a route cannot give what was asked for; empty if it can. What is learned last counts."""
-    *_, last = [one for one in route.stages if isinstance(one, Train)]
+    *_, last = route.training
     if wanted.dimensions and "dimensions" not in type(last.options).model_fields:
-        return f"{last.method} cannot train vectors that may be cut (--dimensions)"
+        return f"{last.method} cannot train vectors that may be cut ({option('dimensions')})"
     return ""
 
 
 def adapted(route: Route, wanted: Wanted) -> Route:
     """The route with what its training stages shall have."""
     learned: Iterator[TrainsOn | None] = iter(route.trains_on or repeat(None))
-    stages = tuple(_adapted(one, next(learned), wanted) if isinstance(one, Train) else one for one in route.stages)
-    return replace(route, stages=stages)
+    return route.with_training(_adapted(one, next(learned), wanted) for one in route.training)
 
 
 def _adapted(one: Train, learned: TrainsOn | None, wanted: Wanted) -> Train:

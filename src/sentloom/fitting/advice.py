@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 
+from sentloom.errors import option
 from sentloom.evaluation.significance import LEAST_CLUSTERS
 from sentloom.fitting.result import Measure
 from sentloom.fitting.routes import SkippedRoute
@@ -33,14 +34,14 @@ def _sentences(
     if label_free:
         yield (
             "Raw text alone rarely improves a sentence encoder. A few hundred labelled pairs (a question and its "
-            "answer, a title and its body) as a second file help most; --against with labelled rows gives a more "
-            "reliable verdict."
+            "answer, a title and its body) as a second file help most; labelled rows with "
+            f"{option('against', 'SET')} give a more reliable verdict."
         )
     else:
-        yield "What may help: labels checked for mistakes, other kinds of pairs from the same domain, another --base."
+        yield "What may help: labels checked for mistakes, other kinds of pairs from the same domain, another base."
     late = [one.name for one in skipped if one.for_time]
     if late:
-        yield f"Not tried for lack of time: {', '.join(late)}. A larger --budget leaves time for more routes."
+        yield f"Not tried for lack of time: {', '.join(late)}. A larger budget leaves time for more routes."
 
 
 def _meaning(decided: Measure, validation_gain: float) -> str:
@@ -60,7 +61,8 @@ def _meaning(decided: Measure, validation_gain: float) -> str:
     return (
         f"A gain of {decided.difference:+.2f} in {decided.clusters:,} test clusters may be chance; about {needed:,} "
         "would show it with a probability of 80% (rows that share a text count as one cluster). A tenth of the rows is "
-        "used for testing, at least 25 clusters and at most 1,000 rows; name a larger set with --against."
+        "used for testing, at least 25 clusters and at most 1,000 rows; name a larger set with "
+        f"{option('against', 'SET')}."
     )
 
 
@@ -68,7 +70,7 @@ def _too_few(decided: Measure) -> str:
     more = math.ceil(LEAST_CLUSTERS - decided.effective)
     return (
         f"Too few test clusters to show anything: at least {more} more are needed. Add rows that share no text with "
-        "the others, at least three for each of these clusters, or name a set with --against."
+        f"the others, at least three for each of these clusters, or name a set with {option('against', 'SET')}."
     )
 
 

@@ -22,6 +22,7 @@ class Base:
     path: str  # as stages name it
     label: str  # in the names of routes
     encoder: Encoder
+    large: int = LARGE  # from so many parameters on, adapters are trained
 
     @property
     def parameters(self) -> int:
@@ -31,7 +32,7 @@ class Base:
     @property
     def is_large(self) -> bool:
         """Whether adapters are trained instead of all weights."""
-        return self.parameters >= LARGE
+        return self.parameters >= self.large
 
     @property
     def is_asymmetric(self) -> bool:
@@ -40,12 +41,12 @@ class Base:
         return prompt_for(prompts, "query") != prompt_for(prompts, "document")
 
 
-def load_bases(request: Request) -> tuple[Base, ...]:
+def load_bases(request: Request, large: int = LARGE) -> tuple[Base, ...]:
     """Load every base; refuse what cannot be trained from it as asked."""
     short = [Path(name).name for name in request.bases]
     labels = short if len(set(short)) == len(short) else request.bases
     named = zip(request.bases, request.base_paths, labels, strict=True)
-    found = tuple(Base(name, path, label, Encoder.load(name)) for name, path, label in named)
+    found = tuple(Base(name, path, label, Encoder.load(name), large) for name, path, label in named)
     for one in found:
         _refuse_too_many_dimensions(one, request.dimensions)
         if one.is_large:
@@ -65,7 +66,7 @@ def _refuse_no_adapters(base: Base) -> None:
         require_peft()
     except MissingPart as error:
         size = f"it has {base.parameters / 1e6:,.0f} million parameters"
-        problem = f"{size}; from {LARGE / 1e6:,.0f} million on, adapters (LoRA) are trained, and {error.problem}"
+        problem = f"{size}; from {base.large / 1e6:,.0f} million on, adapters (LoRA) are trained, and {error.problem}"
         raise MissingPart(base.name, problem, "", error.fix) from None
 
 

@@ -92,13 +92,13 @@ def round_costs(lengths: Sequence[Rung], number: int, paces: Mapping[str, Pace],
     }
 
 
-def dearest(costs: Mapping[str, float], runs: int) -> float:
+def most_expensive(costs: Mapping[str, float], runs: int) -> float:
     """What a round takes if its most expensive routes run."""
     return sum(sorted(costs.values(), reverse=True)[:runs])
 
 
 def _is_within(lengths: Sequence[Rung], paces: Mapping[str, Pace], budget: Budget) -> bool:
-    costs = [dearest(round_costs(lengths, at, paces, budget), one.runs) for at, one in enumerate(lengths)]
+    costs = [most_expensive(round_costs(lengths, at, paces, budget), one.runs) for at, one in enumerate(lengths)]
     return sum(costs) <= ((budget.steps or 0) if budget.seconds is None else budget.seconds)
 
 

@@ -40,8 +40,8 @@ class TimedRoute:
     @property
     def training(self) -> list[tuple[Train, Forecast, TrainsOn]]:
         """The training stages."""
-        both = [(one, ahead) for one, ahead in self.both if isinstance(one, Train)]
-        return [(*pair, learned) for pair, learned in zip(both, self.trains_on, strict=True)]
+        forecasts = [ahead for ahead in self.forecasts if ahead.steps]
+        return list(zip(self.route.training, forecasts, self.trains_on, strict=True))
 
     @property
     def both(self) -> list[tuple[Stage, Forecast]]:
@@ -51,7 +51,7 @@ class TimedRoute:
     @property
     def pace(self) -> Pace:
         """What it costs per step, per run and once; stages share its time by what they learn from."""
-        once = sum(ahead.before + (0.0 if isinstance(one, Train) else ahead.seconds) for one, ahead in self.both)
+        once = sum(ahead.before + (0.0 if ahead.steps else ahead.seconds) for ahead in self.forecasts)
         made = sum(ahead.before + ahead.seconds for one, ahead in self.both if one in self.route.makers)
         weights = [WEIGHTS.get(learned.shape, OTHER_WEIGHT) for _, _, learned in self.training]
         most = tuple(most_steps(one, learned.shape, learned.rows) for one, _, learned in self.training)
@@ -109,7 +109,7 @@ def _parts(route: Route) -> Iterator[tuple[Stage, ...]]:
     part: list[Stage] = []
     for one in route.stages:
         part.append(one)
-        if isinstance(one, Train):
+        if one in route.training:
             yield tuple(part)
             part = []
 
@@ -136,15 +136,15 @@ def _affordable_rows(timed: TimedRoute, maker: DataStage, budget: Budget, routes
     rows = behind[0][1].rows
     if budget.seconds is None:
         return min(rows, (budget.steps or 0) * BATCH)
-    fixed = sum(ahead.before for one, ahead in behind if not isinstance(one, Train))
-    each = sum(_for_rows(one, ahead) for one, ahead in behind) / rows
+    fixed = sum(ahead.before for _, ahead in behind if not ahead.steps)
+    each = sum(_for_rows(ahead) for _, ahead in behind) / rows
     seconds = min(MADE_SHARE, MADE_PART / routes) * budget.seconds - fixed
     return min(rows, max(0, int(seconds / max(each, 1e-9))))
 
 
-def _for_rows(one: Stage, ahead: Forecast) -> float:
+def _for_rows(ahead: Forecast) -> float:
     """Seconds before the first step that grow with the rows: to make them, or to prepare them (a teacher's scores)."""
-    return ahead.before if isinstance(one, Train) else ahead.seconds
+    return ahead.before if ahead.steps else ahead.seconds
 
 
 def _behind(timed: TimedRoute, maker: Stage) -> set[str]:
@@ -159,7 +159,7 @@ def with_rows(timed: TimedRoute, maker: DataStage, rows: int) -> TimedRoute:
     """The route if `maker` makes this many rows."""
     behind, (of,) = _behind(timed, maker), [ahead.rows for one, ahead in timed.both if one is maker]
     stages = tuple(_making(one, rows, of) if one is maker else one for one in timed.route.stages)
-    forecasts = tuple(_part(one, ahead, rows / of) if one.name in behind else ahead for one, ahead in timed.both)
+    forecasts = tuple(_part(ahead, rows / of) if one.name in behind else ahead for one, ahead in timed.both)
     trains_on = tuple(
         replace(learned, rows=min(rows, learned.rows)) if one.name in behind else learned
         for one, _, learned in timed.training
@@ -167,10 +167,10 @@ def with_rows(timed: TimedRoute, maker: DataStage, rows: int) -> TimedRoute:
     return replace(timed, route=replace(timed.route, stages=stages), forecasts=forecasts, trains_on=trains_on)
 
 
-def _part(one: Stage, ahead: Forecast, share: float) -> Forecast:
+def _part(ahead: Forecast, share: float) -> Forecast:
     """The forecast of a stage for a share of its rows; the time of training depends on steps instead."""
-    rows, seconds = round(share * ahead.rows), share * _for_rows(one, ahead)
-    if isinstance(one, Train):
+    rows, seconds = round(share * ahead.rows), share * _for_rows(ahead)
+    if ahead.steps:
         return replace(ahead, rows=rows, before=seconds)
     return replace(ahead, rows=rows, seconds=seconds)
 

@@ -25,7 +25,7 @@ class LanguagePart:
     examples: int
 
 
-def row_languages(given: FitInput, rows: Dataset) -> list[str]:
+def row_languages(given: FitInput, rows: Dataset, most: int = MOST_DETECTED) -> list[str]:
     """The language of each row: that of the column `language`, or else detected if the file has several; "": unknown.
 
     Empty if the file has a single language or too many rows to detect it, and for translations, which have two in every
@@ -36,7 +36,7 @@ def row_languages(given: FitInput, rows: Dataset) -> list[str]:
     columns = [name for name in LANGUAGE_COLUMNS if name in rows.table.column_names]
     if columns:
         return [str(code or "").strip().lower() for code in rows.column(columns[0]).to_pylist()]
-    if len(rows) > MOST_DETECTED or len(recognised(next(iter(given.column_shares.values())))) < 2:
+    if len(rows) > most or len(recognised(next(iter(given.column_shares.values())))) < 2:
         return []
     return [code or "" for code in text_languages(first_texts(rows))]
 

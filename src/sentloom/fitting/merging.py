@@ -36,7 +36,8 @@ def with_merged(context: RaceContext, runs: Sequence[TrainedRun]) -> list[Traine
     for name, plan in list(_plans(context, runs, best))[: context.plan.merges]:
         if context.timed and len(merged) >= context.plan.merged:
             if _is_late(context, len(merged)):
-                context.change(replace(context.plan, merges=len(merged)), f"only {len(merged)} models are merged")
+                few = f"only {len(merged)} models are merged" if merged else "nothing is merged"
+                context.change(replace(context.plan, merges=len(merged)), few)
                 break
             context.change(replace(context.plan, merged=len(merged) + 1))
         quiet = replace(context, log=lambda line: None)  # about stages that are reused

@@ -3,11 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from sentloom.fitting.budget import LEAST_STEPS, dearest, round_costs
+from sentloom.fitting.budget import LEAST_STEPS, most_expensive, round_costs
 from sentloom.fitting.plan import FitPlan
 from sentloom.fitting.request import Budget
 from sentloom.fitting.routes import SkippedRoute
-from sentloom.pipeline.stages import Train
 from sentloom.training import OutOfTime
 from sentloom.training.schedules import stable_steps, total_steps
 
@@ -26,7 +25,7 @@ def time_share(plan: FitPlan, number: int, names: Sequence[str], left: float) ->
     """The share of the seconds left that the first of these runs of a round (from 0) may take, by expected cost."""
     costs = {name: cost for name, cost in seconds_of(plan, number).items() if name in names}
     later = [
-        dearest({name: cost for name, cost in seconds_of(plan, at).items() if name in names}, rung.runs)
+        most_expensive({name: cost for name, cost in seconds_of(plan, at).items() if name in names}, rung.runs)
         for at, rung in enumerate(plan.rungs)
         if at > number
     ]
@@ -58,9 +57,8 @@ def limits(plan: FitPlan, name: str, number: int, share: float) -> dict[str, flo
     pace, steps = plan.paces[name], plan.rungs[number].steps[name]
     times = max(0.0, _quotient(plan, name, number, share))
     fresh = pace.fresh(steps, _before(plan, name, number))
-    training = [one for one in plan.route(name).stages if isinstance(one, Train)]
     found = {}
-    for one, total, new, seconds in zip(training, steps, fresh, pace.seconds, strict=True):
+    for one, total, new, seconds in zip(plan.route(name).training, steps, fresh, pace.seconds, strict=True):
         stable = new - (total - stable_steps(total, one.settings.decay))
         least = max(FEWEST_STEPS * seconds, min(LEAST_STEPS * seconds, GRACE))
         found[one.name] = max(times * stable * seconds, least)
@@ -69,10 +67,9 @@ def limits(plan: FitPlan, name: str, number: int, share: float) -> dict[str, flo
 
 def shortened(plan: FitPlan, number: int, name: str, late: OutOfTime) -> FitPlan:
     """The plan if the decay of a stage begins at the step at which it was out of time."""
-    training = [one for one in plan.route(name).stages if isinstance(one, Train)]
     steps = tuple(
         total_steps(late.step, one.settings.decay) if one.name == late.stage else known
-        for one, known in zip(training, plan.rungs[number].steps[name], strict=True)
+        for one, known in zip(plan.route(name).training, plan.rungs[number].steps[name], strict=True)
     )
     return _with_rung(plan, number, {**plan.rungs[number].steps, name: steps})
 

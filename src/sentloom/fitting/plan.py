@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 
 from accelerate import Accelerator
 from pydantic import TypeAdapter, ValidationError
@@ -16,7 +16,7 @@ from sentloom.evaluation.task import Task
 from sentloom.files import read_record, write_record
 from sentloom.fitting.adapt import routes_from
 from sentloom.fitting.bases import Base
-from sentloom.fitting.budget import LEAST_STEPS, Pace, Rung, affordable, dearest, round_costs, rungs
+from sentloom.fitting.budget import LEAST_STEPS, Pace, Rung, affordable, most_expensive, round_costs, rungs
 from sentloom.fitting.clock import Clock
 from sentloom.fitting.costs import TimedRoute, Timer, limited, most_steps
 from sentloom.fitting.cross_validation import per_training
@@ -32,7 +32,7 @@ from sentloom.fitting.tasks import PANEL_TEXTS
 from sentloom.fitting.teaching import find_teacher
 from sentloom.pipeline.plan import Plan
 from sentloom.pipeline.runner import prepare
-from sentloom.pipeline.stages import Stage, Synthesize, Train
+from sentloom.pipeline.stages import Train
 from sentloom.progress import duration, note
 
 REVISION = 9  # raised when the same inputs would lead to another plan
@@ -154,7 +154,7 @@ def _budget_lines(plan: FitPlan, budget: Budget, trainings: int) -> Iterator[str
 def race_cost(plan: FitPlan, budget: Budget) -> float:
     """What all rounds take if the most expensive routes continue, in steps of each training or seconds."""
     rounds = enumerate(plan.rungs)
-    return sum(dearest(round_costs(plan.rungs, at, plan.paces, budget), rung.runs) for at, rung in rounds)
+    return sum(most_expensive(round_costs(plan.rungs, at, plan.paces, budget), rung.runs) for at, rung in rounds)
 
 
 def plan_inputs(request: Request, prepared: Prepared, bases: Sequence[Base]) -> dict[str, Any]:
@@ -333,7 +333,7 @@ def with_made_data(plan: FitPlan, request: Request, accelerator: Accelerator, lo
         found = _made(route, request, accelerator, log) if route.makers else None
         if isinstance(found, int):
             paces[route.name] = _bounded(paces[route.name], route, found, plan.trainings)
-            route = replace(route, stages=tuple(_fitting(one, route, found) for one in route.stages))
+            route = _fitting(route, found)
         if isinstance(found, str):
             log(f"{route.name} is skipped: {found}")
             skipped.append(SkippedRoute(route.name, found))
@@ -346,7 +346,7 @@ def with_made_data(plan: FitPlan, request: Request, accelerator: Accelerator, lo
 
 def _made(route: Route, request: Request, accelerator: Accelerator, log: Log) -> int | str:
     """How many rows a route's data stages make, or why they are too few. The artifacts are reused when it runs."""
-    written, (*_, last) = isinstance(route.makers[0], Synthesize), route.makers
+    written, (*_, last) = route.makers[0].MODEL_KIND == "writer", route.makers
     log(f"{'Writing' if written else 'Mining'} for {route.name} ...")
     plan = Plan("making", route.base or request.base_paths[0], route.makers, seeds=(request.seed,))
     try:
@@ -360,21 +360,21 @@ def _made(route: Route, request: Request, accelerator: Accelerator, log: Log) ->
     return rows if rows >= fewest else f"{what.format(rows)}, and it needs {fewest}"
 
 
-def _learns_from_made(one: Stage, route: Route) -> TypeGuard[Train]:
-    return isinstance(one, Train) and bool({*one.references()} & {maker.name for maker in route.makers})
+def _learns_from_made(one: Train, route: Route) -> bool:
+    return bool({*one.references()} & {maker.name for maker in route.makers})
 
 
-def _fitting(one: Stage, route: Route, rows: int) -> Stage:
-    """A stage with a smaller batch if what it learns from is little."""
-    return _with_smaller_batch(one, rows) if _learns_from_made(one, route) else one
+def _fitting(route: Route, rows: int) -> Route:
+    """The route with smaller batches where what is learned from is little."""
+    learning = (one for one in route.training if _learns_from_made(one, route))
+    return route.with_training(_with_smaller_batch(one, rows) for one in learning)
 
 
 def _bounded(pace: Pace, route: Route, rows: int, trainings: int) -> Pace:
     """The pace of a route whose data is there, except that of folds: no more steps than the rows are good for."""
-    training = [one for one in route.stages if isinstance(one, Train)]
     most = [
         most_steps(_with_smaller_batch(one, rows), Shape.TRIPLETS, rows) if _learns_from_made(one, route) else known
-        for one, known in zip(training, pace.most, strict=True)
+        for one, known in zip(route.training, pace.most, strict=True)
     ]
     paid = pace.made if trainings == 1 else 0.0
     return replace(pace, once=pace.once - paid, made=pace.made - paid, most=tuple(most))

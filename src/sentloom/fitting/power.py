@@ -46,8 +46,8 @@ def power_of(base: Sequence[Score], level: float = LEVEL) -> Power:
 
 def _why_nothing(base: Sequence[Score], gain: float | None, clusters: int, effective: float) -> str:
     if effective < LEAST_CLUSTERS:
-        few = few_clusters(clusters, effective)
-        return f"no difference can be shown: {few}; add rows with other texts, or name a set with --against"
+        few, other = few_clusters(clusters, effective), option("against", "SET")
+        return f"no difference can be shown: {few}; add rows with other texts, or name a set with {other}"
     if all(score.value >= HIGHEST for score in base):
         return NO_ROOM
     if gain is None:

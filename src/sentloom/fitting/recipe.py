@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sentloom.errors import InputError
+from sentloom.errors import InputError, option
 from sentloom.fitting.inputs import InputSource
 from sentloom.fitting.request import Log, Request
 from sentloom.fitting.routes import Route
@@ -72,7 +72,7 @@ def _not_used(plans: Sequence[Plan]) -> Iterator[str]:
     if any(plan.seeds != (seed,) for plan in plans):
         yield f"Only the first seed of the recipe, {seed}, is used."
     if any(plan.evaluate for plan in plans):
-        yield "The recipe's `evaluate` is not used: held-out rows decide, or the sets of --against."
+        yield f"The recipe's `evaluate` is not used: held-out rows decide, or the sets of {option('against', 'SET')}."
     if any(plan.trackers for plan in plans):
         yield "The recipe's trackers are not used."
     if any(plan.published for plan in plans):

@@ -19,10 +19,11 @@ from sentloom.errors import InputError
 from sentloom.fitting.resources import Resources
 from sentloom.fitting.training_sets import MOST_NEGATIVES, TrainingSet
 from sentloom.pipeline.building import stage
-from sentloom.pipeline.plan import Plan, stage_values
+from sentloom.pipeline.plan import Plan, stage_values, training_stages
 from sentloom.pipeline.references import PREFIX
 from sentloom.pipeline.schema import Select
-from sentloom.pipeline.stages import Mine, Stage, Synthesize, Train
+from sentloom.pipeline.stages import Stage, Train
+from sentloom.pipeline.stages.stage import PREVIOUS
 
 ENTRY_POINTS = "sentloom.routes"
 ORDER = (
@@ -75,21 +76,30 @@ class Route:
     base: str | None = None  # that it starts from; None: the only one
 
     @property
+    def training(self) -> tuple[Train, ...]:
+        """The stages that train an encoder."""
+        return training_stages(self.stages)
+
+    @property
     def makers(self) -> tuple[Stage, ...]:
         """The stages that mine or write with models that no stage trains: they run before the race."""
         found = list[Stage]()
         for one in self.stages:
-            known = {*one.references()} <= {maker.name for maker in found}
-            if known and (isinstance(one, Synthesize) or (isinstance(one, Mine) and one.model)):
+            fixed = PREVIOUS not in one.models() and {*one.references()} <= {maker.name for maker in found}
+            if fixed and one.PRODUCES == "dataset" and one.MODEL_KIND:
                 found.append(one)
         return tuple(found)
 
     def plan(self, steps: Sequence[int], base: str, seed: int) -> Plan:
         """The plan with these steps per training stage; without any, with the lengths that its stages have."""
-        lengths = iter(steps)
-        stages = [_with_length(one, next(lengths)) if steps and isinstance(one, Train) else one for one in self.stages]
-        start, given = self.base or base, tuple(stages)
+        longer = map(_with_length, self.training, steps) if steps else ()
+        start, given = self.base or base, self.with_training(longer).stages
         return Plan(self.name, start, given, select=self.select, seeds=(seed,), prompt=self.prompt, title=self.name)
+
+    def with_training(self, changed: Iterable[Train]) -> "Route":
+        """The route with other training stages, each in place of the one of its name."""
+        by_name = {one.name: one for one in changed}
+        return replace(self, stages=tuple(by_name.get(one.name, one) for one in self.stages))
 
 
 def _with_length(one: Train, steps: int) -> Train:
@@ -373,7 +383,7 @@ def _by_language(data: TrainingSet) -> Route:
     """The main route with batches of one language each: negatives are harder, and the language itself is no clue."""
     files = data.by_language
     main = _from_labels(replace(data, files=tuple(one.file for one in files)))
-    name, (learn,) = f"{main.name} by language", (one for one in main.stages if isinstance(one, Train))
+    name, (learn,) = f"{main.name} by language", main.training
     batch = min(learn.settings.batch, batch_size(min(one.examples for one in files)))
     settings = learn.settings.model_copy(update={"mix": 1.0, "batch": batch})
     one = learn.model_copy(update={"name": name.replace(" ", "-"), "settings": settings})

@@ -20,7 +20,7 @@ NEAR = 0.8  # Jaccard
 SAMPLE = 20_000
 MANY_IDENTICAL = 0.01  # share of rows
 TAGS = "a|b|br|code|div|em|font|h[1-6]|hr|i|img|li|ol|p|pre|span|strong|sub|sup|table|tbody|td|th|tr|u|ul"
-TWO_SIDED = (Shape.PAIRS, Shape.PARALLEL, Shape.TRIPLETS)  # in other shapes equal sides can be intended
+OPPOSITE_SIDES = (Shape.PAIRS, Shape.PARALLEL, Shape.TRIPLETS)  # in other shapes equal sides can be intended
 HTML = rf"(?i)</?(?:{TAGS})(?:\s[^<>]*)?/?>|&(?:amp|lt|gt|quot|apos|nbsp|#[0-9]+|#x[0-9a-f]+);"
 
 
@@ -197,7 +197,7 @@ def _faults(dataset: Dataset) -> Iterator[Finding]:
         ("the replacement character U+FFFD, a sign of wrong decoding", 0, partial(_matching, names, "\ufffd")),
         ("text that looks like HTML", 0, partial(_matching, names, HTML)),
     ]
-    if dataset.shape in TWO_SIDED:
+    if dataset.shape in OPPOSITE_SIDES:
         tests.append(("both sides are the same text", MANY_IDENTICAL, partial(identical, columns=names)))
     for what, tolerated, test in tests:
         parts = [start + np.flatnonzero(test(batch)) for start, batch in walk(dataset, names)]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from sentloom.errors import RecipeError
+from sentloom.errors import RecipeError, option
 from sentloom.pipeline.schema import TOP
 from sentloom.pipeline.stages import STAGES
 from sentloom.pipeline.yaml_source import Faults, Keys, Spot, Tree, one_of, parse, show
@@ -59,9 +59,9 @@ def with_overrides(forms: dict[str | None, Tree], overrides: Sequence[str], faul
     """The forms with the command's overrides; one that names a stage does not apply to forms without that stage."""
     for override in overrides:
         key, equals, text = override.partition("=")
-        key, spot = key.strip(), Spot(f"--set {key.strip()}", "")
+        key, spot = key.strip(), Spot(f"{option('set')} {key.strip()}", "")
         if not (key and equals):
-            faults.add(Spot("--set", ""), f"found {show(override)}", "KEY=VALUE, as in sg.temperature=0.05")
+            faults.add(Spot(option("set"), ""), f"found {show(override)}", "KEY=VALUE, as in sg.temperature=0.05")
             continue
         try:
             new = Tree(parse(text, spot.file, faults).value, {(): spot})

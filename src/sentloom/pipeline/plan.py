@@ -5,7 +5,7 @@ Plans come from recipes (`pipeline.recipe`) or are built in Python:
     Plan("mine", base="embedded", stages=(stage("simcse", name="s", data="a.txt", steps=100),))
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,11 @@ from sentloom.errors import InputError
 from sentloom.pipeline.schema import Evaluate, Select
 from sentloom.pipeline.stages import PREVIOUS, Stage, Train
 from sentloom.pipeline.yaml_source import Dumper, one_of, show
+
+
+def training_stages(stages: Iterable[Stage]) -> tuple[Train, ...]:
+    """The stages that train an encoder."""
+    return tuple(stage for stage in stages if isinstance(stage, Train))
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,7 @@ class Plan:
     @property
     def training(self) -> tuple[Train, ...]:
         """The stages that train an encoder."""
-        return tuple(stage for stage in self.stages if isinstance(stage, Train))
+        return training_stages(self.stages)
 
     @property
     def once(self) -> frozenset[str]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import yaml
 
-from sentloom.errors import Problem, RecipeError
+from sentloom.errors import Problem, RecipeError, option
 
 MOST_BYTES = 1_000_000
 DEEPEST = 12  # levels of a file
@@ -52,7 +52,7 @@ class Faults:
 
 def _line(problem: Problem) -> float:
     number = re.match(r"line (\d+)", problem.place)
-    return math.inf if problem.file.startswith("--set") else int(number[1]) if number else 0
+    return math.inf if problem.file.split(" ")[0] == option("set") else int(number[1]) if number else 0
 
 
 def show(value: object) -> str:

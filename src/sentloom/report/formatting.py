@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from sentloom import progress
+from sentloom.errors import option
 from sentloom.evaluation.significance import LEAST_P
 from sentloom.fitting.gate import EQUIVALENT
 from sentloom.fitting.result import FitResult, InputSummary, Measure, Run, metric_name, rounded_down
@@ -30,7 +31,7 @@ def headline(result: FitResult) -> str:
     found = HEADLINES[result.verdict].replace("its base", "the best base" if len(result.bases) > 1 else "its base")
     if result.verdict == "better":
         return found
-    done = "written all the same, with --force" if result.forced else "no model was written"
+    done = f"written all the same, with {option('force', True)}" if result.forced else "no model was written"
     return f"{found}: {done}"
 
 

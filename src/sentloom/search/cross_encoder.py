@@ -54,6 +54,7 @@ class CrossEncoder:
     batch: int
     workers: int
     identity: str  # a hash of all that scores depend on
+    window: int = WINDOW
 
     @classmethod
     def load(cls, name: str | Path) -> "CrossEncoder":
@@ -64,8 +65,8 @@ class CrossEncoder:
         """Return the score of each (query, passage), (n,); batches have pairs of similar length."""
         scores = np.empty(len(pairs), np.float32)
         with ThreadPoolExecutor(self.workers) as executor:
-            for start in range(0, len(pairs), WINDOW):
-                encodings = self.tokenizer.encode_batch(list(pairs[start : start + WINDOW]))
+            for start in range(0, len(pairs), self.window):
+                encodings = self.tokenizer.encode_batch(list(pairs[start : start + self.window]))
                 batches = list(_by_length(encodings, self.batch))
                 found = executor.map(self._batch_scores, ([encodings[row] for row in rows] for rows in batches))
                 for rows, some in zip(batches, found, strict=True):

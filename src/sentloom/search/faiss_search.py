@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sentloom.errors import MissingPart
+from sentloom.errors import MissingPart, option
 from sentloom.search.vectors import Vectors, normalised
 
 EXACT = 200_000  # documents that are searched exhaustively
@@ -21,7 +21,9 @@ def faiss_top_k(
     try:
         import faiss
     except ImportError:
-        raise MissingPart("--search faiss", "faiss is not installed", "", "pip install sentloom[faiss]") from None
+        raise MissingPart(
+            option("search", "faiss"), "faiss is not installed", "", "pip install 'sentloom[faiss]'"
+        ) from None
     unit, width = normalised(documents), documents.shape[1]
     index = faiss.IndexFlatIP(width)
     if len(unit) > exact:

@@ -34,6 +34,7 @@ TEST_PART, VALIDATION_PART = Fraction(5, 12), Fraction(1, 4)  # of the clusters 
 FEWEST_CLUSTERS = 100  # of an input, for a validation side of its own
 CAP = 1_000  # rows of each
 MOST_DROPPED = 0.25  # of the rows; if shared sentences drop more, less is held out
+ENOUGH_LEFT = 0.75  # of the training rows that the smallest held-out sides would leave
 LEAST_ROWS = 10  # on each side
 DROPPED, TRAIN, VALIDATION, TEST, THINNED = range(5)
 
@@ -146,14 +147,20 @@ def cluster_draws(datas: Sequence[Sentences], clusters: Sequence[Integers]) -> l
 
 
 def _own_sides(data: Sentences, draws: Keys, with_validation: bool) -> Sides:
-    """By the draw alone. While shared sentences would drop too many rows, hold out half as much, down to the floor."""
-    part = 1.0
-    while True:
+    """By the draw alone. While shared sentences would drop too many rows, hold out half as much, down to the floor.
+
+    Sentences that are in many rows drop nearly as many however little is held out: then less is not worth it.
+    """
+    parts = [1.0]
+    while parts[-1] * min(SHARE * len(draws), CAP) > FLOOR:
+        parts.append(parts[-1] / 2)
+    most = _left(data, _by_draw(draws, parts[-1], with_validation))
+    for part in parts:
         side = _by_draw(draws, part, with_validation)
-        at_floor = part * min(SHARE * len(side), CAP) <= FLOOR
-        if at_floor or _would_drop(data, side) <= MOST_DROPPED * len(side):
-            return side
-        part /= 2
+        left = _left(data, side)
+        if (side == TRAIN).sum() - left <= MOST_DROPPED * len(side) or left >= ENOUGH_LEFT * most:
+            break
+    return side
 
 
 def _by_draw(draws: Keys, part: float, with_validation: bool) -> Sides:
@@ -179,8 +186,9 @@ def _boundary(ordered: Keys, part: float, count: int, floor: int) -> np.uint64:
     return np.uint64(min(max(least, min(share, most)), 2**64 - 1))
 
 
-def _would_drop(data: Sentences, side: Sides) -> int:
-    return int(((side == TRAIN) & data.touching(data.of(side != TRAIN))).sum())
+def _left(data: Sentences, side: Sides) -> int:
+    """The training rows that share no sentence with a held-out one."""
+    return int(((side == TRAIN) & ~data.touching(data.of(side != TRAIN))).sum())
 
 
 def _split(rows: InputRows, side: Sides, clusters: Integers, draws: Keys, needed: Sequence[int]) -> Split:

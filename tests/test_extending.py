@@ -59,10 +59,9 @@ def test_a_recipe_trains_the_method(code, run, base, tmp_path):
     assert "heat" in unknown.stderr
 
 
-@pytest.mark.long
 def test_a_fit_tries_the_route(run, base, tmp_path):
     small_base.pairs(tmp_path / "pairs.tsv", 300)
-    done = run("fit", "pairs.tsv", "-o", "m", "--base", base, "--budget", "200steps", "--force")
+    done = run("fit", "pairs.tsv", "-o", "m", "--base", base, "--budget", "120steps", "--force")
     assert done.returncode == 0, done.stdout + done.stderr
     result = FitResult.read(tmp_path / "m.fit" / "report.json")
     assert "pull together" in {run.route for run in result.runs}

@@ -57,6 +57,6 @@ def require_peft() -> ModuleType:
     try:
         import peft
     except ImportError:
-        raise MissingPart("lora", "peft is not installed", "", "pip install 'sentloom[lora]'") from None
+        raise MissingPart("lora", "peft is not installed", "", 'pip install "sentloom[lora]"') from None
     found: ModuleType = peft
     return found

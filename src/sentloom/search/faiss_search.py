@@ -22,7 +22,7 @@ def faiss_top_k(
         import faiss
     except ImportError:
         raise MissingPart(
-            option("search", "faiss"), "faiss is not installed", "", "pip install 'sentloom[faiss]'"
+            option("search", "faiss"), "faiss is not installed", "", 'pip install "sentloom[faiss]"'
         ) from None
     unit, width = normalised(documents), documents.shape[1]
     index = faiss.IndexFlatIP(width)

@@ -2,16 +2,18 @@
 
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from onnxruntime import InferenceSession
 from tokenizers import Tokenizer
+from transformers import AutoConfig
 
 from sentloom.encoder import Encoder
 from sentloom.encoder import onnx_backbone as room
 from sentloom.encoder.carried import carried_file
-from sentloom.encoder.onnx_backbone import MODEL, TOKENIZER, open_session
+from sentloom.encoder.onnx_backbone import MODEL, TOKENIZER, OnnxBackbone, open_onnx, open_session
 from sentloom.errors import InputError, MissingPart, ModelError
 
 TEXTS = ["How do I reset my password?", "I forgot my login.", "A man plays the guitar.", "x " * 40]
@@ -78,3 +80,20 @@ def test_missing_packages_are_reported_with_the_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(MissingPart, match=r"(?i)pip install 'sentloom\[onnx\]'"):
         open_session(MODEL)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs"), [(["input_ids", "pixels"], ["last_hidden_state"]), (["input_ids"], ["logits"])]
+)
+def test_a_file_with_other_inputs_or_outputs_is_refused(inputs, outputs):
+    named = [[SimpleNamespace(name=name) for name in names] for names in (inputs, outputs)]
+    session = SimpleNamespace(get_inputs=lambda: named[0], get_outputs=lambda: named[1])
+    with pytest.raises(ModelError, match="Expected input_ids and attention_mask, and last_hidden_state"):
+        OnnxBackbone(session, AutoConfig.for_model("bert"), "model/", "abc", batched=True)
+
+
+def test_a_damaged_file_is_refused(tmp_path):
+    (tmp_path / "onnx").mkdir()
+    (tmp_path / "onnx/model.onnx").write_bytes(b"not a model")
+    with pytest.raises(ModelError, match=r"model\.onnx: the model does not load"):
+        open_onnx(tmp_path, AutoConfig.for_model("bert"), batched=True)

@@ -45,12 +45,18 @@ class Module:
 def save(encoder: "Encoder", target: Path, also: Callable[["Encoder", Path], object]) -> None:
     """Write the folder under a temporary name, then move it into place; `also` writes more files into it."""
     refuse_filled(target)
-    with new_folder(target) as folder, quiet():
+    with new_folder(target) as folder:
+        write_model(encoder, folder)
+        also(encoder, folder)
+
+
+def write_model(encoder: "Encoder", folder: Path) -> None:
+    """Write all files of an encoder into a new folder."""
+    with quiet():
         encoder.backbone.model.save_pretrained(folder)
         if encoder.pooling.layers != (-1,):
             patch_json(folder / "config.json", output_hidden_states=True)
         write_settings(encoder, folder)
-        also(encoder, folder)
 
 
 def refuse_filled(target: Path) -> None:

@@ -18,6 +18,7 @@ def wide(tmp_path_factory):
     return Encoder.load(folder)
 
 
+@pytest.mark.long
 def test_vectors_are_close_and_do_not_depend_on_the_batch(wide, tmp_path):
     TARGETS["onnx-int8"].write(wide, tmp_path)
     loaded = Encoder.load(tmp_path)

@@ -10,7 +10,7 @@ import argparse
 import shutil
 import statistics
 import time
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +31,8 @@ from sentloom import Encoder
 from sentloom.encoder.model_files import ONNX
 from sentloom.encoder.saving import patch_json
 from sentloom.encoder.settings import BATCHED, OURS
-from sentloom.export.golden import agreement, golden_texts
+from sentloom.evaluation.task import Task
+from sentloom.export.golden import Golden, agreement, make_golden
 from sentloom.export.judging import judging_tasks, mean_score
 from sentloom.export.targets import TARGETS
 from sentloom.files import read_record, write_record
@@ -138,17 +139,28 @@ def cpu_ratios(ours, other, texts, rounds):
     return ratios[1:]
 
 
-def measure(name, encoder, texts, tasks, folder, rounds):
-    build(name, encoder, texts, folder)
+@dataclass(frozen=True)
+class Reference:
+    """The float32 encoder, what it is compared on, and what it gave."""
+
+    encoder: Encoder
+    texts: list[str]
+    tasks: list[Task]
+    score: float
+    vectors: np.ndarray
+    golden: Golden
+
+
+def measure(name, ours, folder, rounds):
+    build(name, ours.encoder, ours.texts, folder)
     loaded = Encoder.load(folder, device="cpu")
-    found = {"texts": (texts, encoder.encode(texts)), "golden": (golden_texts(), encoder.encode(golden_texts()))}
-    close = {key: agreement(some, loaded.encode(some), vectors) for key, (some, vectors) in found.items()}
-    ratios = cpu_ratios(encoder, loaded, texts, rounds)
+    close = agreement(ours.texts, loaded.encode(ours.texts), ours.vectors)
+    ratios = cpu_ratios(ours.encoder, loaded, ours.texts, rounds)
     return {
-        "mean": close["texts"].mean,
-        "least": close["texts"].least,
-        "golden": close["golden"].mean,
-        "lost": mean_score(encoder, tasks) - mean_score(loaded, tasks),
+        "mean": close.mean,
+        "least": close.least,
+        "golden": ours.golden.check(loaded).mean,
+        "lost": ours.score - mean_score(loaded, ours.tasks),
         "speed": statistics.median(ratios),
         "range": [min(ratios), max(ratios)],
         "bytes": sum(path.stat().st_size for path in folder.rglob("*") if path.suffix in (".onnx", ".bin")),
@@ -167,21 +179,21 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--model", default="embedded")
-    parser.add_argument("--texts", type=int, default=400)
+    parser.add_argument("--texts", type=int, default=300)
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     torch.set_num_threads(1)
     encoder = Encoder.load(options.model, device="cpu")
     origin, texts = real_sentences(options.texts)
     tasks = judging_tasks(encoder)
-    run = partial(measure, encoder=encoder, texts=texts, tasks=tasks, rounds=options.rounds)
+    ours = Reference(encoder, texts, tasks, mean_score(encoder, tasks), encoder.encode(texts), make_golden(encoder))
     print(f"{len(texts)} texts of {origin}, points on {', '.join(task.name for task in tasks)}", flush=True)
     print("| scheme | mean cosine | least | mean, golden | points lost | speed | size |\n" + "|---" * 7 + "|")
     for name in (*EXPORTED, *SCHEMES):
         place = options.output / name.replace(", ", "-").replace(" ", "-")
         record = place.with_name(f"{place.name}.json")
         if not record.is_file():
-            write_record(record, run(name, folder=place))
+            write_record(record, measure(name, ours, place, options.rounds))
         print(line(name, read_record(record, "delete it")), flush=True)
 
 

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper, save_model
 from onnxruntime import InferenceSession
 from tokenizers import Tokenizer
 from transformers import AutoConfig
@@ -96,4 +97,21 @@ def test_a_damaged_file_is_refused(tmp_path):
     (tmp_path / "onnx").mkdir()
     (tmp_path / "onnx/model.onnx").write_bytes(b"not a model")
     with pytest.raises(ModelError, match=r"model\.onnx: the model does not load"):
+        open_onnx(tmp_path, AutoConfig.for_model("bert"), batched=True)
+
+
+def test_weights_in_other_files_are_refused(tmp_path):
+    numbers = helper.make_tensor("numbers", TensorProto.FLOAT, [300], np.ones(300, np.float32))
+    graph = helper.make_graph(
+        [helper.make_node("Add", ["input_ids", "numbers"], ["last_hidden_state"])],
+        "adds",
+        [helper.make_tensor_value_info("input_ids", TensorProto.FLOAT, [300])],
+        [helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, [300])],
+        [numbers],
+    )
+    path = tmp_path / "onnx/model.onnx"
+    path.parent.mkdir()
+    save_model(helper.make_model(graph), path, save_as_external_data=True, location="numbers", size_threshold=0)
+    assert (path.parent / "numbers").is_file()
+    with pytest.raises(ModelError, match=r"model\.onnx: its weights are in other files"):
         open_onnx(tmp_path, AutoConfig.for_model("bert"), batched=True)

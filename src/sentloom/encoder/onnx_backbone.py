@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from onnxruntime import InferenceSession
 
 STATES = ("last_hidden_state", "token_embeddings")  # names of the output
+ELSEWHERE = b"\n\x08location"  # the protobuf key of a tensor that names another file
 IDS, MASK, TYPES = "input_ids", "attention_mask", "token_type_ids"  # of the inputs
 NAME = "embedded-bge"
 MODEL = Carried(
@@ -92,10 +93,13 @@ class OnnxBackbone(ReadOnlyBackbone):
 
 
 def open_onnx(folder: Path, config: PreTrainedConfig, *, batched: bool) -> OnnxBackbone:
-    """The backbone of a folder; the file is read as bytes, so that it cannot name others."""
+    """The backbone of a folder."""
     path = inside(folder, ONNX)
+    content = path.read_bytes()
+    if ELSEWHERE in content:
+        raise ModelError(str(path), "its weights are in other files", "a single file", "export the model again")
     with loading(path, "the model"):
-        session = _session(path.read_bytes(), str(folder))
+        session = _session(content, str(folder))
     return OnnxBackbone(session, config, str(folder), sha256(path), batched=batched)
 
 

@@ -1,5 +1,7 @@
 """8-bit weights: the file is smaller, and a vector is the same in every batch."""
 
+import logging
+
 import numpy as np
 import pytest
 
@@ -20,7 +22,9 @@ def wide(tmp_path_factory):
 
 @pytest.mark.long
 def test_vectors_are_close_and_do_not_depend_on_the_batch(wide, tmp_path):
+    level, handlers = logging.root.level, list(logging.root.handlers)
     TARGETS["onnx-int8"].write(wide, tmp_path)
+    assert (logging.root.level, logging.root.handlers) == (level, handlers)
     loaded = Encoder.load(tmp_path)
     found, expected = loaded.encode(SENTENCES), wide.encode(SENTENCES)
     cosines = (found * expected).sum(1) / np.linalg.norm(found, axis=1) / np.linalg.norm(expected, axis=1)

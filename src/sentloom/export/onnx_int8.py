@@ -5,6 +5,9 @@ in blocks of 32 with a scale each, and activations per token and block while the
 in every batch.
 """
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +21,9 @@ def write_int8(path: Path) -> None:
     """Replace a float32 file by one with 8-bit weights."""
     try:
         import onnx
-        from onnxruntime.quantization.matmul_nbits_quantizer import MatMulNBitsQuantizer
+
+        with _own_logging():
+            from onnxruntime.quantization.matmul_nbits_quantizer import MatMulNBitsQuantizer
     except ImportError:
         problem = "the packages onnx and onnxruntime are not installed"
         raise MissingPart("export to onnx-int8", problem, "", "pip install 'sentloom[onnx]'") from None
@@ -27,3 +32,15 @@ def write_int8(path: Path) -> None:
     )
     quantizer.process()
     onnx.save(quantizer.model.model, path)
+
+
+@contextmanager
+def _own_logging() -> Iterator[None]:
+    """Undo what importing onnxruntime's module does to the root logger."""
+    root = logging.getLogger()
+    level, handlers = root.level, list(root.handlers)
+    try:
+        yield
+    finally:
+        root.setLevel(level)
+        root.handlers[:] = handlers

@@ -128,10 +128,16 @@ def load(
     model: str,
     pooling: str | None,
     device: str | None = None,
-    precision: Literal["fp32", "bf16"] | None = None,
+    precision: str | None = None,
     backend: str = "torch",
 ) -> "Encoder":
     """An encoder by name."""
     from sentloom.encoder import Encoder
 
-    return Encoder.load(model, pooling=pooling, device=device, precision=precision, backend=backend)
+    return Encoder.load(
+        model,
+        pooling=pooling,
+        device=device,
+        precision=precision,  # type: ignore[arg-type]
+        backend=backend,
+    )

@@ -30,7 +30,8 @@ class StaticBackbone(ReadOnlyBackbone):
     """A table (V, d) of vectors."""
 
     def __init__(self, table: Tensor, name: str, digest: str) -> None:
-        config = PreTrainedConfig(pad_token_id=0)
+        config: Any = PreTrainedConfig()
+        config.pad_token_id = 0
         config.hidden_size, config.num_hidden_layers, config.vocab_size = table.shape[1], 0, table.shape[0]
         super().__init__(config, name, digest, batched=False)
         self.register_buffer("table", table)

@@ -21,7 +21,7 @@ def judging_tasks(encoder: Encoder, against: Sequence[str] = (), data: Path | No
         if not named:
             raise InputError("against", "none of the sets is there", "at least one", "name a file, or give the data")
         return named
-    return validation_tasks(Path(encoder.backbone.model.config.name_or_path)) or [general_task()]
+    return validation_tasks(Path(encoder.backbone.model.config.name_or_path or "")) or [general_task()]
 
 
 def validation_tasks(model: Path) -> list[Task]:

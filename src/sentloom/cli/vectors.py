@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from sentloom.cli.common import (
+    BackendOption,
     ColumnOption,
     ColumnsOption,
     Data,
@@ -37,13 +38,14 @@ def encode(
     columns: ColumnsOption = None,
     device: DeviceOption = None,
     precision: PrecisionOption = None,
+    backend: BackendOption = "torch",
 ) -> None:
     """Encode every sentence of a file as a vector. Run the same command again to resume."""
     from sentloom.data.columns import text_column
     from sentloom.encoder.vector_files import encode_to_file
 
     dataset = read(data, shape, columns)
-    encoder = load(model, pooling, device, precision)
+    encoder = load(model, pooling, device, precision, backend)
     name = text_column(dataset, column)
     texts = dataset.column(name)
     with resumable():
@@ -92,6 +94,7 @@ def search(
     columns: ColumnsOption = None,
     device: DeviceOption = None,
     precision: PrecisionOption = None,
+    backend: BackendOption = "torch",
 ) -> None:
     """Search by meaning: show the sentences nearest to a query. Vectors are cached, so the next search is fast."""
     from sentloom.cli import searching
@@ -100,7 +103,7 @@ def search(
     from sentloom.search.nearest import top_k
 
     wanted = searching.choose(first, model, within)
-    encoder = load(wanted.model, pooling, device, precision)
+    encoder = load(wanted.model, pooling, device, precision, backend)
     ground = searching.ground(wanted.data, column, shape, columns)
     documents = (
         open_vectors(vectors, (len(ground.texts), encoder.dimension))

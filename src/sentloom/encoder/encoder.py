@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from copy import deepcopy
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias, TypeGuard, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeGuard, overload
 
 import numpy as np
 import torch
@@ -26,6 +26,9 @@ from sentloom.encoder.tokens import Tokens
 from sentloom.encoder.workers import pack_workers
 from sentloom.errors import InputError, ModelError
 from sentloom.progress import progress
+
+if TYPE_CHECKING:
+    from sentloom.export.export import Exported
 
 Vectors = NDArray[np.float32]
 TextsLike: TypeAlias = Any  # strings in any sequence, an Arrow column, a Series, a Dataset or DataFrame of texts
@@ -83,24 +86,43 @@ class Encoder(nn.Module):
         max_length: int | None = None,
         device: str | None = None,
         precision: Precision | None = None,
+        backend: str = "torch",
     ) -> "Encoder":
         """Load `embedded`, a folder, or a hub name (owner/name@revision); arguments override saved settings.
 
-        `device` is cpu, cuda, cuda:1, mps ..., by default a GPU if there is one. With the `precision` bf16, matrix
-        products run in bfloat16, which is faster on recent GPUs; weights and vectors stay float32.
+        Folders that `export` wrote are loaded too. `device` is cpu, cuda, cuda:1, mps ..., by default a GPU if there is
+        one. With the `precision` bf16, matrix products run in bfloat16, which is faster on recent GPUs; weights and
+        vectors stay float32. On a CPU, the `backend` may also be onnx, onnx-int8, ctranslate2 or ctranslate2-int8, or
+        auto: the fastest of them that is proven to give the same vectors, measured once per machine.
         """
         from sentloom.encoder.loading import load
 
         where, computing = device_for(device), precision_for(precision)
         encoder = cls(**load(name, revision=revision, pooling=pooling, prompts=prompts, max_length=max_length))
         encoder.precision = computing
-        return encoder.to(where).eval()
+        encoder = encoder.to(where).eval()
+        if backend == "torch":
+            return encoder
+        from sentloom.export.backends import with_backend
+
+        return with_backend(encoder, backend)
 
     def save(self, folder: str | Path) -> None:
-        """Write a sentence-transformers folder, atomically replacing an existing model."""
+        """Write a sentence-transformers folder with golden vectors, atomically replacing an existing model."""
         from sentloom.encoder.saving import save
+        from sentloom.export.golden import write_golden
 
-        save(self, Path(folder))
+        save(self, Path(folder), write_golden)
+
+    def export(self, folder: str | Path, to: str = "onnx") -> "Exported":
+        """Write the encoder as onnx, onnx-int8, ctranslate2, ctranslate2-int8, static or sentence-transformers.
+
+        The folder gets its name only if its vectors are proven to be this encoder's; otherwise a ModelError says why.
+        `Encoder.load(folder)` runs it.
+        """
+        from sentloom.export.export import export
+
+        return export(self, to, Path(folder))
 
     @property
     def device(self) -> torch.device:

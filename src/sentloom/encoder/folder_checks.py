@@ -103,7 +103,8 @@ def checked_config(folder: Path, weights: Weights) -> tuple[dict[str, Any], PreT
     config = _parse(path, kept)
     _check_numbers(path, config)
     _check_rates(path, config)
-    _check_against_weights(path, config, weights)
+    if weights.files:
+        _check_against_weights(path, config, weights)
     return kept, config
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -11,9 +11,10 @@ from transformers import AutoModel, AutoModelForTextEncoding, PreTrainedModel, P
 from transformers.utils import logging
 
 from sentloom.encoder.backbone import Backbone
+from sentloom.encoder.folder_checks import CONFIG
 from sentloom.encoder.heads import Projection
 from sentloom.encoder.locate import READ_ONLY, locate
-from sentloom.encoder.model_files import inside
+from sentloom.encoder.model_files import CTRANSLATE, INDEX, ONNX, WEIGHTS, find, inside, read_json
 from sentloom.encoder.packing import pack
 from sentloom.encoder.pooling import DECODER_FIRST, Pooling
 from sentloom.encoder.pretrained import DECODER, MODEL, POOLER, check_ids, load_tokenizer, load_weights, loading
@@ -25,6 +26,7 @@ from sentloom.encoder.tokens import Tokens
 from sentloom.errors import InputError, ModelError
 
 ENCODER_DECODERS = ("t5", "mt5", "umt5")
+Form = Literal["torch", "onnx", "ctranslate2", "static"]
 LONGEST_UNSTATED = 512  # for models without a stated limit, such as T5
 
 
@@ -42,12 +44,15 @@ def load(
 
         return load_bge(pooling=pooling, prompts=prompts, max_length=max_length)
     folder = locate(name, revision)
+    form = form_of(folder)
+    if form == "static":
+        from sentloom.encoder.static_backbone import load_static
+
+        return load_static(folder, pooling=pooling, prompts=prompts, max_length=max_length)
     settings = read_settings(folder)
     chosen = Pooling.parse(pooling) if pooling else settings.pooling
-    with quiet(), staged(folder) as stage:
-        model = _load_model(stage, decoder=chosen.how == DECODER_FIRST)
-        with loading(folder, MODEL):
-            backbone = Backbone(model)
+    with quiet(), staged(folder, weighted=form == "torch") as stage:
+        backbone = _load_backbone(stage, form, chosen, batched=settings.batched)
         tokens = _load_tokens(stage, backbone, settings, max_length)
     _check_width(settings, backbone, folder)
     heads = [load_projection(inside(folder, place)) for place in settings.dense_folders]
@@ -76,6 +81,30 @@ def quiet() -> Iterator[None]:
         logging.set_verbosity(level)
         if bars:
             logging.enable_progress_bar()
+
+
+def form_of(folder: Path) -> Form:
+    """What a folder holds: weights for torch, an export for another library, or static vectors."""
+    if find(folder, WEIGHTS) or find(folder, INDEX):
+        static = read_json(inside(folder, CONFIG)).get("model_type") == "model2vec"
+        return "static" if static else "torch"
+    if find(folder, ONNX):
+        return "onnx"
+    return "ctranslate2" if find(folder, CTRANSLATE) else "torch"
+
+
+def _load_backbone(stage: Staged, form: Form, pooling: Pooling, *, batched: bool) -> Backbone:
+    if form == "onnx":
+        from sentloom.encoder.onnx_backbone import open_onnx
+
+        return open_onnx(stage.origin, stage.config, batched=batched)
+    if form == "ctranslate2":
+        from sentloom.encoder.ctranslate_backbone import open_ctranslate
+
+        return open_ctranslate(stage.origin, stage.config)
+    model = _load_model(stage, decoder=pooling.how == DECODER_FIRST)
+    with loading(stage.origin, MODEL):
+        return Backbone(model)
 
 
 def _load_model(stage: Staged, decoder: bool) -> PreTrainedModel:

@@ -1,29 +1,33 @@
-"""The encoder `embedded-bge`: bge-small-en-v1.5 in an ONNX file with 8-bit weights, which a package carries.
+"""Encoders in ONNX files: folders that `sentloom export` or other tools wrote, and `embedded-bge`.
 
-It is read-only: it encodes, guides and is compared with, but cannot be trained or saved.
+A package carries `embedded-bge`: bge-small-en-v1.5 with 8-bit weights.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
-from transformers import AutoConfig, PreTrainedTokenizerFast
+from torch import Tensor
+from transformers import AutoConfig, PreTrainedConfig, PreTrainedTokenizerFast
 
-from sentloom.encoder.backbone import Backbone
 from sentloom.encoder.carried import Carried, carried_file
-from sentloom.encoder.locate import refuse_read_only
-from sentloom.encoder.packing import Pack
+from sentloom.encoder.model_files import ONNX, inside
 from sentloom.encoder.pooling import Pooling
+from sentloom.encoder.pretrained import loading
 from sentloom.encoder.prompts import Prompts
+from sentloom.encoder.read_only import ReadOnlyBackbone
 from sentloom.encoder.tokens import Tokens
-from sentloom.errors import InputError, MissingPart
+from sentloom.errors import InputError, MissingPart, ModelError
+from sentloom.files import sha256
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
 
+STATES = ("last_hidden_state", "token_embeddings")  # names of the output
+ELSEWHERE = b"\n\x08location"  # the protobuf key of a tensor that names another file
+IDS, MASK, TYPES = "input_ids", "attention_mask", "token_type_ids"  # of the inputs
 NAME = "embedded-bge"
 MODEL = Carried(
     what=f"encoder {NAME!r}",
@@ -41,7 +45,6 @@ TOKENIZER = replace(
 )
 CONFIG = {"hidden_size": 384, "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 1536}
 LONGEST = 512  # tokens
-LAST = (-1,)  # layer
 SPECIALS = {"unk_token": "[UNK]", "sep_token": "[SEP]", "pad_token": "[PAD]", "cls_token": "[CLS]"}
 
 
@@ -50,9 +53,10 @@ def load_bge(*, pooling: str | None, prompts: Prompts | None, max_length: int | 
     if max_length is not None and not 1 <= max_length <= LONGEST:
         problem = f"{max_length} is out of range"
         raise InputError("max_length", problem, f"1 to {LONGEST}, the positions of this model", "choose another length")
+    config = AutoConfig.for_model("bert", **CONFIG, max_position_embeddings=LONGEST)
     tokenizer = PreTrainedTokenizerFast(tokenizer_file=str(carried_file(TOKENIZER)), **SPECIALS)
     return {
-        "backbone": OnnxBackbone(MODEL),
+        "backbone": OnnxBackbone(open_session(MODEL), config, NAME, MODEL.sha256, batched=False),
         "tokens": Tokens(tokenizer, max_length or LONGEST),
         "pooling": Pooling.parse(pooling or "first"),
         "unit_length": True,
@@ -60,67 +64,57 @@ def load_bge(*, pooling: str | None, prompts: Prompts | None, max_length: int | 
     }
 
 
-class OnnxBackbone(Backbone):
-    """A BERT in an ONNX file. It has no weights that torch could see."""
+class OnnxBackbone(ReadOnlyBackbone):
+    """A transformer in an ONNX file.
 
-    def __init__(self, carried: Carried) -> None:
-        nn.Module.__init__(self)
-        self.session = open_session(carried)
-        config = AutoConfig.for_model("bert", **CONFIG, max_position_embeddings=LONGEST)
-        config.onnx_sha256 = carried.sha256  # what the fingerprint of an encoder depends on
-        self.model: Any = _NoWeights(config)
-        self.packed, self.shortest, self.padding, self.first_position = True, 0.0, 0, 0
+    8-bit activations may be scaled by the range of the whole batch. A vector would then depend on the other sentences,
+    so a file runs one sentence at a time unless it is known to be `batched`.
+    """
 
-    def check(self, pooling: Pooling) -> None:
-        """Refuse a pooling that needs other states than the last ones."""
-        super().check(pooling)
-        if pooling.layers != LAST:
-            problem = f"{NAME} gives the states of its last layer only"
-            raise InputError(f"pooling {str(pooling)!r}", problem, "first, mean or max", "choose one of these")
+    def __init__(
+        self, session: "InferenceSession", config: PreTrainedConfig, name: str, digest: str, *, batched: bool
+    ) -> None:
+        super().__init__(config, name, digest, batched=batched)
+        self.session = session
+        self.inputs = {one.name for one in session.get_inputs()}
+        self.output = next((one.name for one in session.get_outputs() if one.name in STATES), "")
+        if not self.inputs <= {IDS, MASK, TYPES} or IDS not in self.inputs or not self.output:
+            outputs = ", ".join(one.name for one in session.get_outputs())
+            problem = f"the inputs are {', '.join(sorted(self.inputs))} and the outputs {outputs}"
+            expected = f"{IDS} and {MASK}, and {STATES[0]}"
+            raise ModelError(name, problem[:300], expected, "export the model again")
 
-    def states(self, pack: Pack, layers: Sequence[int] = LAST) -> list[Tensor]:
-        """Return the last states (T, d).
-
-        Sentences run one at a time: 8-bit activations are scaled by the range of the whole batch, so a vector would
-        depend on the other sentences.
-        """
-        if tuple(layers) != LAST:
-            raise InputError(NAME, "its layers are asked for", "the last one", "choose another model")
-        parts = [self._states(ids) for ids in pack.ids[0].cpu().split(pack.lengths)]
-        return [torch.cat(parts).to(pack.ids.device)]
-
-    def _states(self, ids: Tensor) -> Tensor:
-        """(L,) -> (L, d)."""
-        row = ids[None].numpy()
-        given = {"input_ids": row, "attention_mask": np.ones_like(row), "token_type_ids": np.zeros_like(row)}
-        return torch.from_numpy(self.session.run(["last_hidden_state"], given)[0][0])
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "OnnxBackbone":
-        return self  # it never changes
+    def run(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """(n, L) -> (n, L, d)."""
+        rows = ids.numpy()
+        given = {IDS: rows, MASK: mask.numpy().astype(np.int64), TYPES: np.zeros_like(rows)}
+        wanted = {key: value for key, value in given.items() if key in self.inputs}
+        return torch.from_numpy(self.session.run([self.output], wanted)[0])
 
 
-class _NoWeights(nn.Module):
-    """Replaces a transformers model: a configuration, and an empty parameter that only has a device."""
-
-    def __init__(self, config: Any) -> None:
-        super().__init__()
-        self.config = config
-        self.place = nn.Parameter(torch.empty(0), requires_grad=False)
-
-    def save_pretrained(self, folder: object) -> None:
-        """Refuse."""
-        refuse_read_only(NAME)
+def open_onnx(folder: Path, config: PreTrainedConfig, *, batched: bool) -> OnnxBackbone:
+    """The backbone of a folder."""
+    path = inside(folder, ONNX)
+    content = path.read_bytes()
+    if ELSEWHERE in content:
+        raise ModelError(str(path), "its weights are in other files", "a single file", "export the model again")
+    with loading(path, "the model"):
+        session = _session(content, str(folder))
+    return OnnxBackbone(session, config, str(folder), sha256(path), batched=batched)
 
 
 def open_session(carried: Carried) -> "InferenceSession":
-    """An ONNX model that runs in the thread that calls it: packs run side by side."""
-    path = carried_file(carried)
+    """An ONNX model that a package carries."""
+    return _session(carried_file(carried).read_bytes(), carried.what)
+
+
+def _session(content: bytes, where: str) -> "InferenceSession":
+    """A session that runs in the thread that calls it: packs run side by side."""
     try:
         from onnxruntime import InferenceSession, SessionOptions
     except ImportError:
-        raise MissingPart(
-            carried.what, "the package onnxruntime is not installed", "", "pip install 'sentloom[onnx]'"
-        ) from None
+        problem = "the package onnxruntime is not installed"
+        raise MissingPart(where, problem, "", "pip install 'sentloom[onnx]'") from None
     options = SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
-    return InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    return InferenceSession(content, options, providers=["CPUExecutionProvider"])

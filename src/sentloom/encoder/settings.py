@@ -14,6 +14,7 @@ from sentloom.encoder.prompts import ROLES, Prompt, Prompts, check_prompts, prom
 from sentloom.errors import InputError, ModelError
 
 OURS, MODULES = "sentloom.json", "modules.json"
+BATCHED = "batched"  # a key of ours, in exported models
 LIMITS, THEIRS = "sentence_bert_config.json", "config_sentence_transformers.json"
 ORIGINS = ("sentence_transformers.", "sentloom.")  # packages of the supported modules
 NEEDS_US = "NeedsSentloomToLoad"  # not a class: sentence-transformers prints it when it refuses the folder
@@ -34,6 +35,7 @@ class EncoderSettings:
     lower_case: bool = False
     width: int | None = None  # hidden size, as stated in the pooling's file
     pooling_file: str = ""
+    batched: bool = False  # of an exported model: whether a vector is the same in every batch
 
 
 def read_settings(folder: Path) -> EncoderSettings:
@@ -46,7 +48,8 @@ def read_settings(folder: Path) -> EncoderSettings:
         raise ModelError(str(folder / LIMITS), f"max_seq_length is {length!r:.100}", "a number of tokens", "correct it")
     if not isinstance(lower, bool | None):
         raise ModelError(str(folder / LIMITS), f"do_lower_case is {lower!r:.100}", "true or false", "correct it")
-    return replace(settings, max_length=length, lower_case=bool(lower), prompts=_read_prompts(folder, ours))
+    prompts, batched = _read_prompts(folder, ours), ours.get(BATCHED) is True
+    return replace(settings, max_length=length, lower_case=bool(lower), prompts=prompts, batched=batched)
 
 
 def own_pooling(folder: Path) -> Pooling | None:

@@ -47,9 +47,12 @@ class Staged:
 
 
 @contextmanager
-def staged(origin: Path) -> Iterator[Staged]:
-    """Check a model folder and yield a temporary folder with the files that passed."""
-    weights = read_weights(origin)
+def staged(origin: Path, *, weighted: bool = True) -> Iterator[Staged]:
+    """Check a model folder and yield a temporary folder with the files that passed.
+
+    An exported model has no safetensors: it is not `weighted`.
+    """
+    weights = read_weights(origin) if weighted else Weights((), {})
     content, config = checked_config(origin, weights)
     jsons = {
         CONFIG: content,
@@ -62,7 +65,8 @@ def staged(origin: Path) -> Iterator[Staged]:
             if values:
                 (folder / file).write_text(json.dumps(values), encoding="utf-8")
         _link_tokenizer(origin, folder)
-        _link_weights(weights, folder)
+        if weighted:
+            _link_weights(weights, folder)
         yield Staged(folder, config, origin, weights)
 
 

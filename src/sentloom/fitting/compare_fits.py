@@ -104,10 +104,10 @@ def _tested(folder: Path, result: FitResult) -> Encoder:
 
 def _common_rows(old: Path, new: Path, result: FitResult) -> tuple[list[HeldOut], int]:
     """The test rows of the newer fit that the older one has not seen, as tasks, and how many it has."""
-    seen = [rows for side in ("train", "validation") for rows in chain(*_stored(old, side).values())]
+    seen = [rows for side in ("train", "validation") for rows in chain(*stored_rows(old, side).values())]
     parts, left_out = list[HeldOut](), 0
-    validation, train = _stored(new, "validation"), _stored(new, "train")
-    for number, (rows,) in _stored(new, "test").items():
+    validation, train = stored_rows(new, "validation"), stored_rows(new, "train")
+    for number, (rows,) in stored_rows(new, "test").items():
         test = without_leaks(rows, seen)
         left_out += len(rows) - len(test)
         split = Split(train[number][0], validation.get(number, [test[:0]])[0], test, test[:0])
@@ -130,7 +130,7 @@ def _part(name: str, split: Split, more: Sequence[str]) -> HeldOut:
     )
 
 
-def _stored(folder: Path, side: str) -> dict[int, list[Dataset]]:
+def stored_rows(folder: Path, side: str) -> dict[int, list[Dataset]]:
     """The rows of one side of each input, by its number; documents with titles are pairs, and texts as well."""
     found: dict[int, list[Dataset]] = {}
     for number, path in _files(folder, side):

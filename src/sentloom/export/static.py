@@ -1,0 +1,63 @@
+"""Distil an encoder into static vectors with model2vec: one vector per token of its vocabulary."""
+
+import json
+from copy import deepcopy
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sentloom.encoder.loading import quiet
+from sentloom.encoder.model_files import read_json
+from sentloom.encoder.pooling import DECODER_FIRST
+from sentloom.errors import MissingPart, ModelError, first_line
+
+if TYPE_CHECKING:
+    from sentloom.encoder import Encoder
+
+MOST_DIMENSIONS = 256  # model2vec's default, after PCA
+
+
+def write_static(encoder: "Encoder", folder: Path) -> None:
+    """Write a folder that model2vec and sentence-transformers read."""
+    _refuse_unsupported(encoder)
+    try:
+        from model2vec.distill import distill_from_model
+    except ImportError:
+        problem, fix = "the packages model2vec and skeletoken are not installed", "pip install 'sentloom[static]'"
+        raise MissingPart("export to static", problem, "", fix) from None
+    model: Any = deepcopy(encoder.backbone.model).cpu().eval()
+    model.set_attn_implementation("eager")
+    try:
+        with quiet():
+            static = distill_from_model(
+                model,
+                deepcopy(encoder.tokens.tokenizer),
+                device="cpu",
+                pca_dims=min(MOST_DIMENSIONS, encoder.dimension),
+                pooling=encoder.pooling.how,
+                quantize_to="float32",
+            )
+    except (ValueError, TypeError, AttributeError, KeyError) as error:
+        problem = f"model2vec cannot distil this model ({first_line(error)[:200]})"
+        raise ModelError("export to static", problem, "", "use another target") from None
+    if static.unk_token_id is not None:  # model2vec leaves unknown tokens out: a zero row has the same effect elsewhere
+        static.embedding[static.unk_token_id] = np.zeros(static.dim, np.float32)
+    static.save_pretrained(folder)
+    _rename_origin(folder / "config.json", Path(model.config.name_or_path).name)
+
+
+def _rename_origin(path: Path, name: str) -> None:
+    """Keep the name of the model, but not where it is on this machine."""
+    path.write_text(json.dumps({**read_json(path), "tokenizer_name": name}, indent=2), "utf-8")
+
+
+def _refuse_unsupported(encoder: "Encoder") -> None:
+    what = "export to static"
+    if len(encoder.heads):
+        problem = "model2vec distils a transformer, and this encoder has a projection after it"
+        raise ModelError(what, problem, "an encoder without projections", "use another target")
+    if encoder.pooling.layers != (-1,) or encoder.pooling.how not in ("mean", "first"):
+        found = "the decoder" if encoder.pooling.how == DECODER_FIRST else f"the pooling {encoder.pooling}"
+        problem = f"model2vec cannot distil {found}"
+        raise ModelError(what, problem, "the pooling mean or first", "use another target")

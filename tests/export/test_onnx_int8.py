@@ -1,0 +1,36 @@
+"""8-bit weights: the file is smaller, and a vector is the same in every batch."""
+
+import logging
+
+import numpy as np
+import pytest
+
+from sentloom.encoder import Encoder
+from sentloom.encoder.building import build_model
+from sentloom.encoder.model_files import ONNX
+from sentloom.export.targets import TARGETS
+from tests.encoder.small_models import SENTENCES
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory):
+    """Wide enough that products dominate."""
+    folder = tmp_path_factory.mktemp("wide") / "bert"
+    build_model(folder, "bert", SENTENCES * 20, vocabulary=200, layers=2, width=128, max_length=32)
+    return Encoder.load(folder)
+
+
+@pytest.mark.long
+def test_vectors_are_close_and_do_not_depend_on_the_batch(wide, tmp_path):
+    level, handlers = logging.root.level, list(logging.root.handlers)
+    TARGETS["onnx-int8"].write(wide, tmp_path)
+    assert (logging.root.level, logging.root.handlers) == (level, handlers)
+    loaded = Encoder.load(tmp_path)
+    found, expected = loaded.encode(SENTENCES), wide.encode(SENTENCES)
+    cosines = (found * expected).sum(1) / np.linalg.norm(found, axis=1) / np.linalg.norm(expected, axis=1)
+    assert cosines.min() > 0.999
+    assert cosines.max() < 1 - 1e-9  # they are rounded
+    alone = np.stack([loaded.encode(text) for text in SENTENCES])
+    np.testing.assert_allclose(alone, found, atol=1e-5)
+    weights = sum(one.numel() for name, one in wide.backbone.named_parameters() if "encoder.layer" in name)
+    assert (tmp_path / ONNX).stat().st_size < 4 * sum(one.numel() for one in wide.backbone.parameters()) - 2 * weights

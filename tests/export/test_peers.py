@@ -1,0 +1,64 @@
+"""Other tools read an ONNX folder and give the same vectors.
+
+They need other versions of our dependencies: SENTLOOM_PEERS names the Python of an environment that has them.
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from sentloom.encoder import Encoder
+from tests.encoder.small_models import SENTENCES
+
+pytestmark = pytest.mark.long
+PYTHON = os.environ.get("SENTLOOM_PEERS", sys.executable)
+SENTENCE_TRANSFORMERS = """
+import json, sys
+from sentence_transformers import SentenceTransformer
+model = SentenceTransformer(sys.argv[1], backend="onnx", device="cpu", model_kwargs={"provider": "CPUExecutionProvider"})
+print(json.dumps(model.encode(json.loads(sys.argv[2])).tolist()))
+"""
+FASTEMBED = """
+import json, sys
+from fastembed import TextEmbedding
+from fastembed.common.model_description import ModelSource, PoolingType
+TextEmbedding.add_custom_model(
+    model="ours", pooling=PoolingType.MEAN, normalization=True, sources=ModelSource(hf="ours/ours"), dim=32,
+    model_file="onnx/model.onnx",
+)
+model = TextEmbedding("ours", specific_model_path=sys.argv[1])
+print(json.dumps([row.tolist() for row in model.embed(json.loads(sys.argv[2]))]))
+"""
+
+
+def vectors_of(script, package, folder):
+    environment = {**os.environ, "PYTHONPATH": ""}
+    if subprocess.run(
+        [PYTHON, "-c", f"import {package}"], capture_output=True, env=environment, check=False
+    ).returncode:
+        pytest.skip(f"{package} is not installed: set SENTLOOM_PEERS to a Python that has it")
+    call = [PYTHON, "-c", script, str(folder), json.dumps(SENTENCES)]
+    done = subprocess.run(call, capture_output=True, text=True, env=environment, check=True)
+    return np.array(json.loads(done.stdout.splitlines()[-1]))
+
+
+@pytest.mark.parametrize("kind", ["bert", "t5"])
+def test_sentence_transformers_runs_the_folder(kind, tmp_path):
+    from tests.encoder.small_models import build_model_folder
+
+    pooling = "decoder-first" if kind == "t5" else "mean@1,-1"
+    encoder = Encoder.load(build_model_folder(kind, tmp_path / kind), pooling=pooling)
+    folder = encoder.export(tmp_path / "new").folder
+    found = vectors_of(SENTENCE_TRANSFORMERS, "optimum.onnxruntime", folder)
+    np.testing.assert_allclose(found, encoder.encode(SENTENCES), atol=5e-5)
+
+
+def test_fastembed_runs_the_folder_as_a_custom_model(bert, tmp_path):
+    encoder = Encoder.load(bert)
+    encoder.unit_length = True
+    folder = encoder.export(tmp_path / "new").folder
+    np.testing.assert_allclose(vectors_of(FASTEMBED, "fastembed", folder), encoder.encode(SENTENCES), atol=5e-5)

@@ -1,0 +1,56 @@
+"""Static vectors through model2vec: the folder is read by model2vec, sentence-transformers and us, with equal vectors."""
+
+import json
+
+import numpy as np
+import pytest
+
+from sentloom.encoder import Encoder
+from sentloom.encoder.heads import Projection
+from sentloom.errors import ModelError
+from sentloom.export.golden import read_golden
+from tests.encoder.small_models import SENTENCES, build_model_folder
+
+pytest.importorskip("model2vec.distill", reason="model2vec is not installed: pip install 'sentloom[static]'")
+
+
+@pytest.fixture(scope="module")
+def static(bert, tmp_path_factory):
+    return Encoder.load(bert).export(tmp_path_factory.mktemp("static") / "model", to="static")
+
+
+def test_every_reader_gives_the_same_vectors(static):
+    from model2vec import StaticModel
+    from sentence_transformers import SentenceTransformer
+
+    texts = [*SENTENCES, "unknown: 漢字 " + SENTENCES[0]]
+    ours = Encoder.load(static.folder).encode(texts)
+    assert np.linalg.norm(ours, axis=1) == pytest.approx(1)
+    np.testing.assert_allclose(StaticModel.from_pretrained(static.folder).encode(texts), ours, atol=1e-5)
+    np.testing.assert_allclose(SentenceTransformer(str(static.folder), device="cpu").encode(texts), ours, atol=1e-5)
+
+
+def test_its_cost_is_measured_and_its_golden_vectors_are_its_own(static):
+    golden = read_golden(static.folder)
+    assert static.agreement is None
+    assert static.score.on == ("general triplets",)
+    assert golden.holds(golden.check(Encoder.load(static.folder)))
+
+
+def test_no_path_of_this_machine_is_written(static, bert):
+    assert json.loads((static.folder / "config.json").read_text())["tokenizer_name"] == bert.name
+    assert str(bert.parent) not in "".join(path.read_text() for path in static.folder.glob("*.json"))
+
+
+@pytest.mark.parametrize(("pooling", "problem"), [("decoder-first", "distil the decoder"), ("max", "the pooling max")])
+def test_what_it_cannot_carry(pooling, problem, tmp_path):
+    encoder = Encoder.load(build_model_folder("t5", tmp_path / "t5"), pooling=pooling)
+    with pytest.raises(ModelError, match=problem):
+        encoder.export(tmp_path / "new", to="static")
+
+
+def test_a_projection_is_refused(bert, tmp_path):
+    plain = Encoder.load(bert)
+    encoder = Encoder(plain.backbone, plain.tokens, pooling=plain.pooling, heads=[Projection(32, 8)])
+    with pytest.raises(ModelError, match="has a projection"):
+        encoder.export(tmp_path / "new", to="static")

@@ -9,7 +9,7 @@ import sentloom
 ORDER = [
     *("errors", "locks", "files", "markdown", "terminal", "progress", "interrupts"),
     *("data", "corpus", "hygiene", "encoder", "search", "views", "losses", "methods", "training", "writing"),
-    *("baselines", "evaluation", "pipeline", "fitting", "report", "api", "demo", "cli", "__main__"),
+    *("baselines", "evaluation", "pipeline", "fitting", "report", "serving", "api", "demo", "cli", "__main__"),
 ]
 SOURCE = Path(sentloom.__file__).parent
 

@@ -13,8 +13,6 @@ from sentloom.errors import InputError
 from sentloom.serving.gate import App
 from sentloom.serving.service import Service
 
-HEAD_SECONDS = 10.0  # that the head of a request may take
-HEAD_BYTES = 64 << 10
 CONNECTIONS = 1024
 LINGER = 0.3  # seconds for which a server that shuts down still answers, with 503, so that clients go elsewhere
 SHUTDOWN_SECONDS = 60  # after which unfinished requests are given up
@@ -23,11 +21,14 @@ SHUTDOWN_SECONDS = 60  # after which unfinished requests are given up
 class TimedProtocol(HttpToolsProtocol):
     """Closes connections whose request line and headers take too long or are too large; uvicorn would wait forever."""
 
+    head_seconds = 10.0
+    head_bytes = 64 << 10
+
     def connection_made(self, transport: Any) -> None:
         """Start the clock."""
         super().connection_made(transport)
         self._head_bytes = 0
-        self._head_due = self.loop.call_later(HEAD_SECONDS, transport.close)
+        self._head_due = self.loop.call_later(self.head_seconds, transport.close)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the clock."""
@@ -38,14 +39,14 @@ class TimedProtocol(HttpToolsProtocol):
         """Count the bytes of a head that is not complete yet."""
         self._head_bytes += len(data)
         super().data_received(data)
-        if self._head_bytes > HEAD_BYTES and not self.transport.is_closing():
+        if self._head_bytes > self.head_bytes and not self.transport.is_closing():
             self.send_400_response("The headers are too large.")
 
     def on_message_begin(self) -> None:
         """Start the clock of the next request on the same connection."""
         super().on_message_begin()
         self._head_due.cancel()
-        self._head_due = self.loop.call_later(HEAD_SECONDS, self.transport.close)
+        self._head_due = self.loop.call_later(self.head_seconds, self.transport.close)
 
     def on_headers_complete(self) -> None:
         """Stop the clock: the body has its own."""

@@ -4,7 +4,7 @@ import asyncio
 import time
 from dataclasses import dataclass, field
 
-from sentloom.serving.batcher import Batcher, QueueClosed, Vectors
+from sentloom.serving.batcher import Batcher, QueueClosed
 from sentloom.serving.corpus import Corpus
 from sentloom.serving.metrics import Metrics
 from sentloom.serving.models import ServedModel
@@ -13,17 +13,17 @@ from sentloom.serving.security import Key
 
 SAME = 0.999  # the least cosine of a probe's vector with the expected one
 PROBED_EVERY = 1.0  # seconds: more frequent health checks get the last answer
-PROBE_SECONDS = 10.0  # after which a probe has failed
 
 
 @dataclass(frozen=True)
 class ServiceLimits:
-    """What one request may contain, and how long it may take to arrive."""
+    """What one request may contain, how long it may take to arrive, and how long a health check may take."""
 
     max_body: int = 4 << 20  # bytes
     max_inputs: int = 4096  # texts
     max_cells: int = 1_000_000  # of a similarity matrix
     body_seconds: float = 10.0
+    probe_seconds: float = 10.0  # after which a health check has failed
 
 
 @dataclass
@@ -71,9 +71,8 @@ class Service:
     async def _probe(self, model: ServedModel) -> float:
         ids = model.tokenize([model.probe.text], "symmetric").ids
         try:
-            vectors: Vectors = await asyncio.wait_for(
-                self.batcher.submit(model.encode, ids, urgent=True), PROBE_SECONDS
-            )
+            async with asyncio.timeout(self.limits.probe_seconds):
+                vectors = await self.batcher.submit(model.encode, ids, urgent=True)
         except (TimeoutError, QueueClosed):
             return 0.0
         return model.probe.cosine(vectors[0])

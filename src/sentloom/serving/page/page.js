@@ -151,8 +151,6 @@ function heatMap(models, at, sentences, rows) {
     ...row.map((cosine, c) => heatCell(cosine, r === c, `${sentences[r]} ↔ ${sentences[c]}`))));
   const table = element("table", { className: "heat keep", ariaLabel: `Cosines by ${models[at]}` },
     element("thead", {}, element("tr", {}, element("td"), ...numbers)), element("tbody", {}, ...body));
-  const corner = table.querySelector("thead td");
-  corner.className = "corner";
   return element("div", {}, head, element("div", { className: "scroll", tabIndex: 0 }, table));
 }
 

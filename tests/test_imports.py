@@ -9,8 +9,10 @@ import sentloom
 ORDER = [
     *("errors", "locks", "files", "markdown", "terminal", "progress", "interrupts"),
     *("data", "corpus", "hygiene", "encoder", "search", "views", "losses", "methods", "training", "writing"),
-    *("baselines", "evaluation", "pipeline", "fitting", "report", "serving", "api", "demo", "cli", "__main__"),
+    *("baselines", "evaluation", "pipeline", "fitting", "export", "report", "serving", "api", "demo", "cli", "__main__"),
 ]
+# The one exception: Encoder is the face of the library, and some of its methods call what is built on it.
+FACE = ("encoder/encoder.py", "export")
 SOURCE = Path(sentloom.__file__).parent
 
 
@@ -42,5 +44,6 @@ def test_no_import_points_back():
         if package_of(path) != "__init__"
         for package in imported_packages(path)
         if ORDER.index(package) > ORDER.index(package_of(path))
+        and (path.relative_to(SOURCE).as_posix(), package) != FACE
     ]
     assert backwards == []

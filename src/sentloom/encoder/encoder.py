@@ -97,10 +97,11 @@ class Encoder(nn.Module):
         return encoder.to(where).eval()
 
     def save(self, folder: str | Path) -> None:
-        """Write a sentence-transformers folder, atomically replacing an existing model."""
+        """Write a sentence-transformers folder with golden vectors, atomically replacing an existing model."""
         from sentloom.encoder.saving import save
+        from sentloom.export.golden import write_golden
 
-        save(self, Path(folder))
+        save(self, Path(folder), write_golden)
 
     @property
     def device(self) -> torch.device:

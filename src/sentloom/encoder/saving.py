@@ -7,6 +7,7 @@ names a module of ours, so that sentence-transformers refuses it instead of comp
 """
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,8 +42,19 @@ class Module:
     weights: dict[str, Tensor] = field(default_factory=dict)
 
 
-def save(encoder: "Encoder", target: Path) -> None:
-    """Write the folder under a temporary name, then move it into place. Only a model is ever replaced."""
+def save(encoder: "Encoder", target: Path, also: Callable[["Encoder", Path], object]) -> None:
+    """Write the folder under a temporary name, then move it into place; `also` writes more files into it."""
+    refuse_filled(target)
+    with new_folder(target) as folder, quiet():
+        encoder.backbone.model.save_pretrained(folder)
+        if encoder.pooling.layers != (-1,):
+            patch_json(folder / "config.json", output_hidden_states=True)
+        write_settings(encoder, folder)
+        also(encoder, folder)
+
+
+def refuse_filled(target: Path) -> None:
+    """Only a model is ever replaced."""
     if (
         target.exists()
         and not (target / "config.json").is_file()
@@ -51,19 +63,19 @@ def save(encoder: "Encoder", target: Path) -> None:
         problem = "it is a file" if target.is_file() else "the folder contains something other than a model"
         expected = "a new name, an empty folder or a model folder"
         raise ModelError(str(target), problem, expected, "save under another name")
-    with new_folder(target) as folder, quiet():
-        encoder.backbone.model.save_pretrained(folder)
-        encoder.tokens.tokenizer.save_pretrained(folder)
-        if suffix := shared_suffix(encoder.prompts):
-            _put_suffix_in_tokenizer(encoder.tokens, suffix, folder)
-        if encoder.pooling.layers != (-1,):
-            _patch_json(folder / "config.json", output_hidden_states=True)
-        _write_modules(_chain(encoder), folder)
-        limits = {"max_seq_length": encoder.tokens.max_length, "do_lower_case": encoder.tokens.lower_case}
-        _write_json(folder / "sentence_bert_config.json", limits)
-        _write_json(folder / "config_sentence_transformers.json", _prefixes(encoder.prompts))
-        ours = {"pooling": str(encoder.pooling), "prompts": {role: asdict(p) for role, p in encoder.prompts.items()}}
-        _write_json(folder / OURS, ours)
+
+
+def write_settings(encoder: "Encoder", folder: Path) -> None:
+    """Write all but the transformer: tokenizer, modules, prompts and limits."""
+    encoder.tokens.tokenizer.save_pretrained(folder)
+    if suffix := shared_suffix(encoder.prompts):
+        _put_suffix_in_tokenizer(encoder.tokens, suffix, folder)
+    _write_modules(_chain(encoder), folder)
+    limits = {"max_seq_length": encoder.tokens.max_length, "do_lower_case": encoder.tokens.lower_case}
+    write_json(folder / "sentence_bert_config.json", limits)
+    write_json(folder / "config_sentence_transformers.json", _prefixes(encoder.prompts))
+    ours = {"pooling": str(encoder.pooling), "prompts": {role: asdict(p) for role, p in encoder.prompts.items()}}
+    write_json(folder / OURS, ours)
 
 
 def is_native(encoder: "Encoder") -> bool:
@@ -107,10 +119,10 @@ def _write_modules(chain: list[Module], folder: Path) -> None:
         listed.append({"idx": place, "name": str(place), "path": path, "type": module.kind})
         if path:
             (folder / path).mkdir()
-            _write_json(folder / path / "config.json", module.config)
+            write_json(folder / path / "config.json", module.config)
         if module.weights:
             save_file(module.weights, folder / path / "model.safetensors")
-    _write_json(folder / "modules.json", listed)
+    write_json(folder / "modules.json", listed)
 
 
 def _prefixes(prompts: Prompts) -> dict[str, Any]:
@@ -125,13 +137,15 @@ def _prefixes(prompts: Prompts) -> dict[str, Any]:
 
 def _put_suffix_in_tokenizer(tokens: Tokens, suffix: str, folder: Path) -> None:
     """Add a suffix to the post-processor. `TokenizersBackend`, because BERT's, T5's and other classes rebuild it."""
-    _patch_json(folder / "tokenizer.json", post_processor=json.loads(tokens.frame(suffix).__getstate__()))
-    _patch_json(folder / "tokenizer_config.json", tokenizer_class="TokenizersBackend")
+    patch_json(folder / "tokenizer.json", post_processor=json.loads(tokens.frame(suffix).__getstate__()))
+    patch_json(folder / "tokenizer_config.json", tokenizer_class="TokenizersBackend")
 
 
-def _write_json(path: Path, content: object) -> None:
+def write_json(path: Path, content: object) -> None:
+    """Write plain values."""
     path.write_text(json.dumps(content, indent=2, ensure_ascii=False), encoding="utf-8")
 
 
-def _patch_json(path: Path, **changes: object) -> None:
-    _write_json(path, {**read_json(path), **changes})
+def patch_json(path: Path, **changes: object) -> None:
+    """Change some keys of a JSON object."""
+    write_json(path, {**read_json(path), **changes})

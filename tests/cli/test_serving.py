@@ -22,7 +22,15 @@ SECRET = "0123456789abcdef0123"
 @contextlib.contextmanager
 def served(*arguments, **environment):
     """A running command and its address."""
-    command = [sys.executable, "-c", "from sentloom.cli import main; main()", "serve", *map(str, arguments), "--port", "0"]
+    command = [
+        sys.executable,
+        "-c",
+        "from sentloom.cli import main; main()",
+        "serve",
+        *map(str, arguments),
+        "--port",
+        "0",
+    ]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     with subprocess.Popen(command, **pipes, env={**ENVIRONMENT, **environment}) as process:
         try:
@@ -50,7 +58,9 @@ def test_the_official_client_works_and_sigterm_answers_what_was_accepted(tmp_pat
         found = np.array([one.embedding for one in answer.data], np.float32)
         np.testing.assert_allclose(found, encoder.encode(SENTENCES), atol=1e-6)
         assert answer.usage.prompt_tokens == sum(map(len, encoder.tokenize(SENTENCES)))
-        floats = client.embeddings.create(model="base", input="Yes", encoding_format="float", extra_body={"role": "query"})
+        floats = client.embeddings.create(
+            model="base", input="Yes", encoding_format="float", extra_body={"role": "query"}
+        )
         np.testing.assert_allclose(floats.data[0].embedding, encoder.encode("Yes"), atol=1e-6)
         with pytest.raises(openai.UnprocessableEntityError, match="Send the texts themselves"):
             client.embeddings.create(model="base", input=[[1, 2, 3]])

@@ -26,7 +26,18 @@ def test_texts_are_of_every_kind():
     assert "" in texts
     assert max(map(len, texts)) > 3000
     assert min(len(text) for text in texts if text.strip()) == 1
-    assert names >= {"LATIN", "CYRILLIC", "GREEK", "HEBREW", "ARABIC", "DEVANAGARI", "THAI", "CJK", "HIRAGANA", "HANGUL"}
+    assert names >= {
+        "LATIN",
+        "CYRILLIC",
+        "GREEK",
+        "HEBREW",
+        "ARABIC",
+        "DEVANAGARI",
+        "THAI",
+        "CJK",
+        "HIRAGANA",
+        "HANGUL",
+    }
     assert "🙂" in texts
 
 

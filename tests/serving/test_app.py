@@ -157,7 +157,9 @@ def test_queued_work_of_a_client_that_has_gone_is_dropped(make_service, executor
             pass
 
         answering = asyncio.ensure_future(build_app(service)(scope, receive, send))
-        first = service.batcher.submit(service.models["small"].encode, service.models["small"].tokenize(["a"], "query").ids)
+        first = service.batcher.submit(
+            service.models["small"].encode, service.models["small"].tokenize(["a"], "query").ids
+        )
         while not service.batcher.waiting_tokens:
             await asyncio.sleep(0.001)
         gone.set()

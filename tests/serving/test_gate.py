@@ -64,7 +64,9 @@ def test_without_a_key_other_host_names_are_refused(make_service):
 
 def test_a_form_of_another_site_is_refused(make_service):
     """A page elsewhere may send text/plain without asking; JSON it may not."""
-    answer = post(make_service(), "/v1/embeddings", None, content=b'{"input": "a"}', headers={"content-type": "text/plain"})
+    answer = post(
+        make_service(), "/v1/embeddings", None, content=b'{"input": "a"}', headers={"content-type": "text/plain"}
+    )
     assert answer.status_code == 422
 
 

@@ -17,7 +17,9 @@ def samples(text):
 def test_requests_texts_tokens_and_batches_are_counted(make_service):
     service = make_service()
     body = {"json": {"input": ["No one knows.", "Yes"]}}
-    ask(service, ("POST", "/v1/embeddings", body), ("POST", "/v1/embeddings", {"json": {}}), ("GET", "/secret/path", {}))
+    ask(
+        service, ("POST", "/v1/embeddings", body), ("POST", "/v1/embeddings", {"json": {}}), ("GET", "/secret/path", {})
+    )
     found = samples(get(service, "/metrics").text)
     assert found["sentloom_requests_total", "/v1/embeddings", "200"] == 1
     assert found["sentloom_requests_total", "/v1/embeddings", "422"] == 1

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+import torch
 
 from sentloom.encoder.prompts import Prompt
-from sentloom.errors import InputError
+from sentloom.errors import InputError, ModelError
+from sentloom.export.golden import read_golden
 from sentloom.serving.models import Probe, ServedModel, load_models, split_name
 
 
@@ -32,6 +34,24 @@ def test_a_model_has_a_probe_that_it_passes(folder):
     (model,) = load_models([str(folder)])
     assert model.name == "small"
     assert model.probe.cosine(model.encoder.encode(model.probe.text)) == pytest.approx(1, abs=1e-5)
+
+
+def test_the_probe_of_a_saved_model_is_one_of_its_golden_vectors(encoder, tmp_path):
+    encoder.save(tmp_path / "saved")
+    golden = read_golden(tmp_path / "saved")
+    (model,) = load_models([str(tmp_path / "saved")])
+    at = golden.texts.index(model.probe.text)
+    assert model.probe.text.strip()
+    assert np.array_equal(model.probe.vector, golden.vectors[at])
+
+
+def test_a_model_that_is_not_as_it_was_saved_is_not_served(encoder, tmp_path):
+    encoder.save(tmp_path / "saved")
+    with torch.no_grad():
+        encoder.backbone.model.get_input_embeddings().weight.mul_(-1)
+    encoder.backbone.model.save_pretrained(tmp_path / "saved")
+    with pytest.raises(ModelError, match="not those it was saved with"):
+        load_models([str(tmp_path / "saved")])
 
 
 def test_a_batch_gets_the_vectors_of_encode(encoder):

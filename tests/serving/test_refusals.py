@@ -22,7 +22,11 @@ def test_an_error_has_the_fields_of_openai():
         ({}, "input is missing. Add it.", "input"),
         ({"input": "a", "dimension": 3}, "dimension is not a known field. Remove it or correct its name.", "dimension"),
         ({"input": "a", "dimensions": "3"}, "dimensions is not valid. Expected a whole number.", "dimensions"),
-        ({"input": "a", "encoding_format": "int8"}, "encoding_format is not valid. Expected 'float' or 'base64'.", None),
+        (
+            {"input": "a", "encoding_format": "int8"},
+            "encoding_format is not valid. Expected 'float' or 'base64'.",
+            None,
+        ),
         ({"input": 5}, "Expected a string or a list of strings.", "input"),
         ({"input": []}, "The list of texts is empty. Send at least one text.", "input"),
         ({"input": ["a", None]}, "Text 1 is not a string. Send a string or a list of strings.", "input"),
@@ -46,4 +50,3 @@ def test_bodies_that_are_no_json_objects(make_service, content):
 def test_unknown_paths_and_methods(make_service):
     assert get(make_service(), "/v2/embeddings").json()["error"]["message"] == "Not Found"
     assert get(make_service(), "/v1/embeddings").status_code == 405
-

@@ -14,7 +14,9 @@ def test_a_string_is_a_list_of_one():
 
 @pytest.mark.parametrize("ids", [[1, 2, 3], [[1, 2], [3]], [0]])
 def test_token_ids_are_refused_with_what_to_change(ids):
-    with pytest.raises(ValidationError, match=r"token ids.*Send the texts themselves.*check_embedding_ctx_length=False"):
+    with pytest.raises(
+        ValidationError, match=r"token ids.*Send the texts themselves.*check_embedding_ctx_length=False"
+    ):
         EmbeddingRequest(input=ids)
 
 

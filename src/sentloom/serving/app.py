@@ -35,7 +35,7 @@ from sentloom.serving.schema import (
     SimilarityResponse,
     Usage,
 )
-from sentloom.serving.service import SAME, Service
+from sentloom.serving.service import Service
 
 INLINE = 4096  # characters that are tokenised in the event loop; more in a thread
 ROWS_AT_ONCE = 64  # vectors written between two chances for other requests
@@ -151,8 +151,9 @@ async def corpus_map(request: Request, model: str | None = None) -> Response:
 @router.get("/health", responses={503: {"description": "A model does not give the expected vector"}})
 async def health(request: Request) -> Response:
     """Encode a probe with each model and compare it with the vector that it must get."""
-    cosines = await _service(request).health()
-    healthy = all(cosine >= SAME for cosine in cosines.values())
+    service = _service(request)
+    cosines = await service.health()
+    healthy = all(cosine >= service.models[name].probe.least for name, cosine in cosines.items())
     body = {"status": "ok" if healthy else "failing", "cosine_of_probe": {k: round(v, 6) for k, v in cosines.items()}}
     return _json(_dump(body), status=200 if healthy else 503)
 

@@ -12,11 +12,15 @@ import numpy as np
 
 from sentloom.encoder import Encoder
 from sentloom.encoder.lengths import token_counts
+from sentloom.encoder.locate import READ_ONLY, locate
 from sentloom.encoder.prompts import Role
-from sentloom.errors import InputError
+from sentloom.errors import InputError, ModelError
+from sentloom.export.golden import read_golden
 from sentloom.serving.batcher import Tokens, Vectors
 
 PROBE = "The quick brown fox jumps over the lazy dog."
+SAME = 0.999  # the least cosine of a probe's vector with the expected one, in float32
+SAME_BF16 = 0.99
 NAMED = re.compile(r"([\w.-]+)=(.+)")
 
 
@@ -34,10 +38,11 @@ class Tokenised(NamedTuple):
 
 @dataclass(frozen=True)
 class Probe:
-    """A text and the vector that it must get."""
+    """A text, the vector that it must get, and the least cosine with it."""
 
     text: str
     vector: Vectors  # (d,)
+    least: float = SAME
 
     def cosine(self, vector: Vectors) -> float:
         """The cosine of a vector with the expected one; 0 if it is not finite."""
@@ -91,4 +96,15 @@ def split_name(given: str) -> tuple[str, str]:
 
 def _load(name: str, model: str, device: str | None, precision: str | None) -> ServedModel:
     encoder = Encoder.load(model, device=device, precision=precision)  # type: ignore[arg-type]
-    return ServedModel(name, encoder, Probe(PROBE, encoder.encode(PROBE)))
+    least = SAME_BF16 if encoder.precision == "bf16" else SAME
+    golden = None if model in READ_ONLY else read_golden(locate(model))
+    if golden is None:  # a model that another tool saved: what it gives now is what it must give later
+        return ServedModel(name, encoder, Probe(PROBE, encoder.encode(PROBE), least))
+    found = golden.check(encoder)
+    if found.mean < min(least, golden.required):
+        problem = (
+            f"its vectors are not those it was saved with: mean cosine {found.mean:.5f}, least for {found.furthest!r}"
+        )
+        raise ModelError(model, problem, f"at least {golden.required}", "save or export the model again")
+    at = next(at for at, text in enumerate(golden.texts) if text.strip())
+    return ServedModel(name, encoder, Probe(golden.texts[at], golden.vectors[at], min(least, golden.required)))

@@ -11,7 +11,6 @@ from sentloom.serving.models import ServedModel
 from sentloom.serving.refusals import Refusal
 from sentloom.serving.security import Key
 
-SAME = 0.999  # the least cosine of a probe's vector with the expected one
 PROBED_EVERY = 1.0  # seconds: more frequent health checks get the last answer
 
 

@@ -11,8 +11,7 @@ TEXTS = ["No one knows; it rains.", "Two dogs run across the snow.", "The train 
 
 
 def corpus_of(encoder, texts=TEXTS):
-    places = [f"line {at + 1}" for at in range(len(texts))]
-    return Corpus(texts, places, {"small": encoder.encode(texts, role="document")})
+    return Corpus(texts, lambda row: f"line {row + 1}", {"small": encoder.encode(texts, role="document")})
 
 
 def test_a_search_finds_the_nearest_texts_by_cosine(make_service, encoder):
@@ -65,7 +64,7 @@ def test_a_map_is_computed_once_and_again_if_its_file_is_damaged(make_service, e
 
 
 def test_a_large_corpus_is_sampled_evenly():
-    rows = Corpus(["x"] * 10_001, [], {}).mapped_rows()
+    rows = Corpus(["x"] * 10_001, str, {}).mapped_rows()
     assert len(rows) == MAPPED
     assert (rows[0], rows[-1]) == (0, 10_000)
     assert set(np.diff(rows)) == {5, 6}

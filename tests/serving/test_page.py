@@ -74,7 +74,7 @@ def test_every_control_has_a_label(elements):
 def test_the_page_searches_compares_and_draws_in_a_browser(make_service, encoder, tmp_path):
     texts = [f"{sentence} {at}" for sentence in SENTENCES for at in range(4)]
     vectors = {"small": encoder.encode(texts, role="document")}
-    service = make_service(corpus=Corpus(texts, [f"line {at + 1}" for at in range(len(texts))], vectors))
+    service = make_service(corpus=Corpus(texts, "line {}".format, vectors))
     with serving(service) as (port, _):
         url = f"http://127.0.0.1:{port}/?q=dogs"
         command = [CHROMIUM, *FLAGS, f"--user-data-dir={tmp_path}", "--window-size=1000,4000", "--dump-dom", url]

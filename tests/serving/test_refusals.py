@@ -49,4 +49,5 @@ def test_bodies_that_are_no_json_objects(make_service, content):
 
 def test_unknown_paths_and_methods(make_service):
     assert get(make_service(), "/v2/embeddings").json()["error"]["message"] == "Not Found"
-    assert get(make_service(), "/v1/embeddings").status_code == 405
+    wrong = get(make_service(), "/v1/embeddings")
+    assert (wrong.status_code, wrong.headers["allow"]) == (405, "POST")

@@ -71,7 +71,8 @@ def serve(
         )
         address = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
         run(build_app(service), service, listener, lambda: _announce(address, service))
-    show("Stopped: every accepted request was answered.")
+    unanswered = f"{service.in_flight} requests were not answered in time"
+    show(f"Stopped: {unanswered if service.in_flight else 'every accepted request was answered'}.")
 
 
 def _corpus(data: str, column: str | None, models: "list[ServedModel]") -> "Corpus":
@@ -81,7 +82,7 @@ def _corpus(data: str, column: str | None, models: "list[ServedModel]") -> "Corp
 
     target = ground(data, column, None, None)
     vectors = {model.name: cached_vectors(model.encoder, target.texts) for model in models}
-    return Corpus(target.texts.to_pylist(), [target.place(row) for row in range(len(target.texts))], vectors)
+    return Corpus(target.texts.to_pylist(), target.place, vectors)
 
 
 def _announce(address: str, service: "Service") -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import orjson
-from fastapi import APIRouter, FastAPI, HTTPException, Request
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response, StreamingResponse
-from starlette.exceptions import HTTPException as StarletteHTTPException
+from starlette.exceptions import HTTPException
 
 from sentloom import __version__
 from sentloom.encoder.dimensions import check_cut, cut
@@ -77,7 +77,7 @@ def build_app(service: Service) -> App:
     app.include_router(router)
     for path, (kind, parts) in PAGE.items():
         app.add_api_route(path, _static(kind, parts), methods=["GET"], include_in_schema=False)
-    for error in (RequestValidationError, HTTPException, StarletteHTTPException, Exception):
+    for error in (RequestValidationError, HTTPException, Exception):
         app.add_exception_handler(error, refused)
     return Gate(app, service)
 

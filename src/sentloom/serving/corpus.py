@@ -1,7 +1,7 @@
 """The texts that are searched, with the vectors that each model gives them, and a map of them in the plane."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,7 +26,7 @@ class Corpus:
     """Texts, where each came from, and their vectors (n, d) by the name of a model."""
 
     texts: Sequence[str]
-    places: Sequence[str]
+    place: Callable[[int], str]
     vectors: Mapping[str, Vectors]
 
     def search(self, model: str, queries: Vectors, k: int) -> list[list[FoundText]]:
@@ -38,7 +38,7 @@ class Corpus:
         ]
 
     def _found(self, row: int, score: float) -> FoundText:
-        return FoundText(row=row, place=self.places[row], score=round(score, 6), text=self.texts[row])
+        return FoundText(row=row, place=self.place(row), score=round(score, 6), text=self.texts[row])
 
     def mapped_rows(self) -> Rows:
         """The rows on the map: all, or every n-th."""

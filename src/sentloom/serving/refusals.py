@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from fastapi import HTTPException, Request
+from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
 
 from sentloom.errors import plain_words
 
@@ -33,12 +34,13 @@ class Refusal(HTTPException):
 
 async def refused(request: Request, error: Exception) -> JSONResponse:
     """The answer to a request for which a Refusal, or an error of FastAPI's own, was raised."""
+    if isinstance(error, Refusal):
+        return error.response()
     if isinstance(error, RequestValidationError):
-        error = _invalid(error.errors()[0])
-    elif not isinstance(error, Refusal):
-        found = error if isinstance(error, HTTPException) else HTTPException(getattr(error, "status_code", 500))
-        error = Refusal(found.status_code, str(getattr(error, "detail", found.detail)))
-    return error.response()
+        return _invalid(error.errors()[0]).response()
+    if isinstance(error, HTTPException):
+        return Refusal(error.status_code, error.detail, **(error.headers or {})).response()
+    return Refusal(500, "The server failed. Its log says why.").response()
 
 
 def _invalid(first: dict[str, Any]) -> Refusal:
@@ -49,9 +51,11 @@ def _invalid(first: dict[str, Any]) -> Refusal:
     elif first["type"] == "extra_forbidden":
         message = f"{place} is not a known field. Remove it or correct its name."
     elif first["type"] == "missing":
-        message = f"{place} is missing. Add it." if place else "The body is missing. Send JSON."
+        message = f"{place or 'The body'} is missing. Add it."
     elif first["type"] == "value_error":
         message = str(first["ctx"]["error"])
+    elif not place:
+        message = "The body is not a JSON object. Send one, with the header Content-Type: application/json."
     else:
-        message = f"{place or 'The body'} is not valid. Expected {plain_words(first['msg'])}."
+        message = f"{place} is not valid. Expected {plain_words(first['msg'])}."
     return Refusal(422, message, param=place or None)

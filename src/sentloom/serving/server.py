@@ -76,14 +76,14 @@ class DrainingServer(uvicorn.Server):
         """Begin to drain; a second signal stops at once."""
         if self._service.draining:
             self.should_exit = self.force_exit = True
-        self._service.draining, self._draining_since = True, time.monotonic()
+        else:
+            self._service.draining, self._draining_since = True, time.monotonic()
 
     async def on_tick(self, counter: int) -> bool:
-        """Stop when all requests are answered."""
-        idle = self._service.draining and not self._service.in_flight
-        if idle and time.monotonic() - self._draining_since >= LINGER:
-            await self._service.batcher.close()
-            self.should_exit = True
+        """Stop when all requests are answered, or after a time."""
+        if self._service.draining:
+            waited = time.monotonic() - self._draining_since
+            self.should_exit |= waited >= (SHUTDOWN_SECONDS if self._service.in_flight else LINGER)
         return await super().on_tick(counter)
 
 
@@ -108,6 +108,6 @@ def run(app: App, service: Service, listener: socket.socket, started: Callable[[
         access_log=False,
         server_header=False,
         limit_concurrency=CONNECTIONS,
-        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        timeout_graceful_shutdown=1,  # all are answered by then, or were given enough time
     )
     DrainingServer(config, service, started).run([listener])

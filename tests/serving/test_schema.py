@@ -21,8 +21,9 @@ def test_token_ids_are_refused_with_what_to_change(ids):
 
 
 def test_lone_surrogates_are_refused():
-    with pytest.raises(ValidationError):
-        EmbeddingRequest(input=["a\ud800b"])
+    for text in ("a\ud800b", ["fine", "\udfff"]):
+        with pytest.raises(ValidationError, match="surrogate"):
+            EmbeddingRequest(input=text)
 
 
 @pytest.mark.parametrize("k", [0, -1, 1001, "5", 1.5, True])

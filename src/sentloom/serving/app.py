@@ -111,7 +111,8 @@ async def similarity(wanted: SimilarityRequest, request: Request) -> Response:
     _check_usable(vectors)
     unit = normalised(vectors)
     left, right = unit[: len(wanted.a)], unit[len(wanted.a) :] if others else unit
-    answer = {"object": "similarity", "model": model.name, "similarities": left @ right.T, "usage": _usage(tokenised)}
+    cosines = np.clip(left @ right.T, -1, 1)  # rounding may lead beyond
+    answer = {"object": "similarity", "model": model.name, "similarities": cosines, "usage": _usage(tokenised)}
     return _json(_dump(answer), _truncated_header(tokenised))
 
 

@@ -45,7 +45,7 @@ async def refused(request: Request, error: Exception) -> JSONResponse:
 
 def _invalid(first: dict[str, Any]) -> Refusal:
     """One fault of a body, in plain words."""
-    place = ".".join(str(part) for part in first["loc"][1:])
+    place = ".".join(part for part in first["loc"][1:] if isinstance(part, str))
     if first["type"] == "json_invalid":
         message = "The body is not valid JSON."
     elif first["type"] == "extra_forbidden":

@@ -1,5 +1,6 @@
 """What requests may contain, and what is answered: the fields of OpenAI's API, and ours."""
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
@@ -10,13 +11,14 @@ TOKEN_IDS = (
     "{name} holds token ids, which only their own tokenizer could turn back into text. Send the texts themselves; "
     "in LangChain, pass check_embedding_ctx_length=False to OpenAIEmbeddings."
 )
+SURROGATE = re.compile("[\ud800-\udfff]")
 STRING_OR_LIST = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
 
 
 def _as_texts(given: Any) -> Any:
-    """A string as a list of one; token ids and empty lists are refused."""
+    """A string as a list of one; token ids, empty lists and what cannot be UTF-8 are refused."""
     if isinstance(given, str):
-        return [given]
+        given = [given]
     if not isinstance(given, list):
         raise ValueError("Expected a string or a list of strings.")
     if not given:
@@ -26,6 +28,8 @@ def _as_texts(given: Any) -> Any:
     for place, one in enumerate(given):
         if not isinstance(one, str):
             raise ValueError(f"Text {place} is not a string. Send a string or a list of strings.")
+        if SURROGATE.search(one):
+            raise ValueError(f"Text {place} has half of a surrogate pair, which is no character. Remove it.")
     return given
 
 

@@ -1,5 +1,6 @@
 """A small model, and a service around it."""
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -39,3 +40,17 @@ def make_service(encoder, executor):
         return Service(models={"small": model}, batcher=batcher, **more)
 
     return make
+
+
+@pytest.fixture
+def free(encoder):
+    """An event: until it is set, every batch of the encoder waits."""
+    event, forward = threading.Event(), encoder.forward
+
+    def waits(ids):
+        assert event.wait(60)
+        return forward(ids)
+
+    encoder.forward = waits
+    yield event
+    event.set()

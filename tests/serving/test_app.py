@@ -3,7 +3,6 @@
 import asyncio
 import base64
 import json
-import threading
 
 import numpy as np
 import pytest
@@ -137,15 +136,18 @@ def test_one_broken_text_does_not_spoil_its_batch(make_service, encoder):
     assert fine.status_code == 200
 
 
-def test_queued_work_of_a_client_that_has_gone_is_dropped(make_service, executor):
-    service, free = make_service(), threading.Event()
-    blocked = [executor.submit(free.wait, 60) for _ in range(2)]  # both workers
+def test_queued_work_of_a_client_that_has_gone_is_dropped(make_service, free):
+    service, model = make_service(), "small"
     scope = {"type": "http", "method": "POST", "path": "/v1/embeddings", "query_string": b"", "http_version": "1.1"}
     scope |= {"headers": [(b"host", b"localhost"), (b"content-type", b"application/json")], "root_path": ""}
+    messages = [{"type": "http.request", "body": b'{"input": ["Yes", "No"]}', "more_body": False}]
+    sent = []
+
+    async def keep(message):
+        sent.append(message)
 
     async def run():
-        gone = asyncio.Event()
-        messages = [{"type": "http.request", "body": b'{"input": ["Yes", "No"]}', "more_body": False}]
+        gone, served = asyncio.Event(), service.models[model]
 
         async def receive():
             if messages:
@@ -153,26 +155,24 @@ def test_queued_work_of_a_client_that_has_gone_is_dropped(make_service, executor
             await gone.wait()
             return {"type": "http.disconnect"}
 
-        async def send(message):
-            pass
-
-        answering = asyncio.ensure_future(build_app(service)(scope, receive, send))
-        first = service.batcher.submit(
-            service.models["small"].encode, service.models["small"].tokenize(["a"], "query").ids
-        )
+        busy = []
+        for text in ("first", "second"):  # both workers
+            busy.append(service.batcher.submit(served.encode, served.tokenize([text], "query").ids))
+            while service.batcher.waiting_tokens:
+                await asyncio.sleep(0.001)
+        answering = asyncio.ensure_future(build_app(service)(scope, receive, keep))
         while not service.batcher.waiting_tokens:
             await asyncio.sleep(0.001)
         gone.set()
         await answering
-        waiting = service.batcher.waiting_tokens
+        assert service.batcher.waiting_tokens == 0
         free.set()
-        await first
-        return waiting
+        await asyncio.gather(*busy)
 
-    assert asyncio.run(run()) == 0
-    assert all(one.result() for one in blocked)
+    asyncio.run(run())
     assert service.batcher.counts.dropped == 1
-    assert service.batcher.counts.texts == 1  # the first request's
+    assert service.batcher.counts.texts == 2  # those of the busy workers
+    assert sent[0]["status"] == 499
 
 
 values = st.recursive(

@@ -112,7 +112,7 @@ class Batcher:
         self._executor, self._workers = executor, workers
         self._waiting: deque[_Work] = deque()
         self.waiting_tokens = 0  # a request counts for at most one full batch
-        self._running = 0  # batches
+        self.running = 0  # batches
         self._speed = 0.0  # tokens a second of one worker, smoothed; 0: not measured yet
         self._pump_at: asyncio.TimerHandle | None = None
         self._idle = asyncio.Event()
@@ -188,7 +188,7 @@ class Batcher:
             self._pump_at.cancel()
             self._pump_at = None
         self._refuse_overdue()
-        while self._waiting and self._running < self._workers:
+        while self._waiting and self.running < self._workers:
             if early := self._early():
                 self._pump_in(early)
                 return
@@ -196,7 +196,7 @@ class Batcher:
 
     def _early(self) -> float:
         """Seconds until the next batch is due; 0 if it is: no other runs, it is full, or its oldest text is due."""
-        if not self._running or self._closed or self.waiting_tokens >= self.limits.batch_tokens:
+        if not self.running or self._closed or self.waiting_tokens >= self.limits.batch_tokens:
             return 0.0
         oldest = min(work.arrived for work in self._waiting)
         return max(0.0, oldest + self.limits.batch_wait - time.monotonic())
@@ -226,18 +226,18 @@ class Batcher:
 
     def _share(self) -> int:
         """Tokens of the next batch: what waits is divided among the idle workers."""
-        share = math.ceil(self.waiting_tokens / (self._workers - self._running))
+        share = math.ceil(self.waiting_tokens / (self._workers - self.running))
         return min(self.limits.batch_tokens, max(LEAST_SHARE, share))
 
     def _start(self, batch: _Batch) -> None:
-        self._running += 1
+        self.running += 1
         ids = [work.ids[place] for work, place in batch]
         running = asyncio.get_running_loop().run_in_executor(self._executor, _timed, batch[0][0].encode, ids)
         running.add_done_callback(partial(self._finish, batch))
 
     def _finish(self, batch: _Batch, running: "asyncio.Future[tuple[Vectors, float]]") -> None:
         """Hand out the vectors of a batch, or its error, and start the next one."""
-        self._running -= 1
+        self.running -= 1
         if error := running.exception():
             for work, _ in batch:
                 self._fail(work, error)
@@ -259,7 +259,7 @@ class Batcher:
         self._speed = speed if not self._speed else self._speed + SMOOTHING * (speed - self._speed)
 
     def _note_idle(self) -> None:
-        if not self._waiting and not self._running:
+        if not self._waiting and not self.running:
             self._idle.set()
 
 

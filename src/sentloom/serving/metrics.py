@@ -52,6 +52,7 @@ class _BatcherMetrics:
         counts = self._batcher.counts
         yield GaugeMetricFamily("sentloom_queue_tokens", "Tokens that wait.", self._batcher.waiting_tokens)
         yield GaugeMetricFamily("sentloom_requests_in_flight", "Requests being answered.", self._in_flight())
+        yield GaugeMetricFamily("sentloom_running_batches", "Batches that run now.", self._batcher.running)
         yield CounterMetricFamily("sentloom_batches", "Batches run.", counts.batches)
         yield CounterMetricFamily("sentloom_batch_texts", "Texts in all batches.", counts.texts)
         yield CounterMetricFamily("sentloom_batch_tokens", "Tokens in all batches.", counts.tokens)

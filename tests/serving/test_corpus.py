@@ -50,7 +50,7 @@ def test_a_few_texts_have_places_too(count):
     assert np.isfinite(points).all()
 
 
-def test_a_map_is_computed_once_and_again_if_its_file_is_damaged(make_service, encoder, monkeypatch):
+def test_a_map_is_computed_once_and_again_if_its_file_is_damaged(make_service, encoder):
     corpus = corpus_of(encoder)
     service = make_service(corpus=corpus)
     answer = get(service, "/v1/map?model=small").json()

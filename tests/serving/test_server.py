@@ -143,7 +143,7 @@ def test_on_a_signal_all_accepted_requests_are_answered_and_new_ones_refused(mak
 
 
 def test_a_used_port_is_an_ordinary_error():
-    with bind("127.0.0.1", 0) as first, pytest.raises(InputError, match="choose another --port"):
+    with bind("127.0.0.1", 0) as first, pytest.raises(InputError, match="Address already in use"):
         bind("127.0.0.1", first.getsockname()[1])
 
 

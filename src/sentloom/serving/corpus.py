@@ -58,16 +58,16 @@ class Corpus:
 
 def plane(vectors: Vectors) -> Vectors:
     """Vectors of unit length as points (n, 2) between 0 and 1, near ones near each other (t-SNE)."""
-    from sklearn.decomposition import PCA
     from sklearn.manifold import TSNE
 
-    if len(vectors) < 5:  # too few neighbours
-        points = np.pad(PCA(min(2, *vectors.shape)).fit_transform(vectors), ((0, 0), (0, 2)))[:, :2]
+    if len(vectors) < 5:  # too few neighbours: the two main directions
+        left, sizes, _ = np.linalg.svd(vectors - vectors.mean(axis=0), full_matrices=False)
+        points = np.pad(left * sizes, ((0, 0), (0, 2)))[:, :2]
     else:
         perplexity = min(PERPLEXITY, (len(vectors) - 1) / 3)
         points = TSNE(perplexity=perplexity, init="pca", random_state=0).fit_transform(vectors)
     low, high = points.min(axis=0), points.max(axis=0)
-    return np.asarray((points - low) / np.maximum(high - low, 1e-9), np.float32)
+    return np.ascontiguousarray((points - low) / np.maximum(high - low, 1e-9), np.float32)
 
 
 def _read(file: Path, count: int) -> Vectors | None:

@@ -1,5 +1,6 @@
 """Run the application with uvicorn: an address, limits for slow clients, and a shutdown that answers what began."""
 
+import os
 import socket
 import time
 from collections.abc import Callable
@@ -93,7 +94,7 @@ def bind(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
-        problem = f"{host}:{port} cannot be used: {error.strerror or error}"
+        problem = f"{host}:{port} cannot be used: {os.strerror(error.errno or 0)}"
         raise InputError("--port", problem, "a free port of this machine", "choose another --port or --host") from None
 
 

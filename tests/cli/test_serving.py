@@ -101,9 +101,9 @@ def under_load(address, process):
     process.send_signal(signal.SIGTERM)
     for one in clients:
         one.join(60)
-    assert set(statuses) <= {200, 503}
-    assert failures == []
     rest = process.communicate(timeout=60)[0]
+    assert set(statuses) <= {200, 503}, rest
+    assert failures == []
     assert "every accepted request was answered" in rest
     assert "Traceback" not in rest
     return process.returncode

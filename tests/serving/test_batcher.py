@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+import uvloop
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,14 +37,14 @@ def texts(*ids):
     return [array("i", one) for one in ids]
 
 
-def run(scenario, limits=None, workers=1):
-    """Run an async scenario with a batcher."""
+def run(scenario, limits=None, workers=1, loop=uvloop.new_event_loop):
+    """Run an async scenario with a batcher, on the event loop that servers use."""
 
     async def inside(executor):
         return await asyncio.wait_for(scenario(Batcher(executor, workers, limits)), 60)
 
-    with ThreadPoolExecutor(workers) as executor:
-        return asyncio.run(inside(executor))
+    with ThreadPoolExecutor(workers) as executor, asyncio.Runner(loop_factory=loop) as runner:
+        return runner.run(inside(executor))
 
 
 async def until(condition):
@@ -58,8 +59,8 @@ requests = st.lists(
 )
 
 
-@given(requests, st.integers(1, 3))
-def test_every_request_gets_its_own_vectors_and_batches_keep_the_budget(requests, workers):
+@given(requests, st.integers(1, 3), st.sampled_from([asyncio.new_event_loop, uvloop.new_event_loop]))
+def test_every_request_gets_its_own_vectors_and_batches_keep_the_budget(requests, workers, loop):
     first, second = Model(), Model()
 
     async def scenario(batcher):
@@ -67,7 +68,7 @@ def test_every_request_gets_its_own_vectors_and_batches_keep_the_budget(requests
         return await asyncio.gather(*jobs), batcher.waiting_tokens
 
     limits = BatchLimits(batch_tokens=500, queue_tokens=10**9)
-    answers, left = run(scenario, limits, workers)
+    answers, left = run(scenario, limits, workers, loop)
     assert left == 0
     for (_, ids), vectors in zip(requests, answers, strict=True):
         assert vectors.tolist() == [[sum(one), len(one)] for one in ids]

@@ -114,7 +114,8 @@ class Batcher:
         self.waiting_tokens = 0  # a request counts for at most one full batch
         self.running = 0  # batches
         self._speed = 0.0  # tokens a second of one worker, smoothed; 0: not measured yet
-        self._pump_at: asyncio.TimerHandle | None = None
+        self._timer: asyncio.Handle | None = None  # of the next call of `_pump`
+        self._due = 0.0  # the time of that call
         self._idle = asyncio.Event()
         self._idle.set()
         self._closed = False
@@ -176,17 +177,18 @@ class Batcher:
     def _pump_in(self, seconds: float) -> None:
         """Start batches after this time; 0: when the loop has read what has arrived by now."""
         loop = asyncio.get_running_loop()
-        if self._pump_at is not None:
-            if self._pump_at.when() <= loop.time() + seconds:
+        due = loop.time() + seconds
+        if self._timer is not None:
+            if self._due <= due:
                 return
-            self._pump_at.cancel()
-        self._pump_at = loop.call_later(seconds, self._pump)
+            self._timer.cancel()
+        self._due, self._timer = due, loop.call_later(seconds, self._pump)
 
     def _pump(self) -> None:
         """Start as many batches as there are idle workers and due texts."""
-        if self._pump_at is not None:
-            self._pump_at.cancel()
-            self._pump_at = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         self._refuse_overdue()
         while self._waiting and self.running < self._workers:
             if early := self._early():

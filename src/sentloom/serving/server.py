@@ -109,6 +109,6 @@ def run(app: App, service: Service, listener: socket.socket, started: Callable[[
         access_log=False,
         server_header=False,
         limit_concurrency=CONNECTIONS,
-        timeout_graceful_shutdown=1,  # all are answered by then, or were given enough time
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )
     DrainingServer(config, service, started).run([listener])

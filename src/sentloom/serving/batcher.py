@@ -185,15 +185,15 @@ class Batcher:
         self._due, self._timer = due, loop.call_later(seconds, self._pump)
 
     def _pump(self) -> None:
-        """Start as many batches as there are idle workers and due texts."""
+        """If texts are due, start batches on all idle workers."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         self._refuse_overdue()
+        if self._waiting and (early := self._early()):
+            self._pump_in(early)
+            return
         while self._waiting and self.running < self._workers:
-            if early := self._early():
-                self._pump_in(early)
-                return
             self._start(self._take())
 
     def _early(self) -> float:

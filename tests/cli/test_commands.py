@@ -27,6 +27,7 @@ def test_help_is_quick_to_import_and_names_every_verb():
             "fit",
             "compare",
             "search",
+            "serve",
             "evaluate",
             "geometry",
             "mine",
@@ -44,7 +45,7 @@ def test_help_is_quick_to_import_and_names_every_verb():
 @pytest.mark.parametrize(
     "verb",
     (
-        "fit check clean views translate encode search evaluate geometry mine "
+        "fit check clean views translate encode search serve evaluate geometry mine "
         "synthesize train compare init-model vocabulary recipes demo"
     ).split(),
 )

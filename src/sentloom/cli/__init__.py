@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from sentloom import __version__
-from sentloom.cli import comparing, data, exporting, fitting, scoring, synthesis, training, vectors
+from sentloom.cli import comparing, data, exporting, fitting, scoring, serving, synthesis, training, vectors
 from sentloom.cli.common import DeviceOption, ModelOption, PrecisionOption, show
 from sentloom.cli.help_pages import Command, Group
 from sentloom.errors import InputError, SentloomError, disk_error
@@ -41,7 +41,7 @@ def _root(
 VERBS = (
     fitting.fit,
     *(data.check, data.clean, data.views, data.translate),
-    *(vectors.encode, vectors.search),
+    *(vectors.encode, vectors.search, serving.serve),
     *(scoring.evaluate, scoring.geometry, vectors.mine),
     *(training.train, comparing.compare, training.init_model, training.vocabulary, training.recipes),
     *(synthesis.synthesize, exporting.export),

@@ -33,9 +33,14 @@ class _Threads:
 _THREADS = _Threads()
 
 
+def worker_count(device: torch.device) -> int:
+    """How many packs run at the same time: one per thread on a CPU, a single one elsewhere."""
+    return min(torch.get_num_threads(), MOST_WORKERS) if device.type == "cpu" else 1
+
+
 @contextmanager
 def pack_workers(device: torch.device) -> Iterator[Executor]:
-    """Yield an executor with one worker per thread on a CPU, and a single worker elsewhere."""
+    """Yield an executor with `worker_count` workers."""
     if device.type != "cpu":
         single = ThreadPoolExecutor(1)
         try:

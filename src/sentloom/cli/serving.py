@@ -1,0 +1,91 @@
+"""The command `serve`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sentloom.cli.common import ColumnOption, DeviceOption, PrecisionOption, show
+from sentloom.errors import MissingPart
+
+if TYPE_CHECKING:
+    from sentloom.serving.corpus import Corpus
+    from sentloom.serving.models import ServedModel
+    from sentloom.serving.service import Service
+
+
+def serve(
+    models: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="MODEL...",
+            help="embedded, a model folder or a hub name; NAME=MODEL sets the name that requests use.",
+        ),
+    ],
+    corpus: Annotated[
+        str | None,
+        typer.Option(metavar="DATA", help="The texts that /v1/search and the page search. By default none."),
+    ] = None,
+    column: ColumnOption = None,
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Where to listen. Other machines need an API key.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any free port.")] = 8080,
+    api_key_file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A file with the API key. By default $SENTLOOM_API_KEY, if it is set."),
+    ] = None,
+    max_inputs: Annotated[int, typer.Option(min=1, help="The most texts in a request.")] = 4096,
+    max_body: Annotated[int, typer.Option(min=1, help="The largest body of a request, in megabytes.")] = 4,
+    queue: Annotated[
+        int, typer.Option(min=1, metavar="TOKENS", help="How many tokens may wait before requests get status 429.")
+    ] = 16_384,
+    device: DeviceOption = None,
+    precision: PrecisionOption = None,
+) -> None:
+    """Serve models over HTTP: OpenAI-compatible embeddings, similarity, search, and a page to try them on."""
+    try:
+        from sentloom.serving.app import build_app
+        from sentloom.serving.server import bind, run
+    except ImportError as error:
+        raise MissingPart("serve", f"{error.name} is not installed", "", "pip install 'sentloom[serve]'") from None
+    from sentloom.encoder.workers import pack_workers, worker_count
+    from sentloom.serving.batcher import Batcher, BatchLimits
+    from sentloom.serving.models import load_models
+    from sentloom.serving.security import check_address, read_key
+    from sentloom.serving.service import Service, ServiceLimits
+
+    key = read_key(api_key_file)
+    check_address(host, key)
+    loaded = load_models(models, device, precision)
+    searched = _corpus(corpus, column, loaded) if corpus else None
+    where = loaded[0].encoder.device
+    workers = worker_count(where)
+    with bind(host, port) as listener, pack_workers(where) as executor:
+        service = Service(
+            models={model.name: model for model in loaded},
+            batcher=Batcher(executor, workers, BatchLimits(queue_tokens=queue)),
+            corpus=searched,
+            key=key,
+            limits=ServiceLimits(max_body=max_body << 20, max_inputs=max_inputs),
+        )
+        address = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
+        run(build_app(service), service, listener, lambda: _announce(address, service))
+    unanswered = f"{service.in_flight} requests were not answered in time"
+    show(f"Stopped: {unanswered if service.in_flight else 'every accepted request was answered'}.")
+
+
+def _corpus(data: str, column: str | None, models: "list[ServedModel]") -> "Corpus":
+    """The texts of a file, with the vectors of every model, cached."""
+    from sentloom.cli.searching import cached_vectors, ground
+    from sentloom.serving.corpus import Corpus
+
+    target = ground(data, column, None, None)
+    vectors = {model.name: cached_vectors(model.encoder, target.texts) for model in models}
+    return Corpus(target.texts.to_pylist(), target.place, vectors)
+
+
+def _announce(address: str, service: "Service") -> None:
+    for model in service.models.values():
+        show(f"{model.name}: {model.encoder}")
+    show(f"Serving at {address} ({'with an API key' if service.key else 'this machine only'}). Stop with Ctrl-C.")

@@ -1,0 +1,280 @@
+"""The endpoints: OpenAI's for embeddings and models, ours for similarity, search, health, metrics and the page."""
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator, Iterator
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+import orjson
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response, StreamingResponse
+from starlette.exceptions import HTTPException
+
+from sentloom import __version__
+from sentloom.encoder.dimensions import check_cut, cut
+from sentloom.encoder.prompts import Role
+from sentloom.errors import InputError
+from sentloom.search.vectors import normalised
+from sentloom.serving.batcher import QueueClosed, QueueFull, Vectors, WaitedTooLong
+from sentloom.serving.corpus import SHOWN
+from sentloom.serving.gate import GONE, App, Gate, queue_full
+from sentloom.serving.models import ServedModel, Tokenised
+from sentloom.serving.refusals import Refusal, refused
+from sentloom.serving.schema import (
+    EmbeddingRequest,
+    EmbeddingResponse,
+    ModelCard,
+    ModelList,
+    Problem,
+    SearchRequest,
+    SearchResponse,
+    SimilarityRequest,
+    SimilarityResponse,
+    Usage,
+)
+from sentloom.serving.service import Service
+
+INLINE = 4096  # characters that are tokenised in the event loop; more in a thread
+ROWS_AT_ONCE = 64  # vectors written between two chances for other requests
+TRUNCATED_SHOWN = 100  # positions in the header
+REPORT_STYLES = "report/templates/page.css"  # the page has the colours and the type of the report
+PAGE = {
+    "/": ("text/html", ["serving/page/index.html"]),
+    "/page.css": ("text/css", [REPORT_STYLES, "serving/page/page.css"]),
+    "/page.js": ("text/javascript", ["serving/page/page.js"]),
+}
+PAGE_HEADERS = {
+    "content-security-policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
+    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "cache-control": "no-cache",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+}
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    status: {"model": Problem, "description": why}
+    for status, why in {
+        400: "The body cannot be parsed",
+        401: "The API key is missing or wrong",
+        404: "No such model, or no corpus",
+        408: "The body did not arrive in time",
+        413: "Too many bytes, texts or cells",
+        422: "A field is not valid",
+        429: "The queue is full; see Retry-After",
+        500: "The model gave no usable vector",
+        503: "Shutting down, or waited too long",
+    }.items()
+}
+router = APIRouter()
+
+
+def build_app(service: Service) -> App:
+    """The whole application, with its gate."""
+    app = FastAPI(title="sentloom", version=__version__, docs_url=None, redoc_url=None)
+    app.state.service = service
+    app.include_router(router)
+    for path, (kind, parts) in PAGE.items():
+        app.add_api_route(path, _static(kind, parts), methods=["GET"], include_in_schema=False)
+    for error in (RequestValidationError, HTTPException, Exception):
+        app.add_exception_handler(error, refused)
+    return Gate(app, service)
+
+
+@router.post("/v1/embeddings", response_model=EmbeddingResponse, responses=REFUSALS)
+async def embeddings(wanted: EmbeddingRequest, request: Request) -> Response:
+    """Encode texts. A large request is split into batches; the header `sentloom-truncated` lists truncated texts."""
+    service = _service(request)
+    model = service.model(wanted.model)
+    if wanted.dimensions is not None:
+        _check_dimensions(model, wanted.dimensions)
+    vectors, tokenised = await _encode(request, model, wanted.input, wanted.role)
+    if wanted.dimensions is not None:
+        vectors = cut(vectors, wanted.dimensions, model.encoder.unit_length)
+    _check_usable(vectors)
+    parts = _embedding_parts(model.name, vectors, tokenised.count, wanted.encoding_format == "base64")
+    headers = _truncated_header(tokenised)
+    if len(vectors) <= ROWS_AT_ONCE:
+        return _json(b"".join(parts), headers)
+    return StreamingResponse(_in_turn(parts), media_type="application/json", headers=headers)
+
+
+@router.post("/v1/similarity", response_model=SimilarityResponse, responses=REFUSALS)
+async def similarity(wanted: SimilarityRequest, request: Request) -> Response:
+    """Cosines of every text in `a` with every text in `b`, or of the texts in `a` with each other."""
+    service = _service(request)
+    model, others = service.model(wanted.model), wanted.b or []
+    if len(wanted.a) * len(others or wanted.a) > service.limits.max_cells:
+        raise Refusal(413, f"The matrix has more than {service.limits.max_cells:,} cells. Compare fewer texts.")
+    vectors, tokenised = await _encode(request, model, [*wanted.a, *others], "symmetric")
+    _check_usable(vectors)
+    unit = normalised(vectors)
+    left, right = unit[: len(wanted.a)], unit[len(wanted.a) :] if others else unit
+    cosines = np.clip(left @ right.T, -1, 1)  # rounding may lead beyond
+    answer = {"object": "similarity", "model": model.name, "similarities": cosines, "usage": _usage(tokenised)}
+    return _json(_dump(answer), _truncated_header(tokenised))
+
+
+@router.post("/v1/search", response_model=SearchResponse, responses=REFUSALS)
+async def search(wanted: SearchRequest, request: Request) -> Response:
+    """The texts of the corpus that are nearest to each query."""
+    service = _service(request)
+    model, corpus = service.model(wanted.model), service.searched()
+    vectors, tokenised = await _encode(request, model, wanted.query, "query")
+    _check_usable(vectors)
+    found = await asyncio.to_thread(corpus.search, model.name, vectors, wanted.k)
+    usage = Usage(prompt_tokens=tokenised.count, total_tokens=tokenised.count)
+    answer = SearchResponse(model=model.name, data=found, usage=usage)
+    return _json(answer.model_dump_json().encode(), _truncated_header(tokenised))
+
+
+@router.get("/v1/models")
+async def models(request: Request) -> ModelList:
+    """The served models, the first of which is the default."""
+    service = _service(request)
+    texts = len(service.corpus.texts) if service.corpus else 0
+    return ModelList(data=[_card(model) for model in service.models.values()], texts=texts)
+
+
+@router.get("/v1/map", include_in_schema=False)
+async def corpus_map(request: Request, model: str | None = None) -> Response:
+    """The corpus in the plane, for the page. The first request computes it."""
+    service = _service(request)
+    name, corpus = service.model(model).name, service.searched()
+    async with service.mapping:
+        points = await asyncio.to_thread(corpus.map_points, name)
+    rows = corpus.mapped_rows()
+    texts = [corpus.texts[row][:SHOWN] for row in rows]
+    return _json(_dump({"model": name, "rows": rows, "points": points, "texts": texts}))
+
+
+@router.get("/health", responses={503: {"description": "A model does not give the expected vector"}})
+async def health(request: Request) -> Response:
+    """Encode a probe with each model and compare it with the vector that it must get."""
+    service = _service(request)
+    cosines = await service.health()
+    healthy = all(cosine >= service.models[name].probe.least for name, cosine in cosines.items())
+    body = {"status": "ok" if healthy else "failing", "cosine_of_probe": {k: round(v, 6) for k, v in cosines.items()}}
+    return _json(_dump(body), status=200 if healthy else 503)
+
+
+@router.get("/metrics", include_in_schema=False)
+async def metrics(request: Request) -> Response:
+    """Counters for Prometheus."""
+    return Response(_service(request).metrics.page(), media_type="text/plain; version=0.0.4")
+
+
+def _static(kind: str, parts: list[str]) -> Any:
+    content = b"".join((files("sentloom") / part).read_bytes() for part in parts)
+
+    async def page() -> Response:
+        return Response(content, media_type=kind, headers=PAGE_HEADERS)
+
+    return page
+
+
+def _service(request: Request) -> Service:
+    service: Service = request.app.state.service
+    return service
+
+
+def _card(model: ServedModel) -> ModelCard:
+    encoder = model.encoder
+    return ModelCard(
+        id=model.name,
+        created=model.created,
+        dimension=encoder.dimension,
+        dimensions=list(encoder.dimensions),
+        max_tokens=encoder.tokens.max_length,
+        roles=sorted(encoder.prompts),
+    )
+
+
+def _check_dimensions(model: ServedModel, dimensions: int) -> None:
+    try:
+        check_cut(model.encoder, dimensions)
+    except InputError as error:
+        message = f"{model.name} was not trained for {dimensions} dimensions. Expected {error.expected}."
+        raise Refusal(422, message, param="dimensions") from None
+
+
+async def _encode(request: Request, model: ServedModel, texts: list[str], role: Role) -> tuple[Vectors, Tokenised]:
+    """The vectors of texts, unless the queue is full or the client goes away."""
+    service = _service(request)
+    if len(texts) > service.limits.max_inputs:
+        raise Refusal(413, f"{len(texts):,} texts are more than {service.limits.max_inputs:,}. Send several requests.")
+    short = sum(map(len, texts)) <= INLINE
+    tokenised = model.tokenize(texts, role) if short else await asyncio.to_thread(model.tokenize, texts, role)
+    try:
+        vectors = await _unless_gone(request, service.batcher.submit(model.encode, tokenised.ids))
+    except QueueFull as full:
+        raise queue_full(full.retry_after) from None
+    except (QueueClosed, WaitedTooLong):
+        raise Refusal(503, "The server is too busy or shutting down. Try again.", retry_after="1") from None
+    service.metrics.encoded(model.name, len(texts), tokenised.count, len(tokenised.truncated))
+    return vectors, tokenised
+
+
+async def _unless_gone(request: Request, vectors: "asyncio.Future[Vectors]") -> Vectors:
+    """Wait for vectors; if the client goes away, drop them from the queue."""
+    gone = asyncio.ensure_future(request.receive())  # after the body, the only message is that the client has gone
+    gone.add_done_callback(lambda _: vectors.cancel())
+    try:
+        return await vectors
+    except asyncio.CancelledError:
+        if gone.done():
+            raise Refusal(GONE, "The client has gone.") from None
+        raise
+    finally:
+        gone.cancel()
+
+
+def _check_usable(vectors: Vectors) -> None:
+    """Refuse to send vectors that are not finite or are zero."""
+    broken = np.flatnonzero(~np.isfinite(vectors).all(axis=1) | ~vectors.any(axis=1))
+    if len(broken):
+        message = f"The model gave no usable vector for text {broken[0]}: it is zero or not finite. Check the model."
+        raise Refusal(500, message, code="unusable_vector")
+
+
+def _embedding_parts(model: str, vectors: Vectors, tokens: int, as_base64: bool) -> Iterator[bytes]:
+    """The answer in parts, so that a large one does not hold up the others."""
+    head = {"object": "list", "model": model, "usage": {"prompt_tokens": tokens, "total_tokens": tokens}}
+    yield _dump(head)[:-1] + b',"data":['
+    for start in range(0, len(vectors), ROWS_AT_ONCE):
+        rows = [
+            {"object": "embedding", "index": start + at, "embedding": _base64(vector) if as_base64 else vector}
+            for at, vector in enumerate(vectors[start : start + ROWS_AT_ONCE])
+        ]
+        yield (b"," if start else b"") + _dump(rows)[1:-1]
+    yield b"]}"
+
+
+def _base64(vector: Vectors) -> str:
+    return base64.b64encode(vector.astype("<f4").tobytes()).decode("ascii")
+
+
+async def _in_turn(parts: Iterator[bytes]) -> AsyncIterator[bytes]:
+    for part in parts:
+        yield part
+        await asyncio.sleep(0)
+
+
+def _truncated_header(tokenised: Tokenised) -> dict[str, str]:
+    """The positions of truncated texts, if any."""
+    positions = tokenised.truncated
+    more = ["..."] if len(positions) > TRUNCATED_SHOWN else []
+    return {"sentloom-truncated": ",".join([*map(str, positions[:TRUNCATED_SHOWN]), *more])} if positions else {}
+
+
+def _usage(tokenised: Tokenised) -> dict[str, int]:
+    return {"prompt_tokens": tokenised.count, "total_tokens": tokenised.count}
+
+
+def _dump(value: Any) -> bytes:
+    return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)
+
+
+def _json(body: bytes, headers: dict[str, str] | None = None, status: int = 200) -> Response:
+    return Response(body, status, headers, "application/json")

@@ -1,0 +1,110 @@
+"""The models that are served: found by name, with a probe that shows whether they still compute what they did."""
+
+import re
+import time
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from sentloom.encoder import Encoder
+from sentloom.encoder.lengths import token_counts
+from sentloom.encoder.locate import READ_ONLY, locate
+from sentloom.encoder.prompts import Role
+from sentloom.errors import InputError, ModelError
+from sentloom.export.golden import read_golden
+from sentloom.serving.batcher import Tokens, Vectors
+
+PROBE = "The quick brown fox jumps over the lazy dog."
+SAME = 0.999  # the least cosine of a probe's vector with the expected one, in float32
+SAME_BF16 = 0.99
+NAMED = re.compile(r"([\w.-]+)=(.+)")
+
+
+class Tokenised(NamedTuple):
+    """Texts as token ids, and the positions of those that were truncated."""
+
+    ids: list[Tokens]
+    truncated: list[int]
+
+    @property
+    def count(self) -> int:
+        """All tokens, with special tokens and prompts."""
+        return sum(map(len, self.ids))
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A text, the vector that it must get, and the least cosine with it."""
+
+    text: str
+    vector: Vectors  # (d,)
+    least: float = SAME
+
+    def cosine(self, vector: Vectors) -> float:
+        """The cosine of a vector with the expected one; 0 if it is not finite."""
+        lengths = float(np.linalg.norm(vector) * np.linalg.norm(self.vector))
+        return float(vector @ self.vector) / lengths if np.isfinite(vector).all() and lengths else 0.0
+
+
+@dataclass(frozen=True)
+class ServedModel:
+    """An encoder under the name that requests use."""
+
+    name: str
+    encoder: Encoder
+    probe: Probe
+    created: int = field(default_factory=lambda: int(time.time()))
+
+    def tokenize(self, texts: Sequence[str], role: Role) -> Tokenised:
+        """Token ids of texts, and which texts were truncated."""
+        ids = [array("i", one) for one in self.encoder.tokenize(texts, role)]
+        longest = self.encoder.tokens.max_length
+        full = [at for at, one in enumerate(ids) if len(one) == longest]
+        counts = token_counts(self.encoder, [texts[at] for at in full], role)
+        return Tokenised(ids, [at for at, count in zip(full, counts, strict=True) if count > longest])
+
+    def encode(self, ids: Sequence[Sequence[int]]) -> Vectors:
+        """Vectors (n, d) of one batch, in the calling thread."""
+        with self.encoder.computing():
+            vectors: Vectors = self.encoder(ids).float().cpu().numpy()
+        return vectors
+
+
+def load_models(names: Sequence[str], device: str | None = None, precision: str | None = None) -> list[ServedModel]:
+    """Load models given as MODEL or NAME=MODEL."""
+    served = [split_name(one) for one in names]
+    for name in {name for name, _ in served if [other for other, _ in served].count(name) > 1}:
+        fix = f"name them: {name}-1=FOLDER {name}-2=OTHER"
+        raise InputError("MODEL", f"two models are called {name!r}", "different names", fix)
+    return [_load(name, model, device, precision) for name, model in served]
+
+
+def split_name(given: str) -> tuple[str, str]:
+    """The name and the model of NAME=MODEL; of a folder alone, the name of the folder.
+
+    >>> split_name("fitted=runs/model"), split_name("runs/model/"), split_name("embedded")
+    (('fitted', 'runs/model'), ('model', 'runs/model/'), ('embedded', 'embedded'))
+    """
+    if not Path(given).exists() and (found := NAMED.fullmatch(given)):
+        return found[1], found[2]
+    return Path(given).resolve().name if Path(given).is_dir() or given.endswith("/") else given, given
+
+
+def _load(name: str, model: str, device: str | None, precision: str | None) -> ServedModel:
+    encoder = Encoder.load(model, device=device, precision=precision)  # type: ignore[arg-type]
+    least = SAME_BF16 if encoder.precision == "bf16" else SAME
+    golden = None if model in READ_ONLY else read_golden(locate(model))
+    if golden is None:  # a model that another tool saved: what it gives now is what it must give later
+        return ServedModel(name, encoder, Probe(PROBE, encoder.encode(PROBE), least))
+    found = golden.check(encoder)
+    if found.mean < min(least, golden.required):
+        problem = (
+            f"its vectors are not those it was saved with: mean cosine {found.mean:.5f}, least for {found.furthest!r}"
+        )
+        raise ModelError(model, problem, f"at least {golden.required}", "save or export the model again")
+    at = next(at for at, text in enumerate(golden.texts) if text.strip())
+    return ServedModel(name, encoder, Probe(golden.texts[at], golden.vectors[at], min(least, golden.required)))

@@ -1,0 +1,153 @@
+"""What requests may contain, and what is answered: the fields of OpenAI's API, and ours."""
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+
+from sentloom.encoder.prompts import Role
+
+TOKEN_IDS = (
+    "{name} holds token ids, which only their own tokenizer could turn back into text. Send the texts themselves; "
+    "in LangChain, pass check_embedding_ctx_length=False to OpenAIEmbeddings."
+)
+SURROGATE = re.compile("[\ud800-\udfff]")
+STRING_OR_LIST = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
+
+
+def _as_texts(given: Any) -> Any:
+    """A string as a list of one; token ids, empty lists and what cannot be UTF-8 are refused."""
+    if isinstance(given, str):
+        given = [given]
+    if not isinstance(given, list):
+        raise ValueError("Expected a string or a list of strings.")
+    if not given:
+        raise ValueError("The list of texts is empty. Send at least one text.")
+    if all(isinstance(one, int | list) for one in given):
+        raise ValueError(TOKEN_IDS.format(name="input"))
+    for place, one in enumerate(given):
+        if not isinstance(one, str):
+            raise ValueError(f"Text {place} is not a string. Send a string or a list of strings.")
+        if SURROGATE.search(one):
+            raise ValueError(f"Text {place} has half of a surrogate pair, which is no character. Remove it.")
+    return given
+
+
+Texts = Annotated[list[str], BeforeValidator(_as_texts), WithJsonSchema(STRING_OR_LIST)]
+
+
+class _Request(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    model: str | None = Field(None, description="A name from /v1/models. By default the first.")
+
+
+class EmbeddingRequest(_Request):
+    """Texts to encode."""
+
+    input: Texts
+    encoding_format: Literal["float", "base64"] = "float"
+    dimensions: int | None = Field(None, ge=1, description="Cut vectors to this size, if the model was trained for it.")
+    role: Role = Field("symmetric", description="Which of the model's prompts to use.")
+    user: str | None = Field(None, description="Ignored; part of OpenAI's API.")
+
+
+class SimilarityRequest(_Request):
+    """Texts to compare: every one in `a` with every one in `b`, or with the others in `a`."""
+
+    a: Texts
+    b: Texts | None = None
+
+
+class SearchRequest(_Request):
+    """Queries over the corpus."""
+
+    query: Texts
+    k: int = Field(10, ge=1, le=1000)
+
+
+class Usage(BaseModel):
+    """Tokens that were computed, with special tokens and prompts."""
+
+    prompt_tokens: int
+    total_tokens: int
+
+
+class Embedding(BaseModel):
+    """One vector: numbers, or base64 of little-endian float32."""
+
+    object: Literal["embedding"]
+    index: int
+    embedding: list[float] | str
+
+
+class EmbeddingResponse(BaseModel):
+    """Vectors in the order of the texts."""
+
+    object: Literal["list"]
+    model: str
+    data: list[Embedding]
+    usage: Usage
+
+
+class SimilarityResponse(BaseModel):
+    """Cosines, one row per text in `a`."""
+
+    object: Literal["similarity"] = "similarity"
+    model: str
+    similarities: list[list[float]]
+    usage: Usage
+
+
+class FoundText(BaseModel):
+    """A text of the corpus: its row, where it came from, its cosine with the query."""
+
+    row: int
+    place: str
+    score: float
+    text: str
+
+
+class SearchResponse(BaseModel):
+    """For each query the nearest texts, nearest first."""
+
+    object: Literal["list"] = "list"
+    model: str
+    data: list[list[FoundText]]
+    usage: Usage
+
+
+class ModelCard(BaseModel):
+    """A served model."""
+
+    id: str
+    object: Literal["model"] = "model"
+    created: int
+    owned_by: Literal["sentloom"] = "sentloom"
+    dimension: int
+    dimensions: list[int] = Field(description="What vectors may be cut to.")
+    max_tokens: int
+    roles: list[str] = Field(description="Roles that have a prompt of their own.")
+
+
+class ModelList(BaseModel):
+    """All served models; `texts` is the size of the corpus."""
+
+    object: Literal["list"] = "list"
+    data: list[ModelCard]
+    texts: int
+
+
+class ProblemDetail(BaseModel):
+    """Why a request was refused."""
+
+    message: str
+    type: str
+    param: str | None
+    code: str | None
+
+
+class Problem(BaseModel):
+    """An error as OpenAI's clients read it."""
+
+    error: ProblemDetail

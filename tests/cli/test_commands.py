@@ -26,6 +26,7 @@ def test_help_is_quick_to_import_and_names_every_verb():
             "encode",
             "fit",
             "compare",
+            "reproduce",
             "search",
             "evaluate",
             "geometry",
@@ -45,7 +46,7 @@ def test_help_is_quick_to_import_and_names_every_verb():
     "verb",
     (
         "fit check clean views translate encode search evaluate geometry mine "
-        "synthesize train compare init-model vocabulary recipes demo"
+        "synthesize train compare reproduce init-model vocabulary recipes demo"
     ).split(),
 )
 def test_every_verb_has_help(sentloom, verb):

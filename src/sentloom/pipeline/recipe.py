@@ -19,7 +19,8 @@ from sentloom.pipeline.yaml_source import Faults, read_file, show
 def read_recipe(path: Path, overrides: Sequence[str] = (), variables: Mapping[str, str] = os.environ) -> Recipe:
     """Read a recipe with its variants; an override `KEY=VALUE` applies to all of them, and may name a stage.
 
-    `variables` are the values of ${NAME}. Raises RecipeError with every fault of the file, its variants and the overrides.
+    `variables` are the values of ${NAME}.
+    Raises RecipeError with every fault of the file, its variants and the overrides.
     """
     faults = Faults()
     tree = with_names(read_file(path, faults))

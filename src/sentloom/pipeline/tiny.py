@@ -20,7 +20,7 @@ from sentloom.methods.settings import Settings
 from sentloom.pipeline.checking import VARIABLE
 from sentloom.pipeline.plan import Plan, Recipe
 from sentloom.pipeline.recipe import read_recipe
-from sentloom.pipeline.stages import Stage, Views
+from sentloom.pipeline.stages import Retrieve, Stage, Views
 from sentloom.pipeline.tiny_data import write_tiny_data
 from sentloom.views.settings import BackTranslation
 
@@ -71,7 +71,8 @@ def write_tiny_models(folder: Path, texts: Path) -> dict[str, str]:
 
 def _with_head(source: Path, target: Path, kind: Any) -> None:
     """The small BERT with the head of another task, with random weights."""
-    model = kind.from_config(AutoConfig.from_pretrained(source, num_labels=3))
+    labels = dict(enumerate(("contradiction", "entailment", "neutral")))
+    model = kind.from_config(AutoConfig.from_pretrained(source, id2label=labels))
     with new_folder(target) as part, quiet():
         model.save_pretrained(part)
         for name in ("tokenizer.json", "tokenizer_config.json"):
@@ -106,6 +107,8 @@ def stand_in(name: str) -> str:
 def tiny_stage(stage: Stage, models: dict[str, str]) -> Stage:
     """A stage with few steps and few rows."""
     changed: dict[str, Any] = {"options": tiny_options(stage, models)}
+    if isinstance(stage, Retrieve):
+        changed["model"] = models["judge"]
     if stage.settings is not None:
         changed["settings"] = tiny_settings(stage.settings)
     if "data_share" in type(stage).model_fields:

@@ -3,12 +3,12 @@
     python -m benchmarks.claims DATA [-o out/claims] [--bases embedded,bert] [--claims sg,bsl,st5,xl,gense]
                                      [--seeds 3] [--steps 200]
 
-DATA is a data folder (docs/sets.md) with sts/*.tsv, nli/triplets.en.tsv, qa/qa_pairs.en.tsv.gz, text/sentences.en.tsv.gz
-and parallel/tatoeba.en-de.tsv.gz. `bert` is a small BERT that `mlm` trains first on sentences of DATA (once, cached in
-OUT/bert): a tuned encoder hides what the papers show on raw ones. Every variant trains for the same number of steps under
-the same seeds and is scored on STS-B's test part, of which no sentence is trained on. Scores are means over seeds; the
-difference to a claim's first variant has a 95% interval over sentence pairs, for the first seed. OUT/table.md has the
-table. Finished stages and scores are reused: a run that was killed resumes.
+DATA is a data folder (docs/sets.md) with sts/*.tsv, nli/triplets.en.tsv, qa/qa_pairs.en.tsv.gz,
+text/sentences.en.tsv.gz and parallel/tatoeba.en-de.tsv.gz. `bert` is a small BERT that `mlm` trains first on sentences
+of DATA (once, cached in OUT/bert): a tuned encoder hides what the papers show on raw ones. Every variant trains for the
+same number of steps under the same seeds and is scored on STS-B's test part, of which no sentence is trained on. Scores
+are means over seeds; the difference to a claim's first variant has a 95% interval over sentence pairs, for the first
+seed. OUT/table.md has the table. Finished stages and scores are reused: a run that was killed resumes.
 """
 
 import argparse

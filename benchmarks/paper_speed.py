@@ -3,8 +3,9 @@
     python -m benchmarks.paper_speed [-o out/paper-speed] [--bert MODEL] [--t5 MODEL,...] [--sentences 2000]
 
 Table 6: the seconds to encode sentences with mean pooling, WK pooling and a flow, and to fit the flow. Figure 5:
-sentences per second of each T5 by length and batch. Without models, small ones with random weights are built; their size,
-not their weights, decides the speed. A measured cell is kept in OUT/cells.json, so that a run that was killed resumes.
+sentences per second of each T5 by length and batch. Without models, small ones with random weights are built; their
+size, not their weights, decides the speed. A measured cell is kept in OUT/cells.json, so that a run that was killed
+resumes.
 """
 
 import argparse

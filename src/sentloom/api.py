@@ -348,9 +348,9 @@ def reproduce(
     With the scale tiny, the same rows run on small models and a few sentences, from the folder `data` as far as it has
     them. Models, table.md and table.json go to `output/PAPER/TABLE`. The same call resumes.
 
-    >>> found = reproduce("bsl/table-9", "tables", scale="tiny", row="BSL")["bsl/table-9"]
-    >>> found.rows["BSL"].published
-    {'sts-b/dev': 79.42}
+    >>> tables = reproduce("self-guided/figure-1", "tables", scale="tiny", row="max, layer 2")
+    >>> tables["self-guided/figure-1"].rows["max, layer 2"].published
+    {'STS-B': 63.19}
     """
     folder, tiny = Path(output or f"reproduced/{scale}"), scale == "tiny"
     given = Path(data) if data else None

@@ -3,6 +3,7 @@
 import itertools
 import re
 import statistics
+from functools import cache
 
 import pytest
 
@@ -15,9 +16,15 @@ from sentloom.pipeline.recipe import read_recipe
 from tests.paths import ROOT
 
 
+@cache
+def read(name):
+    """Read once: there are many."""
+    return read_recipe(find_recipe(name))
+
+
 @pytest.fixture(params=list(shipped()))
 def recipe(request):
-    return read_recipe(find_recipe(request.param))
+    return read(request.param)
 
 
 def test_every_recipe_is_sound_and_has_a_title(recipe):
@@ -77,7 +84,7 @@ def test_the_head_of_every_recipe_says_where_its_data_comes_from(path):
 
 @pytest.fixture(params=[name for name in shipped() if "/" in name])
 def table(request):
-    return read_recipe(shipped()[request.param])
+    return read(request.param)
 
 
 def test_a_table_says_where_everything_comes_from(table):

@@ -46,7 +46,7 @@ def test_rows_run_and_resume_beside_their_published_scores_and_the_others_say_wh
         Lack("data of s: ours.txt", "sentences, from example.org", "OURS=FILE, or ours.txt in the working folder"),
     )
     (lack,) = found.not_run["no model"].lacks
-    assert (lack.what, lack.origin) == ("base: owner/model", "https://huggingface.co/owner/model")
+    assert (lack.what, lack.origin, lack.fetched) == ("base: owner/model", "https://huggingface.co/owner/model", True)
     assert found.quoted["theirs"].published == {"scored.tsv": 80.0}
     assert set(found.sets) == {name, "scored.tsv"}
     made, told = kitchen.stages(), []
@@ -83,3 +83,11 @@ def test_the_sets_come_from_the_given_folder(kitchen, tmp_path):
     assert scored_in(read, None) is read
     plan = scored_in(read, tmp_path).resolve()
     assert (plan.evaluate.data, plan.select.data) == (str(tmp_path), str(tmp_path))
+
+
+def test_a_set_that_the_folder_lacks_is_named(table, kitchen, tmp_path):
+    plan = table.resolve("here")
+    elsewhere = plan.evaluate.model_copy(update={"sets": ("STS12",), "data": str(tmp_path)})
+    moved = replace(table, plans={**table.plans, "here": replace(plan, evaluate=elsewhere)})
+    found = run(moved, kitchen.folder / "out", only=["here"])
+    assert "STS12" in found.not_run["here"].why

@@ -17,7 +17,7 @@ def reproduce(
     ],
     scale: Annotated[
         Literal["paper", "tiny"],
-        typer.Option(help="tiny: the same rows on small models, few sentences and few steps, to see that they run."),
+        typer.Option(help="With tiny, the same rows run on small models, few sentences and few steps: a test."),
     ] = "paper",
     row: Annotated[
         list[str] | None, typer.Option("--row", help="Only this row; repeatable. By default all rows.")

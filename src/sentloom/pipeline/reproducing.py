@@ -10,7 +10,7 @@ from pathlib import Path
 
 from accelerate import Accelerator
 
-from sentloom.errors import SentloomError, TrainingStopped
+from sentloom.errors import MissingPart, SentloomError, TrainingStopped
 from sentloom.pipeline.needs import Need, needs
 from sentloom.pipeline.plan import Plan, Recipe
 from sentloom.pipeline.results import Row, file_names, run_plans
@@ -26,6 +26,7 @@ class Lack:
     what: str  # "data of nli: nli.tsv"
     origin: str
     place: str
+    fetched: bool = False  # from the hub, if it can be reached
 
 
 @dataclass(frozen=True)
@@ -69,27 +70,37 @@ def reproduce(
     chosen = only or recipe.variants
     plans = [recipe.resolve(name) for name in chosen] or [recipe.resolve()]
     files = file_names(list(recipe.variants))
-    rows: dict[str, Row] = {}
-    not_run: dict[str, NotRun] = {}
-    for plan in plans:
-        absent = needs(plan)
-        lacks = tuple(lack(one, plan, recipe) for one in absent)
-        if any(not one.on_hub for one in absent):
-            not_run[plan.name] = NotRun(plan.published, lacks)
-            continue
-        try:
-            found = run_plans([plan], [files.get(plan.name)], folder, accelerator, log)
-            rows |= {row.name: row for row in found if row.name == plan.name}
-        except TrainingStopped as error:
-            log(f"{plan.name}: {error}")
-            not_run[plan.name] = NotRun(plan.published, why=f"it stopped: {error.where}: {error.problem}")
-        except SentloomError as error:
-            if not absent:
-                raise
-            log(f"{plan.name}: {error}")  # what is only on the hub could not be fetched
-            not_run[plan.name] = NotRun(plan.published, lacks)
-    title = plans[0].title or recipe.path.stem
-    return Reproduction(title, tuple(plan.name for plan in plans), rows, not_run, recipe.quoted, tiny)
+    found = {plan.name: run_row(plan, recipe, files.get(plan.name), folder, accelerator, log) for plan in plans}
+    return Reproduction(
+        plans[0].title or recipe.path.stem,
+        tuple(found),
+        {name: row for name, row in found.items() if isinstance(row, Row)},
+        {name: row for name, row in found.items() if isinstance(row, NotRun)},
+        recipe.quoted,
+        tiny,
+    )
+
+
+def run_row(
+    plan: Plan, recipe: Recipe, file: str | None, folder: Path, accelerator: Accelerator, log: Callable[[str], None]
+) -> Row | NotRun:
+    """Run or resume one row; `file` is the name of its files. What is only on the hub is tried."""
+    lacks: tuple[Lack, ...] = ()
+    try:
+        lacks = tuple(lack(one, plan, recipe) for one in needs(plan))
+        if not all(one.fetched for one in lacks):
+            return NotRun(plan.published, lacks)
+        rows = run_plans([plan], [file], folder, accelerator, log)
+        return next((row for row in rows if row.name == plan.name), NotRun(plan.published))
+    except TrainingStopped as error:
+        return NotRun(plan.published, why=f"it stopped: {error.where}: {error.problem}")
+    except SentloomError as error:
+        log(f"{plan.name}: {error}")
+        if lacks:
+            return NotRun(plan.published, lacks)
+        if isinstance(error, MissingPart):
+            return NotRun(plan.published, why=f"not here: {error.where}: {error.problem}; {error.fix}")
+        raise
 
 
 def scored_in(recipe: Recipe, folder: Path | None) -> Recipe:
@@ -113,11 +124,12 @@ def lack(need: Need, plan: Plan, recipe: Recipe) -> Lack:
     what = f"{need.what}: {need.name}"
     variable = plan.variables.get(need.name)
     if variable:
-        origin = recipe.needs.get(variable, "")
-        return Lack(what, origin, f"{variable}=FILE, or {need.name} in the working folder")
+        place = f"{variable}=FILE, or {need.name} in the working folder"
+        return Lack(what, recipe.needs.get(variable, ""), place, need.on_hub)
     if need.what == "set":
-        return Lack(what, "the hub, or a data folder (docs/sets.md)", "SENTLOOM_DATA=DIR")
+        return Lack(what, "the hub, or a data folder (docs/sets.md)", "--data DIR", need.on_hub)
     if need.on_hub:
         kind = "" if need.what.startswith(("base", "model")) else "datasets/"
-        return Lack(what, f"{HUB}/{kind}{need.name.partition('@')[0]}", "it is downloaded when the hub can be reached")
-    return Lack(what, "", need.name)
+        origin = recipe.needs.get(need.name, f"{HUB}/{kind}{need.name.partition('@')[0]}")
+        return Lack(what, origin, "the hub's cache, where it is downloaded to if the hub can be reached", need.on_hub)
+    return Lack(what, recipe.needs.get(need.name, ""), need.name)

@@ -24,15 +24,16 @@ from sentloom.pipeline.stages import Retrieve, Stage, Views
 from sentloom.pipeline.tiny_data import write_tiny_data
 from sentloom.views.settings import BackTranslation
 
-STEPS, BATCH, CHUNK, SEEDS = 2, 8, 4, 2
+STEPS, BATCH, CHUNK, SEEDS = 2, 4, 2, 2
 LEAST_SHARE = 0.5  # of a few rows, a smaller share may be none
 MODELS = {  # by name: architecture, layers and width. A BERT has the layers that recipes name.
     "bert": ("bert", 12, 32),
-    "bert-large": ("bert", 12, 64),
+    "bert-large": ("bert", 24, 64),
     "t5": ("t5", 2, 32),
 }
 MOST = {"queue": 16, "head_width": 64, "measured": 8, "every": STEPS, "rows": 24, "length": 12, "predictor_width": 2}
-OTHERS = {  # filters that a writer of random weights would never pass
+OTHERS = {  # filters that a writer of random weights would never pass, and some held-out rows of a few
+    "held_out": 0.3,
     "threshold": 0.0,
     "source_words": 0,
     "words": 0,
@@ -47,7 +48,7 @@ def tiny_recipe(path: Path, folder: Path, data: Path | None) -> Recipe:
     """
     values = write_tiny_data(folder / "data", data)
     models = write_tiny_models(folder / "models", Path(values["RAW"]))
-    variables = {**values, "CHINESE": models["bert-large"], "MODELS": str(folder / "models")}
+    variables = values | dict.fromkeys(("CHINESE", "SIMCSE_CN", "OURS_CN"), models["bert-large"])
     unknown = [name for name, _ in VARIABLE.findall(path.read_text("utf-8")) if name not in variables]
     if unknown:
         known = f"a recipe with the variables {', '.join(variables)}"

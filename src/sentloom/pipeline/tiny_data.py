@@ -1,7 +1,7 @@
 """Data for `--scale tiny`: a small file for everything that the tables of the papers train and score on.
 
-All of it comes from triplets of sentences: those that are shipped, or those of a data folder. Half of them are trained
-on and half are scored on. Sets that the data folder has are cut to a few rows, the others are made up.
+All of it comes from triplets of sentences: those that are shipped, or those of a data folder. The first ones are
+trained on, the others scored on. Sets that the data folder has are cut to a few rows, the others are made up.
 """
 
 import gzip
@@ -17,7 +17,7 @@ from sentloom.evaluation.suites.set_source import SUFFIXES, SetPart
 from sentloom.evaluation.suites.sts import STS_PARTS
 from sentloom.files import new_folder
 
-ROWS = 60
+TRAINED, SCORED, ROWS = 40, 60, 60  # triplets, and the rows of a set
 TRAINING = {  # by environment variable: what a recipe reads
     "NLI": "nli.tsv",
     "NLI_ZH": "nli.zh.tsv",
@@ -47,9 +47,9 @@ def write_tiny_data(folder: Path, given: Path | None) -> dict[str, str]:
 
 def _write_all(folder: Path, given: Path | None) -> None:
     triplets = _triplets(given)
-    half = len(triplets) // 2
-    _write_training(folder, triplets[:half])
-    for name, columns in _sets(triplets[half:]).items():
+    trained = triplets[:TRAINED]
+    _write_training(folder, trained)
+    for name, columns in (_sets(triplets[TRAINED:]) | {"sts/STSB.train": _scored(trained)}).items():
         path = folder / "data" / f"{name}{SUFFIXES[0]}"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(_shortened(given, name) or _table(columns), "utf-8")
@@ -58,7 +58,7 @@ def _write_all(folder: Path, given: Path | None) -> None:
 def _triplets(given: Path | None) -> list[Triplet]:
     shipped = Path(str(files("sentloom"))) / "general" / "triplets.tsv"
     own = given / "nli" / "triplets.en.tsv" if given else shipped
-    lines = (own if own.is_file() else shipped).read_text("utf-8").splitlines()[1 : 4 * ROWS + 1]
+    lines = (own if own.is_file() else shipped).read_text("utf-8").splitlines()[1 : TRAINED + SCORED + 1]
     return [(cells[0], cells[1], cells[2]) for cells in (line.split("\t") for line in lines)]
 
 

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from sentloom.encoder.encoder import Encoder, Vectors
-from sentloom.encoder.heads import normalize
+from sentloom.encoder.heads import Projection, normalize
 from sentloom.encoder.packing import Pack
 from sentloom.encoder.prompts import Role
 from sentloom.errors import InputError, ModelError
@@ -31,6 +31,8 @@ BATCH, LEARNING_RATE, MAX_LENGTH = 32, 1e-3, 64
 class ActNorm(nn.Module):
     """(x + b) * exp(s) for each dimension; the first batch sets b and s so that its own mean is 0 and variance 1."""
 
+    ready: Tensor
+
     def __init__(self, width: int) -> None:
         super().__init__()
         self.bias, self.logs = nn.Parameter(torch.zeros(width)), nn.Parameter(torch.zeros(width))
@@ -42,7 +44,7 @@ class ActNorm(nn.Module):
         self.bias.copy_(-x.mean(dim=0))
         deviation = (x + self.bias).square().mean(dim=0).sqrt()
         self.logs.copy_(-(deviation + LEAST_DEVIATION).log() / LOG_FACTOR)
-        self.ready.fill_(True)  # type: ignore[operator]
+        self.ready.fill_(True)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return the result (n, d) and the log-determinant, which is the same for every row."""
@@ -104,36 +106,34 @@ class Glow(nn.Module):
         if width % 2**LEVELS:
             fix = "use another encoder"
             raise InputError("flow", f"the vectors have {width} dimensions", f"a multiple of {2**LEVELS}", fix)
-        self.levels = nn.ModuleList(
-            nn.ModuleList(Step(width // 2**level) for _ in range(DEPTH)) for level in range(LEVELS)
-        )
+        self.steps = nn.ModuleList(Step(width // 2**level) for level in range(LEVELS) for _ in range(DEPTH))
+
+    def level(self, number: int) -> list[Step]:
+        """The steps of a level."""
+        return [step for step in self.steps[number * DEPTH : (number + 1) * DEPTH] if isinstance(step, Step)]
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """(n, d) -> (n, d), and the log-determinant."""
         done, total = [], x.new_zeros(())
-        for level, steps in enumerate(self.levels):
-            for step in steps:  # type: ignore[attr-defined]
+        for number in range(LEVELS):
+            for step in self.level(number):
                 x, log_determinant = step(x)
                 total = total + log_determinant
-            if level < LEVELS - 1:
+            if number < LEVELS - 1:
                 x, half = x.chunk(2, dim=1)
                 done.append(half)
         return torch.cat([*done, x], dim=1), total
 
     def inverse(self, z: Tensor) -> Tensor:
         """Undo `forward`."""
-        width = z.shape[1]
-        *done, x = z.split([*(width // 2**level for level in range(1, LEVELS)), width // 2 ** (LEVELS - 1)], dim=1)
-        for steps in reversed(self.levels):
-            if x.shape[1] < self._width(steps):
+        halves = [z.shape[1] // 2 ** (number + 1) for number in range(LEVELS - 1)]
+        *done, x = z.split([*halves, halves[-1]], dim=1)
+        for number in reversed(range(LEVELS)):
+            if number < LEVELS - 1:
                 x = torch.cat([x, done.pop()], dim=1)
-            for step in reversed(steps):  # type: ignore[call-overload]
+            for step in reversed(self.level(number)):
                 x = step.inverse(x)
         return x
-
-    @staticmethod
-    def _width(steps: nn.Module) -> int:
-        return len(steps[0].norm.bias)  # type: ignore[index]
 
     def loss(self, x: Tensor) -> Tensor:
         """The mean negative log-likelihood under a standard normal, in bits per dimension."""
@@ -180,8 +180,9 @@ def fit_flow(base: Encoder, texts: Sequence[str], *, seed: int = 0, show_progres
     """Return the base, in eval mode and cut at 64 tokens, with a flow trained on texts for one epoch."""
     tokens = deepcopy(base.tokens)
     tokens.max_length = min(tokens.max_length, MAX_LENGTH)
-    fitted = FlowEncoder(base.backbone, tokens, pooling=base.pooling, heads=list(base.heads), prompts=base.prompts)  # type: ignore[arg-type]
-    plain = Encoder(base.backbone, tokens, pooling=base.pooling, heads=list(base.heads), unit_length=False)  # type: ignore[arg-type]
+    heads = [one for one in base.heads if isinstance(one, Projection)]
+    fitted = FlowEncoder(base.backbone, tokens, pooling=base.pooling, heads=heads, prompts=base.prompts)
+    plain = Encoder(base.backbone, tokens, pooling=base.pooling, heads=heads, prompts=base.prompts, unit_length=False)
     vectors = torch.from_numpy(plain.eval().encode(list(texts), show_progress=show_progress))
     with torch.random.fork_rng():
         torch.manual_seed(seed)

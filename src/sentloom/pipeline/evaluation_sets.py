@@ -50,7 +50,7 @@ def find_evaluation_set(name: str, folder: str | None, *, fast: bool = False, hi
     one, score = split_score(name)
     probe = {"preset": "fast" if fast else "paper", **({"hidden": hidden} if hidden else {})}
     origin = SetSource(Path(folder) if folder else None, checked=False, probe=probe)
-    if score in GEOMETRY:
+    if score is not None and score in GEOMETRY:
         task = geometry_task(one, score, origin)
     else:
         task = find_task(one, origin)

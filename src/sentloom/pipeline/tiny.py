@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import torch
 from pydantic import BaseModel
 from transformers import AutoConfig, AutoModelForMaskedLM, AutoModelForSequenceClassification
 
@@ -20,9 +21,9 @@ from sentloom.methods.settings import Settings
 from sentloom.pipeline.checking import VARIABLE
 from sentloom.pipeline.plan import Plan, Recipe
 from sentloom.pipeline.recipe import read_recipe
-from sentloom.pipeline.stages import Retrieve, Stage, Views
+from sentloom.pipeline.stages import DataStage, Retrieve, Stage, Views
 from sentloom.pipeline.tiny_data import write_tiny_data
-from sentloom.views.settings import BackTranslation
+from sentloom.views.settings import BackTranslation, MaskFill
 
 STEPS, BATCH, CHUNK, SEEDS = 2, 4, 2, 2
 LEAST_SHARE = 0.5  # of a few rows, a smaller share may be none
@@ -46,6 +47,7 @@ def tiny_recipe(path: Path, folder: Path, data: Path | None) -> Recipe:
 
     With a data folder, sentences and sets come from it as far as it has them.
     """
+    folder = folder.absolute()
     values = write_tiny_data(folder / "data", data)
     models = write_tiny_models(folder / "models", Path(values["RAW"]))
     variables = values | dict.fromkeys(("CHINESE", "SIMCSE_CN", "OURS_CN"), models["bert-large"])
@@ -72,6 +74,7 @@ def write_tiny_models(folder: Path, texts: Path) -> dict[str, str]:
 
 def _with_head(source: Path, target: Path, kind: Any) -> None:
     """The small BERT with the head of another task, with random weights."""
+    torch.manual_seed(0)
     labels = dict(enumerate(("contradiction", "entailment", "neutral")))
     model = kind.from_config(AutoConfig.from_pretrained(source, id2label=labels))
     with new_folder(target) as part, quiet():
@@ -112,8 +115,8 @@ def tiny_stage(stage: Stage, models: dict[str, str]) -> Stage:
         changed["model"] = models["judge"]
     if stage.settings is not None:
         changed["settings"] = tiny_settings(stage.settings)
-    if "data_share" in type(stage).model_fields:
-        changed["data_share"] = max(getattr(stage, "data_share"), LEAST_SHARE)  # noqa: B009 - of some stages
+    if isinstance(stage, DataStage):
+        changed["data_share"] = max(stage.data_share, LEAST_SHARE)
     return stage.model_copy(update=changed)
 
 
@@ -129,11 +132,9 @@ def tiny_options(stage: Stage, models: dict[str, str]) -> BaseModel:
     if isinstance(stage, Views):
         if isinstance(options, BackTranslation):
             return BackTranslation()  # the embedded translator
-        return (
-            options.model_copy(update={"model": models["masked"]}) if "model" in type(options).model_fields else options
-        )
+        return options.model_copy(update={"model": models["masked"]}) if isinstance(options, MaskFill) else options
     names = type(options).model_fields
     fewer = {key: most for key, most in MOST.items() if key in names and (getattr(options, key) or 0) > most}
-    if "rows" in names and getattr(options, "rows") is None:  # noqa: B009
+    if getattr(options, "rows", 0) is None:
         fewer["rows"] = MOST["rows"]
     return options.model_copy(update=fewer | {key: value for key, value in OTHERS.items() if key in names})

@@ -1,6 +1,7 @@
 """A reproduced table shows measured, published and their difference, and says what did not run."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -46,11 +47,18 @@ def test_measured_published_and_difference_as_markdown():
     ]
 
 
+def test_a_tiny_run_claims_no_difference():
+    text = reproduction_markdown(replace(FOUND, tiny=True))
+    assert "difference" not in text
+    assert "40.00" in text
+
+
 def test_notes_say_what_is_missing_whence_and_whither():
     said = notes(FOUND)
     assert "other: not here: data of nli: nli.tsv (from example.org); put it at NLI=FILE" in said
     assert "wild: it stopped: step 3" in said
     assert "theirs: cannot be run: no weights are published" in said
+    assert "± is the standard deviation over 3 seeds" in said
     assert TINY not in said
     assert notes(Reproduction("Table 1", (), tiny=True)) == [TINY]
 

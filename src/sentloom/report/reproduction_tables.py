@@ -45,31 +45,28 @@ def reproduction_markdown(found: Reproduction) -> str:
 
 
 def _sections(found: Reproduction) -> Iterator[Sequence[tuple[str, Sequence[str]]]]:
-    """The lines of each row: measured, published, and their difference as far as there are any."""
+    """The lines of each row: measured, published, and their difference, unless it is tiny."""
     for name in found.order:
         if name in found.rows:
-            yield list(_measured(found.rows[name], found.sets))
-        elif name in found.not_run:
+            row = found.rows[name]
+            yield [*_measured(row, found.sets), *([] if found.tiny else _difference(row, found.sets))]
+        else:
             yield [(f"{name}, published", _printed(found.not_run[name].published, found.sets))]
     if found.quoted:
         yield [(f"{name}, published", _printed(row.published, found.sets)) for name, row in found.quoted.items()]
 
 
 def _measured(row: Row, sets: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
-    mark = " (transductive)" if row.transductive else ""
-    yield (
-        f"{row.name}{mark}",
-        [score_text(row.after[one], row.deviation[one]) if one in row.after else "" for one in sets],
-    )
+    name = f"{row.name} (transductive)" if row.transductive else row.name
+    yield name, [score_text(row.after[one], row.deviation[one]) if one in row.after else "" for one in sets]
     if row.published:
         yield "  published", _printed(row.published, sets)
-        both = [one in row.after and one in row.published for one in sets]
-        if any(both):
-            away = [
-                f"{row.after[one] - row.published[one]:+.2f}" if there else ""
-                for one, there in zip(sets, both, strict=True)
-            ]
-            yield "  difference", away
+
+
+def _difference(row: Row, sets: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
+    away = {one: row.after[one] - score for one, score in row.published.items() if one in row.after}
+    if away:
+        yield "  difference", [f"{away[one]:+.2f}" if one in away else "" for one in sets]
 
 
 def _printed(published: Mapping[str, float], sets: Sequence[str]) -> list[str]:
@@ -78,10 +75,10 @@ def _printed(published: Mapping[str, float], sets: Sequence[str]) -> list[str]:
 
 def notes(found: Reproduction) -> list[str]:
     """What the scores are not, which rows did not run, and what each of them needs."""
-    seeds = {row.seeds for row in found.rows.values()}
+    seeds = sorted({row.seeds for row in found.rows.values()} - {1})
     said = [TINY] if found.tiny else []
     if seeds:
-        said.append(f"± is the standard deviation over seeds ({', '.join(map(str, sorted(seeds)))} per row)")
+        said.append(f"± is the standard deviation over {' or '.join(map(str, seeds))} seeds")
     said += [line for name, row in found.not_run.items() for line in _missing(name, row)]
     return [*said, *(f"{name}: cannot be run: {row.why}" for name, row in found.quoted.items())]
 

@@ -36,6 +36,7 @@ def test_every_table_has_all_its_rows_and_lacks_nothing(name, folder):
 def test_models_of_the_hub_have_a_stand_in():
     names = ("google-t5/t5-base@1f", "FacebookAI/roberta-large", "google-bert/bert-base-uncased")
     assert [stand_in(name) for name in names] == ["t5", "bert-large", "bert"]
+    assert stand_in(names[2], deep=True) == "bert-deep"
 
 
 def test_a_variable_without_a_tiny_value_is_refused(folder, tmp_path):

@@ -15,6 +15,7 @@ from sentloom.baselines.names import parse_baseline
 from sentloom.data.inputs import hub_name
 from sentloom.encoder.building import build_model
 from sentloom.encoder.loading import quiet
+from sentloom.encoder.pooling import Pooling
 from sentloom.errors import InputError
 from sentloom.files import new_folder
 from sentloom.methods.settings import Settings
@@ -25,11 +26,12 @@ from sentloom.pipeline.stages import DataStage, Retrieve, Stage, Views
 from sentloom.pipeline.tiny_data import write_tiny_data
 from sentloom.views.settings import BackTranslation, MaskFill
 
-STEPS, BATCH, CHUNK, SEEDS = 2, 4, 2, 2
+STEPS, BATCH, CHUNK = 2, 4, 2
 LEAST_SHARE = 0.5  # of a few rows, a smaller share may be none
-MODELS = {  # by name: architecture, layers and width. A BERT has the layers that recipes name.
-    "bert": ("bert", 12, 32),
-    "bert-large": ("bert", 24, 64),
+MODELS = {  # by name: architecture, layers and width
+    "bert": ("bert", 3, 32),
+    "bert-large": ("bert", 3, 64),
+    "bert-deep": ("bert", 24, 32),  # for rows that name layers
     "t5": ("t5", 2, 32),
 }
 MOST = {"queue": 16, "head_width": 64, "measured": 8, "every": STEPS, "rows": 24, "length": 12, "predictor_width": 2}
@@ -84,10 +86,11 @@ def _with_head(source: Path, target: Path, kind: Any) -> None:
 
 
 def tiny_plan(plan: Plan, models: dict[str, str], sets: str) -> Plan:
-    """The same plan: small models for those of the hub, few steps, two seeds at most, sets of a few rows."""
+    """The same plan: small models for those of the hub, few steps, one seed, sets of a few rows, linear classifiers."""
+    deep = deepest(plan) > MODELS["bert"][1]
 
     def small(name: str) -> str:
-        return models[stand_in(name)] if hub_name(name) and not Path(name).exists() else name
+        return models[stand_in(name, deep)] if hub_name(name) and not Path(name).exists() else name
 
     baseline = parse_baseline(plan.base or "")
     base = str(baseline.located(small)) if baseline else plan.base and small(plan.base)
@@ -95,16 +98,25 @@ def tiny_plan(plan: Plan, models: dict[str, str], sets: str) -> Plan:
         plan,
         base=base,
         stages=tuple(tiny_stage(stage.located(small), models) for stage in plan.stages),
-        seeds=plan.seeds[:SEEDS],
+        seeds=plan.seeds[:1],
         select=plan.select and plan.select.model_copy(update={"data": sets, "every": 1}),
-        evaluate=plan.evaluate and plan.evaluate.model_copy(update={"data": sets}),
+        evaluate=plan.evaluate and plan.evaluate.model_copy(update={"data": sets, "hidden": 0}),
     )
 
 
-def stand_in(name: str) -> str:
+def deepest(plan: Plan) -> int:
+    """The greatest number of a layer that a plan names."""
+    pooled = Pooling.parse(plan.pooling).layers if plan.pooling else ()
+    options = [layer for stage in plan.stages for layer in getattr(stage.options, "layers", None) or ()]
+    return max((*pooled, *options), default=0)
+
+
+def stand_in(name: str, deep: bool = False) -> str:
     """The small model for a model of the hub."""
     if "t5" in name.casefold():
         return "t5"
+    if deep:
+        return "bert-deep"
     return "bert-large" if "large" in name.casefold() else "bert"
 
 

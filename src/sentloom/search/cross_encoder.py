@@ -18,6 +18,8 @@ from torch import Tensor
 from transformers import AutoModelForSequenceClassification
 
 from sentloom.encoder.carried import Carried, carried_file
+from sentloom.encoder.folder_checks import CONFIG
+from sentloom.encoder.model_files import inside, read_json
 from sentloom.encoder.onnx_backbone import open_session
 from sentloom.encoder.text_models import TextModel, load_for_inference
 from sentloom.errors import ModelError
@@ -101,10 +103,12 @@ def load_nli_judge(name: str) -> CrossEncoder:
     """Load a classification model for NLI, a folder or a hub model: a score is the probability of entailment."""
     expected = "an NLI model: a classification model with three outputs, one of which is called entailment"
     loaded = load_for_inference(name, AutoModelForSequenceClassification, expected, outputs=3)
-    labels = [str(label).casefold() for _, label in sorted(loaded.model.config.id2label.items())]
-    if "entailment" not in labels:
-        raise ModelError(name, f"its outputs are called {', '.join(labels)}", expected, "choose another model")
-    place = labels.index("entailment")
+    names = read_json(inside(loaded.folder, CONFIG)).get("id2label") or {}  # transformers has replaced them by now
+    places = {str(label).casefold(): int(place) for place, label in names.items()}
+    if "entailment" not in places:
+        problem = f"its outputs are called {', '.join(places)}" if places else "its outputs have no names"
+        raise ModelError(name, problem, expected, "choose another model")
+    place = places["entailment"]
     return _of_pairs(name, loaded, lambda logits: logits.softmax(dim=1)[:, place], "nli judge")
 
 

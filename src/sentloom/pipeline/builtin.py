@@ -30,7 +30,7 @@ def find_recipe(name: str) -> Path:
 def find_tables(names: Sequence[str]) -> dict[str, Path]:
     """Tables and figures by their names `PAPER/TABLE`; the name of a paper stands for all of its own."""
     known = {one: path for one, path in shipped().items() if "/" in one}
-    found = {}
+    found: dict[str, Path] = {}
     for name in names:
         chosen = {one: path for one, path in known.items() if name in (one, one.partition("/")[0])}
         if not chosen:

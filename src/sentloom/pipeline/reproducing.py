@@ -52,9 +52,13 @@ class Reproduction:
     @property
     def sets(self) -> tuple[str, ...]:
         """All sets and means that a row is scored on or published with, those of the first rows first."""
-        measured = [name for row in self.rows.values() for name in row.after]
-        others = [row.published for row in (*self.rows.values(), *self.not_run.values(), *self.quoted.values())]
-        return tuple(dict.fromkeys([*measured, *(name for one in others for name in one)]))
+        printed = [
+            *(row.published for row in self.rows.values()),
+            *(row.published for row in self.not_run.values()),
+            *(row.published for row in self.quoted.values()),
+        ]
+        measured = [row.after for row in self.rows.values()]
+        return tuple(dict.fromkeys(name for some in (*measured, *printed) for name in some))
 
 
 def reproduce(

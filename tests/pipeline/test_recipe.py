@@ -130,13 +130,36 @@ def test_own_key_then_recipe_then_preset_then_default(recipe):
     assert lengths(f"base: b\npooling: cls\n{stage % ''}") == ("first", "first", 32)
 
 
+def test_a_presets_prompt_is_for_recipes_that_state_none(recipe):
+    stages = "stages: [{method: contrastive, preset: gense, data: d}]"
+    own = recipe(f"base: b\n{stages}").resolve()
+    assert own.prompt.suffix == " Question: what can we draw from the above sentence?"
+    assert (own.stages[0].preset_pooling, own.stages[0].max_length) == ("decoder-first", 64)
+    assert recipe(f"base: b\nprompt: null\n{stages}").resolve().prompt is None
+    assert recipe(f"base: b\nprompt: {{prefix: x}}\n{stages}").resolve().prompt.prefix == "x"
+
+
+def test_a_baseline_may_be_scored_but_not_trained(recipe):
+    assert recipe("base: 'words:w.txt'\nstages: []").resolve().base == "words:w.txt"
+    with pytest.raises(RecipeError, match="a baseline, which cannot be trained"):
+        recipe("base: tf-idf\nstages: [{method: simcse, data: d}]")
+
+
+def test_a_mean_is_over_sets_that_are_scored(recipe):
+    plan = recipe("base: b\nstages: []\nevaluate: {sets: [STS12, STS13], means: {both: [STS12, STS13]}}").resolve()
+    assert plan.evaluate.means == {"both": ("STS12", "STS13")}
+    with pytest.raises(RecipeError, match="a mean over STS14"):
+        recipe("base: b\nstages: []\nevaluate: {sets: [STS12], means: {both: [STS14]}}")
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_every_preset_of_every_method_is_a_stage(recipe, method):
     for preset, values in METHODS[method].PRESETS.items():
         stage = recipe(f"base: b\nstages: [{{method: {method}, preset: {preset}, data: d}}]").resolve().stages[0]
         assert stage.pooling is None
         assert stage.preset_pooling == values.get("pooling")
-        for key, value in without(values, "pooling").items():
+        assert stage.preset_prompt == values.get("prompt")
+        for key, value in without(values, "pooling", "prompt").items():
             value = tuple(value) if isinstance(value, list) else value
             assert any(getattr(part, key, None) == value for part in (stage, stage.options, stage.settings)), key
     common = {*own_keys(Train), *SHORT_FORMS, *Settings.model_fields}
@@ -525,7 +548,7 @@ def test_a_plan_written_out_is_read_back_equal(values, tmp_path_factory):
 def test_every_default_is_written_out(recipe):
     plan = recipe(FULL).resolve("opt1")
     written = yaml.safe_load(to_yaml(plan))
-    assert set(written) == {*Top.model_fields, "stages"}
+    assert set(written) == {*Top.model_fields, "stages"} - {"quoted", "needs"}  # of the file, not of a plan
     for stage in written["stages"]:
         kind = STAGES[stage["method"]]
         settings = Settings.model_fields if kind.trains() else ()

@@ -49,3 +49,9 @@ def test_a_longer_run_has_the_rates_of_a_shorter_one_until_its_decay():
     assert short[:36] == long[:36]
     assert short[37] < long[37] == 1
     assert long[99] == pytest.approx(0.1)
+
+
+def test_the_decay_factor_of_t5x():
+    # min(step / warmup, 1 + factor * (warmup - step)) with 4 steps of warm-up, never below 0
+    found = [rate("linear", step, 10, 0.4, decay_factor=0.25) for step in range(10)]
+    assert found == pytest.approx([0, 0.25, 0.5, 0.75, 1, 0.75, 0.5, 0.25, 0, 0])

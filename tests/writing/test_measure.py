@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sentloom.data.batches import Batches
-from sentloom.writing.measure import measure
+from sentloom.writing.measure import OFFICIAL_BATCH, measure, perplexity
 from tests.writing.oracles import slow_losses
 from tests.writing.small_synthesizers import triplets
 
@@ -29,3 +29,10 @@ def test_measuring_leaves_the_model_as_it_was(model):
     model.train()
     assert measure(model, triplets(3)) == measure(model, triplets(3))  # without dropout
     assert model.training
+
+
+def test_perplexity_by_batch_is_the_mean_of_its_batches():
+    short, long = [(2.0, 1)] * OFFICIAL_BATCH, [(10.0, 10)] * OFFICIAL_BATCH
+    assert perplexity(short + long) == pytest.approx(math.exp((2 + 10) / (1 + 10)))
+    assert perplexity(short + long, "batch") == pytest.approx(math.exp((2 + 1) / 2))
+    assert perplexity(short + long[:1], "batch") == pytest.approx(math.exp((2 + 1) / 2))

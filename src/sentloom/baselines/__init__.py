@@ -1,58 +1,57 @@
-"""Baselines without training, for comparison: word vectors, TF-IDF, whitening, SBERT-WK."""
-
-import re
+"""Baselines without training of an encoder, for comparison: word vectors, TF-IDF, whitening, BERT-flow, SBERT-WK."""
 
 from sentloom.baselines.baseline import Baseline
+from sentloom.baselines.flow import Flowed, FlowEncoder, fit_flow
+from sentloom.baselines.names import FORMS, BaselineName, parse_baseline
 from sentloom.baselines.tf_idf import FittedTfIdf, TfIdf
 from sentloom.baselines.whitening import Whitened, whiten
 from sentloom.baselines.wk_pooling import WkEncoder, wk_pooling
 from sentloom.baselines.word_vectors import WordVectors
 from sentloom.corpus.opening import open_data
 from sentloom.encoder import Encoder
-from sentloom.errors import InputError
 
 __all__ = [
+    "FORMS",
     "Baseline",
+    "BaselineName",
     "FittedTfIdf",
+    "FlowEncoder",
+    "Flowed",
     "TfIdf",
     "Whitened",
     "WkEncoder",
     "WordVectors",
+    "fit_flow",
     "open_baseline",
+    "parse_baseline",
     "whiten",
     "wk_pooling",
 ]
 
-FORMS = "tf-idf, words:FILE, whitening:MODEL, whitening:MODEL:TEXTS, whitening-256:MODEL, wk:MODEL"
-NAME = re.compile(r"(?P<kind>tf-idf|words|wk|whitening)(-(?P<dimension>\d+))?(:(?P<rest>.*))?", re.DOTALL)
-
 
 def open_baseline(name: str, *, pooling: str | None = None) -> Baseline | None:
     """Open a baseline by name (see FORMS); None if it is another name. `pooling` overrides the model's own."""
-    form = NAME.fullmatch(name)
-    if form is None or (form["rest"] is None and form["kind"] != "tf-idf"):
+    one = parse_baseline(name)
+    if one is None:
         return None
-    kind, dimension, rest = form["kind"], form["dimension"], form["rest"]
-    if (
-        (kind == "tf-idf") != (rest is None)
-        or rest == ""
-        or (dimension and (kind != "whitening" or not int(dimension)))
-    ):
-        raise InputError("baseline", f"unknown name {name!r}", f"one of {FORMS}", "correct the name")
-    if kind == "tf-idf":
+    if one.kind == "tf-idf":
         return TfIdf()
-    if kind == "words":
-        return WordVectors.load(rest)
-    if kind == "wk":
-        return wk_pooling(Encoder.load(rest, pooling=pooling))
-    return _whitening(rest, int(dimension) if dimension else None, pooling)
+    if one.kind == "words":
+        return WordVectors.load(one.source)
+    base = Encoder.load(one.source, pooling=pooling)
+    if one.kind == "wk":
+        return wk_pooling(base)
+    return _fitted(one, base) if one.texts else _unfitted(one, base)
 
 
-def _whitening(rest: str, dimension: int | None, pooling: str | None) -> Baseline:
-    """Return whitening that is fitted on the scored text, or on the sentences of a data set if one is named."""
-    model, _, texts = rest.partition(":")
-    base = Encoder.load(model, pooling=pooling)
-    if not texts:
-        return Whitened(base, dimension)
-    sentences = [text for _, _, text in open_data(texts).sentences()]
-    return whiten(base, sentences, dimension, show_progress=True)
+def _unfitted(one: BaselineName, base: Encoder) -> Baseline:
+    """Return what is fitted on the scored text."""
+    return Flowed(base) if one.kind == "flow" else Whitened(base, one.dimension)
+
+
+def _fitted(one: BaselineName, base: Encoder) -> Baseline:
+    """Return what is fitted on the sentences of a data set."""
+    sentences = [text for name in one.texts for _, _, text in open_data(name).sentences()]
+    if one.kind == "flow":
+        return fit_flow(base, sentences, show_progress=True)
+    return whiten(base, sentences, one.dimension, show_progress=True)

@@ -7,7 +7,18 @@ from typing import Annotated
 import typer
 
 from sentloom import __version__
-from sentloom.cli import comparing, data, exporting, fitting, scoring, serving, synthesis, training, vectors
+from sentloom.cli import (
+    comparing,
+    data,
+    exporting,
+    fitting,
+    reproducing,
+    scoring,
+    serving,
+    synthesis,
+    training,
+    vectors,
+)
 from sentloom.cli.common import DeviceOption, ModelOption, PrecisionOption, show
 from sentloom.cli.help_pages import Command, Group
 from sentloom.errors import InputError, SentloomError, disk_error
@@ -43,7 +54,8 @@ VERBS = (
     *(data.check, data.clean, data.views, data.translate),
     *(vectors.encode, vectors.search, serving.serve),
     *(scoring.evaluate, scoring.geometry, vectors.mine),
-    *(training.train, comparing.compare, training.init_model, training.vocabulary, training.recipes),
+    *(training.train, comparing.compare, reproducing.reproduce, training.recipes),
+    *(training.init_model, training.vocabulary),
     *(synthesis.synthesize, exporting.export),
 )
 for verb in VERBS:

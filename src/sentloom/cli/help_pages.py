@@ -20,6 +20,8 @@ VALUES = {  # what a text is, by the name of the option
     "suite": "SET",
     "mteb": "TASK",
     "variant": "VARIANT",
+    "row": "ROW",
+    "scale": "paper|tiny",
     "kind": "KIND",
     "budget": "AMOUNT",
     "scripts": "SCRIPT,...",

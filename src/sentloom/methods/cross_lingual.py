@@ -25,7 +25,7 @@ from sentloom.encoder.pooling import Pooling
 from sentloom.losses import info_nce
 from sentloom.methods.frozen_source import FrozenSource, load_source, set_pooling
 from sentloom.methods.heads import Head, attach_head, build_head
-from sentloom.methods.method import Embeddings, Log, Method, Options
+from sentloom.methods.method import Embeddings, Log, Method, NegativesOptions
 from sentloom.methods.presets import read_presets
 from sentloom.methods.queue import Queue
 from sentloom.methods.settings import Positive
@@ -33,7 +33,7 @@ from sentloom.methods.settings import Positive
 MIN_TEMPERATURE = 0.01  # of a learned tau, as in CLIP
 
 
-class CrossLingualOptions(Options):
+class CrossLingualOptions(NegativesOptions):
     """The paper's temperature is "parameter 1": we read it as learned, starting at 1."""
 
     MODELS = ("source",)
@@ -125,14 +125,18 @@ class CrossLingual(Method):
         """The learned temperature."""
         return {"temperature": torch.as_tensor(self.temperature).item()} if self.options.learn_temperature else {}
 
-    def same(self, batch: Batch) -> Tensor:
+    def same(self, batch: Batch) -> Tensor | None:
         """(b, b + m): which candidates, in batch and queue, share a text with a row in either language."""
+        if not self.options.mask_duplicates:
+            return None
         keys = both_keys(batch).to(self.encoder.device)
         return equal(keys, torch.cat([keys, self.queue.entries()[1]]))
 
     def masked(self, batch: Batch) -> int:
         """Pairs of rows, plus pairs of a row and an entry of the queue."""
         b, same = len(batch), self.same(batch)
+        if same is None:
+            return 0
         return (int(same[:, :b].sum()) - b) // 2 + int(same[:, b:].sum())
 
     def prepare(self, data: Dataset, folder: Path, log: Log = lambda text: None) -> None:

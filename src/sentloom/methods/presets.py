@@ -8,7 +8,8 @@ from sentloom.errors import InputError, checked
 from sentloom.methods.method import Learner, Presets
 from sentloom.methods.settings import Settings
 
-ENCODER_KEYS = {"pooling", "max_length"}  # pooling is for a base that has none of its own
+# Of the encoder: pooling is for a base that has none of its own, prompt for a recipe that states none.
+ENCODER_KEYS = {"pooling", "max_length", "prompt"}
 
 
 def read_presets(module: str) -> Presets:

@@ -45,7 +45,11 @@ class Settings(BaseModel):
     schedule: Literal["linear", "constant-then-linear", "cosine", "constant", "warmup-stable-decay"] = "constant"
     warmup: Share = 0.0  # share of the steps in which the rate rises (constant-then-linear: stays) before it falls
     warmup_steps: int | None = Field(None, ge=0)  # the same in steps; overrides warmup
+    decay_factor: Positive | None = None  # linear, as in t5x: what the rate loses per step, of 1; None: as falls to 0
     decay: Share = 0.1  # warmup-stable-decay: the share of the steps at the end in which the rate falls to 0
+    # Without a gradient, as in the code of SimCSE and GenSE, the gradient of several processes is that of the whole
+    # batch divided by their number.
+    gather: Literal["with-gradient", "without-gradient"] = "with-gradient"
     clip: float | None = Field(None, gt=0)  # maximum norm of the gradient
     freeze_layers: int | None = Field(None, ge=0)  # 0: the embeddings; k: also the first k blocks
     lora: Lora | None = None  # train adapters instead of the backbone's weights; they are added to these in the end
@@ -60,6 +64,8 @@ class Settings(BaseModel):
             raise ValueError("neither epochs nor steps is given")
         if self.lora is not None and self.freeze_layers is not None:
             raise ValueError("freeze_layers with lora, which freezes all layers")
+        if self.decay_factor is not None and self.schedule != "linear":
+            raise ValueError(f"decay_factor with the schedule {self.schedule}: it is of linear")
         return self
 
     def batches(self, data: Dataset, seed: int) -> Batches:

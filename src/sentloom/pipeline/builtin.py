@@ -1,5 +1,6 @@
-"""The recipes that come with the package, by name."""
+"""The recipes that come with the package, by name; `PAPER/TABLE` is a table or a figure of a paper."""
 
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -8,9 +9,9 @@ from sentloom.pipeline.yaml_source import one_of
 
 
 def shipped() -> dict[str, Path]:
-    """Every recipe in the package's folder `recipes`, by its file's name without the ending."""
+    """Every recipe in the package's folder `recipes`, by its path there without the ending."""
     folder = Path(str(files("sentloom"))) / "recipes"
-    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+    return {path.relative_to(folder).with_suffix("").as_posix(): path for path in sorted(folder.rglob("*.yaml"))}
 
 
 def find_recipe(name: str) -> Path:
@@ -24,3 +25,17 @@ def find_recipe(name: str) -> Path:
             name, found, f"a file, or {one_of(name, known)}", "list the built-in recipes with `sentloom recipes`"
         )
     return known[name]
+
+
+def find_tables(names: Sequence[str]) -> dict[str, Path]:
+    """Tables and figures by their names `PAPER/TABLE`; the name of a paper stands for all of its own."""
+    known = {one: path for one, path in shipped().items() if "/" in one}
+    found: dict[str, Path] = {}
+    for name in names:
+        chosen = {one: path for one, path in known.items() if name in (one, one.partition("/")[0])}
+        if not chosen:
+            papers = dict.fromkeys(one.partition("/")[0] for one in known)
+            expected = f"a paper ({', '.join(papers)}) or a table: {one_of(name, known)}"
+            raise InputError(name, "there is no such table", expected, "list the tables with `sentloom recipes`")
+        found |= chosen
+    return found

@@ -1,12 +1,12 @@
 """From plain values to a plan: everything is checked, every fault is recorded, every default is filled in."""
 
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sentloom.baselines.names import parse_baseline
 from sentloom.data.inputs import BETWEEN_TWINS, twin_files
 from sentloom.encoder.locate import READ_ONLY
 from sentloom.encoder.prompts import Prompt
@@ -15,7 +15,7 @@ from sentloom.pipeline.overrides import without
 from sentloom.pipeline.plan import Plan
 from sentloom.pipeline.references import PREFIX, named_stage
 from sentloom.pipeline.schema import FOR_ALL_STAGES, Model, Top, missing, validated
-from sentloom.pipeline.stages import STAGES, Stage
+from sentloom.pipeline.stages import STAGES, Stage, Train
 from sentloom.pipeline.yaml_source import Faults, Keys, Tree, one_of, show
 
 PATH_KEYS = (
@@ -32,6 +32,7 @@ class Check:
     tree: Tree
     folder: Path
     faults: Faults
+    variables: Mapping[str, str]
 
     def plan(self, name: str) -> Plan | None:
         """The plan; None if there are faults. `name` is used if the recipe gives none."""
@@ -43,18 +44,36 @@ class Check:
         stages = self._stages(common)
         if top is not None and top.base is None and _needs_base(values.get("stages")):
             self._add((), *missing("base"))
+        if top is not None and top.base and stages and parse_baseline(top.base):
+            self._add(("base",), f"found {show(top.base)}, a baseline, which cannot be trained", "an encoder")
         if top is None or stages is None:
             return None
         return Plan(
             **{key: getattr(top, key) for key in ("title", "pooling", "max_length", "seeds", "trackers", "published")},
             name=top.name or name,
-            base=top.base and self._located(top.base),
-            prompt=Prompt(**dict(top.prompt)) if top.prompt else None,
+            base=top.base and self._located_base(top.base),
+            prompt=self._prompt(top, stages),
             stages=tuple(stage.located(self._located) for stage in stages),
             select=top.select and self._placed(top.select, "on", "data"),
             evaluate=top.evaluate and self._placed(top.evaluate, "sets", "data"),
             places={self._located(written): self.tree.spot(keys) for keys, written in _paths(values, (), "")},
+            variables=dict(self._variables_of_paths()),
         )
+
+    def _prompt(self, top: Top, stages: Sequence[Stage]) -> Prompt | None:
+        """The recipe's; if it states none, that of the first training stage's preset."""
+        if "prompt" in self.tree.value:
+            return Prompt(**dict(top.prompt)) if top.prompt else None
+        own = next((stage.preset_prompt for stage in stages if isinstance(stage, Train)), None)
+        return Prompt(**own) if own else None
+
+    def _variables_of_paths(self) -> Iterator[tuple[str, str]]:
+        """Every path that is written with a variable, and the variable's name."""
+        for _, written in _paths(self.tree.value, (), ""):
+            baseline = parse_baseline(written)
+            for part in (baseline.source, *baseline.texts) if baseline else (written,):
+                if match := VARIABLE.search(part):
+                    yield self._located(part), match[1]
 
     def _stages(self, common: Mapping[str, Any]) -> list[Stage] | None:
         values = self.tree.value.get("stages")
@@ -113,7 +132,7 @@ class Check:
     def _variables(self, keys: Keys, path: str) -> None:
         """Record the environment variables in a path that are not set."""
         for name, default in VARIABLE.findall(path):
-            if not os.environ.get(name) and not default:
+            if not self.variables.get(name) and not default:
                 self._add(keys, f"the environment variable {name} is not set", "a value for it")
 
     def _placed(self, part: Model, *names: str) -> Model:
@@ -126,11 +145,16 @@ class Check:
             )
         return part.model_copy(update=found)
 
+    def _located_base(self, name: str) -> str:
+        """An encoder or a baseline, with its model and files located."""
+        baseline = parse_baseline(name)
+        return str(baseline.located(self._located)) if baseline else self._located(name)
+
     def _located(self, name: str) -> str:
         """A path in the recipe's folder, otherwise in the working folder, if it exists; other names unchanged."""
         if named_stage(name) is not None:
             return name
-        full = VARIABLE.sub(lambda match: os.environ.get(match[1]) or match[2] or "", name)
+        full = VARIABLE.sub(lambda match: self.variables.get(match[1]) or match[2] or "", name)
         if full in ("embedded", *READ_ONLY):
             return full
         places = (_there(folder.absolute(), full) for folder in (self.folder, Path()))

@@ -59,7 +59,8 @@ def read_methods(
 def _scored_on(on: Sequence[str], data: Path | None) -> list[str]:
     """The sets and their folder as changes of a recipe. Existing paths are relative to the working folder."""
     places = [str(Path(name).absolute()) if Path(name).exists() else name for name in on]
-    sets = [f"evaluate.sets={json.dumps(places)}", f"evaluate.mean={json.dumps(len(on) > 1)}"] if on else []
+    changed = [f"evaluate.sets={json.dumps(places)}", "evaluate.means={}", f"evaluate.mean={json.dumps(len(on) > 1)}"]
+    sets = changed if on else []
     return [*sets, *([f"evaluate.data={json.dumps(str(data.absolute()))}"] if data else [])]
 
 

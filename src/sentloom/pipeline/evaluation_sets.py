@@ -1,6 +1,6 @@
 """What models are scored on while they are made, by name: a set of a suite, or a file."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -8,15 +8,17 @@ import pyarrow as pa
 from sentloom.data.dataset import FILE, LINE, Dataset
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
+from sentloom.errors import InputError
 from sentloom.evaluation.bench import distinct, score_tasks
-from sentloom.evaluation.suites.catalog import find_task
+from sentloom.evaluation.suites.catalog import find_task, split_score
+from sentloom.evaluation.suites.geometry_task import GEOMETRY, geometry_task
 from sentloom.evaluation.suites.set_source import SetSource
 from sentloom.evaluation.task import Scores, Task
 
 
 @dataclass(frozen=True)
 class EvaluationSet:
-    """A set with a score, times 100, higher is better; `data` has its sentences."""
+    """A set with a score, times 100, higher is better (but alignment and uniformity); `data` has its sentences."""
 
     name: str
     task: Task
@@ -33,13 +35,26 @@ class EvaluationSet:
 
     def main(self, scores: Scores) -> float:
         """The score that the set is reported by."""
-        return scores[self.task.main].value
+        if self.task.main not in scores:
+            known = ", ".join(scores)
+            raise InputError(self.name, f"the set has no score {self.task.main}", f"one of {known}", "correct the name")
+        value = scores[self.task.main].value
+        return value / 100 if self.task.main in GEOMETRY else value
 
 
-def find_evaluation_set(name: str, folder: str | None, *, fast: bool = False) -> EvaluationSet:
-    """Find a set by name (`sts-b/dev`, `MR`) in a data folder or on the hub, or a file. `fast` is for classifiers."""
-    probe = {"preset": "fast" if fast else "paper"}
-    task = find_task(name, SetSource(Path(folder) if folder else None, checked=False, probe=probe))
+def find_evaluation_set(name: str, folder: str | None, *, fast: bool = False, hidden: int = 0) -> EvaluationSet:
+    """Find a set by name (`sts-b/dev`, `MR`, `STS-B@pearson`) in a data folder or on the hub, or a file.
+
+    `fast` and `hidden` are for classifiers.
+    """
+    one, score = split_score(name)
+    probe = {"preset": "fast" if fast else "paper", **({"hidden": hidden} if hidden else {})}
+    origin = SetSource(Path(folder) if folder else None, checked=False, probe=probe)
+    if score is not None and score in GEOMETRY:
+        task = geometry_task(one, score, origin)
+    else:
+        task = find_task(one, origin)
+        task = replace(task, main=score) if score else task
     return EvaluationSet(name, task, sentences_of(task))
 
 

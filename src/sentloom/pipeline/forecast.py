@@ -6,6 +6,7 @@ from tempfile import TemporaryDirectory
 
 from accelerate import Accelerator
 
+from sentloom.baselines.names import parse_baseline
 from sentloom.encoder import Encoder
 from sentloom.pipeline.plan import Plan
 from sentloom.pipeline.poolings import pooling_changes
@@ -18,7 +19,7 @@ __all__ = ["Forecast", "forecast"]
 def forecast(plan: Plan, accelerator: Accelerator) -> list[Forecast]:
     """Read all data, look for leaks, and time a sample of every stage. Nothing is stored or scored."""
     changes = {}
-    if plan.base is not None:
+    if plan.base is not None and parse_baseline(plan.base) is None:
         Encoder.load(plan.base, pooling=plan.pooling, max_length=plan.max_length, prompts=plan.prompts)
         changes = {change.stage: change.note for change in pooling_changes(plan)}
     with TemporaryDirectory() as scratch:

@@ -6,10 +6,11 @@ from pathlib import Path
 
 from huggingface_hub import constants
 
+from sentloom.baselines.names import parse_baseline
 from sentloom.data.inputs import hub_name, twin_files
 from sentloom.encoder.locate import READ_ONLY
 from sentloom.errors import MissingPart, Problem, RecipeError
-from sentloom.evaluation.suites.catalog import OWN, find_task, is_set
+from sentloom.evaluation.suites.catalog import OWN, find_task, is_set, split_score
 from sentloom.evaluation.suites.set_source import NO_COPY, SetSource
 from sentloom.pipeline.plan import Plan
 from sentloom.pipeline.references import named_stage
@@ -66,7 +67,8 @@ def _absent(plan: Plan) -> list[Need]:
 
 
 def _models(plan: Plan) -> Iterator[Need]:
-    named = [("base", plan.base)]
+    baseline = parse_baseline(plan.base or "")
+    named = [("base", baseline.model if baseline else plan.base)]
     for stage in plan.stages:
         named += [(f"model of {stage.name}", model) for model in stage.models()]
         named += [(f"{key} of {stage.name}", model) for key, model in stage.other_models().items()]
@@ -85,20 +87,21 @@ def _models(plan: Plan) -> Iterator[Need]:
 
 
 def _data(plan: Plan) -> Iterator[Need]:
-    for stage in plan.stages:
-        for name in stage.sources:
-            here = Path(name).exists() or name.startswith("embedded") or twin_files(name) is not None
-            if not here and named_stage(name) is None:
-                match = hub_name(name)
-                if match is None or not _cached("datasets", match[1]):
-                    yield Need(f"data of {stage.name}", name, match is not None)
+    baseline = parse_baseline(plan.base or "")
+    read = [(f"data of {stage.name}", name) for stage in plan.stages for name in stage.sources]
+    for what, name in [*(("data of base", file) for file in (baseline.files if baseline else ())), *read]:
+        here = Path(name).exists() or name.startswith("embedded") or twin_files(name) is not None
+        if not here and named_stage(name) is None:
+            match = hub_name(name)
+            if match is None or not _cached("datasets", match[1]):
+                yield Need(what, name, match is not None)
 
 
 def _sets(plan: Plan) -> Iterator[tuple[str, str | None]]:
     if plan.select:
         yield plan.select.on, plan.select.data
     if plan.evaluate:
-        yield from ((name, plan.evaluate.data) for name in plan.evaluate.sets)
+        yield from ((split_score(name)[0], plan.evaluate.data) for name in plan.evaluate.sets)
 
 
 def _is_absent_file(name: str) -> bool:

@@ -14,7 +14,7 @@ import yaml
 
 from sentloom.encoder.prompts import Prompt, Prompts
 from sentloom.errors import InputError
-from sentloom.pipeline.schema import Evaluate, Select
+from sentloom.pipeline.schema import Evaluate, Quoted, Select
 from sentloom.pipeline.stages import PREVIOUS, Stage, Train
 from sentloom.pipeline.yaml_source import Dumper, one_of, show
 
@@ -41,6 +41,7 @@ class Plan:
     published: Mapping[str, float] = field(default_factory=dict)
     title: str | None = None
     places: Mapping[str, tuple[str, str]] = field(default_factory=dict, compare=False)  # where a path was written
+    variables: Mapping[str, str] = field(default_factory=dict, compare=False)  # a path -> the variable in it
 
     @property
     def prompts(self) -> Prompts | None:
@@ -75,6 +76,8 @@ class Recipe:
     path: Path
     variants: tuple[str, ...]
     plans: Mapping[str | None, Plan]  # None: the common part
+    quoted: Mapping[str, Quoted] = field(default_factory=dict)  # rows that cannot be run
+    needs: Mapping[str, str] = field(default_factory=dict)  # where the value of a variable comes from
 
     def resolve(self, variant: str | None = None) -> Plan:
         """The plan of a variant, or of the common part."""

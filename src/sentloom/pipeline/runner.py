@@ -24,11 +24,13 @@ from accelerate import Accelerator, PartialState
 from accelerate.state import AcceleratorState
 from accelerate.tracking import get_available_trackers
 
+from sentloom.baselines.names import BaselineName, parse_baseline
 from sentloom.data.dataset import Dataset
 from sentloom.encoder import Encoder
 from sentloom.encoder.device import chosen
 from sentloom.errors import MissingPart, ModelError
-from sentloom.evaluation.bench import score_tasks
+from sentloom.evaluation.bench import Model, score_tasks
+from sentloom.evaluation.evaluate import open_model
 from sentloom.evaluation.score_cache import cached_scores
 from sentloom.files import new_folder, read_result, remove, write_result
 from sentloom.pipeline.artifacts import MODEL, Artifact
@@ -90,7 +92,8 @@ def prepare(
 
 def find_models(plans: Sequence[Plan], folder: Path) -> None:
     """Load every model that a plan names, except those in the folder itself, where an earlier plan may put them."""
-    models = [("base", plan.base) for plan in plans if plan.base]
+    bases = [parse_baseline(plan.base) or plan.base for plan in plans if plan.base]
+    models = [("base", name) for one in bases if (name := one.model if isinstance(one, BaselineName) else one)]
     models += [pair for plan in plans for stage in plan.stages for pair in stage.other_models().items()]
     for key, name in dict.fromkeys(models):
         if not is_in(folder, name):
@@ -124,7 +127,9 @@ class Runner:
     def evaluation_sets(self) -> list[EvaluationSet]:
         """The sets that results are scored on."""
         evaluate = self.plan.evaluate
-        return [find_evaluation_set(name, evaluate.data) for name in evaluate.sets] if evaluate else []
+        if evaluate is None:
+            return []
+        return [find_evaluation_set(name, evaluate.data, hidden=evaluate.hidden) for name in evaluate.sets]
 
     @cached_property
     def selecting(self) -> EvaluationSet | None:
@@ -148,7 +153,7 @@ class Runner:
                 self.rows(stage)
         for stage in self.plan.stages:
             stage.check()
-        if self.plan.base is not None and not is_in(self.folder, self.plan.base):
+        if self._is_encoder and not is_in(self.folder, self.base):
             list(pooling_changes(self.plan))  # refuses what no recipe states
 
     # Inputs
@@ -204,7 +209,7 @@ class Runner:
         for stage in self.plan.stages:
             if once.issuperset(stage.references()):
                 self.rows(stage)  # refuses data that does not fit before the first step
-        if self.plan.base is not None:
+        if self._is_encoder:
             for change in pooling_changes(self.plan):
                 self.say(str(change))
         seeded = len(once) < len(self.plan.stages)
@@ -290,6 +295,11 @@ class Runner:
         assert self.plan.base is not None, "a plan without an encoder has none"
         return self.plan.base
 
+    @property
+    def _is_encoder(self) -> bool:
+        """Whether there is a base, and it is no baseline."""
+        return self.plan.base is not None and parse_baseline(self.plan.base) is None
+
     @cached_property
     def base_fingerprint(self) -> str:
         """The fingerprint of the encoder that the first training stage gets; without one, of the base."""
@@ -298,36 +308,50 @@ class Runner:
     @cached_property
     def _untouched(self) -> tuple[str, dict[str, float]]:
         """The base as it is: its name and pooling, and its scores."""
+        if not self._is_encoder:
+            return self.base, self._scores(self.base_fingerprint, self._base)
         encoder = Encoder.load(self.base)
         return f"{self.base}, {encoder.pooling}", self._scores(encoder.fingerprint(), lambda: encoder)
 
     @cached_property
     def _start(self) -> str:
         """The encoder that the first training stage gets: the base, with another pooling, length or prompt if any."""
-        whole, start = Encoder.load(self.base), self._base()
+        if not self._is_encoder:
+            return self.base
+        whole, start = Encoder.load(self.base), self._start_encoder()
         cut = f", {start.tokens.max_length} tokens" if start.tokens.max_length != whole.tokens.max_length else ""
         prompt = self.plan.prompt
         prompted = f', prompt "{prompt.prefix}{{}}{prompt.suffix}"' if prompt else ""
         return f"{self.base}, {start.pooling}{cut}{prompted}"
 
-    def _base(self) -> Encoder:
+    def _base(self) -> Model:
+        return self._start_encoder() if self._is_encoder else self._baseline
+
+    @cached_property
+    def _baseline(self) -> Model:
+        """Opened once: some are fitted on text."""
+        return open_model(self.base, self.plan.pooling)
+
+    def _start_encoder(self) -> Encoder:
         plan = self.plan
         if plan.training:
             return plan.training[0].load(self.base, plan.prompts)
         return Encoder.load(self.base, pooling=plan.pooling, max_length=plan.max_length, prompts=plan.prompts)
 
-    def _scores(self, fingerprint: str, load: Callable[[], Encoder]) -> dict[str, float]:
+    def _scores(self, fingerprint: str, load: Callable[[], Model]) -> dict[str, float]:
         """Scores by set; cached scores are reused."""
         scores: dict[str, float] = {}
         load_once = cache(load)
         for one in self.evaluation_sets:
             score = self._score(one, fingerprint, load_once) if self.accelerator.is_main_process else None
             scores[one.name] = from_main(self.accelerator, score)
-        if self.plan.evaluate and self.plan.evaluate.mean:
-            scores["mean"] = mean(scores.values())
-        return scores
+        evaluate = self.plan.evaluate
+        means = {name: mean(scores[one] for one in sets) for name, sets in evaluate.means.items()} if evaluate else {}
+        if evaluate and evaluate.mean:
+            means["mean"] = mean(scores.values())
+        return scores | means
 
-    def _score(self, one: EvaluationSet, fingerprint: str, load: Callable[[], Encoder]) -> float:
+    def _score(self, one: EvaluationSet, fingerprint: str, load: Callable[[], Model]) -> float:
         folder = self.folder / "scores"
         return one.main(cached_scores(folder, fingerprint, one.task, lambda: score_tasks(load(), [one.task])[0]))
 

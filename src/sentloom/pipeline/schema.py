@@ -62,11 +62,23 @@ class Select(Strict):
 
 
 class Evaluate(Strict):
-    """What the result is scored on: names of sets, or files; `mean` adds their unweighted mean."""
+    """What the result is scored on: names of sets, or files; `mean` adds their unweighted mean, `means` named ones.
+
+    `STS-B@pearson` is another score of a set than its main one.
+    """
 
     sets: Annotated[tuple[Text, ...], AfterValidator(at_least_one)]
     data: Text | None = None
     mean: bool = False
+    means: dict[str, Annotated[tuple[Text, ...], AfterValidator(at_least_one)]] = Field(default_factory=dict)
+    hidden: int = Field(0, ge=0)  # hidden units of the classifiers of transfer sets; 0: logistic regression
+
+    @model_validator(mode="after")
+    def _means_of_sets(self) -> "Evaluate":
+        unknown = [one for some in self.means.values() for one in some if one not in self.sets]
+        if unknown:
+            raise ValueError(f"a mean over {unknown[0]}, which is not among the sets")
+        return self
 
 
 class Around(Strict):
@@ -80,6 +92,13 @@ class Around(Strict):
         if not (self.prefix or self.suffix):
             raise ValueError("the prompt has neither a prefix nor a suffix")
         return self
+
+
+class Quoted(Strict):
+    """A row of a paper's table that cannot be run: its published scores, and why."""
+
+    published: dict[str, float]
+    why: Text
 
 
 class Top(Strict):
@@ -96,6 +115,8 @@ class Top(Strict):
     seeds: Annotated[tuple[Seed, ...], AfterValidator(at_least_one), AfterValidator(_distinct)] = (1,)
     trackers: Annotated[tuple[Literal["tensorboard", "wandb"], ...], AfterValidator(_distinct)] = ()
     published: dict[str, float] = Field(default_factory=dict)
+    quoted: dict[Text, Quoted] = Field(default_factory=dict)  # rows of the table that cannot be run, by name
+    needs: dict[Text, Text] = Field(default_factory=dict)  # where the value of an environment variable comes from
 
 
 FOR_ALL_STAGES = ("pooling", "max_length")

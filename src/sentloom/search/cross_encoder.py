@@ -14,11 +14,14 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from tokenizers import Encoding, Tokenizer
+from torch import Tensor
 from transformers import AutoModelForSequenceClassification
 
 from sentloom.encoder.carried import Carried, carried_file
+from sentloom.encoder.folder_checks import CONFIG
+from sentloom.encoder.model_files import inside, read_json
 from sentloom.encoder.onnx_backbone import open_session
-from sentloom.encoder.text_models import load_for_inference
+from sentloom.encoder.text_models import TextModel, load_for_inference
 from sentloom.errors import ModelError
 
 Pairs: TypeAlias = Sequence[tuple[str, str]]  # (query, passage)
@@ -97,10 +100,28 @@ def _finite(scores: Scores, pairs: Pairs) -> Scores:
     return scores
 
 
+def load_nli_judge(name: str) -> CrossEncoder:
+    """Load a classification model for NLI, a folder or a hub model: a score is the probability of entailment."""
+    expected = "an NLI model: a classification model with three outputs, one of which is called entailment"
+    loaded = load_for_inference(name, AutoModelForSequenceClassification, expected, outputs=3)
+    names = read_json(inside(loaded.folder, CONFIG)).get("id2label") or {}  # transformers has replaced them by now
+    places = {str(label).casefold(): int(place) for place, label in names.items()}
+    if "entailment" not in places:
+        problem = f"its outputs are called {', '.join(places)}" if places else "its outputs have no names"
+        raise ModelError(name, problem, expected, "choose another model")
+    place = places["entailment"]
+    return _of_pairs(name, loaded, lambda logits: logits.softmax(dim=1)[:, place], "nli judge")
+
+
 def _from_folder(name: str) -> CrossEncoder:
     """Load a model with safetensors weights; nothing that the folder brings is run."""
     expected = "a cross-encoder: a classification model with one output"
     loaded = load_for_inference(name, AutoModelForSequenceClassification, expected, outputs=1)
+    return _of_pairs(name, loaded, lambda logits: logits[:, 0], "cross-encoder")
+
+
+def _of_pairs(name: str, loaded: TextModel, score: Callable[[Tensor], Tensor], what: str) -> CrossEncoder:
+    """A model that reads pairs; `score` makes one number of a pair's outputs."""
     backend = getattr(loaded.tokenizer, "backend_tokenizer", None)
     if backend is None:
         problem = f"{type(loaded.tokenizer).__name__} is a slow tokenizer, written in Python"
@@ -114,11 +135,11 @@ def _from_folder(name: str) -> CrossEncoder:
     def logits(arrays: Arrays) -> Scores:
         with torch.inference_mode():
             output = model(**{one: torch.from_numpy(arrays[one]).to(model.device) for one in given}).logits
-        scores: Scores = output[:, 0].float().cpu().numpy()
+        scores: Scores = score(output.float()).cpu().numpy()
         return scores
 
     pad_id = loaded.tokenizer.pad_token_id or 0
-    return CrossEncoder(backend, pad_id, logits, BATCH, 1, f"cross-encoder {loaded.sha256} {backend.truncation}")
+    return CrossEncoder(backend, pad_id, logits, BATCH, 1, f"{what} {loaded.sha256} {backend.truncation}")
 
 
 def _embedded() -> CrossEncoder:

@@ -23,7 +23,7 @@ from sentloom.data.shapes import text_columns
 from sentloom.errors import InputError, ModelError, TrainingStopped
 from sentloom.files import new_file
 from sentloom.interrupts import stop_asked
-from sentloom.methods import Learner
+from sentloom.methods import Learner, Method
 from sentloom.methods.settings import Settings
 from sentloom.progress import progress
 from sentloom.training.checkpoints import (
@@ -206,7 +206,7 @@ class _Run:
         loss = 0.0
         for part in range(settings.accumulate):
             batch = self.batches.batch(now.step * settings.accumulate + part)
-            loss += add_gradients(self.method, batch, self.accelerator, settings.chunk, 1 / settings.accumulate)
+            loss += add_gradients(self.method, batch, self.accelerator, settings.chunk, self._share_of_gradient())
             now.masked += self.method.masked(batch)
         loss /= settings.accumulate
         average_gradients(self.method, self.accelerator)
@@ -228,11 +228,17 @@ class _Run:
         self._snapshot()
         return loss
 
+    def _share_of_gradient(self) -> float:
+        """What the gradient of one batch counts."""
+        divided = self.settings.gather == "without-gradient" and isinstance(self.method, Method)
+        return 1 / self.settings.accumulate / (self.accelerator.num_processes if divided else 1)
+
     def _learning_rate(self) -> float:
         """The learning rate of the next update."""
         settings = self.settings
         warmup = settings.warmup if settings.warmup_steps is None else settings.warmup_steps
-        return settings.learning_rate * rate(settings.schedule, self.now.step, self.total, warmup, settings.decay)
+        by = (settings.schedule, self.now.step, self.total, warmup, settings.decay, settings.decay_factor)
+        return settings.learning_rate * rate(*by)
 
     def note(self, loss: float) -> str:
         """The latest numbers, for the progress bar."""

@@ -3,11 +3,14 @@
 import math
 
 
-def rate(schedule: str, step: int, total: int, warmup: float | int, decay: float = 0.1) -> float:
+def rate(
+    schedule: str, step: int, total: int, warmup: float | int, decay: float = 0.1, decay_factor: float | None = None
+) -> float:
     """The factor of the learning rate for an update, counted from 0; `warmup` is a share of the steps or their number.
 
-    `linear` rises from 0 during the warm-up, then falls to 0; `constant-then-linear` stays at 1 instead of rising
-    (as in GenSE's code); `cosine` rises, then falls along half a cosine; `constant` rises, then stays.
+    `linear` rises from 0 during the warm-up, then falls to 0, or by `decay_factor` per step (as in t5x);
+    `constant-then-linear` stays at 1 instead of rising (as in GenSE's code); `cosine` rises, then falls along half a
+    cosine; `constant` rises, then stays.
     `warmup-stable-decay` rises, stays, and falls to 0 in the last share `decay` of the steps (MiniCPM: Hu et al.,
     2024). If its warm-up is a number of steps, a longer run has the rates of a shorter one until that one's decay.
     """
@@ -19,6 +22,8 @@ def rate(schedule: str, step: int, total: int, warmup: float | int, decay: float
         return 1.0 if schedule == "constant-then-linear" else step / first
     if schedule == "constant":
         return 1.0
+    if decay_factor is not None:
+        return max(0.0, 1 - decay_factor * (step - first))
     done = (step - first) / max(1, total - first)
     return 0.5 * (1 + math.cos(math.pi * done)) if schedule == "cosine" else 1 - done
 

@@ -46,12 +46,12 @@ def train_synthesizer(
     load = partial(open_model, base, wording=options.wording, **lengths)
     model = load()
     few = held_out.select(np.arange(len(held_out)) < options.measured)
-    selection = Selection(lambda model: measure(model, few).score, options.every)
+    selection = Selection(lambda model: measure(model, few, options.perplexity_by).score, options.every)
     facts = _train(Synthesizer(model, options), learned, settings, selection, **run)
     measured = {}
     with progress("measuring", 2, "models") as advance:
         for name, one in (("before", load()), ("after", model)):
-            found = measure(one, held_out)
+            found = measure(one, held_out, options.perplexity_by)
             measured[name] = {**asdict(found), "score": found.score}
             advance(1)
     return {**facts, "held_out": measured}

@@ -11,6 +11,7 @@ from sentloom.methods import Options
 from sentloom.methods.settings import Positive, Share
 from sentloom.writing.instances import Instance, instances, losses
 from sentloom.writing.language_model import SOURCE_LENGTH, TARGET_LENGTH
+from sentloom.writing.measure import PerplexityBy
 from sentloom.writing.prompts import Wording
 from sentloom.writing.text_learner import TextLearner
 
@@ -35,6 +36,7 @@ class SynthesizerOptions(Options):
     held_out: Share = 0.05  # share of the premises that is not trained on but measured
     measured: int = Field(1000, ge=1)  # held-out rows, at most, that are measured during training
     every: int = Field(500, ge=1)  # steps between measurements
+    perplexity_by: PerplexityBy = "token"  # what it is averaged over; batch: as in the official code
 
 
 class Synthesizer(TextLearner):
@@ -44,7 +46,11 @@ class Synthesizer(TextLearner):
     Options = SynthesizerOptions
     options: SynthesizerOptions
     SHAPES = (Shape.TRIPLETS, Shape.NLI)
-    PRESETS: ClassVar[dict[str, dict[str, Any]]] = {"default": GENSE, "paper": GENSE}
+    PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
+        "default": GENSE,
+        "paper": GENSE,
+        "official-code": GENSE | {"perplexity_by": "batch"},
+    }
 
     def weight(self, batch: Batch) -> float:
         """The weighted number of tokens to predict."""

@@ -8,6 +8,7 @@ import pytest
 
 from sentloom.data.inputs import HUB_NAME
 from sentloom.errors import DataError, InputError, MissingPart
+from sentloom.evaluation.suites.catalog import is_set
 from sentloom.evaluation.suites.multilingual import MULTILINGUAL, PARTS, load, translation_task
 from sentloom.evaluation.suites.set_source import Rows, SetSource
 from tests.evaluation.by_hand import all_alike, any_vectors, at_angles, scored, values, write
@@ -121,11 +122,16 @@ def test_without_a_copy_on_the_hub_a_set_is_missing(hub):
 
 
 def test_hub_names_are_pinned():
-    for part in PARTS.values():
+    for name, part in PARTS.items():
         if part.hub:
             _, _, revision, split = HUB_NAME.fullmatch(part.hub).groups()
             assert re.fullmatch("[0-9a-f]{40}", revision)
-            assert split == "test"
+            assert split == ("validation" if name.endswith("/dev") else "test")
+
+
+def test_a_dev_part_can_be_selected_on_but_is_in_no_suite(tmp_path):
+    assert not any(name.endswith("/dev") for name in MULTILINGUAL.sets)
+    assert is_set("CNSD STS-B/dev")
 
 
 def test_averages_name_sets_that_exist():

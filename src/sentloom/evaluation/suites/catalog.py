@@ -12,7 +12,7 @@ from sentloom.data.in_memory import Data
 from sentloom.errors import InputError, MissingPart
 from sentloom.evaluation.suites.afs import AFS
 from sentloom.evaluation.suites.domain import DOMAIN
-from sentloom.evaluation.suites.multilingual import MULTILINGUAL
+from sentloom.evaluation.suites.multilingual import MULTILINGUAL, PARTS
 from sentloom.evaluation.suites.sentglue import SENTGLUE
 from sentloom.evaluation.suites.set_source import SetSource
 from sentloom.evaluation.suites.sts import STS, STS_PARTS
@@ -82,6 +82,12 @@ def find_task(name: str, origin: SetSource) -> Task:
     )
 
 
+def split_score(name: str) -> tuple[str, str | None]:
+    """A set and which of its scores is meant, as in `STS-B@pearson`; None: its main score."""
+    one, _, score = name.rpartition("@")
+    return (one, score) if one and is_set(one) else (name, None)
+
+
 def is_set(name: str) -> bool:
     """Whether a name is the name of a set in a suite, not of a file."""
     return OWN.fullmatch(name) is None and _published(name) is not None
@@ -94,8 +100,8 @@ def _published(name: str) -> tuple[Suite, str] | None:
 
 
 def _sets(suite: Suite) -> tuple[str, ...]:
-    """List the sets that can be requested alone, including STS-B's dev part, which is in no average."""
-    return tuple(STS_PARTS) if suite is STS else suite.sets
+    """List the sets that can be requested alone, including dev parts, which are in no suite and no average."""
+    return tuple({STS.name: STS_PARTS, MULTILINGUAL.name: PARTS}.get(suite.name, suite.sets))
 
 
 def _load_suite(suite: Suite, origin: SetSource) -> LoadedSuite:

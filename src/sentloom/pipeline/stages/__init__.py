@@ -3,6 +3,7 @@
 from sentloom.methods import METHODS
 from sentloom.pipeline.stages.merge import Merge
 from sentloom.pipeline.stages.mine import Mine
+from sentloom.pipeline.stages.retrieve import Retrieve
 from sentloom.pipeline.stages.stage import BASE, PREVIOUS, Context, DataStage, Forecast, Inputs, Stage
 from sentloom.pipeline.stages.synthesize import Synthesize
 from sentloom.pipeline.stages.train import Train
@@ -20,6 +21,7 @@ STAGES: dict[str, type[Stage]] = {
     "views": Views,
     "translate": Translate,
     "mine": Mine,
+    "retrieve": Retrieve,
     "merge": Merge,
 }
 
@@ -34,6 +36,7 @@ __all__ = [
     "Inputs",
     "Merge",
     "Mine",
+    "Retrieve",
     "Stage",
     "Synthesize",
     "SynthesizerStage",

@@ -108,6 +108,12 @@ class Train(EncoderKeys, DataStage):
         found: str | None = METHODS[self.method].PRESETS[self.preset or "default"].get("pooling")
         return found
 
+    @property
+    def preset_prompt(self) -> Mapping[str, str] | None:
+        """The preset's prompt: for a recipe that states none."""
+        found: Mapping[str, str] | None = METHODS[self.method].PRESETS[self.preset or "default"].get("prompt")
+        return found
+
     def start_pooling(self, source: str) -> str | None:
         """The pooling to load the encoder with; None leaves the encoder its own."""
         if self.pooling is not None:

@@ -1,0 +1,90 @@
+"""A reproduced table: measured beside published scores, for the terminal and as table.md and table.json."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from sentloom import __version__
+from sentloom.markdown import plain, table
+from sentloom.pipeline.reproducing import NotRun, Reproduction
+from sentloom.pipeline.results import Row, refuse_foreign_file, score_text
+from sentloom.report.tables import Wide
+from sentloom.report.text_files import json_text, write_text
+
+JSON, MARKDOWN = FILES = "table.json", "table.md"
+TINY = "tiny: small models, few sentences, few steps. These scores say nothing about the paper."
+
+
+def refuse_foreign_tables(folder: Path) -> None:
+    """Never overwrite a table that was not written by `reproduce`."""
+    refuse_foreign_file(folder / MARKDOWN, folder / JSON)
+
+
+def write_reproduction(found: Reproduction, folder: Path) -> None:
+    """Write both files."""
+    plain_values = {**asdict(found), "quoted": {name: row.model_dump() for name, row in found.quoted.items()}}
+    write_text(folder / JSON, json_text({"sentloom": __version__, **plain_values}))
+    write_text(folder / MARKDOWN, reproduction_markdown(found))
+
+
+def reproduction_table(found: Reproduction) -> RenderableType:
+    """For the terminal."""
+    sections = [[(label, cells) for label, cells in lines] for lines in _sections(found)]
+    shown = Wide(found.title, list(found.sets), sections, "row")
+    return Group(shown, *(Text(line) for line in notes(found)))
+
+
+def reproduction_markdown(found: Reproduction) -> str:
+    """As Markdown."""
+    lines = [(label, *cells) for section in _sections(found) for label, cells in section]
+    parts = [f"# {plain(found.title)}", table(["row", *found.sets], lines)]
+    return "\n\n".join([*parts, *(f"- {plain(line)}" for line in notes(found))]) + "\n"
+
+
+def _sections(found: Reproduction) -> Iterator[Sequence[tuple[str, Sequence[str]]]]:
+    """The lines of each row: measured, published, and their difference, unless it is tiny."""
+    for name in found.order:
+        if name in found.rows:
+            row = found.rows[name]
+            yield [*_measured(row, found.sets), *([] if found.tiny else _difference(row, found.sets))]
+        else:
+            yield [(f"{name}, published", _printed(found.not_run[name].published, found.sets))]
+    if found.quoted:
+        yield [(f"{name}, published", _printed(row.published, found.sets)) for name, row in found.quoted.items()]
+
+
+def _measured(row: Row, sets: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
+    name = f"{row.name} (transductive)" if row.transductive else row.name
+    yield name, [score_text(row.after[one], row.deviation[one]) if one in row.after else "" for one in sets]
+    if row.published:
+        yield "  published", _printed(row.published, sets)
+
+
+def _difference(row: Row, sets: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
+    away = {one: row.after[one] - score for one, score in row.published.items() if one in row.after}
+    if away:
+        yield "  difference", [f"{away[one]:+.2f}" if one in away else "" for one in sets]
+
+
+def _printed(published: Mapping[str, float], sets: Sequence[str]) -> list[str]:
+    return [f"{published[one]:.2f}" if one in published else "" for one in sets]
+
+
+def notes(found: Reproduction) -> list[str]:
+    """What the scores are not, which rows did not run, and what each of them needs."""
+    seeds = sorted({row.seeds for row in found.rows.values()} - {1})
+    said = [TINY] if found.tiny else []
+    if seeds:
+        said.append(f"± is the standard deviation over {' or '.join(map(str, seeds))} seeds")
+    said += [line for name, row in found.not_run.items() for line in _missing(name, row)]
+    return [*said, *(f"{name}: cannot be run: {row.why}" for name, row in found.quoted.items())]
+
+
+def _missing(name: str, row: NotRun) -> list[str]:
+    if row.why:
+        return [f"{name}: {row.why}"]
+    parts = [f"{one.what}{f' (from {one.origin})' if one.origin else ''}; put it at {one.place}" for one in row.lacks]
+    return [f"{name}: not here: {'. '.join(parts)}"]

@@ -1,0 +1,76 @@
+"""The scale tiny: every table has one, with the same rows, methods and options, but small models and few steps."""
+
+import pytest
+from accelerate import Accelerator
+
+from sentloom.errors import InputError
+from sentloom.pipeline.builtin import shipped
+from sentloom.pipeline.needs import needs
+from sentloom.pipeline.recipe import read_recipe
+from sentloom.pipeline.reproducing import reproduce
+from sentloom.pipeline.tiny import BATCH, STEPS, stand_in, tiny_recipe
+
+TABLES = {name: path for name, path in shipped().items() if "/" in name}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("tiny")
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_table_has_all_its_rows_and_lacks_nothing(name, folder):
+    whole, tiny = read_recipe(TABLES[name]), tiny_recipe(TABLES[name], folder, None)
+    assert tiny.variants == whole.variants
+    for variant in tiny.variants:
+        one, other = whole.resolve(variant), tiny.resolve(variant)
+        assert [stage.method for stage in other.stages] == [stage.method for stage in one.stages]
+        assert other.published == one.published
+        assert other.evaluate.sets == one.evaluate.sets
+        assert needs(other) == []
+        for stage in other.stages:
+            if stage.settings is not None:
+                assert (stage.settings.total_steps(1000), stage.settings.batch) <= (STEPS, BATCH)
+
+
+def test_models_of_the_hub_have_a_stand_in():
+    names = ("google-t5/t5-base@1f", "FacebookAI/roberta-large", "google-bert/bert-base-uncased")
+    assert [stand_in(name) for name in names] == ["t5", "bert-large", "bert"]
+    assert stand_in(names[2], deep=True) == "bert-deep"
+
+
+def test_a_variable_without_a_tiny_value_is_refused(folder, tmp_path):
+    (tmp_path / "own.yaml").write_text("base: ${MINE:-embedded}\nstages: []\n")
+    with pytest.raises(InputError, match="MINE"):
+        tiny_recipe(tmp_path / "own.yaml", folder, None)
+
+
+# A sample of the rows, of every method and kind of base; `make recipes` runs all of them.
+ROWS = {
+    "bsl/table-1": ["Unigram-TFIDF", "GloVe avg.", "BERT-mlm"],
+    "self-guided/table-1": [
+        "BERT-base, No tuning, WK",
+        "BERT-base, Flow, Mean-2",
+        "BERT-base, Contrastive (SG-OPT), CLS",
+    ],
+    "cross-lingual/figure-4": ["Ours"],
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_rows_run_from_end_to_end(name, folder, tmp_path):
+    found = reproduce(
+        tiny_recipe(TABLES[name], folder, None), tmp_path, Accelerator(cpu=True), lambda line: None, only=ROWS[name]
+    )
+    assert found.not_run == {}
+    for row in found.rows.values():
+        assert set(row.published) <= set(row.after)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", TABLES)
+def test_every_row_of_every_table_runs(name, folder, tmp_path):
+    tiny = tiny_recipe(TABLES[name], folder, None)
+    found = reproduce(tiny, tmp_path, Accelerator(cpu=True), lambda line: None)
+    assert all("WordNet" in row.why for row in found.not_run.values())  # it may not be installed
+    assert {*found.rows, *found.not_run} == set(tiny.variants)

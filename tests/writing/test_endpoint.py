@@ -68,6 +68,14 @@ def test_judgements_are_true_or_not(tmp_path):
     assert found.tolist() == [1.0, 0.0]
 
 
+def test_equal_requests_are_sent_once(tmp_path):
+    pairs = [("It rains.", "this follows"), ("It rains.", "It snows."), ("It rains.", "this follows")]
+    with chat_server() as server:
+        assert endpoint(server, tmp_path).judge(pairs).tolist() == [1.0, 0.0, 1.0]
+        assert endpoint(server, tmp_path).judge([]).tolist() == []
+    assert len(server.bodies) == 2
+
+
 def test_answers_are_tidied(tmp_path):
     with chat_server(answer=lambda body: '\n "What rains?" \nBecause it rains.') as server:
         (found,) = endpoint(server, tmp_path).write(SOURCES[:1], "query", ENTAILMENT)

@@ -172,19 +172,24 @@ class Endpoint:
         }
 
     def _all(self, bodies: Sequence[dict[str, Any]]) -> list[Written]:
-        """The answers, several requests at a time; after a failure those under way still arrive and are kept."""
+        """The answers, several requests at a time; after a failure those under way still arrive and are kept.
+
+        Equal requests, such as judgements of equal texts, are one.
+        """
+        keys = [hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest() for body in bodies]
+        distinct = dict(zip(keys, bodies, strict=True))
         executor = ThreadPoolExecutor(self._options.requests)
         with self._chat:
             try:
-                return list(executor.map(self._one, bodies))
+                found = dict(zip(distinct, executor.map(self._one, distinct.keys(), distinct.values()), strict=True))
+                return [found[key] for key in keys]
             except BaseException:
                 self._chat.stop()
                 raise
             finally:
                 executor.shutdown(wait=True, cancel_futures=True)
 
-    def _one(self, body: dict[str, Any]) -> Written:
-        key = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+    def _one(self, key: str, body: dict[str, Any]) -> Written:
         known = self._answers.get(key)
         if known is None:
             known = self._chat.ask(body)

@@ -189,7 +189,8 @@ class Ablation:
     def missing(self):
         """The runs to do, by variant and seed."""
         every = [("base", 1), *((variant, seed) for variant in self.variants for seed in self.seeds)]
-        return [run for run in every if not self.file(*run).exists()]
+        files = {self.file(*run): run for run in every}  # the base is one run under all seeds
+        return [run for file, run in files.items() if not file.exists()]
 
     def run(self, variant, seed):
         """Train and score one variant."""
@@ -247,6 +248,20 @@ def table(ablations):
     return "\n".join(f"| {' | '.join(line)} |" for line in [head, ["---"] * len(head), *lines])
 
 
+def run_all(ablations, output):
+    """Do every run that is missing, and write and print the table."""
+    total, done, start = sum(len(one.missing) for one in ablations), 0, time.perf_counter()
+    for one in ablations:
+        for variant, seed in one.missing:
+            one.run(variant, seed)
+            done += 1
+            left = (time.perf_counter() - start) / done * (total - done) / 60
+            print(f"{one.name}, {variant}, seed {seed}: done; about {left:.0f} minutes left", flush=True)
+        shutil.rmtree(one.folder / "runs", ignore_errors=True)  # the models: 90 MB each
+        (output / "table.md").write_text(table(ablations) + "\n", "utf-8")
+    print(table(ablations))
+
+
 def main(given=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
@@ -258,17 +273,7 @@ def main(given=None):
     parser.add_argument("--rows", type=int, default=2000, help="training rows of each set")
     arguments = parser.parse_args(given)
     arguments.output = arguments.output.absolute()
-    ablations = [Ablation(name, arguments) for name in arguments.sets.split(",")]
-    total, done, start = sum(len(one.missing) for one in ablations), 0, time.perf_counter()
-    for one in ablations:
-        for variant, seed in one.missing:
-            one.run(variant, seed)
-            done += 1
-            left = (time.perf_counter() - start) / done * (total - done) / 60
-            print(f"{one.name}, {variant}, seed {seed}: done; about {left:.0f} minutes left", flush=True)
-        shutil.rmtree(one.folder / "runs", ignore_errors=True)  # the models: 90 MB each
-        (arguments.output / "table.md").write_text(table(ablations) + "\n", "utf-8")
-    print(table(ablations))
+    run_all([Ablation(name, arguments) for name in arguments.sets.split(",")], arguments.output)
 
 
 if __name__ == "__main__":

@@ -223,6 +223,7 @@ SETS = {
     "stsb-de": RealSet(partial(scored, file="sts_multi/STSB_mt.de"), 2000, 1, 1000),
     "tatoeba-de": RealSet(partial(tatoeba, language="de"), 2000, 2, 1000),
     "nli": RealSet(partial(triplets, language="en"), 2000, 1, 1000, known=True),
+    "wikiqa": RealSet(partial(questions, subset="WikiQA"), 1000, 1, 300),
     "selqa": RealSet(partial(questions, subset="SelQA"), 2000, 1, 500),
     "stsb": RealSet(partial(scored, file="sts/STSB"), 3000, 1, 1000),
     "nli-de": RealSet(partial(triplets, language="de"), 1000, 1, 500),

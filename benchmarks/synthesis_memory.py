@@ -1,10 +1,10 @@
 """Memory of a synthesis over the number of sources: 1,000 against 100,000.
 
-    python benchmarks/synthesis_memory.py [ROWS ...]
+    python benchmarks/synthesis_memory.py [--causal] [ROWS ...]
 
-A small T5 of random weights writes three tokens a text and judges them; each size runs in a process of its own,
-from reading the raw text to drawing the triplets. Printed is the peak of anonymous memory, which no file backs: it has
-to stay flat while the rows grow.
+A small T5 of random weights, or with --causal a small Llama, writes three tokens a text and judges them; each size runs
+in a process of its own, from reading the raw text to drawing the triplets. Printed is the peak of anonymous memory,
+which no file backs: it has to stay flat while the rows grow.
 """
 
 import subprocess
@@ -48,21 +48,36 @@ def measure(model: Path, texts: Path) -> None:
     print(gauge.peak)
 
 
+def build(folder: Path, causal: bool) -> Path:
+    """A model of random weights; the causal one reads the same tokens."""
+    from pydoc_data.topics import topics
+
+    from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
+
+    from sentloom.encoder.building import build_model
+
+    prose = [line for topic in topics.values() for line in topic.splitlines() if line.strip()]
+    build_model(folder / "t5", "t5", [*prose, *["true", "false"] * 50], vocabulary=1000, layers=1, width=32)
+    if not causal:
+        return folder / "t5"
+    tokenizer = AutoTokenizer.from_pretrained(folder / "t5")
+    sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 4}
+    ids = {"eos_token_id": tokenizer.eos_token_id, "pad_token_id": tokenizer.pad_token_id, "bos_token_id": None}
+    tokenizer.save_pretrained(folder / "llama")
+    LlamaForCausalLM(LlamaConfig(vocab_size=len(tokenizer), **sizes, **ids)).save_pretrained(folder / "llama")
+    return folder / "llama"
+
+
 def main() -> None:
     """Build the model, then measure each size in a fresh process."""
     if sys.argv[1:2] == ["--measure"]:
         measure(Path(sys.argv[2]), Path(sys.argv[3]))
         return
-    from pydoc_data.topics import topics
-
-    from sentloom.encoder.building import build_model
-
-    sizes = [int(size) for size in sys.argv[1:]] or SIZES
-    prose = [line for topic in topics.values() for line in topic.splitlines() if line.strip()]
+    causal = sys.argv[1:2] == ["--causal"]
+    sizes = [int(size) for size in sys.argv[1 + causal :]] or SIZES
     peaks = []
     with tempfile.TemporaryDirectory() as folder:
-        model = Path(folder) / "t5"
-        build_model(model, "t5", [*prose, *["true", "false"] * 50], vocabulary=1000, layers=1, width=32)
+        model = build(Path(folder), causal)
         for size in sizes:
             texts = Path(folder) / f"{size}.txt"
             write_texts(texts, size)

@@ -112,6 +112,8 @@ def fit(
     corpus: Data | Sequence[Data] = (),
     dimensions: Sequence[int] | None = None,
     writer: str | Path | None = None,
+    writer_model: str | None = None,
+    max_tokens: int | None = None,
     guide: str | Path | None = None,
     teacher: str | Path | None = None,
     force: bool = False,
@@ -134,8 +136,9 @@ def fit(
     between training and test rows, unless that would put more than 5% of the rows into one cluster. `corpus` are more
     texts to search among. With `dimensions` ([384, 256, 128, 64]), vectors may be cut to their first dimensions.
     `writer` is a language model that writes queries and sentences to learn from: a folder, a hub name, "embedded" (the
-    default from 5 minutes on, if it is installed) or "none". `guide` is an encoder that says which negatives may be
-    false, by default the base. `teacher` is a cross-encoder to learn from, if it ranks the validation rows better than
+    default from 5 minutes on, if it is installed), "none", or the address of an OpenAI-compatible endpoint with its
+    `writer_model` and at most `max_tokens` tokens. `guide` is an encoder that says which negatives may be false, by
+    default the base. `teacher` is a cross-encoder to learn from, if it ranks the validation rows better than
     the base. `force` writes the model even if it is not better. `shape` and `columns` ({"anchor": "title", "positive":
     "body"}) say what the rows are if their column names do not; several label columns are a list ({"text": "message",
     "label": ["intent", "team"]}). Up to 5% of the rows (or ten) may be unusable and are left out; with `strict`, a
@@ -159,7 +162,15 @@ def fit(
         _refuse_mixed(given)
     names = tuple(one.name for one in given)
     own = {"bases": _model_names(base), "budget": budget, "seed": seed, "dimensions": dimensions}
-    read_as = {"writer": writer, "guide": guide, "teacher": teacher, "shape": shape, "columns": columns}
+    read_as = {
+        "writer": writer,
+        "writer_model": writer_model,
+        "max_tokens": max_tokens,
+        "guide": guide,
+        "teacher": teacher,
+        "shape": shape,
+        "columns": columns,
+    }
     request = Request(
         data=names,
         output=Path(output),
@@ -171,6 +182,8 @@ def fit(
         dimensions=tuple(dimensions or ()),
         force=force,
         writer=str(writer) if writer else None,
+        writer_model=writer_model,
+        max_tokens=max_tokens,
         guide=str(guide) if guide else None,
         teacher=str(teacher) if teacher else None,
         shape=None if in_memory else shape,
@@ -653,9 +666,10 @@ def synthesize(
     most_words, substring, drop_equal). `shots` are a few pairs or triplets of your own that show what to write.
     `sampling` has top_p, top_k, temperature, greedy, candidates, length and seed; `execution` has rows (the first rows
     only), backend (transformers, ctranslate2, ctranslate2-int8), encoder, teacher (a cross-encoder that scores
-    queries), engine (local, ray), workers, requests, block, device and precision. These are mappings, or texts as the
-    command takes them: "top_p=0.9,seed=2". If `raw` has several text columns, choose one: columns={"text": "body"}.
-    Without `raw`, an existing ledger is filtered again, and no model runs. The same call resumes.
+    queries), engine (local, ray), workers, requests, price_read and price_written (of a million tokens of an
+    endpoint), block, device and precision. These are mappings, or texts as the command takes them: "top_p=0.9,seed=2".
+    If `raw` has several text columns, choose one: columns={"text": "body"}. Without `raw`, an existing ledger is
+    filtered again, and no model runs. The same call resumes.
 
     >>> synthesize(["A dog sleeps.", "It rains."], "ledger", writer=small_t5, sampling={"length": 4}).sources
     2

@@ -120,7 +120,7 @@ def test_what_makes_no_sense_without_raw_text(sentloom, tmp_path, arguments, sai
         (("--execution", "workers=2"), "2 workers need the engine ray"),
         (("--writer", "no/such/folder"), "no/such/folder"),
         (("--kind", "questions"), "there is no kind 'questions'. Expected one of entailment, contradiction, query"),
-        (("--max-tokens", 9), "--max-tokens concern an endpoint"),
+        (("--max-tokens", 9), "--max-tokens can only be given for an endpoint"),
         (("--writer", "https://example.org/v1"), "Name it: --writer-model NAME"),
         (("--shots", "no-such.tsv"), "no-such.tsv"),
     ],

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from sentloom.encoder import Encoder
-from sentloom.encoder.lora import add_lora, require_peft, without_lora
+from sentloom.encoder.lora import add_adapters, add_lora, require_peft, save_adapters, without_adapters, without_lora
 from sentloom.errors import MissingPart
 from tests.encoder.small_models import SENTENCES, build_model_folder
 
@@ -50,3 +50,22 @@ def test_adapters_alone_learn_and_are_added_to_the_weights(folder, tmp_path):
     merged.save(tmp_path / "model")
     np.testing.assert_allclose(Encoder.load(tmp_path / "model").encode(SENTENCES), merged.encode(SENTENCES), atol=1e-6)
     assert not list((tmp_path / "model").rglob("*adapter*"))
+
+
+def test_adapters_alone_are_read_by_peft(folder, tmp_path):
+    peft = pytest.importorskip("peft")
+    model, base = (Encoder.load(folder).backbone.model.eval() for _ in range(2))
+    add_adapters(model, rank=2, alpha=6)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if "lora_" in name:
+                parameter.copy_(torch.randn(parameter.shape).half())  # which half precision keeps
+    save_adapters(model, tmp_path / "adapter")
+    assert sorted(path.name for path in (tmp_path / "adapter").iterdir()) == [
+        "adapter_config.json",
+        "adapter_model.safetensors",
+    ]
+    loaded = peft.PeftModel.from_pretrained(base, str(tmp_path / "adapter")).merge_and_unload()
+    merged = without_adapters(model)
+    for name, weight in loaded.state_dict().items():
+        torch.testing.assert_close(weight, merged.state_dict()[name])

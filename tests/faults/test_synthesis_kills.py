@@ -20,6 +20,7 @@ from sentloom.writing.triplets import draw
 from tests.faults.conftest import Tally
 from tests.training.killing import complete, hidden, kill, kill_until_done, start
 from tests.writing.ledgers import derived, fill, plan_of, raw_texts, rows_of
+from tests.writing.small_causal import build_small_causal
 from tests.writing.small_synthesizers import build_small_t5
 
 FAULT = "3. kill -9 in synthesis and filtering"
@@ -36,6 +37,11 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     return build_small_t5(tmp_path_factory.mktemp("models") / "t5")
+
+
+@pytest.fixture(scope="module")
+def causal(tmp_path_factory):
+    return build_small_causal(tmp_path_factory.mktemp("models") / "llama")
 
 
 def finish(raw, model, folder):
@@ -82,6 +88,13 @@ def test_two_kills(model, tmp_path):
 def test_ten_kills_four_of_them_inside_a_write(part, model, tmp_path, tally: Tally):
     tally.tried += KILLS
     assert_killed_ends_the_same(60, model, tmp_path, KILLS, WRITES, f"killed-{part}")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("part", range(PARTS))
+def test_ten_kills_of_a_causal_writer(part, causal, tmp_path, tally: Tally):
+    tally.tried += KILLS
+    assert_killed_ends_the_same(60, causal, tmp_path, KILLS, WRITES, f"killed-{part}")
 
 
 @pytest.mark.long

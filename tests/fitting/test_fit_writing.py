@@ -1,5 +1,7 @@
 """A whole fit with a writer: what the filters drop ends a route, and nothing is written for held-out rows."""
 
+import json
+from functools import partial
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -11,10 +13,14 @@ from sentloom.data.shapes import Shape
 from sentloom.fitting import routes
 from sentloom.fitting.routes import SCHEDULE, Route
 from sentloom.pipeline.building import stage
+from sentloom.writing.chat import EndpointError, TokenLimit
+from sentloom.writing.endpoint import KEY
 from tests.fitting import small_base
 from tests.fitting.test_routes import Installed
+from tests.writing.chat_server import chat_server, status
 from tests.writing.small_causal import build_small_causal
 
+SECRET = "sk-very-secret-0123"
 LOOSE = {"finished": False, "round_trip": 0, "language": False, "copied": 1.0, "length": 6}
 
 
@@ -60,3 +66,38 @@ def test_a_writer_whose_texts_are_dropped_ends_its_routes_and_writes_for_trainin
     shown = [text for text in texts_in(pairs) if any(f": {text}\n" in prompt for prompt in prompts)]
     assert len(shown) == 10  # both sides of five pairs
     assert set(shown) <= training
+
+
+def mirrored(body):
+    """The words of the text in reverse: not a copy, and easy to find; every judgement is true."""
+    said = body["messages"][-1]["content"]
+    return "true" if "answer with one word" in said else " ".join(reversed(said.split()))
+
+
+@pytest.mark.long
+def test_an_endpoint_writes_in_a_fit_for_training_texts_only_and_is_asked_once(base, tmp_path, monkeypatch):
+    monkeypatch.setenv(KEY, SECRET)
+    texts, told = small_base.pairs(tmp_path / "faq.tsv", 150), []
+    with chat_server(answer=mirrored) as server:
+        log = lambda line: told.append((line, len(server.bodies)))  # noqa: E731
+        asked = {"base": base, "budget": "200steps", "writer": server.url, "writer_model": "small"}
+        run = partial(fit, Path(texts), tmp_path / "model", **asked, log=log)
+        with pytest.raises(TokenLimit, match="Raise max_tokens and run the same command"):
+            run(max_tokens=4_000)
+        assert 0 < server.tokens <= 4_000
+        server.faults += [None] * 9 + [status(401)] * 8
+        with pytest.raises(EndpointError, match="it answered 401"):
+            run()
+        server.faults.clear()
+        done = run()
+    assert "queries, then pairs" in {one.route for one in done.result.runs if one.score is not None}
+    assert len({json.dumps(body, sort_keys=True) for body in server.bodies}) == len(server.bodies)
+    host = server.url.removeprefix("http://").removesuffix("/v1")
+    first = next(before for line, before in told if line.startswith("sending ") and f"texts to {host} (small)" in line)
+    assert first == 0
+    folder = tmp_path / "model.fit"
+    held_out = texts_in(*(folder / "data").glob("*-validation.parquet"), *(folder / "data").glob("*-test.parquet"))
+    sent = {one["content"] for body in server.bodies for one in body["messages"]}
+    assert len(held_out) > 20
+    assert not held_out & sent
+    assert not any(SECRET.encode() in path.read_bytes() for path in folder.rglob("*") if path.is_file())

@@ -78,7 +78,10 @@ def test_recipes_in_another_folder_name_the_base_by_its_absolute_path(tmp_path, 
         ({"dimensions": (64, 0)}, "0 is not a number of dimensions"),
         ({"dimensions": (64, 6.5)}, "6.5 is not a number of dimensions"),
         ({"dimensions": (64, 64)}, "given twice"),
-        ({"writer": "https://example.org/v1"}, "fit does not write through an endpoint"),
+        ({"writer": "https://example.org/v1"}, "the endpoint example.org needs a model"),
+        ({"writer": "https://me:pass@example.org/v1", "writer_model": "m"}, "more than host and path"),
+        ({"writer": "embedded", "writer_model": "m"}, "writer_model can only be given for an endpoint"),
+        ({"max_tokens": 9}, "max_tokens can only be given for an endpoint"),
     ],
 )
 def test_bases_dimensions_and_writers_that_make_no_sense(changes, said):

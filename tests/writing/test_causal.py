@@ -63,6 +63,20 @@ def test_texts_are_those_of_a_plain_loop(tmp_path, family, sampling):
     assert [dataclasses.astuple(one) for one in written] == wanted
 
 
+def test_rows_of_very_different_lengths_are_read_apart_and_written_together(causal):
+    words = [1, 90, 30, 400, 5, 60, 2]  # of which at most 256 tokens are read
+    sources = [
+        SourceText(row, " ".join(TRIPLETS[0][0].split()[at % 5] for at in range(n))) for row, n in enumerate(words)
+    ]
+    sampling = Sampling(length=6, temperature=1.5)
+    written = TransformersWriter(causal, sampling, batch=8).write(sources, "query", QUESTION)
+    read = [one.tokens_read for one in written]
+    assert max(read) - min(read) > 200
+    for source, one in zip(sources, written, strict=True):
+        cut = dataclasses.replace(source, text=causal.tokenizer.decode(causal.sentences([source.text])[0][:256]))
+        assert dataclasses.astuple(one) == slowly_written(causal, cut, "query", QUESTION, sampling)
+
+
 def test_some_texts_end_and_leave_the_batch(causal):
     sources = [dataclasses.replace(one, candidate=10 * turn + one.candidate) for turn in range(8) for one in SOURCES]
     written = TransformersWriter(causal, Sampling(length=40, temperature=2.0), 16).write(sources, "query", QUESTION)

@@ -1,16 +1,19 @@
 """A writer behind an endpoint: what it is asked, what is kept in an outage, and where the key goes."""
 
+import re
+
 import pytest
 
 from sentloom.errors import InputError
+from sentloom.writing.answers import ANSWERS, Answers
 from sentloom.writing.chat import EndpointError, TokenLimit, most_tokens
-from sentloom.writing.endpoint import ANSWERS, KEY, Answers, Endpoint, EndpointOptions, is_endpoint
+from sentloom.writing.endpoint import KEY, Endpoint, EndpointOptions, is_endpoint, requests_per_text
 from sentloom.writing.filters import Filtering
 from sentloom.writing.prompts import prompts_for
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.synthesize import Execution, WritingTask, synthesize
-from sentloom.writing.writer import SourceText, Written
-from tests.writing.chat_server import chat_server, reset, status
+from sentloom.writing.writer import SourceText
+from tests.writing.chat_server import chat_server, reset, status, tokens_of
 from tests.writing.ledgers import raw_texts, rows_of
 
 (ENTAILMENT,) = prompts_for(("entailment",), "English")["entailment"]
@@ -65,6 +68,14 @@ def test_judgements_are_true_or_not(tmp_path):
     assert found.tolist() == [1.0, 0.0]
 
 
+def test_equal_requests_are_sent_once(tmp_path):
+    pairs = [("It rains.", "this follows"), ("It rains.", "It snows."), ("It rains.", "this follows")]
+    with chat_server() as server:
+        assert endpoint(server, tmp_path).judge(pairs).tolist() == [1.0, 0.0, 1.0]
+        assert endpoint(server, tmp_path).judge([]).tolist() == []
+    assert len(server.bodies) == 2
+
+
 def test_answers_are_tidied(tmp_path):
     with chat_server(answer=lambda body: '\n "What rains?" \nBecause it rains.') as server:
         (found,) = endpoint(server, tmp_path).write(SOURCES[:1], "query", ENTAILMENT)
@@ -87,28 +98,14 @@ def test_an_outage_loses_nothing_that_was_answered(tmp_path):
     assert again == wanted
 
 
-def test_a_line_that_was_cut_off_is_asked_again_and_hurts_no_other(tmp_path):
-    path = tmp_path / ANSWERS
-    first = Answers(path)
-    first.add("a", Written("one", tokens_read=5, tokens_written=2))
-    first.add("b", Written("two"))
-    path.write_bytes(path.read_bytes()[:-9])
-    second = Answers(path)
-    assert second.get("a") == Written("one", tokens_read=5, tokens_written=2)
-    assert second.get("b") is None
-    second.add("c", Written("drei ä", finished=False))
-    assert Answers(path).get("c") == Written("drei ä", finished=False)
-    assert Answers(path).tokens == 7
-
-
 def test_requests_without_an_answer_count_in_later_runs(tmp_path):
     with chat_server(faults=[reset]) as server:
         endpoint(server, tmp_path).write(SOURCES[:1], "entailment", ENTAILMENT)
     (body,) = server.bodies
-    assert Answers(tmp_path / ANSWERS).tokens == most_tokens(body) + server.tokens
+    assert Answers(tmp_path / ANSWERS).usage.total == most_tokens(body) + server.tokens
     with chat_server(faults=[status(500)]) as server:  # nobody bills for that
         endpoint(server, tmp_path).write(SOURCES[1:2], "entailment", ENTAILMENT)
-    assert Answers(tmp_path / ANSWERS).tokens == most_tokens(body) + 2 * server.tokens
+    assert Answers(tmp_path / ANSWERS).usage.total == most_tokens(body) + 2 * server.tokens
 
 
 def test_a_ledger_from_an_endpoint_resumes_and_counts(tmp_path):
@@ -146,7 +143,7 @@ def test_the_limit_of_tokens_holds_over_runs(tmp_path):
     task = WritingTask(writer_model="small", max_tokens=2000)
     with chat_server() as server:
         for _ in range(2):
-            with pytest.raises(TokenLimit, match=r"(?s)tokens are used.*Raise --max-tokens"):
+            with pytest.raises(TokenLimit, match=r"(?s)tokens are used.*Raise max_tokens"):
                 synthesize(raw, server.url, tmp_path, task=task, **QUICK)
             assert 0 < server.tokens <= 2000
         synthesize(raw, server.url, tmp_path, task=TASK, **QUICK)
@@ -188,5 +185,33 @@ def test_an_endpoint_is_not_for_ray_and_its_options_not_for_models(tmp_path):
     ray = Execution(engine="ray")
     with chat_server() as server, pytest.raises(InputError, match="the writer is an endpoint"):
         synthesize(raw_texts(3), server.url, tmp_path, None, None, ray, task=TASK, show_progress=False)
-    with pytest.raises(InputError, match="writer_model concern"):
+    with pytest.raises(InputError, match="writer_model can only be given for an endpoint"):
         synthesize(raw_texts(3), "folder", tmp_path, task=TASK, show_progress=False)
+
+
+def test_how_often_an_endpoint_is_asked():
+    assert requests_per_text(["query"]) == 1
+    assert requests_per_text(["entailment", "contradiction"], candidates=3) == 12  # each is judged once
+    assert requests_per_text(["paraphrase"]) == 3  # judged in both directions
+
+
+def test_the_cost_is_announced_counted_and_remembered(tmp_path):
+    raw, said = raw_texts(10), []
+    paid = QUICK | {"execution": Execution(block=4, price_read=3_000, price_written=15_000)}
+    with chat_server() as server:
+        summary = synthesize(raw, server.url, tmp_path, task=TASK, log=said.append, **paid)
+    read, written = (sum(side) for side in zip(*map(tokens_of, server.bodies), strict=True))
+    assert summary.endpoint_cost == pytest.approx(0.003 * read + 0.015 * written)
+    again = synthesize(raw, server.url, tmp_path, task=TASK, **QUICK)  # without prices; nothing is asked
+    assert again.endpoint_cost == summary.endpoint_cost
+    (line,) = said
+    tokens, cost = re.search(r"about ([\d,]+) tokens, about ([\d.]+) at your prices", line).groups()
+    assert 0.003 * int(tokens.replace(",", "")) < float(cost) < 0.015 * int(tokens.replace(",", ""))
+    with pytest.raises(InputError, match="a price can only be given for an endpoint"):
+        synthesize(raw, "folder", tmp_path / "other", **paid)
+
+
+def test_tokens_of_other_ledgers_count_towards_the_limit(tmp_path):
+    with chat_server() as server, pytest.raises(TokenLimit, match="1,990 of 2,000 tokens are used"):
+        endpoint(server, tmp_path, max_tokens=2000, spent=1990).write(SOURCES, "entailment", ENTAILMENT)
+    assert server.bodies == []

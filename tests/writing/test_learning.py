@@ -108,6 +108,7 @@ def test_a_causal_model_learns_what_a_text_to_text_model_learns(causal_folder, t
     }
     assert any("q_proj" in name for name in changed)
     assert any("embed_tokens" in name for name in changed) == (lora is None)
+    assert (tmp_path / "adapter/adapter_model.safetensors").is_file() == (lora is not None)
 
 
 @pytest.mark.parametrize("lora", [None, Lora(rank=2, alpha=4)], ids=["full", "lora"])

@@ -77,9 +77,17 @@ def fit(
         str | None,
         typer.Option(
             metavar="MODEL",
-            help="What writes queries and sentences to learn from: a folder, a hub name, embedded or none. By default "
-            "embedded, if it is installed and the budget is 5 minutes or more.",
+            help="What writes queries and sentences to learn from: a folder, a hub name, embedded, none, or "
+            "https://..., an OpenAI-compatible endpoint, whose key is read from the variable SENTLOOM_WRITER_KEY. By "
+            "default embedded, if it is installed and the budget is 5 minutes or more.",
         ),
+    ] = None,
+    writer_model: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The name of the model at the endpoint.")
+    ] = None,
+    max_tokens: Annotated[
+        int | None,
+        typer.Option(metavar="NUMBER", min=1, help="Stop before the endpoint has used more tokens than this."),
     ] = None,
     guide: Annotated[
         str | None,
@@ -137,6 +145,8 @@ def fit(
             dimensions=parse_dimensions(dimensions) if dimensions is not None else None,
             force=force,
             writer=writer,
+            writer_model=writer_model,
+            max_tokens=max_tokens,
             guide=guide,
             teacher=teacher,
             seed=seed,

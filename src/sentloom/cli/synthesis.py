@@ -70,7 +70,8 @@ def synthesize(
             help="How to run: rows=N (the first rows; a later call can add more), backend=transformers (or "
             "ctranslate2, ctranslate2-int8), encoder=embedded (finds the sources of queries), teacher=NAME (a "
             "cross-encoder that scores queries: embedded, a folder or a hub name), engine=local (or ray), "
-            "workers=1 (of ray), requests=8 (to an endpoint at a time), block=256 (texts per file of the ledger), "
+            "workers=1 (of ray), requests=8 (to an endpoint at a time), price_read=0 and price_written=0 (of "
+            "a million of its tokens, to see the cost), block=256 (texts per file of the ledger), "
             "device=NAME (by default a GPU if there is one), precision=fp32.",
         ),
     ] = None,

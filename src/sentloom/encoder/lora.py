@@ -1,15 +1,18 @@
 """Low-rank adapters (LoRA: Hu et al., 2022) through peft: few weights learn, and are added to the others in the end."""
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from types import ModuleType
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from safetensors.torch import save_file
 from torch import nn
 from transformers import PreTrainedModel
 
 from sentloom.encoder.encoder import Encoder
 from sentloom.errors import MissingPart
+from sentloom.files import new_folder
 
 Module = TypeVar("Module", bound=nn.Module)
 
@@ -25,13 +28,31 @@ def add_adapters(model: PreTrainedModel, rank: int, alpha: float) -> None:
     The head over the vocabulary, which may share its weights with the embeddings, gets none. The adapters' A starts
     from torch's random state.
     """
-    peft = require_peft()
     head = model.get_output_embeddings()
     layers = [name for name, one in model.named_modules() if isinstance(one, nn.Linear) and one is not head]
-    config = peft.LoraConfig(r=rank, lora_alpha=alpha, target_modules=layers, lora_dropout=0.0, bias="none")
-    peft.inject_adapter_in_model(config, model)
+    require_peft().inject_adapter_in_model(_config(layers, rank, alpha), model)
     for name, parameter in model.named_parameters():
         parameter.requires_grad_("lora_" in name)
+
+
+def _config(layers: Sequence[str], rank: int, alpha: float) -> Any:
+    named = {"target_modules": list(layers), "lora_dropout": 0.0, "bias": "none"}
+    return require_peft().LoraConfig(r=rank, lora_alpha=alpha, **named)
+
+
+def save_adapters(model: PreTrainedModel, folder: Path) -> None:
+    """Write the adapters alone, in half precision, in the format of peft: `PeftModel.from_pretrained(base, folder)`."""
+    layers: dict[str, Any] = {name: one for name, one in model.named_modules() if hasattr(one, "lora_A")}
+    first = next(iter(layers.values()))
+    ((rank, alpha),) = {(first.r[name], first.lora_alpha[name]) for name in first.active_adapters}
+    tensors = {
+        f"base_model.model.{name}".replace(".default.", "."): parameter.detach().cpu().half().contiguous()
+        for name, parameter in model.named_parameters()
+        if "lora_" in name
+    }
+    with new_folder(folder) as part:
+        _config(list(layers), rank, alpha).save_pretrained(part)
+        save_file(tensors, part / "adapter_model.safetensors", metadata={"format": "pt"})
 
 
 def without_lora(encoder: Encoder) -> Encoder:

@@ -159,6 +159,7 @@ def race_cost(plan: FitPlan, budget: Budget) -> float:
 
 def plan_inputs(request: Request, prepared: Prepared, bases: Sequence[Base]) -> dict[str, Any]:
     """Everything that a plan depends on."""
+    endpoint = request.endpoint
     return {
         "revision": REVISION,
         "folder": str(request.folder.resolve()),  # the stages of a plan name it
@@ -170,6 +171,7 @@ def plan_inputs(request: Request, prepared: Prepared, bases: Sequence[Base]) -> 
         "group": list(request.group),
         "corpus": hashlib.sha256("\0".join(prepared.more).encode()).hexdigest() if prepared.more else None,
         "writer": request.writer,
+        **({"writer_model": endpoint.model, "max_tokens": endpoint.max_tokens} if endpoint else {}),
         "guide": request.guide,
         "teacher": request.teacher,
         "seed": request.seed,

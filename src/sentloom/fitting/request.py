@@ -11,7 +11,7 @@ from sentloom.data.shapes import Shape
 from sentloom.encoder.locate import READ_ONLY, locate, refuse_read_only
 from sentloom.errors import InputError, option
 from sentloom.pipeline.runner import refuse_no_model
-from sentloom.writing.endpoint import is_endpoint
+from sentloom.writing.endpoint import EndpointOptions, find_endpoint
 
 DEFAULTS: dict[str, Any] = {"bases": ("embedded",), "budget": "10m", "seed": 1}
 UNITS = {"s": 1, "m": 60, "h": 3600}
@@ -56,6 +56,8 @@ class Request:
     writer: str | None  # None: the embedded one, if there is time for it; "none": none
     seed: int
     guide: str | None = None  # an encoder that filters false negatives; None: the base
+    writer_model: str | None = None  # of an endpoint
+    max_tokens: int | None = None  # read and written by an endpoint, at most, over all runs of the fit
     teacher: str | None = None  # a cross-encoder to learn from, if it ranks better than the base
     shape: Shape | None = None  # of every input, if its columns do not say it
     columns: Mapping[str, str | int] | None = None
@@ -100,6 +102,11 @@ class Request:
         return self.writer and _absolute(self.writer)
 
     @property
+    def endpoint(self) -> EndpointOptions | None:
+        """The endpoint that writes; None if a model on this machine does, or nothing is written."""
+        return find_endpoint(self.writer, self.writer_model, self.max_tokens)
+
+    @property
     def guide_path(self) -> str | None:
         """The guide as a recipe in another folder can name it."""
         return self.guide and _absolute(self.guide)
@@ -127,6 +134,8 @@ class Request:
         parts += ["--dimensions", ",".join(map(str, self.dimensions))] if self.dimensions else []
         parts += ["--general", str(self.general)] if self.general else []
         parts += ["--writer", self.writer] if self.writer else []
+        parts += ["--writer-model", self.writer_model] if self.writer_model else []
+        parts += ["--max-tokens", str(self.max_tokens)] if self.max_tokens else []
         parts += ["--guide", self.guide] if self.guide else []
         parts += ["--teacher", self.teacher] if self.teacher else []
         parts += ["--shape", str(self.shape)] if self.shape else []
@@ -176,9 +185,6 @@ def refuse_bad_request(request: Request) -> None:
     assert request.recipe or request.parsed_budget, "a budget that can be parsed"
     if not isinstance(request.seed, int) or request.seed < 0:
         raise InputError("seed", f"{request.seed!r} is not a seed", "an integer of 0 or more", "choose another seed")
-    if request.writer and is_endpoint(request.writer):
-        fix = "let `sentloom synthesize` write pairs through the endpoint, and fit them beside your own"
-        raise InputError(option("writer"), "fit does not write through an endpoint", "a model on this machine", fix)
     _refuse_repeated_base(request)
     for base in request.bases:
         refuse_read_only(base)
@@ -196,10 +202,11 @@ def _refuse_repeated_base(request: Request) -> None:
 
 def _refuse_unknown_models(request: Request) -> None:
     """The models beside the bases are loaded late: a name that cannot be found is reported at once."""
+    at_endpoint = request.endpoint is not None
     own_names = {"writer": ("embedded", "none"), "guide": ("embedded", *READ_ONLY), "teacher": ("embedded",)}
     for role, known in own_names.items():
         name = getattr(request, role)
-        if name and name not in known:
+        if name and name not in known and not (role == "writer" and at_endpoint):
             locate(name)
 
 

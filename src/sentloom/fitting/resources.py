@@ -1,6 +1,8 @@
 """Step 5, resources: what a route can use besides the data."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from sentloom.encoder.carried import carried_file
 from sentloom.errors import MissingPart, ModelError
@@ -32,6 +34,7 @@ class WriterResource:
     name: str
     why_not: str | None = None
     named: bool = True  # by the user
+    options: Mapping[str, Any] = field(default_factory=dict)  # of the stages that it writes in
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,9 @@ def find_writer(request: Request) -> WriterResource:
     """The writer that the user named, otherwise the embedded one, if it is installed and there is time for it."""
     if request.writer == NO_WRITER:
         return WriterResource(NO_WRITER, "--writer none says that nothing is written", named=False)
+    if endpoint := request.endpoint:
+        limits = {"writer_model": endpoint.model, "max_tokens": endpoint.max_tokens}
+        return WriterResource(endpoint.url, options=limits)
     if request.writer_path and request.writer_path != EMBEDDED_WRITER:
         return WriterResource(request.writer_path)
     named, seconds = request.writer_path is not None, request.parsed_budget.seconds

@@ -329,7 +329,7 @@ def _written(name: str, texts: TrainingSet, resources: Resources, **options: Any
     answers = {"columns": {"text": "positive"}} if texts.shape is Shape.PAIRS else {}
     share = min(1.0, round(MOST_TEXTS / texts.rows, 4))
     given = {"model": resources.writer.name, "data": list(texts.files), "data_share": share, "shuffle": True}
-    return stage("synthesize", name=name, **given, **answers, **options)
+    return stage("synthesize", name=name, **given, **answers, **resources.writer.options, **options)
 
 
 def _from_labels(data: TrainingSet) -> Route:

@@ -107,7 +107,8 @@ def _outcome(summary: Summary) -> list[str]:
         of_kinds = (f"{kind} {one.tokens_read:,} read, {one.tokens_written:,} written" for kind, one in counted.items())
         lines.append(f"tokens of the writer: {'; '.join(of_kinds)}")
     if summary.endpoint_tokens:
-        lines.append(f"tokens of all requests to the endpoint: {summary.endpoint_tokens:,}")
+        cost = f", at most {summary.endpoint_cost:,.2f} at your prices" if summary.endpoint_cost else ""
+        lines.append(f"tokens of all requests to the endpoint: {summary.endpoint_tokens:,}{cost}")
     if summary.sources and not summary.triplets + summary.pairs:
         lines.append(NOTHING)
     return lines

@@ -1,10 +1,9 @@
 """Causal models, such as SmolLM2: they continue a prompt. What all rows begin with is computed once."""
 
-import copy
 import inspect
 from collections.abc import Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import torch
 from torch import Tensor
@@ -12,12 +11,12 @@ from transformers import AutoModelForCausalLM, DynamicCache, GenerationConfig
 from transformers.cache_utils import DynamicLayer
 
 from sentloom.encoder.text_models import TextModel
-from sentloom.writing.language_model import Ids, LanguageModel, padded, refuse_ids
+from sentloom.writing.language_model import Ids, LanguageModel, head_at, padded, refuse_ids
 from sentloom.writing.prompts import Wording, shown_judgements
 from sentloom.writing.sampling import Draw
-from sentloom.writing.text_to_text import head_at
 
 UNTRAINED_TEMPERATURE = 0.5
+READ_TOGETHER = 256  # tokens: more at a time are hardly faster, and rows of different lengths need padding
 
 
 class Prefix(NamedTuple):
@@ -26,6 +25,13 @@ class Prefix(NamedTuple):
     length: int
     cache: DynamicCache
 
+    def repeated(self, rows: int) -> DynamicCache:
+        """A cache of its own for so many rows."""
+        layers: list[Any] = self.cache.layers
+        return DynamicCache(
+            [(one.keys.expand(rows, -1, -1, -1), one.values.expand(rows, -1, -1, -1)) for one in layers]
+        )
+
 
 class Causal(LanguageModel):
     """A text ends with the end token or with its line, as prompts show one text per line."""
@@ -33,6 +39,7 @@ class Causal(LanguageModel):
     AUTO = AutoModelForCausalLM
     WANTED = "a causal model, such as SmolLM2"
     BATCH = 16  # the keys and values of a long prompt take memory
+    GROUP = 8  # source and target are one row, so lengths differ more
     LEAD = " "
     SOURCE_LENGTH, TARGET_LENGTH = 256, 64
 
@@ -55,7 +62,7 @@ class Causal(LanguageModel):
         self.model.generation_config = GenerationConfig(
             pad_token_id=config.pad_token_id, eos_token_id=config.eos_token_id
         )
-        self._takes = set(inspect.signature(self.model.forward).parameters)
+        self.takes = set(inspect.signature(self.model.forward).parameters)
 
     def sentences(self, texts: Sequence[str]) -> list[Ids]:
         """On one line, as the prompts show them."""
@@ -88,22 +95,20 @@ class Causal(LanguageModel):
         run = self.model(input_ids=torch.tensor([ids], device=self.model.device), use_cache=True) if ids else None
         cache = run and run.past_key_values
         plain = isinstance(cache, DynamicCache) and all(type(layer) is DynamicLayer for layer in cache.layers)
-        return Prefix(len(ids), cache) if cache and plain and "position_ids" in self._takes else None
+        return Prefix(len(ids), cache) if cache and plain and "position_ids" in self.takes else None
 
     def decode(self, rows: Sequence[Ids], longest: int, draw: Draw | None, prefix: Prefix | None = None) -> list[Ids]:
         """Token by token; texts that have ended leave the batch."""
         written: list[Ids] = [[] for _ in rows]
         live = torch.arange(len(rows))
-        state = _Reading(self, rows, prefix)
+        state = _read(self, rows, prefix, longest)
         for position in range(longest):
-            scores = state.next_scores()
-            if draw:
-                scores = draw.noisy(scores, position, live.numpy())
+            scores = draw.noisy(state.scores, position, live.numpy()) if draw else state.scores
             chosen = scores.argmax(dim=1)
             for row, token in zip(live.tolist(), chosen.tolist(), strict=True):
                 written[row].append(token)
             going = torch.tensor([token not in self.stops for token in chosen.tolist()])
-            if not going.any():
+            if position == longest - 1 or not going.any():
                 break
             state.append(chosen, going)
             live = live[going]
@@ -121,40 +126,121 @@ class Causal(LanguageModel):
 
     def first_logits(self, sources: Sequence[Ids], prefix: Prefix | None = None) -> Tensor:
         """What comes after the source."""
-        return _Reading(self, sources, prefix).next_scores()
+        return torch.cat([_Reading.of(self, some, prefix).scores for some in _groups(sources, prefix)])
+
+
+def _read(model: Causal, rows: Sequence[Ids], prefix: Prefix | None, room: int) -> "_Reading":
+    """All rows as one batch, with room for so many more tokens. Rows of similar length are read together."""
+    parts = [_Reading.of(model, some, prefix) for some in _groups(rows, prefix)]
+    return _joined(model, parts, prefix.length, room) if prefix else parts[0]
+
+
+def _groups(rows: Sequence[Ids], prefix: Prefix | None) -> list[list[Ids]]:
+    """Neighbouring rows with few tokens after the prefix; all rows if their caches could not be joined."""
+    if prefix is None:
+        return [list(rows)]
+    found = [[rows[0]]]
+    for row in rows[1:]:
+        longest = max(map(len, [*found[-1], row])) - prefix.length
+        if longest * (len(found[-1]) + 1) <= READ_TOGETHER:
+            found[-1].append(row)
+        else:
+            found.append([row])
+    return found
 
 
 class _Reading:
-    """Rows that a model is reading, with what it has computed of them. Padding comes first, or after the prefix."""
+    """Rows that a model has read, what it has computed of them, and the logits (n, V) of what comes next.
 
-    def __init__(self, model: Causal, rows: Sequence[Ids], prefix: Prefix | None) -> None:
+    Padding comes first, or after the prefix.
+    """
+
+    def __init__(self, model: Causal, mask: Tensor, positions: Tensor, cache: DynamicCache, scores: Tensor) -> None:
+        """`mask` (n, length) is 0 for padding; `positions` (n, 1) are those of the last tokens."""
+        self._model, self.mask, self.positions, self.cache, self.scores = model, mask, positions, cache, scores
+
+    @classmethod
+    def of(cls, model: Causal, rows: Sequence[Ids], prefix: Prefix | None) -> Self:
+        """Read rows that begin with the prefix."""
         start = prefix.length if prefix else 0
-        self._model = model
-        self._ids, read = padded([row[start:] for row in rows], model, left=True)
-        self._mask = torch.cat([read.new_ones(len(rows), start), read], dim=1).long()
-        self._positions = (self._mask.cumsum(dim=1) - 1).clamp(min=0)[:, start:]
-        self._cache = copy.deepcopy(prefix.cache) if prefix else DynamicCache(config=model.model.config)
-        if prefix:
-            self._cache.batch_repeat_interleave(len(rows))
-
-    def next_scores(self) -> Tensor:
-        """The logits (n, V) after the last token of each row."""
-        given = {"position_ids": self._positions, "logits_to_keep": 1}
-        run = self._model.model(
-            input_ids=self._ids,
-            attention_mask=self._mask,
-            past_key_values=self._cache,
-            use_cache=True,
-            **{name: value for name, value in given.items() if name in self._model._takes},
-        )
-        last: Tensor = run.logits[:, -1]
-        return last
+        ids, read = padded([row[start:] for row in rows], model, left=True)
+        mask = torch.cat([read.new_ones(len(rows), start), read], dim=1).long()
+        positions = (mask.cumsum(dim=1) - 1).clamp(min=0)[:, start:]
+        cache = prefix.repeated(len(rows)) if prefix else DynamicCache(config=model.model.config)
+        return cls(model, mask, positions[:, -1:], cache, _last_scores(model, ids, mask, positions, cache))
 
     def append(self, tokens: Tensor, going: Tensor) -> None:
         """Add a token (n,) to each row, and leave out the rows that have ended."""
-        if not going.all():
-            self._cache.batch_select_indices(going.nonzero()[:, 0].to(tokens.device))
         keep = going.to(tokens.device)
-        self._ids = tokens[keep, None]
-        self._mask = torch.cat([self._mask[keep], self._mask.new_ones(len(self._ids), 1)], dim=1)
-        self._positions = self._positions[keep, -1:] + 1
+        if not going.all():
+            self.cache.batch_select_indices(keep.nonzero()[:, 0])
+        self.mask = torch.cat([self.mask[keep], self.mask.new_ones(int(keep.sum()), 1)], dim=1)
+        self.positions = self.positions[keep] + 1
+        self.scores = _last_scores(self._model, tokens[keep, None], self.mask, self.positions, self.cache)
+
+
+def _last_scores(model: Causal, ids: Tensor, mask: Tensor, positions: Tensor, cache: DynamicCache) -> Tensor:
+    """The logits (n, V) after the last of these tokens (n, length), whose keys and values are added to the cache."""
+    given = {"position_ids": positions, "logits_to_keep": 1}
+    known = {name: value for name, value in given.items() if name in model.takes}
+    run = model.model(input_ids=ids, attention_mask=mask, past_key_values=cache, use_cache=True, **known)
+    last: Tensor = run.logits[:, -1]
+    return last
+
+
+def _joined(model: Causal, parts: Sequence[_Reading], start: int, room: int) -> _Reading:
+    """Several readings as one: shorter rows get more padding after the prefix of `start` tokens."""
+    longest = max(part.mask.shape[1] for part in parts)
+    cache = DynamicCache()
+    while parts[0].cache.layers:
+        layers: list[Any] = [part.cache.layers.pop(0) for part in parts]  # which frees their memory
+        keys = _stacked([layer.keys for layer in layers], start, longest, room)
+        values = _stacked([layer.values for layer in layers], start, longest, room)
+        cache.layers.append(_RoomyLayer(keys, values, longest))
+    mask = _stacked([part.mask[:, None, :, None] for part in parts], start, longest)[:, 0, :, 0]
+    positions = torch.cat([part.positions for part in parts])
+    return _Reading(model, mask, positions, cache, torch.cat([part.scores for part in parts]))
+
+
+def _stacked(parts: Sequence[Tensor], start: int, longest: int, room: int = 0) -> Tensor:
+    """Parts (rows, heads, places, width) as one (n, heads, longest + room, width).
+
+    The first `start` places stay, and the others move to the right.
+    """
+    _, heads, _, width = parts[0].shape
+    found = parts[0].new_zeros(sum(map(len, parts)), heads, longest + room, width)
+    for rows, part in zip(found.split([len(part) for part in parts]), parts, strict=True):
+        own = part.shape[2] - start
+        rows[:, :, :start] = part[:, :, :start]
+        rows[:, :, longest - own : longest] = part[:, :, start:]
+    return found
+
+
+class _RoomyLayer(DynamicLayer):
+    """Keys and values (n, heads, places, width) with free places: adding a token does not copy the others."""
+
+    keys: Tensor
+    values: Tensor
+
+    def __init__(self, keys: Tensor, values: Tensor, length: int) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.dtype, self.device, self.is_initialized = keys.dtype, keys.device, True
+        self._places = keys, values
+        self._use(length)
+
+    def _use(self, length: int) -> None:
+        self.keys, self.values = (states[:, :, :length] for states in self._places)
+
+    def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+        """Write new states into the next places."""
+        start, end = self.keys.shape[2], self.keys.shape[2] + key_states.shape[2]
+        for places, states in zip(self._places, (key_states, value_states), strict=True):
+            places[:, :, start:end] = states
+        self._use(end)
+        return self.keys, self.values
+
+    def batch_select_indices(self, indices: Tensor) -> None:
+        """Keep some rows."""
+        keys, values = self._places
+        self._places = keys[indices], values[indices]
+        self._use(self.keys.shape[2])

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import httpx2
 
-from sentloom.errors import SentloomError
+from sentloom.errors import SentloomError, option
 from sentloom.writing.writer import Written
 
 Messages = list[dict[str, str]]
@@ -63,6 +63,7 @@ class Chat:
         self._timeout = httpx2.Timeout(patience, pool=None)
         self._url, self._host, self._first_wait = url, httpx2.URL(url).host, first_wait
         self._most, self._used, self._reserved = most_tokens, used, 0
+        self._limit = option("max_tokens")  # here, since other threads do not know whether this is a command
         self._lost, self._changed = lost, Condition()
         self._quiet_until, self._stopped = 0.0, False
 
@@ -136,8 +137,8 @@ class Chat:
                     problem = (
                         f"{self._used:,} of {self._most:,} tokens are used, and the next request may need {most:,}"
                     )
-                    fix = "raise --max-tokens and run the same command to continue"
-                    raise TokenLimit("max_tokens", problem, "", f"{fix}, or filter what is there, without RAW")
+                    fix = f"raise {self._limit} and run the same command to continue: all answers are kept"
+                    raise TokenLimit(self._limit, problem, "", fix)
                 self._changed.wait()
             self._reserved += most
         spending = _Spending(most)

@@ -7,11 +7,10 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,17 +18,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sentloom.errors import InputError, option
+from sentloom.writing.answers import ANSWERS, UNKNOWN, Answers, Prices, Usage
 from sentloom.writing.chat import FIRST_WAIT, Chat, Messages
 from sentloom.writing.prompts import KINDS, Kind, Wording, WritingPrompt
 from sentloom.writing.sampling import Sampling, sampling_keys
 from sentloom.writing.writer import Pair, SourceText, Written
 
 KEY = "SENTLOOM_WRITER_KEY"
-ANSWERS = "answers.jsonl"  # in the ledger
 LOCAL = ("localhost", "127.0.0.1", "::1")
 TOKEN = 4  # characters, about
 EXPECTED_TOKENS = 24  # of a text that is written, about
 VERDICT_TOKENS = 4
+JUDGING = 200  # characters around the two sentences of a judgement, about
+JUDGEMENTS: Mapping[Kind, int] = {"query": 0, "paraphrase": 2, "entailment": 1, "contradiction": 1}  # of each text
 
 
 def is_endpoint(name: str) -> bool:
@@ -45,6 +46,8 @@ class EndpointOptions:
     model: str | None
     max_tokens: int | None = None  # read and written, at most, over all runs on a ledger
     requests: int = 8  # at a time
+    prices: Prices = UNKNOWN
+    spent: int = 0  # tokens of other ledgers that count towards `max_tokens`
 
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)
@@ -73,6 +76,28 @@ class EndpointOptions:
         return f"{self.url.rstrip('/')} {self.model}"
 
 
+def find_endpoint(
+    writer: object,
+    model: str | None,
+    max_tokens: int | None,
+    requests: int = 8,
+    prices: Prices = UNKNOWN,
+    spent: int = 0,
+) -> EndpointOptions | None:
+    """The endpoint that a writer's name says; None for a model that runs here, which takes none of its options."""
+    if isinstance(writer, str | Path) and is_endpoint(str(writer)):
+        return EndpointOptions(str(writer), model, max_tokens, requests, prices, spent)
+    given = {option("writer_model"): model, option("max_tokens"): max_tokens, "a price": any(prices) or None}
+    if names := " and ".join(name for name, value in given.items() if value is not None):
+        raise InputError("writer", f"{names} can only be given for an endpoint", "https://...", f"leave out {names}")
+    return None
+
+
+def requests_per_text(kinds: Iterable[Kind], candidates: int = 1) -> int:
+    """How often an endpoint is asked to write for a text and to judge what it wrote."""
+    return sum(candidates * (1 + JUDGEMENTS[kind]) for kind in kinds)
+
+
 class Endpoint:
     """Texts depend on the server: the seed is sent, but a text that is asked for again may differ."""
 
@@ -84,11 +109,12 @@ class Endpoint:
         """`folder` is the ledger's: all answers are kept there. `first_wait` is in seconds, after a failed attempt."""
         self._options, self._sampling = options, sampling
         self._answers = Answers(folder / ANSWERS)
+        self._used = options.spent + self._answers.usage.total
         self._chat = Chat(
             f"{options.url.rstrip('/')}/chat/completions",
             key=os.environ.get(KEY),
             most_tokens=options.max_tokens,
-            used=self._answers.tokens,
+            used=self._used,
             first_wait=first_wait,
             lost=self._answers.lose,
         )
@@ -112,18 +138,25 @@ class Endpoint:
         self, prompts: Mapping[Kind, Sequence[WritingPrompt]], texts: Sequence[str], candidates: int
     ) -> str:
         """What is about to be sent where, before the first request."""
-        count, read = 0, 0.0
-        for kind, of_kind in prompts.items():
-            judged = 0 if kind == "query" else 2 if kind == "paraphrase" else 1
-            length = sum(len(json.dumps(one.messages(""))) for one in of_kind) / len(of_kind)
-            count += len(texts) * candidates * (1 + judged)
-            read += sum(length + len(text) + judged * (len(text) + 200) for text in texts) * candidates
-        tokens = int(read / TOKEN) + count * EXPECTED_TOKENS
+        count = len(texts) * requests_per_text(prompts, candidates)
+        used = self._estimate(prompts, texts, candidates)
         limit = f", at most {self._options.max_tokens:,}" if self._options.max_tokens else ""
+        cost = f", about {self._options.prices.cost(used):,.2f} at your prices" if any(self._options.prices) else ""
         return (
             f"sending {len(texts):,} texts to {self._options.host} ({self._options.model}): {count:,} requests, "
-            f"about {tokens:,} tokens{limit}; {self._answers.tokens:,} tokens used so far"
+            f"about {used.total:,} tokens{limit}{cost}; {self._used:,} tokens used so far"
         )
+
+    @staticmethod
+    def _estimate(prompts: Mapping[Kind, Sequence[WritingPrompt]], texts: Sequence[str], candidates: int) -> Usage:
+        characters = sum(map(len, texts))
+        read = written = 0
+        for kind, of_kind in prompts.items():
+            prompt = sum(len(json.dumps(one.messages(""))) for one in of_kind) / len(of_kind)
+            judged = JUDGEMENTS[kind]
+            read += int((characters * (1 + judged) + len(texts) * (prompt + judged * JUDGING)) * candidates / TOKEN)
+            written += len(texts) * candidates * (EXPECTED_TOKENS + judged * VERDICT_TOKENS)
+        return Usage(read, written)
 
     def _body(self, messages: Messages, longest: int, *, seed: int, temperature: float | None = None) -> dict[str, Any]:
         how = self._sampling
@@ -139,65 +172,29 @@ class Endpoint:
         }
 
     def _all(self, bodies: Sequence[dict[str, Any]]) -> list[Written]:
-        """The answers, several requests at a time; after a failure those under way still arrive and are kept."""
+        """The answers, several requests at a time; after a failure those under way still arrive and are kept.
+
+        Equal requests, such as judgements of equal texts, are one.
+        """
+        keys = [hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest() for body in bodies]
+        distinct = dict(zip(keys, bodies, strict=True))
         executor = ThreadPoolExecutor(self._options.requests)
         with self._chat:
             try:
-                return list(executor.map(self._one, bodies))
+                found = dict(zip(distinct, executor.map(self._one, distinct.keys(), distinct.values()), strict=True))
+                return [found[key] for key in keys]
             except BaseException:
                 self._chat.stop()
                 raise
             finally:
                 executor.shutdown(wait=True, cancel_futures=True)
 
-    def _one(self, body: dict[str, Any]) -> Written:
-        key = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+    def _one(self, key: str, body: dict[str, Any]) -> Written:
         known = self._answers.get(key)
         if known is None:
             known = self._chat.ask(body)
             self._answers.add(key, known)
         return known
-
-
-class Answers:
-    """All answers of an endpoint, one per line, written when they arrive: none is paid for twice."""
-
-    def __init__(self, path: Path) -> None:
-        self._path, self._lock, self._lost = path, Lock(), 0
-        self._known = dict(self._read()) if path.exists() else {}
-
-    def get(self, key: str) -> Written | None:
-        """The answer to a request, if it has arrived before."""
-        return self._known.get(key)
-
-    def add(self, key: str, answer: Written) -> None:
-        """Keep an answer. A line that a kill cuts off is ignored later; the next one starts on a line of its own."""
-        self._append({"key": key, **asdict(answer)})
-        self._known[key] = answer
-
-    def lose(self, tokens: int) -> None:
-        """Count what a request without an answer may have cost."""
-        self._append({"lost": tokens})
-        with self._lock:
-            self._lost += tokens
-
-    def _append(self, values: dict[str, Any]) -> None:
-        with self._lock, self._path.open("a", encoding="ascii") as file:
-            file.write(f"\n{json.dumps(values)}\n")
-
-    @property
-    def tokens(self) -> int:
-        """All tokens read and written so far, with those of requests that failed."""
-        return self._lost + sum(one.tokens_read + one.tokens_written for one in self._known.values())
-
-    def _read(self) -> Iterator[tuple[str, Written]]:
-        for line in self._path.read_text("ascii", "replace").splitlines():
-            try:
-                values = json.loads(line)
-                self._lost += int(values.pop("lost", 0))
-                yield values.pop("key"), Written(**values)
-            except (ValueError, KeyError, TypeError, AttributeError):
-                continue
 
 
 def _judging(pair: Pair) -> dict[str, str]:

@@ -12,7 +12,6 @@ from sentloom.data.nli import CONTRADICTION, ENTAILMENT
 from sentloom.writing.language_model import Ids, LanguageModel
 from sentloom.writing.prompts import NLI_KINDS
 
-GROUP = 64  # instances per forward pass, of similar length
 COARSE = 8  # targets are grouped by length in steps of this many tokens, then by the length of the source
 
 
@@ -56,8 +55,8 @@ def instances(model: LanguageModel, batch: Batch) -> list[Instance]:
 def losses(model: LanguageModel, some: Sequence[Instance]) -> Iterator[tuple[list[Instance], Tensor, Tensor]]:
     """In groups of similar length: the instances, the summed cross-entropy of each, and their first logits."""
     order = sorted(some, key=lambda one: (len(one.target) // COARSE, len(one.source)))
-    for at in range(0, len(order), GROUP):
-        group = order[at : at + GROUP]
+    for at in range(0, len(order), model.GROUP):
+        group = order[at : at + model.GROUP]
         logits = model.target_logits(
             [one.source for one in group], [one.target for one in group]
         ).float()  # (tokens, V)

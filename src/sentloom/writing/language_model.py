@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -36,6 +37,7 @@ class LanguageModel(nn.Module):
     AUTO: ClassVar[Any]  # transformers' class
     WANTED: ClassVar[str]
     BATCH: ClassVar[int] = 64  # texts written at a time
+    GROUP: ClassVar[int] = 64  # instances of a training step per forward pass
     LEAD: ClassVar[str] = ""  # what comes between a prompt and a target
     SOURCE_LENGTH: ClassVar[int] = SOURCE_LENGTH
     TARGET_LENGTH: ClassVar[int] = TARGET_LENGTH
@@ -252,6 +254,17 @@ def padded(rows: Sequence[Ids], model: LanguageModel, left: bool = False) -> tup
     lengths = torch.tensor([len(row) for row in rows], device=ids.device)
     places = torch.arange(longest, device=ids.device)
     return ids, (longest - 1 - places if left else places) < lengths[:, None]
+
+
+@contextmanager
+def head_at(model: LanguageModel, wanted: Tensor) -> Iterator[None]:
+    """The head over the vocabulary, the most expensive part of a small model, only runs where `wanted` (n, length)."""
+    head = model.model.get_output_embeddings()
+    hook = head.register_forward_pre_hook(lambda _, states: (states[0][wanted],))
+    try:
+        yield
+    finally:
+        hook.remove()
 
 
 def _saved_settings(folder: Path) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Train a language model: a text-to-text model on raw sentences, any on NLI data to write and to judge.
 
 FOLDER/model/         the model, a transformers folder with its prompts
+      /adapter/       with `lora`, the adapters alone, as peft reads them
       /log.jsonl      the journal
       /checkpoints/   only while it runs
 """
@@ -21,7 +22,7 @@ from sentloom.data.dataset import Dataset
 from sentloom.data.nli import NEUTRAL
 from sentloom.data.shapes import Shape
 from sentloom.encoder.dropout import set_dropout
-from sentloom.encoder.lora import add_adapters
+from sentloom.encoder.lora import add_adapters, save_adapters
 from sentloom.errors import InputError
 from sentloom.progress import progress
 from sentloom.training import Selection, Settings, train
@@ -110,5 +111,7 @@ def _train(
     outcome = train(method, data, settings, seed=seed, selection=selection, **where)
     if accelerator.is_main_process:
         method.save(folder / "model")
+        if settings.lora is not None:
+            save_adapters(method.scored.model, folder / "adapter")
     plain: dict[str, Any] = json.loads(json.dumps(asdict(outcome)))  # as a later run will read it
     return {"outcome": plain, "seconds": plain["seconds"], "fingerprint": method.finished().sha256}

@@ -10,10 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from torch import Tensor
 
 GOLDEN = 0x9E3779B97F4A7C15  # the step of SplitMix64
-FIRST_WIDTH, WIDER = (
-    256,
-    16,
-)  # the nucleus is searched among this many most likely tokens, then among this many times more
+FIRST_WIDTH = 256  # the nucleus is searched among this many most likely tokens,
+WIDER = 16  # then among this many times more
 
 Keys: TypeAlias = NDArray[np.uint64]
 

@@ -60,6 +60,7 @@ class Summary:
     filtering: Filtering
     kinds: dict[Kind, KindSummary]
     endpoint_tokens: int = 0  # of all requests to an endpoint, with judgements and failures
+    endpoint_cost: float = 0.0  # of these tokens, at the user's prices; 0 without prices
 
     @property
     def score(self) -> str:
@@ -99,11 +100,17 @@ class Tally:
             self._kinds[row.kind].add(row, reason)
 
     def summary(
-        self, raw_rows: int, triplets: int, pairs: int, filtering: Filtering, endpoint_tokens: int = 0
+        self,
+        raw_rows: int,
+        triplets: int,
+        pairs: int,
+        filtering: Filtering,
+        endpoint_tokens: int = 0,
+        endpoint_cost: float = 0.0,
     ) -> Summary:
         """The counts so far."""
         kinds = {kind: tally.summary() for kind, tally in self._kinds.items()}
-        return Summary(self.sources, raw_rows, triplets, pairs, filtering, kinds, endpoint_tokens)
+        return Summary(self.sources, raw_rows, triplets, pairs, filtering, kinds, endpoint_tokens, endpoint_cost)
 
 
 class _KindTally:

@@ -17,7 +17,8 @@ from sentloom.errors import InputError, option
 from sentloom.hygiene.languages import NAMES, language_shares, main_language
 from sentloom.progress import progress
 from sentloom.search.cross_encoder import CrossEncoder
-from sentloom.writing.endpoint import Endpoint, EndpointOptions, is_endpoint
+from sentloom.writing.answers import ANSWERS, Answers, Prices
+from sentloom.writing.endpoint import Endpoint, EndpointOptions, find_endpoint
 from sentloom.writing.filters import Filtering
 from sentloom.writing.generator import BackendName, open_backend
 from sentloom.writing.judges import QueryJudges, open_encoder, open_query_judges, score_all
@@ -47,6 +48,8 @@ class Execution(BaseModel):
     engine: Engine = "local"
     workers: int = Field(default=1, ge=1)  # of the engine ray
     requests: int = Field(default=8, ge=1)  # to an endpoint at a time
+    price_read: float = Field(default=0.0, ge=0)  # of a million tokens, to an endpoint; to count the cost
+    price_written: float = Field(default=0.0, ge=0)
     block: int = Field(default=BLOCK, ge=1)  # sources
     encoder: str = "embedded"  # searches, together with BM25, for the source of a query; none: BM25 alone
     teacher: str | None = None  # a cross-encoder that scores queries: embedded, a folder or a hub name
@@ -57,6 +60,11 @@ class Execution(BaseModel):
             raise ValueError(f"{self.workers} workers need the engine ray; the engine local is a single process")
         return self
 
+    @property
+    def prices(self) -> Prices:
+        """What an endpoint's tokens cost."""
+        return Prices(self.price_read, self.price_written)
+
 
 @dataclass(frozen=True)
 class WritingTask:
@@ -66,6 +74,7 @@ class WritingTask:
     shots: Dataset | None = None  # the user's own pairs or triplets
     writer_model: str | None = None  # of an endpoint
     max_tokens: int | None = None  # read and written by an endpoint, at most, for this ledger
+    spent: int = 0  # tokens of other ledgers that count towards it
 
 
 def synthesize(
@@ -100,6 +109,8 @@ def synthesize(
     plan = _plan(raw, task, sampling, execution, opening)
     check_filters(plan, filtering or Filtering())
     ledger = Ledger.begin(out, plan)
+    if any(execution.prices):
+        Answers(ledger.folder / ANSWERS).set_prices(execution.prices)
     wanted = len(raw) if rows is None else min(rows, len(raw))
     missing = ledger.missing(wanted)
     if missing and execution.engine == "ray":
@@ -132,15 +143,11 @@ class _Opening:
 
 
 def _opening(writer: str | Path | Loader, task: WritingTask, sampling: Sampling, execution: Execution) -> _Opening:
-    if not callable(writer) and is_endpoint(str(writer)):
-        options = EndpointOptions(str(writer), task.writer_model, task.max_tokens, execution.requests)
-        judge = "{}".join(Wording().judge)
-        return _Opening(
-            options.identity, None, judge, Endpoint.name, lambda ledger: Endpoint(options, sampling, ledger.folder)
-        )
-    if idle := [name for name in ("writer_model", "max_tokens") if getattr(task, name) is not None]:
-        names = " and ".join(map(option, idle))
-        raise InputError("writer", f"{names} concern an endpoint, and {writer} is none", "", f"leave out {names}")
+    endpoint = find_endpoint(
+        writer, task.writer_model, task.max_tokens, execution.requests, execution.prices, task.spent
+    )
+    if endpoint:
+        return _at_endpoint(endpoint, sampling)
     load = _in_precision(writer if callable(writer) else _loader(writer))
     model = load().eval()
     return _Opening(
@@ -151,6 +158,13 @@ def _opening(writer: str | Path | Loader, task: WritingTask, sampling: Sampling,
         lambda ledger: open_ledgers_writer(ledger, model),
         model.temperature,
         load,
+    )
+
+
+def _at_endpoint(options: EndpointOptions, sampling: Sampling) -> _Opening:
+    judge = "{}".join(Wording().judge)
+    return _Opening(
+        options.identity, None, judge, Endpoint.name, lambda ledger: Endpoint(options, sampling, ledger.folder)
     )
 
 

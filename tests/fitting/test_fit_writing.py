@@ -93,7 +93,7 @@ def test_an_endpoint_writes_in_a_fit_for_training_texts_only_and_is_asked_once(b
     assert "queries, then pairs" in {one.route for one in done.result.runs if one.score is not None}
     assert len({json.dumps(body, sort_keys=True) for body in server.bodies}) == len(server.bodies)
     host = server.url.removeprefix("http://").removesuffix("/v1")
-    first = next(before for line, before in told if line.startswith("sending ") and f"texts to {host} (small)" in line)
+    first = next(before for line, before in told if f"sending 100 texts to {host} (small)" in line)
     assert first == 0
     folder = tmp_path / "model.fit"
     held_out = texts_in(*(folder / "data").glob("*-validation.parquet"), *(folder / "data").glob("*-test.parquet"))

@@ -18,7 +18,6 @@ import onnx
 import torch
 from onnxruntime.quantization import (
     CalibrationDataReader,
-    CalibrationMethod,
     QuantFormat,
     QuantType,
     quantize_dynamic,
@@ -94,7 +93,6 @@ CHANNELS = {"weight_type": QuantType.QInt8, "per_channel": True}
 REDUCED = {**CHANNELS, "reduce_range": True}  # 7 bits: pairs of products then fit 16 bits on CPUs without VNNI
 UNSIGNED = {"weight_type": QuantType.QUInt8}
 DOWN, BOTH = {"without": ["down"]}, {"without": ["up", "down"]}
-PERCENTILE = {"calibrate_method": CalibrationMethod.Percentile}
 SCHEMES = {  # of ONNX files; True: a vector is the same in every batch
     "dynamic": (dynamic, False, {"weight_type": QuantType.QInt8}),
     "dynamic, per channel": (dynamic, False, CHANNELS),
@@ -105,7 +103,6 @@ SCHEMES = {  # of ONNX files; True: a vector is the same in every batch
     "dynamic, reduced range, without down": (dynamic, False, REDUCED | DOWN),
     "dynamic, reduced range, without up and down": (dynamic, False, REDUCED | BOTH),
     "static, min-max, reduced range": (static, True, REDUCED),
-    "static, percentile, reduced range": (static, True, REDUCED | PERCENTILE),
     "static, min-max, reduced range, without down": (static, True, REDUCED | DOWN),
     "blocks of 32": (blocks, True, {"size": 32}),
     "blocks of 128": (blocks, True, {"size": 128}),

@@ -96,8 +96,8 @@ def test_other_prompts_are_kept(bert, monkeypatch):
     assert with_backend(encoder, "onnx", print).prompts == encoder.prompts
 
 
-def test_what_is_exported_already_stays(onnx):
-    loaded = Encoder.load(onnx.folder)
+def test_what_is_exported_already_stays(ctranslate2):
+    loaded = Encoder.load(ctranslate2.folder)
     assert with_backend(loaded, "auto", print) is loaded
 
 

@@ -11,7 +11,10 @@ from benchmarks.serving_load import GAVE_UP, closed_loop, counted, open_loop, p9
 async def answering(status, port_of, seconds=0.0):
     """Run a function of a port against a server that always answers with one status."""
 
+    open_connections = set()
+
     async def handle(reader, writer):
+        open_connections.add(writer)
         try:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
@@ -20,12 +23,16 @@ async def answering(status, port_of, seconds=0.0):
                 writer.write(b"HTTP/1.1 %d X\r\ncontent-length: 2\r\n\r\n{}" % status)
         except asyncio.IncompleteReadError:
             writer.close()
+            await writer.wait_closed()
+            open_connections.remove(writer)
 
     server = await asyncio.start_server(handle, "127.0.0.1", 0)
     try:
         return await port_of(server.sockets[0].getsockname()[1])
     finally:
         server.close()
+        while open_connections:
+            await asyncio.sleep(0.001)
 
 
 def test_both_loops_count_every_request():

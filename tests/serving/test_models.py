@@ -69,7 +69,7 @@ def test_truncated_texts_are_found_and_those_that_just_fit_are_not(encoder):
     found = served(encoder).tokenize([fits, f"{fits} a", "a"], "symmetric")
     assert [len(one) for one in found.ids] == [longest, longest, 3]
     assert found.truncated == [1]
-    assert found.count == 2 * longest + 3
+    assert found.tokens == 2 * longest + 3
 
 
 def test_prompts_count_for_truncation(encoder):

@@ -107,7 +107,7 @@ def test_a_client_that_hangs_up_is_dropped_from_the_queue(make_service, free):
         waiting = [socket.create_connection(("127.0.0.1", port)) for _ in range(4)]
         for connection in waiting:
             connection.sendall(body)
-        tokens = service.models["small"].tokenize(["Yes", "No"], "symmetric").count
+        tokens = service.models["small"].tokenize(["Yes", "No"], "symmetric").tokens
         wait_until(lambda: service.batcher.waiting_tokens == 4 * tokens)
         for connection in waiting:
             connection.close()

@@ -93,7 +93,7 @@ async def embeddings(wanted: EmbeddingRequest, request: Request) -> Response:
     if wanted.dimensions is not None:
         vectors = cut(vectors, wanted.dimensions, model.encoder.unit_length)
     _check_usable(vectors)
-    parts = _embedding_parts(model.name, vectors, tokenised.count, wanted.encoding_format == "base64")
+    parts = _embedding_parts(model.name, vectors, tokenised.tokens, wanted.encoding_format == "base64")
     headers = _truncated_header(tokenised)
     if len(vectors) <= ROWS_AT_ONCE:
         return _json(b"".join(parts), headers)
@@ -124,7 +124,7 @@ async def search(wanted: SearchRequest, request: Request) -> Response:
     vectors, tokenised = await _encode(request, model, wanted.query, "query")
     _check_usable(vectors)
     found = await asyncio.to_thread(corpus.search, model.name, vectors, wanted.k)
-    usage = Usage(prompt_tokens=tokenised.count, total_tokens=tokenised.count)
+    usage = Usage(prompt_tokens=tokenised.tokens, total_tokens=tokenised.tokens)
     answer = SearchResponse(model=model.name, data=found, usage=usage)
     return _json(answer.model_dump_json().encode(), _truncated_header(tokenised))
 
@@ -212,7 +212,7 @@ async def _encode(request: Request, model: ServedModel, texts: list[str], role: 
         raise queue_full(full.retry_after) from None
     except (QueueClosed, WaitedTooLong):
         raise Refusal(503, "The server is too busy or shutting down. Try again.", retry_after="1") from None
-    service.metrics.encoded(model.name, len(texts), tokenised.count, len(tokenised.truncated))
+    service.metrics.encoded(model.name, len(texts), tokenised.tokens, len(tokenised.truncated))
     return vectors, tokenised
 
 
@@ -269,7 +269,7 @@ def _truncated_header(tokenised: Tokenised) -> dict[str, str]:
 
 
 def _usage(tokenised: Tokenised) -> dict[str, int]:
-    return {"prompt_tokens": tokenised.count, "total_tokens": tokenised.count}
+    return {"prompt_tokens": tokenised.tokens, "total_tokens": tokenised.tokens}
 
 
 def _dump(value: Any) -> bytes:

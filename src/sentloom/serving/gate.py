@@ -89,8 +89,8 @@ class Gate:
                     if not message.get("more_body"):
                         return bytes(body)
         except TimeoutError:
-            message = "The body did not arrive in time."
-            raise Refusal(408, message, code="body_too_slow", connection="close") from None
+            late = Refusal(408, "The body did not arrive in time.", code="body_too_slow", connection="close")
+            raise late from None
 
     def _too_large(self, **headers: str) -> Refusal:
         most = self.service.limits.max_body

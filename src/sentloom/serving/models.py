@@ -31,7 +31,7 @@ class Tokenised(NamedTuple):
     truncated: list[int]
 
     @property
-    def count(self) -> int:
+    def tokens(self) -> int:
         """All tokens, with special tokens and prompts."""
         return sum(map(len, self.ids))
 

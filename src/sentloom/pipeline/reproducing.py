@@ -133,7 +133,7 @@ def lack(need: Need, plan: Plan, recipe: Recipe) -> Lack:
     if need.what == "set":
         return Lack(what, "the hub, or a data folder (docs/sets.md)", "--data DIR", need.on_hub)
     if need.on_hub:
-        kind = "" if need.what.startswith(("base", "model")) else "datasets/"
+        kind = "datasets/" if need.what.startswith("data") else ""
         origin = recipe.needs.get(need.name, f"{HUB}/{kind}{need.name.partition('@')[0]}")
         return Lack(what, origin, "the hub's cache, where it is downloaded to if the hub can be reached", need.on_hub)
     return Lack(what, recipe.needs.get(need.name, ""), need.name)

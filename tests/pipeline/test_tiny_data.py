@@ -59,3 +59,12 @@ def test_files_that_are_there_are_left_alone(tmp_path):
     (tmp_path / "data" / TRAINING["RAW"]).write_text("mine\n")
     write_tiny_data(tmp_path / "data", None)
     assert (tmp_path / "data" / TRAINING["RAW"]).read_text() == "mine\n"
+
+
+@pytest.mark.parametrize("name", ["glue/QNLI", "glue/RTE", "senteval/TREC"])
+def test_the_parts_of_a_set_have_the_same_labels(values, name):
+    folder = Path(values["SENTLOOM_DATA"])
+    parts = [folder / f"{name}.{part}.tsv" for part in ("train", "dev", "test")]
+    labels = [{line.split("\t")[0] for line in path.read_text().splitlines()} for path in parts if path.is_file()]
+    assert len(labels) == 2
+    assert labels[0] == labels[1]

@@ -152,7 +152,8 @@ def _probed(one: ProbedSet, part: SetPart, triplets: Sequence[Triplet]) -> Colum
     """Sentences, or pairs of them, with the labels of the set in turn."""
     if one.limits is not None:
         return _scored(triplets)
-    labels = list(islice(cycle(part.labels or ("0", "1")), ROWS))
+    known = next((some.labels for some in (part, *one.parts) if some.labels), None)
+    labels = list(islice(cycle(known or ("0", "1")), ROWS))
     first, second, _ = zip(*islice(cycle(triplets), ROWS), strict=True)
     if one.shape is Shape.CLASSIFICATION:
         return {"label": labels, "text": first}

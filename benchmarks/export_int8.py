@@ -27,11 +27,11 @@ from onnxruntime.quantization.matmul_nbits_quantizer import MatMulNBitsQuantizer
 
 from benchmarks.encode_speed import real_sentences
 from sentloom import Encoder
+from sentloom.encoder.golden import Golden, agreement, make_golden
 from sentloom.encoder.model_files import ONNX
 from sentloom.encoder.saving import patch_json
 from sentloom.encoder.settings import BATCHED, OURS
 from sentloom.evaluation.task import Task
-from sentloom.export.golden import Golden, agreement, make_golden
 from sentloom.export.judging import judging_tasks, mean_score
 from sentloom.export.targets import TARGETS
 from sentloom.files import read_record, write_record

@@ -24,6 +24,7 @@ from sentloom.data.shapes import TITLE, Shape, as_columns, as_shape, one_label_e
 from sentloom.data.writers import check_ending, write
 from sentloom.encoder import Encoder
 from sentloom.encoder.device import Precision, running_on
+from sentloom.encoder.golden import write_golden
 from sentloom.errors import InputError, checked, option
 from sentloom.evaluation.evaluate import Evaluation, Models, open_memory
 from sentloom.evaluation.evaluate import evaluate as score_models
@@ -239,8 +240,10 @@ def finish(request: Request, result: FitResult, winner: Path) -> Fit:
     report = write_report(result, request.folder)
     if result.model:
         with new_folder(request.output) as part:
+            encoder = Encoder.load(winner)
             shutil.copytree(winner, part, dirs_exist_ok=True)
-            (part / "README.md").write_text(model_card(result, facts_of(Encoder.load(str(winner)))), "utf-8")
+            write_golden(encoder, part)
+            (part / "README.md").write_text(model_card(result, facts_of(encoder)), "utf-8")
     model = request.output if result.model else None
     scores = {one.name: one for one in result.measures}
     return Fit(result.verdict, result.reason, scores, model, report, result, request.device, request.precision)

@@ -3,7 +3,7 @@
 import pytest
 
 from sentloom.encoder import Encoder
-from sentloom.export.golden import read_golden
+from sentloom.encoder.golden import read_golden
 from tests.encoder.small_models import build_model_folder
 
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from sentloom.encoder import Encoder, Pooling
+from sentloom.encoder.golden import golden_texts, read_golden
 from sentloom.encoder.saving import write_model
 from sentloom.errors import InputError, ModelError
 from sentloom.export import export as room
 from sentloom.export.export import Scored, export
-from sentloom.export.golden import golden_texts, read_golden
 from sentloom.export.targets import TARGETS, Target
 
 TEXTS = ["A man is playing a guitar on the stage.", "Two dogs run.", "", "Ein Hund läuft durch den Garten " * 9]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from sentloom.encoder import Encoder
+from sentloom.encoder.golden import read_golden
 from sentloom.encoder.heads import Projection
 from sentloom.errors import ModelError
-from sentloom.export.golden import read_golden
 from tests.encoder.small_models import SENTENCES, build_model_folder
 
 pytest.importorskip("model2vec.distill", reason="model2vec is not installed: pip install 'sentloom[static]'")

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from sentloom.encoder.golden import read_golden
 from sentloom.encoder.prompts import Prompt
 from sentloom.errors import InputError, ModelError
-from sentloom.export.golden import read_golden
 from sentloom.serving.models import Probe, ServedModel, load_models, split_name
 
 

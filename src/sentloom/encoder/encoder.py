@@ -107,12 +107,14 @@ class Encoder(nn.Module):
 
         return with_backend(encoder, backend)
 
-    def save(self, folder: str | Path) -> None:
-        """Write a sentence-transformers folder with golden vectors, atomically replacing an existing model."""
-        from sentloom.encoder.saving import save
-        from sentloom.export.golden import write_golden
+    def save(self, folder: str | Path, *, golden: bool = True) -> None:
+        """Write a sentence-transformers folder, atomically replacing an existing model.
 
-        save(self, Path(folder), write_golden)
+        It has golden vectors of 117 texts, with which exports and servers are compared, unless `golden` is False.
+        """
+        from sentloom.encoder.saving import save
+
+        save(self, Path(folder), golden)
 
     def export(self, folder: str | Path, to: str = "onnx") -> "Exported":
         """Write the encoder as onnx, onnx-int8, ctranslate2, ctranslate2-int8, static or sentence-transformers.

@@ -7,7 +7,6 @@ names a module of ours, so that sentence-transformers refuses it instead of comp
 """
 
 import json
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
+from sentloom.encoder.golden import write_golden
 from sentloom.encoder.heads import Projection
 from sentloom.encoder.loading import quiet
 from sentloom.encoder.model_files import read_json
@@ -42,12 +42,13 @@ class Module:
     weights: dict[str, Tensor] = field(default_factory=dict)
 
 
-def save(encoder: "Encoder", target: Path, also: Callable[["Encoder", Path], object]) -> None:
-    """Write the folder under a temporary name, then move it into place; `also` writes more files into it."""
+def save(encoder: "Encoder", target: Path, golden: bool = True) -> None:
+    """Write the folder under a temporary name, then move it into place; with `golden` vectors, to compare with later."""
     refuse_filled(target)
     with new_folder(target) as folder:
         write_model(encoder, folder)
-        also(encoder, folder)
+        if golden:
+            write_golden(encoder, folder)
 
 
 def write_model(encoder: "Encoder", folder: Path) -> None:

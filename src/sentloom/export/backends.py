@@ -12,10 +12,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from sentloom.encoder import Encoder
+from sentloom.encoder.golden import golden_texts
 from sentloom.encoder.read_only import ReadOnlyBackbone
 from sentloom.errors import DamagedFile, InputError, SentloomError
 from sentloom.export.export import export
-from sentloom.export.golden import golden_texts
 from sentloom.files import cache_folder, is_sealed, read_record, remove, seal, write_record
 from sentloom.progress import note
 

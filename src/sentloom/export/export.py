@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sentloom.encoder import Encoder
+from sentloom.encoder.golden import Agreement, Golden, agreement, make_golden, put_golden
 from sentloom.encoder.prompts import ROLES, Role, prompt_for
 from sentloom.encoder.read_only import ReadOnlyBackbone, refuse_changes
 from sentloom.encoder.saving import refuse_filled
 from sentloom.errors import ModelError
 from sentloom.evaluation.task import Task
-from sentloom.export.golden import Agreement, Golden, agreement, make_golden, put_golden
 from sentloom.export.judging import judging_tasks, mean_score
 from sentloom.export.targets import Target, target_named
 from sentloom.files import new_folder

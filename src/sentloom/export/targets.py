@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sentloom.encoder.golden import EXACT
 from sentloom.encoder.model_files import CTRANSLATE, ONNX
 from sentloom.encoder.pooling import DECODER_FIRST, Pooling
 from sentloom.encoder.prompts import shared_suffix
@@ -13,7 +14,6 @@ from sentloom.encoder.saving import is_native, patch_json, write_model, write_se
 from sentloom.encoder.settings import BATCHED, OURS
 from sentloom.errors import InputError, ModelError
 from sentloom.export.ctranslate import write_ctranslate
-from sentloom.export.golden import EXACT
 from sentloom.export.onnx_graph import write_onnx
 from sentloom.export.onnx_int8 import write_int8
 from sentloom.export.static import write_static

@@ -155,7 +155,7 @@ class Method(Learner):
 
     def save(self, folder: Path) -> None:
         """Write the encoder."""
-        self.finished().save(folder)
+        self.finished().save(folder, golden=False)
 
     def vectors(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """The encoder's vectors."""

@@ -15,7 +15,7 @@ from sentloom.errors import InputError
 from sentloom.files import new_file, read_record, write_record
 from sentloom.markdown import table
 from sentloom.pipeline.plan import Plan, to_yaml
-from sentloom.pipeline.runner import PlanResult, Runner, copy_model, prepare, refuse_no_model
+from sentloom.pipeline.runner import PlanResult, Runner, copy_encoder, copy_model, prepare, refuse_no_model
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def place_models(plan: Plan, results: Sequence[PlanResult], folder: Path, name: 
     places = model_places(plan, folder, name)
     trained = [(result.model, places[result.seed]) for result in results if result.model is not None]
     for model, place in trained:
-        copy_model(model, place)
+        copy_encoder(model, place)
     return [place for _, place in trained]
 
 

@@ -28,6 +28,7 @@ from sentloom.baselines.names import BaselineName, parse_baseline
 from sentloom.data.dataset import Dataset
 from sentloom.encoder import Encoder
 from sentloom.encoder.device import chosen
+from sentloom.encoder.golden import write_golden
 from sentloom.errors import MissingPart, ModelError
 from sentloom.evaluation.bench import Model, score_tasks
 from sentloom.evaluation.evaluate import open_model
@@ -393,6 +394,15 @@ def copy_model(model: Path, target: Path) -> None:
     refuse_no_model(target)
     with new_folder(target) as part:
         shutil.copytree(model, part, dirs_exist_ok=True)
+
+
+def copy_encoder(model: Path, target: Path) -> None:
+    """Copy a stage's encoder to the user's output folder, with golden vectors."""
+    refuse_no_model(target)
+    encoder = Encoder.load(model)
+    with new_folder(target) as part:
+        shutil.copytree(model, part, dirs_exist_ok=True)
+        write_golden(encoder, part)
 
 
 def start_accelerator(trackers: tuple[str, ...], folder: Path) -> Accelerator:

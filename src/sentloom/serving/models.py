@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from sentloom.encoder import Encoder
+from sentloom.encoder.golden import read_golden
 from sentloom.encoder.lengths import token_counts
 from sentloom.encoder.locate import READ_ONLY, locate
 from sentloom.encoder.prompts import Role
 from sentloom.errors import InputError, ModelError
-from sentloom.export.golden import read_golden
 from sentloom.serving.batcher import Tokens, Vectors
 
 PROBE = "The quick brown fox jumps over the lazy dog."

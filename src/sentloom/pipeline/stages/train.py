@@ -182,7 +182,7 @@ class Train(EncoderKeys, DataStage):
         encoder = method.finished().to("cpu")
         encoder.tokens.max_length = Encoder.load(source).tokens.max_length  # sentences were cut for training only
         if accelerator.is_main_process:
-            encoder.save(place / MODEL)
+            encoder.save(place / MODEL, golden=False)  # written when a model leaves its stage
         plain: dict[str, Any] = json.loads(json.dumps(asdict(outcome)))  # as a later run will read it
         facts = {"outcome": plain, "seconds": plain["seconds"], "cut": asdict(cut)}
         return {**facts, "fingerprint": encoder.fingerprint()}
@@ -228,7 +228,7 @@ class Train(EncoderKeys, DataStage):
         steps, seconds = training_time(method, data, self.settings, context.seed, context.accelerator)
         timing = time.perf_counter() - start
         source = scratch / self.name
-        method.finished().to("cpu").save(source)
+        method.finished().to("cpu").save(source, golden=False)
         note = PLACEHOLDER if any(map(named_stage, self.data)) else ""
         batch = self.settings.batch * self.settings.accumulate
         rows, leaked = len(data), inputs.leaked

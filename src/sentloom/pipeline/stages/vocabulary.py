@@ -71,7 +71,7 @@ class Vocabulary(DataStage):
         start = time.perf_counter()
         before = self.load(inputs.model.source)
         encoder = new_vocabulary(before, _texts(inputs.rows), self.options.size)
-        encoder.save(place / MODEL)
+        encoder.save(place / MODEL, golden=False)
         tokens = [len(one.tokens.tokenizer) for one in (before, encoder)]
         return {"tokens": tokens, "seconds": time.perf_counter() - start, "fingerprint": encoder.fingerprint()}
 

@@ -54,7 +54,7 @@ class Golden:
 
 def golden_texts() -> list[str]:
     """About 120 texts: short and long ones, empty and blank ones, emoji, code, and many scripts."""
-    lines = (files("sentloom.export") / "golden.txt").read_text("utf-8").splitlines()
+    lines = (files("sentloom.encoder") / "golden.txt").read_text("utf-8").splitlines()
     return ["", " ", "\n\n", "two\nlines\tand a tab", *lines, *(" ".join(lines[a:b]) for a, b in LONG)]
 
 

@@ -8,8 +8,8 @@ import pytest
 from safetensors.numpy import save_file
 
 from sentloom.encoder import Encoder, Prompt
+from sentloom.encoder.golden import FILE, Golden, agreement, golden_texts, put_golden, read_golden
 from sentloom.errors import DamagedFile
-from sentloom.export.golden import FILE, Golden, agreement, golden_texts, put_golden, read_golden
 from tests.encoder.small_models import build_model_folder
 
 

@@ -43,7 +43,7 @@ class Module:
 
 
 def save(encoder: "Encoder", target: Path, golden: bool = True) -> None:
-    """Write the folder under a temporary name, then move it into place; with `golden` vectors, to compare with later."""
+    """Write the folder under a temporary name, then move it into place; `golden` vectors are to compare with later."""
     refuse_filled(target)
     with new_folder(target) as folder:
         write_model(encoder, folder)

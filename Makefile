@@ -1,6 +1,9 @@
 # Two commands set everything up: `make demo` runs the main job, `make test` passes the tests.
 PYTHON ?= python3
 VENV := .venv
+# Compiled modules are kept, whatever the environment says: without them every process compiles torch and transformers
+# again, which takes 20 seconds.
+export PYTHONDONTWRITEBYTECODE :=
 BIN := $(VENV)/bin
 # Python compiles a module when it is first imported: most of the 17,000 that pip installs never are.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt

@@ -57,7 +57,7 @@ def test_a_larger_budget_is_advised_only_where_it_left_something_out():
         SkippedRoute("bootstrapped", "the budget has no time for it", for_time=True),
         SkippedRoute("synthetic", "none"),
     ]
-    assert "Not tried for lack of time: bootstrapped. A larger --budget leaves time for more routes." in said(
+    assert "Not tried for lack of time: bootstrapped. A larger budget leaves time for more routes." in said(
         GAIN, skipped=late
     )
     assert "--budget" not in said(GAIN, skipped=late[1:])

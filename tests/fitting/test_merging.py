@@ -111,4 +111,4 @@ def test_merging_stops_when_the_time_is_over_and_the_plan_says_so(raced):
     found = with_merged(late, runs)
     assert [one.run.route for one in found] == [one.run.route for one in runs]
     assert late.plan.merges == 0
-    assert late.plan.changes == ("only 0 models are merged",)
+    assert late.plan.changes == ("nothing is merged",)

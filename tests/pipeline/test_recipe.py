@@ -355,15 +355,15 @@ variants:
     ]
     spots = {line.split(": ")[0] for line in found}
     assert spots == {f"recipe.yaml, {spot}" for spot, _ in wanted} | {
-        "--set sg.learning_rat",
-        "--set sh.batch",
-        "--set",
-        "--set sg.betas, line 1",
+        "set sg.learning_rat",
+        "set sh.batch",
+        "set",
+        "set sg.betas, line 1",
     }
     for spot, said in wanted:
         assert any(line.startswith(f"recipe.yaml, {spot}: ") and said in line for line in found), (spot, found)
     assert len(found) == len(wanted) + 4  # each is said once, however many variants have it
-    assert all(line.startswith("--set") for line in found[-4:])
+    assert all(line.startswith("set") for line in found[-4:])
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def test_the_headline_says_what_became_of_the_model():
     assert formatting.headline(replace(FULL, bases=FULL.bases[:1])) == "Better than its base"
     assert formatting.headline(BARE) == "No difference shown: no model was written"
     worse = replace(FULL, verdict="worse", forced=True)
-    assert formatting.headline(worse) == "Worse than the best base: written all the same, with --force"
+    assert formatting.headline(worse) == "Worse than the best base: written all the same, because that was asked for"
 
 
 def test_what_a_verdict_rests_on_is_said_in_sentences():

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
@@ -19,8 +20,8 @@ from sentloom.errors import DamagedFile
 
 if TYPE_CHECKING:
     from sentloom.encoder import Encoder
-    from sentloom.search.vectors import Vectors
 
+Vectors = NDArray[np.float32]
 FILE = "golden.safetensors"
 EXACT = 0.99999  # the mean cosine of vectors that differ by rounding only
 LONG = ((0, 25), (25, 50), (50, 75), (75, 110), (0, 110))  # lines of golden.txt that make a long text together
@@ -40,7 +41,7 @@ class Golden:
     """Texts and the vectors (n, d) that a model gave for them in the role "symmetric"."""
 
     texts: list[str]
-    vectors: "Vectors"
+    vectors: Vectors
     required: float = EXACT  # the least mean cosine with these vectors: smaller for 8-bit weights
 
     def check(self, encoder: "Encoder") -> Agreement:
@@ -98,14 +99,14 @@ def read_golden(folder: Path) -> Golden | None:
     return golden
 
 
-def agreement(texts: list[str], found: "Vectors", expected: "Vectors") -> Agreement:
+def agreement(texts: list[str], found: Vectors, expected: Vectors) -> Agreement:
     """The row-wise cosines of two sets of vectors; two zero vectors agree."""
     cosines = [_cosine(one, other) for one, other in zip(found, expected, strict=True)]
     at = int(np.argmin(cosines))
     return Agreement(float(np.mean(cosines)), cosines[at], texts[at])
 
 
-def _cosine(one: "Vectors", other: "Vectors") -> float:
+def _cosine(one: Vectors, other: Vectors) -> float:
     a, b = one.astype(np.float64), other.astype(np.float64)
     size = np.linalg.norm(a) * np.linalg.norm(b)
     return float(a @ b / size) if size else float(not a.any() and not b.any())

@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterator, Sequence
 
 from sentloom import progress
-from sentloom.errors import option
 from sentloom.evaluation.significance import LEAST_P
 from sentloom.fitting.gate import EQUIVALENT
 from sentloom.fitting.result import FitResult, InputSummary, Measure, Run, metric_name, rounded_down
@@ -31,7 +30,7 @@ def headline(result: FitResult) -> str:
     found = HEADLINES[result.verdict].replace("its base", "the best base" if len(result.bases) > 1 else "its base")
     if result.verdict == "better":
         return found
-    done = f"written all the same, with {option('force', True)}" if result.forced else "no model was written"
+    done = "written all the same, because that was asked for" if result.forced else "no model was written"
     return f"{found}: {done}"
 
 

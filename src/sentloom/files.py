@@ -21,6 +21,7 @@ from sentloom.locks import in_turn
 BLOCK = 1 << 20
 CHECKSUM = "checksum"  # the key of a record's own hash
 RESULT = "result.json"
+STALE = 3600.0  # seconds after which a half-written file belongs to a run that was killed
 
 
 def cache_folder() -> Path:

@@ -2,6 +2,7 @@
 
 import json
 import random
+from functools import partial
 
 import pytest
 from safetensors import safe_open
@@ -11,7 +12,7 @@ from sentloom.api import fit
 from sentloom.data import read
 from sentloom.encoder import Encoder
 from sentloom.encoder.prompts import Prompt
-from sentloom.fitting import bases as room
+from sentloom.fitting.bases import load_bases
 from tests.fitting import small_base
 
 
@@ -80,7 +81,7 @@ def test_a_single_base_keeps_its_prompts(asking, tmp_path):
 
 @pytest.mark.long
 def test_label_columns_and_languages_learned_by_adapters(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(room, "LARGE", 1)
+    monkeypatch.setattr("sentloom.fitting.fit.load_bases", partial(load_bases, large=1))
     data = small_base.write_rows(tmp_path / "tickets.tsv", "message intent team language", labelled())
     options = ["--columns", "text=message,label=intent+team", "--force"]
     done, result, output = run(data, budget="40steps", options=options)

@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sentloom.errors import DiskError, InputError
-from sentloom.writing.ledger import SCHEMA, STALE, Ledger
+from sentloom.files import STALE
+from sentloom.writing.ledger import SCHEMA, Ledger
 from sentloom.writing.prompts import WritingPrompt
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.synthesize import make_block

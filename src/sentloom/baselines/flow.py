@@ -147,7 +147,7 @@ class FlowEncoder(Encoder):
 
     glow: Glow
 
-    def save(self, folder: str | Path) -> None:
+    def save(self, folder: str | Path, *, golden: bool = True) -> None:
         """Raise a ModelError: an Encoder would be saved without its flow."""
         problem = "a model with a flow cannot be saved: sentence-transformers has no module for it"
         raise ModelError(str(folder), problem, "", "score it by name")

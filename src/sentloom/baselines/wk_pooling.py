@@ -27,7 +27,7 @@ RIDGE = 1e-10  # avoids a division by zero for equal layers; changes no weight b
 class WkEncoder(Encoder):
     """An Encoder with WK pooling; `wk@4,5,6` pools these layers."""
 
-    def save(self, folder: str | Path) -> None:
+    def save(self, folder: str | Path, *, golden: bool = True) -> None:
         """Raise a ModelError: an Encoder would be saved without its pooling."""
         problem = "a model with WK pooling cannot be saved: sentence-transformers has no module for it"
         raise ModelError(str(folder), problem, "", "score it by name")

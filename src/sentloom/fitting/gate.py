@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sentloom.evaluation.significance import LEAST_CLUSTERS, average_interval, compare_averages, is_within
+from sentloom.evaluation.significance import LEAST_CLUSTERS, LEVEL, average_interval, compare_averages, is_within
 from sentloom.evaluation.task import Score, Scores, Task
-from sentloom.fitting.result import LEVEL, NO_DIFFERENCE, Measure, Part, Run, Verdict, chosen_on, rounded_down
+from sentloom.fitting.result import NO_DIFFERENCE, Measure, Part, Run, Verdict, chosen_on, rounded_down
 
 GENERAL_MARGIN = 2.0  # points that general ability may fall before there is a warning
 EQUIVALENT = 0.5  # points: a difference shown to be smaller than this is none that matters

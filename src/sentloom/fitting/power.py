@@ -8,6 +8,7 @@ from sentloom.evaluation.bench import Memory, main_scores
 from sentloom.evaluation.significance import (
     CORRELATION,
     LEAST_CLUSTERS,
+    LEVEL,
     corrected_level,
     count_clusters,
     effective_clusters,
@@ -15,7 +16,7 @@ from sentloom.evaluation.significance import (
 )
 from sentloom.evaluation.task import Score, Task
 from sentloom.fitting.gate import few_clusters
-from sentloom.fitting.result import LEVEL, Power
+from sentloom.fitting.result import Power
 from sentloom.fitting.uses import earlier_uses
 
 PROBABILITY = 0.8  # with which the smallest gain is found

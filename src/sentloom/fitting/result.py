@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Literal
 
 from sentloom.errors import InputError
-from sentloom.evaluation.significance import LEAST_CLUSTERS
+from sentloom.evaluation.significance import LEAST_CLUSTERS, LEVEL
 from sentloom.files import new_file
 
 SCHEMA = 2  # of report.json (docs/report.md); raised when a field changes its meaning or goes
-LEVEL = 0.95  # of an interval, unless it says otherwise
 Part = Literal["deciding", "general", "watched"]
 Verdict = Literal["better", "no difference shown", "worse"]
 NO_DIFFERENCE: Verdict = "no difference shown"

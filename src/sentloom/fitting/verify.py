@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from sentloom.encoder import Encoder
 from sentloom.errors import InputError, option
 from sentloom.evaluation.bench import Memory, main_scores, score_tasks
-from sentloom.evaluation.significance import corrected_level
+from sentloom.evaluation.significance import LEVEL, corrected_level
 from sentloom.evaluation.task import Scores, Task
 from sentloom.fitting.examples import examples
 from sentloom.fitting.gate import Gate, general_warning, judge, mean_measure, measure, which_to_believe
 from sentloom.fitting.panel import CAUTION, HALVES, is_at_chance
 from sentloom.fitting.power import power_of
 from sentloom.fitting.prepare import Prepared
-from sentloom.fitting.result import LEVEL, Example, Measure, Part, Power, Run, Threshold
+from sentloom.fitting.result import Example, Measure, Part, Power, Run, Threshold
 from sentloom.fitting.tasks import task_labels
 from sentloom.fitting.threshold import find_threshold
 from sentloom.fitting.uses import Uses, record_use

@@ -18,7 +18,7 @@ from sentloom.data.scratch import scratch_table, take_rows
 from sentloom.data.shapes import COLUMNS, text_columns
 from sentloom.errors import InputError
 
-SHINGLE = 5
+SHINGLE = 5  # characters
 LOWEST_THRESHOLD = 0.5  # below it most sentences of similar style are candidates, and the search is slow
 RECALL = 0.999  # for a pair exactly at the threshold
 HASHES = 128  # per signature

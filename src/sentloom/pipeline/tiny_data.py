@@ -114,7 +114,7 @@ def _words(triplets: Sequence[Triplet]) -> list[str]:
 
 
 def _reversed(text: str) -> str:
-    """Stands in for a translation: the words from the last to the first."""
+    """A substitute for a translation: the words from the last to the first."""
     return " ".join(reversed(text.split()))
 
 

@@ -21,13 +21,12 @@ from safetensors.numpy import save_file
 
 from sentloom.data.distinct import distinct
 from sentloom.errors import ModelError
-from sentloom.files import new_file
+from sentloom.files import STALE, new_file
 from sentloom.progress import Advance, note, progress
 from sentloom.search.vectors import Encode, Vectors, encode_checked
 
 BLOCK = 4096  # texts per shard
 LIMIT = 2 * 1024**3
-STALE = 3600.0  # seconds after which a partly written file is assumed to be left by a killed run
 ENDING = ".safetensors"
 
 Keys: TypeAlias = NDArray[np.uint64]  # (n, 2)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from pydantic import BaseModel, ConfigDict, Field
 
 from sentloom.hygiene.languages import LEAST_AMONG, LEAST_SCORE, identify
+from sentloom.hygiene.near_duplicates import SHINGLE
 from sentloom.search.bm25 import words_of
 from sentloom.writing.prompts import Kind
 
@@ -15,7 +16,6 @@ REASONS = (
     *("empty", "unfinished", "equal", "copied", "language", "score", "round trip", "vague", "cross-encoder"),
     *("source words", "words", "most words", "substring", "near-duplicate", "repeated"),
 )
-SHINGLE = 5  # characters
 FEWEST_WORDS = 4  # a shorter text is too short to tell its language, and a name rather than a copy
 RELEVANT = 0.0  # the score of a cross-encoder that means a probability of one half
 

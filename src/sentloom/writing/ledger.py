@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sentloom.errors import InputError
-from sentloom.files import new_file
+from sentloom.files import STALE, new_file
 from sentloom.writing.prompts import Kind, WritingPrompt
 from sentloom.writing.sampling import Sampling
 
@@ -47,7 +47,6 @@ SCHEMA = pa.schema(
     ]
 )
 BLOCK_NAME = re.compile(r"(\d{6,})\.parquet")
-STALE = 3600.0  # seconds after which a half-written file belongs to a run that was killed
 SHOWN_HASH, SHOWN_TEXT = 12, 45  # characters
 RESUME = "give the raw text and the model again: only missing blocks are written"
 

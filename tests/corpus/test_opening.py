@@ -39,3 +39,8 @@ def test_the_error_for_a_missing_package_says_what_to_install():
         open_data("embedded:no_such_package")
     with pytest.raises(SentloomError, match="pip install no_such_package"):
         open_data("embedded:click,no_such_package")
+
+
+def test_an_empty_name_is_refused():
+    with pytest.raises(InputError, match="the name is empty"):
+        open_data(" ")

@@ -64,7 +64,7 @@ def test_tuples_of_texts_and_what_looks_like_labels_need_a_shape():
     rows = [(f"text {n}", f"label {n % 4}") for n in range(20)]
     with pytest.raises(InputError, match="4 different texts in 20 rows, which looks like labels") as error:
         read(rows)
-    assert "shape='classification'" in str(error.value)
+    assert "sentloom.read(rows, shape='classification')" in str(error.value)
     assert read(rows, shape="classification").shape is Shape.CLASSIFICATION
     assert read(rows, shape="pairs").shape is Shape.PAIRS
     assert read(rows[:19]).shape is Shape.PAIRS

@@ -44,3 +44,9 @@ def test_loading_refuses_the_same(model_folders):
     for choice in ({"device": "tpu"}, {"precision": "fp8"}):
         with pytest.raises(InputError, match=next(iter(choice))):
             Encoder.load(model_folders["bert"], **choice)
+
+
+@pytest.mark.parametrize("name", [7, "meta", torch.device("meta")])
+def test_what_is_no_device_for_numbers_is_refused(name):
+    with pytest.raises(InputError, match=f"'{name}' is not a device of this machine"):
+        device_for(name)

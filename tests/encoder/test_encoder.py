@@ -173,6 +173,11 @@ def test_similarity_is_the_cosine_of_texts_or_vectors(bert):
     assert isinstance(bert.similarity(SENTENCES[0], SENTENCES[1]), float)
 
 
+def test_similarity_of_vectors_of_other_models_is_refused(bert):
+    with pytest.raises(InputError, match="the vectors have 3 and 32 dimensions"):
+        bert.similarity(np.ones((2, 3), np.float32), SENTENCES)
+
+
 def test_search_ranks_by_cosine_and_the_first_of_equal_texts_wins(bert):
     texts = [*SENTENCES, SENTENCES[2]]
     hits = bert.search(SENTENCES[2], texts, k=3)

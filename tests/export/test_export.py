@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from sentloom.api import fit
 from sentloom.encoder import Encoder, Pooling
 from sentloom.encoder.golden import golden_texts, read_golden
 from sentloom.encoder.saving import write_model
@@ -35,6 +36,12 @@ def test_golden_vectors_are_the_models_own(request, encoder, name):
     np.testing.assert_allclose(golden.vectors, encoder.encode(golden.texts), atol=1e-6)
     assert done.agreement.mean >= 0.99999
     assert golden.holds(golden.check(Encoder.load(done.folder)))
+
+
+def test_what_was_exported_is_refused_as_a_base(ctranslate2, tmp_path):
+    pairs = [(f"Where is room {n}?", f"Room {n} is upstairs.") for n in range(120)]
+    with pytest.raises(ModelError, match="can encode but cannot be trained or saved"):
+        fit(pairs, tmp_path / "model", base=ctranslate2.folder, budget="2steps")
 
 
 @pytest.mark.parametrize("name", ["onnx", "ctranslate2"])

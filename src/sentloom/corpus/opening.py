@@ -59,6 +59,8 @@ def read(
     >>> data[1]
     {'anchor': 'Is it open?', 'positive': 'From noon on.'}
     """
+    if isinstance(data, str) and not data.strip():
+        raise InputError("data", "the name is empty", "a file, a folder or a hub name", "name one")
     if not isinstance(data, str | Path) or not str(data).startswith("embedded") or Path(data).exists():
         return readers.read(
             data, shape=shape, columns=columns, keep=keep, quoted=quoted, allow=allow, show_progress=show_progress

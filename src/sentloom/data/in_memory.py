@@ -22,7 +22,7 @@ from sentloom.data.nli import is_nli_word
 from sentloom.data.scratch import BATCH_ROWS
 from sentloom.data.shapes import COLUMNS, Shape, ShapeRequest
 from sentloom.data.typed import Typed
-from sentloom.errors import InputError, option
+from sentloom.errors import InputError
 
 if TYPE_CHECKING:
     import datasets
@@ -181,7 +181,7 @@ def _refuse_labels(second: Sequence[object]) -> None:
     different = len(set(texts))
     if len(texts) >= LEAST_LABELLED and different * LABEL_REPEATS <= len(texts):
         problem = f"the second values are {different} different texts in {len(texts):,} rows, which looks like labels"
-        fix = f"say what they are: {option('shape', 'classification')} for labels, {option('shape', 'pairs')} for texts"
+        fix = "say what they are: sentloom.read(rows, shape='classification') for labels, shape='pairs' for texts"
         raise InputError("the list", problem, "", fix)
 
 

@@ -59,8 +59,10 @@ def precision_for(precision: str | None = None) -> Precision:
 def _checked(name: str | None) -> str | None:
     if name is None:
         return None
+    name = str(name)  # a torch.device, or the number of a GPU
     try:
-        torch.empty(0, device=name)
+        if torch.empty(0, device=name).is_meta:
+            raise RuntimeError("it holds no numbers")
     except (RuntimeError, AssertionError, NotImplementedError):
         fix = "for a GPU, use cuda" if name.casefold() == "gpu" else "choose another device, or leave it out"
         problem = f"{name!r} is not a device of this machine"

@@ -227,6 +227,9 @@ class Encoder(nn.Module):
         True
         """
         left, right = (_unit(one if _are_vectors(one) else self.encode(one)) for one in (a, b))
+        if left.shape[-1] != right.shape[-1]:
+            problem = f"the vectors have {left.shape[-1]} and {right.shape[-1]} dimensions"
+            raise InputError("similarity", problem, "as many in both", "encode both with this model")
         cosines = left @ right.T
         return cosines.item() if cosines.ndim == 0 else cosines
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from sentloom.encoder import Encoder
 from sentloom.encoder.lora import require_peft
 from sentloom.encoder.prompts import prompt_for
+from sentloom.encoder.read_only import ReadOnlyBackbone, refuse_changes
 from sentloom.errors import InputError, MissingPart, option
 from sentloom.fitting.request import DIMENSIONS_FIX, Request
 
@@ -48,6 +49,8 @@ def load_bases(request: Request, large: int = LARGE) -> tuple[Base, ...]:
     named = zip(request.bases, request.base_paths, labels, strict=True)
     found = tuple(Base(name, path, label, Encoder.load(name), large) for name, path, label in named)
     for one in found:
+        if isinstance(one.encoder.backbone, ReadOnlyBackbone):
+            refuse_changes(one.name)
         _refuse_too_many_dimensions(one, request.dimensions)
         if one.is_large:
             _refuse_no_adapters(one)

@@ -23,6 +23,7 @@ from sentloom.encoder.locate import locate as locate_model
 from sentloom.encoder.lora import add_lora
 from sentloom.encoder.pooling import Pooling
 from sentloom.encoder.prompts import Prompts
+from sentloom.encoder.read_only import ReadOnlyBackbone, refuse_changes
 from sentloom.encoder.settings import own_pooling
 from sentloom.errors import InputError
 from sentloom.files import remove
@@ -239,6 +240,8 @@ class Train(EncoderKeys, DataStage):
         """The method over its encoder; what starts at random is drawn from the seed."""
         kind, settings = METHODS[self.method], self.settings
         encoder = self.load(source, prompts)
+        if isinstance(encoder.backbone, ReadOnlyBackbone):
+            refuse_changes(source)
         if self.max_length == "auto":
             encoder.tokens.max_length = covering_length(encoder, sampled_texts(data))
         if settings.dropout is not None:

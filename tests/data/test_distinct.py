@@ -2,10 +2,12 @@
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentloom.data.distinct import distinct, texts_at
+from sentloom.data.distinct import as_texts, distinct, texts_at
+from sentloom.errors import InputError
 
 
 @given(st.lists(st.sampled_from(["a", "b", "", "ab", "a ", "é", "é"]), max_size=30))
@@ -19,3 +21,9 @@ def test_against_a_dictionary(texts):
         assert first_of_row.tolist() == [firsts[text] for text in texts]
         assert texts_at(form, rows) == list(firsts)
         assert first_of_row.dtype == np.int64
+
+
+@pytest.mark.parametrize("texts", [{"one", "two"}, {"a": "one"}, 5])
+def test_texts_without_an_order_are_refused(texts):
+    with pytest.raises(InputError, match="Expected a string or a sequence of strings"):
+        as_texts(texts)

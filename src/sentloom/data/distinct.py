@@ -1,7 +1,7 @@
 """Find the distinct texts of any kind of sequence, using a few bytes of memory per row."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,9 +24,9 @@ def as_texts(texts: Any) -> Texts:
         return pa.chunked_array([texts])
     if is_table(texts):
         return _text_column(texts)
-    if not isinstance(texts, Iterable):
+    if not isinstance(texts, Iterable) or isinstance(texts, Mapping | Set):  # a set has no order, a dict gives its keys
         problem = f"found {type(texts).__name__} {texts!r}"[:80]
-        raise InputError("texts", problem, "a string or an iterable of strings", "pass a list of strings")
+        raise InputError("texts", problem, "a string or a sequence of strings", "pass a list of strings")
     return texts if isinstance(texts, (list, tuple, pa.ChunkedArray)) else list(texts)
 
 

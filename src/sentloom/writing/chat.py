@@ -58,7 +58,7 @@ class Chat:
         patience: float = PATIENCE,
         lost: Callable[[int], None] = lambda tokens: None,
     ) -> None:
-        """`lost` is told the tokens that an attempt without an answer may have cost."""
+        """`lost` receives the tokens that an attempt without an answer may have cost."""
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._timeout = httpx2.Timeout(patience, pool=None)
         self._url, self._host, self._first_wait = url, httpx2.URL(url).host, first_wait

@@ -17,6 +17,7 @@ ORDER = [
         "export",
         "report",
         "serving",
+        "ticking",
         "api",
         "demo",
         "cli",

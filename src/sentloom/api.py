@@ -54,6 +54,8 @@ from sentloom.report.notebook import fit_html
 from sentloom.search.cross_encoder import CrossEncoder
 from sentloom.search.mining import MineReport, MineSettings
 from sentloom.search.mining import mine as find_negatives
+from sentloom.ticking.answers import read_answers
+from sentloom.ticking.verdict import with_ticks
 from sentloom.writing.ledger import Ledger
 from sentloom.writing.options import Running, chosen_filters, chosen_kinds, parsed
 from sentloom.writing.prompts import NLI_KINDS
@@ -108,6 +110,7 @@ def fit(
     base: str | Path | Sequence[str | Path] | None = None,
     budget: str | None = None,
     against: Data | Sequence[Data] = (),
+    labels: str | Path | Sequence[str | Path] = (),
     general: str | Path | None = None,
     group: str | Sequence[str] = (),
     corpus: Data | Sequence[Data] = (),
@@ -132,10 +135,12 @@ def fit(
     own variants, and sets the base, the seed and the lengths itself. A list of strings is a list of texts, unless every
     one of them is a file. `base` is "embedded" by default; several race, and the winner has to beat the best of them.
     `budget` is a time ("10m", the default) or a number of steps ("400steps") for all routes together. `against` are
-    sets or data that decide instead of held-out rows. `general` is a data folder with STS-B, on which general ability
-    is watched. `group` names columns whose values connect rows (a customer, a thread), which are then not divided
-    between training and test rows, unless that would put more than 5% of the rows into one cluster. `corpus` are more
-    texts to search among. With `dimensions` ([384, 256, 128, 64]), vectors may be cut to their first dimensions.
+    sets or data that decide instead of held-out rows. `labels` are files of `sentloom tick` about the same fit, which
+    decide where no labels of rows or sets do; nothing is trained on them. `general` is a data folder with STS-B, on
+    which general ability is watched. `group` names columns whose values connect rows (a customer, a thread), which are
+    then not divided between training and test rows, unless that would put more than 5% of the rows into one cluster.
+    `corpus` are more texts to search among. With `dimensions` ([384, 256, 128, 64]), vectors may be cut to their first
+    dimensions.
     `writer` is a language model that writes queries and sentences to learn from: a folder, a hub name, "embedded" (the
     default from 5 minutes on, if it is installed), "none", or the address of an OpenAI-compatible endpoint with its
     `writer_model` and at most `max_tokens` tokens. `guide` is an encoder that says which negatives may be false, by
@@ -177,6 +182,7 @@ def fit(
         output=Path(output),
         **with_defaults(names, own | read_as),
         against=tuple(one.name for one in deciding),
+        ticks=tuple(map(str, [labels] if isinstance(labels, str | Path) else labels)),
         general=Path(general) if general else None,
         group=tuple(_strings(group)),
         corpus=tuple(one.name for one in searched),
@@ -196,10 +202,13 @@ def fit(
         labels=labels_of([*given, *deciding]),
     )
     refuse_bad_request(request)
+    people = [read_answers(Path(name)) for name in request.ticks]
     with alone_in(request.folder), running_on(device, precision):
         for one in (*given, *deciding, *searched):
             one.write()
         result, winner = run(request, log)
+        if people:
+            result = with_ticks(result, people, request.folder, request.output, force=force)
         return finish(request, result, winner)
 
 

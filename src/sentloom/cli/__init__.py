@@ -16,6 +16,7 @@ from sentloom.cli import (
     scoring,
     serving,
     synthesis,
+    ticking,
     training,
     vectors,
 )
@@ -50,7 +51,7 @@ def _root(
 
 
 VERBS = (
-    fitting.fit,
+    *(fitting.fit, ticking.tick),
     *(data.check, data.clean, data.views, data.translate),
     *(vectors.encode, vectors.search, serving.serve),
     *(scoring.evaluate, scoring.geometry, vectors.mine),

@@ -49,6 +49,14 @@ def fit(
         list[str] | None,
         typer.Option(metavar="SET", help="A set or file that decides, instead of held-out rows; repeatable."),
     ] = None,
+    labels: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Answers of `sentloom tick` about this fit, which decide where no other labels do. Nothing is trained "
+            "on them; repeatable.",
+        ),
+    ] = None,
     general: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="A data folder with sts/STSB.test.tsv, on which to watch general ability."),
@@ -139,6 +147,7 @@ def fit(
             base=base or None,
             budget=budget,
             against=[Path(name) for name in against or ()],
+            labels=labels or (),
             general=general,
             group=group or (),
             corpus=[Path(name) for name in corpus or ()],

@@ -72,10 +72,12 @@ def main_scores(
     return [scores[task.main] for task, scores in zip(tasks, found, strict=True)]
 
 
-def vectors_of(model: Model, texts: Sequence[str], role: Role, memory: Memory) -> Vectors:
+def vectors_of(
+    model: Model, texts: Sequence[str], role: Role, memory: Memory, *, show_progress: bool = False
+) -> Vectors:
     """Return the vectors of some texts, from the cache as far as they are there."""
     lookup = _Lookup(model, model.fingerprint())
-    return lookup.vectors_of(texts, lookup.same[role], memory, show_progress=False)
+    return lookup.vectors_of(texts, lookup.same[role], memory, show_progress=show_progress)
 
 
 def _scored(task: Task, lookup: "_Lookup") -> Scores:

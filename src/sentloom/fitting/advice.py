@@ -1,7 +1,9 @@
 """What may help after the gate refused a model, based on what was measured."""
 
 import math
+import shlex
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from sentloom.errors import option
 from sentloom.evaluation.significance import LEAST_CLUSTERS
@@ -14,7 +16,13 @@ POWER = ((1.96 + 0.84) / 1.96) ** 2  # times as many clusters show a gain in 80%
 
 
 def advise(
-    decided: Measure, validation_gain: float, *, label_free: bool, not_prose: bool, skipped: Sequence[SkippedRoute]
+    decided: Measure,
+    validation_gain: float,
+    *,
+    label_free: bool,
+    not_prose: bool,
+    skipped: Sequence[SkippedRoute],
+    folder: Path,
 ) -> tuple[str, ...]:
     """A few sentences: what the numbers mean, and what to try next."""
     if not_prose:
@@ -22,20 +30,25 @@ def advise(
             "Give labelled pairs, or name a labelled set that decides (--against): short or repetitive texts show too "
             "little without labels. If the base does not know their language, choose one that does (--base).",
         )
-    return tuple(_sentences(decided, validation_gain, label_free, skipped))
+    return tuple(_sentences(decided, validation_gain, label_free, skipped, folder))
 
 
 def _sentences(
-    decided: Measure, validation_gain: float, label_free: bool, skipped: Sequence[SkippedRoute]
+    decided: Measure, validation_gain: float, label_free: bool, skipped: Sequence[SkippedRoute], folder: Path
 ) -> Iterator[str]:
-    yield _meaning(decided, validation_gain)
+    if not label_free or decided.worse or decided.effective < LEAST_CLUSTERS:
+        yield _meaning(decided, validation_gain)
     if decided.before >= LITTLE_LEFT:
         yield f"The base already scores {decided.before:.2f} of 100 on these rows, which leaves little to gain."
     if label_free:
         yield (
+            f"You can decide in ten minutes: `sentloom tick {shlex.quote(str(folder))}` shows about 30 queries on "
+            "which base and model disagree, and asks which result is right."
+        )
+        yield (
             "Raw text alone rarely improves a sentence encoder. A few hundred labelled pairs (a question and its "
-            "answer, a title and its body) as a second file help most; labelled rows with "
-            f"{option('against', 'SET')} give a more reliable verdict."
+            "answer, a title and its body) as a second file help most; labelled rows can also decide "
+            f"({option('against', 'SET')})."
         )
     else:
         yield "What may help: labels checked for mistakes, other kinds of pairs from the same domain, another base."

@@ -64,11 +64,12 @@ def build_result(
         test_sha256=proof.uses.sha256,
         believe=proof.believe,
         folds=len(prepared.folds),
+        label_free=prepared.label_free,
         cluster_notes=prepared.cluster_notes,
         threshold=proof.threshold,
         won=proof.won,
         lost=proof.lost,
-        advice=() if proof.gate.passed else advice_after(proof, best, prepared, plan),
+        advice=() if proof.gate.passed else advice_after(proof, best, prepared, plan, request.folder),
         curves=curves(best, request.folder),
         trails=tuple(trail(route, points) for route, points in by_route.items()),
         histogram=histogram(reference.encoder, after, prepared.test, memory),
@@ -136,7 +137,7 @@ def final_run(run: Run, outcome: str) -> Run:
     return replace(run, verdict=outcome) if run.verdict == BEST else run
 
 
-def advice_after(proof: Proof, best: TrainedRun, prepared: Prepared, plan: FitPlan) -> tuple[str, ...]:
+def advice_after(proof: Proof, best: TrainedRun, prepared: Prepared, plan: FitPlan, folder: Path) -> tuple[str, ...]:
     """What may help a fit that the gate refused."""
     return advise(
         proof.decided,
@@ -144,4 +145,5 @@ def advice_after(proof: Proof, best: TrainedRun, prepared: Prepared, plan: FitPl
         label_free=prepared.label_free,
         not_prose=proof.not_prose,
         skipped=plan.skipped,
+        folder=folder,
     )

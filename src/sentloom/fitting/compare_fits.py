@@ -66,7 +66,7 @@ def compare_fits(old: Path, new: Path) -> FitComparison:
     results = [FitResult.read(folder / REPORT) for folder in (old, new)]
     parts, left_out = _common_rows(old, new, results[1])
     tasks = [task for part in parts for task in part.tasks]
-    before, after = (_tested(folder, result) for folder, result in zip((old, new), results, strict=True))
+    before, after = (tested_encoder(folder, result) for folder, result in zip((old, new), results, strict=True))
     uses = record_use(tasks, after.fingerprint(), before.fingerprint())
     duel = Duel(before, after, open_memory(new / "measured"))
     measures, total = duel.measured(tasks, "deciding", corrected_level(uses.number))
@@ -94,7 +94,7 @@ def _incomplete(folder: Path, problem: str, fix: str) -> InputError:
     return InputError(str(folder), problem, "the folder that `sentloom fit` wrote", fix)
 
 
-def _tested(folder: Path, result: FitResult) -> Encoder:
+def tested_encoder(folder: Path, result: FitResult) -> Encoder:
     """The model that the gate of a fit tested, whether or not it was written."""
     path = folder / result.tested
     if not result.tested or not path.is_dir():

@@ -12,6 +12,7 @@ from sentloom.fitting.result import NO_DIFFERENCE, Measure, Part, Run, Verdict, 
 GENERAL_MARGIN = 2.0  # points that general ability may fall before there is a warning
 EQUIVALENT = 0.5  # points: a difference shown to be smaller than this is none that matters
 TOTAL = "mean"
+WITHOUT_LABELS = "No difference can be shown without labels"
 WIDEST = 200.0  # points: no two scores differ by more, and JSON has no infinity
 
 
@@ -83,18 +84,23 @@ def judge(
     *,
     other: str = "its base",
     folds: int = 0,
+    label_free: bool = False,
 ) -> Gate:
     """A model is better than another one if the whole interval of its gain on the test rows is above 0.
 
     It must also gain on the rows it was chosen by: if the two disagree, nothing is shown. Nothing is shown either by
     fewer clusters than intervals hold for; a few large clusters count as fewer. `why_not` is a reason that comes before
-    any score.
+    any score. If the scores are `label_free`, they can show that a model is worse, and nothing else.
     """
     if why_not:
         return Gate(NO_DIFFERENCE, why_not)
     if deciding.effective < LEAST_CLUSTERS:
         few = few_clusters(deciding.clusters, deciding.effective)
         return Gate(NO_DIFFERENCE, f"No difference can be shown: {few}. {_scores(deciding)}.")
+    if label_free and not deciding.worse:
+        return Gate(
+            NO_DIFFERENCE, f"{WITHOUT_LABELS}, only that a model is worse, and this one is not. {_scores(deciding)}."
+        )
     if _is_vetoed(deciding, validation_gain):
         but = f"but {validation_gain:+.2f} on {chosen_on(folds)}"
         return Gate(NO_DIFFERENCE, f"Not better than {other} on all held-out rows. {_scores(deciding)}, {but}.")

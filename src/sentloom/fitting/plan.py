@@ -113,7 +113,9 @@ def find_plan(
             plan = with_made_data(plan, request, accelerator, log)
             clock.lap("mining and writing")
         if not prepared.recipe:
-            plan = with_lengths(plan, training_budget(request, prepared), clock, label_free=prepared.label_free)
+            plan = with_lengths(
+                plan, training_budget(request, prepared), clock, again=prepared.label_free and request.force
+            )
         plan.write(path)
     for line in plan_lines(plan, prepared, request):
         log(line)
@@ -231,7 +233,7 @@ def new_plan(
 
 def _power(base: Base, request: Request, prepared: Prepared, memory: Memory) -> Power:
     """What the test rows can show. If they can show no gain, nothing is trained unless the user insists."""
-    power = expected_power(base.encoder, prepared.proving, memory)
+    power = expected_power(base.encoder, prepared.proving, memory, label_free=prepared.label_free)
     if not request.force:
         refuse_no_room(power, ", ".join(given.name for given in prepared.inputs))
     return power
@@ -306,13 +308,13 @@ def _paces(timed: Sequence[TimedRoute]) -> dict[str, Pace]:
     return {one.route.name: one.pace for one in timed}
 
 
-def with_lengths(plan: FitPlan, budget: Budget, clock: Clock, *, label_free: bool = False) -> FitPlan:
-    """The plan with the longest runs that there is time for; the time of a second seed is set aside."""
+def with_lengths(plan: FitPlan, budget: Budget, clock: Clock, *, again: bool = False) -> FitPlan:
+    """The plan with the longest runs that there is time for, beside that of training the winner `again`."""
     plan = replace(plan, rungs=tuple(rungs(plan.paces, time_left(plan.ending, budget, clock, plan.trainings))))
-    if not label_free or budget.seconds is None:
+    if not again or budget.seconds is None:
         return plan
-    again = max(round_costs(plan.rungs, 0, plan.paces, budget).values())
-    plan = replace(plan, ending=plan.ending + again)
+    second = max(round_costs(plan.rungs, 0, plan.paces, budget).values())
+    plan = replace(plan, ending=plan.ending + second)
     return replace(plan, rungs=tuple(rungs(plan.paces, time_left(plan.ending, budget, clock, plan.trainings))))
 
 

@@ -21,12 +21,16 @@ from sentloom.fitting.uses import earlier_uses
 
 PROBABILITY = 0.8  # with which the smallest gain is found
 HIGHEST = 100.0
+ONLY_WORSE = (
+    "without labels no gain can be shown, only that a model is worse; `sentloom tick` then asks you about 30 queries"
+)
 NO_ROOM = "no gain can be shown: the base already has the highest score on every test row"
 
 
-def expected_power(base: Encoder, tasks: Sequence[Task], memory: Memory) -> Power:
+def expected_power(base: Encoder, tasks: Sequence[Task], memory: Memory, *, label_free: bool = False) -> Power:
     """What the tasks that decide can show, at the level that the next verdict on them will have."""
-    return power_of(main_scores(base, tasks, memory, show_progress=True), corrected_level(1 + earlier_uses(tasks)))
+    scores, level = main_scores(base, tasks, memory, show_progress=True), corrected_level(1 + earlier_uses(tasks))
+    return power_of(scores, level, label_free=label_free)
 
 
 def refuse_no_room(power: Power, where: str) -> None:
@@ -37,11 +41,11 @@ def refuse_no_room(power: Power, where: str) -> None:
         raise NothingToGain(where, power.note, "", fix)
 
 
-def power_of(base: Sequence[Score], level: float = LEVEL) -> Power:
-    """What test rows can show, from the scores of the base alone."""
+def power_of(base: Sequence[Score], level: float = LEVEL, *, label_free: bool = False) -> Power:
+    """What test rows can show, from the scores of the base alone; without labels, no gain."""
     clusters, effective = count_clusters(base), effective_clusters(base)
     gain = smallest_gain(base, level=level, power=PROBABILITY, correlation=CORRELATION)
-    note = _why_nothing(base, gain, clusters, effective)
+    note = _why_nothing(base, gain, clusters, effective) or (ONLY_WORSE if label_free else "")
     return Power(None if note else gain, PROBABILITY, CORRELATION, clusters, level, effective, note)
 
 

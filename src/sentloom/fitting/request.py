@@ -62,6 +62,7 @@ class Request:
     shape: Shape | None = None  # of every input, if its columns do not say it
     columns: Mapping[str, str | int] | None = None
     group: tuple[str, ...] = ()  # columns whose values connect rows: a customer, a thread, a document
+    ticks: tuple[str, ...] = ()  # files of answers that people gave about this fit (`--labels`)
     corpus: tuple[str, ...] = ()  # more texts to search among
     dimensions: tuple[int, ...] = ()  # that vectors may be cut to
     strict: bool = False  # refuse data with a single unusable row
@@ -129,6 +130,7 @@ class Request:
             parts += [part for one in self.bases for part in ("--base", one)]
             parts += ["--budget", self.budget, "--seed", str(self.seed)]
         parts += [part for one in self.against for part in ("--against", one)]
+        parts += [part for one in self.ticks for part in ("--labels", one)]
         parts += [part for one in self.group for part in ("--group", one)]
         parts += [part for one in self.corpus for part in ("--corpus", one)]
         parts += ["--dimensions", ",".join(map(str, self.dimensions))] if self.dimensions else []

@@ -26,6 +26,7 @@ METRIC_NAMES = {
     "spearman": "Spearman",
     "mean": "mean score",
     "probe": "linear probe",
+    "preference": "preferred first results",
 }
 Near = tuple[float, str]  # cosine, text
 
@@ -144,6 +145,32 @@ class Stability:
     high: float
     texts: int
     neighbours: int  # of each text
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How often people said the same about the same queries, in percent with a 95% interval, and Cohen's kappa."""
+
+    queries: int
+    share: float
+    low: float
+    high: float
+    kappa: float | None  # None if all answers are the same; the mean over pairs, for more than two people
+
+
+@dataclass(frozen=True)
+class Ticks:
+    """What people said about the first results of base and fitted model (`sentloom tick`)."""
+
+    people: int
+    answered: int  # queries
+    skipped: int
+    used: int  # of those answered: the first 30, 60, 120 ..., which the verdict rests on; 0 if there are too few
+    queries: int  # of the test rows, one per cluster
+    different: int  # of these: both models return a different first result
+    base: float  # percent of the different ones for which people prefer the base's result
+    fitted: float
+    agreement: Agreement | None = None  # None: one person
 
 
 @dataclass(frozen=True)
@@ -335,6 +362,8 @@ class FitResult:
     merging: Merging | None = None  # None: nothing was merged
     changes: tuple[str, ...] = ()  # what was shortened or dropped because the time ran out
     stability: Stability | None = None  # None: labels decided, or the model is not used
+    label_free: bool = False  # whether no labels of rows or sets were there to decide
+    ticks: Ticks | None = None  # what people ticked, where that was given (`--labels`)
     advice: tuple[str, ...] = ()  # what may help, where the gate refused
     curves: tuple[Curve, ...] = ()
     trails: tuple[Trail, ...] = ()

@@ -10,7 +10,7 @@ from sentloom.evaluation.significance import LEVEL, corrected_level
 from sentloom.evaluation.task import Scores, Task
 from sentloom.fitting.examples import examples
 from sentloom.fitting.gate import Gate, general_warning, judge, mean_measure, measure, which_to_believe
-from sentloom.fitting.panel import CAUTION, HALVES, is_at_chance
+from sentloom.fitting.panel import CAUTION, HALVES, NO_LABELS, is_at_chance
 from sentloom.fitting.power import power_of
 from sentloom.fitting.prepare import Prepared
 from sentloom.fitting.result import Example, Measure, Part, Power, Run, Threshold
@@ -87,11 +87,11 @@ def verify(
     watched = [prepared.general]
     general = duel.measured(watched, "general")[0] if has_time(GENERAL_ABILITY, watched) else []
     label_free = prepared.label_free
-    warnings = [*map(general_warning, general), f"No labels decided this: {CAUTION}." if label_free else None]
+    warnings = [*map(general_warning, general), f"{NO_LABELS}: {CAUTION}." if label_free else None]
     chance = label_free and is_not_prose(duel.base, deciding, duel.memory)
     nothing = f"Nothing can be shown on this text: {NOT_PROSE}." if chance else None
     folds = len(prepared.folds)
-    gate = judge(decided, best.difference or 0.0, nothing, other=other, folds=folds)
+    gate = judge(decided, best.difference or 0.0, nothing, other=other, folds=folds, label_free=label_free)
     won, lost = examples((duel.base, duel.after), deciding, duel.scores(deciding), duel.memory)
     return Proof(
         (*measures, *general),
@@ -99,8 +99,8 @@ def verify(
         gate,
         tuple(filter(None, warnings)),
         uses,
-        power_of(main_scores(duel.base, deciding, duel.memory), level),
-        "" if chance else which_to_believe(decided, best, runs, folds),
+        power_of(main_scores(duel.base, deciding, duel.memory), level, label_free=label_free),
+        "" if chance or label_free else which_to_believe(decided, best, runs, folds),
         won,
         lost,
         find_threshold(duel.after, duel.folds, prepared, duel.memory) if tested else None,

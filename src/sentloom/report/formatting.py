@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from sentloom import progress
 from sentloom.evaluation.significance import LEAST_P
 from sentloom.fitting.gate import EQUIVALENT
-from sentloom.fitting.result import FitResult, InputSummary, Measure, Run, metric_name, rounded_down
+from sentloom.fitting.result import FitResult, InputSummary, Measure, Run, Ticks, metric_name, rounded_down
 from sentloom.hygiene.languages import NAMES, recognised
 
 HEADLINES = {
@@ -19,6 +19,7 @@ MEANINGS = {  # of scores, for readers who do not know them
     "ndcg@10": "how high the right answers rank among the first ten, 100 if they come first",
     "mrr@10": "one over the rank of the first right answer, 0 beyond the tenth",
     "map": "how high all rows with the same label, or all right answers, rank on average",
+    "preference": "the share of all queries for which people prefer this model's first result to the other's",
     "probe": "a linear classifier is trained on vectors of test rows and finds the labels of others (cross-validated)",
 }
 NONE = "–"
@@ -93,7 +94,32 @@ def evidence(result: FitResult) -> list[str]:
     """What the verdict rests on: clusters, what queries search, power, uses of the test rows. One sentence each."""
     found = [*_clusters(result), *_searched(result), *_power(result), *([result.believe] if result.believe else [])]
     found += [*_uses(result), *(f"{line}." for line in result.cluster_notes), *_start(result), *_threshold(result)]
-    return [*found, *_merging(result), *(f"The time ran out: {line}." for line in result.changes)]
+    return [*_ticks(result), *found, *_merging(result), *(f"The time ran out: {line}." for line in result.changes)]
+
+
+def _ticks(result: FitResult) -> Iterator[str]:
+    if (ticks := result.ticks) is None:
+        return
+    people = "One person" if ticks.people == 1 else f"{ticks.people} people"
+    rests = f"; the verdict rests on the first {ticks.used:,}" if ticks.used and result.label_free else ""
+    yield (
+        f"{people} compared the first results of base and model, without knowing whose they are, for "
+        f"{ticks.answered:,} of the {ticks.different:,} held-out queries for which they differ, of {ticks.queries:,} "
+        f"in all{rests}."
+    )
+    if line := agreement_line(ticks):
+        yield line
+
+
+def agreement_line(ticks: Ticks) -> str:
+    """How far people agree; empty if one person answered, or nobody the same queries as another."""
+    if (one := ticks.agreement) is None:
+        return ""
+    kappa = "" if one.kappa is None else f", Cohen's kappa {number(one.kappa)}"
+    return (
+        f"{ticks.people} people agree on {number(one.share, 0)}% of the {one.queries:,} queries that more than one of "
+        f"them answered (95% interval {number(one.low, 0)}% to {number(one.high, 0)}%{kappa})."
+    )
 
 
 def _merging(result: FitResult) -> Iterator[str]:

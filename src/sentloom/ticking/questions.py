@@ -1,0 +1,122 @@
+"""Which queries people are asked: those for which the two models return a different first result.
+
+The rank that each model gives to the other's first result says how much they disagree. By it, the queries are divided
+into strata of equal size. Within a stratum the order is random; of strata in which the models disagree more, more
+queries are asked, because answers vary more there. Every beginning of the list keeps these proportions.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from sentloom.fitting.panel import text_key
+from sentloom.search.vectors import Vectors, normalised
+from sentloom.views.maker import seed_for
+
+RATES = (1.0, 1.5, 2.0)  # how often a query is asked in each stratum, from slight to strong disagreement
+BLOCK = 256  # queries whose cosines are in memory at once
+SEED = 1
+Searching = tuple[Vectors, Vectors]  # a model's vectors of queries (n, d) and documents (m, d)
+
+
+@dataclass(frozen=True)
+class Question:
+    """A query, and the first result of each model."""
+
+    query: str
+    base: str
+    fitted: str
+    stratum: int  # from 0, where the models disagree least
+
+
+@dataclass(frozen=True)
+class Questions:
+    """All queries with different first results, in the order in which they are asked."""
+
+    asked: tuple[Question, ...]
+    sizes: tuple[int, ...]  # of the strata
+    total: int  # queries, with those whose first results are the same
+    documents: int  # that were searched
+    of_documents: int
+
+    @property
+    def sha256(self) -> str:
+        """The hash of everything that is asked."""
+        content = [self.total, *([one.query, one.base, one.fitted, one.stratum] for one in self.asked)]
+        return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A query and two documents, by their numbers, and how far apart the models rank them (from 1 up to 2)."""
+
+    query: int
+    base: int
+    fitted: int
+    distance: float
+
+
+def make_questions(
+    queries: Sequence[str], documents: Sequence[str], base: Searching, fitted: Searching, of_documents: int
+) -> Questions:
+    """Compare the first results of both models, and put the queries in order."""
+    found = sorted(
+        differences(queries, documents, base, fitted),
+        key=lambda one: (one.distance, seed_for(SEED, queries[one.query])),
+    )
+    strata = [[int(place) for place in part] for part in np.array_split(np.arange(len(found)), len(RATES))]
+    shuffled = [sorted(part, key=lambda place: seed_for(SEED, queries[found[place].query])) for part in strata]
+    numbers = ((stratum, found[shuffled[stratum][turn]]) for stratum, turn in turns([len(part) for part in strata]))
+    asked = tuple(
+        Question(queries[one.query], documents[one.base], documents[one.fitted], stratum) for stratum, one in numbers
+    )
+    return Questions(asked, tuple(map(len, strata)), len(queries), len(documents), of_documents)
+
+
+def turns(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Strata in turn, in proportion to their sizes and rates, each with its own count."""
+    wanted = np.array(sizes) * np.array(RATES[: len(sizes)])
+    shares, taken = wanted / max(wanted.sum(), 1.0), np.zeros(len(sizes), np.int64)
+    for turn in range(sum(sizes)):
+        short = np.where(taken < sizes, shares * (turn + 1) - taken, -np.inf)
+        stratum = int(short.argmax())
+        yield stratum, int(taken[stratum])
+        taken[stratum] += 1
+
+
+def differences(
+    queries: Sequence[str], documents: Sequence[str], base: Searching, fitted: Searching
+) -> Iterator[Difference]:
+    """The queries whose first results differ. No query finds itself: equal texts do not count as results."""
+    place = {text_key(text): number for number, text in enumerate(documents)}
+    units = [(normalised(asked), normalised(searched)) for asked, searched in (base, fitted)]
+    for start in range(0, len(queries), BLOCK):
+        some = queries[start : start + BLOCK]
+        cosines = [asked[start : start + BLOCK] @ searched.T for asked, searched in units]
+        for each in cosines:
+            _hide_own(each, some, place)
+        yield from _of_block(start, *cosines)
+
+
+def _hide_own(cosines: Vectors, queries: Sequence[str], place: Mapping[str, int]) -> None:
+    for row, query in enumerate(queries):
+        if (own := place.get(text_key(query))) is not None:
+            cosines[row, own] = -np.inf
+
+
+def _of_block(start: int, base: Vectors, fitted: Vectors) -> Iterator[Difference]:
+    firsts = base.argmax(axis=1), fitted.argmax(axis=1)
+    other_ranks = _ranks(base, firsts[1]), _ranks(fitted, firsts[0])  # >= 2 unless both have the same first result
+    distance = sum(1 - 1 / ranks for ranks in other_ranks)
+    for row in np.flatnonzero(firsts[0] != firsts[1]).tolist():
+        yield Difference(start + row, int(firsts[0][row]), int(firsts[1][row]), float(np.asarray(distance)[row]))
+
+
+def _ranks(cosines: Vectors, chosen: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
+    """The rank of one document of each row, from 1. (q, m), (q,) -> (q,)."""
+    ranks: npt.NDArray[np.int64] = 1 + (cosines > np.take_along_axis(cosines, chosen[:, None], 1)).sum(axis=1)
+    return ranks

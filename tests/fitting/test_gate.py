@@ -63,6 +63,16 @@ def test_validation_and_test_rows_must_agree():
     assert "-0.50 on 4 folds of the training rows" in folds.reason
 
 
+def test_without_labels_a_model_may_be_rejected_and_never_accepted():
+    right, wrong = score(*[1, 1] * 50), score(*[0, 1] * 50)
+    better = judge(measured(wrong, right), 1.0, label_free=True)
+    assert better.verdict == "no difference shown"
+    assert better.reason.startswith("No difference can be shown without labels, only that a model is worse")
+    assert "50.00 before, 100.00 after: +50.00" in better.reason
+    assert judge(measured(right, wrong), 1.0, label_free=True).verdict == "worse"
+    assert judge(measured(wrong, wrong), 1.0, label_free=True).verdict == "no difference shown"
+
+
 def test_too_few_clusters_show_nothing():
     clusters = np.repeat(np.arange(19), 6)
     before, after = (

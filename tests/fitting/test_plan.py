@@ -108,7 +108,7 @@ def test_the_time_of_the_end_and_of_a_second_seed_is_set_aside():
     plan = planned([timed("pairs", Shape.PAIRS, rows=10**6, step=1.0)], ending=50.0)
     clock = still(204.0)
     assert with_lengths(plan, Budget(204, None), clock).rungs[0].steps["pairs"] == (154,)
-    found = with_lengths(plan, Budget(204, None), clock, label_free=True)
+    found = with_lengths(plan, Budget(204, None), clock, again=True)
     assert found.ending == pytest.approx(50 + 154)  # as long as the first round would be
     assert found.rungs[0].steps["pairs"] == (10,)
 

@@ -25,6 +25,12 @@ def test_power_is_that_of_the_base_alone():
     )
 
 
+def test_without_labels_no_gain_can_be_shown_whatever_the_rows():
+    found = power_of([Score("mean", np.tile([[0.0], [1.0]], (50, 1)))], label_free=True)
+    assert found.gain is None
+    assert power_line(found).startswith("without labels no gain can be shown, only that a model is worse")
+
+
 def test_too_few_effective_clusters_show_no_gain():
     """One cluster with 30 of 59 rows counts for much: 59^2 / (30^2 + 29) = 3.7."""
     found = power_of([score(*[0, 1] * 29, 0, clusters=[*[0] * 30, *range(1, 30)])])

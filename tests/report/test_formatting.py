@@ -7,7 +7,7 @@ import pytest
 
 from sentloom.evaluation.significance import compare_averages
 from sentloom.evaluation.task import Score
-from sentloom.fitting.result import Merging
+from sentloom.fitting.result import Agreement, Merging, Ticks
 from sentloom.report import formatting
 from tests.report.results_by_hand import BARE, FULL
 
@@ -86,6 +86,21 @@ def test_a_whole_corpus_and_a_first_use_are_not_called_a_sample_or_a_repetition(
     assert "search all 1,456 candidates" in said
     assert "sample" not in said
     assert "model number" not in said
+
+
+def test_ticks_say_who_compared_what_and_how_far_they_agree():
+    ticks = Ticks(2, 45, 3, 30, 389, 120, 22.5, 41.0, Agreement(30, 80.0, 62.7, 90.4, 0.614))
+    said = " ".join(formatting.evidence(replace(FULL, ticks=ticks, label_free=True)))
+    assert (
+        "2 people compared the first results of base and model, without knowing whose they are, for 45 of the 120"
+        in said
+    )
+    assert "of 389 in all; the verdict rests on the first 30." in said
+    assert "2 people agree on 80% of the 30 queries" in said
+    assert "95% interval 63% to 90%, Cohen's kappa 0.61" in said
+    alone = formatting.evidence(replace(FULL, ticks=replace(ticks, people=1, agreement=None)))[0]
+    assert alone.startswith("One person compared")
+    assert alone.endswith("389 in all."), "where labels decide, the verdict rests on no tick"
 
 
 def test_stability_is_one_number_and_no_gain():

@@ -6,6 +6,7 @@ import pytest
 
 from sentloom.errors import InputError
 from sentloom.evaluation.significance import corrected_level
+from sentloom.fitting.result import FitResult
 from sentloom.ticking.questions import Questions
 from sentloom.ticking.verdict import looks, rule, sentence, with_ticks
 from tests.report.results_by_hand import FULL, measure
@@ -100,6 +101,8 @@ def test_ticks_decide_a_fit_without_labels(answered, tmp_path):
     assert [one.verdict for one in found.runs] == ["won"]
     assert found.warnings == ("General ability fell.",)
     assert (found.advice, found.uses, found.ticks.used) == ((), 1, 30)
+    found.write(tmp_path / "report.json")
+    assert FitResult.read(tmp_path / "report.json").ticks == found.ticks
 
 
 def test_a_worse_model_is_written_only_by_force(answered, tmp_path):

@@ -15,7 +15,7 @@ def test_the_command_asks_in_the_terminal_and_says_what_comes_next(sentloom, mon
     assert "30 queries answered, 0 skipped" in done.stdout
     assert f"sentloom fit raw.txt -o model --labels {fit_folder}/ticks.jsonl" in done.stdout
     last = done.stdout.splitlines()[-1]
-    assert re.match(r"VERDICT no difference shown \+0\.0 preferred first results \[.*uses=1$", last)
+    assert re.match(r"VERDICT no difference shown \+0\.0 preference \[.*uses=1$", last)
     assert len(read_answers(fit_folder / "ticks.jsonl").given) == 30
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
     again = sentloom(

@@ -9,9 +9,9 @@ from tests.ticking.small_fit import build_fit_folder
 
 @pytest.fixture
 def questions():
-    """40 of 100 queries have different first results."""
-    asked = tuple(Question(f"query {n}", f"base {n}", f"fitted {n}", n % 2) for n in range(40))
-    return Questions(asked, (20, 20), 100, 500, 500)
+    """50 of 100 queries have different first results."""
+    asked = tuple(Question(f"query {n}", f"base {n}", f"fitted {n}", n % 2) for n in range(50))
+    return Questions(asked, (25, 25), 100, 500, 500)
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ def test_undo_asks_again_and_the_end_of_the_lines_stops(typed):
 
 
 def test_progress_has_the_estimate_and_the_end_is_said(typed):
-    _, said = typed(*["b"] * 40)
+    _, said = typed(*["b"] * 50)
     assert "3 answered, verdict at 30\n" in said
     assert "4 answered, verdict at 30; so far +0.0 points (95% interval" in said, "two answers in both strata"
     assert said.endswith("Everything was asked.")

@@ -56,12 +56,12 @@ def test_the_state_has_all_that_the_page_shows(session):
     assert state["question"]["query"] == "query 0"
     assert {state["question"]["left"], state["question"]["right"]} == {"base 0", "fitted 0"}
     assert (state["answered"], state["next_look"], state["so_far"], state["verdict"]) == (0, 30, None, None)
-    for number in range(40):
+    for number in range(50):
         session.answer(number, "both")
     state = json.loads(json.dumps(session.state()))
     assert state["question"] is None
     assert (state["verdict"], state["decided"]["gain"], state["next_look"]) == ("no difference shown", 0, None)
-    assert "Of the 40 of 100 held-out queries" in state["summary"]
+    assert "Of the 50 of 100 held-out queries" in state["summary"]
 
 
 def test_long_texts_are_cut():

@@ -26,7 +26,6 @@ METRIC_NAMES = {
     "spearman": "Spearman",
     "mean": "mean score",
     "probe": "linear probe",
-    "preference": "preferred first results",
 }
 Near = tuple[float, str]  # cosine, text
 

@@ -23,6 +23,7 @@ from sentloom.locks import alone_on
 from sentloom.ticking.questions import Question, Questions
 
 VERSION = 1
+Side = Literal["base", "fitted"]
 Said = Literal["base", "fitted", "both", "neither", "skip"]
 Choice = Literal["left", "right", "both", "neither", "skip"]
 AGAIN = "`sentloom tick MODEL.fit` writes such a file"
@@ -57,7 +58,7 @@ class Answer:
     base: str
     fitted: str
     stratum: int
-    left: Literal["base", "fitted"]  # which of them was shown on the left
+    left: Side  # which of them was shown on the left
     answer: Said
     at: str  # ISO time
 
@@ -82,17 +83,21 @@ def header_for(questions: Questions, base: str, fitted: str) -> Header:
     return Header(VERSION, base, fitted, questions.sha256, *sizes, secrets.token_hex(8))
 
 
-def left_of(question: Question, salt: str) -> Literal["base", "fitted"]:
+def left_of(question: Question, salt: str) -> Side:
     """Which result is shown on the left: by chance, but always the same in one file."""
     return "base" if blake2b(f"{salt} {question.query}".encode()).digest()[0] % 2 else "fitted"
 
 
-def meaning(choice: Choice, left: Literal["base", "fitted"]) -> Said:
+def meaning(choice: Choice, left: Side) -> Said:
     """A choice between left and right in terms of the models."""
-    if choice not in ("left", "right"):
-        return choice
-    other: Said = "fitted" if left == "base" else "base"
-    return left if choice == "left" else other
+    other: Side = "fitted" if left == "base" else "base"
+    match choice:
+        case "left":
+            return left
+        case "right":
+            return other
+        case _:
+            return choice
 
 
 class AnswerFile:

@@ -9,7 +9,7 @@ import secrets
 import socket
 from collections.abc import Awaitable, Callable
 from importlib.resources import files
-from typing import Any, get_args
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI, Request
@@ -84,10 +84,10 @@ def build_app(session: Session, token: str, stop: Callable[[], None]) -> FastAPI
 
     @app.post(f"/{token}/answer")
     async def take_answer(request: Request) -> Response:
-        number, choice = _parsed(await _body(request))
-        if number is None:
+        answer = _parsed(await _body(request))
+        if answer is None:
             return JSONResponse({"error": "not an answer"}, 422)
-        saved = session.answer(number, choice)
+        saved = session.answer(*answer)
         return JSONResponse(session.state(), 200 if saved else 409)
 
     @app.post(f"/{token}/back")
@@ -116,10 +116,13 @@ async def _body(request: Request) -> Any:
         return None
 
 
-def _parsed(body: Any) -> tuple[int | None, Choice]:
-    number, choice = (body.get("number"), body.get("choice")) if isinstance(body, dict) else (None, None)
-    valid = type(number) is int and choice in get_args(Choice)
-    return (number, choice) if valid else (None, "skip")
+def _parsed(body: Any) -> tuple[int, Choice] | None:
+    """The number of a question and a choice; None if it is no answer."""
+    match body:
+        case {"number": int(number), "choice": "left" | "right" | "both" | "neither" | "skip" as choice}:
+            return None if isinstance(number, bool) else (number, choice)
+        case _:
+            return None
 
 
 def serve(session: Session, started: Callable[[str], None], port: int = 0) -> None:

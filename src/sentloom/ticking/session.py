@@ -55,7 +55,7 @@ class Session:
         """Ask the question again that was answered before the current one; False if there is none."""
         given = [self._numbers[query] for query in dict.fromkeys(one.query for one in self._file.answers.given)]
         before = [number for number in given if number not in self._again]
-        if not before or len(self._again) == len(given):
+        if not before:
             return False
         self._again.append(before[-1])
         return True

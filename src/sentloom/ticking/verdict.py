@@ -25,6 +25,7 @@ from sentloom.ticking.estimate import Stratum, estimate, is_possible
 from sentloom.ticking.queries import asking_task, read_queries
 
 FIRST_LOOK = 30
+LAST = 1.5  # times the answers of the look before
 LABEL = "people prefer the first result of one model"
 
 
@@ -48,26 +49,32 @@ class Ruling:
 
 
 def looks(different: int) -> list[int]:
-    """After how many answers the verdict is looked at: 30, 60, 120 ..., and when everything was asked."""
-    found = [FIRST_LOOK * 2**turn for turn in range(32) if FIRST_LOOK * 2**turn < different]
+    """After how many answers the verdict is looked at: 30, 60, 120 ..., and when everything was asked.
+
+    The last look needs half as many answers again as the one before it: a look has its price.
+    """
+    found = [look for turn in range(32) if LAST * (look := FIRST_LOOK * 2**turn) <= different]
     return [*found, different] if different >= LEAST_CLUSTERS else []
 
 
 def rule(people: Sequence[Answers], queries: Sequence[str]) -> Ruling:
     """The verdict by the answers of one or more people; recorded as a use if it is a look."""
     header, ticks = people[0].header, merged(people)
-    different = sum(header.sizes)
     skipped = {query for one in people for query, said in one.latest.items() if said.answer == "skip"} - set(ticks)
-    due = [look for look in looks(different - len(skipped)) if look <= len(ticks)]
-    used = dict(islice(ticks.items(), due[-1] if due else 0))
-    if used and not is_possible(_strata(header, used)):
-        due, used = [], {}
-    following = [look for look in looks(different - len(skipped)) if look > len(ticks)]
+    due = looks(sum(header.sizes) - len(skipped))
+    used = _first(ticks, max((look for look in due if look <= len(ticks)), default=0), header)
     uses = _record(header, used, queries) if used else None
     decided = _measure(header, used, corrected_level(uses.number)) if uses else None
-    so_far = _measure(header, ticks) if ticks and is_possible(_strata(header, ticks)) else None
+    so_far = _measure(header, ticks) if is_possible(_strata(header, ticks)) else None
     shown = _summary(people, header, ticks, skipped, used)
-    return Ruling(_gate(decided, shown, header), shown, so_far, decided, uses, following[0] if following else None)
+    following = next((look for look in due if look > len(ticks)), None)
+    return Ruling(_gate(decided, shown, due), shown, so_far, decided, uses, following)
+
+
+def _first(ticks: Mapping[str, Tick], many: int, header: Header) -> dict[str, Tick]:
+    """So many of the ticks, or none if some stratum has too few of them, as most of it was skipped."""
+    found = dict(islice(ticks.items(), many))
+    return found if is_possible(_strata(header, found)) else {}
 
 
 def _strata(header: Header, ticks: Mapping[str, Tick], side: str = "value") -> list[Stratum]:
@@ -125,9 +132,9 @@ def _summary(
     )
 
 
-def _gate(decided: Measure | None, ticks: Ticks, header: Header) -> Gate:
+def _gate(decided: Measure | None, ticks: Ticks, due: Sequence[int]) -> Gate:
     if decided is None:
-        reason = f"{ticks.answered} of {min(FIRST_LOOK, ticks.different)} ticks: too few for a verdict."
+        reason = f"{ticks.answered} of {due[0] if due else FIRST_LOOK} ticks: too few for a verdict."
         return Gate(NO_DIFFERENCE, reason)
     gate = judge(decided, decided.difference)
     return Gate(gate.verdict, f"{gate.reason} {sentence(decided, ticks)}")
@@ -159,15 +166,20 @@ def with_ticks(result: FitResult, people: Sequence[Answers], folder: Path, outpu
     """The result of a fit with what people ticked: they decide where no labels did, and are shown beside labels."""
     refuse_other_fit(people, result)
     ruling = rule(people, read_queries(folder))
+    if result.label_free and ruling.decided:
+        return _decided(result, ruling, output, force=force)
     measure = ruling.decided or ruling.so_far
-    own = () if measure is None else (replace(measure, part="deciding" if result.label_free else "watched"),)
-    if not result.label_free or ruling.decided is None or ruling.uses is None:
-        unread = () if ruling.decided else (f"The ticks decide nothing yet: {ruling.gate.reason}",)
-        shown = tuple(replace(one, part="watched") for one in own)
-        warnings = (*result.warnings, *unread)
-        return replace(result, measures=(*result.measures, *shown), ticks=ruling.ticks, warnings=warnings)
-    better = ruling.gate.passed
-    written = better or force
+    watched = (replace(measure, part="watched"),) if measure else ()
+    unread = () if ruling.decided else (f"The ticks decide nothing yet: {ruling.gate.reason}",)
+    warnings = (*result.warnings, *unread)
+    return replace(result, measures=(*result.measures, *watched), ticks=ruling.ticks, warnings=warnings)
+
+
+def _decided(result: FitResult, ruling: Ruling, output: Path, *, force: bool) -> FitResult:
+    """The ticks in the place of what decided before."""
+    assert ruling.decided is not None
+    assert ruling.uses is not None
+    better, written = ruling.gate.passed, ruling.gate.passed or force
     others = tuple(replace(one, part="watched") if one.part == "deciding" else one for one in result.measures)
     outcome = "won" if better else f"{BEST}, {'forced' if written else 'not written'}"
     return replace(
@@ -176,14 +188,24 @@ def with_ticks(result: FitResult, people: Sequence[Answers], folder: Path, outpu
         reason=ruling.gate.reason,
         model=str(output) if written else None,
         forced=written and not better,
-        measures=(*own, *others),
-        total=own[0],
+        measures=(ruling.decided, *others),
+        total=ruling.decided,
         uses=ruling.uses.number,
         test_sha256=ruling.uses.sha256,
         power=None,
         believe="",
         runs=tuple(replace(run, verdict=outcome) if run.is_best else run for run in result.runs),
         ticks=ruling.ticks,
-        advice=() if better else result.advice,
+        advice=_advice(ruling),
         warnings=tuple(one for one in result.warnings if not one.startswith(NO_LABELS)),
     )
+
+
+def _advice(ruling: Ruling) -> tuple[str, ...]:
+    if ruling.gate.passed:
+        return ()
+    if ruling.gate.verdict == "worse":
+        return ("People prefer what the base finds: keep the base as it is.",)
+    if ruling.next_look is None:
+        return ("All queries with different results were asked. Labelled pairs as a second file help most.",)
+    return (f"More answers may show a difference: the next look is at {ruling.next_look:,} (`sentloom tick`).",)

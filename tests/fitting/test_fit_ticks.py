@@ -1,0 +1,39 @@
+"""A fit without labels that people decide: ticked in the terminal, then fitted again with the answers."""
+
+import io
+import json
+import re
+
+import pytest
+
+from sentloom.encoder import Encoder
+from sentloom.ticking.answers import Answer, Header
+from tests.fitting import small_base
+
+
+def say_fitted(path):
+    """Turn every answer of a file into a preference for the fitted model."""
+    first, *others = (json.loads(line) for line in path.read_text("utf-8").splitlines())
+    assert set(first) == set(Header.__annotations__)
+    assert all(set(one) == set(Answer.__annotations__) for one in others)
+    changed = [first, *({**one, "answer": "fitted"} for one in others)]
+    path.write_text("".join(json.dumps(one) + "\n" for one in changed), "utf-8")
+
+
+@pytest.mark.long
+def test_what_people_prefer_is_written_and_nothing_is_trained_again(run, sentloom, monkeypatch, tmp_path):
+    text, ticks = small_base.prose(tmp_path / "raw.txt"), tmp_path / "model.fit" / "ticks.jsonl"
+    done, before, output = run(text, budget="20steps")
+    assert (done.returncode, output.exists()) == (3, False)
+    monkeypatch.setattr("sys.stdin", io.StringIO("b\n" * 30))
+    ticked = sentloom("tick", tmp_path / "model.fit", "--terminal")
+    assert "VERDICT no difference shown" in ticked.stdout
+    say_fitted(ticks)
+    done, result, output = run(text, budget="20steps", options=["--labels", ticks])
+    assert done.returncode == 0
+    assert "done before" in done.stdout
+    assert (result.verdict, result.ticks.used, result.total.metric) == ("better", 30, "preference")
+    assert result.hashes == before.hashes
+    assert re.match(r"VERDICT better \+.* preference", done.stdout.splitlines()[-1])
+    assert Encoder.load(output).fingerprint() == result.hashes["model"]
+    assert "One person compared" in (tmp_path / "model.fit" / "report.html").read_text("utf-8")

@@ -23,13 +23,13 @@ def say_fitted(path):
 @pytest.mark.long
 def test_what_people_prefer_is_written_and_nothing_is_trained_again(run, sentloom, monkeypatch, tmp_path):
     text, ticks = small_base.prose(tmp_path / "raw.txt"), tmp_path / "model.fit" / "ticks.jsonl"
-    done, before, output = run(text, budget="20steps")
+    done, before, output = run(text, budget="200steps")
     assert (done.returncode, output.exists()) == (3, False)
     monkeypatch.setattr("sys.stdin", io.StringIO("b\n" * 30))
     ticked = sentloom("tick", tmp_path / "model.fit", "--terminal")
     assert "VERDICT no difference shown" in ticked.stdout
     say_fitted(ticks)
-    done, result, output = run(text, budget="20steps", options=["--labels", ticks])
+    done, result, output = run(text, budget="200steps", options=["--labels", ticks])
     assert done.returncode == 0
     assert "done before" in done.stdout
     assert (result.verdict, result.ticks.used, result.total.metric) == ("better", 30, "preference")

@@ -10,20 +10,21 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from accelerate import Accelerator
 
+from sentloom.arguments import typed
 from sentloom.corpus.opening import open_data
 from sentloom.data.columns import only_column
 from sentloom.data.dataset import Dataset
 from sentloom.data.in_memory import Data, is_table
 from sentloom.data.limits import FITTING, STRICT
 from sentloom.data.sentences import distinct_sentences
-from sentloom.data.shapes import TITLE, Shape, as_columns, as_shape, one_label_each, text_columns
+from sentloom.data.shapes import TITLE, Columns, Shape, as_columns, as_shape, one_label_each, text_columns
 from sentloom.data.writers import check_ending, write
 from sentloom.encoder import Encoder
-from sentloom.encoder.device import Precision, running_on
+from sentloom.encoder.device import Device, Precision, running_on
 from sentloom.encoder.golden import write_golden
 from sentloom.errors import InputError, checked, option
 from sentloom.evaluation.evaluate import Evaluation, Models, open_memory
@@ -40,7 +41,7 @@ from sentloom.locks import alone_in, in_turn
 from sentloom.pipeline import comparing, file_names, refuse_foreign, run_plans, start_accelerator
 from sentloom.pipeline.builtin import find_recipe, find_tables
 from sentloom.pipeline.comparing import Compared
-from sentloom.pipeline.input_files import InputFile, input_file, inputs_in, labels_of, recipe_changes
+from sentloom.pipeline.input_files import Changes, InputFile, input_file, inputs_in, labels_of, recipe_changes
 from sentloom.pipeline.plan import Plan
 from sentloom.pipeline.recipe import read_recipe
 from sentloom.pipeline.reproducing import Reproduction, scored_in
@@ -65,7 +66,13 @@ from sentloom.writing.triplets import draw
 
 SEEDS = 3  # of `compare`
 Scale = Literal["paper", "tiny"]
-Columns = Mapping[str, Any] | str  # a name, a number from 1, or a list of label columns for each role
+Bases = Annotated[
+    str | Path | Sequence[str | Path] | None,
+    "the folder or the name of a model, or a list of these",
+    "to start from an Encoder in memory, first save it: encoder.save(folder)",
+]
+Budget = Annotated[str | None, "a time or a number of steps", "say 10m, 90s, 1.5h or 400steps"]
+Dimensions = Annotated[Sequence[int] | None, "a list of whole numbers", "write [384, 256, 128, 64]"]
 
 
 def _silent(line: str) -> None:
@@ -101,17 +108,18 @@ class Fit:
         return fit_html(self.result, self.model, self.report)
 
 
+@typed
 def fit(
     data: Data | Sequence[Data],
     output: str | Path,
     *,
-    base: str | Path | Sequence[str | Path] | None = None,
-    budget: str | None = None,
+    base: Bases = None,
+    budget: Budget = None,
     against: Data | Sequence[Data] = (),
     general: str | Path | None = None,
     group: str | Sequence[str] = (),
     corpus: Data | Sequence[Data] = (),
-    dimensions: Sequence[int] | None = None,
+    dimensions: Dimensions = None,
     writer: str | Path | None = None,
     writer_model: str | None = None,
     max_tokens: int | None = None,
@@ -120,9 +128,9 @@ def fit(
     force: bool = False,
     seed: int | None = None,
     shape: Shape | str | None = None,
-    columns: Columns | None = None,
+    columns: Columns = None,
     strict: bool = False,
-    device: str | None = None,
+    device: Device | None = None,
     precision: Precision | None = None,
     log: Log = _silent,
 ) -> Fit:
@@ -180,7 +188,7 @@ def fit(
         general=Path(general) if general else None,
         group=tuple(_strings(group)),
         corpus=tuple(one.name for one in searched),
-        dimensions=tuple(dimensions or ()),
+        dimensions=tuple(map(int, dimensions or ())),
         force=force,
         writer=str(writer) if writer else None,
         writer_model=writer_model,
@@ -190,7 +198,7 @@ def fit(
         shape=None if in_memory else shape,
         columns=None if in_memory else columns,
         strict=strict,
-        device=device,
+        device=str(device) if device else None,
         precision=precision,
         label_columns={one.name: one.label_column for one in given if one.label_column},
         labels=labels_of([*given, *deciding]),
@@ -222,17 +230,12 @@ def _by_label(
     ]
 
 
-def _model_names(base: object) -> tuple[str, ...] | None:
+def _model_names(base: str | Path | Sequence[str | Path] | None) -> tuple[str, ...] | None:
     if base is None:
         return None
-    given = list(base) if isinstance(base, list | tuple) else [base]
-    if wrong := [one for one in given if not isinstance(one, str | Path)]:
-        problem = f"found a value of type {type(wrong[0]).__name__}"
-        fix = "to start from an Encoder in memory, first save it: encoder.save(folder)"
-        raise InputError("base", problem, "the folder or the name of a model", fix)
-    if not given:
+    if not (names := _strings(base)):
         raise InputError("base", "the list is empty", "one model or more", "name one, or leave the option out")
-    return tuple(map(str, given))
+    return tuple(names)
 
 
 def finish(request: Request, result: FitResult, winner: Path) -> Fit:
@@ -288,13 +291,14 @@ class Trained:
         raise InputError(str(self.folder), f"the recipe has trained several models: {names}", "", fix)
 
 
+@typed
 def train(
     recipe: str | Path,
     output: str | Path,
     *,
     variant: str | Sequence[str] = (),
-    set: Mapping[str, Any] | Sequence[str] = (),  # noqa: A002 - the command's name for it
-    device: str | None = None,
+    set: Changes = (),  # noqa: A002 - the command's name for it
+    device: Device | None = None,
     precision: Precision | None = None,
     log: Log = _silent,
 ) -> Trained:
@@ -344,7 +348,7 @@ def open_recipe(
     recipe: str | Path,
     output: Path,
     variant: str | Sequence[str],
-    set: Mapping[str, Any] | Sequence[str],  # noqa: A002
+    set: Changes,  # noqa: A002
 ) -> OpenedRecipe:
     """Read a recipe, with changes, and resolve the chosen variants, by default all; refuse to overwrite other files."""
     path = find_recipe(str(recipe))
@@ -358,6 +362,7 @@ def open_recipe(
     return OpenedRecipe(plans[0].title or path.stem, plans, files, inputs)
 
 
+@typed
 def reproduce(
     tables: str | Sequence[str],
     output: str | Path | None = None,
@@ -365,7 +370,7 @@ def reproduce(
     scale: Scale = "paper",
     row: str | Sequence[str] = (),
     data: str | Path | None = None,
-    device: str | None = None,
+    device: Device | None = None,
     precision: Precision | None = None,
     log: Log = _silent,
 ) -> dict[str, Reproduction]:
@@ -400,16 +405,17 @@ def _trackers(plans: Sequence[Plan]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for plan in plans for name in plan.trackers))
 
 
+@typed
 def compare(
     recipes: str | Path | Sequence[str | Path],
     output: str | Path | None = None,
     *,
     seeds: int = SEEDS,
     variant: str | Sequence[str] = (),
-    set: Mapping[str, Any] | Sequence[str] = (),  # noqa: A002
+    set: Changes = (),  # noqa: A002
     on: Data | Sequence[Data] = (),
     data: str | Path | None = None,
-    device: str | None = None,
+    device: Device | None = None,
     precision: Precision | None = None,
     log: Log = _silent,
 ) -> Compared | FitComparison:
@@ -515,8 +521,9 @@ def _strings(given: str | Path | Sequence[str | Path]) -> list[str]:
     return [str(given)] if isinstance(given, str | Path) else [str(one) for one in given]
 
 
+@typed
 def evaluate(
-    models: Models,
+    models: Annotated[Models, "the name of a model or an Encoder, or a list or dict of these"],
     suite: str | Data | Sequence[str | Data] = "sts",
     *,
     data: str | Path | None = None,
@@ -528,7 +535,7 @@ def evaluate(
     cache: str | Path | None = None,
     cache_size: float = 2.0,
     output: str | Path | Sequence[str | Path] = (),
-    device: str | None = None,
+    device: Device | None = None,
     precision: Precision | None = None,
     log: Log = _silent,
     show_progress: bool = False,
@@ -580,6 +587,7 @@ def _suites(suite: Any) -> list[Any]:
     return [*suite] if any(isinstance(one, str | Path) or is_table(one) for one in suite) else [suite]
 
 
+@typed
 def mine(
     data: Data,
     output: str | Path | None = None,
@@ -597,9 +605,9 @@ def mine(
     search: Literal["exact", "faiss"] = "exact",
     pooling: str | None = None,
     shape: Shape | str | None = None,
-    columns: Columns | None = None,
+    columns: Columns = None,
     spreadsheet_safe: bool = False,
-    device: str | None = None,
+    device: Device | None = None,
     precision: Precision | None = None,
     show_progress: bool = False,
 ) -> tuple[Dataset, MineReport]:
@@ -633,7 +641,7 @@ def mine(
 
 
 def _encoder(
-    model: str | Path | Encoder, pooling: str | None, device: str | None, precision: Precision | None
+    model: str | Path | Encoder, pooling: str | None, device: Device | None, precision: Precision | None
 ) -> Encoder:
     if isinstance(model, Encoder):
         if pooling or device or precision:
@@ -643,6 +651,7 @@ def _encoder(
     return Encoder.load(model, pooling=pooling, device=device, precision=precision)
 
 
+@typed
 def synthesize(
     raw: Data | None,
     output: str | Path,
@@ -655,7 +664,7 @@ def synthesize(
     filters: str | Mapping[str, Any] | None = None,
     sampling: str | Mapping[str, Any] | None = None,
     execution: str | Mapping[str, Any] | None = None,
-    columns: Columns | None = None,
+    columns: Columns = None,
     log: Log = _silent,
     show_progress: bool = False,
 ) -> Summary:

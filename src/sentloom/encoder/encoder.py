@@ -14,9 +14,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from sentloom.arguments import typed
 from sentloom.data.distinct import Texts, as_texts, distinct, texts_at
 from sentloom.encoder.backbone import Backbone
-from sentloom.encoder.device import Precision, device_for, precision_for
+from sentloom.encoder.device import Device, Precision, device_for, precision_for
 from sentloom.encoder.dimensions import check_cut, cut, trained_dimensions
 from sentloom.encoder.heads import Projection, normalize
 from sentloom.encoder.packing import Pack, pack, plan
@@ -76,6 +77,7 @@ class Encoder(nn.Module):
         self.precision: Precision = precision_for()  # of inference; training follows the Accelerator
 
     @classmethod
+    @typed
     def load(
         cls,
         name: str | Path,
@@ -84,7 +86,7 @@ class Encoder(nn.Module):
         pooling: str | None = None,
         prompts: Prompts | None = None,
         max_length: int | None = None,
-        device: str | None = None,
+        device: Device | None = None,
         precision: Precision | None = None,
         backend: str = "torch",
     ) -> "Encoder":
@@ -107,6 +109,7 @@ class Encoder(nn.Module):
 
         return with_backend(encoder, backend)
 
+    @typed
     def save(self, folder: str | Path, *, golden: bool = True) -> None:
         """Write a sentence-transformers folder, atomically replacing an existing model.
 
@@ -116,6 +119,7 @@ class Encoder(nn.Module):
 
         save(self, Path(folder), golden)
 
+    @typed
     def export(self, folder: str | Path, to: str = "onnx") -> "Exported":
         """Write the encoder as onnx, onnx-int8, ctranslate2, ctranslate2-int8, static or sentence-transformers.
 
@@ -174,10 +178,12 @@ class Encoder(nn.Module):
         """Return a copy with its own weights; the tokenizer, which never changes, is shared."""
         return deepcopy(self, {id(self.tokens): self.tokens})
 
+    @typed
     def tokenize(self, texts: Sequence[str], role: Role = "symmetric") -> list[list[int]]:
         """Return token ids with prompts and special tokens, truncated to the maximum length."""
         return self.tokens(texts, prompt_for(self.prompts, role))
 
+    @typed
     def encode(
         self,
         texts: TextsLike,
@@ -216,6 +222,7 @@ class Encoder(nn.Module):
         vectors = vectors if dimension is None else cut(vectors, dimension, self.unit_length)
         return vectors[0] if single else vectors
 
+    @typed
     def similarity(self, a: TextsLike, b: TextsLike) -> Any:
         """Compute the cosine of every text in `a` with every text in `b`, (len(a), len(b)); a number for two strings.
 
@@ -239,6 +246,7 @@ class Encoder(nn.Module):
     def search(
         self, queries: TextsLike, texts: TextsLike, k: int = ..., *, vectors: Vectors | None = ...
     ) -> list[list[Hit]]: ...
+    @typed
     def search(
         self, queries: TextsLike, texts: TextsLike, k: int = 5, *, vectors: Vectors | None = None
     ) -> list[Hit] | list[list[Hit]]:

@@ -13,6 +13,7 @@ from sentloom.data.in_memory import Data, is_table
 from sentloom.data.writers import write
 from sentloom.pipeline.references import named_stage
 
+Changes = str | Mapping[str, Any] | Sequence[str]  # to a recipe: KEY=VALUE, one or several
 INPUTS = "inputs"  # a folder in the output folder
 FILE_NAME = re.compile(r"\S+\.(csv|tsv|txt|jsonl?|parquet|arrow|ya?ml)(\.gz)?")  # a typo in it is not a text
 
@@ -81,7 +82,7 @@ def _is_path(name: str, folder: Path = Path()) -> bool:
 
 
 def recipe_changes(
-    changes: Mapping[str, Any] | Sequence[str], recipe: Path, folder: Path
+    changes: Changes, recipe: Path, folder: Path
 ) -> tuple[list[str], list[InputFile]]:
     """Changes to a recipe as the command takes them, KEY=VALUE; rows in memory as files that are yet to be written."""
     if not isinstance(changes, Mapping):

@@ -58,7 +58,7 @@ def fits_table(found: FitComparison) -> RenderableType:
 def fits_reason(found: FitComparison) -> str:
     """What the comparison shows, and on which rows."""
     left = f" {found.left_out:,} others were left out, because the older fit had seen them." if found.left_out else ""
-    return f"{found.reason} Both were tested on {found.rows:,} rows.{left}"
+    return f"{FOUND[found.verdict]}{found.reason} Both were tested on {found.rows:,} rows.{left}"
 
 
 def write_fits(found: FitComparison, folder: Path) -> None:

@@ -60,7 +60,8 @@ def _refuse_other(name: str, value: object, hint: Any, function: str) -> None:
     if has_type(value, hint):
         return
     bare, *said = get_args(hint) if get_origin(hint) is Annotated else (hint,)
-    expected, fix = [*said, *(_expected(bare), f"see help(sentloom.{function})")[len(said) :]]
+    expected = said[0] if said else _expected(bare)
+    fix = said[1] if said[1:] else f"see help(sentloom.{function})"
     raise InputError(option(name), f"found {kind_of(_culprit(value, bare))}", expected, fix)
 
 
@@ -138,6 +139,8 @@ def _expected(hint: Any) -> str:
 
 def _word(hint: Any, several: bool = False) -> str:
     kind = get_origin(hint) or hint
+    if kind is Annotated:
+        return str(get_args(hint)[1])
     if kind is Literal:
         return _one_of(map(repr, get_args(hint)))
     if kind is Sequence:

@@ -90,9 +90,9 @@ class Dataset:
     def __getitem__(self, at: str) -> list[Any]: ...
     def __getitem__(self, at: "int | slice | str | RowNumbers") -> "dict[str, Any] | Dataset | list[Any]":
         if isinstance(at, str):
-            return self.column(at).to_pylist()
+            return self._cells(at)
         if isinstance(at, int | np.integer):
-            return {name: cells[0] for name, cells in self.take([at]).items()}
+            return {name: cells[0] for name, cells in self.take(self._row_numbers([at])).items()}
         if not isinstance(at, slice):
             numbers = self._row_numbers(at)
             how = hashlib.sha256(numbers.tobytes()).hexdigest()
@@ -102,14 +102,30 @@ class Dataset:
         table = self.table.slice(rows.start, len(rows)) if whole else take_rows(self.table, np.array(rows, np.int64))
         return self.derive(table, f"rows {rows}")
 
-    def _row_numbers(self, given: "RowNumbers") -> npt.NDArray[np.int64]:
-        """Row numbers from 0; negative ones count from the end."""
+    def _cells(self, name: str) -> list[Any]:
+        if name in (FILE, LINE):
+            raise self._no_column(name)
+        return self.column(name).to_pylist()
+
+    def _no_column(self, name: str) -> InputError:
+        names = ", ".join(one for one in self.table.column_names if one not in (FILE, LINE))
+        return InputError("data", f"there is no column {name!r}", f"one of {names}", "correct the name")
+
+    def _numbers(self, given: "RowNumbers") -> npt.NDArray[np.int64]:
+        """Row numbers as an array."""
         at = np.asarray(given)
         if at.ndim != 1 or (at.size and not np.issubdtype(at.dtype, np.integer)):
             problem, fix = f"{given!r:.100} does not name rows", "for a mask of booleans use select"
             raise InputError("data", problem, "a number, a slice, a list of row numbers or the name of a column", fix)
-        numbers = at.astype(np.int64)
+        return at.astype(np.int64)
+
+    def _row_numbers(self, given: "RowNumbers") -> npt.NDArray[np.int64]:
+        """Row numbers from 0; negative ones count from the end."""
+        numbers = self._numbers(given)
         numbers[numbers < 0] += len(self)
+        return self._in_range(numbers)
+
+    def _in_range(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         if numbers.size and (numbers.min() < 0 or numbers.max() >= len(self)):
             raise IndexError(f"rows must be from 0 to {len(self) - 1}")
         return numbers
@@ -144,8 +160,7 @@ class Dataset:
     def column(self, name: str) -> pa.ChunkedArray:
         """Return one column lazily: nothing is copied out of the memory map."""
         if name not in self.table.column_names:
-            names = ", ".join(one for one in self.table.column_names if one not in (FILE, LINE))
-            raise InputError("data", f"there is no column {name!r}", f"one of {names}", "correct the name")
+            raise self._no_column(name)
         return self.table.column(name)
 
     @cached_property
@@ -161,7 +176,7 @@ class Dataset:
 
         Reads cell by cell, because Arrow's `take` first joins all chunks of a list column, which copies the column.
         """
-        at = self._row_numbers(rows)
+        at = self._in_range(self._numbers(rows))
         starts, columns = self._parts
         batch = np.searchsorted(starts, at, side="right") - 1
         cells = list(zip(batch.tolist(), (at - starts[batch]).tolist(), strict=True))

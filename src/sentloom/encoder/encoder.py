@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from copy import deepcopy
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeGuard, overload
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias, TypeGuard, overload
 
 import numpy as np
 import torch
@@ -17,12 +17,12 @@ from torch import Tensor, nn
 from sentloom.arguments import typed
 from sentloom.data.distinct import Texts, as_texts, distinct, texts_at
 from sentloom.encoder.backbone import Backbone
-from sentloom.encoder.device import Device, Precision, device_for, precision_for
+from sentloom.encoder.device import Device, Precision, device_for
 from sentloom.encoder.dimensions import check_cut, cut, trained_dimensions
 from sentloom.encoder.heads import Projection, normalize
 from sentloom.encoder.packing import Pack, pack, plan
 from sentloom.encoder.pooling import DECODER_FIRST, Pooling, pool
-from sentloom.encoder.prompts import Prompts, Role, check_prompts, prompt_for
+from sentloom.encoder.prompts import EXPECTED, FIX, Prompts, Role, check_prompts, prompt_for
 from sentloom.encoder.tokens import Tokens
 from sentloom.encoder.workers import pack_workers
 from sentloom.errors import InputError, ModelError
@@ -74,7 +74,7 @@ class Encoder(nn.Module):
         self.pooling, self.unit_length = pooling, unit_length
         self.heads = nn.Sequential(*heads)
         self.prompts: Prompts = dict(prompts or {})
-        self.precision: Precision = precision_for()  # of inference; training follows the Accelerator
+        self.precision: Precision = backbone.precision_for()  # of inference; training follows the Accelerator
 
     @classmethod
     @typed
@@ -84,7 +84,7 @@ class Encoder(nn.Module):
         *,
         revision: str | None = None,
         pooling: str | None = None,
-        prompts: Prompts | None = None,
+        prompts: Annotated[Prompts | None, EXPECTED, FIX] = None,
         max_length: int | None = None,
         device: Device | None = None,
         precision: Precision | None = None,
@@ -99,9 +99,9 @@ class Encoder(nn.Module):
         """
         from sentloom.encoder.loading import load
 
-        where, computing = device_for(device), precision_for(precision)
+        where = device_for(device)
         encoder = cls(**load(name, revision=revision, pooling=pooling, prompts=prompts, max_length=max_length))
-        encoder.precision = computing
+        encoder.precision = encoder.backbone.precision_for(precision)
         encoder = encoder.to(where).eval()
         if backend == "torch":
             return encoder

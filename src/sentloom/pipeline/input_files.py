@@ -81,9 +81,7 @@ def _is_path(name: str, folder: Path = Path()) -> bool:
         return False
 
 
-def recipe_changes(
-    changes: Changes, recipe: Path, folder: Path
-) -> tuple[list[str], list[InputFile]]:
+def recipe_changes(changes: Changes, recipe: Path, folder: Path) -> tuple[list[str], list[InputFile]]:
     """Changes to a recipe as the command takes them, KEY=VALUE; rows in memory as files that are yet to be written."""
     if not isinstance(changes, Mapping):
         return [changes] if isinstance(changes, str) else [*changes], []

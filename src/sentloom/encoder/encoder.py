@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 Vectors = NDArray[np.float32]
 TextsLike: TypeAlias = Any  # strings in any sequence, an Arrow column, a Series, a Dataset or DataFrame of texts
+COUNT, DEFAULT, AT_LEAST_ONE = "an integer of 1 or more", "leave it out for the default", "ask for at least one text"
 TOKENS_PER_PACK = 2048  # on a CPU: the activations of a pack roughly fit the caches
 TOKENS_PER_PACK_ELSEWHERE = 32_768
 
@@ -189,7 +190,7 @@ class Encoder(nn.Module):
         texts: TextsLike,
         *,
         role: Role = "symmetric",
-        batch_size: int | None = None,
+        batch_size: Annotated[int | None, COUNT, DEFAULT] = None,
         out: Vectors | None = None,
         dimension: int | None = None,
         show_progress: bool = False,
@@ -207,9 +208,8 @@ class Encoder(nn.Module):
         """
         single = isinstance(texts, str)
         sequence = as_texts([texts] if isinstance(texts, str) else texts)
-        if batch_size is not None and (not isinstance(batch_size, int | np.integer) or batch_size < 1):
-            problem = f"found {batch_size!r}"
-            raise InputError("batch_size", problem, "an integer of 1 or more", "leave it out for the default")
+        if batch_size is not None and batch_size < 1:
+            raise InputError("batch_size", f"found {batch_size}", COUNT, DEFAULT)
         if dimension is not None:
             check_cut(self, dimension)
         shape = (len(sequence), self.dimension)
@@ -248,7 +248,12 @@ class Encoder(nn.Module):
     ) -> list[list[Hit]]: ...
     @typed
     def search(
-        self, queries: TextsLike, texts: TextsLike, k: int = 5, *, vectors: Vectors | None = None
+        self,
+        queries: TextsLike,
+        texts: TextsLike,
+        k: Annotated[int, COUNT, AT_LEAST_ONE] = 5,
+        *,
+        vectors: Vectors | None = None,
     ) -> list[Hit] | list[list[Hit]]:
         """Find the `k` texts closest to each query, the closest first; one list for a single string.
 
@@ -260,8 +265,8 @@ class Encoder(nn.Module):
         >>> hits[0].row, hits[0].text
         (0, 'We close at six.')
         """
-        if not isinstance(k, int | np.integer) or k < 1:
-            raise InputError("k", f"found {k!r}", "an integer of 1 or more", "ask for at least one text")
+        if k < 1:
+            raise InputError("k", f"found {k}", COUNT, AT_LEAST_ONE)
         if isinstance(texts, str):
             raise InputError("texts", "found a single string", "the texts to search in", "pass a list of strings")
         sequence = as_texts(texts)

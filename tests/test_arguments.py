@@ -90,7 +90,9 @@ def test_every_argument_of_a_public_function_is_checked(encoder, tmp_path, monke
     calls += [getattr(encoder, name) for name in ENCODER] + [getattr(dataset, name) for name in DATASET]
     for call in calls:
         parameters = inspect.signature(call).parameters
-        required = {name: ["x"] if name == "texts" else "x" for name, one in parameters.items() if one.default is one.empty}
+        required = {
+            name: ["x"] if name == "texts" else "x" for name, one in parameters.items() if one.default is one.empty
+        }
         for name in parameters:
             with pytest.raises(InputError, match="found a value of type object") as refused:
                 call(**{**required, name: object()})

@@ -76,6 +76,7 @@ class Encoder(nn.Module):
         self.heads = nn.Sequential(*heads)
         self.prompts: Prompts = dict(prompts or {})
         self.precision: Precision = backbone.precision_for()  # of inference; training follows the Accelerator
+        self.known_fingerprint: str | None = None  # of one that is shared, and so never changes
 
     @classmethod
     @typed
@@ -177,7 +178,9 @@ class Encoder(nn.Module):
 
     def copy(self) -> "Encoder":
         """Return a copy with its own weights; the tokenizer, which never changes, is shared."""
-        return deepcopy(self, {id(self.tokens): self.tokens})
+        made = deepcopy(self, {id(self.tokens): self.tokens})
+        made.known_fingerprint = None  # its weights may change
+        return made
 
     @typed
     def tokenize(self, texts: Sequence[str], role: Role = "symmetric") -> list[list[int]]:
@@ -323,6 +326,8 @@ class Encoder(nn.Module):
 
     def fingerprint(self) -> str:
         """Hash everything vectors depend on: configuration, weights, tokenizer, pooling, heads, prompts, length."""
+        if self.known_fingerprint:
+            return self.known_fingerprint
         digest = hashlib.sha256(self.backbone.model.config.to_json_string().encode())
         for name, tensor in sorted(self.state_dict().items()):
             digest.update(f"{name} {tuple(tensor.shape)}".encode())

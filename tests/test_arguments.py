@@ -79,7 +79,7 @@ def encoder(tmp_path_factory):
 
 
 FUNCTIONS = ("compare", "evaluate", "fit", "mine", "read", "reproduce", "synthesize", "train")
-ENCODER = ("load", "save", "export", "encode", "similarity", "search", "tokenize")
+ENCODER = ("load", "save", "export", "encode", "similarity", "search")
 DATASET = ("column", "place", "select", "write")
 
 

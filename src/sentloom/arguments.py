@@ -59,10 +59,9 @@ def typed(function: Callable[P, R]) -> Callable[P, R]:
 def _refuse_other(name: str, value: object, hint: Any, function: str) -> None:
     if has_type(value, hint):
         return
-    bare, *said = get_args(hint) if get_origin(hint) is Annotated else (hint,)
-    expected = said[0] if said else _expected(bare)
-    fix = said[1] if said[1:] else f"see help(sentloom.{function})"
-    raise InputError(option(name), f"found {kind_of(_culprit(value, bare))}", expected, fix)
+    fixes = [fix for one in _choices(hint) if get_origin(one) is Annotated for fix in get_args(one)[2:]]
+    fix = fixes[0] if fixes else f"see help(sentloom.{function})"
+    raise InputError(option(name), f"found {kind_of(_culprit(value, hint))}", _expected(hint), fix)
 
 
 def has_type(value: Any, hint: Any) -> bool:
@@ -75,7 +74,7 @@ def has_type(value: Any, hint: Any) -> bool:
     if kind in (Any, inspect.Parameter.empty) or isinstance(kind, str | TypeVar):
         return True
     if kind is Annotated:
-        return has_type(value, get_args(hint)[0])
+        return has_type(value, _bare(hint))
     if kind in (Union, UnionType):
         return any(has_type(value, one) for one in get_args(hint))
     if kind is Literal:
@@ -109,16 +108,19 @@ def _is_like(value: object, kind: Any) -> bool:
 def _misfits(value: Any, hint: Any) -> Iterator[object]:
     """The items of a list, or the keys and values of a dict, that do not have their type."""
     *keys, inner = get_args(hint)
-    if inner is Any and not keys:
-        return  # rows in memory may be many
     yield from (one for key in keys for one in value if not has_type(one, key))
     yield from (one for one in (value.values() if keys else value) if not has_type(one, inner))
 
 
 def _culprit(value: Any, hint: Any) -> object:
     """What is wrong in a list or dict, if one was expected; else the value itself."""
-    inside = [one for one in _choices(hint) if get_origin(one) in LOOKED_INTO and _is_like(value, get_origin(one))]
+    kinds = [one for choice in _choices(hint) for one in _choices(_bare(choice))]
+    inside = [one for one in kinds if get_origin(one) in LOOKED_INTO and _is_like(value, get_origin(one))]
     return next((misfit for one in inside for misfit in _misfits(value, one)), value)
+
+
+def _bare(hint: Any) -> Any:
+    return get_args(hint)[0] if get_origin(hint) is Annotated else hint
 
 
 def _choices(hint: Any) -> Iterator[Any]:

@@ -82,7 +82,7 @@ def test_arguments_of_a_wrong_value_are_refused_with_a_sentence(base, tmp_path):
         "columns": ({"anchor": None}, r"columns: found None\. Expected a dict of roles and column names"),
         "against": ([["a"], ["b"]], "the list: texts cannot be scored"),
         "data": ([PAIRS, PAIRS], r"found a list of rows(.|\n)*Join the lists \(a \+ b\), or make each"),
-        "corpus": (None, "corpus: found None"),
+        "corpus": (5, r"corpus: found 5\. Expected a path, or a list of strings, tuples(.|\n)*Pass the rows"),
     }
     for name, (value, said) in wrong.items():
         with pytest.raises(InputError, match=said):

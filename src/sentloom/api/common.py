@@ -6,7 +6,7 @@ from pathlib import Path
 
 from accelerate import Accelerator
 
-from sentloom.data.in_memory import Data
+from sentloom.data.in_memory import Inputs
 from sentloom.errors import InputError, SentloomError
 from sentloom.evaluation.suites.user_tasks import QUESTION, refuse_unscored
 from sentloom.files import remove
@@ -31,7 +31,7 @@ def trackers_of(plans: Sequence[Plan]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for plan in plans for name in plan.trackers))
 
 
-def scored_inputs(given: Data | Sequence[Data], folder: Path, log: Log) -> list[InputFile]:
+def scored_inputs(given: Inputs, folder: Path, log: Log) -> list[InputFile]:
     """Sets, files and rows in memory that models are scored on."""
     inputs = [input_file(one, folder, log, keep=(QUESTION,)) for one in inputs_in(given, scored=True)]
     for rows in (one.rows for one in inputs if one.rows is not None):

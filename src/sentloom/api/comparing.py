@@ -6,7 +6,7 @@ from typing import Any
 
 from sentloom.api.common import scored_inputs, silent, strings, trackers_of, training_in
 from sentloom.arguments import typed
-from sentloom.data.in_memory import Data
+from sentloom.data.in_memory import Inputs
 from sentloom.encoder.device import Device, Precision, running_on
 from sentloom.encoder.locate import is_model
 from sentloom.errors import InputError, option
@@ -29,7 +29,7 @@ def compare(
     seeds: int = SEEDS,
     variant: str | Sequence[str] = (),
     set: Changes = (),  # noqa: A002
-    on: Data | Sequence[Data] = (),
+    on: Inputs = (),
     data: str | Path | None = None,
     device: Device | None = None,
     precision: Precision | None = None,

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from sentloom.api.common import building_in, scored_inputs, silent, strings
 from sentloom.arguments import typed
-from sentloom.data.in_memory import Data
+from sentloom.data.in_memory import Data, Inputs
 from sentloom.data.limits import FITTING, STRICT
 from sentloom.data.shapes import TITLE, Columns, Shape, as_columns, as_shape, one_label_each
 from sentloom.encoder import Encoder
@@ -65,15 +65,15 @@ class Fit:
 
 @typed
 def fit(
-    data: Data | Sequence[Data],
+    data: Inputs,
     output: str | Path,
     *,
     base: Bases = None,
     budget: Budget = None,
-    against: Data | Sequence[Data] = (),
+    against: Inputs = (),
     general: str | Path | None = None,
     group: str | Sequence[str] = (),
-    corpus: Data | Sequence[Data] = (),
+    corpus: Inputs = (),
     dimensions: Dimensions = None,
     writer: str | Path | None = None,
     writer_model: str | None = None,

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from sentloom.api.common import refuse_options_in_memory, silent, strings
 from sentloom.arguments import typed
-from sentloom.data.in_memory import Data, is_table
+from sentloom.data.in_memory import Inputs, is_table
 from sentloom.encoder.device import Device, Precision, running_on
 from sentloom.evaluation.evaluate import Evaluation, Models, labelled, open_memory
 from sentloom.evaluation.evaluate import evaluate as score_models
@@ -19,7 +19,7 @@ from sentloom.report import score_files
 @typed
 def evaluate(
     models: Annotated[Models, "the name of a model or an Encoder, or a list or dict of these"],
-    suite: str | Data | Sequence[str | Data] = "sts",
+    suite: Inputs = "sts",
     *,
     data: str | Path | None = None,
     aggregation: str = "all",

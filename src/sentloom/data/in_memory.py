@@ -25,6 +25,8 @@ from sentloom.data.shapes import COLUMNS, Shape, ShapeRequest
 from sentloom.data.typed import Typed
 from sentloom.errors import InputError
 
+ACCEPTED = "strings, tuples or dicts, a DataFrame, an Arrow table or a datasets.Dataset"
+
 if TYPE_CHECKING:
     import datasets
     import pandas as pd
@@ -32,13 +34,16 @@ if TYPE_CHECKING:
 
     Lists: TypeAlias = Sequence[str] | Sequence[Sequence[Any]] | Sequence[Mapping[str, Any]]
     Rows: TypeAlias = Lists | pa.Table | pd.DataFrame | pd.Series[Any] | pl.DataFrame | pl.Series | datasets.Dataset
-else:
-    Rows = Annotated[Iterable | pa.Table | pa.RecordBatch, "rows in memory"]  # what they are is checked when read
-
-Data: TypeAlias = str | Path | Dataset | Rows  # whatever can be read: a path or a name, or rows in memory
+    Data: TypeAlias = str | Path | Dataset | Rows  # whatever can be read: a path or a name, or rows in memory
+    Inputs: TypeAlias = Data | Sequence[Data]
+else:  # what can be known of an argument before its rows are read
+    Data = Inputs = Annotated[
+        str | Path | Dataset | Iterable | pa.Table | pa.RecordBatch,
+        f"a path, or a list of {ACCEPTED}",
+        "pass the rows, or the path of a file",
+    ]
 
 LEAST_LABELLED, LABEL_REPEATS = 20, 5  # from so many rows on, texts that repeat so often on average look like labels
-ACCEPTED = "strings, tuples or dicts, a DataFrame, an Arrow table or a datasets.Dataset"
 
 
 def is_table(data: object) -> bool:

@@ -182,7 +182,6 @@ class Encoder(nn.Module):
         made.known_fingerprint = None  # its weights may change
         return made
 
-    @typed
     def tokenize(self, texts: Sequence[str], role: Role = "symmetric") -> list[list[int]]:
         """Return token ids with prompts and special tokens, truncated to the maximum length."""
         return self.tokens(texts, prompt_for(self.prompts, role))

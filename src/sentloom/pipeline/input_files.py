@@ -9,7 +9,7 @@ from typing import Any
 
 from sentloom.corpus.opening import open_data
 from sentloom.data.dataset import Dataset
-from sentloom.data.in_memory import Data, is_table
+from sentloom.data.in_memory import Data, Inputs, is_table
 from sentloom.data.writers import write
 from sentloom.pipeline.references import named_stage
 
@@ -61,7 +61,7 @@ def _in_messages(one: InputFile) -> str:
     return f"{one.rows.files[0]}{column}" if one.rows is not None else ""
 
 
-def inputs_in(data: Data | Sequence[Data], *, scored: bool = False) -> list[Data]:
+def inputs_in(data: Inputs, *, scored: bool = False) -> list[Data]:
     """The inputs in an argument: one, or several in a list of Paths or tables.
 
     A list of strings is one input, texts, unless each of them is, or looks like, the name of a file. With `scored` the

@@ -84,7 +84,8 @@ DATASET = ("column", "place", "select", "write")
 
 
 def test_every_argument_of_a_public_function_is_checked(encoder, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+    (folder := tmp_path / "here").mkdir()
+    monkeypatch.chdir(folder)
     dataset = sentloom.read(["a b", "c d"])
     calls = [getattr(sentloom, name) for name in FUNCTIONS]
     calls += [getattr(encoder, name) for name in ENCODER] + [getattr(dataset, name) for name in DATASET]
@@ -97,4 +98,4 @@ def test_every_argument_of_a_public_function_is_checked(encoder, tmp_path, monke
             with pytest.raises(InputError, match="found a value of type object") as refused:
                 call(**{**required, name: object()})
             assert refused.value.where in (name, "texts"), call
-    assert not [*tmp_path.iterdir()]
+    assert not [*folder.iterdir()]

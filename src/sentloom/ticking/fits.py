@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sentloom.encoder import Encoder
+from sentloom.encoder.shared import shared_encoder
 from sentloom.errors import InputError
 from sentloom.evaluation.evaluate import open_memory
 from sentloom.evaluation.significance import LEAST_CLUSTERS
@@ -31,7 +31,7 @@ def find_questions(folder: Path, others: Sequence[Answers] = ()) -> FitQuestions
     result = read_fit(folder)
     refuse_other_fit(others, result)
     queries, searched, memory = read_queries(folder), read_searched(folder), open_memory(folder / "measured")
-    models = Encoder.load(result.base), tested_encoder(folder, result)
+    models = shared_encoder(result.base), tested_encoder(folder, result)
     base, fitted = (encoded(model, queries, searched, memory) for model in models)
     questions = make_questions(queries, searched.texts, base, fitted, searched.of)
     refuse_too_few(questions, folder)

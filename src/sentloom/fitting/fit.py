@@ -7,6 +7,7 @@ MODEL.fit/           everything else
     recipes/         every run as a recipe
     stages/ ...      the results of the runs, under content hashes (see `pipeline.runner`)
     corpus.parquet   what `sentloom search MODEL` searches
+    ticks.jsonl      what people answered, if they were asked (`sentloom tick`)
     report.json, report.html, report.md, plots/
 
 Each step is a file of this package: request, bases, inputs (or recipe), clusters, split, languages, training_sets,

@@ -1,6 +1,7 @@
 """The result: what each part of a fit becomes; a whole one is built in test_fit."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -61,5 +62,6 @@ def test_what_became_of_the_rows_of_an_input(tmp_path):
 def test_advice_names_routes_that_there_was_no_time_for():
     loss = measure(before=60.0, after=57.0, spread=2.0)
     proof = Proof((loss,), loss, Gate("worse", "because"), (), Uses(1, ""), None, "", (), (), None)
-    advice = advice_after(proof, TrainedRun(RUN, None, None), Prepared((), (), (), (), (), (), (), None), PLAN)
+    prepared = Prepared((), (), (), (), (), (), (), None)
+    advice = advice_after(proof, TrainedRun(RUN, None, None), prepared, PLAN, Path("model.fit"))
     assert "Not tried for lack of time: simcse." in " ".join(advice)

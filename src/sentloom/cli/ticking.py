@@ -15,6 +15,7 @@ from sentloom.cli.common import DeviceOption, PrecisionOption, show
 from sentloom.errors import MissingPart
 
 if TYPE_CHECKING:
+    from sentloom.ticking.fits import FitQuestions
     from sentloom.ticking.session import Session
 
 
@@ -56,7 +57,7 @@ def tick(
         session = Session(found.questions, file, found.queries, others)
         with suppress(KeyboardInterrupt):
             _ask(session, terminal, port)
-    _report(session, found.command, [path, *(labels or ())])
+    _report(session, found, [path, *(labels or ())])
 
 
 def _require_server() -> None:
@@ -96,7 +97,7 @@ def _announce(address: str) -> None:
         webbrowser.open(address)
 
 
-def _report(session: "Session", command: str, files: list[Path]) -> None:
+def _report(session: "Session", found: "FitQuestions", files: list[Path]) -> None:
     """What the answers show, and how they become part of the fit."""
     from sentloom.report.formatting import agreement_line
 
@@ -110,7 +111,10 @@ def _report(session: "Session", command: str, files: list[Path]) -> None:
         show("Run the same command again to continue.")
     else:
         given = " ".join(f"--labels {shlex.quote(str(one))}" for one in files)
-        show(
-            "To let the answers decide, run the fit again with them; nothing is trained again:", f"  {command} {given}"
+        what = (
+            "To let the answers decide"
+            if found.label_free
+            else "Labels decide this fit. To show the answers beside them"
         )
+        show(f"{what}, run the fit again; nothing is trained again:", f"  {found.command} {given}")
     show(ruling.verdict_line)

@@ -24,6 +24,7 @@ class FitQuestions:
     header: Header
     queries: tuple[str, ...]  # all of them, also those with equal first results
     command: str  # of the fit
+    label_free: bool  # whether the answers decide, because no labels did
 
 
 def find_questions(folder: Path, others: Sequence[Answers] = ()) -> FitQuestions:
@@ -41,7 +42,7 @@ def find_questions(folder: Path, others: Sequence[Answers] = ()) -> FitQuestions
             raise InputError(
                 one.name, "its answers are about other questions", "answers about this fit", "leave it out"
             )
-    return FitQuestions(questions, header, queries, without_labels(result.command))
+    return FitQuestions(questions, header, queries, without_labels(result.command), result.label_free)
 
 
 def without_labels(command: str) -> str:

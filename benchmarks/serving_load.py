@@ -109,7 +109,11 @@ class Connection:
         head = "POST /v1/embeddings HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: "
         writer.write(f"{head}{len(body)}\r\n\r\n".encode() + body)
         answer = (await reader.readuntil(b"\r\n\r\n")).lower()
-        await reader.readexactly(int(re.search(rb"content-length: (\d+)", answer)[1]))
+        if length := re.search(rb"content-length: (\d+)", answer):
+            await reader.readexactly(int(length[1]))
+        else:  # in parts, each after its length; the last one is empty
+            while await reader.readexactly(int(await reader.readuntil(b"\r\n"), 16) + 2) != b"\r\n":
+                pass
         if b"connection: close" in answer:
             self.close()
         return int(answer[9:12])
@@ -124,14 +128,16 @@ def bodies_of(sentences):
     return [json.dumps({"input": [text]}).encode() for text in sentences]
 
 
-async def closed_loop(port, bodies, clients, seconds=None, requests=None):
-    """Clients that ask without a pause, for a time or a number of requests: all (status, seconds, start)."""
+async def closed_loop(port, bodies, clients, seconds=None, requests=None, until=lambda status: False):
+    """Clients that ask without a pause, for a time, a number of requests, or until a status: (status, seconds, start)."""
     found, end = [], time.perf_counter() + (seconds or 1e9)
 
     async def client(first):
         connection = Connection(port)
         while time.perf_counter() < end and (requests is None or len(found) < requests):
             found.append(await connection.post(bodies[(first + len(found)) % len(bodies)]))
+            if until(found[-1][0]):
+                break
         connection.close()
 
     await asyncio.gather(*(client(at * 7) for at in range(clients)))

@@ -90,6 +90,8 @@ def resident(process):
 class Connection:
     """A kept HTTP connection, as little of one as possible: the clients share the machine with the server."""
 
+    key = "none"
+
     def __init__(self, port):
         self.port, self.streams = port, None
 
@@ -106,8 +108,9 @@ class Connection:
         return status, time.perf_counter() - start, start
 
     async def _exchange(self, reader, writer, body):
-        head = "POST /v1/embeddings HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: "
-        writer.write(f"{head}{len(body)}\r\n\r\n".encode() + body)
+        head = f"POST /v1/embeddings HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {self.key}\r\n"
+        head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        writer.write(head.encode() + body)
         answer = (await reader.readuntil(b"\r\n\r\n")).lower()
         if length := re.search(rb"content-length: (\d+)", answer):
             await reader.readexactly(int(length[1]))
@@ -129,7 +132,7 @@ def bodies_of(sentences):
 
 
 async def closed_loop(port, bodies, clients, seconds=None, requests=None, until=lambda status: False):
-    """Clients that ask without a pause, for a time, a number of requests, or until a status: (status, seconds, start)."""
+    """Clients that ask without a pause, for a time, a number, or until a status: all (status, seconds, start)."""
     found, end = [], time.perf_counter() + (seconds or 1e9)
 
     async def client(first):

@@ -14,7 +14,9 @@ STARTS_WITHIN = 120  # seconds
 @contextmanager
 def served(folder: Path, *arguments: str) -> Iterator[tuple[int, Child]]:
     """A running server's port and process; what it prints goes to a file in the folder."""
-    child = begin(folder, folder / "serve.log", ["serve", *arguments, "--port", "0"])
+    log = folder / "serve.log"
+    log.unlink(missing_ok=True)
+    child = begin(folder, log, ["serve", *arguments, "--port", "0"])
     try:
         yield _port(child), child
     finally:

@@ -72,7 +72,7 @@ router = APIRouter()
 
 def build_app(service: Service) -> App:
     """The whole application, with its gate."""
-    app = FastAPI(title="sentloom", version=__version__, docs_url=None, redoc_url=None)
+    app = FastAPI(title="sentloom", version=__version__, docs_url=None, redoc_url=None, redirect_slashes=False)
     app.state.service = service
     app.include_router(router)
     for path, (kind, parts) in PAGE.items():

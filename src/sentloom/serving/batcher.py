@@ -61,9 +61,7 @@ class BatchLimits:
 class _Work:
     """The texts of one request: those that wait, and the vectors of those that are done."""
 
-    def __init__(
-        self, encode: Encode, ids: Sequence[Tokens], done: "asyncio.Future[Vectors]", arrived: float
-    ) -> None:
+    def __init__(self, encode: Encode, ids: Sequence[Tokens], done: "asyncio.Future[Vectors]", arrived: float) -> None:
         self.encode, self.ids, self.done, self.arrived = encode, ids, done, arrived
         self.taken = 0  # texts that a batch has taken
         self.tokens = sum(map(len, ids))  # of the others

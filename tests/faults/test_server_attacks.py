@@ -85,9 +85,9 @@ def latencies(neighbour: Neighbour, attacker: Attacker) -> tuple[float, float]:
     attacker.process.start()
     while not attacker.over.is_set():
         attacker.attacking.clear()
-        quiet += neighbour.ask(50)
+        quiet += neighbour.ask(10)
         attacker.attacking.set()
-        attacked += neighbour.ask(50)
+        attacked += neighbour.ask(10)
     attacker.process.join()
     return statistics.median(quiet), statistics.median(attacked)
 

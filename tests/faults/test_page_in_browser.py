@@ -80,7 +80,10 @@ def visit(browser):
         contexts.append(browser.new_context(**options))
         page = contexts[-1].new_page()
         page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("request", lambda asked: asked.url.startswith((address.partition("/?")[0], "data:")) or problems.append(asked.url))
+        page.on(
+            "request",
+            lambda asked: asked.url.startswith((address.partition("/?")[0], "data:")) or problems.append(asked.url),
+        )
         page.goto(address)
         return page
 

@@ -79,6 +79,7 @@ def visit(browser):
     def opened(address, **options):
         contexts.append(browser.new_context(**options))
         page = contexts[-1].new_page()
+        page.set_default_timeout(180_000)  # the machine may be busy
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on(
             "request",

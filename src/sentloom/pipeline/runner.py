@@ -29,6 +29,7 @@ from sentloom.data.dataset import Dataset
 from sentloom.encoder import Encoder
 from sentloom.encoder.device import chosen
 from sentloom.encoder.golden import write_golden
+from sentloom.encoder.shared import shared_encoder
 from sentloom.errors import MissingPart, ModelError
 from sentloom.evaluation.bench import Model, score_tasks
 from sentloom.evaluation.evaluate import open_model
@@ -45,6 +46,8 @@ from sentloom.pipeline.stages.stage import content_of
 from sentloom.training.distributed import from_main
 from sentloom.training.gradients import own_share
 from sentloom.training.loop import SNAPSHOTS
+
+STAGES = "stages"  # the folder of their artifacts
 
 
 @dataclass(frozen=True)
@@ -225,7 +228,7 @@ class Runner:
             return PlanResult(self.plan.name, seed, model, "", {}, "", {}, {}, records)
         base, before = self._untouched
         at_start = self._scores(self.base_fingerprint, self._base)
-        after = self._scores(encoder.fingerprint, lambda: Encoder.load(str(model))) if encoder else at_start
+        after = self._scores(encoder.fingerprint, lambda: shared_encoder(str(model))) if encoder else at_start
         return PlanResult(self.plan.name, seed, model, base, before, self._start, at_start, after, records)
 
     def _walk(self, seed: int, stages: Iterable[Stage]) -> Artifact | None:
@@ -243,7 +246,7 @@ class Runner:
         context = self.context(seed, lambda text: self.say(f"{label}: {text}"))
         key = stage.key(inputs, context)
         if key not in self._done:
-            place = self.folder / "stages" / f"{stage.name}-{key}"
+            place = self.folder / STAGES / f"{stage.name}-{key}"
             if stage.TOGETHER:
                 record = self._produced(stage, inputs, key, place, context)
             else:
@@ -311,7 +314,7 @@ class Runner:
         """The base as it is: its name and pooling, and its scores."""
         if not self._is_encoder:
             return self.base, self._scores(self.base_fingerprint, self._base)
-        encoder = Encoder.load(self.base)
+        encoder = shared_encoder(self.base)
         return f"{self.base}, {encoder.pooling}", self._scores(encoder.fingerprint(), lambda: encoder)
 
     @cached_property
@@ -319,7 +322,7 @@ class Runner:
         """The encoder that the first training stage gets: the base, with another pooling, length or prompt if any."""
         if not self._is_encoder:
             return self.base
-        whole, start = Encoder.load(self.base), self._start_encoder()
+        whole, start = shared_encoder(self.base), self._start_encoder()
         cut = f", {start.tokens.max_length} tokens" if start.tokens.max_length != whole.tokens.max_length else ""
         prompt = self.plan.prompt
         prompted = f', prompt "{prompt.prefix}{{}}{prompt.suffix}"' if prompt else ""
@@ -336,8 +339,8 @@ class Runner:
     def _start_encoder(self) -> Encoder:
         plan = self.plan
         if plan.training:
-            return plan.training[0].load(self.base, plan.prompts)
-        return Encoder.load(self.base, pooling=plan.pooling, max_length=plan.max_length, prompts=plan.prompts)
+            return plan.training[0].shared(self.base, plan.prompts)
+        return shared_encoder(self.base, pooling=plan.pooling, max_length=plan.max_length, prompts=plan.prompts)
 
     def _scores(self, fingerprint: str, load: Callable[[], Model]) -> dict[str, float]:
         """Scores by set; cached scores are reused."""
@@ -389,20 +392,24 @@ def refuse_no_model(target: Path) -> None:
         )
 
 
-def copy_model(model: Path, target: Path) -> None:
-    """Copy a stage's model to the user's output folder."""
+def copy_model(model: Path, target: Path, add: Callable[[Path], None] = lambda folder: None) -> None:
+    """Copy a stage's model to the user's output folder; `add` puts more into it before it gets its name."""
     refuse_no_model(target)
     with new_folder(target) as part:
         shutil.copytree(model, part, dirs_exist_ok=True)
+        add(part)
 
 
-def copy_encoder(model: Path, target: Path) -> None:
-    """Copy a stage's encoder to the user's output folder, with golden vectors."""
-    refuse_no_model(target)
+def copy_encoder(model: Path, target: Path, card: Callable[[Encoder], str] | None = None) -> None:
+    """Copy a stage's encoder to the user's output folder, with golden vectors and, if it has one, its model card."""
     encoder = Encoder.load(model)
-    with new_folder(target) as part:
-        shutil.copytree(model, part, dirs_exist_ok=True)
-        write_golden(encoder, part)
+
+    def add(folder: Path) -> None:
+        write_golden(encoder, folder)
+        if card:
+            (folder / "README.md").write_text(card(encoder), "utf-8")
+
+    copy_model(model, target, add)
 
 
 def start_accelerator(trackers: tuple[str, ...], folder: Path) -> Accelerator:

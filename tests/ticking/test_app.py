@@ -1,17 +1,14 @@
-"""The page: its token, its answers, its policy; and the whole of it in a browser, by `make faults`."""
+"""The page: its token, its answers, its policy; what it does is tried in Chromium by `make faults`."""
 
 import re
-import subprocess
-import threading
 from html.parser import HTMLParser
 
 import pytest
 from starlette.testclient import TestClient
 
 from sentloom.ticking.answers import header_for, open_answers, read_answers
-from sentloom.ticking.app import build_app, page, page_headers, serve
+from sentloom.ticking.app import build_app, page, page_headers
 from sentloom.ticking.session import Session
-from tests.serving.test_page import CHROMIUM, FLAGS
 
 QUERIES = [f"query {n}" for n in range(100)]
 
@@ -99,20 +96,3 @@ def test_the_page_is_accessible_and_its_parts_are_there():
     roles = {given.get("role") for _, given in parser.found}
     assert {"status", "alert"} <= roles
     assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(", page())
-
-
-@pytest.mark.long
-@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed: apt install chromium")
-def test_the_page_asks_in_a_browser(session, tmp_path):
-    for number in range(10):
-        session.answer(number, "both")
-    address, ready = [], threading.Event()
-    server = threading.Thread(target=serve, args=(session, lambda url: (address.append(url), ready.set())), daemon=True)
-    server.start()
-    assert ready.wait(20)
-    command = [CHROMIUM, *FLAGS, f"--user-data-dir={tmp_path / 'browser'}", "--dump-dom", address[0]]
-    shown = subprocess.run(command, capture_output=True, text=True, timeout=120).stdout
-    assert re.search(r'<h1 id="query"[^>]*>query 10</h1>', shown)
-    assert re.search(r'id="left">(base|fitted) 10<', shown)
-    assert "<b>10</b> of 30 until the verdict" in shown
-    assert "0.0 points" in shown

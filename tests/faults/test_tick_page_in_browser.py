@@ -75,7 +75,7 @@ def test_a_phone_has_no_sideways_scrolling_and_taps_answer(file, visit):  # noqa
         page.locator("#question").wait_for()
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         page.locator("[data-choice=right]").tap()
-        page.wait_for_function("document.getElementById('query').textContent === 'query 1'")
+        page.get_by_role("heading", name="query 1").wait_for()
         assert session.ruling.ticks.answered == 1
         page.get_by_role("button", name="Stop here").tap()
         server.join(60)

@@ -10,7 +10,7 @@ from importlib import import_module, metadata
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sentloom.api import Fit, Trained, compare, evaluate, fit, mine, reproduce, synthesize, train
+    from sentloom.api import Fit, Trained, compare, evaluate, fit, mine, reproduce, shrink, synthesize, train
     from sentloom.corpus.opening import read
     from sentloom.data import Dataset, Shape
     from sentloom.encoder import Encoder, Prompt
@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 __version__ = metadata.version("sentloom")
 __all__ = [
     "Dataset", "Encoder", "Fit", "Prompt", "SentloomError", "Shape", "Trained", "compare", "evaluate", "fit", "mine",
-    "read", "reproduce", "synthesize", "train",
+    "read", "reproduce", "shrink", "synthesize", "train",
 ]  # fmt: skip
 
 # The module of each name. It is imported on first use: torch and transformers take seconds, and `--help` needs neither.
 _MODULES = {
     **dict.fromkeys(
-        ("Fit", "Trained", "compare", "evaluate", "fit", "mine", "reproduce", "synthesize", "train"), "sentloom.api"
+        ("Fit", "Trained", "compare", "evaluate", "fit", "mine", "reproduce", "shrink", "synthesize", "train"),
+        "sentloom.api",
     ),
     **dict.fromkeys(("Dataset", "Shape"), "sentloom.data"),
     **dict.fromkeys(("Encoder", "Prompt"), "sentloom.encoder"),

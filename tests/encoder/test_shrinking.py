@@ -52,3 +52,5 @@ def test_more_layers_than_there_are_less_one_are_refused(tmp_path):
     for layers in (0, 3, 4):
         with pytest.raises(InputError, match="from 1 to 2"):
             shrink(encoder, layers)
+    with pytest.raises(InputError, match="a single layer"):
+        shrink(shrink(encoder, 1))

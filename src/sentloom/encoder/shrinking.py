@@ -7,7 +7,7 @@ import numpy as np
 from sentloom.encoder.encoder import Encoder
 from sentloom.encoder.pooling import DECODER_FIRST, Pooling
 from sentloom.encoder.read_only import ReadOnlyBackbone
-from sentloom.errors import InputError, ModelError
+from sentloom.errors import InputError, ModelError, option
 
 LAYER_TYPES = "layer_types"  # in the configuration of models whose layers differ: the type of each
 
@@ -19,16 +19,26 @@ def shrink(encoder: Encoder, layers: int | None = None) -> Encoder:
 
     The first one is always kept: it was trained on the embeddings, and T5 has its position bias there.
     """
+    kept = kept_layers(encoder, layers)
+    student = encoder.copy()
+    _keep(student, kept)
+    return student
+
+
+def kept_layers(encoder: Encoder, layers: int | None = None) -> list[int]:
+    """The numbers of the layers that `shrink` keeps; refuses a model that cannot be made smaller like this."""
     if isinstance(encoder.backbone, ReadOnlyBackbone):
         problem = "it is an exported model, so its layers cannot be taken"
-        raise ModelError(encoder.backbone.name, problem, "a model with its weights", "name a student to be trained")
+        fix = f"name another model to be trained: {option('student', 'MODEL')}"
+        raise ModelError(encoder.backbone.name, problem, "a model with its weights", fix)
     total = encoder.backbone.num_layers
+    if total == 1:
+        fix = f"name another model to be trained: {option('student', 'MODEL')}"
+        raise InputError("layers", "the model has a single layer", "two or more", fix)
     count = (total + 1) // 2 if layers is None else layers
-    if not 1 <= count < max(total, 2):
+    if not 1 <= count < total:
         raise InputError("layers", f"{count} of {total} are asked for", f"from 1 to {total - 1}", "keep fewer")
-    student = encoder.copy()
-    _keep(student, evenly_spaced_layers(total, count))
-    return student
+    return evenly_spaced_layers(total, count)
 
 
 def evenly_spaced_layers(total: int, count: int) -> list[int]:

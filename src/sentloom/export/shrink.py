@@ -18,7 +18,7 @@ from sentloom.data.dataset import Dataset
 from sentloom.data.sentences import texts_of
 from sentloom.encoder import Encoder
 from sentloom.encoder.pooling import Pooling
-from sentloom.encoder.shrinking import plain_pooling
+from sentloom.encoder.shrinking import kept_layers, plain_pooling
 from sentloom.errors import InputError, option
 from sentloom.evaluation.bench import score_tasks
 from sentloom.evaluation.score_cache import cached_scores
@@ -108,9 +108,9 @@ def shrink(
     training, held_out = (texts, []) if named else divided(texts)
     training = reached(training, request)
     file = input_file(training, request.folder, log)
+    plan = student_plan(request, teacher, file.name)
     file.write()
     log(f"{len(training):,} texts to train on" + (f", {len(held_out):,} held out" if held_out else ""))
-    plan = student_plan(request, teacher, file.name)
     (runner,) = prepare([plan], request.folder, accelerator, log)
     model = runner.run()[0].model
     assert model is not None, "the last stage trains an encoder"
@@ -154,6 +154,7 @@ def student_plan(request: ShrinkRequest, teacher: Encoder, file: str) -> Plan:
     before: list[Stage] = []
     head = "none"
     if request.student is None:
+        kept_layers(teacher, request.layers)  # refused before anything is written
         pooling = str(plain_pooling(Pooling.parse(request.pooling))) if request.pooling else None
         before.append(stage("shrink", name="fewer-layers", layers=request.layers, pooling=pooling))
     elif Encoder.load(request.student).dimension != teacher.dimension:

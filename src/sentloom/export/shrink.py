@@ -179,13 +179,17 @@ def _compared(
     request: ShrinkRequest, teacher: Encoder, student: Encoder, tasks: Sequence[Task], texts: Sequence[str]
 ) -> Shrunk:
     before, after = (_scored(one, tasks, request.folder / "scores") for one in (teacher, student))
-    measures = [measure(task, task.name, "deciding", *found) for task, *found in zip(tasks, before, after, strict=True)]
-    main = [[scores[task.main] for task, scores in zip(tasks, some, strict=True)] for some in (before, after)]
+    measures = [
+        measure(task, task.name, "deciding", one, other) for task, one, other in zip(tasks, before, after, strict=True)
+    ]
+    teachers, students = (
+        [found[task.main] for task, found in zip(tasks, some, strict=True)] for some in (before, after)
+    )
     seconds = interleaved({"teacher": partial(teacher.encode, texts), "student": partial(student.encode, texts)})
     return Shrunk(
         request.output,
         tuple(measures),
-        mean_measure(measures, *main),
+        mean_measure(measures, teachers, students),
         (_parameters(teacher), _parameters(student)),
         seconds["teacher"] / seconds["student"],
     )

@@ -61,7 +61,7 @@ lint: $(VENV)/.installed-dev
 	@echo "== format, lint and types"
 	@$(BIN)/ruff format --quiet --check .
 	@$(BIN)/ruff check --quiet .
-	@$(BIN)/mypy
+	@$(BIN)/mypy --num-workers 2
 
 check: lint
 	$(BIN)/python -m pytest --quiet tests/test_imports.py

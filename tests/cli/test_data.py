@@ -5,8 +5,6 @@ import zipfile
 
 import pytest
 
-from tests.cli.commands import process
-
 pytestmark = pytest.mark.usefixtures("embedded_encoder")
 
 
@@ -42,9 +40,9 @@ def test_clean_writes_what_is_left_and_says_what_is_gone(sentloom, faq, tmp_path
     ]
 
 
-def test_bad_data_is_named_by_file_and_line_with_exit_code_2(tmp_path):
+def test_bad_data_is_named_by_file_and_line_with_exit_code_2(sentloom, tmp_path):
     (tmp_path / "bad.csv").write_bytes(b"sentence1,sentence2,score\na,b,1\nc,d,x\ne,f\n")
-    done = process("encode", tmp_path / "bad.csv", "-o", tmp_path / "v.npy")
+    done = sentloom("encode", tmp_path / "bad.csv", "-o", tmp_path / "v.npy")
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert "bad.csv, line 3" in done.stderr

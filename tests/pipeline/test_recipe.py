@@ -402,6 +402,7 @@ variants:
         (SMALL + "pooling: frst\n", 'line 4, pooling: found "frst". Expected one of first, mean'),
         (SMALL + f"pooling: mean@{'1' * 5000}\n", "line 4, pooling"),
         (SMALL + "trackers: [tensorbord]\n", 'did you mean "tensorboard"?'),
+        (SMALL + "quoted: {why: {titel: x}}\n", 'quoted.why.titel: unknown key "titel"'),
         (SMALL + "variants: []\n", "line 4, variants: found []. Expected names"),
         (SMALL + "variants: {v: 3}\n", "line 4, variants.v: "),
         (SMALL + "variants: {v: {name: other}}\n", 'variants.v.name: unknown key "name"'),

@@ -20,6 +20,9 @@ class Carried:
     fix: str  # if the package is missing
 
 
+_hashes: dict[tuple[str, int, int, int], str] = {}  # by path, size, time and inode: a fit asks for its base often
+
+
 def carried_file(one: Carried) -> Path:
     """The path of the file; a missing package and other content are refused."""
     try:
@@ -27,8 +30,16 @@ def carried_file(one: Carried) -> Path:
     except metadata.PackageNotFoundError:
         problem = f"the package {one.package}, which contains the model, is not installed"
         raise MissingPart(one.what, problem, "", one.fix) from None
-    found = sha256(path) if path.is_file() else "missing"
+    found = _sha256(path) if path.is_file() else "missing"
     if found != one.sha256:
         expected = f"{one.sha256}, as for {one.published}"
         raise ModelError(str(path), f"the SHA-256 is {found}", expected, f"reinstall {one.package}")
     return path
+
+
+def _sha256(path: Path) -> str:
+    facts = path.stat()
+    key = (str(path), facts.st_size, facts.st_mtime_ns, facts.st_ino)
+    if key not in _hashes:
+        _hashes[key] = sha256(path)
+    return _hashes[key]

@@ -74,6 +74,7 @@ class Encoder(nn.Module):
         self.heads = nn.Sequential(*heads)
         self.prompts: Prompts = dict(prompts or {})
         self.precision: Precision = precision_for()  # of inference; training follows the Accelerator
+        self.known_fingerprint: str | None = None  # of one that is shared, and so never changes
 
     @classmethod
     def load(
@@ -172,7 +173,9 @@ class Encoder(nn.Module):
 
     def copy(self) -> "Encoder":
         """Return a copy with its own weights; the tokenizer, which never changes, is shared."""
-        return deepcopy(self, {id(self.tokens): self.tokens})
+        made = deepcopy(self, {id(self.tokens): self.tokens})
+        made.known_fingerprint = None  # its weights may change
+        return made
 
     def tokenize(self, texts: Sequence[str], role: Role = "symmetric") -> list[list[int]]:
         """Return token ids with prompts and special tokens, truncated to the maximum length."""
@@ -307,6 +310,8 @@ class Encoder(nn.Module):
 
     def fingerprint(self) -> str:
         """Hash everything vectors depend on: configuration, weights, tokenizer, pooling, heads, prompts, length."""
+        if self.known_fingerprint:
+            return self.known_fingerprint
         digest = hashlib.sha256(self.backbone.model.config.to_json_string().encode())
         for name, tensor in sorted(self.state_dict().items()):
             digest.update(f"{name} {tuple(tensor.shape)}".encode())

@@ -8,6 +8,7 @@ from sentloom.encoder import Encoder
 from sentloom.encoder.lora import require_peft
 from sentloom.encoder.prompts import prompt_for
 from sentloom.encoder.read_only import ReadOnlyBackbone, refuse_changes
+from sentloom.encoder.shared import shared_encoder
 from sentloom.errors import InputError, MissingPart, option
 from sentloom.fitting.request import DIMENSIONS_FIX, Request
 
@@ -47,7 +48,7 @@ def load_bases(request: Request, large: int = LARGE) -> tuple[Base, ...]:
     short = [Path(name).name for name in request.bases]
     labels = short if len(set(short)) == len(short) else request.bases
     named = zip(request.bases, request.base_paths, labels, strict=True)
-    found = tuple(Base(name, path, label, Encoder.load(name), large) for name, path, label in named)
+    found = tuple(Base(name, path, label, shared_encoder(name), large) for name, path, label in named)
     for one in found:
         if isinstance(one.encoder.backbone, ReadOnlyBackbone):
             refuse_changes(one.name)

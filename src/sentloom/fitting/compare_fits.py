@@ -15,6 +15,7 @@ from sentloom.data.dataset import Dataset
 from sentloom.data.readers import read
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
+from sentloom.encoder.shared import shared_encoder
 from sentloom.errors import InputError
 from sentloom.evaluation.evaluate import open_memory
 from sentloom.evaluation.significance import corrected_level
@@ -99,7 +100,7 @@ def _tested(folder: Path, result: FitResult) -> Encoder:
     path = folder / result.tested
     if not result.tested or not path.is_dir():
         raise _incomplete(folder, "its model is missing", "fit again")
-    return Encoder.load(path)
+    return shared_encoder(path)
 
 
 def _common_rows(old: Path, new: Path, result: FitResult) -> tuple[list[HeldOut], int]:

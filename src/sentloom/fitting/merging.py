@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from sentloom.encoder import Encoder
 from sentloom.encoder.merging import unlike
+from sentloom.encoder.shared import shared_encoder
 from sentloom.evaluation.bench import Memory, score_tasks
 from sentloom.evaluation.significance import compare_averages
 from sentloom.evaluation.task import Task
@@ -74,7 +75,7 @@ def _is_late(context: RaceContext, done: int) -> bool:
 def _plans(context: RaceContext, runs: Sequence[TrainedRun], best: TrainedRun) -> Iterator[tuple[str, Plan]]:
     """Every merged model as a plan: the winner's stages and a merge, or two models that are there."""
     base, encoder = str(best.plan.base), best.encoder()
-    if why := unlike(encoder, Encoder.load(base)):
+    if why := unlike(encoder, shared_encoder(base)):
         context.log(f"Not merged with the base: {why}")
     else:
         last = f"{PREFIX}{best.plan.stages[-1].name}"

@@ -12,6 +12,7 @@ from pathlib import Path
 from accelerate import Accelerator
 
 from sentloom.encoder import Encoder
+from sentloom.encoder.shared import shared_encoder
 from sentloom.errors import InputError, MissingPart, ModelError, TrainingStopped
 from sentloom.evaluation.bench import Memory, main_scores
 from sentloom.evaluation.significance import compare_averages
@@ -54,11 +55,11 @@ class TrainedRun:
     def encoder(self) -> Encoder:
         """The trained model."""
         assert self.result is not None
-        return Encoder.load(str(self.result.model))
+        return shared_encoder(str(self.result.model))
 
     def fold_encoders(self) -> list[Encoder]:
         """The models that were trained without each fold."""
-        return [Encoder.load(str(one.model)) for one in self.folds]
+        return [shared_encoder(str(one.model)) for one in self.folds]
 
 
 @dataclass

@@ -11,8 +11,7 @@ from sentloom.fitting.request import Request
 from sentloom.methods.tsdae import DECODERS
 from sentloom.pipeline.stages.train import stated_pooling
 from sentloom.progress import duration
-from sentloom.views.pairs import makers_for
-from sentloom.views.settings import BackTranslation
+from sentloom.views.embedded_translator import models_folder
 from sentloom.writing.models import EMBEDDED
 
 NO_WRITER, EMBEDDED_WRITER = "none", "embedded"  # as values of --writer
@@ -55,7 +54,7 @@ class Resources:
 def find_resources(request: Request, base: Base, teacher: Teacher | None = None) -> Resources:
     """Look for everything that a route may need."""
     try:
-        makers_for(BackTranslation())
+        models_folder()  # it is loaded by the stage that uses it
         translator = None
     except MissingPart as error:
         translator = f"it learns from back-translations, and the translator is missing: {error.problem}"

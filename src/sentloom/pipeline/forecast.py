@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from accelerate import Accelerator
 
 from sentloom.baselines.names import parse_baseline
-from sentloom.encoder import Encoder
+from sentloom.encoder.shared import shared_encoder
 from sentloom.pipeline.plan import Plan
 from sentloom.pipeline.poolings import pooling_changes
 from sentloom.pipeline.runner import Runner
@@ -20,7 +20,7 @@ def forecast(plan: Plan, accelerator: Accelerator) -> list[Forecast]:
     """Read all data, look for leaks, and time a sample of every stage. Nothing is stored or scored."""
     changes = {}
     if plan.base is not None and parse_baseline(plan.base) is None:
-        Encoder.load(plan.base, pooling=plan.pooling, max_length=plan.max_length, prompts=plan.prompts)
+        shared_encoder(plan.base, pooling=plan.pooling, max_length=plan.max_length, prompts=plan.prompts)
         changes = {change.stage: change.note for change in pooling_changes(plan)}
     with TemporaryDirectory() as scratch:
         runner = Runner(plan, Path(scratch), accelerator, lambda text: None)

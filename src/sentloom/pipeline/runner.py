@@ -29,6 +29,7 @@ from sentloom.data.dataset import Dataset
 from sentloom.encoder import Encoder
 from sentloom.encoder.device import chosen
 from sentloom.encoder.golden import write_golden
+from sentloom.encoder.shared import shared_encoder
 from sentloom.errors import MissingPart, ModelError
 from sentloom.evaluation.bench import Model, score_tasks
 from sentloom.evaluation.evaluate import open_model
@@ -225,7 +226,7 @@ class Runner:
             return PlanResult(self.plan.name, seed, model, "", {}, "", {}, {}, records)
         base, before = self._untouched
         at_start = self._scores(self.base_fingerprint, self._base)
-        after = self._scores(encoder.fingerprint, lambda: Encoder.load(str(model))) if encoder else at_start
+        after = self._scores(encoder.fingerprint, lambda: shared_encoder(str(model))) if encoder else at_start
         return PlanResult(self.plan.name, seed, model, base, before, self._start, at_start, after, records)
 
     def _walk(self, seed: int, stages: Iterable[Stage]) -> Artifact | None:
@@ -311,7 +312,7 @@ class Runner:
         """The base as it is: its name and pooling, and its scores."""
         if not self._is_encoder:
             return self.base, self._scores(self.base_fingerprint, self._base)
-        encoder = Encoder.load(self.base)
+        encoder = shared_encoder(self.base)
         return f"{self.base}, {encoder.pooling}", self._scores(encoder.fingerprint(), lambda: encoder)
 
     @cached_property
@@ -319,7 +320,7 @@ class Runner:
         """The encoder that the first training stage gets: the base, with another pooling, length or prompt if any."""
         if not self._is_encoder:
             return self.base
-        whole, start = Encoder.load(self.base), self._start_encoder()
+        whole, start = shared_encoder(self.base), self._start_encoder()
         cut = f", {start.tokens.max_length} tokens" if start.tokens.max_length != whole.tokens.max_length else ""
         prompt = self.plan.prompt
         prompted = f', prompt "{prompt.prefix}{{}}{prompt.suffix}"' if prompt else ""
@@ -336,8 +337,8 @@ class Runner:
     def _start_encoder(self) -> Encoder:
         plan = self.plan
         if plan.training:
-            return plan.training[0].load(self.base, plan.prompts)
-        return Encoder.load(self.base, pooling=plan.pooling, max_length=plan.max_length, prompts=plan.prompts)
+            return plan.training[0].shared(self.base, plan.prompts)
+        return shared_encoder(self.base, pooling=plan.pooling, max_length=plan.max_length, prompts=plan.prompts)
 
     def _scores(self, fingerprint: str, load: Callable[[], Model]) -> dict[str, float]:
         """Scores by set; cached scores are reused."""

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
@@ -180,10 +180,17 @@ def _real(loc: Sequence[str | int], values: Any) -> Keys:
 
 def _fields(model: type[BaseModel], around: Sequence[str | int]) -> list[str]:
     """The keys of a model, or of the model inside it at this place."""
-    for key in around:
-        if isinstance(key, str):
-            model = next(_models(model.model_fields[key].annotation))
+    keys = (key for key in around if isinstance(key, str))
+    for key in keys:
+        annotation = model.model_fields[key].annotation
+        model = next(_models(annotation))
+        if _is_mapping(annotation):
+            next(keys, None)  # a key that the user chose
     return list(model.model_fields)
+
+
+def _is_mapping(annotation: Any) -> bool:
+    return get_origin(annotation) is dict or any(map(_is_mapping, get_args(annotation)))
 
 
 def _models(annotation: Any) -> Iterator[type[BaseModel]]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sentloom.encoder import Encoder
+from sentloom.encoder.shared import shared_encoder
 from sentloom.search.cross_encoder import CrossEncoder
 from sentloom.search.pair_scores import PairScores, pair_scores
 from sentloom.writing.ledger import LedgerPlan
@@ -36,7 +37,7 @@ class QueryJudges(NamedTuple):
 
 def open_encoder(name: str) -> Encoder | None:
     """The encoder that queries are searched with, besides BM25."""
-    return None if name == BM25_ALONE else Encoder.load(name)
+    return None if name == BM25_ALONE else shared_encoder(name)
 
 
 def open_query_judges(

@@ -7,9 +7,10 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from sentloom.encoder import Encoder
+from sentloom.encoder.device import running_on
 from sentloom.encoder.merging import merge
 from sentloom.encoder.prompts import Prompts
+from sentloom.encoder.shared import shared_encoder
 from sentloom.methods import Options
 from sentloom.methods.settings import Weight
 from sentloom.pipeline.artifacts import MODEL, Artifact
@@ -57,7 +58,7 @@ class Merge(Stage):
 
     def fingerprint(self, model: str, prompts: Prompts | None) -> str:
         """The fingerprint of an encoder as it is loaded."""
-        return Encoder.load(model, prompts=prompts).fingerprint()
+        return shared_encoder(model, prompts=prompts).fingerprint()
 
     def depends(self, inputs: Inputs, context: Context) -> dict[str, Any]:
         """The weights; models count by their content."""
@@ -66,7 +67,8 @@ class Merge(Stage):
     def run(self, inputs: Inputs, place: Path, context: Context) -> dict[str, Any]:
         """Merge, and save the encoder."""
         start = time.perf_counter()
-        encoders = [Encoder.load(model.source, prompts=context.prompts, device="cpu") for model in inputs.models]
+        with running_on("cpu", None):  # the mean is taken in float64
+            encoders = [shared_encoder(model.source, prompts=context.prompts) for model in inputs.models]
         merged = merge(encoders, self.options.weights)
         merged.save(place / MODEL, golden=False)
         weights = list(self.options.weights or [1.0] * len(encoders))

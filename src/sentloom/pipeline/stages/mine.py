@@ -17,6 +17,7 @@ from sentloom.data.sentences import texts_of
 from sentloom.data.shapes import ARROW_TYPES, COLUMNS, Shape
 from sentloom.encoder import Encoder
 from sentloom.encoder.prompts import Prompts
+from sentloom.encoder.shared import shared_encoder
 from sentloom.errors import InputError
 from sentloom.methods import Options
 from sentloom.pipeline.artifacts import Artifact
@@ -80,7 +81,7 @@ class Mine(EncoderKeys, StoredDataset):
 
     def load(self, source: str, prompts: Prompts | None) -> Encoder:
         """The encoder that searches."""
-        return Encoder.load(source, pooling=self.pooling, max_length=self.max_length, prompts=prompts)
+        return shared_encoder(source, pooling=self.pooling, max_length=self.max_length, prompts=prompts)
 
     def fingerprint(self, model: str, prompts: Prompts | None) -> str:
         """The fingerprint of an encoder as it is loaded."""
@@ -96,7 +97,7 @@ class Mine(EncoderKeys, StoredDataset):
         """Search for the negatives of every pair."""
         start = time.perf_counter()
         encoder = self.load(inputs.model.source, context.prompts)
-        guide = Encoder.load(self.options.guide) if self.options.guide else None
+        guide = shared_encoder(self.options.guide) if self.options.guide else None
         teacher = CrossEncoder.load(self.options.teacher) if self.options.teacher else None
         triplets, _ = mine(encoder, inputs.rows, self._corpus(), self.options.how, guide=guide, teacher=teacher)
         return self.store(triplets, place, start)
@@ -112,7 +113,7 @@ class Mine(EncoderKeys, StoredDataset):
         texts = [text for name in COLUMNS[Shape.PAIRS] for text in pairs.column(name).slice(0, TIMED_PAIRS).to_pylist()]
         each, corpus = time_per_item(encoder.encode, texts), len(self._corpus() or ())
         if self.options.guide:
-            each += time_per_item(Encoder.load(self.options.guide).encode, texts)
+            each += time_per_item(shared_encoder(self.options.guide).encode, texts)
         seconds, before = 2 * len(pairs) * each, corpus * each
         if self.options.teacher:
             first = pairs.take(range(min(TIMED_SCORES, len(pairs))))

@@ -15,10 +15,10 @@ from pydantic import AfterValidator, BaseModel, Field, model_validator
 
 from sentloom.data.dataset import Dataset
 from sentloom.data.shapes import Shape, shape_of_roles
-from sentloom.encoder import Encoder
 from sentloom.encoder.device import precision_for
 from sentloom.encoder.lora import require_peft
 from sentloom.encoder.prompts import Prompts
+from sentloom.encoder.shared import shared_encoder
 from sentloom.errors import InputError
 from sentloom.methods.settings import Settings
 from sentloom.pipeline.artifacts import Artifact, Kind, content_key
@@ -122,7 +122,7 @@ class Forecast:
 
 def content_of(key: str, model: str) -> str:
     """A hash of the model that an option names: `teacher` is a cross-encoder, any other an encoder."""
-    return CrossEncoder.load(model).identity if key == TEACHER else Encoder.load(model).fingerprint()
+    return CrossEncoder.load(model).identity if key == TEACHER else shared_encoder(model).fingerprint()
 
 
 class Stage(Strict):

@@ -19,8 +19,8 @@ from sentloom.data.dataset import Dataset
 from sentloom.data.scratch import take_rows
 from sentloom.data.sentences import texts_of
 from sentloom.data.shapes import Shape
-from sentloom.encoder import Encoder
 from sentloom.encoder.prompts import Prompts
+from sentloom.encoder.shared import shared_encoder
 from sentloom.errors import InputError
 from sentloom.files import new_file
 from sentloom.methods import Options
@@ -188,7 +188,7 @@ class Synthesize(WriterStage):
         """A query is searched for among all texts, whatever the number of rows that something is written for."""
         if "query" not in self.options.kinds or self.options.encoder == BM25_ALONE:
             return 0.0
-        return time_per_item(Encoder.load(self.options.encoder).encode, data[:TIMED_TEXTS]["text"])
+        return time_per_item(shared_encoder(self.options.encoder).encode, data[:TIMED_TEXTS]["text"])
 
     def open(self, place: Path, record: Mapping[str, Any], part: str) -> Dataset:
         """The triplets, if contradictions were written, or the pairs."""

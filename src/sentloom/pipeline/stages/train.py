@@ -25,6 +25,7 @@ from sentloom.encoder.pooling import Pooling
 from sentloom.encoder.prompts import Prompts
 from sentloom.encoder.read_only import ReadOnlyBackbone, refuse_changes
 from sentloom.encoder.settings import own_pooling
+from sentloom.encoder.shared import shared_encoder
 from sentloom.errors import InputError
 from sentloom.files import remove
 from sentloom.methods import METHODS, Method, Options
@@ -145,13 +146,20 @@ class Train(EncoderKeys, DataStage):
     # What it does
 
     def load(self, source: str, prompts: Prompts | None) -> Encoder:
-        """The encoder that it starts from."""
+        """The encoder that it starts from, to be trained."""
+        return Encoder.load(source, **self._loaded_with(source, prompts))
+
+    def shared(self, source: str, prompts: Prompts | None) -> Encoder:
+        """The same encoder, to be read only."""
+        return shared_encoder(source, **self._loaded_with(source, prompts))
+
+    def _loaded_with(self, source: str, prompts: Prompts | None) -> dict[str, Any]:
         length = None if self.max_length == "auto" else self.max_length
-        return Encoder.load(source, pooling=self.start_pooling(source), max_length=length, prompts=prompts)
+        return {"pooling": self.start_pooling(source), "max_length": length, "prompts": prompts}
 
     def fingerprint(self, model: str, prompts: Prompts | None) -> str:
         """The fingerprint of a base as it is loaded."""
-        return self.load(model, prompts).fingerprint()
+        return self.shared(model, prompts).fingerprint()
 
     def depends(self, inputs: Inputs, context: Context) -> dict[str, Any]:
         """Options, pooling, length, and how the best step is chosen."""
@@ -181,7 +189,7 @@ class Train(EncoderKeys, DataStage):
             tracker.finish()
         accelerator.trackers = []
         encoder = method.finished().to("cpu")
-        encoder.tokens.max_length = Encoder.load(source).tokens.max_length  # sentences were cut for training only
+        encoder.tokens.max_length = shared_encoder(source).tokens.max_length  # sentences were cut for training only
         if accelerator.is_main_process:
             encoder.save(place / MODEL, golden=False)  # written when a model leaves its stage
         plain: dict[str, Any] = json.loads(json.dumps(asdict(outcome)))  # as a later run will read it

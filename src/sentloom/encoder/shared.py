@@ -1,0 +1,48 @@
+"""Encoders that are only read: loaded once per process, and shared by all who score, compare or hash them.
+
+A fit asks for its base and for each trained model dozens of times. Loading one again costs a third of a second for a
+small model. Whoever trains an encoder, or changes anything about it, loads its own with `Encoder.load`.
+"""
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from pathlib import Path
+
+from sentloom.encoder.device import device_for, precision_for
+from sentloom.encoder.encoder import Encoder
+from sentloom.encoder.locate import READ_ONLY, locate
+from sentloom.encoder.prompts import Prompts
+
+MOST = 12  # encoders
+MOST_BYTES = 1_500_000_000  # of their weights together; an encoder that is larger than that is not kept
+
+_loaded: OrderedDict[Hashable, Encoder] = OrderedDict()  # the least recently used first
+
+
+def shared_encoder(
+    name: str | Path, *, pooling: str | None = None, prompts: Prompts | None = None, max_length: int | None = None
+) -> Encoder:
+    """The encoder that `Encoder.load` gives, which nobody may change; its fingerprint is computed once."""
+    prompted = None if prompts is None else tuple(sorted(prompts.items()))
+    key = (str(name), _files(name), pooling, prompted, max_length, str(device_for()), precision_for())
+    if key not in _loaded:
+        encoder = Encoder.load(name, pooling=pooling, prompts=prompts, max_length=max_length)
+        encoder.known_fingerprint = encoder.fingerprint()
+        _loaded[key] = encoder
+    _loaded.move_to_end(key)
+    found = _loaded[key]
+    while len(_loaded) > MOST or sum(map(_bytes, _loaded.values())) > MOST_BYTES:
+        _loaded.popitem(last=False)
+    return found
+
+
+def _files(name: str | Path) -> Hashable:
+    """What changes when a folder is written again: the files, their sizes, times and inodes."""
+    if name in READ_ONLY:
+        return ()
+    stats = ((path, path.stat()) for path in sorted(locate(name).rglob("*")) if path.is_file())
+    return tuple((str(path), one.st_size, one.st_mtime_ns, one.st_ino) for path, one in stats)
+
+
+def _bytes(encoder: Encoder) -> int:
+    return sum(weight.nbytes for weight in encoder.parameters())

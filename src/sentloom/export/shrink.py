@@ -18,6 +18,7 @@ from sentloom.data.dataset import Dataset
 from sentloom.data.sentences import texts_of
 from sentloom.encoder import Encoder
 from sentloom.encoder.pooling import Pooling
+from sentloom.encoder.shared import shared_encoder
 from sentloom.encoder.shrinking import kept_layers, plain_pooling
 from sentloom.errors import InputError, option
 from sentloom.evaluation.bench import score_tasks
@@ -102,7 +103,7 @@ def shrink(
 ) -> Shrunk:
     """Train the student, score it beside its teacher, and write it. The same call resumes."""
     refuse_bad_output(request)
-    teacher = Encoder.load(request.model, pooling=request.pooling)
+    teacher = shared_encoder(request.model, pooling=request.pooling)
     named = named_tasks(against, sets) if against else []
     texts = without_leaks(texts_of(data), [sentences_of(task) for task in named])
     training, held_out = (texts, []) if named else divided(texts)
@@ -116,7 +117,7 @@ def shrink(
     assert model is not None, "the last stage trains an encoder"
     tasks = named or [agreement_task(teacher, held_out)]
     timed = (held_out or training[:TIMED_TEXTS]["text"])[:TIMED_TEXTS]
-    found = _compared(request, teacher, Encoder.load(model), tasks, timed)
+    found = _compared(request, teacher, shared_encoder(model), tasks, timed)
     copy_encoder(model, request.output)
     write_record(request.folder / "result.json", {**asdict(found), "model": str(request.output)})
     return found
@@ -157,7 +158,7 @@ def student_plan(request: ShrinkRequest, teacher: Encoder, file: str) -> Plan:
         kept_layers(teacher, request.layers)  # refused before anything is written
         pooling = str(plain_pooling(Pooling.parse(request.pooling))) if request.pooling else None
         before.append(stage("shrink", name="fewer-layers", layers=request.layers, pooling=pooling))
-    elif Encoder.load(request.student).dimension != teacher.dimension:
+    elif shared_encoder(request.student).dimension != teacher.dimension:
         head = "linear"
     distil = stage(
         "mse-distillation",

@@ -1,10 +1,12 @@
 """`sentloom export`: what is written and said, and a refusal in a sentence."""
 
+from random import Random
+
 import pytest
 
 from sentloom.encoder import Encoder
 from sentloom.encoder.golden import read_golden
-from tests.encoder.small_models import build_model_folder
+from tests.encoder.small_models import SENTENCES, build_model_folder
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +34,8 @@ def test_a_refusal_exits_with_2_and_writes_nothing(sentloom, tmp_path):
 
 def test_a_smaller_model_is_written_with_its_loss_of_score(sentloom, bert, tmp_path):
     texts = tmp_path / "texts.txt"
-    texts.write_text("\n".join(f"{n} dogs run across the snow in {n % 7} hours" for n in range(420)) + "\n", "utf-8")
+    words = " ".join(SENTENCES).split()
+    texts.write_text("\n".join(" ".join(Random(n).sample(words, 6)) for n in range(420)) + "\n", "utf-8")
     done = sentloom("shrink", bert, texts, "-o", tmp_path / "small", "--layers", "1", "--steps", "1")
     assert done.returncode == 0, done.stderr
     assert "agreement with the teacher, spearman: 100.00 before" in done.stdout

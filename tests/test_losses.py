@@ -102,7 +102,7 @@ temperatures = st.sampled_from([0.001, 0.01, 0.05, 0.3, 1.0, 7.0])
 few = settings(max_examples=40)
 
 
-def close(loss, expected, tau):
+def check_close(loss, expected, tau):
     # a cosine is right to about 1e-15, and is divided by tau
     assert loss.item() == pytest.approx(expected, rel=1e-10, abs=1e-13 / tau)
 
@@ -113,7 +113,7 @@ def test_info_nce(seed, b, d, m, tau, masked):
     a, p, n = vectors(seed, b, d), vectors(seed + 1, b, d), vectors(seed + 2, m, d)
     same, skip = some_pairs(seed, b, b + m) if masked else (None, set())
     loss = info_nce(a, p, temperature=tau, negatives=n if m else None, same=same)
-    close(loss, oracle_info_nce(a.tolist(), p.tolist(), tau, n.tolist(), skip), tau)
+    check_close(loss, oracle_info_nce(a.tolist(), p.tolist(), tau, n.tolist(), skip), tau)
 
 
 @few
@@ -121,7 +121,7 @@ def test_info_nce(seed, b, d, m, tau, masked):
 def test_nt_xent(seed, b, d, tau, masked):
     x, y = vectors(seed, b, d), vectors(seed + 1, b, d)
     same, skip = some_pairs(seed, b, b) if masked else (None, set())
-    close(nt_xent(x, y, temperature=tau, same=same), oracle_nt_xent(x.tolist(), y.tolist(), tau, skip), tau)
+    check_close(nt_xent(x, y, temperature=tau, same=same), oracle_nt_xent(x.tolist(), y.tolist(), tau, skip), tau)
 
 
 @few
@@ -129,7 +129,7 @@ def test_nt_xent(seed, b, d, tau, masked):
 def test_opt1(seed, b, d, tau, masked):
     c, h = vectors(seed, b, d), vectors(seed + 1, b, d)
     same, skip = some_pairs(seed, b, b) if masked else (None, set())
-    close(guided_opt1(c, h, temperature=tau, same=same), oracle_opt1(c.tolist(), h.tolist(), tau, skip), tau)
+    check_close(guided_opt1(c, h, temperature=tau, same=same), oracle_opt1(c.tolist(), h.tolist(), tau, skip), tau)
 
 
 @few
@@ -137,7 +137,7 @@ def test_opt1(seed, b, d, tau, masked):
 def test_opt3(seed, b, d, layers, tau, masked):
     c, h = vectors(seed, b, d), vectors(seed + 1, b, layers, d)
     same, skip = some_pairs(seed, b, b) if masked else (None, set())
-    close(guided_opt3(c, h, temperature=tau, same=same), oracle_opt3(c.tolist(), h.tolist(), tau, skip), tau)
+    check_close(guided_opt3(c, h, temperature=tau, same=same), oracle_opt3(c.tolist(), h.tolist(), tau, skip), tau)
 
 
 @few
@@ -202,7 +202,7 @@ def test_gradients_with_a_queue_of_any_size_its_mask_and_a_learnt_temperature(m)
 
     assert torch.autograd.gradcheck(loss, (t, theta))
     expected = oracle_info_nce(t.tolist(), s.tolist(), math.exp(-0.7), queue.tolist(), skip)
-    close(loss(t, theta), expected, math.exp(-0.7))
+    check_close(loss(t, theta), expected, math.exp(-0.7))
 
 
 def test_negative_cosine_gradient_reaches_the_prediction_alone():
@@ -420,7 +420,7 @@ def test_supervised(seed, labels, d, tau, below, masked):
     z = vectors(seed, len(labels), d)
     same, skip = some_pairs(seed, len(labels), len(labels)) if masked else (None, set())
     found = supervised_contrastive(z, *masks(labels, same), temperature=tau, positives_below=below)
-    close(found, oracle_supervised(z.tolist(), labels, tau, below, skip), tau)
+    check_close(found, oracle_supervised(z.tolist(), labels, tau, below, skip), tau)
 
 
 def test_supervised_by_hand():
@@ -498,8 +498,10 @@ def test_cosent_and_angle(seed, scores, half, tau):
     x, y = vectors(seed, len(scores), 2 * half), vectors(seed + 1, len(scores), 2 * half)
     rows = list(zip(x.tolist(), y.tolist(), strict=True))
     s = torch.tensor(scores, dtype=torch.float64)
-    close(cosent(x, y, s, temperature=tau), oracle_in_order([cos(*row) / tau for row in rows], scores), tau)
-    close(angle(x, y, s, temperature=tau), oracle_in_order([oracle_angle(*row) / tau for row in rows], scores), tau)
+    check_close(cosent(x, y, s, temperature=tau), oracle_in_order([cos(*row) / tau for row in rows], scores), tau)
+    check_close(
+        angle(x, y, s, temperature=tau), oracle_in_order([oracle_angle(*row) / tau for row in rows], scores), tau
+    )
 
 
 def test_cosent_by_hand():
@@ -586,7 +588,7 @@ def test_margin_mse(seed, b, m, absent):
 def test_listwise_kl(seed, b, m, absent, tau, teacher_tau):
     s, t = some_scores(seed, b, m, absent)
     found = listwise_kl(s, t, temperature=tau, teacher_temperature=teacher_tau)
-    close(found, oracle_listwise_kl(s.tolist(), t.tolist(), tau, teacher_tau), tau)
+    check_close(found, oracle_listwise_kl(s.tolist(), t.tolist(), tau, teacher_tau), tau)
 
 
 def test_a_teachers_losses_by_hand():

@@ -10,7 +10,14 @@ from importlib import import_module, metadata
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sentloom.api import Fit, Trained, compare, evaluate, fit, mine, reproduce, shrink, synthesize, train
+    from sentloom.api.comparing import compare
+    from sentloom.api.fitting import Fit, fit
+    from sentloom.api.mining import mine
+    from sentloom.api.reproducing import reproduce
+    from sentloom.api.scoring import evaluate
+    from sentloom.api.shrinking import shrink
+    from sentloom.api.synthesis import synthesize
+    from sentloom.api.training import Trained, train
     from sentloom.corpus.opening import read
     from sentloom.data import Dataset, Shape
     from sentloom.encoder import Encoder, Prompt
@@ -24,21 +31,29 @@ __all__ = [
 
 # The module of each name. It is imported on first use: torch and transformers take seconds, and `--help` needs neither.
 _MODULES = {
-    **dict.fromkeys(
-        ("Fit", "Trained", "compare", "evaluate", "fit", "mine", "reproduce", "shrink", "synthesize", "train"),
-        "sentloom.api",
-    ),
-    **dict.fromkeys(("Dataset", "Shape"), "sentloom.data"),
-    **dict.fromkeys(("Encoder", "Prompt"), "sentloom.encoder"),
-    "SentloomError": "sentloom.errors",
-    "read": "sentloom.corpus.opening",
+    "Dataset": "data",
+    "Encoder": "encoder",
+    "Fit": "api.fitting",
+    "Prompt": "encoder",
+    "SentloomError": "errors",
+    "Shape": "data",
+    "Trained": "api.training",
+    "compare": "api.comparing",
+    "evaluate": "api.scoring",
+    "fit": "api.fitting",
+    "mine": "api.mining",
+    "read": "corpus.opening",
+    "reproduce": "api.reproducing",
+    "shrink": "api.shrinking",
+    "synthesize": "api.synthesis",
+    "train": "api.training",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module 'sentloom' has no attribute {name!r}")
-    return getattr(import_module(_MODULES[name]), name)
+    return getattr(import_module(f"sentloom.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:

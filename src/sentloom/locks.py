@@ -13,13 +13,14 @@ from pathlib import Path
 
 from sentloom.errors import InputError, disk_errors
 
+LOCK = ".lock"  # in a folder
 Busy = Callable[[], None]  # called if another process holds the lock: raises an error, or returns in order to wait
 
 
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
     """Hold the lock of a folder; raise an InputError if another process holds it."""
-    with locked(folder / ".lock", lambda: _refuse(folder)):
+    with locked(folder / LOCK, lambda: _refuse(folder)):
         yield
 
 

@@ -83,7 +83,7 @@ def test_a_shape_or_column_numbers_name_the_columns_of_tuples():
 
 def test_columns_may_be_written_as_for_the_command():
     assert [*read([("b", "x", "a")], columns="anchor=3,positive=1")] == [{"anchor": "a", "positive": "b"}]
-    with pytest.raises(InputError, match=r"columns: found a value of type list. Expected a dict"):
+    with pytest.raises(InputError, match=r"columns: found a list. Expected a dict"):
         read([("a", "b")], columns=["anchor", "positive"])
 
 
@@ -123,7 +123,7 @@ def test_missing_values_of_every_kind_are_empty_cells(missing):
     [
         (["a", 2], "the list, row 2: found 2 in column 'text'. Expected text."),
         ([("a", "b"), ("c",)], "the list, row 2: found 1 value. Expected 2, as in the first row."),
-        ([{"text": "a"}, "b"], "the list, row 2: found a value of type str. Expected a dict, as in the first row."),
+        ([{"text": "a"}, "b"], "the list, row 2: found 'b'. Expected a dict, as in the first row."),
         ([{"text": "a"}, {}], "the list, row 2: empty cell in column 'text'. Expected text."),
         ([], "the list: there are no rows. Expected at least one row."),
     ],

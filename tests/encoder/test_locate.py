@@ -7,7 +7,7 @@ import pytest
 from sentloom.encoder import Encoder
 from sentloom.encoder.carried import carried_file
 from sentloom.encoder.locate import EMBEDDED, locate
-from sentloom.errors import MissingPart, ModelError
+from sentloom.errors import InputError, MissingPart, ModelError
 from tests.encoder.small_models import SENTENCES
 
 
@@ -38,3 +38,9 @@ def test_the_embedded_encoder_ranks_sentences_by_meaning():
     assert (encoder.dimension, encoder.tokens.max_length, str(encoder.pooling)) == (384, 256, "mean")
     query, near, far = encoder.encode(["How do I reset my password?", "I forgot my login", SENTENCES[1]])
     assert query @ near > query @ far + 0.2
+
+
+def test_only_names_on_the_hub_have_revisions(tmp_path):
+    for name in ("embedded", tmp_path):
+        with pytest.raises(InputError, match="is not a name on the hub, and has no revisions"):
+            locate(name, "main")

@@ -3,7 +3,7 @@
 import pytest
 
 from sentloom.encoder import Encoder, Prompt
-from sentloom.encoder.prompts import ROLES, prompt_for, shared_suffix
+from sentloom.encoder.prompts import ROLES, check_prompts, prompt_for, shared_suffix
 from sentloom.errors import InputError
 
 
@@ -27,3 +27,8 @@ def test_query_and_document_fall_back_to_the_symmetric_prompt():
 )
 def test_a_suffix_is_shared_if_every_role_has_it(suffixes, shared):
     assert shared_suffix({role: Prompt(suffix=suffix) for role, suffix in suffixes.items()}) == shared
+
+
+def test_a_prompt_is_text():
+    with pytest.raises(InputError, match=r"Prompt\(prefix=5, suffix=''\) is not valid"):
+        check_prompts({"query": Prompt(5)})

@@ -5,6 +5,7 @@ import pytest
 import torch
 from transformers import AutoConfig
 
+from sentloom.encoder.device import running_on
 from sentloom.encoder.packing import pack
 from sentloom.encoder.pooling import Pooling
 from sentloom.encoder.read_only import ReadOnlyBackbone
@@ -64,3 +65,11 @@ def test_the_vocabulary_takes_no_memory():
     rows = backbone(True).model.get_input_embeddings().weight
     assert len(rows) == 20
     assert rows.device == torch.device("meta")
+
+
+def test_a_precision_that_it_cannot_run_in_is_refused():
+    one = backbone(True)
+    with pytest.raises(InputError, match=r"model/ is an exported model, which cannot run in bf16\. Expected fp32"):
+        one.precision_for("bf16")
+    with running_on(None, "bf16"):  # for other models
+        assert (one.precision_for(), one.precision_for("fp32")) == ("fp32", "fp32")

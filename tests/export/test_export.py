@@ -5,12 +5,14 @@ import json
 import numpy as np
 import pytest
 
-from sentloom.api import fit
+from sentloom import evaluate, fit
 from sentloom.encoder import Encoder, Pooling
+from sentloom.encoder.device import running_on
 from sentloom.encoder.golden import golden_texts, read_golden
 from sentloom.encoder.saving import write_model
 from sentloom.errors import InputError, ModelError
 from sentloom.export import export as room
+from sentloom.export.backends import with_backend
 from sentloom.export.export import Scored, export
 from sentloom.export.targets import TARGETS, Target
 
@@ -144,4 +146,22 @@ def test_decoder_first_has_no_form_in_sentence_transformers(tmp_path):
     t5 = Encoder.load(build_model_folder("t5", tmp_path / "t5"), pooling="decoder-first")
     with pytest.raises(ModelError, match="no module for decoder-first pooling"):
         t5.export(tmp_path / "new", to="sentence-transformers")
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("name", ["onnx", "ctranslate2"])
+def test_what_was_exported_runs_in_its_own_precision(request, bert, name, tmp_path):
+    folder = request.getfixturevalue(name).folder
+    pairs = [(f"Where is room {n}?", f"Room {n} is upstairs.") for n in range(10)]
+    for call in (lambda: Encoder.load(folder, precision="bf16"), lambda: evaluate(folder, pairs, precision="bf16")):
+        with pytest.raises(InputError, match=f"{folder} is an exported model, which cannot run in bf16"):
+            call()
+    with running_on(None, "bf16"):
+        assert Encoder.load(folder).precision == "fp32"
+    rough = Encoder.load(bert, precision="bf16")
+    with pytest.raises(InputError, match="the encoder runs in bf16"):
+        rough.export(tmp_path / "new", name)
+    with pytest.raises(InputError, match=f"{name} does not run in bf16"):
+        with_backend(rough, name, print)
+    assert with_backend(rough, "auto", print) is rough
     assert not (tmp_path / "new").exists()

@@ -270,7 +270,7 @@ def named_for(name: str) -> tuple[str, ...]:
     return (file, file.split("/")[0], *FITTING.get(file, ()))
 
 
-def try_all(bases, load, tally, where, damages):
+def check_all(bases, load, tally, where, damages):
     for number, (base, name, damage) in enumerate(damages):
         with tally.case(f"{base}: {name}"):
             folder = shutil.copytree(bases[base], where / f"{number}")
@@ -306,12 +306,12 @@ def test_what_was_found_before_is_refused_in_its_own_words(bases, load, tally, t
 
 
 def test_some_damaged_folders(bases, load, tally, tmp_path):
-    try_all(bases, load, tally, tmp_path, seeded(bases)[:QUICK])
+    check_all(bases, load, tally, tmp_path, seeded(bases)[:QUICK])
 
 
 @pytest.mark.long
 def test_many_damaged_folders(bases, load, tally, tmp_path):
-    try_all(bases, load, tally, tmp_path, seeded(bases)[QUICK:])
+    check_all(bases, load, tally, tmp_path, seeded(bases)[QUICK:])
 
 
 @pytest.mark.long

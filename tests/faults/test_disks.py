@@ -96,7 +96,7 @@ def pages(folder: Path) -> int:
     return sum(-(-path.stat().st_size // PAGE) for path in folder.rglob("*") if path.is_file())
 
 
-def try_full_disk(name: str, kitchen: Path, tmp_path: Path, disk: Callable[[str], Path], tally: Tally) -> None:
+def check_full_disk(name: str, kitchen: Path, tmp_path: Path, disk: Callable[[str], Path], tally: Tally) -> None:
     command, rng, log = COMMANDS[name], random.Random(name), tmp_path / "log"
     (tmp_path / "whole").mkdir()
     whole = finish(command, kitchen, log, tmp_path / "whole")
@@ -113,13 +113,13 @@ def try_full_disk(name: str, kitchen: Path, tmp_path: Path, disk: Callable[[str]
 
 
 def test_a_full_disk_while_a_model_is_made(kitchen, tmp_path, disk, tally):
-    try_full_disk("init-model", kitchen, tmp_path, disk, tally)
+    check_full_disk("init-model", kitchen, tmp_path, disk, tally)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", [name for name, count in SIZES.items() if count and name != "init-model"])
 def test_a_full_disk(name, kitchen, tmp_path, disk, tally):
-    try_full_disk(name, kitchen, tmp_path, disk, tally)
+    check_full_disk(name, kitchen, tmp_path, disk, tally)
 
 
 @pytest.mark.long

@@ -163,7 +163,7 @@ def one_call(encoders: list[Alone], pool: list[str], random: np.random.Generator
     check(alone.encoder, texts, vectors, expected)
 
 
-def many_calls(encoder: Encoder, seed: list[int], calls: int, tally: Tally, most: int = 12) -> None:
+def check_many_calls(encoder: Encoder, seed: list[int], calls: int, tally: Tally, most: int = 12) -> None:
     random = np.random.default_rng(seed)
     encoders, pool = variants(encoder), [kind(random) for _ in range(4) for kind in KINDS]
     for number in range(calls):
@@ -174,12 +174,12 @@ def many_calls(encoder: Encoder, seed: list[int], calls: int, tally: Tally, most
 @pytest.mark.parametrize("calls", [QUICK, pytest.param(LONG, marks=pytest.mark.long)])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_any_texts_in_any_company(family: str, calls: int, small: Callable[[str], Encoder], tally: Tally) -> None:
-    many_calls(small(family), [6, list(FAMILIES).index(family), calls], calls, tally)
+    check_many_calls(small(family), [6, list(FAMILIES).index(family), calls], calls, tally)
 
 
 @pytest.mark.parametrize("calls", [2, pytest.param(60, marks=pytest.mark.long)])
 def test_any_texts_in_any_company_for_the_embedded_encoder(calls: int, tally: Tally) -> None:
-    many_calls(Encoder.load("embedded"), [7, calls], calls, tally, most=8)
+    check_many_calls(Encoder.load("embedded"), [7, calls], calls, tally, most=8)
 
 
 @pytest.mark.parametrize("family", ["bert", "roberta", "albert"])  # one for each kind of tokenizer

@@ -79,7 +79,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     return lambda family: build_model_folder(family, root / family)
 
 
-def compare(ours: Any, theirs: Any, tally: Tally, padding: str | None = None) -> None:
+def check_equal(ours: Any, theirs: Any, tally: Tally, padding: str | None = None) -> None:
     """Every text is a case; `padding` is the known fault of texts with a padding token, if there is one."""
     assert isinstance(theirs, np.ndarray), theirs
     assert ours.shape == theirs.shape == (len(TEXTS), ours.shape[1])
@@ -98,7 +98,7 @@ def check_trained(name: str, model: Path, folder: Path, plain: Ask, tally: Tally
     train(method, data_for(case), settings, seed=1, folder=folder / "run")
     encoder = method.finished().eval()
     encoder.save(folder / "model")
-    compare(encoder.encode(TEXTS), plain(folder / "model")[0], tally)
+    check_equal(encoder.encode(TEXTS), plain(folder / "model")[0], tally)
 
 
 @pytest.mark.parametrize("name", TRAINED)
@@ -109,7 +109,7 @@ def test_a_trained_model(name: str, small: Callable, tmp_path: Path, plain: Ask,
 def test_the_embedded_encoder(tmp_path: Path, plain: Ask, tally: Tally) -> None:
     encoder = Encoder.load("embedded")
     encoder.save(tmp_path / "model")
-    compare(encoder.encode(TEXTS), plain(tmp_path / "model")[0], tally)
+    check_equal(encoder.encode(TEXTS), plain(tmp_path / "model")[0], tally)
 
 
 @pytest.mark.parametrize("family", ["bert", "roberta", "t5"])
@@ -124,7 +124,7 @@ def test_prompts_by_role(family: str, small: Callable, tmp_path: Path, plain: As
     encoder.save(tmp_path / "model")
     theirs = plain(tmp_path / "model", ("encode", "encode_query", "encode_document"))
     for role, vectors in zip(("symmetric", "query", "document"), theirs, strict=True):
-        compare(encoder.encode(TEXTS, role=role), vectors, tally, PADDING if family == "roberta" else None)
+        check_equal(encoder.encode(TEXTS, role=role), vectors, tally, PADDING if family == "roberta" else None)
 
 
 @pytest.mark.parametrize(

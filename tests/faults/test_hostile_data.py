@@ -29,7 +29,7 @@ def hold(found: dict, action: str, wanted: Outcome, output: Path) -> None:
         assert not output.exists()
 
 
-def try_all(case: Case, act: Act, folder: Path) -> None:
+def check_all(case: Case, act: Act, folder: Path) -> None:
     (folder / "data").mkdir()
     path = case.make(folder / "data")
     for action, wanted in (("check", case.check), ("clean", case.clean), ("fit", case.fit)):
@@ -46,7 +46,7 @@ def try_all(case: Case, act: Act, folder: Path) -> None:
     ],
 )
 def test_a_hostile_file_is_read_well_or_refused(case: Case, act: Act, tmp_path: Path) -> None:
-    try_all(case, act, tmp_path)
+    check_all(case, act, tmp_path)
 
 
 def test_the_runner_ends_what_hangs_and_what_takes_too_much(tmp_path: Path) -> None:

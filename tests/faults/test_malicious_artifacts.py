@@ -277,7 +277,7 @@ def listed(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): sha256(path) for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-def try_models(bases, load, tally, where, names):
+def check_models(bases, load, tally, where, names):
     expected = load(bases[0])["loaded"]
     for number, name in enumerate(names):
         outcome, change = MODELS[name]
@@ -299,12 +299,12 @@ def try_models(bases, load, tally, where, names):
 
 
 def test_some_malicious_models(bases, load, tally, tmp_path):
-    try_models(bases, load, tally, tmp_path, list(MODELS)[::7])
+    check_models(bases, load, tally, tmp_path, list(MODELS)[::7])
 
 
 @pytest.mark.long
 def test_the_other_malicious_models(bases, load, tally, tmp_path):
-    try_models(bases, load, tally, tmp_path, [name for name in MODELS if name not in list(MODELS)[::7]])
+    check_models(bases, load, tally, tmp_path, [name for name in MODELS if name not in list(MODELS)[::7]])
 
 
 @pytest.mark.long

@@ -58,7 +58,7 @@ def one_killed(command: Command, kitchen: Path, out: Path, whole: dict[str, str]
     assert_ended_as(command, out, whole)
 
 
-def try_command(name: str, kitchen: Path, folder: Path, kills: int, tally: Tally) -> None:
+def check_command(name: str, kitchen: Path, folder: Path, kills: int, tally: Tally) -> None:
     command, rng = COMMANDS[name], random.Random(name)
     (folder / "whole").mkdir()
     begun = time.monotonic()
@@ -73,13 +73,13 @@ def try_command(name: str, kitchen: Path, folder: Path, kills: int, tally: Tally
 
 
 def test_two_that_encode_to_one_file(kitchen, tmp_path, tally):
-    try_command("encode", kitchen, tmp_path, 1, tally)
+    check_command("encode", kitchen, tmp_path, 1, tally)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command(name, kitchen, tmp_path, tally):
-    try_command(name, kitchen, tmp_path, 1 if name in SLOW else 4, tally)
+    check_command(name, kitchen, tmp_path, 1 if name in SLOW else 4, tally)
 
 
 def test_no_zero_vectors_after_a_kill(kitchen, tmp_path, tally):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from sentloom.api import Fit, compare, fit
+from sentloom import Fit, compare, fit
 from sentloom.data import read
 from sentloom.data.shapes import Shape
 from sentloom.data.writers import write

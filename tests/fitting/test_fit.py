@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 from sentence_transformers import SentenceTransformer
 
-from sentloom.api import fit
+from sentloom import fit
 from sentloom.encoder import Encoder
 from tests.fitting import small_base
 

@@ -8,7 +8,7 @@ import pytest
 from safetensors import safe_open
 from sentence_transformers import SentenceTransformer
 
-from sentloom.api import fit
+from sentloom import fit
 from sentloom.data import read
 from sentloom.encoder import Encoder
 from sentloom.encoder.prompts import Prompt

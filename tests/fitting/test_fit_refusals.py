@@ -5,7 +5,7 @@ import re
 import pytest
 from sentence_transformers import SentenceTransformer
 
-from sentloom.api import fit
+from sentloom import fit
 from sentloom.encoder import Encoder
 from sentloom.errors import InputError, MissingPart, ModelError, NothingToGain
 from tests.fitting import small_base

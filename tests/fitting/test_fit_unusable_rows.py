@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from sentloom.api import fit
+from sentloom import fit
 from sentloom.errors import DataError
 from tests.fitting import small_base
 

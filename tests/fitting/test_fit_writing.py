@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from sentloom.api import fit
+from sentloom import fit
 from sentloom.data import read
 from sentloom.data.shapes import Shape
 from sentloom.fitting import routes

@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from sentloom.api import fit
+from sentloom import fit
 from sentloom.data import read
 from sentloom.errors import InputError
 from sentloom.fitting.recipe import read_fit_recipe

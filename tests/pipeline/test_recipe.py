@@ -610,7 +610,7 @@ VALUES = st.recursive(
 )
 
 
-def is_read_or_refused(path: Path, overrides: tuple[str, ...] = ()) -> None:
+def check_read_or_refused(path: Path, overrides: tuple[str, ...] = ()) -> None:
     """Only a RecipeError comes out, with a message; or a recipe whose plans can all be written."""
     try:
         read = read_recipe(path, overrides)
@@ -626,7 +626,7 @@ def is_read_or_refused(path: Path, overrides: tuple[str, ...] = ()) -> None:
 @settings(max_examples=30)
 def test_any_values(values, override, value, tmp_path_factory):
     path = tmp_path_factory.mktemp("any") / "recipe.yaml"
-    is_read_or_refused(
+    check_read_or_refused(
         write(path, values), (f"{override}.{override}={json.dumps(value)}", f"stages={json.dumps(value)}")
     )
 
@@ -651,9 +651,9 @@ def changed(value, keys, new):
 def test_a_right_recipe_with_one_value_changed_or_added(values, data, new, key, tmp_path_factory):
     at = data.draw(st.sampled_from(list(places(values))))
     path = tmp_path_factory.mktemp("one") / "recipe.yaml"
-    is_read_or_refused(write(path, changed(values, at, new)))
-    is_read_or_refused(write(path, changed(values, at, {key: new})))
-    is_read_or_refused(write(path, values), (f"{'.'.join(map(str, at))}={json.dumps(new)}",))
+    check_read_or_refused(write(path, changed(values, at, new)))
+    check_read_or_refused(write(path, changed(values, at, {key: new})))
+    check_read_or_refused(write(path, values), (f"{'.'.join(map(str, at))}={json.dumps(new)}",))
 
 
 @given(text=st.text(), cut=st.integers(0, len(FULL)), length=st.integers(0, 20), override=st.text())
@@ -661,7 +661,7 @@ def test_a_right_recipe_with_one_value_changed_or_added(values, data, new, key, 
 def test_any_text_within_a_right_recipe(text, cut, length, override, tmp_path_factory):
     path = tmp_path_factory.mktemp("text") / "recipe.yaml"
     path.write_bytes((FULL[:cut] + text + FULL[cut + length :]).encode("utf-8", "surrogatepass"))
-    is_read_or_refused(path, (override, f"sg.{override}", f"sg.batch={override}"))
+    check_read_or_refused(path, (override, f"sg.{override}", f"sg.batch={override}"))
 
 
 def test_the_example_of_the_page_is_right(recipe, monkeypatch):

@@ -83,6 +83,15 @@ BackendOption = Annotated[
         help="What runs the model on a CPU. auto: the fastest that is proven to give the same vectors, measured once.",
     ),
 ]
+WriterModelOption = Annotated[
+    str | None, typer.Option("--writer-model", metavar="NAME", help="The name of the model at the endpoint.")
+]
+MaxTokensOption = Annotated[
+    int | None,
+    typer.Option(
+        "--max-tokens", metavar="NUMBER", min=1, help="Stop before the endpoint has used more tokens than this."
+    ),
+]
 
 PIPED_WIDTH = 120
 

@@ -47,7 +47,7 @@ def compare(
     Run the same command again to resume; finished runs are reused. Two fits (OLD.fit NEW.fit) are compared on test rows
     that neither has seen, without training.
     """
-    from sentloom.api import compare as run
+    from sentloom.api.comparing import compare as run
     from sentloom.fitting.compare_fits import FitComparison
     from sentloom.pipeline.comparison import comparison_table
     from sentloom.report import comparison_tables

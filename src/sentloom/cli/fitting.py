@@ -7,7 +7,16 @@ from typing import Annotated
 
 import typer
 
-from sentloom.cli.common import ColumnsOption, DeviceOption, PrecisionOption, ShapeOption, resumable, show
+from sentloom.cli.common import (
+    ColumnsOption,
+    DeviceOption,
+    MaxTokensOption,
+    PrecisionOption,
+    ShapeOption,
+    WriterModelOption,
+    resumable,
+    show,
+)
 from sentloom.data.shapes import parse_columns
 from sentloom.errors import InputError
 from sentloom.fitting.clock import STARTED
@@ -82,13 +91,8 @@ def fit(
             "default embedded, if it is installed and the budget is 5 minutes or more.",
         ),
     ] = None,
-    writer_model: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The name of the model at the endpoint.")
-    ] = None,
-    max_tokens: Annotated[
-        int | None,
-        typer.Option(metavar="NUMBER", min=1, help="Stop before the endpoint has used more tokens than this."),
-    ] = None,
+    writer_model: WriterModelOption = None,
+    max_tokens: MaxTokensOption = None,
     guide: Annotated[
         str | None,
         typer.Option(
@@ -128,7 +132,7 @@ def fit(
     show(f"Fitting an encoder to {', '.join(data)}. Everything besides the model goes to {output}.fit")
     show("Loading PyTorch and Transformers ...")
 
-    from sentloom.api import fit as run  # takes seconds
+    from sentloom.api.fitting import fit as run  # takes seconds
     from sentloom.fitting.request import parse_dimensions
     from sentloom.report.fit_tables import fit_summary
 

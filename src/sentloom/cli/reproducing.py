@@ -41,7 +41,7 @@ def reproduce(
 
     Rows whose models or data are not here are named with what they lack, where it comes from and where to put it.
     """
-    from sentloom.api import reproduce as run
+    from sentloom.api.reproducing import reproduce as run
     from sentloom.report import reproduction_tables
 
     folder = output or Path("reproduced") / scale

@@ -79,7 +79,7 @@ def evaluate(
     precision: PrecisionOption = None,
 ) -> None:
     """Score models side by side on suites of tasks, with confidence intervals. Run it again to resume."""
-    from sentloom.api import evaluate as run
+    from sentloom.api.scoring import evaluate as run
     from sentloom.evaluation.evaluate import parse_models
     from sentloom.report import score_tables
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sentloom.cli.common import ColumnsOption, read, resumable, show
+from sentloom.cli.common import ColumnsOption, MaxTokensOption, WriterModelOption, read, resumable, show
 
 
 def synthesize(
@@ -34,13 +34,8 @@ def synthesize(
             "endpoint, whose key is read from the variable SENTLOOM_WRITER_KEY.",
         ),
     ] = None,
-    writer_model: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The name of the model at the endpoint.")
-    ] = None,
-    max_tokens: Annotated[
-        int | None,
-        typer.Option(metavar="NUMBER", min=1, help="Stop before the endpoint has used more tokens than this."),
-    ] = None,
+    writer_model: WriterModelOption = None,
+    max_tokens: MaxTokensOption = None,
     shots: Annotated[
         str | None,
         typer.Option(metavar="DATA", help="A few pairs or triplets of your own that show what to write."),
@@ -81,7 +76,7 @@ def synthesize(
 
     Run the same command again to resume. Without RAW, an existing ledger is filtered again, and no model runs.
     """
-    from sentloom.api import synthesize as run
+    from sentloom.api.synthesis import synthesize as run
     from sentloom.report import synthesis_tables
 
     data = read(raw, None, columns) if raw is not None else None

@@ -48,7 +48,7 @@ def train(
     precision: PrecisionOption = None,
 ) -> None:
     """Run a recipe. Run the same command again to resume; finished stages are reused."""
-    from sentloom.api import train as run
+    from sentloom.api.training import train as run
     from sentloom.report import recipe_tables
 
     if dry_run:
@@ -73,7 +73,7 @@ def _look_ahead(
 ) -> None:
     """Print what each plan would do, with times if everything it needs is there; else what is missing."""
     from sentloom import pipeline
-    from sentloom.api import open_recipe
+    from sentloom.api.training import open_recipe
     from sentloom.encoder.device import running_on
     from sentloom.report import recipe_tables
 

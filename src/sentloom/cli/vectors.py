@@ -183,7 +183,7 @@ def mine(
     precision: PrecisionOption = None,
 ) -> None:
     """Find hard negatives for pairs: texts that rank close to the anchor but are not known to be right."""
-    from sentloom.api import mine as run
+    from sentloom.api.mining import mine as run
     from sentloom.report import search_tables
 
     _, report = run(

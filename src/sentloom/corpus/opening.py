@@ -1,27 +1,29 @@
 """Open data as commands, recipes and Python calls name it: a path, a hub name, the embedded corpus, rows in memory."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from sentloom.arguments import typed
 from sentloom.corpus.docstrings import Split, harvest
 from sentloom.data import readers
 from sentloom.data.dataset import Dataset
 from sentloom.data.in_memory import Data
 from sentloom.data.limits import STRICT, Allowance
-from sentloom.data.shapes import Shape
+from sentloom.data.shapes import Columns, Shape
 from sentloom.errors import InputError, MissingPart
 
 FORM = re.compile(r"embedded(/(?P<kind>texts|pairs)(?P<held_out>/held-out)?)?(:(?P<packages>[\w.,-]+))?")
 FORMS = "embedded, embedded/texts or embedded/pairs, optionally followed by /held-out and by :package,package"
 
 
+@typed
 def read(
     data: Data,
     *,
     shape: Shape | str | None = None,
-    columns: Mapping[str, str | int] | str | None = None,
+    columns: Columns = None,
     keep: Sequence[str] = (),
     quoted: bool | None = None,
     allow: Allowance = STRICT,

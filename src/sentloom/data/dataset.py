@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from sentloom.arguments import typed
 from sentloom.data.scratch import keep_rows, take_rows
 from sentloom.data.shapes import COLUMNS, Shape, arrow_type, text_columns
 from sentloom.errors import InputError, MissingPart
@@ -101,23 +102,33 @@ class Dataset:
         table = self.table.slice(rows.start, len(rows)) if whole else take_rows(self.table, np.array(rows, np.int64))
         return self.derive(table, f"rows {rows}")
 
-    def _row_numbers(self, given: "RowNumbers") -> npt.NDArray[np.int64]:
-        """Row numbers from 0; negative ones count from the end."""
+    def _cells(self, name: str) -> list[Any]:
+        if name in (FILE, LINE):
+            raise self._no_column(name)
+        return self.column(name).to_pylist()
+
+    def _no_column(self, name: str) -> InputError:
+        names = ", ".join(one for one in self.table.column_names if one not in (FILE, LINE))
+        return InputError("data", f"there is no column {name!r}", f"one of {names}", "correct the name")
+
+    def _numbers(self, given: "RowNumbers") -> npt.NDArray[np.int64]:
+        """Row numbers as an array."""
         at = np.asarray(given)
         if at.ndim != 1 or (at.size and not np.issubdtype(at.dtype, np.integer)):
             problem, fix = f"{given!r:.100} does not name rows", "for a mask of booleans use select"
             raise InputError("data", problem, "a number, a slice, a list of row numbers or the name of a column", fix)
-        numbers = at.astype(np.int64)
+        return at.astype(np.int64)
+
+    def _row_numbers(self, given: "RowNumbers") -> npt.NDArray[np.int64]:
+        """Row numbers from 0; negative ones count from the end."""
+        numbers = self._numbers(given)
         numbers[numbers < 0] += len(self)
+        return self._in_range(numbers)
+
+    def _in_range(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         if numbers.size and (numbers.min() < 0 or numbers.max() >= len(self)):
             raise IndexError(f"rows must be from 0 to {len(self) - 1}")
         return numbers
-
-    def _cells(self, name: str) -> list[Any]:
-        names = [one for one in self.table.column_names if one not in (FILE, LINE)]
-        if name not in names:
-            raise InputError("data", f"there is no column {name!r}", f"one of {', '.join(names)}", "correct the name")
-        return self.column(name).to_pylist()
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         for batch in self.table.drop_columns([FILE, LINE]).to_batches():
@@ -138,14 +149,18 @@ class Dataset:
         except ImportError as error:
             raise MissingPart("to_pandas", "pandas is not installed", "", "pip install pandas") from error
 
+    @typed
     def write(self, path: str | Path) -> None:
         """Write csv, tsv, jsonl (each also .gz), parquet, or txt for texts; `read` gives the same rows again."""
         from sentloom.data.writers import write
 
         write(self, Path(path))
 
+    @typed
     def column(self, name: str) -> pa.ChunkedArray:
         """Return one column lazily: nothing is copied out of the memory map."""
+        if name not in self.table.column_names:
+            raise self._no_column(name)
         return self.table.column(name)
 
     @cached_property
@@ -161,21 +176,24 @@ class Dataset:
 
         Reads cell by cell, because Arrow's `take` first joins all chunks of a list column, which copies the column.
         """
-        at = np.asarray(rows, np.int64)
-        if at.size and (at.min() < 0 or at.max() >= len(self)):
-            raise IndexError(f"rows must be from 0 to {len(self) - 1}")
+        at = self._in_range(self._numbers(rows))
         starts, columns = self._parts
         batch = np.searchsorted(starts, at, side="right") - 1
         cells = list(zip(batch.tolist(), (at - starts[batch]).tolist(), strict=True))
         return {name: [arrays[i][j].as_py() for i, j in cells] for name, arrays in columns.items()}
 
+    @typed
     def place(self, row: int) -> str:
         """Return a readable origin of a row: "faq.csv, line 17"."""
         file = self.files[self.table.column(FILE)[row].as_py()]
         return f"{file}, {self.place_name} {self.table.column(LINE)[row].as_py()}"
 
+    @typed
     def select(self, keep: npt.NDArray[np.bool_]) -> "Dataset":
         """Return the rows where the mask `keep` is true, memory-mapped as well."""
+        if keep.dtype != bool or keep.shape != (len(self),):
+            problem = f"found {keep.dtype} of shape {keep.shape}"
+            raise InputError("keep", problem, f"bool of shape ({len(self)},)", "pass one truth value per row")
         return self.derive(keep_rows(self.table, keep), f"rows {hashlib.sha256(keep.tobytes()).hexdigest()}")
 
     def derive(self, table: pa.Table, how: str, shape: Shape | None = None) -> "Dataset":

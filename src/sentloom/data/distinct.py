@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sentloom.arguments import kind_of
 from sentloom.data.dataset import Dataset
 from sentloom.data.in_memory import is_table
 from sentloom.data.readers import read
@@ -25,8 +26,9 @@ def as_texts(texts: Any) -> Texts:
     if is_table(texts):
         return _text_column(texts)
     if not isinstance(texts, Iterable) or isinstance(texts, Mapping | Set):  # a set has no order, a dict gives its keys
-        problem = f"found {type(texts).__name__} {texts!r}"[:80]
-        raise InputError("texts", problem, "a string or a sequence of strings", "pass a list of strings")
+        raise InputError(
+            "texts", f"found {kind_of(texts)}", "a string or a sequence of strings", "pass a list of strings"
+        )
     return texts if isinstance(texts, (list, tuple, pa.ChunkedArray)) else list(texts)
 
 

@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AnySet
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
+from sentloom.arguments import kind_of
 from sentloom.data.cells import Chunk
 from sentloom.data.dataset import Dataset
 from sentloom.data.findings import Findings
@@ -24,6 +25,8 @@ from sentloom.data.shapes import COLUMNS, Shape, ShapeRequest
 from sentloom.data.typed import Typed
 from sentloom.errors import InputError
 
+ACCEPTED = "strings, tuples or dicts, a DataFrame, an Arrow table or a datasets.Dataset"
+
 if TYPE_CHECKING:
     import datasets
     import pandas as pd
@@ -31,13 +34,16 @@ if TYPE_CHECKING:
 
     Lists: TypeAlias = Sequence[str] | Sequence[Sequence[Any]] | Sequence[Mapping[str, Any]]
     Rows: TypeAlias = Lists | pa.Table | pd.DataFrame | pd.Series[Any] | pl.DataFrame | pl.Series | datasets.Dataset
-else:
-    Rows = Any
-
-Data: TypeAlias = str | Path | Dataset | Rows  # whatever can be read: a path or a name, or rows in memory
+    Data: TypeAlias = str | Path | Dataset | Rows  # whatever can be read: a path or a name, or rows in memory
+    Inputs: TypeAlias = Data | Sequence[Data]
+else:  # what can be known of an argument before its rows are read
+    Data = Inputs = Annotated[
+        str | Path | Dataset | Iterable | pa.Table | pa.RecordBatch,
+        f"a path, or a list of {ACCEPTED}",
+        "pass the rows, or the path of a file",
+    ]
 
 LEAST_LABELLED, LABEL_REPEATS = 20, 5  # from so many rows on, texts that repeat so often on average look like labels
-ACCEPTED = "strings, tuples or dicts, a DataFrame, an Arrow table or a datasets.Dataset"
 
 
 def is_table(data: object) -> bool:
@@ -109,11 +115,11 @@ def _as_list(data: object) -> list[object]:
             return list(getattr(data, convert)())
     if isinstance(data, Mapping):
         fix = "choose one split, as in data['train'], or turn columns into a table: pandas.DataFrame(data)"
-        raise InputError("data", f"found {_kind_of(data)}", f"a list of {ACCEPTED}", fix)
+        raise InputError("data", f"found {kind_of(data)}", f"a list of {ACCEPTED}", fix)
     if isinstance(data, AnySet) or not isinstance(data, Iterable):
         ordered = isinstance(data, AnySet)
         fix = "make a list of it, so that the rows have an order" if ordered else "pass the rows, or the path of a file"
-        raise InputError("data", f"found {_kind_of(data)}", f"a path, or a list of {ACCEPTED}", fix)
+        raise InputError("data", f"found {kind_of(data)}", f"a path, or a list of {ACCEPTED}", fix)
     return list(data)
 
 
@@ -122,11 +128,19 @@ def _open_list(rows: list[object], request: ShapeRequest, findings: Findings) ->
     if isinstance(first, Mapping):
         return _of_dicts(rows, findings)
     if isinstance(first, tuple | list):
+        _refuse_lists_of_rows(first)
         return _of_tuples(rows, len(first), request, findings)
     if not isinstance(first, str):
         fix = "convert the rows; columns can also be passed as a DataFrame"
-        raise InputError("the list, row 1", f"found {_kind_of(first)}", "a string, a tuple or a dict", fix)
+        raise InputError("the list, row 1", f"found {kind_of(first)}", "a string, a tuple or a dict", fix)
     return MemoryColumns(("text",), (rows,), range(1, len(rows) + 1))
+
+
+def _refuse_lists_of_rows(first: Sequence[object]) -> None:
+    """Refuse several inputs, each a list of rows, in one list: its rows would be taken for cells."""
+    if first and isinstance(first[0], tuple | list | Mapping):
+        fix = "join the lists (a + b), or make each of them an input of its own: [sentloom.read(a), sentloom.read(b)]"
+        raise InputError("the list, row 1", "found a list of rows", "a string, a tuple or a dict", fix)
 
 
 def _of_dicts(rows: list[object], findings: Findings) -> MemoryColumns:
@@ -154,7 +168,7 @@ def _rows_of_kind(rows: list[object], kind: Any, expected: str, findings: Findin
     """Return the rows of this kind with their places; report a problem for each other row."""
     for place, row in enumerate(rows, 1):
         if not isinstance(row, kind):
-            problem, kinds = f"found {_kind_of(row)}", f"rows that are not {expected}"
+            problem, kinds = f"found {kind_of(row)}", f"rows that are not {expected}"
             findings.problem(place, problem, f"{expected}, as in the first row", kinds)
     return [(place, row) for place, row in enumerate(rows, 1) if isinstance(row, kind)]
 
@@ -199,10 +213,6 @@ def _tuple_shape(first: Sequence[object]) -> Shape:
 
 def _values(count: int) -> str:
     return "1 value" if count == 1 else f"{count} values"
-
-
-def _kind_of(value: object) -> str:
-    return "None" if value is None else f"a value of type {type(value).__name__}"
 
 
 def _plain(cell: Any) -> object:

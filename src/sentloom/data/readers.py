@@ -2,12 +2,13 @@
 
 import hashlib
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
 import pyarrow as pa
 
+from sentloom.arguments import typed
 from sentloom.data.cells import make_batch
 from sentloom.data.dataset import Dataset
 from sentloom.data.findings import EMPTY, Findings
@@ -17,17 +18,18 @@ from sentloom.data.json_arrays import recognised
 from sentloom.data.limits import STRICT, Allowance
 from sentloom.data.nli import is_nli_word
 from sentloom.data.scratch import scratch_table
-from sentloom.data.shapes import Layout, Shape, ShapeRequest, as_columns, as_shape, layout_of
+from sentloom.data.shapes import Columns, Layout, Shape, ShapeRequest, as_columns, as_shape, layout_of
 from sentloom.data.sources import Source, joined_hash, open_source
 from sentloom.errors import InputError
 from sentloom.progress import progress
 
 
+@typed
 def read(
     data: Data,
     *,
     shape: Shape | str | None = None,
-    columns: Mapping[str, str | int] | str | None = None,
+    columns: Columns = None,
     keep: Sequence[str] = (),
     quoted: bool | None = None,
     allow: Allowance = STRICT,

@@ -5,12 +5,18 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NoReturn, TypeVar
+from typing import Annotated, NoReturn, TypeVar
 
 import pyarrow as pa
 
 from sentloom.data.limits import SHOWN_LENGTH, listed, shown
 from sentloom.errors import InputError, option
+
+Columns = Annotated[  # for each role a name, a number from 1, or a list of label columns
+    Mapping[str, str | int | Sequence[str | int]] | str | None,
+    "a dict of roles and column names",
+    'pass {"anchor": "title", "positive": "body"}',
+]
 
 
 class Shape(StrEnum):
@@ -162,18 +168,13 @@ def one_label_each(columns: Mapping[str, str | int] | None) -> list[Mapping[str,
     return [{**columns, "label": _name_or_number(name.strip())} for name in names]
 
 
-def as_columns(columns: object) -> Mapping[str, str | int] | None:
+def as_columns(columns: Columns) -> Mapping[str, str | int] | None:
     """Return columns as a mapping from roles; a string is parsed as the command's option."""
     if isinstance(columns, str):
         return parse_columns(columns)
     if columns is None:
         return None
-    if isinstance(columns, Mapping):
-        return {
-            role: name if isinstance(name, str | int) else "+".join(map(str, name)) for role, name in columns.items()
-        }
-    problem = f"found a value of type {type(columns).__name__}"
-    raise InputError("columns", problem, "a dict of roles", 'pass {"anchor": "title", "positive": "body"}')
+    return {role: name if isinstance(name, str | int) else "+".join(map(str, name)) for role, name in columns.items()}
 
 
 def as_shape(shape: str | None) -> Shape | None:

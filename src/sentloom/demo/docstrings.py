@@ -5,7 +5,7 @@ from pathlib import Path
 
 from rich.console import RenderableType
 
-from sentloom.api import Fit, fit
+from sentloom.api.fitting import Fit, fit
 from sentloom.corpus.docstrings import DocstringCorpus
 from sentloom.data.dataset import Dataset
 from sentloom.data.writers import write

@@ -6,6 +6,7 @@ from typing import Any
 from torch import Tensor, nn
 from transformers import AttentionInterface, PreTrainedModel
 
+from sentloom.encoder.device import Precision, precision_for
 from sentloom.encoder.dropout import dropout_of, set_dropout, with_cheap_masks
 from sentloom.encoder.packing import ATTENTION, Pack, packed_attention, pad
 from sentloom.encoder.pooling import DECODER_FIRST, Pooling
@@ -44,6 +45,10 @@ class Backbone(nn.Module):
         with_cheap_masks(model)
         if self.packed:
             model.set_attn_implementation(ATTENTION)
+
+    def precision_for(self, asked: Precision | None = None) -> Precision:
+        """The precision of inference: the one asked for, else the one chosen for all models, else fp32."""
+        return precision_for(asked)
 
     @property
     def width(self) -> int:

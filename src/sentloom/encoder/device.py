@@ -14,6 +14,7 @@ import torch
 from sentloom.errors import InputError
 
 Precision = Literal["fp32", "bf16"]
+Device = str | torch.device
 PRECISIONS = ("fp32", "bf16")
 CPU = torch.device("cpu")
 
@@ -30,7 +31,7 @@ _chosen: ContextVar[Choice] = ContextVar("device and precision", default=DEFAULT
 
 
 @contextmanager
-def running_on(device: str | None, precision: str | None) -> Iterator[None]:
+def running_on(device: Device | None, precision: str | None) -> Iterator[None]:
     """Load and run models on a device and in a precision; None keeps the choice of an outer call."""
     outer = _chosen.get()
     token = _chosen.set(Choice(_checked(device) or outer.device, _checked_precision(precision) or outer.precision))
@@ -45,7 +46,7 @@ def chosen() -> Choice:
     return _chosen.get()
 
 
-def device_for(device: str | None = None) -> torch.device:
+def device_for(device: Device | None = None) -> torch.device:
     """Return the named device, else the chosen one, else a GPU if there is one."""
     name = _checked(device) or _chosen.get().device
     return torch.device(name) if name else torch.accelerator.current_accelerator(check_available=True) or CPU
@@ -56,10 +57,10 @@ def precision_for(precision: str | None = None) -> Precision:
     return _checked_precision(precision) or _chosen.get().precision or "fp32"
 
 
-def _checked(name: str | None) -> str | None:
+def _checked(name: Device | None) -> str | None:
     if name is None:
         return None
-    name = str(name)  # a torch.device, or the number of a GPU
+    name = str(name)
     try:
         if torch.empty(0, device=name).is_meta:
             raise RuntimeError("it holds no numbers")

@@ -7,21 +7,22 @@ from contextlib import contextmanager
 from copy import deepcopy
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeGuard, overload
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias, TypeGuard, overload
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from sentloom.arguments import typed
 from sentloom.data.distinct import Texts, as_texts, distinct, texts_at
 from sentloom.encoder.backbone import Backbone
-from sentloom.encoder.device import Precision, device_for, precision_for
+from sentloom.encoder.device import Device, Precision, device_for
 from sentloom.encoder.dimensions import check_cut, cut, trained_dimensions
 from sentloom.encoder.heads import Projection, normalize
 from sentloom.encoder.packing import Pack, pack, plan
 from sentloom.encoder.pooling import DECODER_FIRST, Pooling, pool
-from sentloom.encoder.prompts import Prompts, Role, check_prompts, prompt_for
+from sentloom.encoder.prompts import EXPECTED, FIX, Prompts, Role, check_prompts, prompt_for
 from sentloom.encoder.tokens import Tokens
 from sentloom.encoder.workers import pack_workers
 from sentloom.errors import InputError, ModelError
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 Vectors = NDArray[np.float32]
 TextsLike: TypeAlias = Any  # strings in any sequence, an Arrow column, a Series, a Dataset or DataFrame of texts
+COUNT, DEFAULT, AT_LEAST_ONE = "an integer of 1 or more", "leave it out for the default", "ask for at least one text"
 TOKENS_PER_PACK = 2048  # on a CPU: the activations of a pack roughly fit the caches
 TOKENS_PER_PACK_ELSEWHERE = 32_768
 
@@ -73,19 +75,20 @@ class Encoder(nn.Module):
         self.pooling, self.unit_length = pooling, unit_length
         self.heads = nn.Sequential(*heads)
         self.prompts: Prompts = dict(prompts or {})
-        self.precision: Precision = precision_for()  # of inference; training follows the Accelerator
+        self.precision: Precision = backbone.precision_for()  # of inference; training follows the Accelerator
         self.known_fingerprint: str | None = None  # of one that is shared, and so never changes
 
     @classmethod
+    @typed
     def load(
         cls,
         name: str | Path,
         *,
         revision: str | None = None,
         pooling: str | None = None,
-        prompts: Prompts | None = None,
+        prompts: Annotated[Prompts | None, EXPECTED, FIX] = None,
         max_length: int | None = None,
-        device: str | None = None,
+        device: Device | None = None,
         precision: Precision | None = None,
         backend: str = "torch",
     ) -> "Encoder":
@@ -98,9 +101,9 @@ class Encoder(nn.Module):
         """
         from sentloom.encoder.loading import load
 
-        where, computing = device_for(device), precision_for(precision)
+        where = device_for(device)
         encoder = cls(**load(name, revision=revision, pooling=pooling, prompts=prompts, max_length=max_length))
-        encoder.precision = computing
+        encoder.precision = encoder.backbone.precision_for(precision)
         encoder = encoder.to(where).eval()
         if backend == "torch":
             return encoder
@@ -108,6 +111,7 @@ class Encoder(nn.Module):
 
         return with_backend(encoder, backend)
 
+    @typed
     def save(self, folder: str | Path, *, golden: bool = True) -> None:
         """Write a sentence-transformers folder, atomically replacing an existing model.
 
@@ -117,6 +121,7 @@ class Encoder(nn.Module):
 
         save(self, Path(folder), golden)
 
+    @typed
     def export(self, folder: str | Path, to: str = "onnx") -> "Exported":
         """Write the encoder as onnx, onnx-int8, ctranslate2, ctranslate2-int8, static or sentence-transformers.
 
@@ -181,12 +186,13 @@ class Encoder(nn.Module):
         """Return token ids with prompts and special tokens, truncated to the maximum length."""
         return self.tokens(texts, prompt_for(self.prompts, role))
 
+    @typed
     def encode(
         self,
         texts: TextsLike,
         *,
         role: Role = "symmetric",
-        batch_size: int | None = None,
+        batch_size: Annotated[int | None, COUNT, DEFAULT] = None,
         out: Vectors | None = None,
         dimension: int | None = None,
         show_progress: bool = False,
@@ -204,9 +210,8 @@ class Encoder(nn.Module):
         """
         single = isinstance(texts, str)
         sequence = as_texts([texts] if isinstance(texts, str) else texts)
-        if batch_size is not None and (not isinstance(batch_size, int | np.integer) or batch_size < 1):
-            problem = f"found {batch_size!r}"
-            raise InputError("batch_size", problem, "an integer of 1 or more", "leave it out for the default")
+        if batch_size is not None and batch_size < 1:
+            raise InputError("batch_size", f"found {batch_size}", COUNT, DEFAULT)
         if dimension is not None:
             check_cut(self, dimension)
         shape = (len(sequence), self.dimension)
@@ -219,6 +224,7 @@ class Encoder(nn.Module):
         vectors = vectors if dimension is None else cut(vectors, dimension, self.unit_length)
         return vectors[0] if single else vectors
 
+    @typed
     def similarity(self, a: TextsLike, b: TextsLike) -> Any:
         """Compute the cosine of every text in `a` with every text in `b`, (len(a), len(b)); a number for two strings.
 
@@ -242,8 +248,14 @@ class Encoder(nn.Module):
     def search(
         self, queries: TextsLike, texts: TextsLike, k: int = ..., *, vectors: Vectors | None = ...
     ) -> list[list[Hit]]: ...
+    @typed
     def search(
-        self, queries: TextsLike, texts: TextsLike, k: int = 5, *, vectors: Vectors | None = None
+        self,
+        queries: TextsLike,
+        texts: TextsLike,
+        k: Annotated[int, COUNT, AT_LEAST_ONE] = 5,
+        *,
+        vectors: Vectors | None = None,
     ) -> list[Hit] | list[list[Hit]]:
         """Find the `k` texts closest to each query, the closest first; one list for a single string.
 
@@ -255,8 +267,8 @@ class Encoder(nn.Module):
         >>> hits[0].row, hits[0].text
         (0, 'We close at six.')
         """
-        if not isinstance(k, int | np.integer) or k < 1:
-            raise InputError("k", f"found {k!r}", "an integer of 1 or more", "ask for at least one text")
+        if k < 1:
+            raise InputError("k", f"found {k}", COUNT, AT_LEAST_ONE)
         if isinstance(texts, str):
             raise InputError("texts", "found a single string", "the texts to search in", "pass a list of strings")
         sequence = as_texts(texts)

@@ -9,7 +9,7 @@ from textwrap import shorten
 
 from sentloom.encoder.carried import Carried, carried_file
 from sentloom.encoder.model_files import ADAPTER, TOKENIZER_OTHERS, find
-from sentloom.errors import ModelError, first_line
+from sentloom.errors import InputError, ModelError, first_line
 
 EMBEDDED = Carried(
     what="encoder 'embedded'",
@@ -29,10 +29,13 @@ FETCHED = ["*.json", "*.safetensors", *TOKENIZER_OTHERS]  # a star also matches 
 
 def locate(name: str | Path, revision: str | None = None) -> Path:
     """Return the local folder of a model, downloading it if necessary."""
-    if name == "embedded":
-        return embedded_folder()
     refuse_read_only(name)
     folder = Path(name).expanduser()
+    if revision and (name == "embedded" or folder.is_dir()):
+        fix = "leave it out, or name a model on the hub"
+        raise InputError("revision", f"{name} is not a name on the hub, and has no revisions", "", fix)
+    if name == "embedded":
+        return embedded_folder()
     if not folder.is_dir():
         folder = _fetch(str(name), revision)
     check_parts(folder)
@@ -44,6 +47,11 @@ def refuse_read_only(name: str | Path) -> None:
     if name in READ_ONLY:
         problem = "it is an ONNX file with 8-bit weights, which can encode but cannot be trained or saved"
         raise ModelError(f"encoder {name!r}", problem, "a model folder, a hub name or embedded", "name another model")
+
+
+def is_model(name: str | Path) -> bool:
+    """Whether a name is that of a model folder."""
+    return (Path(name) / "config.json").is_file()
 
 
 def embedded_folder() -> Path:

@@ -8,6 +8,7 @@ from sentloom.errors import InputError
 
 Role = Literal["symmetric", "query", "document"]
 ROLES: tuple[Role, ...] = get_args(Role)
+EXPECTED, FIX = f"a Prompt for one of {', '.join(ROLES)}", 'write {"query": Prompt(prefix="...")}'
 
 
 @dataclass(frozen=True)
@@ -37,9 +38,12 @@ def prompt_for(prompts: Prompts, role: Role) -> Prompt:
 def check_prompts(prompts: Prompts) -> None:
     """Refuse unknown roles, and plain strings instead of prompts."""
     for role, prompt in prompts.items():
-        if role not in ROLES or not isinstance(prompt, Prompt):
-            problem, expected = f"{role!r}: {prompt!r} is not valid", f"a Prompt for one of {', '.join(ROLES)}"
-            raise InputError("prompts", problem, expected, 'write {"query": Prompt(prefix="...")}')
+        if role not in ROLES or not isinstance(prompt, Prompt) or not _is_text(prompt):
+            raise InputError("prompts", f"{role!r}: {prompt!r} is not valid", EXPECTED, FIX)
+
+
+def _is_text(prompt: Prompt) -> bool:
+    return isinstance(prompt.prefix, str) and isinstance(prompt.suffix, str)
 
 
 def shared_suffix(prompts: Prompts) -> str | None:

@@ -8,9 +8,10 @@ from torch import Tensor, nn
 from transformers import PreTrainedConfig
 
 from sentloom.encoder.backbone import SHORTEST_WHEN_PADDED, Backbone
+from sentloom.encoder.device import Precision
 from sentloom.encoder.packing import Pack, pad
 from sentloom.encoder.pooling import DECODER_FIRST, Pooling
-from sentloom.errors import InputError, ModelError
+from sentloom.errors import InputError, ModelError, option
 
 LAST = (-1,)  # layer
 AFTER_PADDING = ("camembert", "mpnet", "roberta", "xlm-roberta")  # families whose positions start after the padding id
@@ -39,6 +40,14 @@ class ReadOnlyBackbone(Backbone):
         if pooling.layers != LAST or pooling.how == DECODER_FIRST:
             problem = f"{self.name} gives the states of its last layer only"
             raise InputError(f"pooling {str(pooling)!r}", problem, "first, mean or max", "choose one of these")
+
+    def precision_for(self, asked: Precision | None = None) -> Precision:
+        """Refuse another precision than the file's own; one that was chosen for all models does not concern it."""
+        if asked not in (None, "fp32"):
+            problem = f"{self.name} is an exported model, which cannot run in {asked}"
+            fix = "leave precision out, or name the model that it was exported from"
+            raise InputError(option("precision"), problem, "fp32", fix)
+        return "fp32"
 
     def states(self, pack: Pack, layers: Sequence[int] = LAST) -> list[Tensor]:
         """Return the last states (T, d)."""

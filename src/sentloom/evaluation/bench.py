@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from safetensors import SafetensorError
 
@@ -16,6 +16,7 @@ from sentloom.search.vector_cache import VectorCache
 from sentloom.search.vectors import Vectors, encode_checked
 
 
+@runtime_checkable
 class Model(Protocol):
     """An Encoder or a baseline. A model with `fit(texts)` is fitted on the sentences of each task."""
 

@@ -11,6 +11,7 @@ from jinja2 import Environment
 from sentloom.baselines import open_baseline
 from sentloom.data.in_memory import Data
 from sentloom.encoder import Encoder
+from sentloom.encoder.device import chosen
 from sentloom.errors import InputError
 from sentloom.evaluation.bench import Memory, Model, score_tasks
 from sentloom.evaluation.results import Member, SuiteResult, suite_result
@@ -90,12 +91,12 @@ def evaluate(
     if aggregation not in AGGREGATIONS:
         problem = f"{aggregation!r} is unknown"
         raise InputError("aggregation", problem, f"one of {', '.join(AGGREGATIONS)}", "correct it")
-    labelled = _labelled(models)
+    by_label = labelled(models)
     probe = {"preset": "fast" if fast else "paper", "hidden": hidden}
     loaded = load_suites(suites, SetSource(Path(data) if data else None, checked, probe))
     members: dict[str, list[list[Member]]] = {}  # label -> seed -> suite -> the scores of each task
     facts: dict[str, dict[str, Any]] = {}
-    for label, seeds in labelled.items():
+    for label, seeds in by_label.items():
         opened = [open_model(one, pooling) if isinstance(one, str) else one for one in seeds]
         members[label] = [_score(model, loaded, memory, log, show_progress) for model in opened]
         facts[label] = {"models": [_facts(given, model) for given, model in zip(seeds, opened, strict=True)]}
@@ -113,8 +114,8 @@ def open_memory(folder: Path | None = None, limit: float = 2e9) -> Memory:
 
 
 def open_model(name: str, pooling: str | None = None) -> Model:
-    """Load an encoder or a baseline by name."""
-    return open_baseline(name, pooling=pooling) or Encoder.load(name, pooling=pooling)
+    """Load an encoder or a baseline by name; an encoder that cannot run in the chosen precision is refused."""
+    return open_baseline(name, pooling=pooling) or Encoder.load(name, pooling=pooling, precision=chosen().precision)
 
 
 def parse_models(given: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -130,7 +131,7 @@ def parse_models(given: Sequence[str]) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _labelled(models: Any) -> dict[str, list[str | Model]]:
+def labelled(models: Any) -> dict[str, list[str | Model]]:
     """The seeds of each label. A name is its own label; Encoders in a list are "Encoder 1", "Encoder 2", and so on."""
     if isinstance(models, Mapping):
         found = {label: _as_list(seeds) for label, seeds in models.items()}

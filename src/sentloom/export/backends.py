@@ -14,7 +14,7 @@ from pathlib import Path
 from sentloom.encoder import Encoder
 from sentloom.encoder.golden import golden_texts
 from sentloom.encoder.read_only import ReadOnlyBackbone
-from sentloom.errors import DamagedFile, InputError, SentloomError
+from sentloom.errors import DamagedFile, InputError, SentloomError, option
 from sentloom.export.export import export
 from sentloom.files import cache_folder, is_sealed, read_record, remove, seal, write_record
 from sentloom.progress import note
@@ -35,6 +35,11 @@ def with_backend(encoder: Encoder, backend: str, log: Log = note) -> Encoder:
         raise InputError("backend", f"{backend!r} is unknown", f"one of {', '.join(BACKENDS)}", "correct the name")
     if backend == TORCH or isinstance(encoder.backbone, ReadOnlyBackbone) or encoder.device.type != "cpu":
         return encoder
+    if encoder.precision != "fp32":
+        if backend == AUTO:
+            return encoder  # only torch runs in another precision
+        problem = f"{backend} does not run in {encoder.precision}"
+        raise InputError(option("backend"), problem, TORCH, f"leave out {option('precision')} or {option('backend')}")
     place = cache_folder() / "exports" / _key(encoder)
     chosen = _fastest(encoder, place, log) if backend == AUTO else backend
     return encoder if chosen == TORCH else _exported(encoder, chosen, place, log)

@@ -9,7 +9,7 @@ from sentloom.encoder.golden import Agreement, Golden, agreement, make_golden, p
 from sentloom.encoder.prompts import ROLES, Role, prompt_for
 from sentloom.encoder.read_only import ReadOnlyBackbone, refuse_changes
 from sentloom.encoder.saving import refuse_filled
-from sentloom.errors import ModelError
+from sentloom.errors import InputError, ModelError
 from sentloom.evaluation.task import Task
 from sentloom.export.judging import judging_tasks, mean_score
 from sentloom.export.targets import Target, target_named
@@ -63,6 +63,9 @@ def export(
     target = target_named(to)
     if isinstance(encoder.backbone, ReadOnlyBackbone):
         refuse_changes(encoder.backbone.name)
+    if encoder.precision != "fp32":
+        problem = f"the encoder runs in {encoder.precision}, and exports are compared with its vectors in fp32"
+        raise InputError("precision", problem, "fp32", "load the encoder without a precision")
     refuse_filled(output)
     with new_folder(output) as folder:
         log(f"Writing {to} ...")

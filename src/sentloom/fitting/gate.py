@@ -99,9 +99,9 @@ def judge(
         but = f"but {validation_gain:+.2f} on {chosen_on(folds)}"
         return Gate(NO_DIFFERENCE, f"Not better than {other} on all held-out rows. {_scores(deciding)}, {but}.")
     if deciding.better:
-        return Gate("better", f"Better than {other} on held-out rows. {_scores(deciding)}.")
+        return Gate("better", f"Compared with {other} on held-out rows: {_scores(deciding)}.")
     if deciding.worse:
-        return Gate("worse", f"Worse than {other} on held-out rows. {_scores(deciding)}.")
+        return Gate("worse", f"Compared with {other} on held-out rows: {_scores(deciding)}.")
     same = f" It is within {EQUIVALENT:g} points of {other}." if deciding.equivalent else ""
     return Gate(NO_DIFFERENCE, f"Not shown to be better than {other} on held-out rows. {_scores(deciding)}.{same}")
 

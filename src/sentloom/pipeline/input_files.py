@@ -9,10 +9,11 @@ from typing import Any
 
 from sentloom.corpus.opening import open_data
 from sentloom.data.dataset import Dataset
-from sentloom.data.in_memory import Data, is_table
+from sentloom.data.in_memory import Data, Inputs, is_table
 from sentloom.data.writers import write
 from sentloom.pipeline.references import named_stage
 
+Changes = str | Mapping[str, Any] | Sequence[str]  # to a recipe: KEY=VALUE, one or several
 INPUTS = "inputs"  # a folder in the output folder
 FILE_NAME = re.compile(r"\S+\.(csv|tsv|txt|jsonl?|parquet|arrow|ya?ml)(\.gz)?")  # a typo in it is not a text
 
@@ -60,7 +61,7 @@ def _in_messages(one: InputFile) -> str:
     return f"{one.rows.files[0]}{column}" if one.rows is not None else ""
 
 
-def inputs_in(data: Data | Sequence[Data], *, scored: bool = False) -> list[Data]:
+def inputs_in(data: Inputs, *, scored: bool = False) -> list[Data]:
     """The inputs in an argument: one, or several in a list of Paths or tables.
 
     A list of strings is one input, texts, unless each of them is, or looks like, the name of a file. With `scored` the
@@ -80,9 +81,7 @@ def _is_path(name: str, folder: Path = Path()) -> bool:
         return False
 
 
-def recipe_changes(
-    changes: Mapping[str, Any] | Sequence[str], recipe: Path, folder: Path
-) -> tuple[list[str], list[InputFile]]:
+def recipe_changes(changes: Changes, recipe: Path, folder: Path) -> tuple[list[str], list[InputFile]]:
     """Changes to a recipe as the command takes them, KEY=VALUE; rows in memory as files that are yet to be written."""
     if not isinstance(changes, Mapping):
         return [changes] if isinstance(changes, str) else [*changes], []

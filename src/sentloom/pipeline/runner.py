@@ -47,6 +47,8 @@ from sentloom.training.distributed import from_main
 from sentloom.training.gradients import own_share
 from sentloom.training.loop import SNAPSHOTS
 
+STAGES = "stages"  # the folder of their artifacts
+
 
 @dataclass(frozen=True)
 class PlanResult:
@@ -244,7 +246,7 @@ class Runner:
         context = self.context(seed, lambda text: self.say(f"{label}: {text}"))
         key = stage.key(inputs, context)
         if key not in self._done:
-            place = self.folder / "stages" / f"{stage.name}-{key}"
+            place = self.folder / STAGES / f"{stage.name}-{key}"
             if stage.TOGETHER:
                 record = self._produced(stage, inputs, key, place, context)
             else:
@@ -390,20 +392,24 @@ def refuse_no_model(target: Path) -> None:
         )
 
 
-def copy_model(model: Path, target: Path) -> None:
-    """Copy a stage's model to the user's output folder."""
+def copy_model(model: Path, target: Path, add: Callable[[Path], None] = lambda folder: None) -> None:
+    """Copy a stage's model to the user's output folder; `add` puts more into it before it gets its name."""
     refuse_no_model(target)
     with new_folder(target) as part:
         shutil.copytree(model, part, dirs_exist_ok=True)
+        add(part)
 
 
-def copy_encoder(model: Path, target: Path) -> None:
-    """Copy a stage's encoder to the user's output folder, with golden vectors."""
-    refuse_no_model(target)
+def copy_encoder(model: Path, target: Path, card: Callable[[Encoder], str] | None = None) -> None:
+    """Copy a stage's encoder to the user's output folder, with golden vectors and, if it has one, its model card."""
     encoder = Encoder.load(model)
-    with new_folder(target) as part:
-        shutil.copytree(model, part, dirs_exist_ok=True)
-        write_golden(encoder, part)
+
+    def add(folder: Path) -> None:
+        write_golden(encoder, folder)
+        if card:
+            (folder / "README.md").write_text(card(encoder), "utf-8")
+
+    copy_model(model, target, add)
 
 
 def start_accelerator(trackers: tuple[str, ...], folder: Path) -> Accelerator:

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from sentloom import __version__
 from sentloom.fitting.compare_fits import FitComparison
+from sentloom.fitting.result import NO_DIFFERENCE
 from sentloom.markdown import plain, raw_table, table
 from sentloom.pipeline.comparing import Compared
 from sentloom.pipeline.comparison import MARK, ComparisonCell, ComparisonTable, Cost, Line, comparison_table
@@ -17,6 +18,11 @@ from sentloom.report.formatting import change_text, number
 from sentloom.report.tables import Wide, plain_table
 from sentloom.report.text_files import csv_text, json_text, write_text
 
+FOUND = {
+    "better": "The newer model is better. ",
+    "worse": "The newer model is worse. ",
+    NO_DIFFERENCE: "",
+}
 JSON, MARKDOWN, CSV = FILES = "compare.json", "compare.md", "compare.csv"
 
 
@@ -58,7 +64,7 @@ def fits_table(found: FitComparison) -> RenderableType:
 def fits_reason(found: FitComparison) -> str:
     """What the comparison shows, and on which rows."""
     left = f" {found.left_out:,} others were left out, because the older fit had seen them." if found.left_out else ""
-    return f"{found.reason} Both were tested on {found.rows:,} rows.{left}"
+    return f"{FOUND[found.verdict]}{found.reason} Both were tested on {found.rows:,} rows.{left}"
 
 
 def write_fits(found: FitComparison, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a writer is told, as data: the kinds of text, and the prompts of each in prompts.yaml."""
+"""The instructions of a writer, as data: the kinds of text, and the prompts of each in prompts.yaml."""
 
 from collections.abc import Sequence
 from functools import cache

@@ -68,7 +68,7 @@ class Execution(BaseModel):
 
 @dataclass(frozen=True)
 class WritingTask:
-    """What is written, with which examples, and what an endpoint is told."""
+    """What is written, with which examples, and the limits of an endpoint."""
 
     kinds: tuple[Kind, ...] = NLI_KINDS
     shots: Dataset | None = None  # the user's own pairs or triplets

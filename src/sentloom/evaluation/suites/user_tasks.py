@@ -51,15 +51,19 @@ def data_task(
     kind: str | None, name: str, file: str, data: Dataset, probe: Options, corpus: Corpus | None = None
 ) -> Task:
     """Build the task of a data set. Labelled texts have a `probe`, unless it is None."""
-    maker = MAKERS.get((kind, data.shape))
-    if maker is None:
+    refuse_unscored(kind, file, data)
+    corpus = corpus or Corpus()
+    known = _rows(corpus.known, file) if corpus.known else None
+    return MAKERS[kind, data.shape](name, _rows([data], file), probe, known, corpus.texts)
+
+
+def refuse_unscored(kind: str | None, file: str, data: Dataset) -> None:
+    """Refuse data of a shape that nothing can be scored on."""
+    if (kind, data.shape) not in MAKERS:
         fitting = [str(shape) for asked, shape in MAKERS if asked == kind]
         problem = f"{data.shape} cannot be scored" + (f" as {kind}" if kind else "")
         fix = "give another file or kind; `sentloom check` shows what a file contains"
         raise InputError(file, problem, " or ".join(fitting), fix)
-    corpus = corpus or Corpus()
-    known = _rows(corpus.known, file) if corpus.known else None
-    return maker(name, _rows([data], file), probe, known, corpus.texts)
 
 
 def _rows(datas: Sequence[Dataset], file: str) -> Rows:

@@ -1,0 +1,203 @@
+"""`fit` and its result."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any
+
+from sentloom.api.common import building_in, scored_inputs, silent, strings
+from sentloom.arguments import typed
+from sentloom.data.in_memory import Data, Inputs
+from sentloom.data.limits import FITTING, STRICT
+from sentloom.data.shapes import TITLE, Columns, Shape, as_columns, as_shape, one_label_each
+from sentloom.encoder import Encoder
+from sentloom.encoder.device import Device, Precision, running_on
+from sentloom.errors import InputError
+from sentloom.fitting.clusters import ID_COLUMNS
+from sentloom.fitting.fit import run
+from sentloom.fitting.inputs import LANGUAGE_COLUMNS
+from sentloom.fitting.request import Log, Request, refuse_bad_request, with_defaults
+from sentloom.fitting.result import FitResult, Measure
+from sentloom.pipeline.input_files import InputFile, input_file, inputs_in, labels_of
+from sentloom.pipeline.runner import copy_encoder
+from sentloom.report.fit_report import write_report
+from sentloom.report.model_card import facts_of, model_card
+from sentloom.report.notebook import fit_html
+
+Bases = Annotated[
+    str | Path | Sequence[str | Path] | None,
+    "the folder or the name of a model, or a list of these",
+    "to start from an Encoder in memory, first save it: encoder.save(folder)",
+]
+Budget = Annotated[str | None, "a time or a number of steps", "say 10m, 90s, 1.5h or 400steps"]
+Dimensions = Annotated[Sequence[int] | None, "a list of whole numbers", "write [384, 256, 128, 64]"]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The result of `fit`. In a notebook it shows itself as a table.
+
+    >>> pairs = [(f"How much is ticket {n}?", f"Ticket {n} costs {3 * n} euros.") for n in range(120)]
+    >>> done = fit(pairs, "tickets", budget="10steps", force=True)
+    >>> done.verdict, list(done.scores), done.report.name
+    ('no difference shown', ['the list', 'general triplets'], 'report.html')
+    """
+
+    verdict: str  # "better", "no difference shown" or "worse" than the base
+    reason: str
+    scores: Mapping[str, Measure]  # by name
+    model: Path | None  # None if it is not better, unless `force` was given
+    report: Path
+    result: FitResult = field(repr=False)
+    device: str | None = field(default=None, repr=False)  # that the fit was asked to run on
+    precision: str | None = field(default=None, repr=False)
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """The encoder to use: the model that was written, or the base if none was better. It is loaded once."""
+        with running_on(self.device, self.precision):
+            return Encoder.load(self.model or self.result.base)
+
+    def _repr_html_(self) -> str:
+        return fit_html(self.result, self.model, self.report)
+
+
+@typed
+def fit(
+    data: Inputs,
+    output: str | Path,
+    *,
+    base: Bases = None,
+    budget: Budget = None,
+    against: Inputs = (),
+    general: str | Path | None = None,
+    group: str | Sequence[str] = (),
+    corpus: Inputs = (),
+    dimensions: Dimensions = None,
+    writer: str | Path | None = None,
+    writer_model: str | None = None,
+    max_tokens: int | None = None,
+    guide: str | Path | None = None,
+    teacher: str | Path | None = None,
+    force: bool = False,
+    seed: int | None = None,
+    shape: Shape | str | None = None,
+    columns: Columns = None,
+    strict: bool = False,
+    device: Device | None = None,
+    precision: Precision | None = None,
+    log: Log = silent,
+) -> Fit:
+    """Fit a sentence encoder to data of any shape, and write it if it beats its base on held-out rows.
+
+    `data` is a path, a name, or rows in memory; a list of Paths or tables is several inputs. A recipe (.yaml) races its
+    own variants, and sets the base, the seed and the lengths itself. A list of strings is a list of texts, unless every
+    one of them is a file. `base` is "embedded" by default; several race, and the winner has to beat the best of them.
+    `budget` is a time ("10m", the default) or a number of steps ("400steps") for all routes together. `against` are
+    sets or data that decide instead of held-out rows. `general` is a data folder with STS-B, on which general ability
+    is watched. `group` names columns whose values connect rows (a customer, a thread), which are then not divided
+    between training and test rows, unless that would put more than 5% of the rows into one cluster. `corpus` are more
+    texts to search among. With `dimensions` ([384, 256, 128, 64]), vectors may be cut to their first dimensions.
+    `writer` is a language model that writes queries and sentences to learn from: a folder, a hub name, "embedded" (the
+    default from 5 minutes on, if it is installed), "none", or the address of an OpenAI-compatible endpoint with its
+    `writer_model` and at most `max_tokens` tokens. `guide` is an encoder that says which negatives may be false, by
+    default the base. `teacher` is a cross-encoder to learn from, if it ranks the validation rows better than
+    the base. `force` writes the model even if it is not better. `shape` and `columns` ({"anchor": "title", "positive":
+    "body"}) say what the rows are if their column names do not; several label columns are a list ({"text": "message",
+    "label": ["intent", "team"]}). Up to 5% of the rows (or ten) may be unusable and are left out; with `strict`, a
+    single one is an error. `log` receives every message: pass `print` to see them. The same call resumes a fit that was
+    stopped.
+
+    >>> pairs = [(f"How much is ticket {n}?", f"Ticket {n} costs {3 * n} euros.") for n in range(120)]
+    >>> done = fit(pairs, "tickets", budget="2steps", force=True)
+    >>> done.verdict, done.model.name, done.encoder.similarity("ticket 7", "ticket 7") > 0.99
+    ('no difference shown', 'tickets', True)
+    """
+    shape, columns = as_shape(shape), as_columns(columns)
+    folder, allow = Request.folder_of(Path(output)), STRICT if strict else FITTING
+    keep = (TITLE, *ID_COLUMNS, *LANGUAGE_COLUMNS, *strings(group))
+    reading = {"shape": shape, "allow": allow, "keep": keep}
+    given = [one for each in inputs_in(data) for one in _by_label(each, folder, log, columns, reading)]
+    deciding = scored_inputs(against, folder, log)
+    searched = [input_file(one, folder, log) for one in inputs_in(corpus)]
+    in_memory = any(one.rows is not None for one in given)
+    if shape or columns:
+        _refuse_mixed(given)
+    names = tuple(one.name for one in given)
+    own = {"bases": _model_names(base), "budget": budget, "seed": seed, "dimensions": dimensions}
+    read_as = {
+        "writer": writer,
+        "writer_model": writer_model,
+        "max_tokens": max_tokens,
+        "guide": guide,
+        "teacher": teacher,
+        "shape": shape,
+        "columns": columns,
+    }
+    request = Request(
+        data=names,
+        output=Path(output),
+        **with_defaults(names, own | read_as),
+        against=tuple(one.name for one in deciding),
+        general=Path(general) if general else None,
+        group=tuple(strings(group)),
+        corpus=tuple(one.name for one in searched),
+        dimensions=tuple(map(int, dimensions or ())),
+        force=force,
+        writer=str(writer) if writer else None,
+        writer_model=writer_model,
+        max_tokens=max_tokens,
+        guide=str(guide) if guide else None,
+        teacher=str(teacher) if teacher else None,
+        shape=None if in_memory else shape,
+        columns=None if in_memory else columns,
+        strict=strict,
+        device=str(device) if device else None,
+        precision=precision,
+        label_columns={one.name: one.label_column for one in given if one.label_column},
+        labels=labels_of([*given, *deciding]),
+    )
+    refuse_bad_request(request)
+    with building_in(request.folder), running_on(device, precision):
+        for one in (*given, *deciding, *searched):
+            one.write()
+        result, winner = run(request, log)
+        return finish(request, result, winner)
+
+
+def _refuse_mixed(given: Sequence[InputFile]) -> None:
+    """Shape and columns describe either files, which are read later, or rows in memory, which have been read."""
+    if len({one.rows is None for one in given}) > 1:
+        fix = "read the files first: sentloom.read(path, columns=...)"
+        raise InputError("fit", "`shape` and `columns` cannot be given for files and rows in memory together", "", fix)
+
+
+def _by_label(
+    data: Data, folder: Path, log: Log, columns: Mapping[str, str | int] | None, reading: Mapping[str, Any]
+) -> list[InputFile]:
+    """Rows in memory once for each of several label columns; a file as it is."""
+    several = one_label_each(columns)
+    if isinstance(data, str | Path) or len(several) == 1:
+        return [input_file(data, folder, log, columns=columns, **reading)]
+    return [
+        input_file(data, folder, log, columns=one, label_column=str(one["label"]), **reading) for one in several if one
+    ]
+
+
+def _model_names(base: str | Path | Sequence[str | Path] | None) -> tuple[str, ...] | None:
+    if base is None:
+        return None
+    if not (names := strings(base)):
+        raise InputError("base", "the list is empty", "one model or more", "name one, or leave the option out")
+    return tuple(names)
+
+
+def finish(request: Request, result: FitResult, winner: Path) -> Fit:
+    """Write the report, and the model unless it was refused."""
+    report = write_report(result, request.folder)
+    if result.model:
+        copy_encoder(winner, request.output, lambda encoder: model_card(result, facts_of(encoder)))
+    model = request.output if result.model else None
+    scores = {one.name: one for one in result.measures}
+    return Fit(result.verdict, result.reason, scores, model, report, result, request.device, request.precision)

@@ -2,12 +2,18 @@
 
     python -m benchmarks.serving_load [-o out/serving-load.json] [--parts overload,sigterm,clients]
                                       [--requests 10000] [--runs 3] [--stops 50] [--seconds 10] [--rounds 5]
+                                      [--infinity ENVIRONMENT/bin/infinity_emb]
 
 overload: the capacity is what 64 clients get that ask without a pause. Then requests arrive at four times that rate.
 Reported: statuses, p99 of the accepted ones against p99 at capacity, memory, and the time until a request after the
 load is answered as quickly as before it.
 sigterm: the server is stopped under load, again and again; every request that it accepted must be answered.
-clients: 1, 8 and 64 clients against FastAPI and `SentenceTransformer.encode`, in turn, requests of one short sentence.
+clients: 1, 8 and 64 clients that send one short sentence per request, against FastAPI and `SentenceTransformer.encode`
+and, if its command is given, infinity-emb, in turn. All must give the same vectors. infinity-emb needs another version
+of transformers, so that it has an environment of its own:
+
+    python -m venv ENVIRONMENT
+    ENVIRONMENT/bin/pip install torch==2.13.0 'infinity-emb[torch,server]==0.0.78'
 
 Each finished run is kept in OUT, so that a benchmark that was killed resumes. The clients run in this process and share
 the machine with the server. Everything takes about 40 minutes on two quiet cores; `--requests 400 --runs 1 --stops 2
@@ -19,12 +25,15 @@ import asyncio
 import contextlib
 import json
 import os
+import random
 import re
 import signal
+import socket
 import statistics
 import subprocess
 import sys
 import time
+import urllib.request
 from pathlib import Path
 
 import numpy as np
@@ -39,14 +48,13 @@ WARM_UP = 50  # requests
 ROOT = Path(__file__).parents[1]
 SENTLOOM = [sys.executable, "-m", "sentloom", "serve", "model=embedded", "--port", "0"]
 PLAIN = [sys.executable, "-m", "benchmarks.serving_load", "--serve-plainly"]
+OFFLINE = {**os.environ, "HF_HUB_OFFLINE": "1", "DO_NOT_TRACK": "1"}
 
 # ---------------------------------------------------------------- servers
 
 
 def serve_plainly():
     """What most tutorials show: FastAPI and `SentenceTransformer.encode`, one call per request."""
-    import socket
-
     import uvicorn
     from fastapi import FastAPI
     from pydantic import BaseModel
@@ -70,10 +78,28 @@ def serve_plainly():
 @contextlib.contextmanager
 def running(command):
     """A server process and its port."""
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, cwd=ROOT) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=OFFLINE, cwd=ROOT) as process:
         try:
             yield process, next(int(m[1]) for line in process.stdout if (m := re.search(r"127\.0\.0\.1:(\d+)", line)))
+        finally:
+            process.kill()
+
+
+@contextlib.contextmanager
+def running_infinity(command):
+    """infinity-emb and its port. It prints no address that it chose, and is ready when it answers."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    options = f"v2 --engine torch --device cpu --host 127.0.0.1 --port {port} --url-prefix /v1 --log-level error"
+    model = ["--model-id", embedded_folder(), "--served-model-name", "model"]
+    with subprocess.Popen([command, *options.split(), *model], stdout=subprocess.DEVNULL, env=OFFLINE) as process:
+        try:
+            while process.poll() is None:
+                with contextlib.suppress(OSError):
+                    urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5).close()
+                    break
+                time.sleep(0.2)
+            yield process, port
         finally:
             process.kill()
 
@@ -89,6 +115,8 @@ def resident(process):
 
 class Connection:
     """A kept HTTP connection, as little of one as possible: the clients share the machine with the server."""
+
+    key = "none"
 
     def __init__(self, port):
         self.port, self.streams = port, None
@@ -106,10 +134,15 @@ class Connection:
         return status, time.perf_counter() - start, start
 
     async def _exchange(self, reader, writer, body):
-        head = "POST /v1/embeddings HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: "
-        writer.write(f"{head}{len(body)}\r\n\r\n".encode() + body)
+        head = f"POST /v1/embeddings HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {self.key}\r\n"
+        head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        writer.write(head.encode() + body)
         answer = (await reader.readuntil(b"\r\n\r\n")).lower()
-        await reader.readexactly(int(re.search(rb"content-length: (\d+)", answer)[1]))
+        if length := re.search(rb"content-length: (\d+)", answer):
+            await reader.readexactly(int(length[1]))
+        else:  # in parts, each after its length; the last one is empty
+            while await reader.readexactly(int(await reader.readuntil(b"\r\n"), 16) + 2) != b"\r\n":
+                pass
         if b"connection: close" in answer:
             self.close()
         return int(answer[9:12])
@@ -121,17 +154,19 @@ class Connection:
 
 
 def bodies_of(sentences):
-    return [json.dumps({"input": [text]}).encode() for text in sentences]
+    return [json.dumps({"model": "model", "input": [text]}).encode() for text in sentences]
 
 
-async def closed_loop(port, bodies, clients, seconds=None, requests=None):
-    """Clients that ask without a pause, for a time or a number of requests: all (status, seconds, start)."""
+async def closed_loop(port, bodies, clients, seconds=None, requests=None, until=lambda status: False):
+    """Clients that ask without a pause, for a time, a number, or until a status: all (status, seconds, start)."""
     found, end = [], time.perf_counter() + (seconds or 1e9)
 
     async def client(first):
         connection = Connection(port)
         while time.perf_counter() < end and (requests is None or len(found) < requests):
             found.append(await connection.post(bodies[(first + len(found)) % len(bodies)]))
+            if until(found[-1][0]):
+                break
         connection.close()
 
     await asyncio.gather(*(client(at * 7) for at in range(clients)))
@@ -228,32 +263,65 @@ def sigterm(bodies, options):
 
 
 def clients(bodies, options):
-    """One round: requests a second and p50 by the number of clients, of both servers, in alternating order."""
+    """One round: requests a second and p50 by the number of clients, of all servers, in random order."""
     results = {}
-    with running(SENTLOOM) as (_, ours), running(PLAIN) as (_, plain):
-        ports = {"sentloom": ours, "plain": plain}
+    with contextlib.ExitStack() as servers:
+        ports = {
+            name: servers.enter_context(running(one))[1] for name, one in {"sentloom": SENTLOOM, "plain": PLAIN}.items()
+        }
+        if options.infinity:
+            ports["infinity"] = servers.enter_context(running_infinity(options.infinity))[1]
+        check_same([first_vector(port, bodies[0]) for port in ports.values()])
         for port in ports.values():
             asyncio.run(closed_loop(port, bodies, 8, requests=WARM_UP))
         for number in CLIENTS:
-            for name in sorted(ports, reverse=number % 16 == 0):
-                start = time.perf_counter()
-                found = asyncio.run(closed_loop(ports[name], bodies, number, seconds=options.seconds))
-                assert counted(found).keys() == {"200"}, counted(found)
-                rate = len(found) / (time.perf_counter() - start)
-                median = statistics.median(seconds for _, seconds, _ in found)
-                results[f"{name} {number}"] = {"per second": round(rate, 1), "median ms": round(1000 * median, 1)}
+            for name in random.sample(sorted(ports), len(ports)):
+                results[f"{name} {number}"] = measured(ports[name], bodies, number, options.seconds)
     return results
 
 
+def first_vector(port, body):
+    """The vector of a body's first text."""
+    headers = {"Content-Type": "application/json"}
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/v1/embeddings", body, headers)
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return np.array(json.load(answer)["data"][0]["embedding"])
+
+
+def check_same(vectors):
+    """Servers that do other work cannot be compared."""
+    for vector in vectors[1:]:
+        cosine = vector @ vectors[0] / np.linalg.norm(vector) / np.linalg.norm(vectors[0])
+        assert cosine > 0.9999, cosine
+
+
+def measured(port, bodies, number, seconds):
+    """Requests a second and the median latency of clients that ask without a pause."""
+    start = time.perf_counter()
+    found = asyncio.run(closed_loop(port, bodies, number, seconds=seconds))
+    assert counted(found).keys() == {"200"}, counted(found)
+    rate = len(found) / (time.perf_counter() - start)
+    median = statistics.median(seconds for _, seconds, _ in found)
+    return {"per second": round(rate, 1), "median ms": round(1000 * median, 1)}
+
+
 def summary(kept):
-    """For each number of clients the ratio of requests a second, and the latencies: medians over rounds."""
+    """For each number of clients the ratios of requests a second, and the latencies: medians over rounds."""
     rounds = kept.get("clients", [])
     for number in CLIENTS if rounds else ():
-        ours, plain = ([one[f"{name} {number}"] for one in rounds] for name in ("sentloom", "plain"))
-        ratios = [a["per second"] / b["per second"] for a, b in zip(ours, plain, strict=True)]
-        waits = [statistics.median(one["median ms"] for one in server) for server in (ours, plain)]
-        spread = f"{statistics.median(ratios):.2f}x (rounds {min(ratios):.2f} to {max(ratios):.2f})"
-        yield f"{number} clients: {spread}, median {waits[0]} ms against {waits[1]} ms"
+        for other in ("plain", "infinity"):
+            both = [one for one in rounds if f"{other} {number}" in one]
+            if both:
+                yield compared(
+                    number, other, *([one[f"{name} {number}"] for one in both] for name in ("sentloom", other))
+                )
+
+
+def compared(number, other, ours, theirs):
+    ratios = [a["per second"] / b["per second"] for a, b in zip(ours, theirs, strict=True)]
+    waits = [statistics.median(one["median ms"] for one in server) for server in (ours, theirs)]
+    spread = f"{statistics.median(ratios):.2f}x {other} (rounds {min(ratios):.2f} to {max(ratios):.2f})"
+    return f"{number} clients: {spread}, median {waits[0]} ms against {waits[1]} ms"
 
 
 def main():
@@ -263,6 +331,7 @@ def main():
     for name, default in (("requests", 10_000), ("runs", 3), ("stops", 50), ("rounds", 5)):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--infinity", help="the command infinity_emb of an environment of its own")
     parser.add_argument("--serve-plainly", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve_plainly:

@@ -3,9 +3,10 @@
 import asyncio
 import time
 
+import numpy as np
 import pytest
 
-from benchmarks.serving_load import GAVE_UP, closed_loop, counted, open_loop, p99, summary
+from benchmarks.serving_load import GAVE_UP, check_same, closed_loop, counted, open_loop, p99, summary
 
 
 async def answering(status, port_of, seconds=0.0):
@@ -69,4 +70,11 @@ def test_the_summary_has_the_median_ratio():
         }
 
     lines = list(summary({"clients": [one(10, 5), one(30, 5), one(20, 5)]}))
-    assert lines[2].startswith("64 clients: 4.00x (rounds 2.00 to 6.00)")
+    assert len(lines) == 3
+    assert lines[2].startswith("64 clients: 4.00x plain (rounds 2.00 to 6.00)")
+
+
+def test_servers_that_give_other_vectors_are_not_compared():
+    check_same([np.array([3.0, 4.0]), np.array([0.6, 0.8])])
+    with pytest.raises(AssertionError):
+        check_same([np.array([3.0, 4.0]), np.array([0.8, 0.6])])

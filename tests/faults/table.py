@@ -22,10 +22,7 @@ OTHER = "long tests outside the bench"
 CONSTANTS = ("FAULT", "ASKED", "WHY_FEWER")
 VERSIONS = ("torch", "transformers", "numpy", "pyarrow")
 ABSENT = {
-    "7. server at 4x capacity": "there is no server yet",
-    "8. hostile requests": "there is no server yet",
-    "9. SIGTERM under load": "there is no server yet",
-    "10. soak": "it takes 24 hours, and there is no server yet",
+    "10. soak": "it takes 24 hours",
 }
 INTRODUCTION = """\
 # The fault bench

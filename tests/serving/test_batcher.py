@@ -1,6 +1,7 @@
 """Dynamic batching, with functions for models: a text's "vector" is the sum and the number of its ids."""
 
 import asyncio
+import itertools
 import threading
 from array import array
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentloom.serving.batcher import LEAST_SHARE, Batcher, BatchLimits, QueueClosed, QueueFull, WaitedTooLong
+from tests.serving.simulated import closed_loop, open_loop, simulate
 
 
 class Model:
@@ -67,7 +69,7 @@ def test_every_request_gets_its_own_vectors_and_batches_keep_the_budget(requests
         jobs = [batcher.submit((first if one else second).encode, texts(*ids)) for one, ids in requests]
         return await asyncio.gather(*jobs), batcher.waiting_tokens
 
-    limits = BatchLimits(batch_tokens=500, queue_tokens=10**9)
+    limits = BatchLimits(batch_tokens=500)
     answers, left = run(scenario, limits, workers, loop)
     assert left == 0
     for (_, ids), vectors in zip(requests, answers, strict=True):
@@ -167,7 +169,7 @@ def test_a_full_queue_refuses_until_it_empties_and_takes_urgent_work_first():
         jobs = [batcher.submit(model.encode, texts([1]))]
         await until(model.entered.is_set)
         jobs += [batcher.submit(model.encode, texts([2] * 100)) for _ in range(2)]
-        assert batcher.is_full
+        assert batcher.is_full  # one runs, two wait
         with pytest.raises(QueueFull) as full:
             batcher.submit(model.encode, texts([3]))
         jobs.append(batcher.submit(model.encode, texts([4]), urgent=True))
@@ -177,26 +179,28 @@ def test_a_full_queue_refuses_until_it_empties_and_takes_urgent_work_first():
         await jobs[-1]
         return full.value.retry_after
 
-    assert run(scenario, BatchLimits(queue_tokens=200, batch_tokens=100)) >= 1
+    assert run(scenario, BatchLimits(requests=3, batch_tokens=100)) >= 1
     assert model.batches[1] == [[4]]  # before the two of 100 tokens, with which it does not fit into a batch
     assert [3] not in model.seen
     assert [5] in model.seen
 
 
-def test_a_large_request_counts_as_one_batch_so_that_others_are_accepted():
+def test_a_request_counts_until_it_is_answered_or_dropped():
     model = Model(blocked=True)
 
     async def scenario(batcher):
-        first = batcher.submit(model.encode, texts([1]))
+        jobs = [batcher.submit(model.encode, texts([1], [2])), batcher.submit(model.encode, texts([3]))]
         await until(model.entered.is_set)
-        large = batcher.submit(model.encode, texts(*([2] * 100 for _ in range(99))))
-        waiting = batcher.waiting_tokens
-        others = [batcher.submit(model.encode, texts([3])) for _ in range(5)]
+        counted = [batcher.requests]
+        jobs.pop().cancel()
+        await asyncio.sleep(0)
+        counted.append(batcher.requests)
         model.free.set()
-        await asyncio.gather(first, large, *others)
-        return waiting
+        await asyncio.gather(*jobs)
+        await asyncio.sleep(0)
+        return [*counted, batcher.requests]
 
-    assert run(scenario, BatchLimits(batch_tokens=200, queue_tokens=400)) == 200
+    assert run(scenario) == [2, 1, 0]
 
 
 def test_cancelled_work_is_dropped_from_the_queue():
@@ -280,3 +284,30 @@ def test_retry_after_follows_the_measured_speed():
 
     assert run(scenario, workers=2) == 4  # 650 tokens at 2 x 100 a second
     assert model.seen == []
+
+
+def short(generator):
+    return [generator.integers(5, 40)]
+
+
+def long(generator):
+    return [250]
+
+
+def mixed(generator):
+    """A question, or a document in many chunks."""
+    return [200] * 30 if generator.random() < 0.1 else [generator.integers(5, 40)]
+
+
+@pytest.mark.parametrize("sizes", [short, long, mixed])
+def test_at_four_times_the_capacity_accepted_requests_wait_at_most_twice_as_long(sizes):
+    generator = np.random.default_rng(0)
+    requests = (texts(*([1] * size for size in sizes(generator))) for _ in itertools.count())
+    at_capacity = simulate(lambda batcher: closed_loop(batcher, requests, 64, 6.0))
+    rate = len(at_capacity) / 6.0
+    gaps = generator.exponential(1 / (4 * rate), 2000)
+    accepted, refused = simulate(lambda batcher: open_loop(batcher, requests, gaps))
+    assert len(accepted) + len(refused) == 2000
+    assert len(accepted) >= 0.9 * rate * gaps.sum()  # the server still does what it can
+    assert np.percentile(accepted, 99) <= 2 * np.percentile(at_capacity, 99)
+    assert all(1 <= seconds <= 60 for seconds in refused)

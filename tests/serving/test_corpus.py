@@ -5,6 +5,7 @@ import pytest
 
 from sentloom.files import cache_folder
 from sentloom.serving.corpus import MAPPED, Corpus, plane
+from sentloom.serving.service import ServiceLimits
 from tests.serving.asking import get, post
 
 TEXTS = ["No one knows; it rains.", "Two dogs run across the snow.", "The train to Lisbon had left.", "Yes"]
@@ -23,6 +24,12 @@ def test_a_search_finds_the_nearest_texts_by_cosine(make_service, encoder):
     cosines = encoder.similarity("dogs", TEXTS)
     assert [hit["row"] for hit in second] == np.argsort(-cosines)[:3].tolist()
     assert [hit["score"] for hit in second] == pytest.approx(np.sort(cosines)[::-1][:3], abs=1e-5)
+
+
+def test_a_search_for_too_many_results_is_refused(make_service, encoder):
+    service = make_service(corpus=corpus_of(encoder), limits=ServiceLimits(max_found=6))
+    assert post(service, "/v1/search", {"query": ["a", "b"], "k": 3}).status_code == 200
+    assert post(service, "/v1/search", {"query": ["a", "b", "c"], "k": 3}).status_code == 413
 
 
 def test_without_a_corpus_a_search_says_how_to_give_one(make_service):

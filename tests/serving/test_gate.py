@@ -93,7 +93,7 @@ def test_a_client_that_goes_while_it_sends_gets_no_answer_and_is_counted(make_se
 
 
 def test_a_full_queue_is_refused_before_the_body_is_read(make_service):
-    service = make_service(BatchLimits(queue_tokens=0))
+    service = make_service(BatchLimits(requests=0))
     answer = post(service, "/v1/embeddings", {"input": "a"})
     assert answer.status_code == 429
     assert int(answer.headers["retry-after"]) >= 1

@@ -1,24 +1,12 @@
-"""The page: its text is safe to read here; what it does is tried in Chromium by `make faults`."""
+"""The source of the page; what it does is tried in Chromium by tests/faults/test_page_in_browser.py."""
 
-import json
 import re
-import shutil
-import subprocess
 from html.parser import HTMLParser
 from importlib.resources import files
 
 import pytest
 
-from sentloom.serving.corpus import Corpus
-from tests.encoder.small_models import SENTENCES
-from tests.serving.test_server import serving
-
 PAGE = files("sentloom.serving") / "page"
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
-    *("--disable-background-networking", "--disable-component-update", "--virtual-time-budget=20000"),
-)
 
 
 def source(name):
@@ -67,24 +55,3 @@ def test_every_control_has_a_label(elements):
     assert all("aria-label" in given for tag, given in elements if tag == "canvas")
     headings = [given.get("aria-labelledby") for tag, given in elements if tag == "section"]
     assert all(headings)
-
-
-@pytest.mark.long
-@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed: apt install chromium")
-def test_the_page_searches_compares_and_draws_in_a_browser(make_service, encoder, tmp_path):
-    texts = [f"{sentence} {at}" for sentence in SENTENCES for at in range(4)]
-    vectors = {"small": encoder.encode(texts, role="document")}
-    service = make_service(corpus=Corpus(texts, "line {}".format, vectors))
-    with serving(service) as (port, _):
-        url = f"http://127.0.0.1:{port}/?q=dogs"
-        command = [CHROMIUM, *FLAGS, f"--user-data-dir={tmp_path}", "--window-size=1000,4000", "--dump-dom", url]
-        page = subprocess.run(command, capture_output=True, text=True, timeout=120).stdout
-    best = encoder.search("dogs", texts, k=1)[0].text
-    first = re.search(r'<span class="text">(.*?)</span>', page)[1]
-    assert first == best
-    assert page.count("<li") == 10
-    cells = re.findall(r'<td[^>]*style="--heat: ([\d.]+);?"[^>]*>(-?[\d.]+)</td>', page)
-    assert len(cells) == 25
-    assert "32 texts by t-SNE" in page
-    assert f"http://127.0.0.1:{port}/v1/embeddings" in page
-    assert json.dumps("small") in page.replace("&quot;", '"')

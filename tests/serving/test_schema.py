@@ -18,6 +18,8 @@ def test_token_ids_are_refused_with_what_to_change(ids):
         ValidationError, match=r"token ids.*Send the texts themselves.*check_embedding_ctx_length=False"
     ):
         EmbeddingRequest(input=ids)
+    with pytest.raises(ValidationError, match="query holds token ids"):
+        SearchRequest(query=ids)
 
 
 def test_lone_surrogates_are_refused():

@@ -40,7 +40,7 @@ def test_frequent_health_checks_cost_one_probe(make_service):
 
 
 def test_health_is_answered_when_the_queue_is_full(make_service):
-    service = make_service(BatchLimits(queue_tokens=0))
+    service = make_service(BatchLimits(requests=0))
     full, healthy = ask(service, ("POST", "/v1/embeddings", {"json": {"input": "a"}}), ("GET", "/health", {}))
     assert (full.status_code, healthy.status_code) == (429, 200)
 

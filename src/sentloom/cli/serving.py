@@ -38,8 +38,11 @@ def serve(
     max_inputs: Annotated[int, typer.Option(min=1, help="The most texts in a request.")] = 4096,
     max_body: Annotated[int, typer.Option(min=1, help="The largest body of a request, in megabytes.")] = 4,
     queue: Annotated[
-        int, typer.Option(min=1, metavar="TOKENS", help="How many tokens may wait before requests get status 429.")
-    ] = 16_384,
+        int,
+        typer.Option(
+            min=1, metavar="REQUESTS", help="How many requests may wait or be encoded before others get status 429."
+        ),
+    ] = 96,
     device: DeviceOption = None,
     precision: PrecisionOption = None,
 ) -> None:
@@ -64,7 +67,7 @@ def serve(
     with bind(host, port) as listener, pack_workers(where) as executor:
         service = Service(
             models={model.name: model for model in loaded},
-            batcher=Batcher(executor, workers, BatchLimits(queue_tokens=queue)),
+            batcher=Batcher(executor, workers, BatchLimits(requests=queue)),
             corpus=searched,
             key=key,
             limits=ServiceLimits(max_body=max_body << 20, max_inputs=max_inputs),

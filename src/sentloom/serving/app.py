@@ -72,7 +72,7 @@ router = APIRouter()
 
 def build_app(service: Service) -> App:
     """The whole application, with its gate."""
-    app = FastAPI(title="sentloom", version=__version__, docs_url=None, redoc_url=None)
+    app = FastAPI(title="sentloom", version=__version__, docs_url=None, redoc_url=None, redirect_slashes=False)
     app.state.service = service
     app.include_router(router)
     for path, (kind, parts) in PAGE.items():
@@ -121,6 +121,11 @@ async def search(wanted: SearchRequest, request: Request) -> Response:
     """The texts of the corpus that are nearest to each query."""
     service = _service(request)
     model, corpus = service.model(wanted.model), service.searched()
+    if len(wanted.query) * wanted.k > service.limits.max_found:
+        most = service.limits.max_found
+        raise Refusal(
+            413, f"{len(wanted.query):,} queries with k {wanted.k} have more than {most:,} results. Send fewer."
+        )
     vectors, tokenised = await _encode(request, model, wanted.query, "query")
     _check_usable(vectors)
     found = await asyncio.to_thread(corpus.search, model.name, vectors, wanted.k)

@@ -5,7 +5,8 @@ Nothing here knows HTTP. All state belongs to the event loop, so it needs no loc
 - A batch has texts of one model, up to a number of tokens, one from each waiting request in turn: a large request is
   split over many batches, and a small one does not wait behind it.
 - An idle machine starts at once. While a batch runs, the next one waits until it is full or its oldest text is due.
-- The queue is bounded. A request counts in it for at most one full batch, so that large ones are accepted too.
+- The number of requests that wait or run is bounded, and with it the time to an answer: since requests take turns, that
+  time is about their number times what one of them costs, whether they are small or large.
 - Cancelling the future of a request drops what no batch has taken yet.
 """
 
@@ -32,7 +33,7 @@ SMOOTHING = 0.1  # of the measured speed: the weight of the latest batch
 
 
 class QueueFull(Exception):
-    """The queue is full; `retry_after` is about how many seconds it takes to empty."""
+    """As many requests as may wait or run; `retry_after` is about how many seconds they take."""
 
     def __init__(self, retry_after: int) -> None:
         super().__init__("the queue is full")
@@ -52,7 +53,7 @@ class BatchLimits:
     """How batches are formed, and how much may wait."""
 
     batch_tokens: int = 2048
-    queue_tokens: int = 16_384
+    requests: int = 96  # that wait or run: 64 clients are never refused, and at any load wait at most 1.5 times as long
     batch_wait: float = 0.002  # seconds that a text waits for others to share its batch, while another batch runs
     queue_wait: float = 30.0  # seconds that a request waits for its first batch
 
@@ -60,9 +61,8 @@ class BatchLimits:
 class _Work:
     """The texts of one request: those that wait, and the vectors of those that are done."""
 
-    def __init__(self, encode: Encode, ids: Sequence[Tokens], done: "asyncio.Future[Vectors]") -> None:
-        self.encode, self.ids, self.done = encode, ids, done
-        self.arrived = time.monotonic()
+    def __init__(self, encode: Encode, ids: Sequence[Tokens], done: "asyncio.Future[Vectors]", arrived: float) -> None:
+        self.encode, self.ids, self.done, self.arrived = encode, ids, done, arrived
         self.taken = 0  # texts that a batch has taken
         self.tokens = sum(map(len, ids))  # of the others
         self.missing = len(ids)  # vectors
@@ -107,11 +107,18 @@ class BatchCounts:
 class Batcher:
     """Runs `encode` on batches in the `workers` threads of an executor."""
 
-    def __init__(self, executor: Executor, workers: int, limits: BatchLimits | None = None) -> None:
+    def __init__(
+        self,
+        executor: Executor,
+        workers: int,
+        limits: BatchLimits | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.limits, self.counts = limits or BatchLimits(), BatchCounts()
-        self._executor, self._workers = executor, workers
+        self._executor, self._workers, self._clock = executor, workers, clock
         self._waiting: deque[_Work] = deque()
-        self.waiting_tokens = 0  # a request counts for at most one full batch
+        self.requests = 0  # that wait or run
+        self.waiting_tokens = 0
         self.running = 0  # batches
         self._speed = 0.0  # tokens a second of one worker, smoothed; 0: not measured yet
         self._timer: asyncio.Handle | None = None  # of the next call of `_pump`
@@ -123,11 +130,11 @@ class Batcher:
     @property
     def is_full(self) -> bool:
         """Whether a new request would be refused."""
-        return self.waiting_tokens >= self.limits.queue_tokens
+        return self.requests >= self.limits.requests
 
     @property
     def retry_after(self) -> int:
-        """About how many seconds the queue takes to empty, at least 1."""
+        """About how many seconds all that waits takes, at least 1."""
         speed = self._speed * self._workers
         return min(LONGEST_RETRY, max(1, math.ceil(self.waiting_tokens / speed))) if speed else 1
 
@@ -141,11 +148,12 @@ class Batcher:
         if not urgent and self.is_full:
             raise QueueFull(self.retry_after)
         done: asyncio.Future[Vectors] = asyncio.get_running_loop().create_future()
-        work = _Work(encode, ids, done)
+        work = _Work(encode, ids, done, self._clock())
         done.add_done_callback(partial(self._drop, work))
         self._idle.clear()
         (self._waiting.appendleft if urgent else self._waiting.append)(work)
-        self.waiting_tokens += self._counted(work)
+        self.requests += 1
+        self.waiting_tokens += work.tokens
         self._pump_in(0)
         return done
 
@@ -158,6 +166,7 @@ class Batcher:
     def _drop(self, work: _Work, done: "asyncio.Future[Vectors]") -> None:
         """Called when a request is done: if its client has gone, forget what still waits."""
         self.counts.dropped += done.cancelled()
+        self.requests -= 1
         self._forget(work)
         self._note_idle()
 
@@ -168,11 +177,8 @@ class Batcher:
     def _forget(self, work: _Work) -> None:
         if work.taken < len(work.ids):
             self._waiting.remove(work)
-            self.waiting_tokens -= self._counted(work)
+            self.waiting_tokens -= work.tokens
             work.taken = len(work.ids)
-
-    def _counted(self, work: _Work) -> int:
-        return min(work.tokens, self.limits.batch_tokens)
 
     def _pump_in(self, seconds: float) -> None:
         """Start batches after this time; 0: when the loop has read what has arrived by now."""
@@ -201,10 +207,10 @@ class Batcher:
         if not self.running or self._closed or self.waiting_tokens >= self.limits.batch_tokens:
             return 0.0
         oldest = min(work.arrived for work in self._waiting)
-        return max(0.0, oldest + self.limits.batch_wait - time.monotonic())
+        return max(0.0, oldest + self.limits.batch_wait - self._clock())
 
     def _refuse_overdue(self) -> None:
-        latest = time.monotonic() - self.limits.queue_wait
+        latest = self._clock() - self.limits.queue_wait
         for work in [work for work in self._waiting if not work.taken and work.arrived < latest]:
             self._fail(work, WaitedTooLong())
 
@@ -218,9 +224,8 @@ class Batcher:
         while same and (not batch or same[0].next_tokens <= room):
             work = same.popleft()
             room -= work.next_tokens
-            self.waiting_tokens -= self._counted(work)
+            self.waiting_tokens -= work.next_tokens
             batch.append((work, work.take()))
-            self.waiting_tokens += self._counted(work)
             if work.taken < len(work.ids):
                 same.append(work)
         self._waiting = deque([*others, *same])
@@ -234,19 +239,18 @@ class Batcher:
     def _start(self, batch: _Batch) -> None:
         self.running += 1
         ids = [work.ids[place] for work, place in batch]
-        running = asyncio.get_running_loop().run_in_executor(self._executor, _timed, batch[0][0].encode, ids)
-        running.add_done_callback(partial(self._finish, batch))
+        running = asyncio.get_running_loop().run_in_executor(self._executor, batch[0][0].encode, ids)
+        running.add_done_callback(partial(self._finish, batch, self._clock()))
 
-    def _finish(self, batch: _Batch, running: "asyncio.Future[tuple[Vectors, float]]") -> None:
+    def _finish(self, batch: _Batch, started: float, running: "asyncio.Future[Vectors]") -> None:
         """Hand out the vectors of a batch, or its error, and start the next one."""
         self.running -= 1
         if error := running.exception():
             for work, _ in batch:
                 self._fail(work, error)
         else:
-            vectors, seconds = running.result()
-            self._count(batch, seconds)
-            for (work, place), vector in zip(batch, vectors, strict=True):
+            self._count(batch, self._clock() - started)
+            for (work, place), vector in zip(batch, running.result(), strict=True):
                 work.put(place, vector)
         self._pump()
         self._note_idle()
@@ -263,8 +267,3 @@ class Batcher:
     def _note_idle(self) -> None:
         if not self._waiting and not self.running:
             self._idle.set()
-
-
-def _timed(encode: Encode, ids: Sequence[Sequence[int]]) -> tuple[Vectors, float]:
-    start = time.perf_counter()
-    return encode(ids), time.perf_counter() - start

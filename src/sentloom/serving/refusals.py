@@ -13,6 +13,11 @@ KINDS = {401: "authentication_error", 404: "not_found_error", 429: "rate_limit_e
     503: "overloaded_error"
 }
 
+NOWHERE = {
+    404: "There is nothing at {path}. /openapi.json lists what there is.",
+    405: "{path} does not take {method}. /openapi.json lists what there is.",
+}
+
 
 class Refusal(HTTPException):
     """A status, and a sentence that says what is wrong and what to change."""
@@ -39,7 +44,9 @@ async def refused(request: Request, error: Exception) -> JSONResponse:
     if isinstance(error, RequestValidationError):
         return _invalid(error.errors()[0]).response()
     if isinstance(error, HTTPException):
-        return Refusal(error.status_code, error.detail, **(error.headers or {})).response()
+        nowhere, path = NOWHERE.get(error.status_code), request.url.path[:200]
+        message = nowhere.format(path=path, method=request.method) if nowhere else error.detail
+        return Refusal(error.status_code, message, **(error.headers or {})).response()
     return Refusal(500, "The server failed. Its log says why.").response()
 
 

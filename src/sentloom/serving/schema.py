@@ -3,7 +3,7 @@
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, WithJsonSchema
 
 from sentloom.encoder.prompts import Role
 
@@ -15,7 +15,7 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 STRING_OR_LIST = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
 
 
-def _as_texts(given: Any) -> Any:
+def _as_texts(given: Any, field: ValidationInfo) -> Any:
     """A string as a list of one; token ids, empty lists and what cannot be UTF-8 are refused."""
     if isinstance(given, str):
         given = [given]
@@ -24,7 +24,7 @@ def _as_texts(given: Any) -> Any:
     if not given:
         raise ValueError("The list of texts is empty. Send at least one text.")
     if all(isinstance(one, int | list) for one in given):
-        raise ValueError(TOKEN_IDS.format(name="input"))
+        raise ValueError(TOKEN_IDS.format(name=field.field_name))
     for place, one in enumerate(given):
         if not isinstance(one, str):
             raise ValueError(f"Text {place} is not a string. Send a string or a list of strings.")

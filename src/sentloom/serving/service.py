@@ -21,6 +21,7 @@ class ServiceLimits:
     max_body: int = 4 << 20  # bytes
     max_inputs: int = 4096  # texts
     max_cells: int = 1_000_000  # of a similarity matrix
+    max_found: int = 10_000  # results of a search, for all its queries together
     body_seconds: float = 10.0
     probe_seconds: float = 10.0  # after which a health check has failed
 

@@ -156,7 +156,7 @@ function heatMap(models, at, sentences, rows) {
 
 function heatCell(cosine, self, title) {
   const heat = Math.max(0, cosine) ** 1.5;
-  const cell = element("td", { title, className: self ? "self" : heat > 0.55 ? "strong" : "" }, cosine.toFixed(2));
+  const cell = element("td", { title, className: self ? "self" : "" }, cosine.toFixed(2));
   cell.style.setProperty("--heat", heat.toFixed(3));
   return cell;
 }
@@ -333,9 +333,9 @@ function snippets() {
   const json = JSON.stringify({ model, input: ["Where is the canteen?"] });
   return {
     curl: `curl ${url}/v1/embeddings \\\n${key ? '  -H "Authorization: Bearer $SENTLOOM_API_KEY" \\\n' : ""}  -H "Content-Type: application/json" \\\n  -d '${json}'`,
-    Python: `from openai import OpenAI\n\nclient = OpenAI(base_url="${url}/v1", api_key=${key ? 'os.environ["SENTLOOM_API_KEY"]' : '"none"'})\n` +
+    Python: `${key ? "import os\n\n" : ""}from openai import OpenAI\n\nclient = OpenAI(base_url="${url}/v1", api_key=${key ? 'os.environ["SENTLOOM_API_KEY"]' : '"none"'})\n` +
       `answer = client.embeddings.create(model="${model}", input=["Where is the canteen?"])\nvector = answer.data[0].embedding`,
-    LangChain: `from langchain_openai import OpenAIEmbeddings\n\nembeddings = OpenAIEmbeddings(\n    model="${model}", base_url="${url}/v1", api_key=${key ? 'os.environ["SENTLOOM_API_KEY"]' : '"none"'},\n    check_embedding_ctx_length=False,  # send texts, not token ids\n)\nvector = embeddings.embed_query("Where is the canteen?")`,
+    LangChain: `${key ? "import os\n\n" : ""}from langchain_openai import OpenAIEmbeddings\n\nembeddings = OpenAIEmbeddings(\n    model="${model}", base_url="${url}/v1", api_key=${key ? 'os.environ["SENTLOOM_API_KEY"]' : '"none"'},\n    check_embedding_ctx_length=False,  # send texts, not token ids\n)\nvector = embeddings.embed_query("Where is the canteen?")`,
   };
 }
 
@@ -389,6 +389,7 @@ async function start() {
 
 const begin = () => start().catch((error) => {
   if ($("key-form").hidden) $("about").textContent = error.message;
+  else if (sessionStorage.getItem("sentloom-key")) $("key-status").textContent = error.message;
 });
 
 let typing;

@@ -81,8 +81,8 @@ faults: $(VENV)/.installed-bench
 		-m "fault or long" --hypothesis-profile long --continue-on-collection-errors \
 		--verbose --numprocesses 2 --dist worksteal
 
-SPEED := encode_speed encode_scale read_memory train_step cache_memory decoder_first probes evaluate_speed \
-	near_duplicates source_cache synthesis_speed synthesis_memory
+SPEED := encode_speed encode_targets encode_scale read_memory train_step cache_memory decoder_first probes \
+	evaluate_speed near_duplicates source_cache synthesis_speed synthesis_memory
 
 bench: $(VENV)/.installed-bench
 	@for script in $(SPEED); do echo "== $$script"; HF_HUB_OFFLINE=1 $(BIN)/python benchmarks/$$script.py || exit 1; done

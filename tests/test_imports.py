@@ -7,7 +7,7 @@ import sentloom
 
 # Each package may import from itself and from those before it.
 ORDER = [
-    *("errors", "arguments", "locks", "files", "markdown", "terminal", "progress", "interrupts"),
+    *("errors", "arguments", "locks", "files", "markdown", "terminal", "progress", "interrupts", "ray_actors"),
     *("data", "corpus", "hygiene", "encoder", "search", "views", "losses", "methods", "training", "writing"),
     *(
         "baselines",

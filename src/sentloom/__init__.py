@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sentloom.api.mining import mine
     from sentloom.api.reproducing import reproduce
     from sentloom.api.scoring import evaluate
+    from sentloom.api.shrinking import shrink
     from sentloom.api.synthesis import synthesize
     from sentloom.api.training import Trained, train
     from sentloom.corpus.opening import read
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 __version__ = metadata.version("sentloom")
 __all__ = [
     "Dataset", "Encoder", "Fit", "Prompt", "SentloomError", "Shape", "Trained", "compare", "evaluate", "fit", "mine",
-    "read", "reproduce", "synthesize", "train",
+    "read", "reproduce", "shrink", "synthesize", "train",
 ]  # fmt: skip
 
 # The module of each name. It is imported on first use: torch and transformers take seconds, and `--help` needs neither.
@@ -43,6 +44,7 @@ _MODULES = {
     "mine": "api.mining",
     "read": "corpus.opening",
     "reproduce": "api.reproducing",
+    "shrink": "api.shrinking",
     "synthesize": "api.synthesis",
     "train": "api.training",
 }

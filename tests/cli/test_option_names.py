@@ -10,11 +10,13 @@ from sentloom.cli import app
 from sentloom.writing.options import Running
 
 COMMANDS = typer.main.get_command(app).commands
-FUNCTIONS = ("fit", "train", "compare", "reproduce", "evaluate", "mine", "synthesize")
+FUNCTIONS = ("fit", "train", "compare", "reproduce", "evaluate", "mine", "shrink", "synthesize")
 ONLY_COMMAND = {"train": {"dry_run"}, "evaluate": {"published", "mteb"}}  # they print, or hand over to another tool
 ONLY_PYTHON = {"log", "show_progress"}  # a command prints and shows progress
 # `export` takes a device only: its vectors are compared in fp32 (docs/export.md).
-MODELS_RUN = "fit tick train compare reproduce evaluate geometry mine encode search serve views translate demo".split()
+MODELS_RUN = (
+    "fit tick train compare reproduce evaluate geometry mine shrink encode search serve views translate demo".split()
+)
 
 
 def option_names(command):

@@ -33,3 +33,10 @@ def test_mine_wants_pairs(sentloom, tmp_path):
     done = sentloom("mine", tmp_path / "texts.txt", "-o", tmp_path / "t.tsv")
     assert done.returncode == 2
     assert "Expected pairs" in done.stderr
+
+
+def test_workers_need_an_engine_that_has_some(sentloom, tmp_path):
+    (tmp_path / "texts.txt").write_text("one\ntwo\n", "utf-8")
+    done = sentloom("encode", tmp_path / "texts.txt", "-o", tmp_path / "v.npy", "--workers", "2")
+    assert done.returncode == 2
+    assert "the engine local has no workers" in done.stderr

@@ -4,7 +4,7 @@ import pytest
 
 from sentloom.encoder import Encoder, Prompt
 from sentloom.errors import ModelError
-from sentloom.export.targets import TARGETS, with_plain_pooling
+from sentloom.export.targets import TARGETS, readable_tokenizer_config, with_plain_pooling
 
 
 def test_what_is_required_of_each():
@@ -32,3 +32,16 @@ def test_suffixes_that_differ_by_role_are_refused(bert, tmp_path):
     with pytest.raises(ModelError, match="a tokenizer can add only one"):
         encoder.export(tmp_path / "new")
     assert not (tmp_path / "new").exists()
+
+
+def test_peers_on_an_older_version_of_transformers_can_read_the_tokenizers_configuration(bert):
+    written = {"extra_special_tokens": ["<a>"], "tokenizer_class": "TokenizersBackend", "model_max_length": 10**30}
+    assert readable_tokenizer_config(Encoder.load(bert, max_length=24), written) == {
+        "additional_special_tokens": ["<a>"],
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "model_max_length": 24,
+    }
+    plain = readable_tokenizer_config(
+        Encoder.load(bert), {"extra_special_tokens": [], "tokenizer_class": "T5Tokenizer"}
+    )
+    assert plain == {"tokenizer_class": "T5Tokenizer", "model_max_length": 64}

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from sentloom.data.batches import Batch
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 from sentloom.encoder.heads import Projection
@@ -49,6 +50,17 @@ def test_the_loss_equals_the_formula(encoder, teacher, unit_length):
                 total += sum((a - b) ** 2 for a, b in zip(vector, wanted, strict=True))
     expected = total / 2 / len(SENTENCES) / 12
     assert method.loss(method.embed(batch), batch).item() == pytest.approx(expected, rel=1e-9)
+
+
+def test_single_texts_are_encoded_once(encoder, teacher):
+    name = teacher(True)
+    method = build(encoder, source=name, head="linear").double().eval()
+    batch = Batch({"text": SENTENCES}, np.arange(8), np.arange(8), (0, 0))
+    student, wanted = method.embed(batch)
+    assert student.shape == wanted.shape == (8, 12)
+    paired = pairs_batch(SENTENCES, SENTENCES)
+    expected = method.loss(method.embed(paired), paired).item()
+    assert method.loss((student, wanted), batch).item() == pytest.approx(expected, rel=1e-9)
 
 
 def test_the_gradient_reaches_the_student_alone(encoder, teacher):

@@ -1,12 +1,9 @@
 """What a Ray worker does, in this process; the cluster itself is started by the long tests."""
 
-import sys
-
 import numpy as np
 import pytest
 
 from sentloom.encoder.device import DEFAULT, Choice, chosen
-from sentloom.errors import MissingPart, SentloomError
 from sentloom.writing import ray_engine
 from sentloom.writing.filters import Filtering
 from sentloom.writing.ledger import Ledger
@@ -29,28 +26,14 @@ def model(tmp_path_factory):
     return build_small_t5(tmp_path_factory.mktemp("models") / "t5")
 
 
-def test_without_ray_the_extra_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(MissingPart, match=r"sentloom\[ray\]"):
-        ray_engine._ray()
-
-
-@pytest.mark.long  # `make test` does not install Ray
-def test_a_cluster_that_is_not_there_is_told(monkeypatch):
-    pytest.importorskip("ray", reason="Ray is not installed: pip install 'sentloom[ray]'")
-    monkeypatch.setenv("RAY_ADDRESS", "nowhere")
-    with pytest.raises(SentloomError, match=r"engine ray: .*Expected Ray to start"):
-        ray_engine._ray()
-
-
 def test_workers_make_the_blocks_of_the_local_engine_in_any_order(model, tmp_path):
     raw = raw_texts(11)
     synthesize(raw, model, tmp_path / "whole", SAMPLING, LOOSE, Execution(block=2), rows=9, show_progress=False)
     plan = Ledger.open(tmp_path / "whole").plan
     ledger = Ledger.begin(tmp_path / "ray", plan)
-    ray_engine._lay_out(raw, ledger)
-    workers = [ray_engine._Worker(str(ledger.folder), lambda: TextToText.load(model), ALONE, 9) for _ in range(2)]
-    sources = [int(workers[n % 2]({"number": np.array([n])})["sources"][0]) for n in (4, 0, 3, 3, 1, 2)]
+    ray_engine.lay_out_sources(raw, ledger)
+    workers = [ray_engine.Worker(str(ledger.folder), lambda: TextToText.load(model), ALONE, 9) for _ in range(2)]
+    sources = [int(workers[n % 2]({"number": np.array([n])})["done"][0]) for n in (4, 0, 3, 3, 1, 2)]
     assert sources == [1, 2, 2, 2, 2, 2]
     draw(ledger, LOOSE, rows=9)
     assert rows_of(ledger.folder) == rows_of(tmp_path / "whole")
@@ -61,20 +44,20 @@ def test_a_worker_loads_its_model_on_the_chosen_device_and_in_the_chosen_precisi
     raw, seen = raw_texts(3), []
     synthesize(raw, model, tmp_path / "ray", SAMPLING, LOOSE, Execution(block=2), show_progress=False)
     ledger = Ledger.open(tmp_path / "ray")
-    ray_engine._lay_out(raw, ledger)
+    ray_engine.lay_out_sources(raw, ledger)
 
     def load():
         seen.append(chosen())
         return TextToText.load(model)
 
-    ray_engine._Worker(str(ledger.folder), load, ALONE, 3, Choice("cpu", "bf16"))
+    ray_engine.Worker(str(ledger.folder), load, ALONE, 3, Choice("cpu", "bf16"))
     assert seen == [Choice("cpu", "bf16")]
     assert chosen() == DEFAULT
 
 
 def test_a_worker_with_another_model_refuses(model, tmp_path):
     synthesize(raw_texts(2), model, tmp_path / "ledger", SAMPLING, LOOSE, show_progress=False)
-    ray_engine._lay_out(raw_texts(2), Ledger.open(tmp_path / "ledger"))
+    ray_engine.lay_out_sources(raw_texts(2), Ledger.open(tmp_path / "ledger"))
     other = build_small_t5(tmp_path / "other", width=64)
     with pytest.raises(RuntimeError, match="not the one that the ledger was started with"):
-        ray_engine._Worker(str(tmp_path / "ledger"), lambda: TextToText.load(other), ALONE, 2)
+        ray_engine.Worker(str(tmp_path / "ledger"), lambda: TextToText.load(other), ALONE, 2)

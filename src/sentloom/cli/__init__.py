@@ -57,7 +57,7 @@ VERBS = (
     *(scoring.evaluate, scoring.geometry, vectors.mine),
     *(training.train, comparing.compare, reproducing.reproduce, training.recipes),
     *(training.init_model, training.vocabulary),
-    *(synthesis.synthesize, exporting.export),
+    *(synthesis.synthesize, exporting.export, exporting.shrink),
 )
 for verb in VERBS:
     app.command(cls=Command)(verb)

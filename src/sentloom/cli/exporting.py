@@ -1,11 +1,21 @@
-"""The command export."""
+"""The commands that write an encoder in another form: export, shrink."""
 
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from sentloom.cli.common import DeviceOption, PoolingOption, load, show
+from sentloom.cli.common import (
+    ColumnsOption,
+    DeviceOption,
+    PoolingOption,
+    PrecisionOption,
+    ShapeOption,
+    is_main_process,
+    load,
+    resumable,
+    show,
+)
 
 
 def export(
@@ -41,3 +51,68 @@ def export(
     if done.score:
         show(f"{done.score.lost:+.2f} points lost: {done.score}")
     show(f"written: {output}")
+
+
+def shrink(
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="The encoder to mimic: embedded, a model folder, or a hub name.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="The model folder to write.")],
+    texts: Annotated[
+        str,
+        typer.Argument(
+            metavar="TEXTS",
+            help="What to train on: a file, a folder, a hub name, or embedded, the docstrings of installed packages.",
+        ),
+    ] = "embedded",
+    layers: Annotated[
+        int | None, typer.Option(min=1, help="How many of the model's layers to keep. By default half of them.")
+    ] = None,
+    student: Annotated[
+        str | None,
+        typer.Option(metavar="MODEL", help="Another model to train instead: a model folder, or a hub name."),
+    ] = None,
+    against: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--against",
+            metavar="SET|FILE",
+            help="What both models are scored on. By default how they rank pairs of held-out texts. Repeatable.",
+        ),
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option("--data", metavar="DIR", help="The data folder that has the sets of --against.")
+    ] = None,
+    epochs: Annotated[float, typer.Option(help="How often to go through the text.")] = 1.0,
+    steps: Annotated[int | None, typer.Option(min=1, help="How many steps to train, instead of epochs.")] = None,
+    pooling: PoolingOption = None,
+    shape: ShapeOption = None,
+    columns: ColumnsOption = None,
+    seed: Annotated[int, typer.Option(min=0, help="The seed of the training.")] = 1,
+    device: DeviceOption = None,
+    precision: PrecisionOption = None,
+) -> None:
+    """Train a smaller model that mimics another one on raw text. Run the same command again to resume."""
+    from sentloom.api.shrinking import shrink as run
+
+    with resumable():
+        done = run(
+            model,
+            output,
+            texts,
+            layers=layers,
+            student=student,
+            against=against or (),
+            data=data,
+            epochs=epochs,
+            steps=steps,
+            pooling=pooling,
+            shape=shape,
+            columns=columns,
+            seed=seed,
+            device=device,
+            precision=precision,
+            log=show,
+        )
+    if is_main_process():
+        show(str(done), f"written: {output}")

@@ -21,6 +21,7 @@ from sentloom.cli.common import (
     resumable,
     show,
 )
+from sentloom.errors import InputError
 
 
 def encode(
@@ -39,17 +40,32 @@ def encode(
     device: DeviceOption = None,
     precision: PrecisionOption = None,
     backend: BackendOption = "torch",
+    engine: Annotated[
+        Literal["local", "ray"], typer.Option(help="local, or ray: the workers of a Ray cluster, or of this machine.")
+    ] = "local",
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="How many workers Ray starts. By default one per core.")
+    ] = None,
 ) -> None:
     """Encode every sentence of a file as a vector. Run the same command again to resume."""
+    from functools import partial
+
     from sentloom.data.columns import text_column
+    from sentloom.encoder.ray_encoding import encode_with_ray
     from sentloom.encoder.vector_files import encode_to_file
 
+    if workers and engine != "ray":
+        raise InputError("--workers", "the engine local has no workers", "", "leave it out, or add --engine ray")
     dataset = read(data, shape, columns)
-    encoder = load(model, pooling, device, precision, backend)
-    name = text_column(dataset, column)
-    texts = dataset.column(name)
+    place = str(Path(model).resolve()) if Path(model).is_dir() else model  # workers may run in another folder
+    opened = partial(load, place, pooling, device, precision, backend)
+    encoder, name = opened(), text_column(dataset, column)
+    texts, source = dataset.column(name), f"{dataset.sha256} {dataset.used} {name}"
     with resumable():
-        before = encode_to_file(encoder, texts, output, source=f"{dataset.sha256} {dataset.used} {name}", role=role)
+        if engine == "ray":
+            before = encode_with_ray(encoder, opened, texts, output, source=source, role=role, workers=workers)
+        else:
+            before = encode_to_file(encoder, texts, output, source=source, role=role)
     if before:
         show(f"resumed after {before:,} distinct sentences of an earlier run")
     show(f"written: {output} ({len(texts):,} vectors of {encoder.dimension})")

@@ -318,10 +318,7 @@ class Encoder(nn.Module):
                     out[window[places]] = vectors
                     advance(len(places))
                 yield window
-        repeated = np.flatnonzero(first_of_row != np.arange(len(first_of_row)))
-        for start in range(0, len(repeated), self.window):
-            part = repeated[start : start + self.window]
-            out[part] = out[first_of_row[part]]
+        copy_repeated(out, first_of_row, self.window)
 
     def fingerprint(self) -> str:
         """Hash everything vectors depend on: configuration, weights, tokenizer, pooling, heads, prompts, length."""
@@ -390,6 +387,14 @@ class Encoder(nn.Module):
         finally:
             if was_training:
                 self.train()
+
+
+def copy_repeated(vectors: Vectors, first_of_row: NDArray[np.int64], window: int) -> None:
+    """Copy to every row with a repeated text the vector of the first row with it, some rows at a time."""
+    repeated = np.flatnonzero(first_of_row != np.arange(len(first_of_row)))
+    for start in range(0, len(repeated), window):
+        part = repeated[start : start + window]
+        vectors[part] = vectors[first_of_row[part]]
 
 
 def _are_vectors(given: Any) -> TypeGuard[Vectors]:

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import zlib
+from collections.abc import Callable, Iterator
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from sentloom.files import new_file, put, read_record, write_record
 from sentloom.locks import alone_on
 
 ROWS = 16_384  # per parquet row group
+Fill = Callable[[Vectors, int], Iterator[NDArray[np.int64]]]
 
 
 def encode_to_file(
@@ -31,24 +33,47 @@ def encode_to_file(
     a checksum of each window. The same call with the same encoder and `source` (a hash of the texts) resumes from
     them. A target that another process is writing is refused.
     """
+    check_target(target)
+    with alone_on(target):
+        return build_file(encoder, texts, target, source=source, role=role)
+
+
+def check_target(target: Path) -> None:
+    """Refuse a name that no vectors can be written to."""
     if target.suffix not in (".npy", ".parquet"):
         problem = f"files ending in {target.suffix!r} cannot be written"
         raise InputError(str(target), problem, ".npy or .parquet", "choose another file name")
     if target.is_dir():
         raise InputError(str(target), "it is a folder", "a file to write", "choose another name")
-    with alone_on(target):
-        return build_file(encoder, texts, target, source=source, role=role)
 
 
-def build_file(encoder: Encoder, texts: pa.ChunkedArray, target: Path, *, source: str, role: Role = "symmetric") -> int:
-    """Do the work of `encode_to_file` for a caller that holds the target's lock."""
+def job_of(encoder: Encoder, rows: int, source: str, role: Role) -> str:
+    """A hash of all that the vectors depend on."""
+    shape = (rows, encoder.dimension)
+    return hashlib.sha256(f"{encoder.fingerprint()} {source} {role} {shape} {encoder.window}".encode()).hexdigest()
+
+
+def build_file(
+    encoder: Encoder,
+    texts: pa.ChunkedArray,
+    target: Path,
+    *,
+    source: str,
+    role: Role = "symmetric",
+    fill: Fill | None = None,
+) -> int:
+    """Do the work of `encode_to_file` for a caller that holds the target's lock.
+
+    `fill` writes windows of vectors into an array, after the texts that are done, and yields their rows; by default
+    they are encoded here.
+    """
     part, journal = (target.with_name(f".{target.name}.{kind}.part") for kind in ("vectors", "done"))
-    shape = (len(texts), encoder.dimension)
-    job = hashlib.sha256(f"{encoder.fingerprint()} {source} {role} {shape} {encoder.window}".encode()).hexdigest()
+    job = job_of(encoder, len(texts), source, role)
+    fill = fill or (lambda out, done: encoder.fill(out, texts, role=role, done=done, show_progress=True))
     with disk_errors(target):
-        sums, done, out = _resume(journal, part, job, texts, shape, encoder.window)
+        sums, done, out = _resume(journal, part, job, texts, (len(texts), encoder.dimension), encoder.window)
         try:
-            for rows in encoder.fill(out, texts, role=role, done=done, show_progress=True):
+            for rows in fill(out, done):
                 out.flush()
                 sums.append(_checksum(out, rows))
                 write_record(journal, {"job": job, "windows": sums})

@@ -17,11 +17,16 @@ from sentloom.fitting.tasks import held_out
 def judging_tasks(encoder: Encoder, against: Sequence[str] = (), data: Path | None = None) -> list[Task]:
     """The named sets; without any, the validation rows beside a fitted model; without these, the everyday triplets."""
     if against:
-        named = [task for suite in load_suites(against, SetSource(data)) for task in suite.tasks]
-        if not named:
-            raise InputError("against", "none of the sets is there", "at least one", "name a file, or give the data")
-        return named
+        return named_tasks(against, data)
     return validation_tasks(Path(encoder.backbone.model.config.name_or_path or "")) or [general_task()]
+
+
+def named_tasks(against: Sequence[str], data: Path | None) -> list[Task]:
+    """The tasks of sets and files by name; `data` is the folder of the sets."""
+    named = [task for suite in load_suites(against, SetSource(data)) for task in suite.tasks]
+    if not named:
+        raise InputError("against", "none of the sets is there", "at least one", "name a file, or give the data")
+    return named
 
 
 def validation_tasks(model: Path) -> list[Task]:

@@ -4,13 +4,14 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from sentloom.encoder.folder_checks import TOKENIZER_CONFIG
 from sentloom.encoder.golden import EXACT
-from sentloom.encoder.model_files import CTRANSLATE, ONNX
+from sentloom.encoder.model_files import CTRANSLATE, ONNX, read_json
 from sentloom.encoder.pooling import DECODER_FIRST, Pooling
 from sentloom.encoder.prompts import shared_suffix
-from sentloom.encoder.saving import is_native, patch_json, write_model, write_settings
+from sentloom.encoder.saving import is_native, patch_json, write_json, write_model, write_settings
 from sentloom.encoder.settings import BATCHED, OURS
 from sentloom.errors import InputError, ModelError
 from sentloom.export.ctranslate import write_ctranslate
@@ -45,6 +46,22 @@ def _onnx(encoder: "Encoder", folder: Path) -> None:
     encoder.backbone.model.config.save_pretrained(folder)
     write_settings(with_plain_pooling(encoder), folder)
     patch_json(folder / OURS, **{BATCHED: True})
+    write_json(folder / TOKENIZER_CONFIG, readable_tokenizer_config(encoder, read_json(folder / TOKENIZER_CONFIG)))
+
+
+def readable_tokenizer_config(encoder: "Encoder", written: dict[str, Any]) -> dict[str, Any]:
+    """tokenizer_config.json as peers on transformers 4 read it, which version 5 reads as well.
+
+    fastembed needs the length, which it cuts texts at. Version 5 calls the additional tokens `extra_special_tokens`,
+    where version 4 wants a mapping, and has a class that version 4 has under another name.
+    """
+    config = {**written, "model_max_length": encoder.tokens.max_length}
+    if isinstance(more := config.get("extra_special_tokens"), list):
+        del config["extra_special_tokens"]
+        config |= {"additional_special_tokens": more} if more else {}
+    if config.get("tokenizer_class") == "TokenizersBackend":
+        config["tokenizer_class"] = "PreTrainedTokenizerFast"
+    return config
 
 
 def _onnx_int8(encoder: "Encoder", folder: Path) -> None:

@@ -1,6 +1,6 @@
-"""Multilingual distillation: a student mimics a teacher in two languages (Reimers and Gurevych, EMNLP 2020).
+"""Distillation: a student mimics a teacher, of translations in both languages (Reimers and Gurevych, EMNLP 2020).
 
-Symbols: M is the frozen teacher, M^ the student; s_i is a sentence, t_i its translation.
+Symbols: M is the frozen teacher, M^ the student; s_i is a sentence, t_i its translation. Raw text has no t_i.
 """
 
 from pathlib import Path
@@ -31,13 +31,13 @@ class MseDistillationOptions(Options):
 
 
 class MseDistillation(Method):
-    """L = mean over i of 1/2 (||M(s_i) - M^(s_i)||^2 + ||M(s_i) - M^(t_i)||^2) / d."""
+    """L = mean over i of 1/2 (||M(s_i) - M^(s_i)||^2 + ||M(s_i) - M^(t_i)||^2) / d; of raw text, the first alone."""
 
     NAME = "mse-distillation"
     Options = MseDistillationOptions
     options: MseDistillationOptions
     PRESETS = read_presets(__file__)
-    SHAPES = (Shape.PARALLEL, Shape.PAIRS)
+    SHAPES = (Shape.PARALLEL, Shape.PAIRS, Shape.TEXTS)
 
     def __init__(self, encoder: Encoder, options: MseDistillationOptions) -> None:
         super().__init__(encoder, options)
@@ -53,15 +53,16 @@ class MseDistillation(Method):
         return ("source",)
 
     def embed(self, batch: Batch) -> Embeddings:
-        """M^(s), M^(t) and M(s), each (n, d)."""
-        student = self.head(self.encode(batch.first, batch.second))
-        of_s, of_t = (normalize(student) if self.source.encoder.unit_length else student).chunk(2)
-        return of_s, of_t, self.source(batch)
+        """M^(s), M^(t) unless the rows are single texts, and M(s), each (n, d)."""
+        columns = list(batch.texts.values())
+        student = self.head(self.encode(*columns))
+        of_each = (normalize(student) if self.source.encoder.unit_length else student).chunk(len(columns))
+        return (*of_each, self.source(batch))
 
     def loss(self, embeddings: Embeddings, batch: Batch) -> Tensor:
-        """The mean squared error over both languages."""
-        of_s, of_t, teacher = embeddings
-        return F.mse_loss(torch.cat([of_s, of_t]), teacher.detach().repeat(2, 1))
+        """The mean squared error over all columns."""
+        *student, teacher = embeddings
+        return F.mse_loss(torch.cat(student), teacher.detach().repeat(len(student), 1))
 
     def prepare(self, data: Dataset, folder: Path, log: Log = lambda text: None) -> None:
         """Store the teacher's vectors."""

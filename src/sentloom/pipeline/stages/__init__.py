@@ -4,6 +4,7 @@ from sentloom.methods import METHODS
 from sentloom.pipeline.stages.merge import Merge
 from sentloom.pipeline.stages.mine import Mine
 from sentloom.pipeline.stages.retrieve import Retrieve
+from sentloom.pipeline.stages.shrink import Shrink
 from sentloom.pipeline.stages.stage import BASE, PREVIOUS, Context, DataStage, Forecast, Inputs, Stage
 from sentloom.pipeline.stages.synthesize import Synthesize
 from sentloom.pipeline.stages.train import Train
@@ -23,6 +24,7 @@ STAGES: dict[str, type[Stage]] = {
     "mine": Mine,
     "retrieve": Retrieve,
     "merge": Merge,
+    "shrink": Shrink,
 }
 
 __all__ = [
@@ -37,6 +39,7 @@ __all__ = [
     "Merge",
     "Mine",
     "Retrieve",
+    "Shrink",
     "Stage",
     "Synthesize",
     "SynthesizerStage",

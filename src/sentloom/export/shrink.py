@@ -1,0 +1,210 @@
+"""`shrink`: a smaller student that mimics an encoder on raw text, and what that costs in score.
+
+OUTPUT           the student
+OUTPUT.shrink/   its stages (see `pipeline.runner`), the training texts, scores, and result.json
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from math import ceil
+from pathlib import Path
+
+import numpy as np
+from accelerate import Accelerator
+
+from sentloom.data.columns import evenly_spaced, hashes
+from sentloom.data.dataset import Dataset
+from sentloom.data.sentences import texts_of
+from sentloom.encoder import Encoder
+from sentloom.encoder.pooling import Pooling
+from sentloom.encoder.shared import shared_encoder
+from sentloom.encoder.shrinking import kept_layers, plain_pooling
+from sentloom.errors import InputError, option
+from sentloom.evaluation.bench import score_tasks
+from sentloom.evaluation.score_cache import cached_scores
+from sentloom.evaluation.significance import LEAST_CLUSTERS
+from sentloom.evaluation.task import Scores, Task
+from sentloom.export.agreement import agreement_task
+from sentloom.export.backends import interleaved
+from sentloom.export.judging import named_tasks
+from sentloom.files import write_record
+from sentloom.fitting.gate import mean_measure, measure
+from sentloom.fitting.result import Measure
+from sentloom.hygiene.leaks import without_leaks
+from sentloom.pipeline.building import stage
+from sentloom.pipeline.evaluation_sets import sentences_of
+from sentloom.pipeline.input_files import input_file
+from sentloom.pipeline.plan import Plan
+from sentloom.pipeline.runner import copy_encoder, prepare, refuse_no_model
+from sentloom.pipeline.stages import Stage
+
+Log = Callable[[str], None]
+HELD_OUT = 0.1  # the share of the texts that agreement is measured on, if no set is named
+MOST_HELD_OUT = 2000
+TIMED_TEXTS = 200
+BATCH = 64
+
+
+@dataclass(frozen=True)
+class ShrinkRequest:
+    """What `shrink` is asked for; see `sentloom.shrink`."""
+
+    model: str  # the teacher
+    output: Path
+    layers: int | None = None
+    student: str | None = None
+    pooling: str | None = None
+    epochs: float = 1.0  # of less than one, fewer texts
+    steps: int | None = None
+    seed: int = 1
+
+    @property
+    def folder(self) -> Path:
+        """Where the work is stored, so that it can resume."""
+        return Path(f"{self.output}.shrink")
+
+
+@dataclass(frozen=True)
+class Shrunk:
+    """The result of `shrink`: the student's folder, and its scores (`after`) beside the teacher's (`before`)."""
+
+    model: Path
+    measures: tuple[Measure, ...]
+    total: Measure  # the mean over all measures, or the only one
+    parameters: tuple[int, int]  # of the teacher and the student
+    speed: float  # how many times as fast as the teacher the student encodes, on this machine
+
+    @property
+    def encoder(self) -> Encoder:
+        """The student, loaded."""
+        return Encoder.load(self.model)
+
+    def __str__(self) -> str:
+        before, after = (f"{count / 1e6:.1f}M" for count in self.parameters)
+        lines = [f"{before} parameters before, {after} after; {self.speed:.2f} times as fast"]
+        mean = [self.total] if len(self.measures) > 1 else []
+        return "\n".join([*lines, *map(_score_line, [*self.measures, *mean])])
+
+
+def _score_line(one: Measure) -> str:
+    interval = f"{100 * one.level:.4g}% interval {one.low:+.2f} to {one.high:+.2f}, {one.items:,} items"
+    scores = f"{one.before:.2f} before, {one.after:.2f} after: {one.difference:+.2f} ({interval})"
+    return f"{one.label}, {one.metric}: {scores}"
+
+
+def shrink(
+    request: ShrinkRequest,
+    data: Dataset,
+    against: Sequence[str],
+    sets: Path | None,
+    accelerator: Accelerator,
+    log: Log = lambda line: None,
+) -> Shrunk:
+    """Train the student, score it beside its teacher, and write it. The same call resumes."""
+    refuse_bad_output(request)
+    teacher = shared_encoder(request.model, pooling=request.pooling)
+    named = named_tasks(against, sets) if against else []
+    texts = without_leaks(texts_of(data), [sentences_of(task) for task in named])
+    training, held_out = (texts, []) if named else divided(texts)
+    training = reached(training, request)
+    file = input_file(training, request.folder, log)
+    plan = student_plan(request, teacher, file.name)
+    file.write()
+    log(f"{len(training):,} texts to train on" + (f", {len(held_out):,} held out" if held_out else ""))
+    (runner,) = prepare([plan], request.folder, accelerator, log)
+    model = runner.run()[0].model
+    assert model is not None, "the last stage trains an encoder"
+    tasks = named or [agreement_task(teacher, held_out)]
+    timed = (held_out or training[:TIMED_TEXTS]["text"])[:TIMED_TEXTS]
+    found = _compared(request, teacher, shared_encoder(model), tasks, timed)
+    copy_encoder(model, request.output)
+    write_record(request.folder / "result.json", {**asdict(found), "model": str(request.output)})
+    return found
+
+
+def refuse_bad_output(request: ShrinkRequest) -> None:
+    """Refuse to replace the teacher, or anything that is not a model."""
+    if Path(request.model).exists() and Path(request.model).resolve() == request.output.resolve():
+        raise InputError("output", f"{request.output} is the model to shrink", "another folder", "choose another name")
+    refuse_no_model(request.output)
+
+
+def divided(texts: Dataset) -> tuple[Dataset, list[str]]:
+    """Texts to train on, and texts to score on; which is which depends on a hash of the text alone."""
+    count = min(int(HELD_OUT * len(texts)), MOST_HELD_OUT)
+    if count < 2 * LEAST_CLUSTERS:
+        problem = f"there are {len(texts):,} distinct texts, too few to hold some out"
+        fix = f"give more text, or a set to score on: {option('against', 'SET')}"
+        raise InputError(texts.files[0], problem, f"at least {round(2 * LEAST_CLUSTERS / HELD_OUT)}", fix)
+    keys = np.concatenate([hashes(chunk) for chunk in texts.column("text").chunks])
+    held_out = np.zeros(len(texts), bool)
+    held_out[np.argsort(keys, kind="stable")[:count]] = True
+    return texts.select(~held_out), texts.select(held_out)["text"]
+
+
+def reached(texts: Dataset, request: ShrinkRequest) -> Dataset:
+    """As many texts, evenly spaced, as the training reaches: the teacher encodes no others."""
+    rows = BATCH * request.steps if request.steps else ceil(request.epochs * len(texts))
+    return texts if rows >= len(texts) else texts[evenly_spaced(len(texts), rows)]
+
+
+def student_plan(request: ShrinkRequest, teacher: Encoder, file: str) -> Plan:
+    """Take layers of the teacher, or another model, and train it to mimic the teacher."""
+    length = {"steps": request.steps} if request.steps else {"epochs": max(request.epochs, 1.0)}
+    before: list[Stage] = []
+    head = "none"
+    if request.student is None:
+        kept_layers(teacher, request.layers)  # refused before anything is written
+        pooling = str(plain_pooling(Pooling.parse(request.pooling))) if request.pooling else None
+        before.append(stage("shrink", name="fewer-layers", layers=request.layers, pooling=pooling))
+    elif shared_encoder(request.student).dimension != teacher.dimension:
+        head = "linear"
+    distil = stage(
+        "mse-distillation",
+        name="distil",
+        data=[file],
+        source=request.model,
+        source_pooling=request.pooling,
+        head=head,
+        max_length="auto",
+        batch=BATCH,
+        dropout=0.0,  # it would be noise in vectors that are to be matched
+        **length,
+    )
+    base = request.student or request.model
+    return Plan("shrink", base=base, stages=(*before, distil), seeds=(request.seed,))
+
+
+def _compared(
+    request: ShrinkRequest, teacher: Encoder, student: Encoder, tasks: Sequence[Task], texts: Sequence[str]
+) -> Shrunk:
+    before, after = (_scored(one, tasks, request.folder / "scores") for one in (teacher, student))
+    measures = [
+        measure(task, task.name, "deciding", one, other) for task, one, other in zip(tasks, before, after, strict=True)
+    ]
+    teachers, students = (
+        [found[task.main] for task, found in zip(tasks, some, strict=True)] for some in (before, after)
+    )
+    seconds = interleaved({"teacher": partial(teacher.encode, texts), "student": partial(student.encode, texts)})
+    return Shrunk(
+        request.output,
+        tuple(measures),
+        mean_measure(measures, teachers, students),
+        (_parameters(teacher), _parameters(student)),
+        seconds["teacher"] / seconds["student"],
+    )
+
+
+def _scored(encoder: Encoder, tasks: Sequence[Task], folder: Path) -> list[Scores]:
+    """The scores on each task, from an earlier call if there are any."""
+    key = encoder.fingerprint()
+    return [cached_scores(folder, key, task, partial(_score, encoder, task)) for task in tasks]
+
+
+def _score(encoder: Encoder, task: Task) -> Scores:
+    return score_tasks(encoder, [task], show_progress=True)[0]
+
+
+def _parameters(encoder: Encoder) -> int:
+    return sum(parameter.numel() for parameter in encoder.parameters())

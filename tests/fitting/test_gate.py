@@ -44,7 +44,7 @@ def test_other_scores_of_the_task_are_kept():
 def test_only_a_gain_beyond_chance_passes():
     better = judge(measured(score(*[0, 1] * 50), score(*[1, 1] * 50)), 1.0)
     assert better.passed
-    assert "50.00 before, 100.00 after: +50.00" in better.reason
+    assert "50.00 before, 100.00 after, +50.00" in better.reason
     worse = judge(measured(score(*[1, 1] * 50), score(*[0, 1] * 50)), 1.0)
     assert not worse.passed
     for one in (better, worse):  # the verdict is shown before the reason, which does not repeat it
@@ -69,7 +69,7 @@ def test_without_labels_a_model_may_be_rejected_and_never_accepted():
     better = judge(measured(wrong, right), 1.0, label_free=True)
     assert better.verdict == "no difference shown"
     assert better.reason.startswith("No difference can be shown without labels, only that a model is worse")
-    assert "50.00 before, 100.00 after: +50.00" in better.reason
+    assert "50.00 before, 100.00 after, +50.00" in better.reason
     assert judge(measured(right, wrong), 1.0, label_free=True).verdict == "worse"
     assert judge(measured(wrong, wrong), 1.0, label_free=True).verdict == "no difference shown"
 

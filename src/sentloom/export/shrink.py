@@ -89,7 +89,7 @@ class Shrunk:
 
 def _score_line(one: Measure) -> str:
     interval = f"{100 * one.level:.4g}% interval {one.low:+.2f} to {one.high:+.2f}, {one.items:,} items"
-    scores = f"{one.before:.2f} before, {one.after:.2f} after: {one.difference:+.2f} ({interval})"
+    scores = f"{one.before:.2f} before, {one.after:.2f} after, {one.difference:+.2f} ({interval})"
     return f"{one.label}, {one.metric}: {scores}"
 
 

@@ -124,7 +124,7 @@ def _is_vetoed(deciding: Measure, validation_gain: float) -> bool:
 
 
 def _scores(one: Measure) -> str:
-    scores = f"{one.before:.2f} before, {one.after:.2f} after: {one.difference:+.2f}"
+    scores = f"{one.before:.2f} before, {one.after:.2f} after, {one.difference:+.2f}"
     interval = f"{100 * one.level:.4g}% interval {one.low:+.2f} to {one.high:+.2f}"
     return f"{scores} ({interval}, {one.items:,} test items in {one.clusters:,} clusters)"
 

@@ -55,6 +55,16 @@ def test_a_vector_that_became_zero_does_not_agree():
     assert agreement(["a"], zero, one).mean == 0
 
 
+def test_one_text_far_off_is_noticed_where_only_rounding_may_differ():
+    texts, vectors = ["a"] * 1000, np.tile(np.array([[1, 0]], np.float32), (1000, 1))
+    turned = vectors.copy()
+    turned[7] = [1, 0.05]
+    found = agreement(texts, turned, vectors)
+    assert found.mean > 0.99999 > found.least
+    assert not Golden(texts, vectors).holds(found)
+    assert Golden(texts, vectors, required=0.99).holds(found)
+
+
 def test_every_saved_model_has_them(base, tmp_path):
     encoder = Encoder.load(base, prompts={"symmetric": Prompt("about: ")})
     encoder.save(tmp_path / "saved")

@@ -1,8 +1,10 @@
 """Plain sentence-transformers computes the same vectors from saved folders, in a process without sentloom."""
 
 import json
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from sentence_transformers import SentenceTransformer
 
 from sentloom.encoder import Encoder, Prompt
 from sentloom.encoder.heads import Projection
+from sentloom.encoder.saving import patch_json
 from sentloom.errors import ModelError
 from tests.encoder.small_models import DECODER_FAMILIES, FAMILIES, SENTENCES
 
@@ -121,6 +124,13 @@ def test_decoder_first_pooling_of_an_encoder_only_checkpoint_is_refused(model_fo
     Encoder.load(model_folders["t5"], pooling="mean").save(tmp_path / "model")
     with pytest.raises(ModelError, match="there are no weights for"):
         Encoder.load(tmp_path / "model", pooling="decoder-first")
+
+
+def test_the_length_that_a_base_was_trained_at_is_no_limit_of_the_saved_model(model_folders, tmp_path):
+    base = Path(shutil.copytree(model_folders["bert"], tmp_path / "base"))
+    patch_json(base / "tokenizer_config.json", max_length=8)
+    Encoder.load(base).save(tmp_path / "saved", golden=False)
+    assert "max_length" not in json.loads((tmp_path / "saved" / "tokenizer_config.json").read_text())
 
 
 def test_saving_replaces_a_folder_atomically(model_folders, tmp_path):

@@ -1,8 +1,11 @@
 """Tokens: special tokens and prompts are added, and only the sentence is truncated."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sentloom.encoder import Encoder, Prompt
+from sentloom.encoder.tokens import CHARACTERS
 from sentloom.errors import InputError
 from tests.encoder.small_models import SENTENCES
 
@@ -26,6 +29,39 @@ def test_prompts_survive_truncation(family, model_folders):
     assert len(ids) == 40
     assert ids[: len(before) + len(prefix)] == before + prefix
     assert ids[-len(after) :] == after
+
+
+WORDS = st.sampled_from([*LONG.split(), "漢字", "x" * 150, "\n", "\t\t", " " * 90, "🙂", "don't", "[SEP]"])
+
+
+@pytest.mark.parametrize("kind", ["bert", "modernbert", "t5"])  # one per kind of tokenizer
+def test_the_end_of_a_very_long_text_is_not_read_but_the_ids_are_those_of_the_whole(model_folders, kind):
+    tokens = Encoder.load(model_folders[kind], max_length=10).tokens
+    before, after = list(tokens.specials.before), list(tokens.specials.after)
+    room, cut = 10 - len(before) - len(after), []
+
+    @settings(max_examples=150)
+    @given(st.lists(WORDS, min_size=1, max_size=60), st.sampled_from([1, 9]), st.sampled_from([" ", "", "\n"]))
+    def check(words, times, gap):
+        text = gap.join(words * times)
+        whole = tokens.bare([text])[0]
+        (ids,), truncated = tokens.truncate([text], Prompt())
+        assert ids == [*before, *whole[:room], *after]
+        assert truncated == [0] * (len(whole) > room)
+        cut.append(len(text) > room * CHARACTERS)
+
+    check()
+    assert any(cut)
+    assert not all(cut)
+
+
+def test_megabytes_cost_as_little_as_their_start(model_folders, monkeypatch):
+    tokens, read = Encoder.load(model_folders["bert"], max_length=10).tokens, []
+    bare = tokens.bare
+    monkeypatch.setattr(tokens, "bare", lambda texts: [read.append(len(text)) or bare([text])[0] for text in texts])
+    ((ids,), truncated) = tokens.truncate(["dogs run " * 400_000], Prompt())
+    assert (len(ids), truncated) == (10, [0])
+    assert sum(read) <= 10 * 64
 
 
 def test_roles_fall_back_to_the_symmetric_prompt(model_folders):

@@ -5,15 +5,19 @@ They need other versions of our dependencies: SENTLOOM_PEERS names the Python of
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from sentloom.encoder import Encoder
+from sentloom.encoder.saving import patch_json
 from tests.encoder.small_models import SENTENCES
 
+TEXTS = [*SENTENCES, " ".join(SENTENCES)]  # the last one is longer than the limit
 pytestmark = pytest.mark.long
 PYTHON = os.environ.get("SENTLOOM_PEERS", sys.executable)
 SENTENCE_TRANSFORMERS = """
@@ -39,7 +43,8 @@ import json, sys
 from optimum.onnxruntime import ORTModelForFeatureExtraction
 from transformers import AutoTokenizer
 model = ORTModelForFeatureExtraction.from_pretrained(sys.argv[1], subfolder="onnx", file_name="model.onnx")
-texts = AutoTokenizer.from_pretrained(sys.argv[1])(json.loads(sys.argv[2]), padding=True, return_tensors="pt")
+tokenizer = AutoTokenizer.from_pretrained(sys.argv[1])
+texts = tokenizer(json.loads(sys.argv[2]), padding=True, truncation=True, return_tensors="pt")
 mask = texts["attention_mask"][..., None]
 print(json.dumps(((model(**texts).last_hidden_state * mask).sum(1) / mask.sum(1)).tolist()))
 """
@@ -51,7 +56,7 @@ def vectors_of(script, package, folder):
         [PYTHON, "-c", f"import {package}"], capture_output=True, env=environment, check=False
     ).returncode:
         pytest.skip(f"{package} is not installed: set SENTLOOM_PEERS to a Python that has it")
-    call = [PYTHON, "-c", script, str(folder), json.dumps(SENTENCES)]
+    call = [PYTHON, "-c", script, str(folder), json.dumps(TEXTS)]
     done = subprocess.run(call, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return np.array(json.loads(done.stdout.splitlines()[-1]))
@@ -65,18 +70,21 @@ def test_sentence_transformers_runs_the_folder(kind, tmp_path):
     encoder = Encoder.load(build_model_folder(kind, tmp_path / kind), pooling=pooling)
     folder = encoder.export(tmp_path / "new").folder
     found = vectors_of(SENTENCE_TRANSFORMERS, "optimum.onnxruntime", folder)
-    np.testing.assert_allclose(found, encoder.encode(SENTENCES), atol=5e-5)
+    np.testing.assert_allclose(found, encoder.encode(TEXTS), atol=5e-5)
 
 
 def test_optimum_runs_the_folder(bert, tmp_path):
     encoder = Encoder.load(bert)
     encoder.unit_length = False
     folder = encoder.export(tmp_path / "new").folder
-    np.testing.assert_allclose(vectors_of(OPTIMUM, "optimum.onnxruntime", folder), encoder.encode(SENTENCES), atol=5e-5)
+    np.testing.assert_allclose(vectors_of(OPTIMUM, "optimum.onnxruntime", folder), encoder.encode(TEXTS), atol=5e-5)
 
 
 def test_fastembed_runs_the_folder_as_a_custom_model(bert, tmp_path):
-    encoder = Encoder.load(bert)
+    base = Path(shutil.copytree(bert, tmp_path / "base"))
+    patch_json(base / "tokenizer_config.json", max_length=12)  # as in the base of the embedded encoder
+    encoder = Encoder.load(base)
     encoder.unit_length = True
     folder = encoder.export(tmp_path / "new").folder
-    np.testing.assert_allclose(vectors_of(FASTEMBED, "fastembed", folder), encoder.encode(SENTENCES), atol=5e-5)
+    assert len(encoder.tokens.bare(TEXTS[-1:])[0]) > encoder.tokens.max_length > 12
+    np.testing.assert_allclose(vectors_of(FASTEMBED, "fastembed", folder), encoder.encode(TEXTS), atol=5e-5)

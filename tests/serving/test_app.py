@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+import threading
 
 import httpx2
 import numpy as np
@@ -13,8 +14,10 @@ from hypothesis import strategies as st
 
 from sentloom.encoder.dimensions import record_dimensions
 from sentloom.encoder.prompts import Prompt
-from sentloom.serving.app import build_app
-from sentloom.serving.service import ServiceLimits
+from sentloom.encoder.static_backbone import StaticBackbone
+from sentloom.serving.app import INLINE, build_app
+from sentloom.serving.batcher import BatchLimits
+from sentloom.serving.service import TOKENISERS, ServiceLimits
 from tests.encoder.small_models import SENTENCES
 from tests.serving.asking import ask, get, post
 
@@ -48,7 +51,7 @@ def test_base64_is_little_endian_float32(make_service, encoder):
 
 
 def test_roles_select_prompts(make_service, encoder):
-    encoder.prompts = {"query": Prompt("find: "), "document": Prompt("text: ")}
+    encoder.prompts = {"query": Prompt("find: "), "document": Prompt("text: "), "symmetric": Prompt()}
     service = make_service()
     for role in ("symmetric", "query", "document"):
         answer = post(service, "/v1/embeddings", {"input": ["Yes"], "role": role})
@@ -138,42 +141,81 @@ def test_one_broken_text_does_not_spoil_its_batch(make_service, encoder):
 
 
 def test_queued_work_of_a_client_that_has_gone_is_dropped(make_service, free):
-    service, model = make_service(), "small"
-    scope = {"type": "http", "method": "POST", "path": "/v1/embeddings", "query_string": b"", "http_version": "1.1"}
-    scope |= {"headers": [(b"host", b"localhost"), (b"content-type", b"application/json")], "root_path": ""}
-    messages = [{"type": "http.request", "body": b'{"input": ["Yes", "No"]}', "more_body": False}]
-    sent = []
-
-    async def keep(message):
-        sent.append(message)
+    service = make_service()
 
     async def run():
-        gone, served = asyncio.Event(), service.models[model]
-
-        async def receive():
-            if messages:
-                return messages.pop()
-            await gone.wait()
-            return {"type": "http.disconnect"}
-
-        busy = []
+        served, busy = service.models["small"], []
         for text in ("first", "second"):  # both workers
             busy.append(service.batcher.submit(served.encode, served.tokenize([text], "query").ids))
             while service.batcher.running < len(busy):
                 await asyncio.sleep(0.001)
-        answering = asyncio.ensure_future(build_app(service)(scope, receive, keep))
-        while not service.batcher.waiting_tokens:
-            await asyncio.sleep(0.001)
-        gone.set()
-        await answering
+        status = await gone_when(service, lambda: service.batcher.waiting_tokens, ["Yes", "No"])
         assert service.batcher.waiting_tokens == 0
         free.set()
         await asyncio.gather(*busy)
+        return status
 
-    asyncio.run(run())
+    assert asyncio.run(run()) == 499
     assert service.batcher.counts.dropped == 1
     assert service.batcher.counts.texts == 2  # those of the busy workers
-    assert sent[0]["status"] == 499
+
+
+def test_texts_of_a_client_that_has_gone_are_not_tokenised_and_short_requests_do_not_wait_for_them(make_service):
+    service, free = make_service(BatchLimits(requests=2)), threading.Event()
+    busy = [service.tokenisers.submit(free.wait, 60) for _ in range(TOKENISERS)]
+    long = ["a " * INLINE]
+
+    async def run():
+        status = await gone_when(service, lambda: service.batcher.requests, long)
+        return status, service.batcher.requests
+
+    try:
+        assert asyncio.run(run()) == (499, 0)
+        assert post(service, "/v1/embeddings", {"input": "Yes"}).status_code == 200
+    finally:
+        free.set()
+    assert all(one.result() for one in busy)
+    assert service.batcher.counts.dropped == 1
+    assert service.batcher.counts.texts == 1
+    assert post(service, "/v1/embeddings", {"input": long}).headers["sentloom-truncated"] == "0"
+
+
+async def gone_when(service, condition, texts):
+    """The status of a request whose client goes away once a condition holds."""
+    scope = {"type": "http", "method": "POST", "path": "/v1/embeddings", "query_string": b"", "http_version": "1.1"}
+    scope |= {"headers": [(b"host", b"localhost"), (b"content-type", b"application/json")], "root_path": ""}
+    messages = [{"type": "http.request", "body": json.dumps({"input": texts}).encode(), "more_body": False}]
+    sent, gone = [], asyncio.Event()
+
+    async def keep(message):
+        sent.append(message)
+
+    async def receive():
+        if messages:
+            return messages.pop()
+        await gone.wait()
+        return {"type": "http.disconnect"}
+
+    answering = asyncio.ensure_future(build_app(service)(scope, receive, keep))
+    while not condition():
+        await asyncio.sleep(0.001)
+    gone.set()
+    await answering
+    return sent[0]["status"]
+
+
+def test_a_static_model_names_the_texts_without_a_known_token(make_service, encoder, monkeypatch):
+    table = torch.zeros(encoder.tokens.tokenizer.vocab_size, 32)
+    known = encoder.tokens.bare(["dogs"])[0]
+    table[known] = 1.0
+    monkeypatch.setattr(encoder, "backbone", StaticBackbone(table, "static", ""))
+    service = make_service()
+    assert post(service, "/v1/embeddings", {"input": ["dogs"]}).status_code == 200
+    answer = post(service, "/v1/embeddings", {"input": ["dogs", "🙂", "dogs", ""]})
+    assert answer.status_code == 422
+    error = answer.json()["error"]
+    assert (error["param"], error["code"]) == ("input", "no_known_token")
+    assert error["message"].endswith("by position: 1, 3. Leave them out.")
 
 
 values = st.recursive(
@@ -204,6 +246,8 @@ def test_the_models_are_listed(make_service, encoder):
     (card,) = answer["data"]
     assert (card["id"], card["object"], card["dimension"], card["max_tokens"]) == ("small", "model", 32, 64)
     assert answer["texts"] == 0
+    assert get(make_service(), "/v1/models/small").json()["id"] == "small"
+    assert get(make_service(), "/v1/models/owner/other").status_code == 404
 
 
 def test_the_page_needs_no_other_server(make_service):
@@ -220,6 +264,13 @@ def test_the_page_needs_no_other_server(make_service):
 
 def test_the_schema_names_every_answer(make_service):
     schema = get(make_service(), "/openapi.json").json()
-    assert set(schema["paths"]) == {"/v1/embeddings", "/v1/similarity", "/v1/search", "/v1/models", "/health"}
+    assert set(schema["paths"]) == {
+        "/v1/embeddings",
+        "/v1/similarity",
+        "/v1/search",
+        "/v1/models",
+        "/v1/models/{name}",
+        "/health",
+    }
     answers = set(schema["paths"]["/v1/embeddings"]["post"]["responses"])
     assert {"200", "400", "401", "404", "408", "413", "422", "429", "500", "503"} <= answers

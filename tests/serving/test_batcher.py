@@ -222,6 +222,33 @@ def test_cancelled_work_is_dropped_from_the_queue():
     assert model.seen == [[1], [4]]
 
 
+def test_a_request_has_its_place_from_before_its_texts_are_tokenised():
+    model = Model()
+
+    async def tokenise(batcher, free):
+        with batcher.admitted():
+            await free.wait()
+        return await batcher.submit(model.encode, texts([1]))
+
+    async def scenario(batcher):
+        free = asyncio.Event()
+        first, leaves = (asyncio.ensure_future(tokenise(batcher, free)) for _ in range(2))
+        await until(lambda: batcher.requests == 2)
+        with pytest.raises(QueueFull):
+            batcher.submit(model.encode, texts([2]))
+        with pytest.raises(QueueFull), batcher.admitted():
+            pass
+        leaves.cancel()
+        await until(lambda: batcher.requests == 1)
+        assert batcher.counts.dropped == 1
+        free.set()
+        assert (await first).tolist() == [[1, 1]]
+        assert batcher.requests == 0
+
+    run(scenario, BatchLimits(requests=2))
+    assert model.seen == [[1]]
+
+
 def test_closing_answers_all_that_was_accepted_and_takes_no_more():
     model = Model(blocked=True)
 

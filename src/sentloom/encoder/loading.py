@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from logging import ERROR, getLogger
 from pathlib import Path
 from typing import Any, Literal
 
@@ -70,14 +71,22 @@ def load(
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
-    """Silence transformers' progress bars and reports; we raise our own error for missing weights."""
+def quiet(*others: str) -> Iterator[None]:
+    """Silence transformers' progress bars and reports; we raise our own error for missing weights.
+
+    `others` are names of loggers whose warnings are silenced too.
+    """
+    loggers = {one: one.level for one in map(getLogger, others)}
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
     logging.disable_progress_bar()
+    for one in loggers:
+        one.setLevel(ERROR)
     try:
         yield
     finally:
+        for one, given in loggers.items():
+            one.setLevel(given)
         logging.set_verbosity(level)
         if bars:
             logging.enable_progress_bar()

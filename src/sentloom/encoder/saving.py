@@ -75,6 +75,7 @@ def refuse_filled(target: Path) -> None:
 def write_settings(encoder: "Encoder", folder: Path) -> None:
     """Write all but the transformer: tokenizer, modules, prompts and limits."""
     encoder.tokens.tokenizer.save_pretrained(folder)
+    _drop_other_length(folder / "tokenizer_config.json")
     if suffix := shared_suffix(encoder.prompts):
         _put_suffix_in_tokenizer(encoder.tokens, suffix, folder)
     _write_modules(_chain(encoder), folder)
@@ -140,6 +141,11 @@ def _prefixes(prompts: Prompts) -> dict[str, Any]:
         "default_prompt_name": "symmetric" if any(named.values()) else None,
         "similarity_fn_name": "cosine",
     }
+
+
+def _drop_other_length(path: Path) -> None:
+    """Drop the length that some bases were trained at, which peers such as fastembed would cut texts at."""
+    write_json(path, {key: value for key, value in read_json(path).items() if key != "max_length"})
 
 
 def _put_suffix_in_tokenizer(tokens: Tokens, suffix: str, folder: Path) -> None:

@@ -9,6 +9,9 @@ from transformers import PreTrainedTokenizerBase
 from sentloom.encoder.prompts import Prompt
 from sentloom.errors import InputError
 
+CHARACTERS = 64  # of a text that are read per token of the maximum length
+GROWTH = 8  # times as many, where these had too few tokens
+
 
 @dataclass(frozen=True)
 class Specials:
@@ -44,13 +47,30 @@ class Tokens:
 
     def __call__(self, texts: Sequence[str], prompt: Prompt) -> list[list[int]]:
         """Return the ids of each text with prompt and special tokens; a text without any ids becomes one unknown."""
+        return self.truncate(texts, prompt)[0]
+
+    def truncate(self, texts: Sequence[str], prompt: Prompt) -> tuple[list[list[int]], list[int]]:
+        """Return the same, and the positions of the texts that were truncated."""
         before = list(self.specials.before)
         after = [*self.suffix_ids(prompt.suffix), *self.specials.after]
         room = self.max_length - len(before) - len(after)
         self._check_room(prompt, room)
-        return [
-            [*before, *ids[:room], *after] or self._empty for ids in self.bare([prompt.prefix + text for text in texts])
-        ]
+        sentences = self._starts([prompt.prefix + text for text in texts], room)
+        truncated = [at for at, ids in enumerate(sentences) if len(ids) > room]
+        return [[*before, *ids[:room], *after] or self._empty for ids in sentences], truncated
+
+    def _starts(self, texts: Sequence[str], room: int, more: int = 1) -> list[list[int]]:
+        """Return ids whose first `room + 1` are those of the whole texts; the end of a very long text is not read.
+
+        A cut between words may change only the last ids, so that twice as many ids as are used make it safe.
+        Too few of them (a long run of blanks, or of letters that make one unknown token): more of the text is read.
+        """
+        size = room * CHARACTERS * more
+        found = self.bare([_start(text, size) for text in texts])
+        short = [at for at, text in enumerate(texts) if len(text) > size and len(found[at]) <= 2 * room]
+        for at in short:
+            found[at] = self._starts([texts[at]], room, more * GROWTH)[0]
+        return found
 
     def suffix_ids(self, suffix: str) -> list[int]:
         """Return the ids of a suffix, tokenised separately so that they are the same after every sentence."""
@@ -91,3 +111,11 @@ class Tokens:
                 f"fewer than the maximum length of {self.max_length} tokens",
                 "shorten the prompt or raise max_length",
             )
+
+
+def _start(text: str, size: int) -> str:
+    """The words of a text within its first `size` characters; cut inside the last one if it fills most of them."""
+    if len(text) <= size:
+        return text
+    words = text[:size].rsplit(None, 1)[:-1]  # without the last one, of which a part may be missing
+    return words[0] if words and len(words[0]) > size // 2 else text[:size]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 OPSET = 18
 INPUTS, OUTPUT = ("input_ids", "attention_mask"), "last_hidden_state"
 AXES = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}  # texts and tokens
+NOISY = "torch.onnx._internal.exporter._registration"  # warns that torchvision is missing, which nothing here needs
 LARGEST = 2_000_000_000  # bytes of weights: a protobuf file has a limit of 2 GB
 
 
@@ -73,7 +74,7 @@ def write_onnx(encoder: "Encoder", path: Path) -> None:
     ids = ids.clamp(max=graph.model.config.vocab_size - 1)
     mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
     try:
-        with quiet(), warnings.catch_warnings(), torch.no_grad():
+        with quiet(NOISY), warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")
             torch.onnx.export(
                 graph,

@@ -15,6 +15,7 @@ from sentloom.errors import MissingPart, ModelError, first_line
 if TYPE_CHECKING:
     from sentloom.encoder import Encoder
 
+NOISY = ("model2vec", "skeletoken")  # warn that a folder is no name of a model on the hub
 MOST_DIMENSIONS = 256  # model2vec's default, after PCA
 
 
@@ -29,7 +30,7 @@ def write_static(encoder: "Encoder", folder: Path) -> None:
     model: Any = deepcopy(encoder.backbone.model).cpu().eval()
     model.set_attn_implementation("eager")
     try:
-        with quiet():
+        with quiet(*NOISY):
             static = distill_from_model(
                 model,
                 deepcopy(encoder.tokens.tokenizer),

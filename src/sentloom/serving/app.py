@@ -2,9 +2,10 @@
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from concurrent.futures import Executor
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import orjson
@@ -15,7 +16,8 @@ from starlette.exceptions import HTTPException
 
 from sentloom import __version__
 from sentloom.encoder.dimensions import check_cut, cut
-from sentloom.encoder.prompts import Role
+from sentloom.encoder.prompts import Prompt, Role
+from sentloom.encoder.static_backbone import StaticBackbone
 from sentloom.errors import InputError
 from sentloom.search.vectors import normalised
 from sentloom.serving.batcher import QueueClosed, QueueFull, Vectors, WaitedTooLong
@@ -39,7 +41,7 @@ from sentloom.serving.service import Service
 
 INLINE = 4096  # characters that are tokenised in the event loop; more in a thread
 ROWS_AT_ONCE = 64  # vectors written between two chances for other requests
-TRUNCATED_SHOWN = 100  # positions in the header
+SHOWN_POSITIONS = 100  # of texts, in a header or a message
 REPORT_STYLES = "report/templates/page.css"  # the page has the colours and the type of the report
 PAGE = {
     "/": ("text/html", ["serving/page/index.html"]),
@@ -67,6 +69,7 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
         503: "Shutting down, or waited too long",
     }.items()
 }
+T = TypeVar("T")
 router = APIRouter()
 
 
@@ -92,7 +95,7 @@ async def embeddings(wanted: EmbeddingRequest, request: Request) -> Response:
     vectors, tokenised = await _encode(request, model, wanted.input, wanted.role)
     if wanted.dimensions is not None:
         vectors = cut(vectors, wanted.dimensions, model.encoder.unit_length)
-    _check_usable(vectors)
+    _check_usable(model, vectors, "input")
     parts = _embedding_parts(model.name, vectors, tokenised.tokens, wanted.encoding_format == "base64")
     headers = _truncated_header(tokenised)
     if len(vectors) <= ROWS_AT_ONCE:
@@ -108,7 +111,7 @@ async def similarity(wanted: SimilarityRequest, request: Request) -> Response:
     if len(wanted.a) * len(others or wanted.a) > service.limits.max_cells:
         raise Refusal(413, f"The matrix has more than {service.limits.max_cells:,} cells. Compare fewer texts.")
     vectors, tokenised = await _encode(request, model, [*wanted.a, *others], "symmetric")
-    _check_usable(vectors)
+    _check_usable(model, vectors, "a" if wanted.b is None else "a and b")
     unit = normalised(vectors)
     left, right = unit[: len(wanted.a)], unit[len(wanted.a) :] if others else unit
     cosines = np.clip(left @ right.T, -1, 1)  # rounding may lead beyond
@@ -127,8 +130,9 @@ async def search(wanted: SearchRequest, request: Request) -> Response:
             413, f"{len(wanted.query):,} queries with k {wanted.k} have more than {most:,} results. Send fewer."
         )
     vectors, tokenised = await _encode(request, model, wanted.query, "query")
-    _check_usable(vectors)
-    found = await asyncio.to_thread(corpus.search, model.name, vectors, wanted.k)
+    _check_usable(model, vectors, "query")
+    searching = _in_thread(service.searchers, corpus.search, model.name, vectors, wanted.k)
+    found = await _unless_gone(request, searching)
     usage = Usage(prompt_tokens=tokenised.tokens, total_tokens=tokenised.tokens)
     answer = SearchResponse(model=model.name, data=found, usage=usage)
     return _json(answer.model_dump_json().encode(), _truncated_header(tokenised))
@@ -142,13 +146,19 @@ async def models(request: Request) -> ModelList:
     return ModelList(data=[_card(model) for model in service.models.values()], texts=texts)
 
 
+@router.get("/v1/models/{name:path}", responses={404: REFUSALS[404]})
+async def one_model(name: str, request: Request) -> ModelCard:
+    """One of the served models."""
+    return _card(_service(request).model(name))
+
+
 @router.get("/v1/map", include_in_schema=False)
 async def corpus_map(request: Request, model: str | None = None) -> Response:
     """The corpus in the plane, for the page. The first request computes it."""
     service = _service(request)
     name, corpus = service.model(model).name, service.searched()
     async with service.mapping:
-        points = await asyncio.to_thread(corpus.map_points, name)
+        points = await _in_thread(service.searchers, corpus.map_points, name)
     rows = corpus.mapped_rows()
     texts = [corpus.texts[row][:SHOWN] for row in rows]
     return _json(_dump({"model": name, "rows": rows, "points": points, "texts": texts}))
@@ -192,7 +202,7 @@ def _card(model: ServedModel) -> ModelCard:
         dimension=encoder.dimension,
         dimensions=list(encoder.dimensions),
         max_tokens=encoder.tokens.max_length,
-        roles=sorted(encoder.prompts),
+        roles=sorted(role for role, prompt in encoder.prompts.items() if prompt != Prompt()),
     )
 
 
@@ -209,10 +219,8 @@ async def _encode(request: Request, model: ServedModel, texts: list[str], role: 
     service = _service(request)
     if len(texts) > service.limits.max_inputs:
         raise Refusal(413, f"{len(texts):,} texts are more than {service.limits.max_inputs:,}. Send several requests.")
-    short = sum(map(len, texts)) <= INLINE
-    tokenised = model.tokenize(texts, role) if short else await asyncio.to_thread(model.tokenize, texts, role)
     try:
-        vectors = await _unless_gone(request, service.batcher.submit(model.encode, tokenised.ids))
+        vectors, tokenised = await _unless_gone(request, _queued(service, model, texts, role))
     except QueueFull as full:
         raise queue_full(full.retry_after) from None
     except (QueueClosed, WaitedTooLong):
@@ -221,12 +229,28 @@ async def _encode(request: Request, model: ServedModel, texts: list[str], role: 
     return vectors, tokenised
 
 
-async def _unless_gone(request: Request, vectors: "asyncio.Future[Vectors]") -> Vectors:
-    """Wait for vectors; if the client goes away, drop them from the queue."""
+async def _queued(service: Service, model: ServedModel, texts: list[str], role: Role) -> tuple[Vectors, Tokenised]:
+    """Tokenise and encode texts, with a place in the queue from the start."""
+    with service.batcher.admitted():
+        if sum(map(len, texts)) <= INLINE:
+            tokenised = model.tokenize(texts, role)
+        else:
+            tokenised = await _in_thread(service.tokenisers, model.tokenize, texts, role)
+    return await service.batcher.submit(model.encode, tokenised.ids), tokenised
+
+
+async def _in_thread(threads: Executor, run: Callable[..., T], *given: Any) -> T:
+    """Run a function in a thread; if this is cancelled before a thread is free, it never runs."""
+    return await asyncio.get_running_loop().run_in_executor(threads, run, *given)
+
+
+async def _unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
+    """Wait for work; if the client goes away, drop what has not started."""
+    working = asyncio.ensure_future(work)
     gone = asyncio.ensure_future(request.receive())  # after the body, the only message is that the client has gone
-    gone.add_done_callback(lambda _: vectors.cancel())
+    gone.add_done_callback(lambda _: working.cancel())
     try:
-        return await vectors
+        return await working
     except asyncio.CancelledError:
         if gone.done():
             raise Refusal(GONE, "The client has gone.") from None
@@ -235,9 +259,14 @@ async def _unless_gone(request: Request, vectors: "asyncio.Future[Vectors]") -> 
         gone.cancel()
 
 
-def _check_usable(vectors: Vectors) -> None:
-    """Refuse to send vectors that are not finite or are zero."""
-    broken = np.flatnonzero(~np.isfinite(vectors).all(axis=1) | ~vectors.any(axis=1))
+def _check_usable(model: ServedModel, vectors: Vectors, sent: str) -> None:
+    """Refuse to send vectors that are not finite or are zero; a static model has none for texts of unknown tokens."""
+    zero = ~vectors.any(axis=1)
+    broken = np.flatnonzero(~np.isfinite(vectors).all(axis=1) | zero)
+    if len(broken) and zero[broken].all() and isinstance(model.encoder.backbone, StaticBackbone):
+        places = ", ".join(map(str, broken[:SHOWN_POSITIONS]))
+        message = f"{model.name} knows no token of these texts of {sent}, by position: {places}. Leave them out."
+        raise Refusal(422, message, param=sent, code="no_known_token")
     if len(broken):
         message = f"The model gave no usable vector for text {broken[0]}: it is zero or not finite. Check the model."
         raise Refusal(500, message, code="unusable_vector")
@@ -269,8 +298,8 @@ async def _in_turn(parts: Iterator[bytes]) -> AsyncIterator[bytes]:
 def _truncated_header(tokenised: Tokenised) -> dict[str, str]:
     """The positions of truncated texts, if any."""
     positions = tokenised.truncated
-    more = ["..."] if len(positions) > TRUNCATED_SHOWN else []
-    return {"sentloom-truncated": ",".join([*map(str, positions[:TRUNCATED_SHOWN]), *more])} if positions else {}
+    more = ["..."] if len(positions) > SHOWN_POSITIONS else []
+    return {"sentloom-truncated": ",".join([*map(str, positions[:SHOWN_POSITIONS]), *more])} if positions else {}
 
 
 def _usage(tokenised: Tokenised) -> dict[str, int]:

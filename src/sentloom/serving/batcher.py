@@ -15,8 +15,9 @@ import math
 import time
 from array import array
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
@@ -138,15 +139,28 @@ class Batcher:
         speed = self._speed * self._workers
         return min(LONGEST_RETRY, max(1, math.ceil(self.waiting_tokens / speed))) if speed else 1
 
+    @contextmanager
+    def admitted(self) -> Iterator[None]:
+        """Take a place in the queue for a request whose texts are not tokenised yet.
+
+        Submit them right after this, before the event loop runs anything else: the place is then still free.
+        """
+        self._check_open()
+        self.requests += 1
+        try:
+            yield
+        except asyncio.CancelledError:
+            self.counts.dropped += 1
+            raise
+        finally:
+            self.requests -= 1
+
     def submit(self, encode: Encode, ids: Sequence[Tokens], *, urgent: bool = False) -> "asyncio.Future[Vectors]":
         """Queue the texts of one request and return the future of their vectors (n, d); cancel it to drop them.
 
         Texts with the same `encode` share batches. Urgent ones, such as health checks, go first and are always taken.
         """
-        if self._closed:
-            raise QueueClosed
-        if not urgent and self.is_full:
-            raise QueueFull(self.retry_after)
+        self._check_open(urgent)
         done: asyncio.Future[Vectors] = asyncio.get_running_loop().create_future()
         work = _Work(encode, ids, done, self._clock())
         done.add_done_callback(partial(self._drop, work))
@@ -156,6 +170,12 @@ class Batcher:
         self.waiting_tokens += work.tokens
         self._pump_in(0)
         return done
+
+    def _check_open(self, urgent: bool = False) -> None:
+        if self._closed:
+            raise QueueClosed
+        if not urgent and self.is_full:
+            raise QueueFull(self.retry_after)
 
     async def close(self) -> None:
         """Refuse new work, and wait until all that was accepted is done."""

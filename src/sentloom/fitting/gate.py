@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
 from sentloom.evaluation.significance import LEAST_CLUSTERS, LEVEL, average_interval, compare_averages, is_within
 from sentloom.evaluation.task import Score, Scores, Task
 from sentloom.fitting.result import NO_DIFFERENCE, Measure, Part, Run, Verdict, chosen_on, rounded_down
@@ -144,8 +142,8 @@ def which_to_believe(deciding: Measure, chosen: Run, runs: int, folds: int = 0) 
         why = "Chance favoured one of the two; more rows would settle it, and until then no difference is claimed"
         return f"The {gain}s disagree: {both}. {why}."
     if _are_compatible(deciding, chosen):
-        alike = np.sign(chosen.difference) == np.sign(deciding.difference)
-        return f"The {gain}s agree: {both}." if alike else f"The {gain} is {both}, no further apart than by chance."
+        alike = gain == "gain" or max(chosen.difference, deciding.difference) < 0
+        return f"The {gain}s agree: {both}." if alike else f"The {gain} is {both}, and chance can explain the gap."
     why = "nothing was chosen on them"
     if chosen.difference > deciding.difference and runs > 1:
         why += f", while the best of {runs} runs on the rows that choose looks better than it is"

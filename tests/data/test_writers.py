@@ -34,6 +34,13 @@ def test_round_trip(tmp_path, name, ending):
     assert rows(again) == rows(data)
 
 
+def test_the_file_that_was_read_is_not_replaced(tmp_path):
+    path = put(tmp_path / "faq.csv", "question,answer\na,b\n")
+    with pytest.raises(InputError, match="the rows were read from this file"):
+        write(read(path), path)
+    assert path.read_text() == "question,answer\na,b\n"
+
+
 def test_only_texts_are_written_to_txt(tmp_path):
     (tmp_path / "a.txt").write_text(FILES["texts.txt"])
     (tmp_path / "b.jsonl").write_text(FILES["pairs.jsonl"])

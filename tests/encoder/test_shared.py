@@ -3,45 +3,50 @@
 import pytest
 import torch
 
-from sentloom.encoder import Encoder, shared
+from sentloom.encoder import Encoder
 from sentloom.encoder.merging import merge
-from sentloom.encoder.shared import shared_encoder
+from sentloom.encoder.shared import SharedEncoders
 from tests.encoder.small_models import build_model_folder
 
 
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory):
+    return build_model_folder("bert", tmp_path_factory.mktemp("models") / "bert")
+
+
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(shared, "_loaded", type(shared._loaded)())
-    return build_model_folder("bert", tmp_path / "bert")
+def shared():
+    return SharedEncoders()
 
 
-def test_the_same_files_are_loaded_once(folder):
-    one = shared_encoder(folder)
-    assert shared_encoder(folder) is one
-    assert shared_encoder(str(folder)) is one
-    assert one.fingerprint() == Encoder.load(folder).fingerprint()
+def test_the_same_files_are_loaded_once(shared, bert):
+    one = shared(bert)
+    assert shared(bert) is one
+    assert shared(str(bert)) is one
+    assert one.fingerprint() == Encoder.load(bert).fingerprint()
 
 
-def test_other_settings_are_another_encoder(folder):
-    first, second = shared_encoder(folder, pooling="first"), shared_encoder(folder, pooling="mean")
+def test_other_settings_are_another_encoder(shared, bert):
+    first, second = shared(bert, pooling="first"), shared(bert, pooling="mean")
     assert (str(first.pooling), str(second.pooling)) == ("first", "mean")
-    assert shared_encoder(folder, max_length=8).tokens.max_length == 8
-    assert shared_encoder(folder, prompts={}) is not shared_encoder(folder)
+    assert shared(bert, max_length=8).tokens.max_length == 8
+    assert shared(bert, prompts={}) is not shared(bert)
 
 
-def test_a_folder_that_is_written_again_is_loaded_again(folder):
-    before = shared_encoder(folder)
+def test_a_folder_that_is_written_again_is_loaded_again(shared, tmp_path):
+    folder = build_model_folder("bert", tmp_path / "bert")
+    before = shared(folder)
     changed = Encoder.load(folder)
     with torch.no_grad():
         next(changed.parameters()).add_(1)
     changed.save(folder, golden=False)
-    after = shared_encoder(folder)
+    after = shared(folder)
     assert after is not before
     assert after.fingerprint() == changed.fingerprint() != before.fingerprint()
 
 
-def test_a_copy_has_the_fingerprint_of_its_own_weights(folder):
-    one = shared_encoder(folder)
+def test_a_copy_has_the_fingerprint_of_its_own_weights(shared, bert):
+    one = shared(bert)
     other = one.copy()
     with torch.no_grad():
         next(other.parameters()).add_(1)
@@ -49,13 +54,16 @@ def test_a_copy_has_the_fingerprint_of_its_own_weights(folder):
     assert merge([one, other]).fingerprint() not in (one.fingerprint(), other.fingerprint())
 
 
-def test_the_least_recently_used_encoders_are_dropped(folder, monkeypatch):
-    monkeypatch.setattr(shared, "MOST", 2)
-    first = shared_encoder(folder, max_length=5)
-    shared_encoder(folder, max_length=6)
-    assert shared_encoder(folder, max_length=5) is first
-    shared_encoder(folder, max_length=7)  # drops 6
-    assert shared_encoder(folder, max_length=5) is first
-    monkeypatch.setattr(shared, "MOST_BYTES", 1)
-    assert shared_encoder(folder, max_length=5) is first
-    assert not shared._loaded
+def test_the_least_recently_used_encoders_are_dropped(bert):
+    shared = SharedEncoders(most=2)
+    first, second = shared(bert, max_length=5), shared(bert, max_length=6)
+    assert shared(bert, max_length=5) is first
+    shared(bert, max_length=7)  # drops 6
+    assert shared(bert, max_length=5) is first
+    assert shared(bert, max_length=6) is not second
+
+
+def test_an_encoder_that_is_too_large_is_not_kept(bert):
+    shared = SharedEncoders(most_bytes=1)
+    assert shared(bert) is not shared(bert)
+    assert not shared.loaded

@@ -36,6 +36,14 @@ def test_a_measure_has_both_scores_and_their_difference():
     assert one.p < 0.01
 
 
+def test_no_interval_is_wider_than_scores_can_differ():
+    few = measured(score(1, 1, 1, 0), score(0, 0, 0, 0))  # -75 points on four items
+    assert few.low == -100
+    order = np.array([[1, 1], [2, 2], [3, 3], [4, 5], [5, 4]], float)
+    before, after = (Score("spearman", items) for items in (order, order * [-1, 1]))
+    assert -200 <= measured(before, after).low < -100
+
+
 def test_other_scores_of_the_task_are_kept():
     before, after = ({"accuracy": score(*[0, 1] * 20), "map": score(*[value] * 40)} for value in (0.25, 0.75))
     assert measure(TASK, "words", "deciding", before, after).also == {"map": (25.0, 75.0)}
@@ -114,7 +122,7 @@ def test_rows_of_one_cluster_do_not_make_a_gain_sure():
 
 def test_one_cluster_alone_has_an_interval_that_can_be_written():
     one = measured(*(Score("mean", np.full((30, 1), value), clusters=np.zeros(30, int)) for value in (0.0, 1.0)))
-    assert (one.low, one.high, one.clusters) == (-200, 200, 1)
+    assert (one.low, one.high, one.clusters) == (-100, 100, 1)
 
 
 def test_a_difference_that_is_shown_to_be_small_is_called_so():

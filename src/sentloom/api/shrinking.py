@@ -1,12 +1,11 @@
 """`shrink`."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
-from sentloom.api.common import silent, strings, training_in
+from sentloom.api.common import scored_inputs, silent, training_in
 from sentloom.arguments import typed
 from sentloom.corpus.opening import open_data
-from sentloom.data.in_memory import Data
+from sentloom.data.in_memory import Data, Inputs
 from sentloom.data.shapes import Columns, Shape, as_columns, as_shape
 from sentloom.encoder.device import Device, Precision, running_on
 from sentloom.export.shrink import ShrinkRequest, Shrunk, refuse_bad_output
@@ -23,7 +22,7 @@ def shrink(
     *,
     layers: int | None = None,
     student: str | Path | None = None,
-    against: str | Sequence[str] = (),
+    against: Inputs = (),
     data: str | Path | None = None,
     epochs: float = 1.0,
     steps: int | None = None,
@@ -40,9 +39,9 @@ def shrink(
     The student starts from `layers` of the model's own layers, evenly spaced, by default half of them; a decoder is
     dropped, and a decoder-first model gets a student with mean pooling. With `student`, another model is trained
     instead, with a projection if its vectors have other dimensions. `texts` are of any kind, by default the
-    docstrings of installed packages. Both are scored on `against`, sets (from the folder `data`) or files, whose
-    sentences are left out of the training; without any, on how they rank pairs of held-out texts. `pooling` is the
-    model's, if it states none. The same call resumes.
+    docstrings of installed packages. Both are scored on `against`, sets (from the folder `data`), files or rows in
+    memory, whose sentences are left out of the training; without any, on how they rank pairs of held-out texts.
+    `pooling` is the model's, if it states none. The same call resumes.
 
     >>> texts = [f"Ticket {n} costs {3 * n} euros and is valid on day {n % 7}." for n in range(500)]
     >>> done = shrink("embedded", "small", texts, layers=1, steps=2)
@@ -54,8 +53,10 @@ def shrink(
     )
     refuse_bad_output(request)
     given = open_data(texts, shape=as_shape(shape), columns=as_columns(columns))
+    deciding = scored_inputs(against, request.folder, log)
     with running_on(device, precision):
         accelerator = start_accelerator((), request.folder)
-        with training_in(request.folder, accelerator, ()):
+        with training_in(request.folder, accelerator, deciding):
             said = log if accelerator.is_main_process else silent
-            return train_student(request, given, strings(against), Path(data) if data else None, accelerator, said)
+            names = [one.name for one in deciding]
+            return train_student(request, given, names, Path(data) if data else None, accelerator, said)

@@ -25,6 +25,7 @@ def write(data: Dataset, path: Path, spreadsheet_safe: bool = False) -> None:
 
     `spreadsheet_safe` changes the texts in csv and tsv files that a spreadsheet would run as a formula (`no_formula`).
     """
+    _refuse_own_input(data, path)
     table = data.table.drop_columns([FILE, LINE])
     form = check_ending(path, data.shape, table.column_names)
     if form == PARQUET:
@@ -36,6 +37,12 @@ def write(data: Dataset, path: Path, spreadsheet_safe: bool = False) -> None:
         if spreadsheet_safe and form in ("csv", "tsv"):
             rows = ({name: no_formula(cell) for name, cell in row.items()} for row in rows)
         LINES[form](file, _flat_names(table), rows)
+
+
+def _refuse_own_input(data: Dataset, path: Path) -> None:
+    """Refuse to replace a file that the rows were read from."""
+    if any(Path(name).resolve() == path.resolve() for name in data.files):
+        raise InputError(str(path), "the rows were read from this file", "another file", "choose another name")
 
 
 def no_formula(cell: Any) -> Any:

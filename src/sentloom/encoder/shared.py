@@ -13,27 +13,37 @@ from sentloom.encoder.encoder import Encoder
 from sentloom.encoder.locate import READ_ONLY, locate
 from sentloom.encoder.prompts import Prompts
 
-MOST = 12  # encoders
-MOST_BYTES = 1_500_000_000  # of their weights together; an encoder that is larger than that is not kept
 
-_loaded: OrderedDict[Hashable, Encoder] = OrderedDict()  # the least recently used first
+class SharedEncoders:
+    """At most so many encoders, whose weights have at most so many bytes together; the least recently used go first."""
+
+    def __init__(self, most: int = 12, most_bytes: int = 1_500_000_000) -> None:
+        self.most, self.most_bytes = most, most_bytes
+        self.loaded: OrderedDict[Hashable, Encoder] = OrderedDict()  # the least recently used first
+
+    def __call__(
+        self,
+        name: str | Path,
+        *,
+        pooling: str | None = None,
+        prompts: Prompts | None = None,
+        max_length: int | None = None,
+    ) -> Encoder:
+        """The encoder that `Encoder.load` gives, which nobody may change; its fingerprint is computed once."""
+        prompted = None if prompts is None else tuple(sorted(prompts.items()))
+        key = (str(name), _files(name), pooling, prompted, max_length, str(device_for()), precision_for())
+        if key not in self.loaded:
+            encoder = Encoder.load(name, pooling=pooling, prompts=prompts, max_length=max_length)
+            encoder.known_fingerprint = encoder.fingerprint()
+            self.loaded[key] = encoder
+        self.loaded.move_to_end(key)
+        found = self.loaded[key]
+        while len(self.loaded) > self.most or sum(map(_bytes, self.loaded.values())) > self.most_bytes:
+            self.loaded.popitem(last=False)
+        return found
 
 
-def shared_encoder(
-    name: str | Path, *, pooling: str | None = None, prompts: Prompts | None = None, max_length: int | None = None
-) -> Encoder:
-    """The encoder that `Encoder.load` gives, which nobody may change; its fingerprint is computed once."""
-    prompted = None if prompts is None else tuple(sorted(prompts.items()))
-    key = (str(name), _files(name), pooling, prompted, max_length, str(device_for()), precision_for())
-    if key not in _loaded:
-        encoder = Encoder.load(name, pooling=pooling, prompts=prompts, max_length=max_length)
-        encoder.known_fingerprint = encoder.fingerprint()
-        _loaded[key] = encoder
-    _loaded.move_to_end(key)
-    found = _loaded[key]
-    while len(_loaded) > MOST or sum(map(_bytes, _loaded.values())) > MOST_BYTES:
-        _loaded.popitem(last=False)
-    return found
+shared_encoder = SharedEncoders()
 
 
 def _files(name: str | Path) -> Hashable:

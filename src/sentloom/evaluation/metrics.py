@@ -113,3 +113,4 @@ METRICS: Mapping[str, Callable[[Numbers], float]] = {
     "average-precision": lambda items: average_precision(items[:, 0], items[:, 1]),
     "mean": lambda items: float(items[:, 0].mean()),
 }
+CORRELATIONS = ("spearman", "pearson", "matthews")  # from -1 to 1; the others are from 0 to 1

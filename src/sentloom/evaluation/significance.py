@@ -16,6 +16,7 @@ from scipy.special import stdtr, stdtrit  # Student's t and its quantiles, much 
 
 from sentloom.errors import InputError
 from sentloom.evaluation.jackknife import MEANS, Influences, influences, joint_clusters
+from sentloom.evaluation.metrics import CORRELATIONS
 from sentloom.evaluation.task import Score
 
 MOST_SKEWNESS = 0.3  # that is corrected for: the correction is an expansion, and explodes beyond
@@ -229,7 +230,7 @@ def _from_symmetric(t: float, skewness: float) -> float:
 
 def _range(score: Score) -> tuple[float, float]:
     """The least and the greatest possible value of a score, times 100."""
-    if score.metric in ("spearman", "pearson", "matthews"):
+    if score.metric in CORRELATIONS:
         return -100.0, 100.0
     if score.metric == "mean" and not ((score.items >= 0) & (score.items <= 1)).all():
         return -np.inf, np.inf

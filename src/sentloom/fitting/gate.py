@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from sentloom.evaluation.metrics import CORRELATIONS
 from sentloom.evaluation.significance import LEAST_CLUSTERS, LEVEL, average_interval, compare_averages, is_within
 from sentloom.evaluation.task import Score, Scores, Task
 from sentloom.fitting.result import NO_DIFFERENCE, Measure, Part, Run, Verdict, chosen_on, rounded_down
@@ -16,7 +17,6 @@ WITHOUT_LABELS = (
     "No gain can be shown without labels: label-free scores can only reveal a worse model. This one is not shown to be "
     "worse, and no difference can be shown without labels"
 )
-WIDEST = 200.0  # points: no two scores differ by more, and JSON has no infinity
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,7 @@ def _measure(
     found = compare_averages(after, before, level=level)
     before_interval, after_interval = average_interval(before), average_interval(after)
     values = [sum(score.value for score in some) / len(some) for some in (before, after)]
+    widest = 200.0 if any(score.metric in CORRELATIONS for score in after) else 100.0  # and JSON has no infinity
     return Measure(
         name=name,
         label=label,
@@ -70,8 +71,8 @@ def _measure(
         after_low=after_interval[0],
         after_high=after_interval[1],
         difference=found.difference,
-        low=max(found.low, -WIDEST),
-        high=min(found.high, WIDEST),
+        low=max(found.low, -widest),
+        high=min(found.high, widest),
         p=found.p,
         level=level,
         clusters=found.clusters,

@@ -4,14 +4,13 @@ This is the infilling of BART (Lewis et al., 2020): each span of tokens becomes 
 target. It is meant for models with random weights; a pretrained model does not need it.
 """
 
-from typing import Any, ClassVar
-
 import numpy as np
 from pydantic import Field
 from torch import Tensor
 
 from sentloom.data.batches import Batch
 from sentloom.methods import Options
+from sentloom.methods.presets import read_presets
 from sentloom.methods.settings import Positive, Share
 from sentloom.writing.instances import Instance, losses
 from sentloom.writing.language_model import SOURCE_LENGTH, TARGET_LENGTH, Ids
@@ -34,9 +33,7 @@ class Denoising(TextLearner):
     NAME = "denoising"
     Options = DenoisingOptions
     options: DenoisingOptions
-    PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
-        "default": {"batch": 128, "epochs": 1, "learning_rate": 1e-3, "schedule": "linear", "warmup": 0.1, "clip": 1.0}
-    }
+    PRESETS = read_presets(__file__)
 
     def __init__(self, model: TextToText, options: DenoisingOptions) -> None:
         super().__init__(model, options)

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from sentloom.hygiene.languages import LEAST_AMONG, LEAST_SCORE, identify
 from sentloom.hygiene.near_duplicates import SHINGLE
+from sentloom.methods.presets import read_presets
 from sentloom.search.bm25 import words_of
 from sentloom.writing.prompts import Kind
 
@@ -61,12 +62,7 @@ class Filtering(BaseModel):
     drop_equal: bool = True  # not equal to its source, ignoring case and spaces
 
 
-PAPER = Filtering(drop_equal=False, language=False, finished=False, near_duplicates=1.0)
-PRESETS = {
-    "default": Filtering(),
-    "paper": PAPER,
-    "official-code": PAPER.model_copy(update={"source_words": 8, "words": 5, "substring": True}),
-}
+PRESETS = {name: Filtering(**values) for name, values in read_presets(__file__).items()}
 
 
 def verdict(row: Candidate, by: Filtering) -> str:

@@ -1,29 +1,18 @@
 """Generator and discriminator in one model, trained together (GenSE, Chen et al., 2022, section 3.1)."""
 
-from typing import Any, ClassVar
-
 from pydantic import Field
 from torch import Tensor
 
 from sentloom.data.batches import Batch
 from sentloom.data.shapes import Shape
 from sentloom.methods import Options
+from sentloom.methods.presets import read_presets
 from sentloom.methods.settings import Positive, Share
 from sentloom.writing.instances import Instance, instances, losses
 from sentloom.writing.language_model import SOURCE_LENGTH, TARGET_LENGTH
 from sentloom.writing.measure import PerplexityBy
 from sentloom.writing.prompts import Wording
 from sentloom.writing.text_learner import TextLearner
-
-# A triplet gives four instances: 64 rows are the official batch of 256.
-GENSE: dict[str, Any] = {
-    "batch": 64,
-    "epochs": 10,
-    "optimizer": "adafactor",
-    "learning_rate": 5e-5,
-    "schedule": "constant-then-linear",
-    "warmup": 0.1,
-}
 
 
 class SynthesizerOptions(Options):
@@ -46,11 +35,7 @@ class Synthesizer(TextLearner):
     Options = SynthesizerOptions
     options: SynthesizerOptions
     SHAPES = (Shape.TRIPLETS, Shape.NLI)
-    PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
-        "default": GENSE,
-        "paper": GENSE,
-        "official-code": GENSE | {"perplexity_by": "batch"},
-    }
+    PRESETS = read_presets(__file__)
 
     def weight(self, batch: Batch) -> float:
         """The weighted number of tokens to predict."""

@@ -116,10 +116,6 @@ def _as_list(data: object) -> list[object]:
     if isinstance(data, Mapping):
         fix = "choose one split, as in data['train'], or turn columns into a table: pandas.DataFrame(data)"
         raise InputError("data", f"found {kind_of(data)}", f"a list of {ACCEPTED}", fix)
-    if _is(data, "polars", "LazyFrame"):
-        raise InputError(
-            "data", f"found {kind_of(data)}", f"a list of {ACCEPTED}", "call .collect() and pass the result"
-        )
     if isinstance(data, AnySet) or not isinstance(data, Iterable):
         ordered = isinstance(data, AnySet)
         fix = "make a list of it, so that the rows have an order" if ordered else "pass the rows, or the path of a file"

@@ -21,7 +21,7 @@ help:
 	@echo "make recipes run every table of the papers on small models and few sentences (some minutes)"
 	@echo "make faults  the fault bench: kills, full disks, damaged files by the thousand (about 40 minutes)"
 	@echo "make bench   speed and memory against sentence-transformers (about 15 minutes)"
-	@echo "make format  put the code in form"
+	@echo "make format  format the code"
 	@echo "make clean   remove the environment and what was built"
 
 # An environment for users, one with the tools of developers, and one with what the fault bench and the benchmarks need.

@@ -238,7 +238,7 @@ def difference(own, other):
 
 
 def said(found):
-    """Whether the difference to the reference is shown."""
+    """Whether the difference from the reference is shown."""
     return "helps" if found.low > 0 else "hurts" if found.high < 0 else "-"
 
 

@@ -164,7 +164,7 @@ def scored(runner, result):
 
 
 def lines(base, claim, variants, given, folder, accelerator):
-    """A line per variant: its score over seeds, and the difference to the first with its interval."""
+    """A line per variant: its score over seeds, and the difference from the first with its interval."""
     evaluate = Evaluate(sets=(SET,), data=str(given.data))
     plans = [
         Plan(name, base=base, stages=stages, evaluate=evaluate, seeds=tuple(range(1, given.seeds + 1)), pooling="first")
@@ -204,7 +204,9 @@ def main():
             variants = CLAIMS[claim](given.data, given.steps)
             rows += lines(base, claim, variants, given, given.output / name / claim, accelerator)
         kept[name] = rows
-        parts.append(f"### {name}\n\n" + table(["claim", "variant", "STS-B test", "difference to the first"], rows, 2))
+        parts.append(
+            f"### {name}\n\n" + table(["claim", "variant", "STS-B test", "difference from the first"], rows, 2)
+        )
         (given.output / "table.json").write_text(json.dumps(kept, indent=1))
         (given.output / "table.md").write_text("\n\n".join(parts) + "\n", "utf-8")
     print("\n\n".join(parts))

@@ -155,7 +155,8 @@ class Problem:
 
 
 def _problem(problem: str, expected: str) -> str:
-    said = f"{problem}. Expected {expected}" if expected else problem
+    between = "; " if expected.startswith("did you mean") else ". Expected "
+    said = f"{problem}{between}{expected}" if expected else problem
     return said + "." * (not said.endswith("?"))
 
 

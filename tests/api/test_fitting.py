@@ -37,6 +37,8 @@ def test_a_fit_shows_itself_escaped_and_gives_the_encoder_to_use(base, tmp_path)
     assert "the list" in done.scores
     assert done.result.title == "a<b>, fitted to the list"
     assert "  10 steps run, more than the budget of 2: a stage trains for at least 10 steps" in lines
+    assert repr(done).startswith(f"Fit(verdict={done.verdict!r}, reason=")
+    assert "Measure(" not in repr(done)
     page = done._repr_html_()
     assert "<table>" in page
     assert "a&lt;b&gt;" in page

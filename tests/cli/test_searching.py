@@ -33,7 +33,7 @@ def model(tmp_path, bert):
 def corpus(model):
     path = model.with_name("model.fit") / "corpus.parquet"
     path.parent.mkdir()
-    pq.write_table(pa.table({"text": SENTENCES}), path)
+    pq.write_table(pa.table({"text": SENTENCES, "of": ["1"] * len(SENTENCES)}), path)
     return path
 
 
@@ -100,11 +100,19 @@ def test_a_model_looks_in_the_corpus_beside_it_or_where_it_is_told_to(model, cor
     assert done.returncode == 0, done.stderr
     assert answers(done.stdout)[SENTENCES[6]][0] == SENTENCES[6]
     assert f"{corpus}: texts, 8 rows" in done.stdout
+    assert "unused" not in done.stdout  # the column `of` is the fit's own
     done = ask(SENTENCES[2].encode(), model, "--in", texts)
     assert answers(done.stdout)[SENTENCES[2]][0] == SENTENCES[2]
     assert "texts, 4 rows" in done.stdout
     monkeypatch.chdir(model)
     assert answers(sentloom("search", ".", "Yes").stdout)["Yes"][0] == "Yes"
+
+
+def test_what_is_neither_data_nor_a_model(sentloom):
+    done = sentloom("search", "nosuch", "Yes")
+    assert done.returncode == 2
+    assert "nosuch: no such file or folder" in done.stderr
+    assert "or a model folder" in " ".join(done.stderr.split())
 
 
 def test_a_model_without_a_corpus_looks_in_docstrings_and_reads_them_once(model, ask, monkeypatch):

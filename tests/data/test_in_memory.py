@@ -27,6 +27,11 @@ HOLDERS = {
 }
 
 
+def test_a_lazy_frame_must_be_collected():
+    with pytest.raises(InputError, match=r"type LazyFrame(.|\n)*\.collect\(\)"):
+        read(pl.DataFrame(FAQ).lazy())
+
+
 @pytest.mark.parametrize("name", HOLDERS)
 def test_every_container_gives_the_same_rows_and_the_same_hash(name):
     data = read(HOLDERS[name](FAQ))

@@ -94,7 +94,7 @@ def test_nobody_is_told_to_clean_rows_that_are_not_there(tmp_path: Path) -> None
             with pytest.raises(DataError) as caught:
                 read(data, allow=allow)
             assert caught.value.fix == NO_ROWS
-    with pytest.raises(InputError, match=r"found None.*\nPass the rows, or the path of a file\."):
+    with pytest.raises(InputError, match=r"found None.*\nPass the rows, or the path of a file;"):
         read(None)
 
 

@@ -128,7 +128,7 @@ def test_a_requested_shape_is_the_only_one_considered() -> None:
     assert layout("source,target,question,answer", ShapeRequest(Shape.PARALLEL)).used["source"] == "source"
     assert layout("text,label", ShapeRequest(Shape.TEXTS)).ignored == ("label",)
     assert layout("sentence1,sentence2,label", ShapeRequest(Shape.NLI)).shape is Shape.NLI
-    with pytest.raises(InputError, match="there is no column of negatives"):
+    with pytest.raises(InputError, match=r"no column of negatives among .*\. Expected the columns .* and negative"):
         layout("anchor,positive", ShapeRequest(Shape.TRIPLETS))
 
 

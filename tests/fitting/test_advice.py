@@ -26,7 +26,9 @@ def test_a_clear_loss_asks_for_no_more_steps():
 def test_a_gain_within_chance_says_how_many_clusters_would_show_it():
     # half a point of gain, an interval of one point to each side: (1 / 0.5)^2 = 4 times as many clusters, not items,
     # show it in every second case; for 80% it takes (2.8 / 1.96)^2 = 2.0408 times as many: 640 * 8.1633 = 5,224.5
-    assert "A gain of +0.50 in 640 test clusters may be chance; about 5,225 would show it with" in said(GAIN)
+    assert "A gain of +0.50 in 640 test clusters may be chance; about 5,225 would detect it with 80% power" in said(
+        GAIN
+    )
 
 
 def test_too_few_clusters_say_how_many_more_are_needed():

@@ -21,7 +21,7 @@ def test_power_is_that_of_the_base_alone():
     assert found.gain == smallest_gain([base], power=0.8, correlation=found.correlation)
     assert power_of([score(*[0, 1] * 500)]).gain < found.gain
     assert power_line(found) == (
-        f"the test rows (100 clusters) show a gain of {found.gain:.1f} points or more with a probability of 80%"
+        f"the test rows (100 clusters) have 80% power to detect a gain of {found.gain:.1f} points"
     )
 
 

@@ -41,7 +41,7 @@ def test_a_missing_translator_is_a_reason(tmp_path, monkeypatch):
         ("folder", "30steps", "folder", None, True),
         ("embedded", "30steps", "embedded", None, True),
         (None, "5m", "embedded", None, False),
-        (None, "299s", "embedded", "of less than 5.0 min, nothing is written unasked; name a writer", False),
+        (None, "299s", "embedded", "of less than 5.0 min, the writer only runs if you name one with --writer", False),
         (None, "9000steps", "embedded", "with a budget in steps", False),
         ("none", "10m", "none", "--writer none", False),
     ],

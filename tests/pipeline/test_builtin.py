@@ -120,7 +120,7 @@ def test_tables_are_found_by_name_and_by_paper():
     assert list(find_tables(["bsl/table-9"])) == ["bsl/table-9"]
     assert len(find_tables(["bsl"])) == 8
     assert len(find_tables(["bsl", "bsl/table-9"])) == 8
-    with pytest.raises(InputError, match="bsl/table-1"):
+    with pytest.raises(InputError, match=r'there is no such table; did you mean "bsl/table-1'):
         find_tables(["bsl/table-11"])
 
 

@@ -1,11 +1,13 @@
 """YAML as plain values with their lines; faults are collected."""
 
+from pathlib import Path
+
 import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentloom.errors import RecipeError
+from sentloom.errors import Problem, RecipeError
 from sentloom.pipeline.yaml_source import Dumper, Faults, Spot, Tree, one_of, parse, read_file, show
 
 TEXT = """\
@@ -84,5 +86,27 @@ def test_written_values_are_read_back(mapping):
 
 def test_names_in_messages():
     assert one_of("temprature", ["temperature", "batch"]) == 'one of temperature, batch: did you mean "temperature"?'
-    assert one_of("x", ["a", "b"]) == "one of a, b"
+    assert one_of("x", ["a", "b"], "a file, or ") == "a file, or one of a, b"
+    many = [*"abcdefgh", "seeds"]
+    assert one_of("seed", many, "a key, ") == 'did you mean "seeds"?'
+    assert str(Problem("r.yaml", "line 1", 'unknown key "seed"', one_of("seed", many))) == (
+        'r.yaml, line 1: unknown key "seed"; did you mean "seeds"?'
+    )
+
+
+def test_the_advice_names_what_is_at_fault():
+    problems = {"r.yaml": "Correct the recipe.", "set a": "Correct the recipe and the override (set)."}
+    faults = Faults()
+    for file, advice in problems.items():
+        faults.add(Spot(file, ""), "wrong", "right")
+        with pytest.raises(RecipeError) as refused:
+            faults.stop()
+        assert str(refused.value).splitlines()[-1] == advice
+    with pytest.raises(RecipeError, match=r"\nCorrect the override \(set\)\.$"):
+        Faults().refuse(Spot("set a", ""), "wrong", "right")
+    with pytest.raises(RecipeError, match=r"\(No such file or directory\)\. Expected a YAML file\.\nCheck the path\.$"):
+        read_file(Path("nofile.yaml"), Faults())
+
+
+def test_values_in_messages():
     assert show("a" * 100) == '"' + "a" * 79 + "..."

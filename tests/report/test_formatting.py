@@ -43,21 +43,21 @@ def test_the_headline_says_what_became_of_the_model():
     assert formatting.headline(replace(FULL, bases=FULL.bases[:1])) == "Better than its base"
     assert formatting.headline(BARE) == "No difference shown: no model was written"
     worse = replace(FULL, verdict="worse", forced=True)
-    assert formatting.headline(worse) == "Worse than the best base: written all the same, because that was asked for"
+    assert formatting.headline(worse) == "Worse than the best base: written anyway (--force)"
 
 
 def test_what_a_verdict_rests_on_is_said_in_sentences():
     said = formatting.evidence(FULL)
-    assert said[0].startswith("812 test items in 640 clusters, which count as 512.3 of equal size:")
+    assert said[0].startswith("812 test items in 640 clusters, an effective number of 512.3:")
     assert "halves: queries search a sample of 900 of 1,456 candidates, the same for base and model." in said
     assert any(
-        line.startswith("These test rows show a gain of 2.1 points or more with a probability of 80%") for line in said
+        line.startswith("These test rows have 80% power to detect a gain of 2.1 points, assuming that") for line in said
     )
     assert "Validation and test rows agree." in said
     assert any(line.startswith("This is model number 3 that is tested on these rows.") for line in said)
     assert "notes.txt: clustered by equal texts." in said
     assert said[-1] == (
-        "Accept a nearest match from a cosine of 0.63 up: precision 91% and recall 74% for the 812 queries of the "
+        "Accept nearest matches with a cosine of at least 0.63: precision 91% and recall 74% for the 812 queries of the "
         "validation rows, which it was chosen on; 89% and 72% for test queries."
     )
     assert formatting.evidence(BARE) == []
@@ -133,6 +133,8 @@ def test_merging_and_what_the_time_ran_out_for_are_said():
         "before merging. General ability (general triplets): 81.25, 78.33, 80.00 for base, trained and merged model.",
         "The time ran out: pairs does not run in round 3.",
     ]
+    lower = formatting.evidence(replace(FULL, merging=replace(merging, merged=62.0)))[-1]
+    assert "was preferred, within one standard error of the trained model and closer to the base: 62.00 on the" in lower
     assert [formatting.steps_in_words(steps) for steps in ([0], [40], [40, 62])] == [
         "merged",
         "40 steps",

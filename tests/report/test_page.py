@@ -169,7 +169,7 @@ def test_a_refusal_says_by_how_much():
 
 def test_force_is_named():
     forced = replace(FULL, verdict="worse", forced=True)
-    assert read(forced).titles[0] == "Worse than the best base: written all the same, because that was asked for"
+    assert read(forced).titles[0] == "Worse than the best base: written anyway (--force)"
 
 
 def test_examples_show_what_both_models_found():

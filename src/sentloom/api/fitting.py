@@ -32,7 +32,7 @@ Bases = Annotated[
     "the folder or the name of a model, or a list of these",
     "to start from an Encoder in memory, first save it: encoder.save(folder)",
 ]
-Budget = Annotated[str | None, "a time or a number of steps", "say 10m, 90s, 1.5h or 400steps"]
+Budget = Annotated[str | None, "a time or a number of steps", "for example 10m, 90s, 1.5h or 400steps"]
 Dimensions = Annotated[Sequence[int] | None, "a list of whole numbers", "write [384, 256, 128, 64]"]
 
 
@@ -48,7 +48,7 @@ class Fit:
 
     verdict: str  # "better", "no difference shown" or "worse" than the base
     reason: str
-    scores: Mapping[str, Measure]  # by name
+    scores: Mapping[str, Measure] = field(repr=False)  # by name
     model: Path | None  # None if it is not better, unless `force` was given
     report: Path
     result: FitResult = field(repr=False)
@@ -102,8 +102,8 @@ def fit(
     decide where no labels of rows or sets do; nothing is trained on them. `general` is a data folder with STS-B, on
     which general ability is watched. `group` names columns whose values connect rows (a customer, a thread), which are
     then not divided between training and test rows, unless that would put more than 5% of the rows into one cluster.
-    `corpus` are more texts to search among. With `dimensions` ([384, 256, 128, 64]), vectors may be cut to their first
-    dimensions.
+    `corpus` are more texts to search among. With `dimensions` ([384, 256, 128, 64]), vectors can be truncated to
+    their first dimensions.
     `writer` is a language model that writes queries and sentences to learn from: a folder, a hub name, "embedded" (the
     default from 5 minutes on, if it is installed), "none", or the address of an OpenAI-compatible endpoint with its
     `writer_model` and at most `max_tokens` tokens. `guide` is an encoder that says which negatives may be false, by

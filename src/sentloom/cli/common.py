@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -121,14 +121,19 @@ def resumable() -> Iterator[None]:
 
 
 def read(
-    name: str, shape: Shape | None, columns: str | None, allow: Allowance = STRICT, quoted: bool | None = None
+    name: str,
+    shape: Shape | None,
+    columns: str | None,
+    allow: Allowance = STRICT,
+    quoted: bool | None = None,
+    keep: Sequence[str] = (),
 ) -> "Dataset":
     """Read data for a command and show what it was taken for."""
     from sentloom.corpus.opening import open_data
     from sentloom.report import data_tables
 
     parsed = parse_columns(columns) if columns else None
-    data = open_data(name, shape=shape, columns=parsed, allow=allow, quoted=quoted)
+    data = open_data(name, shape=shape, columns=parsed, keep=keep, quoted=quoted, allow=allow)
     show(data_tables.data_summary(name, data))
     return data
 

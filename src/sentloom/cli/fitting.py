@@ -87,7 +87,7 @@ def fit(
         str | None,
         typer.Option(
             metavar="N,N,...",
-            help="Train vectors that may be cut to their first dimensions: 384,256,128,64 (Matryoshka).",
+            help="Train vectors that can be truncated to their first dimensions: 384,256,128,64 (Matryoshka).",
         ),
     ] = None,
     writer: Annotated[

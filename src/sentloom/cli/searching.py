@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sentloom.search.vectors import Vectors
 
 PROMPT = "search> "
+CORPUS, ORIGIN = "corpus.parquet", "of"  # that a fit writes: the inputs that a text is from, which is no unused column
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ def choose(first: str, model: str | None, within: str | None) -> SearchRequest:
         if within is not None:
             found, fix = f"{first} is not a model folder", "use search MODEL --in DATA, or search DATA --model MODEL"
             raise InputError("--in", found, "a model folder before it", fix)
+        _check_data(first)
         return SearchRequest(model or "embedded", first)
     if model is not None:
         raise InputError(
@@ -54,13 +56,26 @@ def choose(first: str, model: str | None, within: str | None) -> SearchRequest:
         )
     if within is not None:
         return SearchRequest(first, within)
-    corpus = Path(f"{os.path.abspath(first)}.fit", "corpus.parquet")  # noqa: PTH100 - a link's own name counts
+    corpus = Path(f"{os.path.abspath(first)}.fit", CORPUS)  # noqa: PTH100 - a link's own name counts
     if corpus.is_file():
         show(f"searching what {first} was fitted on")
         return SearchRequest(first, str(corpus))
     place = Path(corpus.parent.name, corpus.name)
     show(f"there is no {place} beside {first}: searching the docstrings of installed packages")
     return SearchRequest(first, None)
+
+
+def _check_data(name: str) -> None:
+    """Refuse a name that is no data; it could also have been a model. Hub names are left to the hub."""
+    from sentloom.data.inputs import find_inputs, hub_name
+
+    if name.startswith("embedded") or hub_name(name) is not None:
+        return
+    try:
+        find_inputs(name)
+    except InputError as error:
+        expected = ", or ".join(filter(None, (error.expected, "a model folder")))
+        raise InputError(error.where, error.problem, expected, error.fix) from None
 
 
 def is_model_folder(folder: Path) -> bool:
@@ -81,7 +96,8 @@ def ground(name: str | None, column: str | None, shape: "Shape | None", columns:
         pairs = summaries()
         names = pairs.column("anchor")
         return SearchTarget(pairs.column(text_column(pairs, column or "positive")), lambda row: str(names[row]))
-    data = read(name, shape, columns)
+    keep = (ORIGIN,) if Path(name).name == CORPUS else ()
+    data = read(name, shape, columns, keep=keep)
     return SearchTarget(data.column(text_column(data, column)), lambda row: data.place(row).removeprefix(f"{name}, "))
 
 

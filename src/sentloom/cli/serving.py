@@ -18,7 +18,7 @@ def serve(
     models: Annotated[
         list[str],
         typer.Argument(
-            metavar="MODEL...",
+            metavar="MODEL",
             help="embedded, a model folder or a hub name; NAME=MODEL sets the name that requests use.",
         ),
     ],
@@ -30,7 +30,7 @@ def serve(
     host: Annotated[
         str, typer.Option(metavar="ADDRESS", help="Where to listen. Other machines need an API key.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any free port.")] = 8080,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the server; 0 picks a free one.")] = 8080,
     api_key_file: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="A file with the API key. By default $SENTLOOM_API_KEY, if it is set."),

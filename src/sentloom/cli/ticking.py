@@ -32,7 +32,7 @@ def tick(
         typer.Option(metavar="FILE", help="Answers of somebody else that count as well; repeatable."),
     ] = None,
     terminal: Annotated[bool, typer.Option("--terminal", help="Ask in the terminal instead of on a page.")] = False,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Of the page; 0 takes any free one.")] = 0,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the page; 0 picks a free one.")] = 0,
     device: DeviceOption = None,
     precision: PrecisionOption = None,
 ) -> None:

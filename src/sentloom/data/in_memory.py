@@ -40,7 +40,7 @@ else:  # what can be known of an argument before its rows are read
     Data = Inputs = Annotated[
         str | Path | Dataset | Iterable | pa.Table | pa.RecordBatch,
         f"a path, or a list of {ACCEPTED}",
-        "pass the rows, or the path of a file",
+        "pass the rows, or the path of a file; a polars LazyFrame needs .collect() first",
     ]
 
 LEAST_LABELLED, LABEL_REPEATS = 20, 5  # from so many rows on, texts that repeat so often on average look like labels

@@ -77,6 +77,15 @@ KNOWN_NAMES = [
     *(*TEXT_NAMES, *CLASS_NAMES, *LABEL_NAMES, *SCORE_NAMES, "negative"),
     *(name for families in COUPLES.values() for couple in families for side in couple for name in side),
 ]
+EXPECTED = {  # where a shape was asked for
+    Shape.TEXTS: "a column of texts: text or sentence",
+    Shape.PAIRS: "two columns that belong together, such as anchor and positive or question and answer",
+    Shape.TRIPLETS: "the columns anchor, positive and negative (or negative_1, negative_2 ...)",
+    Shape.SCORED_PAIRS: "the columns sentence1, sentence2 and score",
+    Shape.NLI: "the columns premise, hypothesis and label",
+    Shape.PARALLEL: "the columns source and target",
+    Shape.CLASSIFICATION: "the columns text and label",
+}
 UNDERSTOOD = (
     "a column of texts (text, sentence), or two columns that belong together (question and answer, title and body, "
     "premise and hypothesis, source and target)"
@@ -211,7 +220,7 @@ def layout_of(where: str, names: Sequence[str], is_nli: Callable[[int], bool], r
     with a label or score are never positive pairs. They are NLI if the first label is an NLI word (entailment,
     neutral ...), and scored pairs otherwise.
     """
-    header = _Header(where, tuple(names))
+    header = _Header(where, tuple(names), EXPECTED[request.shape] if request.shape else UNDERSTOOD)
     if request.columns is not None:
         shape = shape_of_roles(list(request.columns))
         roles = header.asked_roles(shape, request.columns)
@@ -250,6 +259,7 @@ class _Header:
 
     where: str
     names: tuple[str, ...]
+    expected: str
 
     def position(self, name: str) -> int | None:
         """Find a column by its exact or its normalised name; None if it is missing or ambiguous."""
@@ -339,4 +349,4 @@ class _Header:
     def _refuse(self, why: str) -> NoReturn:
         hint = _nearest(self.names, KNOWN_NAMES)
         fix = f"{hint}{_columns_example()}. All names that are understood are in docs/data.md"
-        raise InputError(self.where, f"{why} among {self._list()}", UNDERSTOOD, fix)
+        raise InputError(self.where, f"{why} among {self._list()}", self.expected, fix)

@@ -149,7 +149,7 @@ class Encoder(nn.Module):
 
     @property
     def dimensions(self) -> tuple[int, ...]:
-        """The dimensions that vectors may be cut to, largest first; empty if the model was not trained for any."""
+        """The dimensions that vectors can be truncated to, largest first; empty if it was not trained for any."""
         return trained_dimensions(self)
 
     def forward(self, ids: Sequence[Sequence[int]], *, raw: bool = False) -> Tensor:

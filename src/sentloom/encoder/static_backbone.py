@@ -21,7 +21,6 @@ from sentloom.encoder.tokens import Tokens
 from sentloom.errors import ModelError
 from sentloom.files import sha256
 
-FAMILY = "model2vec"  # in config.json
 VECTORS, UNKNOWN = "embeddings", "unk_token"
 LONGEST = 100_000  # tokens of a text, which costs next to nothing here
 

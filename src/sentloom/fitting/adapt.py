@@ -29,7 +29,7 @@ class Wanted:
     """What the training stages of a route shall have besides their own settings."""
 
     searched: tuple[Shape, ...] = ()  # shapes whose first text is a query with a prompt of its own
-    dimensions: tuple[int, ...] = ()  # that vectors may be cut to, the largest first
+    dimensions: tuple[int, ...] = ()  # that vectors can be truncated to, the largest first
     adapters: bool = False
     label_rows: tuple[int, ...] = ()  # of each file of labelled texts, if batches come from one of them
 
@@ -72,7 +72,7 @@ def _unfit(route: Route, wanted: Wanted) -> str:
     """Why a route cannot give what was asked for; empty if it can. What is learned last counts."""
     *_, last = route.training
     if wanted.dimensions and "dimensions" not in type(last.options).model_fields:
-        return f"{last.method} cannot train vectors that may be cut ({option('dimensions')})"
+        return f"{last.method} cannot train vectors that can be truncated ({option('dimensions')})"
     return ""
 
 

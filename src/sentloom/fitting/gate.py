@@ -13,7 +13,10 @@ from sentloom.fitting.result import NO_DIFFERENCE, Measure, Part, Run, Verdict, 
 GENERAL_MARGIN = 2.0  # points that general ability may fall before there is a warning
 EQUIVALENT = 0.5  # points: a difference shown to be smaller than this is none that matters
 TOTAL = "mean"
-WITHOUT_LABELS = "No difference can be shown without labels"
+WITHOUT_LABELS = (
+    "No gain can be shown without labels: label-free scores can only reveal a worse model. This one is not shown to be "
+    "worse, and no difference can be shown without labels"
+)
 
 
 @dataclass(frozen=True)
@@ -99,9 +102,7 @@ def judge(
         few = few_clusters(deciding.clusters, deciding.effective)
         return Gate(NO_DIFFERENCE, f"No difference can be shown: {few}. {_scores(deciding)}.")
     if label_free and not deciding.worse:
-        return Gate(
-            NO_DIFFERENCE, f"{WITHOUT_LABELS}, only that a model is worse, and this one is not. {_scores(deciding)}."
-        )
+        return Gate(NO_DIFFERENCE, f"{WITHOUT_LABELS}. {_scores(deciding)}.")
     if _is_vetoed(deciding, validation_gain):
         but = f"but {validation_gain:+.2f} on {chosen_on(folds)}"
         return Gate(NO_DIFFERENCE, f"Not better than {other} on all held-out rows. {_scores(deciding)}, {but}.")
@@ -134,22 +135,24 @@ def which_to_believe(deciding: Measure, chosen: Run, runs: int, folds: int = 0) 
     """Whether the rows that chose the winner agree with the test rows, and which to believe if not, as `judge` does."""
     if chosen.difference is None:
         return ""
-    gains = f"{chosen.difference:+.2f} on {chosen_on(folds)} and {deciding.difference:+.2f} on the test rows"
+    both = f"{chosen.difference:+.2f} on {chosen_on(folds)} and {deciding.difference:+.2f} on the test rows"
+    gain = "gain" if min(chosen.difference, deciding.difference) > 0 else "difference"
     if deciding.effective < LEAST_CLUSTERS:
-        return f"The gain is {gains}: too few clusters to say whether the two agree."
+        return f"The {gain} is {both}: too few clusters to say whether the two agree."
     if _is_vetoed(deciding, chosen.difference):
         why = "Chance favoured one of the two; more rows would settle it, and until then no difference is claimed"
-        return f"The gains disagree: {gains}. {why}."
+        return f"The {gain}s disagree: {both}. {why}."
     if _are_compatible(deciding, chosen):
-        return f"The gains agree: {gains}."
+        alike = gain == "gain" or max(chosen.difference, deciding.difference) < 0
+        return f"The {gain}s agree: {both}." if alike else f"The {gain} is {both}, and chance can explain the gap."
     why = "nothing was chosen on them"
     if chosen.difference > deciding.difference and runs > 1:
         why += f", while the best of {runs} runs on the rows that choose looks better than it is"
-    return f"The gains disagree: {gains}. Believe the test rows: {why}."
+    return f"The {gain}s disagree: {both}. Believe the test rows: {why}."
 
 
 def _are_compatible(deciding: Measure, chosen: Run) -> bool:
-    """Whether two gains differ by no more than their intervals together explain."""
+    """Whether two differences are apart by no more than their intervals together explain."""
     assert chosen.difference is not None
     own = 0.0 if chosen.low is None or chosen.high is None else (chosen.high - chosen.low) / 2
     half = math.hypot((deciding.high - deciding.low) / 2, own)

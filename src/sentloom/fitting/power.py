@@ -64,6 +64,6 @@ def power_line(power: Power) -> str:
     """What the test rows can show, in words."""
     if power.gain is None:
         return power.note
-    chance = f"with a probability of {power.probability:.0%}"
+    rows = f"the test rows ({power.clusters:,} clusters)"
     level = f" ({100 * power.level:.4g}% interval, because they were used before)" if power.level > LEVEL else ""
-    return f"the test rows ({power.clusters:,} clusters) show a gain of {power.gain:.1f} points or more {chance}{level}"
+    return f"{rows} have {power.probability:.0%} power to detect a gain of {power.gain:.1f} points{level}"

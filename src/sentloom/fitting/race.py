@@ -265,7 +265,7 @@ def _scored(one: TrainedRun, result: PlanResult, context: RaceContext) -> Traine
 
 
 def against_base(run: Run) -> str:
-    """The score of a run and its difference to the base, on the validation rows."""
+    """The score of a run and its difference from the base, on the validation rows."""
     interval = f"{run.low:+.2f} to {run.high:+.2f}"
     return f"score {run.score:.2f}, {run.difference:+.2f} compared with the base ({interval})"
 

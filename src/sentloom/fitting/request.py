@@ -37,7 +37,10 @@ class Budget:
         number = float(found["number"]) if found else 0.0
         if number == 0 or (unit not in UNITS and not number.is_integer()):
             raise InputError(
-                "budget", f"{text!r} is not a budget", "a time or a number of steps", "say 10m, 90s, 1.5h or 400steps"
+                "budget",
+                f"{text!r} is not a budget",
+                "a time or a number of steps",
+                "for example 10m, 90s, 1.5h or 400steps",
             )
         return cls(number * UNITS[unit], None) if unit in UNITS else cls(None, int(number))
 
@@ -64,7 +67,7 @@ class Request:
     group: tuple[str, ...] = ()  # columns whose values connect rows: a customer, a thread, a document
     ticks: tuple[str, ...] = ()  # files of answers that people gave about this fit (`--labels`)
     corpus: tuple[str, ...] = ()  # more texts to search among
-    dimensions: tuple[int, ...] = ()  # that vectors may be cut to
+    dimensions: tuple[int, ...] = ()  # that vectors can be truncated to
     strict: bool = False  # refuse data with a single unusable row
     device: str | None = None
     precision: str | None = None

@@ -82,8 +82,8 @@ def find_writer(request: Request) -> WriterResource:
         return WriterResource(request.writer_path)
     named, seconds = request.writer_path is not None, request.parsed_budget.seconds
     if not named and (seconds is None or seconds < LEAST_SECONDS):
-        unasked = f"with a budget in steps or of less than {duration(LEAST_SECONDS)}, nothing is written unasked"
-        return WriterResource(EMBEDDED_WRITER, f"{unasked}; name a writer with --writer", named=False)
+        only = f"with a budget in steps or of less than {duration(LEAST_SECONDS)}, the writer only runs if you name one"
+        return WriterResource(EMBEDDED_WRITER, f"{only} with --writer", named=False)
     try:
         carried_file(EMBEDDED)
     except (MissingPart, ModelError) as error:

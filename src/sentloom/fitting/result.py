@@ -31,7 +31,7 @@ Near = tuple[float, str]  # cosine, text
 
 
 class Difference:
-    """A difference to the base with its interval."""
+    """A difference from the base with its interval."""
 
     low: float | None
     high: float | None
@@ -174,7 +174,7 @@ class Ticks:
 
 @dataclass(frozen=True)
 class Run(Difference):
-    """One route in one round, with its score on the validation rows and its difference to the base there."""
+    """One route in one round, with its score on the validation rows and its difference from the base there."""
 
     route: str
     rung: int  # from 1

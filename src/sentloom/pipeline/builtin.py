@@ -22,7 +22,7 @@ def find_recipe(name: str) -> Path:
     if name not in known:
         found = "there is no such file, and no built-in recipe of that name"
         raise InputError(
-            name, found, f"a file, or {one_of(name, known)}", "list the built-in recipes with `sentloom recipes`"
+            name, found, one_of(name, known, "a file, or "), "list the built-in recipes with `sentloom recipes`"
         )
     return known[name]
 
@@ -35,7 +35,7 @@ def find_tables(names: Sequence[str]) -> dict[str, Path]:
         chosen = {one: path for one, path in known.items() if name in (one, one.partition("/")[0])}
         if not chosen:
             papers = dict.fromkeys(one.partition("/")[0] for one in known)
-            expected = f"a paper ({', '.join(papers)}) or a table: {one_of(name, known)}"
+            expected = one_of(name, known, f"a paper ({', '.join(papers)}) or a table, ")
             raise InputError(name, "there is no such table", expected, "list the tables with `sentloom recipes`")
         found |= chosen
     return found

@@ -1,4 +1,4 @@
-"""The table of a comparison: scores, differences to the base and cost of every method, and what is best."""
+"""The table of a comparison: scores, differences from the base and cost of every method, and what is best."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -125,7 +125,7 @@ def _legend(lines: Sequence[Line]) -> list[str]:
     if any(cell.standing == "near" for cell in cells):
         notes.append(f"{MARK}: not clearly worse, its deviation over seeds overlaps with the best one's")
     if any(cell.change is not None for cell in cells):
-        notes.append("in brackets: difference to the untouched base")
+        notes.append("in brackets: difference from the untouched base")
     if any(cost.seeds == 1 for cost in costs):
         notes.append("one seed: it is unknown how much of a difference is due to chance")
     return notes

@@ -82,7 +82,7 @@ def _stage_places(tree: Tree) -> dict[str, int]:
 
 
 def _key_or_stage(name: str, stages: Iterable[str]) -> str:
-    return f"a key or a stage, {one_of(name, [*TOP, *stages])}"
+    return one_of(name, [*TOP, *stages], "a key or a stage, ")
 
 
 def _overridden(tree: Tree, key: str, new: Tree, faults: Faults) -> Tree:

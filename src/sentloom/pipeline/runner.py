@@ -150,6 +150,11 @@ class Runner:
         """Log a line about this plan."""
         self.log(f"{self.plan.name}: {text}")
 
+    def say_of(self, stage: Stage, label: str, text: str) -> None:
+        """Log a line about a stage of this plan; a name that both have is given once."""
+        log = self.log if stage.name == self.plan.name else self.say
+        log(f"{label}: {text}")
+
     def look(self) -> None:
         """Read all data that is there before anything runs."""
         for stage in self.plan.stages:
@@ -187,7 +192,7 @@ class Runner:
             own_share(batches.batch(0), 0, self.accelerator.num_processes)
         left_out = ", ".join(f"{count:,} {what}" for what, count in rows.skipped.items() if count)
         if left_out:
-            self.say(f"{stage.name}: {left_out}")
+            self.say_of(stage, stage.name, left_out)
 
     def inputs(self, stage: Stage, encoder: Artifact | None) -> Inputs:
         """What a stage takes; `encoder` is the one of the stage before, None the base."""
@@ -243,7 +248,7 @@ class Runner:
     def artifact(self, stage: Stage, inputs: Inputs, seed: int) -> Artifact:
         """What a stage produces: a finished artifact under the same key, or the stage runs."""
         label = f"{stage.name}, seed {seed}" if stage.SEEDED else stage.name
-        context = self.context(seed, lambda text: self.say(f"{label}: {text}"))
+        context = self.context(seed, lambda text: self.say_of(stage, label, text))
         key = stage.key(inputs, context)
         if key not in self._done:
             place = self.folder / STAGES / f"{stage.name}-{key}"

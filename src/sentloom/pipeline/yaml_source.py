@@ -42,17 +42,26 @@ class Faults:
     def stop(self) -> None:
         """Raise all of them, those of the file first, in line order."""
         if self.problems:
-            raise RecipeError(sorted(self.problems, key=_line))
+            raise RecipeError(sorted(self.problems, key=_line), self._fix())
 
-    def refuse(self, spot: Spot, found: str, wanted: str) -> NoReturn:
+    def refuse(self, spot: Spot, found: str, wanted: str, fix: str = "") -> NoReturn:
         """For a fault after which nothing can be read."""
         self.add(spot, found, wanted)
-        raise RecipeError(sorted(self.problems, key=_line))
+        raise RecipeError(sorted(self.problems, key=_line), fix or self._fix())
+
+    def _fix(self) -> str:
+        overrides = [_is_override(problem) for problem in self.problems]
+        places = ["the recipe"] * (not all(overrides)) + [f"the override ({option('set')})"] * any(overrides)
+        return f"correct {' and '.join(places)}"
+
+
+def _is_override(problem: Problem) -> bool:
+    return problem.file.split(" ")[0] == option("set")
 
 
 def _line(problem: Problem) -> float:
     number = re.match(r"line (\d+)", problem.place)
-    return math.inf if problem.file.split(" ")[0] == option("set") else int(number[1]) if number else 0
+    return math.inf if _is_override(problem) else int(number[1]) if number else 0
 
 
 def show(value: object) -> str:
@@ -61,14 +70,14 @@ def show(value: object) -> str:
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}..."
 
 
-def one_of(name: str, known: Iterable[str]) -> str:
-    """The known names if there are few, and the one nearest to what was written."""
+def one_of(name: str, known: Iterable[str], before: str = "") -> str:
+    """The name nearest to what was written; with the known names, if they are few or if none is near."""
     names = {re.sub(r"[\W_]+", "", one).casefold(): one for one in known}
     near = difflib.get_close_matches(re.sub(r"[\W_]+", "", name).casefold(), names, n=1, cutoff=0.6)
     hint = f'did you mean "{names[near[0]]}"?' if near else ""
     if near and len(names) > SHOWN_NAMES:
-        return f"a known name: {hint}"
-    return f"one of {', '.join(names.values())}" + (f": {hint}" if hint else "")
+        return hint
+    return f"{before}one of {', '.join(names.values())}" + (f": {hint}" if hint else "")
 
 
 class _Loader(yaml.SafeLoader):
@@ -237,7 +246,8 @@ def read_file(path: Path, faults: Faults) -> Tree:
     except UnicodeDecodeError as error:
         faults.refuse(whole, f"byte {error.start + 1} and those after it are not UTF-8", "a YAML file in UTF-8")
     except (OSError, ValueError) as error:
-        faults.refuse(whole, f"the file cannot be read ({error})", "a YAML file")
+        why = getattr(error, "strerror", None) or error
+        faults.refuse(whole, f"the file cannot be read ({why})", "a YAML file", "check the path")
     if text is None:
         faults.refuse(whole, "the file is larger than 1 MB", "a recipe, which is small")
     return parse(text, str(path), faults)

@@ -54,8 +54,8 @@ def scores_figure(measures: Sequence[Measure]) -> "Figure":
 
 
 def runs_figure(runs: Sequence[Run]) -> "Figure":
-    """One row per run: its difference to the base with the interval, and its outcome."""
-    figure, (axes,) = panels(7.2, 0.9 + 0.34 * len(runs), "Routes: difference to the base, with 95% intervals")
+    """One row per run: its difference from the base with the interval, and its outcome."""
+    figure, (axes,) = panels(7.2, 0.9 + 0.34 * len(runs), "Routes: difference from the base, with 95% intervals")
     for row, run in enumerate(runs):
         _whisker(axes, row, run)
     shortened = [textwrap.shorten(run.route, plots.LABEL_WIDTH - 10, placeholder=" …") for run in runs]

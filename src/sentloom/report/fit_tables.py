@@ -33,7 +33,7 @@ def _parts(result: FitResult) -> Iterator[RenderableType]:
 
 def _runs(result: FitResult) -> Table:
     """Every run with its score on the rows that it was chosen on."""
-    head = ("route", "outcome", "round", "steps", "time", "score", "difference to the base")
+    head = ("route", "outcome", "round", "steps", "time", "score", "difference from the base")
     table = plain_table(f"Runs, scored on {result.chosen_on}", *head, numbers=5)
     for run in result.runs:
         numbers = (f"{run.steps:,}", duration(run.seconds), number(run.score), change_text(run))

@@ -31,7 +31,7 @@ def headline(result: FitResult) -> str:
     found = HEADLINES[result.verdict].replace("its base", "the best base" if len(result.bases) > 1 else "its base")
     if result.verdict == "better":
         return found
-    done = "written all the same, because that was asked for" if result.forced else "no model was written"
+    done = "written anyway (--force)" if result.forced else "no model was written"
     return f"{found}: {done}"
 
 
@@ -125,6 +125,8 @@ def agreement_line(ticks: Ticks) -> str:
 def _merging(result: FitResult) -> Iterator[str]:
     if one := result.merging:
         chosen = "was preferred" if one.chosen else "was not better"
+        if one.chosen and one.merged < one.tuned:
+            chosen += ", within one standard error of the trained model and closer to the base"
         general = (one.general_before, one.general_tuned, one.general_merged)
         yield (
             f"The best merged model ({one.route}) {chosen}: {number(one.merged)} on the validation rows, "
@@ -135,7 +137,7 @@ def _merging(result: FitResult) -> Iterator[str]:
 
 def _clusters(result: FitResult) -> Iterator[str]:
     if (one := result.total) and one.clusters:
-        effective = f", which count as {rounded_down(one.effective)} of equal size" if one.effective else ""
+        effective = f", an effective number of {rounded_down(one.effective)}" if one.effective else ""
         yield (
             f"{one.items:,} test items in {one.clusters:,} clusters{effective}: rows that share a text, nearly repeat "
             "each other or are in one group count together, and intervals are over clusters."
@@ -152,8 +154,8 @@ def _searched(result: FitResult) -> Iterator[str]:
 def _power(result: FitResult) -> Iterator[str]:
     if (power := result.power) and power.gain is not None:
         yield (
-            f"These test rows show a gain of {number(power.gain, 1)} points or more with a probability of "
-            f"{power.probability:.0%}, if base and fitted model correlate by {power.correlation:g} over clusters."
+            f"These test rows have {power.probability:.0%} power to detect a gain of {number(power.gain, 1)} points, "
+            f"assuming that base and fitted model correlate at {power.correlation:g} over clusters."
         )
     elif power:
         yield f"{power.note[:1].upper()}{power.note[1:]}."
@@ -176,7 +178,7 @@ def _threshold(result: FitResult) -> Iterator[str]:
     chosen = f"{shares} for the {one.queries:,} queries of {result.chosen_on}"
     tested = "none is accepted" if one.test_precision is None else f"{one.test_precision:.0%} and {one.test_recall:.0%}"
     if one.reached:
-        start = f"Accept a nearest match from a cosine of {number(one.cosine)} up"
+        start = f"Accept nearest matches with a cosine of at least {number(one.cosine)}"
         yield f"{start}: {chosen}, which it was chosen on; {tested} for test queries."
     else:
         start = f"No cosine threshold is advised: none reaches a precision of {one.asked:.0%}"

@@ -47,7 +47,7 @@ class ModelFacts:
     pooling: str
     native: bool  # whether sentence-transformers loads it
     asymmetric: bool = False  # whether queries and documents have different prompts
-    dimensions: tuple[int, ...] = ()  # that vectors may be cut to, the largest first
+    dimensions: tuple[int, ...] = ()  # that vectors can be truncated to, the largest first
 
 
 def facts_of(encoder: "Encoder") -> ModelFacts:

@@ -117,7 +117,7 @@ def _made(title: str, things: Sequence[Mapping[str, Any]]) -> RenderableType:
 
 
 def _scores(title: str, rows: Sequence["Row"]) -> RenderableType:
-    """Bases first, then every variant with its deviation over seeds and its difference to the base."""
+    """Bases first, then every variant with its deviation over seeds and its difference from the base."""
     from sentloom.pipeline.results import cell, untouched
 
     sets = list(dict.fromkeys(name for row in rows for name in row.after))

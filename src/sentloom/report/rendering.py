@@ -15,7 +15,9 @@ from sentloom.report import formatting
 ABOUT_LANGUAGES = (
     f"The test rows of each language with at least {LEAST_CLUSTERS} clusters. One model serves all languages."
 )
-ABOUT_DIMENSIONS = "The deciding score if vectors are cut to their first dimensions, as the model was trained for."
+ABOUT_DIMENSIONS = (
+    "The deciding score if vectors are truncated to their first dimensions, as the model was trained for."
+)
 FILTERS = {
     "number": formatting.number,
     "signed": formatting.signed,

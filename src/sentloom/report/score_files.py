@@ -103,7 +103,7 @@ def _bars(results: Sequence[SuiteResult]) -> "Figure":
 
 
 def cell_text(cell: Cell) -> str:
-    """As in "82.03 (80.1 to 83.8)" or "82.03 ± 0.12"; "≈" if no difference to the first model is shown."""
+    """As in "82.03 (80.1 to 83.8)" or "82.03 ± 0.12"; "≈" if no difference from the first model is shown."""
     mark = "" if cell.significant else "≈ "
     if cell.deviation is not None:
         return f"{cell.value:.2f} ± {cell.deviation:.2f}"

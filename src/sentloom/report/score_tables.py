@@ -117,7 +117,7 @@ def _legend(one: SuiteResult, intervals: bool) -> list[Text]:
     if any(cell.deviation is not None for cell in cells):
         lines.append("±: standard deviation over seeds; differences are not tested")
     if not all(cell.significant for cell in cells):
-        lines.append("≈: no significant difference to the first model (paired, p >= 0.05)")
+        lines.append("≈: no significant difference from the first model (paired, p >= 0.05)")
     return [Text("; ".join(lines), style="dim")] if lines else []
 
 

@@ -125,7 +125,7 @@ class ModelCard(BaseModel):
     created: int
     owned_by: Literal["sentloom"] = "sentloom"
     dimension: int
-    dimensions: list[int] = Field(description="What vectors may be cut to.")
+    dimensions: list[int] = Field(description="What vectors can be truncated to.")
     max_tokens: int
     roles: list[str] = Field(description="Roles that have a prompt of their own.")
 

@@ -55,7 +55,7 @@ def test_missing_files_and_hub_sets_are_reported(tmp_path, monkeypatch):
         find_file(PART, tmp_path)
     with pytest.raises(MissingPart, match="no copy on the hub"):
         read_part(replace(PART, hub=""), SetSource(), Shape.CLASSIFICATION)
-    with pytest.raises(MissingPart, match="owner/toy@1234:train on the hub"):
+    with pytest.raises(MissingPart, match=r"owner/toy@1234:train on the hub\.\nGive a data folder: data='DIR'"):
         read_part(PART, SetSource(), Shape.CLASSIFICATION)
 
 

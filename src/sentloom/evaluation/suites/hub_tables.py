@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from sentloom.data.inputs import find_inputs
-from sentloom.errors import InputError, MissingPart
+from sentloom.errors import InputError, MissingPart, option
 
 
 def hub_columns(part: str, names: Sequence[str], *wanted: Sequence[str]) -> list[list[Any]]:
@@ -34,9 +34,10 @@ def _first(part: str, names: Sequence[str]) -> pa.Table:
     for name in names:
         try:
             return _table(find_inputs(name)[0].paths)
-        except InputError as error:
+        except (InputError, MissingPart) as error:
             reason = error
-    raise MissingPart(part, reason.problem, f"the set {names[0]} on the hub", reason.fix) from reason
+    fix = f"give a data folder: {option('data', 'DIR')}; or {reason.fix}"
+    raise MissingPart(part, reason.problem, f"the set {names[0]} on the hub", fix) from reason
 
 
 def _table(paths: Sequence[Path]) -> pa.Table:

@@ -92,10 +92,11 @@ def read_rows(part: SetPart, origin: SetSource, shape: Shape, keep: Sequence[str
     sources = [source] if origin.folder is not None else _splits(source)
     try:
         data = [read(one, shape=shape, keep=keep) for one in sources]
-    except InputError as error:
+    except (InputError, MissingPart) as error:
         if origin.folder is not None:
             raise
-        raise MissingPart(part.name, error.problem, f"the set {source} on the hub", error.fix) from error
+        fix = f"give a data folder: {option('data', 'DIR')}; or {error.fix}"
+        raise MissingPart(part.name, error.problem, f"the set {source} on the hub", fix) from error
     wanted = {*COLUMNS[shape], *keep}
     names = [name for name in data[0].table.column_names if name in wanted]
     return Rows({name: [cell for one in data for cell in one.column(name).to_pylist()] for name in names}, source)

@@ -43,6 +43,7 @@ from sentloom.pipeline.stages.stage import (
     Inputs,
 )
 from sentloom.pipeline.stages.timing import training_time
+from sentloom.progress import duration
 from sentloom.training import Outcome, OutOfTime, Selection, Trunk, train
 from sentloom.training.loop import SNAPSHOTS
 from sentloom.training.optimizers import learning
@@ -290,7 +291,7 @@ class Train(EncoderKeys, DataStage):
     def describe(record: Mapping[str, Any]) -> str:
         """How the training went."""
         outcome = record["outcome"]
-        parts = [f"{outcome['steps']:,} of {outcome['planned']:,} steps in {outcome['seconds'] / 60:.1f} min"]
+        parts = [f"{outcome['steps']:,} of {outcome['planned']:,} steps in {duration(outcome['seconds'])}"]
         if outcome.get("continued_at"):
             parts.append(f"continued a shorter run at step {outcome['continued_at']:,}")
         if outcome["resumed_at"]:

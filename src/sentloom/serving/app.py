@@ -261,9 +261,8 @@ async def _unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
 
 def _check_usable(model: ServedModel, vectors: Vectors, sent: str) -> None:
     """Refuse to send vectors that are not finite or are zero; a static model has none for texts of unknown tokens."""
-    zero = ~vectors.any(axis=1)
-    broken = np.flatnonzero(~np.isfinite(vectors).all(axis=1) | zero)
-    if len(broken) and zero[broken].all() and isinstance(model.encoder.backbone, StaticBackbone):
+    broken = np.flatnonzero(~np.isfinite(vectors).all(axis=1) | ~vectors.any(axis=1))
+    if len(broken) and not vectors[broken].any() and isinstance(model.encoder.backbone, StaticBackbone):
         places = ", ".join(map(str, broken[:SHOWN_POSITIONS]))
         message = f"{model.name} knows no token of these texts of {sent}, by position: {places}. Leave them out."
         raise Refusal(422, message, param=sent, code="no_known_token")

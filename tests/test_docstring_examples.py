@@ -32,7 +32,7 @@ def examples():
     ]
 
 
-SLOW = {"compare"}  # like `train`, on the embedded encoder
+SLOW = {"compare", "shrink"}  # like `train`, on the embedded encoder
 
 
 @pytest.mark.parametrize(

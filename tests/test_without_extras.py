@@ -45,7 +45,7 @@ def test_the_help_needs_no_extra():
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("fit", "FAQ", "-o", "OUT/m"), "pip install 'sentloom[embedded]'"),
+        pytest.param(("fit", "FAQ", "-o", "OUT/m"), "pip install 'sentloom[embedded]'", marks=pytest.mark.long),
         pytest.param(("serve", "BASE"), "pip install 'sentloom[serve]'", marks=pytest.mark.long),
         pytest.param(
             ("mine", "FAQ", "-o", "OUT/t.tsv", "--model", "embedded-bge"),

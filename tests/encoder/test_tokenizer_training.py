@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+import pytest
 from tokenizers import normalizers, pre_tokenizers
 
 from sentloom.encoder.building import build_model
@@ -20,6 +21,7 @@ for family in ("bert", "t5"):
 """
 
 
+@pytest.mark.long
 def test_another_process_builds_the_same_models(tmp_path):
     given = [tmp_path / "other", json.dumps(SENTENCES * 3)]
     subprocess.run([sys.executable, "-c", BUILD, *map(str, given)], check=True)

@@ -57,6 +57,7 @@ def test_a_student_learns_and_a_second_call_trains_nothing(teacher, texts, tmp_p
     assert sum("done before" in line for line in said) == 2
 
 
+@pytest.mark.long
 def test_a_decoder_first_t5_teaches_an_encoder(texts, tmp_path):
     teacher = build_model_folder("t5", tmp_path / "t5")
     found = run(teacher, texts, tmp_path / "small", pooling="decoder-first", steps=60)

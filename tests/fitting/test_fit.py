@@ -100,6 +100,7 @@ def test_a_set_that_decides_and_its_sentences_are_not_learnt_from(run, tmp_path,
     assert source.trained + source.held_out == 350  # neither learnt from nor chosen by
 
 
+@pytest.mark.long
 def test_the_same_from_python_and_again_without_training(base, tmp_path):
     data, told = small_base.pairs(tmp_path / "faq.tsv"), []
     first = fit(data, tmp_path / "model", base=str(base), budget="30steps")

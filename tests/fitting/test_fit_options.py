@@ -66,6 +66,7 @@ def test_bases_race_with_their_prompts_and_vectors_may_be_cut(run, asking, base,
         assert text in page
 
 
+@pytest.mark.long
 def test_a_single_base_keeps_its_prompts(asking, tmp_path):
     """The trained model says what sentence-transformers' encode_query and encode_document put before a text."""
     data = small_base.pairs(tmp_path / "faq.tsv", 200)

@@ -15,6 +15,7 @@ def records(folder):
     return [one for one in found if "outcome" in one]
 
 
+@pytest.mark.long
 def test_two_thousand_labels_most_with_two_rows_and_many_with_one(run, tmp_path):
     texts = small_base.sentences(2000, 11)
     rows = [(text, f"label {n}") for n, text in enumerate(texts)]

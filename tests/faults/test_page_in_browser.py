@@ -18,6 +18,7 @@ from sentloom.serving.service import Service
 from tests.encoder.small_models import SENTENCES, build_model_folder
 from tests.serving.test_server import serving
 
+pytestmark = pytest.mark.long
 FAULT = "the page in Chromium"
 
 SECRET = "0123456789abcdef0123"

@@ -19,6 +19,7 @@ from tests.faults.attacks import CLOSED, KEY, attacks, carry_out
 from tests.faults.conftest import Tally
 from tests.faults.servers import served
 
+pytestmark = pytest.mark.long
 FAULT = "8. hostile requests"
 ASKED = 2_000
 

@@ -9,6 +9,7 @@ from benchmarks.encode_speed import real_sentences
 from benchmarks.serving_load import bodies_of, overload
 from tests.faults.conftest import Tally
 
+pytestmark = pytest.mark.long
 FAULT = "7. server at 4x capacity"
 ASKED = 3
 

@@ -15,6 +15,7 @@ from tests.encoder.small_models import SENTENCES, build_model_folder
 from tests.faults.commands import Child
 from tests.faults.servers import served
 
+pytestmark = pytest.mark.long
 FAULT = "9. SIGTERM under load"
 ASKED = 50
 

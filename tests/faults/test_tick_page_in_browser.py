@@ -11,6 +11,7 @@ from sentloom.ticking.questions import Question, Questions
 from sentloom.ticking.session import Session
 from tests.faults.test_page_in_browser import PHONE, browser, visit  # noqa: F401 - fixtures
 
+pytestmark = pytest.mark.long
 FAULT = "the page in Chromium"
 DIFFERENT = tuple(Question(f"query {n}", f"base {n}", f"fitted {n}", n % 2) for n in range(50))
 QUESTIONS = Questions(DIFFERENT, (25, 25), 100, 500, 500)

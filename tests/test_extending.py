@@ -1,5 +1,6 @@
-"""docs/extending.md is installed by pip as it is printed, and its method and route are used by the real commands."""
+"""docs/extending.md is installed as it is printed, and its method and route are used by the real commands."""
 
+import os
 import re
 import subprocess
 import sys
@@ -8,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from sentloom.fitting.result import FitResult
-from sentloom.methods.registry import load, offers
 from tests.fitting import small_base
 
 PAGE = Path(__file__).parents[1] / "docs" / "extending.md"
@@ -20,7 +20,7 @@ def code():
 
 
 @pytest.fixture(scope="module")
-def package(code, tmp_path_factory):
+def installed(code, tmp_path_factory):
     """A folder with the package in it, installed by pip without the network."""
     source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("target")
     (source / "pyproject.toml").write_text(code["toml"])
@@ -30,40 +30,38 @@ def package(code, tmp_path_factory):
     return target
 
 
-@pytest.fixture
-def installed(package, monkeypatch):
-    """The package is on the path; before and after, methods are looked for again."""
-    monkeypatch.syspath_prepend(package)
-    for found in (offers, load):
-        found.cache_clear()
-    yield
-    for found in (offers, load):
-        found.cache_clear()
-    sys.modules.pop("sentloom_pull", None)
-
-
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
     return small_base.build_base(tmp_path_factory.mktemp("base"))
 
 
-@pytest.mark.usefixtures("installed")
-def test_a_recipe_trains_the_method(code, sentloom, base, tmp_path):
+@pytest.fixture
+def run(installed, tmp_path):
+    """The command in a process of its own, as a user has it."""
+
+    def call(*arguments):
+        path = os.pathsep.join([str(installed), os.environ.get("PYTHONPATH", "")])
+        environment = {**os.environ, "PYTHONPATH": path, "HF_HUB_OFFLINE": "1", "COLUMNS": "200"}
+        command = [sys.executable, "-m", "sentloom", *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
+
+    return call
+
+
+def test_a_recipe_trains_the_method(code, run, base, tmp_path):
     small_base.pairs(tmp_path / "pairs.tsv", 20)
-    recipe = tmp_path / "recipe.yaml"
-    recipe.write_text(code["yaml"].replace("embedded", str(base)))
-    done = sentloom("train", recipe, "-o", tmp_path / "out")
+    (tmp_path / "recipe.yaml").write_text(code["yaml"].replace("embedded", str(base)))
+    done = run("train", "recipe.yaml", "-o", "out")
     assert done.returncode == 0, done.stdout + done.stderr
     assert (tmp_path / "out" / "model" / "model.safetensors").exists()
-    unknown = sentloom("train", recipe, "-o", tmp_path / "other", "--set", "pull-together.heat=1")
+    unknown = run("train", "recipe.yaml", "-o", "other", "--set", "pull-together.heat=1")
     assert unknown.returncode == 2
     assert "heat" in unknown.stderr
 
 
-@pytest.mark.usefixtures("installed")
-def test_a_fit_tries_the_route(sentloom, base, tmp_path):
-    data = small_base.pairs(tmp_path / "pairs.tsv", 300)
-    done = sentloom("fit", data, "-o", tmp_path / "m", "--base", base, "--budget", "120steps", "--force")
+def test_a_fit_tries_the_route(run, base, tmp_path):
+    small_base.pairs(tmp_path / "pairs.tsv", 300)
+    done = run("fit", "pairs.tsv", "-o", "m", "--base", base, "--budget", "120steps", "--force")
     assert done.returncode == 0, done.stdout + done.stderr
     result = FitResult.read(tmp_path / "m.fit" / "report.json")
     assert "pull together" in {run.route for run in result.runs}

@@ -52,7 +52,7 @@ def test_pairs(run, tmp_path):
     assert result.total.metric == "ndcg@10"
     assert result.total.documents == result.total.of_documents == 500  # the whole corpus, not the held-out answers
     assert result.power.clusters == result.total.clusters >= 25
-    assert "show a gain of" in done.stdout
+    assert "power to detect a gain of" in done.stdout
     assert result.won
     assert 0 < result.threshold.recall <= 1
     assert re.search(r"use number 1 of the set with SHA-256 \w{64}", (output / "README.md").read_text("utf-8"))

@@ -77,7 +77,7 @@ def test_a_precision_that_is_not_reached_is_admitted():
 def test_where_no_gain_can_be_shown_none_is_named():
     silent = replace(FULL, power=replace(FULL.power, gain=None, note="no gain can be shown: the base is right"))
     assert "No gain can be shown: the base is right." in formatting.evidence(silent)
-    assert not any("show a gain of" in line for line in formatting.evidence(silent))
+    assert not any("power to detect a gain of" in line for line in formatting.evidence(silent))
 
 
 def test_a_whole_corpus_and_a_first_use_are_not_called_a_sample_or_a_repetition():

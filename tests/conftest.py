@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from itertools import count
 
 import pytest
 import torch
@@ -14,24 +15,23 @@ settings.register_profile("long", deadline=None, max_examples=2500)
 settings.load_profile("quick")
 
 
+NUMBERS = count()
+
+
 @pytest.fixture(autouse=True)
-def _cache_of_its_own(monkeypatch, tmp_path_factory):
-    """Vectors and scores of tests are kept from the user's, and from each other."""
-    monkeypatch.setenv("SENTLOOM_CACHE", str(tmp_path_factory.mktemp("cache")))
+def scratch(request, monkeypatch, tmp_path_factory):
+    """A cache and scratch files of its own: most tests write neither, so that their folders are only named here."""
+    here = tmp_path_factory.getbasetemp() / f"own-{next(NUMBERS)}"
+    monkeypatch.setenv("SENTLOOM_CACHE", str(here / "cache"))
+    folder = (request.getfixturevalue("tmp_path") if "tmp_path" in request.fixturenames else here) / "scratch"
+    monkeypatch.setenv("SENTLOOM_SCRATCH", str(folder))
+    return folder
 
 
 @pytest.fixture(autouse=True)
 def _seeded():
     """New layers and dropout masks do not depend on which tests ran before."""
-    torch.manual_seed(0)
-
-
-@pytest.fixture(autouse=True)
-def scratch(tmp_path, monkeypatch):
-    """Scratch files of a test stay in its own folder."""
-    folder = tmp_path / "scratch"
-    monkeypatch.setenv("SENTLOOM_SCRATCH", str(folder))
-    return folder
+    torch.default_generator.manual_seed(0)  # torch.manual_seed also formats the stack, for every kind of device
 
 
 @pytest.fixture(scope="module")

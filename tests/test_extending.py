@@ -1,5 +1,6 @@
 """docs/extending.md is installed as it is printed, and its method and route are used by the real commands."""
 
+import json
 import os
 import re
 import subprocess
@@ -30,38 +31,59 @@ def installed(code, tmp_path_factory):
     return target
 
 
+COMMANDS = {
+    "train": ["train", "recipe.yaml", "-o", "out"],
+    "unknown option": ["train", "recipe.yaml", "-o", "other", "--set", "pull-together.heat=1"],
+    "fit": ["fit", "pairs.tsv", "-o", "m", "--base", "BASE", "--budget", "120steps", "--force"],
+}
+CHILD = """
+import io, json, sys
+from contextlib import redirect_stderr, redirect_stdout
+from sentloom.cli import main
+done = {}
+for name, arguments in json.loads(sys.argv[1]).items():
+    sys.argv, said = ["sentloom", *arguments], io.StringIO()
+    with redirect_stdout(said), redirect_stderr(said):
+        try:
+            main()
+        except SystemExit as ended:
+            done[name] = [ended.code or 0, said.getvalue()]
+print(json.dumps(done))
+"""
+
+
 @pytest.fixture(scope="module")
-def base(tmp_path_factory):
-    return small_base.build_base(tmp_path_factory.mktemp("base"))
+def done(installed, code, tmp_path_factory):
+    """The commands in a process that finds the package as it starts, as a user's does: exit codes and what they say."""
+    folder = tmp_path_factory.mktemp("user")
+    base = small_base.build_base(folder)
+    small_base.pairs(folder / "pairs.tsv", 300)
+    (folder / "recipe.yaml").write_text(code["yaml"].replace("embedded", str(base)))
+    path = os.pathsep.join([str(installed), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": path, "HF_HUB_OFFLINE": "1", "COLUMNS": "200"}
+    arguments = json.dumps(COMMANDS).replace("BASE", str(base))
+    command = [sys.executable, "-c", CHILD, arguments]
+    child = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment)
+    assert child.returncode == 0, child.stderr
+    return folder, json.loads(child.stdout)
 
 
-@pytest.fixture
-def run(installed, tmp_path):
-    """The command in a process of its own, as a user has it."""
-
-    def call(*arguments):
-        path = os.pathsep.join([str(installed), os.environ.get("PYTHONPATH", "")])
-        environment = {**os.environ, "PYTHONPATH": path, "HF_HUB_OFFLINE": "1", "COLUMNS": "200"}
-        command = [sys.executable, "-m", "sentloom", *map(str, arguments)]
-        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
-
-    return call
+def test_a_recipe_trains_the_method(done):
+    folder, ended = done
+    code, said = ended["train"]
+    assert code == 0, said
+    assert (folder / "out" / "model" / "model.safetensors").exists()
 
 
-def test_a_recipe_trains_the_method(code, run, base, tmp_path):
-    small_base.pairs(tmp_path / "pairs.tsv", 20)
-    (tmp_path / "recipe.yaml").write_text(code["yaml"].replace("embedded", str(base)))
-    done = run("train", "recipe.yaml", "-o", "out")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert (tmp_path / "out" / "model" / "model.safetensors").exists()
-    unknown = run("train", "recipe.yaml", "-o", "other", "--set", "pull-together.heat=1")
-    assert unknown.returncode == 2
-    assert "heat" in unknown.stderr
+def test_an_unknown_option_of_the_method_is_refused(done):
+    code, said = done[1]["unknown option"]
+    assert code == 2
+    assert "heat" in said
 
 
-def test_a_fit_tries_the_route(run, base, tmp_path):
-    small_base.pairs(tmp_path / "pairs.tsv", 300)
-    done = run("fit", "pairs.tsv", "-o", "m", "--base", base, "--budget", "120steps", "--force")
-    assert done.returncode == 0, done.stdout + done.stderr
-    result = FitResult.read(tmp_path / "m.fit" / "report.json")
+def test_a_fit_tries_the_route(done):
+    folder, ended = done
+    code, said = ended["fit"]
+    assert code == 0, said
+    result = FitResult.read(folder / "m.fit" / "report.json")
     assert "pull together" in {run.route for run in result.runs}

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -45,9 +46,18 @@ def is_inside(folder: Path, name: str) -> bool:
 
     In the hub's cache, a snapshot's files are links into the folder `blobs` beside `snapshots`; these count as inside.
     """
+    if name and name != ".." and os.sep not in name and not _is_link(folder / name):
+        return True
     root, real = folder.resolve(), (folder / name).resolve()
     cached = any(above.name == "snapshots" and real.parent == above.parent / "blobs" for above in root.parents)
     return real.is_relative_to(root) or cached
+
+
+def _is_link(path: Path) -> bool:
+    try:
+        return stat.S_ISLNK(path.lstat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
 
 
 def content_sha256(path: Path) -> str:

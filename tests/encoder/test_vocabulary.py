@@ -49,7 +49,7 @@ def test_an_unknown_part_counts_as_the_mean() -> None:
     assert rows.tolist() == [[(6 + 6) / 2]]
 
 
-@pytest.mark.parametrize("keep_old", [True, False])
+@pytest.mark.parametrize("keep_old", [True, pytest.param(False, marks=pytest.mark.long)])
 @pytest.mark.parametrize("family", TEACHABLE)
 def test_a_student_saves_loads_and_has_the_new_tokens(family, keep_old, model_folders, tmp_path) -> None:
     encoder = Encoder.load(model_folders[family])

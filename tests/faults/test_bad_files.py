@@ -185,10 +185,26 @@ FIFTY = 50_000_000
 @pytest.mark.parametrize(
     ("name", "start", "unit", "end", "said"),
     [
-        ("a.txt", b"one\n", b"x", b"\ntwo\n", "line 2: the line has more than 10,000,000 bytes"),
-        ("a.tsv", b"text\n", b"x", b"", "line 2: the line has more than 10,000,000 bytes"),
+        pytest.param(
+            "a.txt",
+            b"one\n",
+            b"x",
+            b"\ntwo\n",
+            "line 2: the line has more than 10,000,000 bytes",
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
+            "a.tsv", b"text\n", b"x", b"", "line 2: the line has more than 10,000,000 bytes", marks=pytest.mark.long
+        ),
         ("a.csv", b"text\n", b'"",', b"\n", "line 2: the line has more than 10,000,000 bytes"),
-        ("a.jsonl", b'{"text": "', b"x", b'"}\n', "line 1: the line has more than 10,000,000 bytes"),
+        pytest.param(
+            "a.jsonl",
+            b'{"text": "',
+            b"x",
+            b'"}\n',
+            "line 1: the line has more than 10,000,000 bytes",
+            marks=pytest.mark.long,
+        ),
         ("a.txt.gz", b"one\n", b"x", b"\n", "line 2: the line has more than 10,000,000 bytes"),
         (
             "a.csv",

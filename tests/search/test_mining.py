@@ -1,5 +1,7 @@
 """Hard negatives equal those of a slow search over all candidates."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -34,6 +36,7 @@ def pairs():
 def slowly(encoder, corpus, settings, guide=None):
     """Mine row by row, candidate by candidate."""
 
+    @cache
     def unit(text, encoder=encoder):
         vector = encoder.encode(text).astype(float)
         return vector / np.linalg.norm(vector)

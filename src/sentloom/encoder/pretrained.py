@@ -55,7 +55,7 @@ def load_weights(
 ) -> PreTrainedModel:
     """Load a model in float32 with one of transformers' Auto classes. Patterns name weights it may lack or not use."""
     with loading(stage.origin, MODEL), torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)  # weights that the folder may lack are initialised reproducibly
+        torch.default_generator.manual_seed(0)  # weights that the folder may lack are initialised reproducibly
         model: PreTrainedModel
         model, report = kind.from_pretrained(
             stage.folder,

@@ -20,6 +20,7 @@ class SharedEncoders:
     def __init__(self, most: int = 12, most_bytes: int = 1_500_000_000) -> None:
         self.most, self.most_bytes = most, most_bytes
         self.loaded: OrderedDict[Hashable, Encoder] = OrderedDict()  # the least recently used first
+        self.bytes: dict[Hashable, int] = {}  # of the weights of each
 
     def __call__(
         self,
@@ -36,10 +37,12 @@ class SharedEncoders:
             encoder = Encoder.load(name, pooling=pooling, prompts=prompts, max_length=max_length)
             encoder.known_fingerprint = encoder.fingerprint()
             self.loaded[key] = encoder
+            self.bytes[key] = sum(weight.nbytes for weight in encoder.parameters())
         self.loaded.move_to_end(key)
         found = self.loaded[key]
-        while len(self.loaded) > self.most or sum(map(_bytes, self.loaded.values())) > self.most_bytes:
-            self.loaded.popitem(last=False)
+        while len(self.loaded) > self.most or sum(self.bytes.values()) > self.most_bytes:
+            oldest, _ = self.loaded.popitem(last=False)
+            del self.bytes[oldest]
         return found
 
 
@@ -52,7 +55,3 @@ def _files(name: str | Path) -> Hashable:
         return ()
     stats = ((path, path.stat()) for path in sorted(locate(name).rglob("*")) if path.is_file())
     return tuple((str(path), one.st_size, one.st_mtime_ns, one.st_ino) for path, one in stats)
-
-
-def _bytes(encoder: Encoder) -> int:
-    return sum(weight.nbytes for weight in encoder.parameters())

@@ -114,4 +114,4 @@ class NoBody(nn.Module):
 
     def forward(self, *_: object, inputs_embeds: Tensor, **__: object) -> Output:
         """Return the given states as if the body had computed them."""
-        return Output(last_hidden_state=inputs_embeds)  # type: ignore[arg-type]
+        return Output(last_hidden_state=inputs_embeds)

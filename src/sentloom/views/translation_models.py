@@ -74,7 +74,7 @@ class ModelTranslation:
         return " ".join(parts).strip()
 
 
-class GumbelNoise(LogitsProcessor):
+class GumbelNoise(LogitsProcessor):  # type: ignore[misc]
     """Turns greedy decoding into sampling: the argmax of logits plus Gumbel noise is a draw from their softmax.
 
     Each text has its own random generator. `generate` would use the global one, which would make a view depend on

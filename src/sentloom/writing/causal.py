@@ -216,14 +216,14 @@ def _stacked(parts: Sequence[Tensor], start: int, longest: int, room: int = 0) -
     return found
 
 
-class _RoomyLayer(DynamicLayer):
+class _RoomyLayer(DynamicLayer):  # type: ignore[misc]
     """Keys and values (n, heads, places, width) with free places: adding a token does not copy the others."""
 
     keys: Tensor
     values: Tensor
 
     def __init__(self, keys: Tensor, values: Tensor, length: int) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.dtype, self.device, self.is_initialized = keys.dtype, keys.device, True
         self._places = keys, values
         self._use(length)

@@ -76,7 +76,7 @@ class TextToText(LanguageModel):
         return first
 
 
-class _Noise(LogitsProcessor):
+class _Noise(LogitsProcessor):  # type: ignore[misc]
     """A draw as a step of `generate`."""
 
     def __init__(self, draw: Draw) -> None:

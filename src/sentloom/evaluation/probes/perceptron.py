@@ -87,7 +87,7 @@ def predict(
 def _initial(features: int, hidden: int, classes: int) -> Weights:
     """Return torch's initial weights from the seed, in SentEval's order, without changing the global random state."""
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(SEED)
+        torch.default_generator.manual_seed(SEED)
         layers = [nn.Linear(features, hidden), nn.Linear(hidden, classes)]
     return [each.detach() for layer in layers for each in (layer.weight.T[None], layer.bias[None, None])]
 

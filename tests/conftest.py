@@ -9,6 +9,7 @@ import torch
 from hypothesis import settings
 
 from sentloom.cli import main
+from tests.encoder.small_models import FAMILIES
 
 settings.register_profile("quick", deadline=None, max_examples=25)  # the machine may be busy: no test is timed
 settings.register_profile("long", deadline=None, max_examples=2500)
@@ -16,6 +17,13 @@ settings.load_profile("quick")
 
 
 NUMBERS = count()
+RARE = set(FAMILIES) - {"bert", "modernbert", "t5"}
+
+
+def pytest_itemcollected(item):
+    """One family of models per kind of tokenizer is enough for `make test`; `make faults` runs all of them."""
+    if hasattr(item, "callspec") and RARE.intersection(map(str, item.callspec.params.values())):
+        item.add_marker("long")
 
 
 @pytest.fixture(autouse=True)

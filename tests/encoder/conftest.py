@@ -1,4 +1,4 @@
-"""One small model of every family, built once per session."""
+"""A small model of each family, built once per session."""
 
 import shutil
 from pathlib import Path
@@ -19,7 +19,15 @@ def two_threads():
 @pytest.fixture(scope="session")
 def model_folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     root = tmp_path_factory.mktemp("models")
-    return {family: build_model_folder(family, root / family) for family in FAMILIES}
+
+    class Folders(dict[str, Path]):
+        """Built when they are first asked for."""
+
+        def __missing__(self, family: str) -> Path:
+            self[family] = build_model_folder(family, root / family)
+            return self[family]
+
+    return Folders()
 
 
 @pytest.fixture

@@ -27,6 +27,11 @@ def cosine(a, b):
     return (a * b).sum(-1) / np.linalg.norm(a, axis=-1) / np.linalg.norm(b, axis=-1)
 
 
+def test_a_name_is_not_an_encoder_but_can_be_loaded():
+    with pytest.raises(InputError, match=r"Encoder\.load\('embedded'\)"):
+        Encoder("embedded")
+
+
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=25)
 @given(st.lists(st.text(st.characters(codec="utf-8"), max_size=80), min_size=1, max_size=12))
 def test_a_vector_does_not_depend_on_the_batch(bert, texts):

@@ -30,6 +30,12 @@ from tests.fitting.test_request import request
 from tests.writing.small_causal import build_small_causal
 
 
+def test_rounds_in_which_nothing_would_be_longer_are_not_announced():
+    one, two = {"a": (30,), "b": (30,)}, {"a": (30,), "b": (90,)}
+    for steps, rounds in (((one, two), 2), ((one, one), 1), ((one, two, two), 2), ((), 0)):
+        assert replace(planned([]), rungs=tuple(Rung(each, 2, 1) for each in steps)).rounds == rounds
+
+
 def still(seconds):
     """A clock that stands still, however slow the machine is."""
     return Clock(seconds, started=0.0, now=lambda: 0.0)

@@ -1,11 +1,13 @@
 """Recipes for the terminal: the cost of each stage, and what is missing."""
 
+from pathlib import Path
+
 from sentloom.data.shapes import Shape
 from sentloom.pipeline.building import stage
 from sentloom.pipeline.needs import Need
-from sentloom.pipeline.plan import Plan
+from sentloom.pipeline.plan import Plan, Recipe
 from sentloom.pipeline.stages import Forecast
-from sentloom.report.recipe_tables import forecasts, outline
+from sentloom.report.recipe_tables import forecasts, outline, recipe
 from tests.report.printing import printed
 
 
@@ -19,6 +21,15 @@ def test_a_forecast_has_a_row_per_stage_and_notes_below():
     assert ["clean", "mine", "pairs", "10"] in [line[:4] for line in lines]
     assert "clean: a note".split() in lines
     assert "first: transductive, trains on 2 sentences of the evaluation sets".split() in lines
+
+
+def test_a_revision_is_named_by_its_first_digits():
+    plan = Plan("mine", base=f"owner/model@{'0123456789' * 4}", stages=())
+    read = Recipe(Path("mine.yaml"), (), {None: plan}, {}, {})
+    for whole in (True, False):
+        text = printed(recipe("mine", read, whole=whole))
+        assert "owner/model@0123456" in text
+        assert "owner/model@01234567" not in text
 
 
 def test_an_outline_separates_what_is_missing_from_what_is_downloaded():

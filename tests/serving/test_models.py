@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from sentloom.encoder.golden import read_golden
+from sentloom.encoder.golden import put_golden, read_golden
 from sentloom.encoder.prompts import Prompt
 from sentloom.errors import InputError, ModelError
 from sentloom.serving.models import Probe, ServedModel, load_models, split_name
@@ -51,6 +51,18 @@ def test_a_model_that_is_not_as_it_was_saved_is_not_served(encoder, tmp_path):
         encoder.backbone.model.get_input_embeddings().weight.mul_(-1)
     encoder.backbone.model.save_pretrained(tmp_path / "saved")
     with pytest.raises(ModelError, match="not those it was saved with"):
+        load_models([str(tmp_path / "saved")])
+
+
+def test_one_text_with_another_vector_is_enough(encoder, tmp_path):
+    """The mean cosine would be 0.9996, as high as rounding may lower it."""
+    encoder.save(tmp_path / "saved")
+    golden = read_golden(tmp_path / "saved")
+    one, other = golden.vectors[4] / np.linalg.norm(golden.vectors[4]), np.roll(golden.vectors[4], 1)
+    other -= (other @ one) * one
+    golden.vectors[4] = 0.95 * one + np.sqrt(1 - 0.95**2) * other / np.linalg.norm(other)
+    put_golden(golden, tmp_path / "saved")
+    with pytest.raises(ModelError, match=r"cosine 0\.95000"):
         load_models([str(tmp_path / "saved")])
 
 

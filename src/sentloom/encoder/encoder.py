@@ -78,6 +78,13 @@ class Encoder(nn.Module):
         self.precision: Precision = backbone.precision_for()  # of inference; training follows the Accelerator
         self.known_fingerprint: str | None = None  # of one that is shared, and so never changes
 
+    def __new__(cls, *parts: object, **_: object) -> "Encoder":
+        """Point whoever gives a name to `load`."""
+        if parts and isinstance(parts[0], str | Path):
+            name = str(parts[0])
+            raise InputError("Encoder", f"found the name {name!r}", "its parts", f"write Encoder.load({name!r})")
+        return super().__new__(cls)
+
     @classmethod
     @typed
     def load(

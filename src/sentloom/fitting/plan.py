@@ -75,6 +75,12 @@ class FitPlan:
         """A route by its name."""
         return next(route for route in self.routes if route.name == name)
 
+    @property
+    def rounds(self) -> int:
+        """How many rounds run: none after one in which no run would be longer than before."""
+        new = (at for at, rung in enumerate(self.rungs) if not at or rung.steps != self.rungs[at - 1].steps)
+        return 1 + max(new, default=-1)
+
     def write(self, path: Path) -> None:
         """Write it as JSON."""
         write_record(path, TypeAdapter(FitPlan).dump_python(self, mode="json"))
@@ -128,7 +134,7 @@ def plan_lines(plan: FitPlan, prepared: Prepared, request: Request) -> Iterator[
         yield f"  try {route.name}: {route.why}"
     for skipped in plan.skipped:
         yield f"  skip {skipped.name}: {skipped.why}"
-    for number, rung in enumerate(plan.rungs, 1):
+    for number, rung in enumerate(plan.rungs[: plan.rounds], 1):
         longest = max(sum(steps) for steps in rung.steps.values())
         length = f"up to {longest:,} steps each" if longest else "as long as the recipe says"
         yield f"  round {number}: {rung.runs} {'routes' if rung.runs > 1 else 'route'}, {length}"

@@ -135,7 +135,7 @@ def race(context: RaceContext) -> list[TrainedRun]:
         if not lengths or lengths <= done:  # there is no time for longer runs, or not enough data
             break
         done |= lengths
-        context.log(f"\nRound {number} of {len(context.plan.rungs)}: {'; '.join(field)}")
+        context.log(f"\nRound {number} of {context.plan.rounds}: {'; '.join(field)}")
         these = [
             one for at in range(len(field)) if (one := _next_run(context, number, field[at:], not trained and not at))
         ]

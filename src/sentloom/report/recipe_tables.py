@@ -1,5 +1,6 @@
 """Recipes for the terminal: what they contain, what a run would cost, and what it gave."""
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,8 +30,13 @@ def recipe(name: str, read: "Recipe", whole: bool) -> RenderableType:
         data = ", ".join(_files(plan))
         scores = {"mean": plan.published["mean"]} if "mean" in plan.published else plan.published
         printed = ", ".join(f"{one} {score:.2f}" for one, score in scores.items())
-        table.add_row(*map(Text, (plan.name, plan.base or "none", stages, data, printed)))
+        table.add_row(*map(Text, (plan.name, _named(plan.base), stages, data, printed)))
     return table
+
+
+def _named(model: str | None) -> str:
+    """A model, with the first digits of its revision."""
+    return re.sub(r"(@[0-9a-f]{7})[0-9a-f]{33}$", r"\1", model or "none")
 
 
 def _files(plan: "Plan") -> list[str]:
@@ -48,7 +54,7 @@ def _in_short(plans: Sequence["Plan"]) -> list[str]:
     models = [model for plan in plans for model in _models(plan)]
     lines = [
         f"{len(plans):,} {'variant' if len(plans) == 1 else 'variants'}; {', '.join(methods) or 'none'}",
-        f"base {', '.join(dict.fromkeys(plan.base or 'none' for plan in plans))}",
+        f"base {', '.join(dict.fromkeys(_named(plan.base) for plan in plans))}",
         *([f"text-to-text model {', '.join(dict.fromkeys(models))}"] if models else []),
         f"data {', '.join(data) or 'none'}",
     ]
@@ -59,7 +65,7 @@ def _models(plan: "Plan") -> list[str]:
     from sentloom.pipeline.references import named_stage
 
     writers = [stage for stage in plan.stages if stage.MODEL_KIND == "writer"]
-    return [model for stage in writers for model in stage.models() if not named_stage(model)]
+    return [_named(model) for stage in writers for model in stage.models() if not named_stage(model)]
 
 
 def _published(plans: Sequence["Plan"]) -> list[str]:

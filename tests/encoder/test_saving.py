@@ -21,7 +21,6 @@ from tests.encoder.small_models import DECODER_FAMILIES, FAMILIES, SENTENCES
 TEXTS = [f"{SENTENCES[i % 8]} {i}" if i % 50 else f"{' '.join(SENTENCES)} {i}" for i in range(200)]
 POOLINGS = ["mean", "first", "max", "first-last", "last-two", "max@0,2", "mean@1"]
 
-QUICK = ("bert", "modernbert", "t5")  # one per kind of tokenizer; `make faults` runs all families
 PLAIN = """
 import json, sys
 sys.modules["sentloom"] = None  # importing it fails
@@ -61,7 +60,7 @@ def cosines(a, b):
     ("family", "pooling"),
     # every pooling for one packed and one padded family, two poolings for the others
     [
-        pytest.param(one, how, marks=() if one == "bert" or (one in QUICK and how == "mean") else pytest.mark.long)
+        pytest.param(one, how, marks=() if one == "bert" else pytest.mark.long)
         for one in FAMILIES
         for how in POOLINGS
         if one in ("bert", "t5") or how in ("mean", "first-last")
@@ -78,7 +77,7 @@ def test_round_trip_of_every_pooling(family, pooling, model_folders, tmp_path, p
 
 
 @pytest.mark.parametrize(
-    "family", [pytest.param(one, marks=() if one in QUICK else pytest.mark.long) for one in FAMILIES], indirect=True
+    "family", [pytest.param(one, marks=() if one == "bert" else pytest.mark.long) for one in FAMILIES], indirect=True
 )
 def test_round_trip_of_heads_and_prompts(family, model_folders, tmp_path, plain):
     """A suffix that survives truncation, a prefix, a projection and unit length all have native forms."""

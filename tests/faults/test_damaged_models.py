@@ -291,11 +291,13 @@ def seeded(bases: dict[str, Path]) -> list[tuple[str, str, Damage]]:
     return random.Random(13).sample(all_damages(bases), QUICK + LONG)
 
 
+@pytest.mark.long
 def test_whole_folders_load(bases, load):
     for base, folder in bases.items():
         assert "loaded" in load(folder, base)
 
 
+@pytest.mark.long
 def test_what_was_found_before_is_refused_in_its_own_words(bases, load, tally, tmp_path):
     for number, (base, name, words, damage) in enumerate(NAMED):
         with tally.case(f"{base}: {name}"):
@@ -305,6 +307,7 @@ def test_what_was_found_before_is_refused_in_its_own_words(bases, load, tally, t
             assert re.search(words, result.get("refused", "")), result
 
 
+@pytest.mark.long
 def test_some_damaged_folders(bases, load, tally, tmp_path):
     check_all(bases, load, tally, tmp_path, seeded(bases)[:QUICK])
 

@@ -123,6 +123,7 @@ def test_kills_while_filtering(tmp_path, tally: Tally):
             assert derived(folder) == expected[after]
 
 
+@pytest.mark.long
 def test_two_runs_on_one_ledger_at_a_time(model, tmp_path):
     raw = raw_texts(30)
     finish(raw, model, tmp_path / "whole")

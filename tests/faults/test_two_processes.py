@@ -72,6 +72,7 @@ def check_command(name: str, kitchen: Path, folder: Path, kills: int, tally: Tal
             one_killed(command, kitchen, folder / f"kill-{number}", whole, rng.uniform(0, 1.5 * seconds))
 
 
+@pytest.mark.long
 def test_two_that_encode_to_one_file(kitchen, tmp_path, tally):
     check_command("encode", kitchen, tmp_path, 1, tally)
 

@@ -23,8 +23,8 @@ from tests.training.small_runs import (
 
 # The objectives of a method share their state: the one that draws layers stands for the others.
 ALIKE = ("self-guided opt1", "self-guided sg", "cross-lingual shared", "supervised twice", "contrastive cut")
-# A queue and random layers are what a resumed run could lose; test_kills.py has the moving average.
-QUICK = ("cross-lingual", "self-guided")
+# A queue is what a resumed run could lose; test_kills.py has the moving average.
+QUICK = ("cross-lingual",)
 STATES = [pytest.param(case, marks=() if case in QUICK else pytest.mark.long) for case in CASES if case not in ALIKE]
 
 
@@ -66,7 +66,8 @@ def test_a_run_that_died_twice_ends_with_the_same_bits(case, bert, tmp_path):
     assert_same(whole, died, (tmp_path / "whole", tmp_path / "died"))
 
 
-@pytest.mark.parametrize("optimizer", [pytest.param("adam", marks=pytest.mark.long), "adafactor"])
+@pytest.mark.parametrize("optimizer", ["adam", "adafactor"])
+@pytest.mark.long
 def test_every_optimiser_goes_on(optimizer, bert, tmp_path):
     options = {"optimizer": optimizer, "schedule": "cosine", "warmup": 0.3, "clip": 0.5, "weight_decay": 0.1}
     options |= {"accumulate": 2}
@@ -198,6 +199,7 @@ def test_seeds_differ_and_the_same_seed_does_not(bert, tmp_path):
     assert unequal(one, other) != []
 
 
+@pytest.mark.long
 def test_adapters_go_on(bert, tmp_path):
     pytest.importorskip("peft")
     from sentloom.encoder.lora import add_lora

@@ -54,7 +54,9 @@ def slowly_written(model, source, kind, prompt, sampling):
     return model.text_of(out), out[-1] in model.stops, len(ids), len(out)
 
 
-@pytest.mark.parametrize("family", SIZES)
+@pytest.mark.parametrize(
+    "family", [pytest.param(one, marks=() if one == "llama" else pytest.mark.long) for one in SIZES]
+)
 @pytest.mark.parametrize("sampling", [SAMPLING, Sampling(length=8, greedy=True)])
 def test_texts_are_those_of_a_plain_loop(tmp_path, family, sampling):
     model = Causal.load(build_small_causal(tmp_path / "model", family)).eval()

@@ -148,6 +148,7 @@ def test_uninformative_vectors_predict_the_larger_class(hidden):
 
 @settings(max_examples=3)
 @given(st.integers(0, 10_000))
+@pytest.mark.long
 def test_the_order_of_features_does_not_matter(seed):
     x, y = blobs(60, 6, 2, seed=seed % 7)
     order = np.random.default_rng(seed).permutation(6)

@@ -125,6 +125,8 @@ class Connection:
         """The status of a request, or GAVE_UP; its seconds; and when it was sent."""
         start = time.perf_counter()
         try:
+            if self.streams is not None and self.streams[0].at_eof():
+                self.close()  # by the server, after a time without a request
             if self.streams is None:
                 self.streams = await asyncio.open_connection("127.0.0.1", self.port)
             status = await self._exchange(*self.streams, body)

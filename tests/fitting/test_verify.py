@@ -94,7 +94,10 @@ def test_what_there_is_no_time_for_is_not_measured(prepared, tmp_path):
     assert verify(duel, against, run(1.0), 3).threshold is not None
     proof = verify(duel, against, run(1.0), 3, has_time=no_time)
     assert ([one.name for one in proof.measures], proof.threshold) == (["asked.csv"], None)
-    assert asked[1:] == [("the score on the test rows", ["faq.csv"]), ("general ability", [prepared.general.name])]
+    assert asked[1:] == [
+        ("the score on the data's own test rows", ["faq.csv"]),
+        ("general ability", [prepared.general.name]),
+    ]
 
 
 def test_test_rows_that_are_only_watched_are_used_too(prepared, tmp_path):

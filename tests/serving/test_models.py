@@ -1,5 +1,7 @@
 """The names of models, truncation, and probes."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import torch
@@ -7,7 +9,7 @@ import torch
 from sentloom.encoder.golden import put_golden, read_golden
 from sentloom.encoder.prompts import Prompt
 from sentloom.errors import InputError, ModelError
-from sentloom.serving.models import Probe, ServedModel, load_models, split_name
+from sentloom.serving.models import Probe, ServedModel, load_models, split_name, warm_up
 
 
 def served(encoder):
@@ -64,6 +66,21 @@ def test_one_text_with_another_vector_is_enough(encoder, tmp_path):
     put_golden(golden, tmp_path / "saved")
     with pytest.raises(ModelError, match=r"cosine 0\.95000"):
         load_models([str(tmp_path / "saved")])
+
+
+def test_every_worker_runs_a_full_batch_before_the_first_request(encoder):
+    seen = []
+
+    class Watched(ServedModel):
+        def encode(self, ids):
+            seen.append(sum(map(len, ids)))
+            return super().encode(ids)
+
+    plain = served(encoder)
+    with ThreadPoolExecutor(3) as executor:
+        warm_up([Watched(plain.name, encoder, plain.probe)], executor, 3, 500)
+    assert len(seen) == 3
+    assert all(400 < tokens <= 500 for tokens in seen)
 
 
 def test_a_batch_gets_the_vectors_of_encode(encoder):

@@ -54,7 +54,7 @@ def serve(
         raise MissingPart("serve", f"{error.name} is not installed", "", "pip install 'sentloom[serve]'") from None
     from sentloom.encoder.workers import pack_workers, worker_count
     from sentloom.serving.batcher import Batcher, BatchLimits
-    from sentloom.serving.models import load_models
+    from sentloom.serving.models import load_models, warm_up
     from sentloom.serving.security import check_address, read_key
     from sentloom.serving.service import Service, ServiceLimits
 
@@ -65,9 +65,11 @@ def serve(
     where = loaded[0].encoder.device
     workers = worker_count(where)
     with bind(host, port) as listener, pack_workers(where) as executor:
+        limits = BatchLimits(requests=queue)
+        warm_up(loaded, executor, workers, limits.batch_tokens)
         service = Service(
             models={model.name: model for model in loaded},
-            batcher=Batcher(executor, workers, BatchLimits(requests=queue)),
+            batcher=Batcher(executor, workers, limits),
             corpus=searched,
             key=key,
             limits=ServiceLimits(max_body=max_body << 20, max_inputs=max_inputs),

@@ -18,7 +18,7 @@ from sentloom.fitting.tasks import task_labels
 from sentloom.fitting.threshold import find_threshold
 from sentloom.fitting.uses import Uses, record_use
 
-TEST_ROWS, GENERAL_ABILITY = "the score on the test rows", "general ability"  # measured if there is time
+TEST_ROWS, GENERAL_ABILITY = "the score on the data's own test rows", "general ability"  # measured if there is time
 FEWEST_HALVES = 25  # to search among: with fewer, ten found by chance are too large a part
 NOT_PROSE = "the base matches the two halves of a sentence no more often than by chance"
 

@@ -4,6 +4,7 @@ import re
 import time
 from array import array
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -68,6 +69,15 @@ class ServedModel:
         with self.encoder.computing():
             vectors: Vectors = self.encoder(ids).float().cpu().numpy()
         return vectors
+
+
+def warm_up(models: Sequence[ServedModel], executor: Executor, workers: int, tokens: int) -> None:
+    """Run the largest batches in all workers at once: memory is at its peak before the first request."""
+    for model in models:
+        (text,) = model.tokenize([PROBE], "symmetric").ids
+        batch = [text] * max(1, tokens // len(text))
+        for done in [executor.submit(model.encode, batch) for _ in range(workers)]:
+            done.result()
 
 
 def load_models(names: Sequence[str], device: str | None = None, precision: str | None = None) -> list[ServedModel]:

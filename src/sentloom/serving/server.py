@@ -15,6 +15,7 @@ from sentloom.serving.gate import App
 from sentloom.serving.service import Service
 
 CONNECTIONS = 1024
+KEEP_ALIVE = 75  # seconds without a request; load balancers keep connections for 60
 LINGER = 0.3  # seconds for which a server that shuts down still answers, with 503, so that clients go elsewhere
 SHUTDOWN_SECONDS = 60  # after which unfinished requests are given up
 
@@ -109,6 +110,7 @@ def run(app: App, service: Service, listener: socket.socket, started: Callable[[
         access_log=False,
         server_header=False,
         limit_concurrency=CONNECTIONS,
+        timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )
     DrainingServer(config, service, started).run([listener])

@@ -1,9 +1,7 @@
-"""Plain sentence-transformers computes the same vectors from saved folders, in a process without sentloom."""
+"""Plain sentence-transformers computes the same vectors from saved folders."""
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -21,35 +19,11 @@ from tests.encoder.small_models import DECODER_FAMILIES, FAMILIES, SENTENCES
 TEXTS = [f"{SENTENCES[i % 8]} {i}" if i % 50 else f"{' '.join(SENTENCES)} {i}" for i in range(200)]
 POOLINGS = ["mean", "first", "max", "first-last", "last-two", "max@0,2", "mean@1"]
 
-PLAIN = """
-import json, sys
-sys.modules["sentloom"] = None  # importing it fails
-import numpy as np
-from sentence_transformers import SentenceTransformer
-for line in sys.stdin:
-    folder, texts, methods, out = json.loads(line)
-    model = SentenceTransformer(folder, device="cpu")
-    np.save(out, np.stack([getattr(model, method)(texts, batch_size=256) for method in methods]))
-    print("done", flush=True)
-"""
 
-
-@pytest.fixture(scope="module")
-def plain(tmp_path_factory):
-    """Encode with plain SentenceTransformer(folder) in a new process that cannot import sentloom."""
-    out = tmp_path_factory.mktemp("plain") / "vectors.npy"
-    with subprocess.Popen(
-        [sys.executable, "-c", PLAIN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-
-        def vectors(folder, methods=("encode",)):
-            process.stdin.write(json.dumps([str(folder), TEXTS, methods, str(out)]) + "\n")
-            process.stdin.flush()
-            assert process.stdout.readline() == "done\n"
-            return np.load(out)
-
-        yield vectors
-        process.stdin.close()
+def plain(folder, methods=("encode",)):
+    """The vectors of sentence-transformers; tests/faults/test_export_round_trip.py asks a process without sentloom."""
+    model = SentenceTransformer(str(folder), device="cpu")
+    return np.stack([getattr(model, method)(TEXTS, batch_size=256) for method in methods])
 
 
 def cosines(a, b):
@@ -66,7 +40,7 @@ def cosines(a, b):
         if one in ("bert", "t5") or how in ("mean", "first-last")
     ],
 )
-def test_round_trip_of_every_pooling(family, pooling, model_folders, tmp_path, plain):
+def test_round_trip_of_every_pooling(family, pooling, model_folders, tmp_path):
     encoder = Encoder.load(model_folders[family], pooling=pooling)
     encoder.save(tmp_path / "model")
     ours = encoder.encode(TEXTS)
@@ -79,7 +53,7 @@ def test_round_trip_of_every_pooling(family, pooling, model_folders, tmp_path, p
 @pytest.mark.parametrize(
     "family", [pytest.param(one, marks=() if one == "bert" else pytest.mark.long) for one in FAMILIES], indirect=True
 )
-def test_round_trip_of_heads_and_prompts(family, model_folders, tmp_path, plain):
+def test_round_trip_of_heads_and_prompts(family, model_folders, tmp_path):
     """A suffix that survives truncation, a prefix, a projection and unit length all have native forms."""
     base = Encoder.load(model_folders[family], max_length=30)
     torch.manual_seed(3)

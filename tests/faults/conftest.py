@@ -33,6 +33,11 @@ import pytest
 import sentloom
 
 SHOWN_FAILURES = 10
+QUICK = (
+    "test_bad_files",
+    "test_encode_inputs",
+    "test_malicious_artifacts",
+)  # what needs no other process: in make test too
 Act = Callable[[str, Path, Path], dict[str, Any]]
 
 
@@ -112,6 +117,8 @@ def load(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     item.add_marker("fault")
+    if item.path.stem not in QUICK:
+        item.add_marker("long")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -11,6 +11,7 @@ from sentloom.errors import InputError, MissingPart, ModelError, NothingToGain
 from tests.fitting import small_base
 
 
+@pytest.mark.long
 def test_raw_text_alone_is_judged_by_views_of_itself(run, tmp_path):
     """A few steps of SimCSE teach this base nothing that its halves of sentences show: the gate holds it back."""
     text = small_base.prose(tmp_path / "raw.txt")

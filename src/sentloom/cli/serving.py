@@ -42,7 +42,7 @@ def serve(
         typer.Option(
             min=1, metavar="REQUESTS", help="How many requests may wait or be encoded before others get status 429."
         ),
-    ] = 96,
+    ] = 80,
     device: DeviceOption = None,
     precision: PrecisionOption = None,
 ) -> None:

@@ -54,7 +54,7 @@ class BatchLimits:
     """How batches are formed, and how much may wait."""
 
     batch_tokens: int = 2048
-    requests: int = 96  # that wait or run: 64 clients are never refused, and at any load wait at most 1.5 times as long
+    requests: int = 80  # that wait or run: 64 clients are never refused, and at any load wait 1.25 times as long
     batch_wait: float = 0.002  # seconds that a text waits for others to share its batch, while another batch runs
     queue_wait: float = 30.0  # seconds that a request waits for its first batch
 

@@ -17,11 +17,11 @@ settings.load_profile("quick")
 
 
 NUMBERS = count()
-RARE = set(FAMILIES) - {"bert", "modernbert", "t5"}
+RARE = set(FAMILIES) - {"bert", "t5"}
 
 
 def pytest_itemcollected(item):
-    """One family of models per kind of tokenizer is enough for `make test`; `make faults` runs all of them."""
+    """An encoder and an encoder with a decoder are enough for `make test`; `make faults` runs all families."""
     if hasattr(item, "callspec") and RARE.intersection(map(str, item.callspec.params.values())):
         item.add_marker("long")
 

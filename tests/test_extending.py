@@ -32,11 +32,11 @@ def installed(code, tmp_path_factory):
     return target
 
 
-COMMANDS = {
+TRAIN = {
     "train": ["train", "recipe.yaml", "-o", "out"],
     "unknown option": ["train", "recipe.yaml", "-o", "other", "--set", "pull-together.heat=1"],
-    "fit": ["fit", "pairs.tsv", "-o", "m", "--base", "BASE", "--budget", "120steps"],
 }
+FIT = {"fit": ["fit", "pairs.tsv", "-o", "m", "--base", "BASE", "--budget", "120steps"]}
 CHILD = """
 import io, json, sys
 from contextlib import redirect_stderr, redirect_stdout
@@ -53,38 +53,32 @@ print(json.dumps(done))
 """
 
 
-@pytest.fixture(scope="module")
-def done(installed, code, tmp_path_factory):
-    """The commands in a process that finds the package as it starts, as a user's does: exit codes and what they say."""
-    folder = tmp_path_factory.mktemp("user")
+def run(commands, installed, code, folder):
+    """Commands in a process that finds the package as it starts, as a user's does: exit codes and what they say."""
     base = small_base.build_base(folder)
     small_base.pairs(folder / "pairs.tsv", 300)
     (folder / "recipe.yaml").write_text(code["yaml"].replace("embedded", str(base)))
     path = os.pathsep.join([str(installed), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "PYTHONPATH": path, "HF_HUB_OFFLINE": "1", "COLUMNS": "200"}
-    arguments = json.dumps(COMMANDS).replace("BASE", str(base))
-    command = [sys.executable, "-c", CHILD, arguments]
+    command = [sys.executable, "-c", CHILD, json.dumps(commands).replace("BASE", str(base))]
     child = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment)
     assert child.returncode == 0, child.stderr
-    return folder, json.loads(child.stdout)
+    return json.loads(child.stdout)
 
 
-def test_a_recipe_trains_the_method(done):
-    folder, ended = done
-    code, said = ended["train"]
-    assert code == 0, said
-    assert (folder / "out" / "model" / "model.safetensors").exists()
-
-
-def test_an_unknown_option_of_the_method_is_refused(done):
-    code, said = done[1]["unknown option"]
-    assert code == 2
+def test_a_recipe_trains_the_method(installed, code, tmp_path):
+    done = run(TRAIN, installed, code, tmp_path)
+    ended, said = done["train"]
+    assert ended == 0, said
+    assert (tmp_path / "out" / "model" / "model.safetensors").exists()
+    ended, said = done["unknown option"]
+    assert ended == 2
     assert "heat" in said
 
 
-def test_a_fit_tries_the_route(done):
-    folder, ended = done
-    code, said = ended["fit"]
-    assert code in (0, NOT_BETTER), said
-    result = FitResult.read(folder / "m.fit" / "report.json")
+@pytest.mark.long
+def test_a_fit_tries_the_route(installed, code, tmp_path):
+    ended, said = run(FIT, installed, code, tmp_path)["fit"]
+    assert ended in (0, NOT_BETTER), said
+    result = FitResult.read(tmp_path / "m.fit" / "report.json")
     assert "pull together" in {run.route for run in result.runs}

@@ -87,6 +87,7 @@ def test_a_missing_extra_is_named(tmp_path, arguments, said):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.long
 def test_a_fit_on_the_users_own_base_needs_no_extra(tmp_path):
     base, faq = build_base(tmp_path), pairs(tmp_path / "faq.tsv", 300)
     done = bare("fit", faq, "-o", tmp_path / "model", "--base", base, "--budget", "10steps", "--force")

@@ -46,6 +46,7 @@ def served(*arguments, **environment):
             process.kill()
 
 
+@pytest.mark.long
 def test_the_official_client_works_and_sigterm_answers_what_was_accepted(tmp_path):
     folder = build_model_folder("bert", tmp_path / "small")
     (tmp_path / "texts.txt").write_text("\n".join(SENTENCES) + "\n")

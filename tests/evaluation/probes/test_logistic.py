@@ -109,6 +109,7 @@ def test_results_do_not_depend_on_chunk_size():
     assert torch.allclose(chunked, whole, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.long
 def test_the_same_input_gives_the_same_bits():
     x, gold = blobs(300, 30, 3)
     targets, training = torch.eye(3)[gold], some_rows(300, 7)

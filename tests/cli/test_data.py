@@ -108,6 +108,7 @@ def test_views_that_are_stopped_say_how_to_resume(sentloom, tmp_path, monkeypatc
     assert "Run the same command again to resume" in done.stdout
 
 
+@pytest.mark.long
 def test_twin_files_are_checked_cleaned_and_teach_a_vocabulary(sentloom, twins, tmp_path):
     done = sentloom("check", twins)
     assert done.returncode == 0, done.stderr

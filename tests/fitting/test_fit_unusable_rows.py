@@ -19,6 +19,7 @@ def with_empty_answers(path, rows):
     return small_base.write_rows(path, "question answer", pairs)
 
 
+@pytest.mark.long
 def test_a_few_are_left_out_and_reported_everywhere(run, tmp_path):
     data = with_empty_answers(tmp_path / "faq.tsv", {3, 50, 400})
     done, result, output = run(data, budget="10steps", options=["--force"])

@@ -146,6 +146,7 @@ def test_a_class_that_a_model_never_sees_is_unlikely_there():
 
 @settings(max_examples=15)
 @given(st.randoms(use_true_random=False), st.integers(2, 4))
+@pytest.mark.long
 def test_the_order_of_rows_and_columns_does_not_matter(random, classes):
     x, gold = blobs(80, 5, classes, seed=random.randrange(1000))
     targets, training = torch.eye(classes)[gold], some_rows(80, 3)

@@ -48,7 +48,7 @@ locked: clean
 	$(PIP) --editable '.[dev]'
 	$(PIP) --no-deps $(CARRIERS)
 	@echo "# All that \`make test\` installs, written by \`make locked\`: with it, pip has nothing to resolve." > locked.txt
-	$(BIN)/python -m pip freeze --exclude-editable --exclude pip | sed 's/+cpu$$//' >> locked.txt
+	$(BIN)/python -m pip freeze --all --exclude-editable --exclude pip | sed 's/+cpu$$//' >> locked.txt
 
 $(VENV)/.installed-bench: $(VENV)/.installed-dev
 	@echo "== installing what the fault bench and the benchmarks need into $(VENV) (once)"

@@ -153,6 +153,7 @@ def science():
     return harvest(["numpy", "scipy"])
 
 
+@pytest.mark.long
 def test_scipy_is_held_out_by_default_and_large_enough(science):
     assert {count.package: count.split for count in science.packages} == {"numpy": "train", "scipy": "held-out"}
     assert len(science.pairs("held-out")) > 1800
@@ -163,12 +164,14 @@ def test_scipy_is_held_out_by_default_and_large_enough(science):
     ) in rows(science.pairs("held-out"))
 
 
+@pytest.mark.long
 def test_no_text_of_scipy_is_in_the_training_side(science):
     held = {_bare(cell) for data in (science.texts, science.pairs) for row in rows(data("held-out")) for cell in row}
     train = {_bare(cell) for data in (science.texts, science.pairs) for row in rows(data("train")) for cell in row}
     assert not held & train
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("split", ["train", "held-out"])
 def test_names_and_summaries_are_distinct_and_names_are_public(science, split):
     names, summaries = zip(*rows(science.pairs(split)), strict=True)

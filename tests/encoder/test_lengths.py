@@ -24,6 +24,14 @@ def test_counts_are_those_of_whole_texts(encoder):
     assert token_counts(encoder, SENTENCES).tolist() == [len(ids) for ids in encoder.tokenize(SENTENCES)]
 
 
+def test_the_longest_prompt_of_any_role_counts(encoder):
+    plain = token_counts(encoder, SENTENCES)
+    encoder.prompts = {"query": Prompt("a a a a "), "document": Prompt("a ", " a")}
+    assert (token_counts(encoder, SENTENCES) - plain).tolist() == [4] * len(SENTENCES)
+    encoder.prompts = {}
+    assert token_counts(encoder, []).tolist() == []
+
+
 def test_nineteen_of_twenty_are_covered(encoder):
     texts = [" ".join(["a"] * n) for n in range(15, 35)]  # 17 to 36 tokens with the special ones
     assert token_counts(encoder, texts).tolist() == list(range(17, 37))

@@ -149,7 +149,7 @@ def test_the_number_of_mined_negatives_bounds_the_run(tmp_path):
     asked = request(bases=(str(base),), output=tmp_path / "model", budget="5000steps")
     for count, expected in ((150, 150), (90, 90)):
         data = small_base.pairs(tmp_path / f"faq-{count}.tsv", count)
-        plain = timed("pairs with mined negatives", Shape.PAIRS, rows=count)
+        plain = timed("pairs with mined negatives", Shape.PAIRS, rows=max(count, 100))
         mine, learn = plain.route.stages
         mine = mine.model_copy(update={"model": str(base), "data": (str(data),)})
         one = replace(plain, route=replace(plain.route, stages=(mine, learn)))

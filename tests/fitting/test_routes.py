@@ -102,7 +102,7 @@ def test_for_pairs_alone_a_writer_that_the_user_named_writes_for_their_answers(t
     texts, _ = written.read([])
     assert sorted(texts["text"]) == sorted(given["positive"])
     unasked = replace(RESOURCES, writer=WriterResource("embedded", named=False))
-    assert names(pairs, unasked) == (["pairs", "pairs with mined negatives"], [])
+    assert names(pairs, unasked) == (["pairs"], ["pairs with mined negatives"])
 
 
 def test_a_teacher_of_queries_needs_a_writer_and_to_be_shown_to_rank_better():
@@ -287,6 +287,21 @@ def test_installed_packages_add_routes(monkeypatch):
     monkeypatch.setattr(room, "entry_points", lambda group: [Installed(lambda sets, resources: 1 / 0)])
     with pytest.raises(InputError, match="entry point mine of package:routes: ZeroDivisionError"):
         find_routes([training_set(Shape.TRIPLETS)], RESOURCES)
+
+
+def test_few_pairs_have_no_route_with_mined_negatives():
+    routes, skipped = find_routes([training_set(Shape.PAIRS, rows=99)], RESOURCES)
+    assert [route.name for route in routes] == ["pairs"]
+    why = "there are 99 training pairs, and it needs 100"
+    assert [(one.name, one.why) for one in skipped] == [("pairs with mined negatives", why)]
+
+
+def test_mined_negatives_are_trained_with_the_settings_of_pairs():
+    plain, mined = find_routes([training_set(Shape.PAIRS)], RESOURCES)[0]
+    (one,), (other,) = plain.training, mined.training
+    assert one.settings == other.settings
+    assert (one.options.directions, other.options.directions) == ("both", "both")
+    assert (one.options.guided, other.options.guided) == (False, True)
 
 
 def test_a_guide_filters_mined_negatives_and_those_of_the_batch():

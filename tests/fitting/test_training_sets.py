@@ -12,6 +12,7 @@ from sentloom.data.joining import join
 from sentloom.data.mixing import make_batches
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
+from sentloom.encoder.prompts import Prompt
 from sentloom.errors import InputError
 from sentloom.fitting.inputs import FitInput, is_graded
 from sentloom.fitting.languages import LanguagePart
@@ -89,7 +90,7 @@ def test_inputs_of_one_shape_are_one_training_set(base, tmp_path):
     )
     texts = build_dataset(Shape.TEXTS, [("raw",)])
     inputs = [given(one), given(texts), given(two, "de")]
-    (pairs, raw), cuts = write_training_sets(inputs, [one, texts, two], base, tmp_path)
+    (pairs, raw), cuts = write_training_sets(inputs, [one, texts, two], [base], tmp_path)
     assert (pairs.shape, pairs.rows, pairs.length, pairs.language) == (Shape.PAIRS, 7, 16, None)  # two languages
     assert [(cut.length, cut.texts, cut.cut) for cut in cuts] == [(16, 6, 0), (16, 1, 0), (16, 8, 0)]
     assert (raw.shape, raw.rows, raw.language) == (Shape.TEXTS, 1, "en")
@@ -104,7 +105,7 @@ def test_each_language_has_a_file_and_a_batch_comes_from_one_of_them(base, tmp_p
     ]
     more = build_dataset(Shape.PAIRS, [(f"fr {n}", f"answer {n}") for n in range(200)])
     inputs = [given(rows, "de"), given(more, "fr")]
-    ((found,), _) = write_training_sets(inputs, [rows, more], base, tmp_path, {1: parts, 2: []})
+    ((found,), _) = write_training_sets(inputs, [rows, more], [base], tmp_path, {1: parts, 2: []})
     assert (found.rows, [len(read(file)) for file in found.files]) == (680, [480, 200])
     assert [(one.language, one.examples) for one in found.by_language] == [("de", 250), ("../en", 230), ("fr", 200)]
     assert {Path(one.file).parent for one in found.by_language} == {tmp_path}
@@ -134,11 +135,22 @@ def test_the_length_covers_the_texts_and_a_row_costs_the_tokens_of_all_its_texts
     each = len(base.tokenize([short])[0])
     rows = [(short, short, [short, short])] * 39 + [(short, short, [long])]
     triplets = build_dataset(Shape.TRIPLETS, rows)
-    ((found,), (cut,)) = write_training_sets([given(triplets)], [triplets], base, tmp_path)
+    ((found,), (cut,)) = write_training_sets([given(triplets)], [triplets], [base], tmp_path)
     assert (found.length, cut.length, cut.texts, cut.cut) == (each, each, 159, 1)
     assert (found.negatives, found.tokens) == (2, 4 * each)
     assert found.fitting == 4_000_000_000 // (64 * 32 * 2)  # two layers of width 32
     assert cut_line(cut) == f"training reads up to {each} tokens of a text, and 0.6% of the texts are longer"
+
+
+def test_the_length_has_room_for_the_prompts_of_every_base(base, tmp_path):
+    asked = base.copy()
+    asked.prompts = {"query": Prompt(" ".join(["bano"] * 4) + " ")}
+    pairs = build_dataset(Shape.PAIRS, [("bano", "bano")] * 20)
+    ((alone,), _) = write_training_sets([given(pairs)], [pairs], [base], tmp_path)
+    ((both,), (cut,)) = write_training_sets([given(pairs)], [pairs], [base, asked], tmp_path)
+    assert alone.length == 16
+    assert both.length == len(asked.tokenize(["bano"], "query")[0]) > 16
+    assert cut_line(cut) == f"training reads texts in full, up to {both.length} tokens"
 
 
 def test_documents_have_passages_and_their_titles_make_pairs(base, tmp_path):
@@ -146,13 +158,13 @@ def test_documents_have_passages_and_their_titles_make_pairs(base, tmp_path):
     titled = replace(
         build_dataset(Shape.PAIRS, [(f"title {n}", f"{n}. {text}") for n in range(9)]), used={"anchor": "Title"}
     )
-    (pairs, raw), (cut,) = write_training_sets([given(titled)], [titled], base, tmp_path)
+    (pairs, raw), (cut,) = write_training_sets([given(titled)], [titled], [base], tmp_path)
     assert (pairs.shape, pairs.rows, pairs.passages) == (Shape.PAIRS, 9, 0)
     assert (raw.shape, raw.rows, raw.passages) == (Shape.TEXTS, 9, 18)
     assert read(raw.files[0])["text"][0] == f"0. {text}"
     assert cut.texts == 18  # titles and texts
     mostly = build_dataset(Shape.TEXTS, [(f"short {n}",) for n in range(9)] + [(text,)])
-    ((few,), _) = write_training_sets([given(mostly)], [mostly], base, tmp_path)
+    ((few,), _) = write_training_sets([given(mostly)], [mostly], [base], tmp_path)
     assert few.passages == 0  # one document in ten
 
 

@@ -3,8 +3,10 @@
 import numpy as np
 import torch
 
+from sentloom.data.batches import Batch
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
+from sentloom.encoder.prompts import Prompt
 from sentloom.methods.guide import Guide, false_negatives
 from tests.encoder.small_models import SENTENCES
 from tests.methods.conftest import OTHERS
@@ -35,6 +37,27 @@ def test_stored_vectors_are_those_that_it_computes(encoder, tmp_path):
     torch.testing.assert_close(guide(asked), computed, atol=1e-6, rtol=0)
     np.testing.assert_allclose(guide([*asked, ""]).norm(dim=1), 1, atol=1e-6)  # a missing negative does no harm
     assert len(list(tmp_path.glob("*.npy"))) == 1
+
+
+def test_prompts_of_queries_and_documents_are_used(encoder, tmp_path):
+    encoder.prompts = {"query": Prompt("find this: "), "document": Prompt("")}
+    pairs = build_dataset(Shape.PAIRS, list(zip(SENTENCES, OTHERS, strict=True)))
+    guide, negatives = Guide(encoder), [OTHERS[1], OTHERS[0]]
+    batch = Batch({"anchor": SENTENCES[:2], "positive": OTHERS[:2]}, np.arange(2), np.arange(2), (1, 0))
+    computed = guide.false_negatives(batch, negatives, -0.05, "absolute")
+    q = torch.from_numpy(encoder.encode(SENTENCES[:2], role="query"))
+    p, hard = (torch.from_numpy(encoder.encode(some, role="document")) for some in (OTHERS[:2], negatives))
+    right = torch.cosine_similarity(q, p)
+    for found, left, others in zip(computed, (q, p, q), (p, q, hard), strict=True):
+        cosines = torch.cosine_similarity(left[:, None], others[None], dim=-1)
+        assert found.tolist() == (cosines > right[:, None] + 0.05).tolist()
+    assert not torch.allclose(guide(SENTENCES[:2], "query"), guide(SENTENCES[:2], "document"), atol=1e-3)
+    guide.prepare(pairs, tmp_path)
+    assert len(list(tmp_path.glob("*.npy"))) == 2
+    for role in ("query", "document"):
+        expected = torch.from_numpy(encoder.encode(SENTENCES[:3], role=role))
+        stored = guide(SENTENCES[:3], role)
+        torch.testing.assert_close(stored, torch.nn.functional.normalize(expected, dim=-1), atol=1e-6, rtol=0)
 
 
 def test_no_weight_of_it_learns(encoder):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sentloom.encoder.encoder import Encoder
-from sentloom.encoder.prompts import Role, prompt_for
+from sentloom.encoder.prompts import ROLES, Prompt, prompt_for
 
 COVERED = 0.95  # of the texts, by the length that `covering_length` chooses
 SHORTEST = 16  # tokens: a shorter limit saves nothing
@@ -56,8 +56,13 @@ def _cut(counts: np.ndarray, length: int) -> Cut:
     return Cut(length, len(counts), int((counts > length).sum()))
 
 
-def token_counts(encoder: Encoder, texts: Sequence[str], role: Role = "symmetric") -> np.ndarray:
-    """The tokens of each text before any is cut, (n,), with special tokens and the encoder's prompt."""
-    tokens, prompt = encoder.tokens, prompt_for(encoder.prompts, role)
+def token_counts(encoder: Encoder, texts: Sequence[str]) -> np.ndarray:
+    """The tokens of each text before any is cut, (n,), with special tokens and the longest prompt of any role."""
+    prompts = {prompt_for(encoder.prompts, role) for role in ROLES}
+    return np.max([_counts(encoder, texts, prompt) for prompt in prompts], axis=0)
+
+
+def _counts(encoder: Encoder, texts: Sequence[str], prompt: Prompt) -> np.ndarray:
+    tokens = encoder.tokens
     around = len(tokens.specials.before) + len(tokens.suffix_ids(prompt.suffix)) + len(tokens.specials.after)
     return np.array([len(ids) + around for ids in tokens.bare([prompt.prefix + text for text in texts])], np.int64)

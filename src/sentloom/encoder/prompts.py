@@ -35,6 +35,11 @@ def prompt_for(prompts: Prompts, role: Role) -> Prompt:
     return prompts.get(role, prompts.get("symmetric", Prompt()))
 
 
+def is_asymmetric(prompts: Prompts) -> bool:
+    """Whether queries and documents have different prompts."""
+    return prompt_for(prompts, "query") != prompt_for(prompts, "document")
+
+
 def check_prompts(prompts: Prompts) -> None:
     """Refuse unknown roles, and plain strings instead of prompts."""
     for role, prompt in prompts.items():

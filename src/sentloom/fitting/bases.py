@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sentloom.encoder import Encoder
 from sentloom.encoder.lora import require_peft
-from sentloom.encoder.prompts import prompt_for
+from sentloom.encoder.prompts import is_asymmetric
 from sentloom.encoder.read_only import ReadOnlyBackbone, refuse_changes
 from sentloom.encoder.shared import shared_encoder
 from sentloom.errors import InputError, MissingPart, option
@@ -39,8 +39,7 @@ class Base:
     @property
     def is_asymmetric(self) -> bool:
         """Whether it was trained with different prompts for queries and documents."""
-        prompts = self.encoder.prompts
-        return prompt_for(prompts, "query") != prompt_for(prompts, "document")
+        return is_asymmetric(self.encoder.prompts)
 
 
 def load_bases(request: Request, large: int = LARGE) -> tuple[Base, ...]:

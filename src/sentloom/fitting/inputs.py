@@ -182,6 +182,8 @@ def look(
         if as_pairs and entails and _has_few_triplets(data):
             data = pairs_from_nli(data)
         name = one.label or one.name
+        used = {other.label_column for other in sources if other.name == one.name}  # by the inputs of the same file
+        data = replace(data, ignored=tuple(column for column in data.ignored if column not in used))
         if not one.label_column:
             _refuse_same_rows(name, data, inputs)
         shares = {column: _language_shares(data, column) for column in text_columns(data.shape)}

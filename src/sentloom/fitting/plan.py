@@ -25,7 +25,7 @@ from sentloom.fitting.prepare import Prepared
 from sentloom.fitting.reference import strongest
 from sentloom.fitting.request import Budget, Log, Request
 from sentloom.fitting.result import Power
-from sentloom.fitting.routes import Route, SkippedRoute, batch_size
+from sentloom.fitting.routes import FEWEST_NEGATIVES, Route, SkippedRoute, batch_size
 from sentloom.fitting.searched import Candidates, affordable_candidates
 from sentloom.fitting.speed import Speed, measure_speed
 from sentloom.fitting.tasks import PANEL_TEXTS
@@ -36,7 +36,6 @@ from sentloom.pipeline.stages import Train
 from sentloom.progress import duration, note
 
 REVISION = 9  # raised when the same inputs would lead to another plan
-FEWEST_NEGATIVES = 100  # pairs with a hard negative, for a route of their own
 FEWEST_KEPT = 25  # rows that a writer's filters kept, for the same
 MOST_MERGES = 4  # merged models that are scored
 MERGE_SHARE = 0.1  # of a time budget may go to scoring them

@@ -116,8 +116,7 @@ def prepare_inputs(request: Request, bases: Sequence[Encoder], log: Log, recipe:
     by_language = {number: language_parts(*one) for number, one in enumerate(spoken, 1)}
     splits = [replace(split, train=without_languages(split.train)) for split in splits]
     rows = list(map(without_languages, rows))
-    longest = max(bases, key=lambda base: base.tokens.max_length)
-    training_sets, cuts = write_training_sets(inputs, rows, longest, request.folder / "data", by_language)
+    training_sets, cuts = write_training_sets(inputs, rows, bases, request.folder / "data", by_language)
     if not recipe:  # whose stages have lengths of their own
         for given, cut in zip(inputs, cuts, strict=True):
             log(f"{given.name}: {cut_line(cut)}")
@@ -127,7 +126,7 @@ def prepare_inputs(request: Request, bases: Sequence[Encoder], log: Log, recipe:
     write_search_corpus(inputs, more, request.folder / "corpus.parquet")
     folds = () if len(splits[0].validation) else make_folds(splits, _form(recipe), request.folder / "data")
     if folds:
-        few = f"fewer than {FEWEST_CLUSTERS} clusters are too few for validation rows"
+        few = f"Fewer than {FEWEST_CLUSTERS} clusters are too few for validation rows"
         cluster_notes = (*cluster_notes, f"{few}, so runs are chosen by cross-validation, on {chosen_on(len(folds))}")
         log(cluster_notes[-1])
     parts = tuple(inputs), tuple(splits), tuple(rows), training_sets

@@ -37,7 +37,7 @@ class Budget:
         number = float(found["number"]) if found else 0.0
         if number == 0 or (unit not in UNITS and not number.is_integer()):
             raise InputError(
-                "budget",
+                option("budget"),
                 f"{text!r} is not a budget",
                 "a time or a number of steps",
                 "for example 10m, 90s, 1.5h or 400steps",

@@ -40,10 +40,12 @@ SCHEDULE: dict[str, Any] = {"schedule": "warmup-stable-decay", "warmup_steps": 5
 PAIRS: dict[str, Any] = {"method": "contrastive", "learning_rate": 5e-5, "directions": "both"}
 TRIPLETS: dict[str, Any] = {"method": "contrastive", "learning_rate": 2e-5}
 PASSAGES: dict[str, Any] = {"method": "contrastive", "learning_rate": 2e-5, "directions": "both"}
-# The share of the positive's cosine is NV-Retriever's (Moreira et al., 2024).
+MINED_NEGATIVES = "pairs with mined negatives"
 TAUGHT, TAUGHT_QUERIES, TAUGHT_NEGATIVES = "pairs with a teacher", "queries with a teacher", 4
 FEW_PAIRS = 1_000  # for training: with more, what people wrote teaches more than what a small model writes
 MOST_TEXTS = 10_000  # among which a written query must find its own, and a teacher's candidates are searched
+FEWEST_NEGATIVES = 100  # pairs with a hard negative, for a route of their own
+# The share of the positive's cosine is NV-Retriever's (Moreira et al., 2024).
 MINED: dict[str, Any] = {"margin": 0.0, "at_most": 0.95}
 LABELS: dict[str, Any] = {"method": "supervised", "learning_rate": 1e-4}
 
@@ -141,6 +143,9 @@ def _own_routes(training_sets: Sequence[TrainingSet], resources: Resources) -> t
     routes += _alternatives(labelled, resources)
     if labelled[-1].shape is Shape.PAIRS and resources.teacher and resources.teacher.why_not:
         skipped = [*skipped, SkippedRoute(TAUGHT, resources.teacher.why_not)]
+    if labelled[-1].shape is Shape.PAIRS and labelled[-1].rows < FEWEST_NEGATIVES:
+        few = f"there are {labelled[-1].rows:,} training pairs, and it needs {FEWEST_NEGATIVES}"
+        skipped = [*skipped, SkippedRoute(MINED_NEGATIVES, few)]
     if len(labelled) > 1:
         routes += [_from_labels(one) for one in labelled]
     return routes, skipped
@@ -361,9 +366,10 @@ def _alternatives(labelled: Sequence[TrainingSet], resources: Resources) -> Iter
         why = "the same, with the hardest wrong answer that the base finds for each pair, and without what may be right"
         guide: dict[str, Any] = {"guide": resources.guide}
         mine = stage("mine", name="hard-negatives", model=resources.base, data=list(last.files), **MINED, **guide)
-        learn = _train("mined", last, mine.name, guided=True, **TRIPLETS, **guide)
-        mined = Route("pairs with mined negatives", why, (mine, learn), (TrainsOn(Shape.PAIRS, last.rows),))
-        yield _joined([*before, mined])
+        learn = _train("mined", last, mine.name, guided=True, **PAIRS, **guide)
+        mined = Route(MINED_NEGATIVES, why, (mine, learn), (TrainsOn(Shape.PAIRS, last.rows),))
+        if last.rows >= FEWEST_NEGATIVES:
+            yield _joined([*before, mined])
         if resources.teacher and not resources.teacher.why_not:
             yield _joined([*before, _taught(last, resources)])
     if last.shape is Shape.SCORED_PAIRS:

@@ -210,4 +210,5 @@ def _split(rows: InputRows, side: Sides, clusters: Integers, draws: Keys, needed
 def _notes(name: str, counts: npt.NDArray[np.int64]) -> Iterator[str]:
     if thinned := counts[THINNED]:
         rule = f"no cluster may be more than {MOST_SHARE:.0%} of the test or validation rows"
-        yield f"{name}: {thinned:,} rows of large clusters are neither trained nor tested on: {rule}"
+        rows = "1 row of a large cluster is" if thinned == 1 else f"{thinned:,} rows of large clusters are"
+        yield f"{name}: {rows} neither trained nor tested on: {rule}"

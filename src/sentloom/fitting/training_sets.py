@@ -150,7 +150,7 @@ def training_file(folder: Path, number: int, rows: Dataset) -> Path:
 def write_training_sets(
     inputs: Sequence[FitInput],
     rows: Sequence[Dataset],
-    base: Encoder,
+    bases: Sequence[Encoder],
     folder: Path,
     by_language: Mapping[int, Sequence[LanguagePart]] | None = None,
 ) -> tuple[tuple[TrainingSet, ...], tuple[Cut, ...]]:
@@ -164,7 +164,7 @@ def write_training_sets(
         for part in training_parts(data):
             path = training_file(folder, number, part)
             write(part, path)
-            one, cut = _training_set(part, path, given.language, base)
+            one, cut = _training_set(part, path, given.language, bases)
             cuts += [cut] if part is data else []
             spoken = _write_languages((by_language or {}).get(number, ()), path) if part is data else []
             whole = LanguageFile(given.language or "", one.rows, one.files[0])
@@ -193,15 +193,16 @@ def cut_line(cut: Cut) -> str:
     return f"training reads up to {cut.length} tokens of a text, and {cut.cut / cut.texts:.1%} of the texts are longer"
 
 
-def _training_set(data: Dataset, path: Path, language: str | None, base: Encoder) -> tuple[TrainingSet, Cut]:
-    """The rows in a file, as the base's tokenizer sees a sample of them."""
+def _training_set(data: Dataset, path: Path, language: str | None, bases: Sequence[Encoder]) -> tuple[TrainingSet, Cut]:
+    """The rows in a file, as the base that needs the most tokens for a sample of them reads them."""
     columns = {name: sampled_texts(data, name, SAMPLED) for name in text_columns(data.shape)}
-    cut, mean = covering_cut(base, [text for texts in columns.values() for text in texts])
+    texts = [text for some in columns.values() for text in some]
+    cut, mean = max((covering_cut(base, texts) for base in bases), key=lambda found: found[0].length)
     negatives = pc.max(pc.list_value_length(data.column("negatives"))).as_py() if "negatives" in columns else 1
     tokens = mean * (len(columns) - 1 + min(negatives, MOST_NEGATIVES) if "negatives" in columns else len(columns))
     passages = _passages(columns["text"], len(data)) if data.shape is Shape.TEXTS else 0
     files = (str(path.resolve()),)
-    fitting = tokens_in_memory(base)
+    fitting = tokens_in_memory(bases[0])
     return TrainingSet(data.shape, len(data), files, language, cut.length, tokens, negatives, passages, fitting), cut
 
 

@@ -13,6 +13,7 @@ from sentloom.data.shapes import text_columns
 from sentloom.encoder import Encoder
 from sentloom.encoder.encoder import Vectors
 from sentloom.encoder.pooling import Pooling
+from sentloom.encoder.prompts import Role
 from sentloom.encoder.vector_files import build_file, open_vectors
 from sentloom.files import is_sealed, seal
 from sentloom.locks import in_turn
@@ -44,18 +45,21 @@ class FrozenSource(nn.Module):
         return super().train(False)
 
 
-def stored_vectors(encoder: Encoder, texts: pa.ChunkedArray, content: str, folder: Path, log: Log) -> Vectors:
+def stored_vectors(
+    encoder: Encoder, texts: pa.ChunkedArray, content: str, folder: Path, log: Log, role: Role = "symmetric"
+) -> Vectors:
     """Vectors of texts in a file that all runs share; `content` identifies the texts. An interrupted run is resumed.
 
     If another process is computing the same vectors, wait for them. Damaged vectors are computed again.
     """
-    key = hashlib.sha256(f"{encoder.fingerprint()} {content}".encode()).hexdigest()[:20]
+    source = content if role == "symmetric" else f"{content} {role}"
+    key = hashlib.sha256(f"{encoder.fingerprint()} {source}".encode()).hexdigest()[:20]
     path, shape = folder / f"{key}.npy", (len(texts), encoder.dimension)
     with in_turn(path, log):
         if not is_sealed(path):
             if path.exists():
                 log(f"{path} is damaged: its vectors are computed again")
-            build_file(encoder, texts, path, source=content)
+            build_file(encoder, texts, path, source=content, role=role)
             seal(path)
         return open_vectors(path, shape)
 

@@ -1,7 +1,8 @@
 """A frozen guide that finds false negatives (GISTEmbed: Solatorio, 2024, arXiv 2402.16829).
 
 Symbols: s(q, d) is the guide's cosine; a candidate d of the row (q_i, p_i) is not a negative if s(q_i, d) is above
-s(q_i, p_i), or within a margin below it. The guide's vectors of the training texts are computed once and stored.
+s(q_i, p_i), or within a margin below it. The guide's vectors of the training texts are computed once and stored. If it
+has different prompts for queries and documents, q is a query and all others are documents.
 """
 
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ from sentloom.data.dataset import Dataset
 from sentloom.data.sentences import texts_of
 from sentloom.encoder import Encoder
 from sentloom.encoder.encoder import Vectors
+from sentloom.encoder.prompts import Role, is_asymmetric
 from sentloom.methods.frozen_source import stored_vectors
 from sentloom.methods.method import Log
 
@@ -30,33 +32,36 @@ class Guide(nn.Module):
     def __init__(self, encoder: Encoder) -> None:
         super().__init__()
         self.encoder = encoder.requires_grad_(False).eval()
-        self.stored: tuple[np.ndarray, Vectors, np.ndarray] | None = None  # sorted keys, vectors, the row of each key
+        self.roles: tuple[Role, Role] = ("query", "document") if is_asymmetric(encoder.prompts) else ("symmetric",) * 2
+        self.stored: dict[Role, Vectors] = {}
+        self.keys = self.order = np.empty(0, np.int64)  # of the stored texts, sorted, and the row of each
 
     def prepare(self, data: Dataset, folder: Path, log: Log = lambda text: None) -> None:
         """Encode every distinct text of the data, or use the vectors of an earlier run."""
         texts = texts_of(data).column("text")
         content = f"distinct {data.sha256} {data.shape} {sorted(data.used.items())}"
-        vectors = stored_vectors(self.encoder, texts, content, folder, log)
+        self.stored = {role: stored_vectors(self.encoder, texts, content, folder, log, role) for role in self.roles}
         keys = np.concatenate([text_keys(chunk.to_pylist()) for chunk in texts.chunks])
-        order = np.argsort(keys, kind="stable")
-        self.stored = keys[order], vectors, order
+        self.order = np.argsort(keys, kind="stable")
+        self.keys = keys[self.order]
 
-    def forward(self, texts: Sequence[str]) -> Tensor:
+    def forward(self, texts: Sequence[str], role: Role = "symmetric") -> Tensor:
         """Unit vectors of texts, (n, d): read from disk after `prepare`, computed without it."""
-        if self.stored is None:
-            found = self.encoder.encode(list(texts))
+        if role not in self.stored:
+            found = self.encoder.encode(list(texts), role=role)
         else:
-            keys, vectors, order = self.stored
-            places = np.searchsorted(keys, text_keys(texts))
-            found = vectors[order[np.minimum(places, len(keys) - 1)]]  # "", a missing hard negative, may be beyond
+            places = np.searchsorted(self.keys, text_keys(texts))
+            rows = self.order[np.minimum(places, len(self.keys) - 1)]  # "", a missing hard negative, may be beyond
+            found = self.stored[role][rows]
         return F.normalize(torch.from_numpy(np.array(found)).to(next(self.encoder.parameters())), dim=-1)
 
     def false_negatives(
         self, batch: Batch, negatives: Sequence[str], margin: float, kind: MarginKind
     ) -> tuple[Tensor, Tensor, Tensor]:
         """What is no negative of q among p, (b, b), of p among q, (b, b), and of q among m hard negatives, (b, m)."""
-        texts = (batch.first, batch.second, negatives)
-        q, p, hard = self([text for column in texts for text in column]).split([len(column) for column in texts])
+        query, document = self.roles
+        q, others = self(batch.first, query), self([*batch.second, *negatives], document)
+        p, hard = others.split([len(batch.second), len(negatives)])
         scores, own = q @ p.T, (q * p).sum(dim=1)
         forth, back, of_hard = (false_negatives(one, own, margin, kind) for one in (scores, scores.T, q @ hard.T))
         return forth, back, of_hard

@@ -20,7 +20,7 @@ MEANINGS = {  # of scores, for readers who do not know them
     "mrr@10": "one over the rank of the first right answer, 0 beyond the tenth",
     "map": "how high all rows with the same label, or all right answers, rank on average",
     "preference": "the share of all queries for which people prefer this model's first result to the other's",
-    "probe": "a linear classifier is trained on vectors of test rows and finds the labels of others (cross-validated)",
+    "probe": "a linear classifier is trained on the vectors of the training rows and finds the labels of the test rows",
 }
 NONE = "–"
 MINUS = "\N{MINUS SIGN}"
@@ -129,7 +129,7 @@ def _merging(result: FitResult) -> Iterator[str]:
             chosen += ", within one standard error of the trained model and closer to the base"
         general = (one.general_before, one.general_tuned, one.general_merged)
         yield (
-            f"The best merged model ({one.route}) {chosen}: {number(one.merged)} on the validation rows, "
+            f"The best merged model ({one.route}) {chosen}: {number(one.merged)} on {result.chosen_on}, "
             f"{number(one.tuned)} before merging. General ability ({one.general}): "
             f"{', '.join(map(number, general))} for base, trained and merged model."
         )

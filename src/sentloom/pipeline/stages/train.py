@@ -300,7 +300,8 @@ class Train(EncoderKeys, DataStage):
             start, best = outcome["start_score"], outcome["best_score"]
             parts.append(f"score {start:.2f} at the start, {best:.2f} at the best step, {outcome['best_step']:,}")
         if outcome["masked"]:
-            parts.append(f"{outcome['masked']:,} pairs of rows with an equal text masked as negatives")
+            pairs = "1 pair" if outcome["masked"] == 1 else f"{outcome['masked']:,} pairs"
+            parts.append(f"{pairs} of rows with an equal text masked as negatives")
         if cut := str(Cut(**record["cut"])) if "cut" in record else "":
             parts.append(cut)
         if outcome["alarms"]:

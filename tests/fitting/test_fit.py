@@ -39,7 +39,7 @@ def test_pairs(run, tmp_path):
     assert 10 <= first == second < longer
     assert f"continued a shorter run at step {first - 1}" in done.stdout  # which decays in its last step
     merged = [one.route for one in result.runs if not one.steps]
-    assert [", merged with " in name for name in merged] == [True] * 4
+    assert [", merged with " in name for name in merged] == [True] * 5
     assert result.merging.route in merged
     assert result.merging.general_before > 0
     assert sum(one.verdict == "won" for one in result.runs) == 1

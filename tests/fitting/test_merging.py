@@ -52,7 +52,7 @@ def raced(tmp_path_factory):
         for name, rate in (("fast", 1e-3), ("slow", 3e-4))
     ]
     rung = Rung({"fast": (8,), "slow": (8,)}, 2, 0)
-    plan = FitPlan({}, tuple(routes), (), {}, 0.0, (rung,), merges=4)
+    plan = FitPlan({}, tuple(routes), (), {}, 0.0, (rung,), merges=5)
     (given,) = look([InputSource(str(small_base.pairs(folder / "held-out.tsv", 100)))])
     tasks, memory = held_out("faq", given.data).tasks, open_memory(folder / "measured")
     encoder = Encoder.load(str(base))
@@ -69,13 +69,14 @@ def test_the_winner_is_merged_with_its_base_and_with_the_other_route(raced):
     best = next(one for one in runs if one.run.verdict == "best")
     other = next(one for one in runs if one is not best)
     names = [f"{best.run.route}, merged with {share} of the base" for share in ("50%", "25%", "75%")]
-    names += [f"{best.run.route}, merged with {other.run.route}"]
+    names += [f"{best.run.route}, merged with {share} of {other.run.route}" for share in ("50%", "25%")]
     merged = found[len(runs) :]
     assert [one.run.route for one in merged] == names
     assert {(one.run.rung, one.run.steps, one.route) for one in merged} == {(2, 0, best.run.route)}
     name = "backbone.model.embeddings.word_embeddings.weight"
     weights = [one.state_dict()[name] for one in (encoder, best.encoder(), other.encoder())]
-    for one, shares in zip(merged, ((0.5, 0.5, 0), (0.25, 0.75, 0), (0.75, 0.25, 0), (0, 0.5, 0.5)), strict=True):
+    of_base = [(0.5, 0.5, 0), (0.25, 0.75, 0), (0.75, 0.25, 0)]
+    for one, shares in zip(merged, [*of_base, (0, 0.5, 0.5), (0, 0.75, 0.25)], strict=True):
         expected = sum(share * weight.double() for share, weight in zip(shares, weights, strict=True))
         assert (one.encoder().state_dict()[name].double() - expected).abs().max() < 1e-6
         assert (context.folder / "recipes").is_dir()
@@ -106,7 +107,7 @@ def test_unlike_models_and_a_plan_without_merging_are_left_alone(raced, monkeypa
 
 def test_merging_stops_when_the_time_is_over_and_the_plan_says_so(raced):
     context, runs, *_ = raced
-    plan = FitPlan(**{**vars(context.plan), "scoring": 10.0, "ending": 60.0})
+    plan = FitPlan(**{**vars(context.plan), "scoring": 10.0, "ending": 70.0})
     late = RaceContext(**{**vars(context), "plan": plan, "clock": Clock(29.0, started=0.0, now=lambda: 0.0)})
     found = with_merged(late, runs)
     assert [one.run.route for one in found] == [one.run.route for one in runs]

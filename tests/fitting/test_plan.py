@@ -106,8 +106,8 @@ def test_what_is_too_expensive_is_skipped_and_no_other_is_timed_where_there_is_n
 
 def test_a_budget_in_steps_does_not_ask_the_clock():
     assert choose(Budget(None, 2000), *routes_at(0.1, 9.0, 99.0))[0] == [FIRST, SECOND, THIRD]
-    assert affordable_merges(100.0, Budget(None, 400)) == 4
-    assert [affordable_merges(4.0, Budget(seconds, None)) for seconds in (30, 100, 1000)] == [0, 2, 4]
+    assert affordable_merges(100.0, Budget(None, 400)) == 5
+    assert [affordable_merges(4.0, Budget(seconds, None)) for seconds in (30, 100, 1000)] == [0, 2, 5]
 
 
 def test_the_time_of_the_end_and_of_a_second_seed_is_set_aside():

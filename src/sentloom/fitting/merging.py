@@ -23,6 +23,7 @@ from sentloom.pipeline.references import PREFIX
 from sentloom.pipeline.stages.stage import BASE
 
 SHARES = (0.5, 0.25, 0.75)  # of the base
+OTHER_SHARES = (0.5, 0.25)  # of the best run of another route
 ONE_ERROR = 0.6827  # the level of an interval that reaches one standard error to either side
 
 
@@ -93,9 +94,10 @@ def _plans(context: RaceContext, runs: Sequence[TrainedRun], best: TrainedRun) -
     assert best.result is not None
     assert second.result is not None
     models = [str(one.resolve()) for one in (best.result.model, second.result.model) if one]
-    name = f"{best.run.route}, merged with {second.run.route}"
-    merge = stage("merge", name="merged", models=models)
-    yield name, replace(best.plan, name=name, title=name, stages=(merge,))
+    for share in OTHER_SHARES:
+        name = f"{best.run.route}, merged with {share:.0%} of {second.run.route}"
+        merge = stage("merge", name="merged", models=models, weights=[1 - share, share])
+        yield name, replace(best.plan, name=name, title=name, stages=(merge,))
 
 
 def merging_effect(runs: Sequence[TrainedRun], base: Encoder, general: Task, memory: Memory) -> Merging | None:

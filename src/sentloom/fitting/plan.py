@@ -35,9 +35,9 @@ from sentloom.pipeline.runner import prepare
 from sentloom.pipeline.stages import Train
 from sentloom.progress import duration, note
 
-REVISION = 9  # raised when the same inputs would lead to another plan
+REVISION = 10  # raised when the same inputs would lead to another plan
 FEWEST_KEPT = 25  # rows that a writer's filters kept, for the same
-MOST_MERGES = 4  # merged models that are scored
+MOST_MERGES = 5  # merged models that are scored
 MERGE_SHARE = 0.1  # of a time budget may go to scoring them
 WATCHED_MODELS = 3  # that are scored on what decides nothing: the base, the best trained and the best merged one
 WATCH_SHARE = 0.05  # of a time budget is set aside for that; it is left out where that is not enough

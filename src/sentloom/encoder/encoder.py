@@ -20,7 +20,7 @@ from sentloom.encoder.backbone import Backbone
 from sentloom.encoder.device import Device, Precision, device_for
 from sentloom.encoder.dimensions import check_cut, cut, trained_dimensions
 from sentloom.encoder.heads import Projection, normalize
-from sentloom.encoder.packing import Pack, pack, plan
+from sentloom.encoder.packing import Pack, pack, plan, plan_side_by_side
 from sentloom.encoder.pooling import DECODER_FIRST, Pooling, pool
 from sentloom.encoder.prompts import EXPECTED, FIX, Prompts, Role, check_prompts, prompt_for
 from sentloom.encoder.tokens import Tokens
@@ -320,7 +320,8 @@ class Encoder(nn.Module):
             for start in range(done, len(rows), self.window):
                 window = rows[start : start + self.window]
                 ids = self.tokenize(texts_at(texts, window), role)
-                for places, vectors in executor.map(partial(self._encode, ids), self.packs(ids, batch_size)):
+                packs = self.packs(ids, batch_size, side_by_side=True)
+                for places, vectors in executor.map(partial(self._encode, ids), packs):
                     _check_finite(vectors, texts, window[places])
                     out[window[places]] = vectors
                     advance(len(places))
@@ -350,11 +351,20 @@ class Encoder(nn.Module):
         order = np.argsort(np.concatenate([one.rows for one in packs]))
         return torch.cat([run(one) for one in packs])[torch.from_numpy(order).to(self.device)]
 
-    def packs(self, ids: Sequence[Sequence[int]], batch_size: int | None = None) -> list[NDArray[np.int64]]:
-        """Plan which sentences run together: up to a number of tokens, and of sentences if that is given."""
-        suited = TOKENS_PER_PACK if self.device.type == "cpu" else TOKENS_PER_PACK_ELSEWHERE
+    def packs(
+        self, ids: Sequence[Sequence[int]], batch_size: int | None = None, *, side_by_side: bool = False
+    ) -> list[NDArray[np.int64]]:
+        """Plan which sentences run together: up to a number of tokens, and of sentences if that is given.
+
+        `side_by_side`: several packs run at the same time, on a CPU.
+        """
+        cpu = self.device.type == "cpu"
+        budget = self.tokens_per_pack or (TOKENS_PER_PACK if cpu else TOKENS_PER_PACK_ELSEWHERE)
         lengths = np.array([len(sentence) for sentence in ids], dtype=np.int64)
-        packs = plan(lengths, self.tokens_per_pack or suited, self.backbone.shortest)
+        if side_by_side and cpu and self.backbone.packed:
+            packs = plan_side_by_side(lengths, budget)
+        else:
+            packs = plan(lengths, budget, self.backbone.shortest)
         if batch_size is None:
             return packs
         return [part for rows in packs for part in np.split(rows, range(batch_size, len(rows), batch_size))]

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from sentloom.encoder.dropout import dropout_mask
 
+WORTH_A_WORKER = 256  # tokens: smaller packs waste more than a second worker gains
 ATTENTION = "sentloom_packed"  # the name of `packed_attention` in transformers' registry
 
 
@@ -60,6 +61,21 @@ def plan(lengths: NDArray[np.int64], budget: int, shortest: float = 0.0) -> list
             first, tokens = at, 0
         tokens += int(lengths[row])
     return [*packs, order[first:]] if len(order) else []
+
+
+def plan_side_by_side(lengths: NDArray[np.int64], budget: int) -> list[NDArray[np.int64]]:
+    """Divide sentences, longest first, into packs of about equal size that are to run at the same time.
+
+    A last pack that is smaller, or an odd number of packs, would keep one of two workers waiting; with many workers it
+    matters less. A pack has less than one sentence more than `budget` tokens.
+    """
+    order = np.argsort(-lengths, kind="stable")
+    tokens = lengths[order]
+    starts, total = np.cumsum(tokens) - tokens, int(tokens.sum())
+    number = max(-(-total // budget), 2 if total >= 2 * WORTH_A_WORKER else 1)
+    number += number % 2 if number > 1 else 0
+    places = starts * number // max(total, 1)  # the pack of each sentence
+    return np.split(order, np.flatnonzero(np.diff(places)) + 1) if len(order) else []
 
 
 def pack(ids: Sequence[Sequence[int]], rows: NDArray[np.int64], device: torch.device | None = None) -> Pack:

@@ -99,6 +99,17 @@ def from_scores(files, steps, guide):
     }
 
 
+def from_triplets(files, steps, guide):
+    """Triplets."""
+    reference = learn(files, steps, learning_rate=2e-5)
+    return {
+        "its own negative and those of the batch": (reference,),
+        "at a rate of 5e-5": (learn(files, steps, learning_rate=5e-5),),
+        "both directions": (learn(files, steps, learning_rate=2e-5, directions="both"),),
+        **merged(reference),
+    }
+
+
 def from_text(files, steps, guide):
     """Raw text; the reference is the base."""
 
@@ -129,7 +140,13 @@ def merged(reference):
     }
 
 
-VARIANTS = {"pairs": from_pairs, "labels": from_labels, "scores": from_scores, "texts": from_text}
+VARIANTS = {
+    "pairs": from_pairs,
+    "labels": from_labels,
+    "scores": from_scores,
+    "triplets": from_triplets,
+    "texts": from_text,
+}
 
 # ---------------------------------------------------------------- files
 

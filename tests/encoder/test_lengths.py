@@ -33,8 +33,9 @@ def test_the_longest_prompt_of_any_role_counts(encoder):
 
 
 def test_nineteen_of_twenty_are_covered(encoder):
-    texts = [" ".join(["a"] * n) for n in range(15, 35)]  # 17 to 36 tokens with the special ones
-    assert token_counts(encoder, texts).tolist() == list(range(17, 37))
+    texts = [" ".join(["a"] * n) for n in (*range(15, 34), 110)]  # 17 to 35 and 112 tokens with the special ones
+    assert token_counts(encoder, texts).tolist() == [*range(17, 36), 112]
+    encoder.tokens.max_length = 128
     encoder.tokens.max_length = covering_length(encoder, texts)
     assert encoder.tokens.max_length == 35
     found = count_cut(encoder, texts)
@@ -42,8 +43,16 @@ def test_nineteen_of_twenty_are_covered(encoder):
     assert str(found) == "5.0% of the texts are cut at 35 tokens"
 
 
+def test_nothing_is_cut_if_that_saves_less_than_a_tenth_of_the_tokens(encoder):
+    encoder.tokens.max_length = 128
+    short = [" ".join(["a"] * 18)] * 19  # 20 tokens each, 380 together
+    assert covering_length(encoder, [*short, " ".join(["a"] * 60)]) == 62  # 400 of 442 tokens would be left: 90.5%
+    assert covering_length(encoder, [*short, " ".join(["a"] * 63)]) == 20  # 400 of 445: 89.9%
+
+
 def test_the_mean_length_is_that_of_texts_after_they_are_cut(encoder):
-    texts = [" ".join(["a"] * n) for n in (*[20] * 19, 40)]  # 22 tokens, and one of 42
+    texts = [" ".join(["a"] * n) for n in (*[20] * 19, 90)]  # 22 tokens, and one of 92
+    encoder.tokens.max_length = 128
     found, mean = covering_cut(encoder, texts)
     assert (found.length, found.texts, found.cut, mean) == (22, 20, 1, 22.0)
     encoder.tokens.max_length = 20

@@ -229,7 +229,7 @@ def test_what_a_route_needs_first_is_an_earlier_stage():
     mine, learn = mined.stages
     assert (mine.method, mine.model, mine.data) == ("mine", "embedded", ("pairs.parquet",))
     assert (mine.options.at_most, mine.options.margin, mine.options.guide) == (0.95, 0.0, None)
-    assert (learn.options.guided, learn.options.guide) == (True, None)
+    assert (learn.options.guided, learn.options.guide) == (False, None)
     assert (learn.method, learn.data) == ("contrastive", (f"stage:{mine.name}",))
     _, bootstrapped, *_ = find_routes([training_set(Shape.TEXTS)], RESOURCES)[0]
     views, learn = bootstrapped.stages
@@ -301,12 +301,12 @@ def test_mined_negatives_are_trained_with_the_settings_of_pairs():
     (one,), (other,) = plain.training, mined.training
     assert one.settings == other.settings
     assert (one.options.directions, other.options.directions) == ("both", "both")
-    assert (one.options.guided, other.options.guided) == (False, True)
 
 
 def test_a_guide_filters_mined_negatives_and_those_of_the_batch():
     _, mined = find_routes([training_set(Shape.PAIRS)], replace(RESOURCES, guide="embedded-bge"))[0]
     assert [one.options.guide for one in mined.stages] == ["embedded-bge", "embedded-bge"]
+    assert mined.training[0].options.guided
 
 
 def test_long_rows_have_small_batches():

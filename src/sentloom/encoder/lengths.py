@@ -9,7 +9,8 @@ import numpy as np
 from sentloom.encoder.encoder import Encoder
 from sentloom.encoder.prompts import ROLES, Prompt, prompt_for
 
-COVERED = 0.95  # of the texts, by the length that `covering_length` chooses
+COVERED = 0.95  # of the texts, at least, by the length that `covering_length` chooses
+WORTH_CUTTING = 0.9  # of the tokens are left at most: otherwise cutting the longest texts saves too little to pay
 SHORTEST = 16  # tokens: a shorter limit saves nothing
 
 
@@ -29,7 +30,7 @@ class Cut:
 def covering_length(encoder: Encoder, texts: Sequence[str]) -> int:
     """The smallest length, special tokens and prompt included, that cuts at most 5% of the texts.
 
-    It is never above the encoder's own maximum.
+    If that saves less than a tenth of all tokens, no text is cut. It is never above the encoder's own maximum.
     """
     return _covering(token_counts(encoder, texts), encoder.tokens.max_length)
 
@@ -49,6 +50,8 @@ def count_cut(encoder: Encoder, texts: Sequence[str]) -> Cut:
 def _covering(counts: np.ndarray, longest: int) -> int:
     ordered = np.sort(counts)
     covered = int(ordered[max(0, math.ceil(COVERED * len(ordered)) - 1)]) if len(ordered) else SHORTEST
+    if np.minimum(counts, covered).sum() > WORTH_CUTTING * np.minimum(counts, longest).sum():
+        covered = int(ordered[-1])
     return min(max(covered, SHORTEST), longest)
 
 

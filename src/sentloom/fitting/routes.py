@@ -48,6 +48,7 @@ FEWEST_NEGATIVES = 100  # pairs with a hard negative, for a route of their own
 # The share of the positive's cosine is NV-Retriever's (Moreira et al., 2024).
 MINED: dict[str, Any] = {"margin": 0.0, "at_most": 0.95}
 LABELS: dict[str, Any] = {"method": "supervised", "learning_rate": 1e-4}
+SCORES: dict[str, Any] = {"learning_rate": 5e-5}  # three points better than 2e-5 (docs/results-fit.md)
 
 
 def _read_stage(value: Any) -> Any:
@@ -346,7 +347,7 @@ def _from_labels(data: TrainingSet) -> Route:
             why = "texts with the same label become neighbours, away from those with other labels"
             return _route("labels", why, data, **LABELS)
         case Shape.SCORED_PAIRS:
-            return _route("scores", "cosines learn the order of the scores (CoSENT)", data, method="cosent")
+            return _route("scores", "cosines learn the order of the scores (CoSENT)", data, method="cosent", **SCORES)
         case Shape.TRIPLETS:
             why = "each text learns to find its positive, with its own negative as the hardest"
             return _route("triplets", why, data, negatives=min(data.negatives, MOST_NEGATIVES), **TRIPLETS)
@@ -363,10 +364,10 @@ def _alternatives(labelled: Sequence[TrainingSet], resources: Resources) -> Iter
     *_, last = labelled
     before = [_from_labels(one) for one in labelled[:-1]]
     if last.shape is Shape.PAIRS:
-        why = "the same, with the hardest wrong answer that the base finds for each pair, and without what may be right"
+        why = "the same, with the hardest wrong answer that the base finds for each pair"
         guide: dict[str, Any] = {"guide": resources.guide}
         mine = stage("mine", name="hard-negatives", model=resources.base, data=list(last.files), **MINED, **guide)
-        learn = _train("mined", last, mine.name, guided=True, **PAIRS, **guide)
+        learn = _train("mined", last, mine.name, guided=bool(resources.guide), **PAIRS, **guide)
         mined = Route(MINED_NEGATIVES, why, (mine, learn), (TrainsOn(Shape.PAIRS, last.rows),))
         if last.rows >= FEWEST_NEGATIVES:
             yield _joined([*before, mined])
@@ -374,7 +375,7 @@ def _alternatives(labelled: Sequence[TrainingSet], resources: Resources) -> Iter
             yield _joined([*before, _taught(last, resources)])
     if last.shape is Shape.SCORED_PAIRS:
         why = "the same, and angles in the complex plane learn it too (AnglE)"
-        yield _joined([*before, _route("scores with angles", why, last, method="angle")])
+        yield _joined([*before, _route("scores with angles", why, last, method="angle", **SCORES)])
     if last.shape is Shape.NLI:
         why = "three classes over both vectors and their difference, as in SBERT"
         yield _joined([*before, _route("nli classification", why, last, method="nli-classification")])

@@ -106,7 +106,7 @@ def fit(
         typer.Option(
             metavar="MODEL",
             help="An encoder that finds false negatives: a model folder, a hub name or embedded-bge. "
-            "By default the base.",
+            "By default none.",
         ),
     ] = None,
     teacher: Annotated[

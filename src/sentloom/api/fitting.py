@@ -107,7 +107,7 @@ def fit(
     `writer` is a language model that writes queries and sentences to learn from: a folder, a hub name, "embedded" (the
     default from 5 minutes on, if it is installed), "none", or the address of an OpenAI-compatible endpoint with its
     `writer_model` and at most `max_tokens` tokens. `guide` is an encoder that says which negatives may be false, by
-    default the base. `teacher` is a cross-encoder to learn from, if it ranks the validation rows better than
+    default none. `teacher` is a cross-encoder to learn from, if it ranks the validation rows better than
     the base. `force` writes the model even if it is not better. `shape` and `columns` ({"anchor": "title", "positive":
     "body"}) say what the rows are if their column names do not; several label columns are a list ({"text": "message",
     "label": ["intent", "team"]}). Up to 5% of the rows (or ten) may be unusable and are left out; with `strict`, a

@@ -105,8 +105,7 @@ def fit(
         str | None,
         typer.Option(
             metavar="MODEL",
-            help="An encoder that finds false negatives: a model folder, a hub name or embedded-bge. "
-            "By default none.",
+            help="An encoder that finds false negatives: a model folder, a hub name or embedded-bge. By default none.",
         ),
     ] = None,
     teacher: Annotated[

@@ -9,7 +9,7 @@ import torch
 from sentloom.encoder.golden import put_golden, read_golden
 from sentloom.encoder.prompts import Prompt
 from sentloom.errors import InputError, ModelError
-from sentloom.serving.models import Probe, ServedModel, load_models, split_name, store_transposed, warm_up
+from sentloom.serving.models import Probe, ServedModel, load_models, split_name, warm_up
 
 
 def served(encoder):
@@ -87,16 +87,6 @@ def test_a_batch_gets_the_vectors_of_encode(encoder):
     texts = ["A man is playing a guitar.", "Yes", "Two dogs run across the snow, barking at a bird."]
     model = served(encoder)
     np.testing.assert_allclose(model.encode(model.tokenize(texts, "symmetric").ids), encoder.encode(texts), atol=1e-6)
-
-
-def test_weights_stored_transposed_give_the_same_vectors(encoder):
-    texts = ["one", "two words", "a third text"]
-    before = encoder.encode(texts)
-    store_transposed(encoder)
-    layers = [layer for layer in encoder.modules() if isinstance(layer, torch.nn.Linear)]
-    assert layers
-    assert all(layer.weight.t().is_contiguous() for layer in layers)
-    np.testing.assert_allclose(encoder.encode(texts), before, rtol=0, atol=1e-6)
 
 
 def test_truncated_texts_are_found_and_those_that_just_fit_are_not(encoder):

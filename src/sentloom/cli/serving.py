@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from sentloom.serving.models import ServedModel
     from sentloom.serving.service import Service
 
-# oneDNN keeps a kernel for each of the last 1,024 shapes, some 200 KB each, and almost every batch has a new shape:
-# memory would grow by 200 MB under load. It reads this when the first product is computed.
-CACHED_KERNELS = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "16")
+# oneDNN keeps compiled kernels for the last 1,024 shapes of products, some 500 KB each, and a batch of a new size needs
+# four: memory would grow under load. It reads this when the first product is computed.
+CACHED_KERNELS = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
 
 
 def serve(

@@ -93,3 +93,15 @@ def test_padding_is_small_and_has_few_sizes(tokens):
 
 def test_there_are_at_most_150_sizes_up_to_a_full_batch():
     assert len({padded(tokens) for tokens in range(1, 2049)}) < 150
+
+
+@pytest.mark.parametrize("family", ["bert"], indirect=True)
+def test_modules_that_compute_something_else_are_not_fused(encoder):
+    class Doubled(torch.nn.Linear):
+        def forward(self, x):
+            return 2 * super().forward(x)
+
+    dense = encoder.backbone.blocks[0].output.dense
+    encoder.backbone.blocks[0].output.dense = Doubled(dense.in_features, dense.out_features)
+    with torch.inference_mode():
+        assert not can_fuse(encoder.backbone.model)

@@ -27,11 +27,13 @@ LEAST_STEP = 8  # tokens
 
 
 def can_fuse(model: PreTrainedModel) -> bool:
-    """Whether this model, as it is now, can run here: the family, device, dtype and mode fit."""
+    """Whether this model, as it is now, can run here: its family and modules, device and dtype, and the mode fit."""
     config = model.config
-    fits = config.model_type in FAMILIES and config.hidden_act == "gelu" and not getattr(config, "is_decoder", False)
-    plain = model.device.type == "cpu" and model.dtype is torch.float32 and not torch.is_autocast_enabled("cpu")
-    return fits and plain and torch.is_inference_mode_enabled() and torch.backends.mkldnn.is_available()
+    if not torch.is_inference_mode_enabled() or torch.is_autocast_enabled("cpu") or config.model_type not in FAMILIES:
+        return False
+    fits = config.hidden_act == "gelu" and not getattr(config, "is_decoder", False)
+    fits = fits and model.device.type == "cpu" and model.dtype is torch.float32 and torch.backends.mkldnn.is_available()
+    return fits and all(type(linear) is nn.Linear for block in model.encoder.layer for linear in _linears(block))
 
 
 def fused_states(model: PreTrainedModel, pack: Pack, first_position: int, layers: Sequence[int]) -> list[Tensor]:
@@ -52,6 +54,12 @@ def padded(tokens: int) -> int:
     """The size T' of a pack with this many tokens: at most a sixteenth larger, or by less than eight tokens."""
     step = max(LEAST_STEP, (1 << (tokens.bit_length() - 1)) // STEPS)
     return -(-tokens // step) * step
+
+
+def _linears(block: Any) -> tuple[nn.Module, ...]:
+    """The linear layers of a block. While adapters are trained (LoRA), others are in their places."""
+    own, attention = block.attention.self, block.attention.output.dense
+    return own.query, own.key, own.value, attention, block.intermediate.dense, block.output.dense
 
 
 class _Linear:
@@ -85,10 +93,9 @@ class _Layer:
     """One block: attention within each sentence, then the feed-forward network, each with its residual and norm."""
 
     def __init__(self, block: Any) -> None:
-        own = block.attention.self
-        self.heads: int = own.num_attention_heads
-        self.qkv, self.out = _Linear(own.query, own.key, own.value), _Linear(block.attention.output.dense)
-        self.up, self.down = _Linear(block.intermediate.dense), _Linear(block.output.dense)
+        query, key, value, out, up, down = _linears(block)
+        self.heads: int = block.attention.self.num_attention_heads
+        self.qkv, self.out, self.up, self.down = _Linear(query, key, value), _Linear(out), _Linear(up), _Linear(down)
         self.attended, self.done = _Norm(block.attention.output.LayerNorm), _Norm(block.output.LayerNorm)
 
     def __call__(self, x: Tensor, runs: tuple[PackedRun, ...]) -> Tensor:

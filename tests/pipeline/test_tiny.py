@@ -9,6 +9,7 @@ from sentloom.pipeline.needs import needs
 from sentloom.pipeline.recipe import read_recipe
 from sentloom.pipeline.reproducing import reproduce
 from sentloom.pipeline.tiny import BATCH, STEPS, stand_in, tiny_recipe
+from tests.views.small_parts import build_wordnet
 
 TABLES = {name: path for name, path in shipped().items() if "/" in name}
 
@@ -39,6 +40,18 @@ def test_models_of_the_hub_have_a_stand_in():
     assert stand_in(names[2], deep=True) == "bert-deep"
 
 
+def test_views_come_from_what_is_here(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("sentloom.views.wordnet.candidates", lambda: [tmp_path / "wordnet"])
+
+    def kinds():
+        rows = ("NLI, back-translation", "Synonym", "MLM", "NLI entailment")
+        return [tiny_recipe(TABLES["bsl/table-4"], folder, None).resolve(row).stages[0].options.kind for row in rows]
+
+    assert kinds() == ["back-translation", "mask-fill", "mask-fill", "entailment"]
+    build_wordnet(tmp_path / "wordnet")
+    assert kinds()[1] == "synonyms"
+
+
 def test_a_variable_without_a_tiny_value_is_refused(folder, tmp_path):
     (tmp_path / "own.yaml").write_text("base: ${MINE:-embedded}\nstages: []\n")
     with pytest.raises(InputError, match="MINE"):
@@ -67,5 +80,5 @@ def test_rows_run_from_end_to_end(name, folder, tmp_path):
 def test_every_row_of_every_table_runs(name, folder, tmp_path):
     tiny = tiny_recipe(TABLES[name], folder, None)
     found = reproduce(tiny, tmp_path, Accelerator(cpu=True), lambda line: None)
-    assert all("WordNet" in row.why for row in found.not_run.values())  # it may not be installed
-    assert {*found.rows, *found.not_run} == set(tiny.variants)
+    assert found.not_run == {}
+    assert set(found.rows) == set(tiny.variants)

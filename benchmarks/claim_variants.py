@@ -168,10 +168,12 @@ def gense(given: Setting) -> dict[str, Variant]:
     written = (*writer, stage("synthesize", name="written", model=named, **raw))
 
     def learn(share: float = 1.0, nli: float = 1.0, prompt: Prompt | None = None, **options: Any) -> Variant:
-        by = {"data": "stage:written", "data_share": share, "drop_leaks": True, "steps": given.steps // 2, **options}
-        synthetic = given.learn("contrastive", "synthetic", pooling="mean", **by)
         last = given.learn("contrastive", "nli", pooling="mean", **given.rows("nli", share=nli))
-        return Variant((*written, synthetic, last) if share else (last,), prompt=prompt)
+        if not share:
+            return Variant((last,))
+        by = {"data": "stage:written", "data_share": share, "drop_leaks": True, "steps": max(1, given.steps // 2)}
+        synthetic = given.learn("contrastive", "synthetic", pooling="mean", **by, **options)
+        return Variant((*written, synthetic, last), prompt=prompt)
 
     return {
         "all synthetic triplets, then NLI": learn(),

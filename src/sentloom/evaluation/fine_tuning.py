@@ -23,9 +23,8 @@ from sentloom.training.optimizers import build_optimizer, gradient_norm, set_rat
 from sentloom.training.schedules import rate
 
 MAX_LENGTH = 128
-SETTINGS = Settings(
-    batch=32, epochs=3, learning_rate=2e-5, weight_decay=0.01, schedule="linear", warmup=0.1, clip=1.0, dropout=0.1
-)
+SETTINGS = Settings(batch=32, epochs=3, learning_rate=2e-5, weight_decay=0.01, schedule="linear", warmup=0.1, clip=1.0)
+DROPOUT = 0.1  # of the head
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class Classifier(nn.Module):
         self.tokenizer: PreTrainedTokenizerBase = deepcopy(encoder.tokens.tokenizer)  # truncation is set in place
         self.max_length = min(MAX_LENGTH, encoder.tokens.max_length)
         width = encoder.backbone.width
-        dropout = nn.Dropout(SETTINGS.dropout)
+        dropout = nn.Dropout(DROPOUT)
         self.head = nn.Sequential(dropout, nn.Linear(width, width), nn.Tanh(), dropout, nn.Linear(width, classes))
         self.to(encoder.device)
 
@@ -62,16 +61,16 @@ class Classifier(nn.Module):
         """Logits (n, classes)."""
         read = self._tokenize(rows)
         states = self.transformer(**read).last_hidden_state  # (n, L, d)
-        if self.tokenizer.cls_token is not None:
-            return self.head(states[:, 0])
         mask = read["attention_mask"].unsqueeze(2)
-        return self.head((states * mask).sum(1) / mask.sum(1))
+        has_cls = self.tokenizer.cls_token is not None
+        logits: Tensor = self.head(states[:, 0] if has_cls else (states * mask).sum(1) / mask.sum(1))
+        return logits
 
     def _tokenize(self, rows: Examples) -> BatchEncoding:
         read = self.tokenizer(
             *map(list, rows.texts), truncation=True, max_length=self.max_length, padding=True, return_tensors="pt"
         )
-        return read.to(self.head[1].weight.device)
+        return read.to(next(self.head.parameters()).device)
 
     def predict(self, rows: Examples) -> Numbers:
         """The predicted and the gold class (n, 2) of every row, in order."""

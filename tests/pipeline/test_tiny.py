@@ -28,6 +28,7 @@ def test_every_table_has_all_its_rows_and_lacks_nothing(name, folder):
         assert [stage.method for stage in other.stages] == [stage.method for stage in one.stages]
         assert other.published == one.published
         assert other.evaluate.sets == one.evaluate.sets
+        assert (other.evaluate.fast, other.evaluate.hidden) == (True, 0)
         assert needs(other) == []
         for stage in other.stages:
             if stage.settings is not None:

@@ -23,7 +23,17 @@ from sentloom.training.optimizers import build_optimizer, gradient_norm, set_rat
 from sentloom.training.schedules import rate
 
 MAX_LENGTH = 128
-SETTINGS = Settings(batch=32, epochs=3, learning_rate=2e-5, weight_decay=0.01, schedule="linear", warmup=0.1, clip=1.0)
+SETTINGS = Settings.model_validate(
+    {
+        "batch": 32,
+        "epochs": 3,
+        "learning_rate": 2e-5,
+        "weight_decay": 0.01,
+        "schedule": "linear",
+        "warmup": 0.1,
+        "clip": 1.0,
+    }
+)
 DROPOUT = 0.1  # of the head
 
 

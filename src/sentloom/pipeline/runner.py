@@ -133,7 +133,10 @@ class Runner:
         evaluate = self.plan.evaluate
         if evaluate is None:
             return []
-        return [find_evaluation_set(name, evaluate.data, hidden=evaluate.hidden) for name in evaluate.sets]
+        return [
+            find_evaluation_set(name, evaluate.data, fast=evaluate.fast, hidden=evaluate.hidden)
+            for name in evaluate.sets
+        ]
 
     @cached_property
     def selecting(self) -> EvaluationSet | None:

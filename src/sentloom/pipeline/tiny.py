@@ -101,7 +101,7 @@ def tiny_plan(plan: Plan, models: dict[str, str], sets: str) -> Plan:
         stages=tuple(tiny_stage(stage.located(small), models) for stage in plan.stages),
         seeds=plan.seeds[:1],
         select=plan.select and plan.select.model_copy(update={"data": sets, "every": 1}),
-        evaluate=plan.evaluate and plan.evaluate.model_copy(update={"data": sets, "hidden": 0}),
+        evaluate=plan.evaluate and plan.evaluate.model_copy(update={"data": sets, "hidden": 0, "fast": True}),
     )
 
 

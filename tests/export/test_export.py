@@ -165,3 +165,16 @@ def test_what_was_exported_runs_in_its_own_precision(request, bert, name, tmp_pa
         with_backend(rough, name, print)
     assert with_backend(rough, "auto", print) is rough
     assert not (tmp_path / "new").exists()
+
+
+def test_a_model_is_not_replaced_by_its_export_but_an_earlier_export_is(bert, tmp_path):
+    encoder = Encoder.load(bert)
+    encoder.save(tmp_path / "model")
+    before = (tmp_path / "model" / "model.safetensors").read_bytes()
+    for to in ("ctranslate2", "sentence-transformers"):
+        with pytest.raises(InputError, match="an export may not replace"):
+            Encoder.load(tmp_path / "model").export(tmp_path / "model", to=to)
+    assert (tmp_path / "model" / "model.safetensors").read_bytes() == before
+    for _ in range(2):
+        encoder.export(tmp_path / "exported", to="ctranslate2")
+    np.testing.assert_allclose(Encoder.load(tmp_path / "exported").encode(TEXTS), encoder.encode(TEXTS), atol=2e-5)

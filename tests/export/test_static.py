@@ -8,6 +8,7 @@ import pytest
 from sentloom.encoder import Encoder
 from sentloom.encoder.golden import read_golden
 from sentloom.encoder.heads import Projection
+from sentloom.encoder.prompts import Prompt
 from sentloom.errors import ModelError
 from tests.encoder.small_models import SENTENCES, build_model_folder
 
@@ -16,7 +17,9 @@ pytest.importorskip("model2vec.distill", reason="model2vec is not installed: pip
 
 @pytest.fixture(scope="module")
 def static(bert, tmp_path_factory):
-    return Encoder.load(bert).export(tmp_path_factory.mktemp("static") / "model", to="static")
+    encoder = Encoder.load(bert)
+    encoder.unit_length = True
+    return encoder.export(tmp_path_factory.mktemp("static") / "model", to="static")
 
 
 def test_every_reader_gives_the_same_vectors(static):
@@ -54,3 +57,19 @@ def test_a_projection_is_refused(bert, tmp_path):
     encoder = Encoder(plain.backbone, plain.tokens, pooling=plain.pooling, heads=[Projection(32, 8)])
     with pytest.raises(ModelError, match="has a projection"):
         encoder.export(tmp_path / "new", to="static")
+
+
+def test_prompts_are_refused(bert, tmp_path):
+    encoder = Encoder.load(bert)
+    encoder.prompts = {"query": Prompt("query: ")}
+    with pytest.raises(ModelError, match="knows no prompts"):
+        encoder.export(tmp_path / "new", to="static")
+    assert not (tmp_path / "new").exists()
+
+
+def test_vectors_have_unit_length_only_if_the_models_have(bert, tmp_path):
+    encoder = Encoder.load(bert)
+    encoder.unit_length = False
+    done = encoder.export(tmp_path / "new", to="static")
+    assert not Encoder.load(done.folder).unit_length
+    assert np.linalg.norm(Encoder.load(done.folder).encode(SENTENCES), axis=1) != pytest.approx(1)

@@ -129,15 +129,18 @@ class Encoder(nn.Module):
         save(self, Path(folder), golden)
 
     @typed
-    def export(self, folder: str | Path, to: str = "onnx") -> "Exported":
+    def export(
+        self, folder: str | Path, to: str = "onnx", *, against: Sequence[str] = (), data: str | Path | None = None
+    ) -> "Exported":
         """Write the encoder as onnx, onnx-int8, ctranslate2, ctranslate2-int8, static or sentence-transformers.
 
         The folder gets its name only if its vectors are proven to be this encoder's; otherwise a ModelError says why.
-        `Encoder.load(folder)` runs it.
+        `Encoder.load(folder)` runs it. 8-bit and static forms are scored on the sets or files `against`, from the
+        folder `data`; by default on the validation rows of a fit, else on everyday triplets.
         """
         from sentloom.export.export import export
 
-        return export(self, to, Path(folder))
+        return export(self, to, Path(folder), against=against, data=None if data is None else Path(data))
 
     @property
     def device(self) -> torch.device:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from sentloom.encoder import Encoder
 from sentloom.encoder.golden import Agreement, Golden, agreement, make_golden, put_golden
+from sentloom.encoder.loading import form_of
 from sentloom.encoder.prompts import ROLES, Role, prompt_for
 from sentloom.encoder.read_only import ReadOnlyBackbone, refuse_changes
 from sentloom.encoder.saving import refuse_filled
@@ -67,11 +68,11 @@ def export(
     if encoder.precision != "fp32":
         problem = f"the encoder runs in {encoder.precision}, and exports are compared with its vectors in fp32"
         raise InputError("precision", problem, "fp32", "load the encoder without a precision")
-    refuse_filled(output)
+    _refuse_models(output)
     with new_folder(output) as folder:
         log(f"Writing {to} ...")
         target.write(encoder, folder)
-        log("Comparing its vectors with the model's ...")
+        log("Comparing its vectors with the model's ..." if target.required else "Scoring it beside the model ...")
         exported = Encoder.load(folder, device="cpu", precision="fp32")
         found = _prove(encoder, exported, target, folder)
         if target.required is None:
@@ -79,6 +80,14 @@ def export(
         tasks = judging_tasks(encoder, against, data) if target.rounded else []
         score = _score(encoder, exported, target, tasks) if tasks else None
     return Exported(to, output, found, score)
+
+
+def _refuse_models(output: Path) -> None:
+    """Only an earlier export is ever replaced: a model that can be trained, such as the one to export, is not."""
+    refuse_filled(output)
+    if (output / "config.json").is_file() and form_of(output) == "torch":
+        problem = "it has a model, which an export may not replace"
+        raise InputError(str(output), problem, "a new name or an earlier export", "choose another folder")
 
 
 def _prove(encoder: Encoder, exported: Encoder, target: Target, folder: Path) -> Agreement | None:

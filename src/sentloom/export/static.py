@@ -44,6 +44,8 @@ def write_static(encoder: "Encoder", folder: Path) -> None:
         raise ModelError("export to static", problem, "", "use another target") from None
     if static.unk_token_id is not None:  # model2vec leaves unknown tokens out: a zero row has the same effect elsewhere
         static.embedding[static.unk_token_id] = np.zeros(static.dim, np.float32)
+    with quiet(*NOISY):
+        static.normalize = encoder.unit_length
     static.save_pretrained(folder)
     _rename_origin(folder / "config.json", Path(model.config.name_or_path).name)
 
@@ -55,6 +57,9 @@ def _rename_origin(path: Path, name: str) -> None:
 
 def _refuse_unsupported(encoder: "Encoder") -> None:
     what = "export to static"
+    if encoder.prompts:
+        problem = "model2vec adds up the tokens of a text and knows no prompts, and this encoder has some"
+        raise ModelError(what, problem, "an encoder without prompts", "use another target")
     if len(encoder.heads):
         problem = "model2vec distils a transformer, and this encoder has a projection after it"
         raise ModelError(what, problem, "an encoder without projections", "use another target")

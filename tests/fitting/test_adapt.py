@@ -50,6 +50,21 @@ def test_dimensions_and_simcse_without_the_head_that_it_drops():
     assert not found[0].options.head
 
 
+def test_a_guide_is_for_stages_with_negatives_to_filter(folder, tmp_path):
+    found = adapted(ROUTE, Wanted(guide="embedded-bge")).stages
+    assert [getattr(one.options, "guide", None) for one in found] == [None, "embedded-bge", None]
+    assert found[1].options.guided
+    faq, words = small_base.pairs(tmp_path / "faq.tsv", 60), small_base.translations(tmp_path / "words.tsv", 60)
+    for data, guided in ((faq, True), (words, False)):
+        asked = request(data=(str(data),), bases=(str(folder / "asks"),), guide="embedded-bge", output=tmp_path / "out")
+        bases = load_bases(asked)
+        prepared = prepare_inputs(asked, [base.encoder for base in bases], lambda line: None)
+        routes, skipped = routes_from(bases, prepared, asked)
+        assert all(getattr(route.training[-1].options, "guided", False) for route in routes) == guided
+        said = [one.why for one in skipped if one.name == "guided training"]
+        assert [why.startswith("--guide filters the negatives") for why in said] == ([] if guided else [True])
+
+
 def test_adapters_learn_faster():
     found = adapted(ROUTE, Wanted(adapters=True)).stages
     assert all(one.settings.lora for one in found)

@@ -10,7 +10,7 @@ from accelerate import Accelerator
 from pydantic import TypeAdapter, ValidationError
 
 from sentloom.data.shapes import Shape
-from sentloom.errors import DamagedFile, InputError
+from sentloom.errors import DamagedFile, InputError, option
 from sentloom.evaluation.bench import Memory, score_tasks
 from sentloom.evaluation.task import Task
 from sentloom.files import read_record, write_record
@@ -332,7 +332,9 @@ def refuse_no_route(routes: Sequence[Route], skipped: Sequence[SkippedRoute]) ->
     """There must be at least one route."""
     if not routes:
         why = "; ".join(f"{one.name}: {one.why}" for one in skipped)
-        raise InputError("data", f"no method can learn from it ({why})", "", "add data of another shape")
+        dimensions = option("dimensions")
+        fix = f"leave out {dimensions}" if dimensions in why else "add data of another shape"
+        raise InputError("data", f"no method can learn from it ({why})", "", fix)
 
 
 def with_made_data(plan: FitPlan, request: Request, accelerator: Accelerator, log: Log) -> FitPlan:
@@ -361,12 +363,13 @@ def _made(route: Route, request: Request, accelerator: Accelerator, log: Log) ->
     try:
         (runner,) = prepare([plan], request.folder, accelerator, log)
         runner.run()
-        rows = len(runner.artifacts[last.name].rows(""))
+        made = runner.artifacts[last.name].rows("")
     except InputError as error:  # none at all
         return error.problem
     fewest = FEWEST_KEPT if written else FEWEST_NEGATIVES
+    found = len(made) if written else sum(map(bool, made.column("negatives").to_pylist()))
     what = "the filters kept {:,} rows of what was written" if written else "hard negatives were found for {:,} pairs"
-    return rows if rows >= fewest else f"{what.format(rows)}, and it needs {fewest}"
+    return len(made) if found >= fewest else f"{what.format(found)}, and it needs {fewest}"
 
 
 def _learns_from_made(one: Train, route: Route) -> bool:

@@ -39,7 +39,7 @@ FEWEST_IF_LONG = 500  # and if the budget is long: every run then trains five ti
 LONG_SECONDS, LONG_STEPS = 600, 1_000
 CAP = 1_000  # rows of each
 MOST_DROPPED = 0.25  # of the rows; if shared sentences drop more, less is held out
-ENOUGH_LEFT = 0.75  # of the training rows that the smallest held-out sides would leave
+ENOUGH_LEFT = 0.65  # of the training rows that the smallest held-out sides would leave
 LEAST_ROWS = 10  # on each side
 DROPPED, TRAIN, VALIDATION, TEST, THINNED = range(5)
 
@@ -180,7 +180,7 @@ def _own_sides(data: Sentences, draws: Keys, with_validation: bool) -> Sides:
 def _by_draw(draws: Keys, part: float, with_validation: bool) -> Sides:
     ordered, clusters = np.sort(draws), len(np.unique(draws))
     test, validation = (min(FLOOR, int(most * clusters)) for most in (TEST_PART, VALIDATION_PART))
-    tested = tested_share(len(draws))
+    tested = share_tested(len(draws))
     side = np.full(len(draws), TRAIN, np.int8)
     if with_validation:
         side[draws < _boundary(ordered, part * (tested + VALIDATION_SHARE), part * 2 * CAP, test + validation)] = (
@@ -190,7 +190,7 @@ def _by_draw(draws: Keys, part: float, with_validation: bool) -> Sides:
     return side
 
 
-def tested_share(rows: int) -> float:
+def share_tested(rows: int) -> float:
     """The share of test rows, which added rows never raise."""
     return float(np.interp(rows, (SMALL, LARGE), (SMALL_TEST_SHARE, TEST_SHARE)))
 

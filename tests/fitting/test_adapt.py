@@ -106,6 +106,6 @@ def test_a_route_that_ends_without_short_vectors_is_skipped(folder, tmp_path):
     assert [one.name for one in routes] == ["cross-lingual"]
     why = {one.name: one.why for one in skipped}["mse-distillation"]
     assert why.startswith("mse-distillation cannot train vectors")
-    with pytest.raises(InputError, match="leave out") as caught:
+    with pytest.raises(InputError, match="Leave out") as caught:
         refuse_no_route([], skipped)
     assert caught.value.fix.endswith("dimensions")

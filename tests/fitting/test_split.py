@@ -21,9 +21,9 @@ from sentloom.fitting.split import (
     Split,
     fewest_clusters,
     largest_size,
+    share_tested,
     sides,
     split_all,
-    share_tested,
 )
 from sentloom.hygiene.leaks import find_leaks
 from tests.fitting.test_request import request

@@ -220,7 +220,8 @@ def new_plan(
     ending = testing + watching_time(speeds, prepared, budget) + REPORTING
     teacher = None
     if request.teacher_path:
-        asked = [task for part in prepared.validation if part.labelled for task in part.tasks]
+        asking = prepared.validation or [part for fold in prepared.folds for part in fold.parts]
+        asked = [task for part in asking if part.labelled for task in part.tasks]
         teacher = find_teacher(request.teacher_path, asked, reference.encoder, memory, budget, log)
         clock.lap("testing the teacher")
     routes, skipped = routes_from(bases, prepared, request, teacher)

@@ -7,8 +7,10 @@ import pytest
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 from sentloom.encoder.prompts import Prompt
+from sentloom.errors import InputError
 from sentloom.fitting.adapt import Wanted, adapted, routes_from
 from sentloom.fitting.bases import load_bases
+from sentloom.fitting.plan import refuse_no_route
 from sentloom.fitting.prepare import prepare_inputs
 from sentloom.fitting.routes import Route, TrainsOn
 from sentloom.pipeline.building import stage
@@ -50,6 +52,21 @@ def test_dimensions_and_simcse_without_the_head_that_it_drops():
     assert not found[0].options.head
 
 
+def test_a_guide_is_for_stages_with_negatives_to_filter(folder, tmp_path):
+    found = adapted(ROUTE, Wanted(guide="embedded-bge")).stages
+    assert [getattr(one.options, "guide", None) for one in found] == [None, "embedded-bge", None]
+    assert found[1].options.guided
+    faq, words = small_base.pairs(tmp_path / "faq.tsv", 60), small_base.translations(tmp_path / "words.tsv", 60)
+    for data, guided in ((faq, True), (words, False)):
+        asked = request(data=(str(data),), bases=(str(folder / "asks"),), guide="embedded-bge", output=tmp_path / "out")
+        bases = load_bases(asked)
+        prepared = prepare_inputs(asked, [base.encoder for base in bases], lambda line: None)
+        routes, skipped = routes_from(bases, prepared, asked)
+        assert all(getattr(route.training[-1].options, "guided", False) for route in routes) == guided
+        said = [one.why for one in skipped if one.name == "guided training"]
+        assert ["guide filters the negatives of a batch" in why for why in said] == ([] if guided else [True])
+
+
 def test_adapters_learn_faster():
     found = adapted(ROUTE, Wanted(adapters=True)).stages
     assert all(one.settings.lora for one in found)
@@ -86,5 +103,9 @@ def test_a_route_that_ends_without_short_vectors_is_skipped(folder, tmp_path):
     asked = request(data=(str(data),), output=tmp_path / "model", bases=(str(folder / "base"),), dimensions=(8,))
     bases = load_bases(asked)
     routes, skipped = routes_from(bases, prepare_inputs(asked, [bases[0].encoder], [].append), asked)
-    assert not routes
-    assert {one.name: one.why for one in skipped}["cross-lingual"].startswith("cross-lingual cannot train vectors")
+    assert [one.name for one in routes] == ["cross-lingual"]
+    why = {one.name: one.why for one in skipped}["mse-distillation"]
+    assert why.startswith("mse-distillation cannot train vectors")
+    with pytest.raises(InputError, match="Leave out") as caught:
+        refuse_no_route([], skipped)
+    assert caught.value.fix.endswith("dimensions")

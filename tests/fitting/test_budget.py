@@ -19,7 +19,7 @@ from sentloom.fitting.request import Budget
 
 def test_half_of_the_routes_continue_until_one_is_left():
     assert [field_sizes(routes) for routes in (1, 2, 3, 4, 5, 8)] == [
-        *([1], [2, 1], [3, 2, 1], [4, 2, 1], [5, 3, 2, 1], [8, 4, 2, 1])
+        *([1, 1], [2, 1], [3, 2, 1], [4, 2, 1], [5, 3, 2, 1], [8, 4, 2, 1])
     ]
 
 
@@ -46,10 +46,10 @@ def test_a_longer_run_pays_only_for_what_the_shorter_one_did_not_train():
 
 
 def test_views_are_taken_off_the_time_and_the_data_bound_the_steps():
-    (only,) = rungs({"a": Pace((0.1,), (70,), (1.0,), once=40.0)}, Budget(100, None))
-    assert only.steps == {"a": (70,)}
-    (only,) = rungs({"a": Pace((1.0,), (7000,), (1.0,), once=40.0)}, Budget(100, None))
-    assert only.steps == {"a": (60,)}
+    *_, last = rungs({"a": Pace((0.1,), (70,), (1.0,), once=40.0)}, Budget(100, None))
+    assert last.steps == {"a": (70,)}
+    first, last = rungs({"a": Pace((1.0,), (7000,), (1.0,), once=40.0)}, Budget(100, None))
+    assert (first.steps, last.steps) == ({"a": (15,)}, {"a": (45,)})  # one unit and three
 
 
 def test_a_budget_of_steps_is_shared_by_all_runs():

@@ -6,7 +6,7 @@ import pytest
 from accelerate import Accelerator
 
 from sentloom.data.shapes import Shape
-from sentloom.fitting.costs import FEWEST_MADE, FEWEST_WRITTEN, TimedRoute, Timer, limited
+from sentloom.fitting.costs import FEWEST_MADE, FEWEST_WRITTEN, TimedRoute, Timer, limited, most_steps
 from sentloom.fitting.request import Budget
 from sentloom.fitting.resources import Resources, Teacher, WriterResource
 from sentloom.fitting.routes import SCHEDULE, Route, SkippedRoute, find_routes
@@ -58,7 +58,22 @@ def test_sentences_that_a_writer_writes_for():
     found = limited(timed("synthetic", Shape.TEXTS, made_per_second=20.0), Budget(100, None))
     assert found.route.stages[0].options.rows == 400
     assert found.pace.once == 20
-    assert found.pace.most == (3 * 400 // 64,)
+    assert found.pace.most == (60,)  # three epochs would be 18
+
+
+@pytest.mark.parametrize(
+    ("shape", "rows", "steps"),
+    [
+        (Shape.PAIRS, 40, 50),  # ten epochs of five
+        (Shape.PAIRS, 100, 60),
+        (Shape.CLASSIFICATION, 160, 60),  # three epochs
+        (Shape.PAIRS, 8000, 3000),
+        (Shape.TEXTS, 40, 5),
+        (Shape.PARALLEL, 80, 100),
+    ],
+)
+def test_few_labelled_rows_are_seen_more_often(shape, rows, steps):
+    assert most_steps(stage("contrastive", name="learn", data="faq.tsv", batch=8), shape, rows) == steps
 
 
 def test_making_takes_at_most_half_of_a_routes_share():
@@ -86,7 +101,7 @@ def test_a_row_costs_what_later_stages_do_with_it_before_they_learn():
     assert (write.options.rows, mine.options.rows) == (140, None)  # (60 s - 4 s) / 0.4 s
     assert found.pace.once == pytest.approx(60)
     assert found.pace.made == pytest.approx(4 + 140 * 0.15)  # the teacher's scores belong to the first run
-    assert found.pace.most == (3 * 140 // 64,)
+    assert found.pace.most == (10 * 140 // 64,)
 
 
 def test_stages_share_the_time_and_have_their_own_epochs():
@@ -113,5 +128,5 @@ def test_real_stages_are_timed_once_and_a_route_that_says_nothing_trains_on_what
     assert one.forecasts == two.forecasts[:1]  # the same measurement
     assert 5 < one.each < two.each  # scoring, and loading once or twice
     assert [(learnt.shape, learnt.rows) for learnt in two.trains_on] == [(Shape.PAIRS, 40), (Shape.TRIPLETS, 40)]
-    assert one.pace.most == (3 * 40 // 8,)
+    assert one.pace.most == (10 * 40 // 8,)
     assert two.pace.once == two.forecasts[1].seconds > 0

@@ -1,13 +1,10 @@
 """The end of a fit under a clock that the tests set: what is measured, what is dropped, and what a resumed fit does."""
 
-from itertools import count
-
 import pytest
 
 from sentloom.data.shapes import Shape
-from sentloom.evaluation.evaluate import open_memory
 from sentloom.fitting.clock import Clock
-from sentloom.fitting.ending import candidate_counts, dimensions_in_time, searching_in_time, time_for_scores
+from sentloom.fitting.ending import candidate_counts, searching_in_time, time_for_scores
 from sentloom.fitting.general import general_task
 from sentloom.fitting.inputs import FitInput
 from sentloom.fitting.plan import REPORTING, read_plan
@@ -17,9 +14,7 @@ from sentloom.fitting.searched import Candidates
 from sentloom.fitting.speed import BESIDES, Speed
 from sentloom.fitting.split import Split
 from sentloom.fitting.tasks import held_out
-from sentloom.fitting.verify import Duel
 from tests.fitting.test_race import PACE, plan_for, stopped
-from tests.fitting.test_verify import ByNumber
 from tests.small_data import build_dataset
 
 SEARCHED = Candidates(validation=50, test=340)
@@ -116,25 +111,9 @@ def test_if_the_runs_were_slower_than_expected_so_is_the_report(context):
     assert here.left_at_end == 21 - 2 * REPORTING
 
 
-class Cut(ByNumber):
-    """It may be cut to fewer dimensions."""
-
-    dimension, dimensions = 64, (64, 32, 16)
-
-
-def test_dimensions_are_scored_as_long_as_there_is_time_for_another_one(prepared, context, tmp_path):
-    """Whoever looks at the clock finds it ten seconds later: every dimension takes ten."""
-    duel, tasks = Duel(Cut(5), Cut(15), open_memory(tmp_path)), prepared.proving
-    ticks = count(10.0, 10.0)
-    here = context(Clock(60.0, started=0.0, now=lambda: next(ticks)))
-    assert [one.name for one in dimensions_in_time(here, duel, tasks)] == ["64", "32"]
-    assert here.plan.changes == ("the score with 16 dimensions is not measured",)
-    assert [one.name for one in dimensions_in_time(context(Clock(None)), duel, tasks)] == ["64", "32", "16"]
-
-
 def test_candidates_are_counted_per_direction():
     labels = build_dataset(Shape.CLASSIFICATION, [(f"text {n}", str(n % 2)) for n in range(12)])
     both = build_dataset(Shape.PARALLEL, [(f"a {n}", f"b {n}") for n in range(12)])
     triplets = build_dataset(Shape.TRIPLETS, [(f"a {n}", f"b {n}", [f"c {n}"]) for n in range(12)])
     found = [candidate_counts(held_out("x", data)) for data in (rows("x", 12), both, triplets, labels)]
-    assert found == [[12], [12, 12], [], []]  # without training rows, labels are found by a probe alone
+    assert found == [[12], [12, 12], [24], []]  # without training rows, labels are found by a probe alone

@@ -31,7 +31,7 @@ def expect_written(done, result, output):
 
 
 def test_pairs(run, tmp_path):
-    done, result, output = run(small_base.pairs(tmp_path / "faq.tsv"), budget="30steps")
+    done, result, output = run(small_base.pairs(tmp_path / "faq.tsv"), budget="45steps")
     expect_written(done, result, output)
     assert {one.name for one in result.routes if one.tried} == {"pairs", "pairs with mined negatives"}
     assert [one.rung for one in result.runs if one.steps] == [1, 1, 2]

@@ -113,10 +113,10 @@ def test_a_budget_in_steps_does_not_ask_the_clock():
 def test_the_time_of_the_end_and_of_a_second_seed_is_set_aside():
     plan = planned([timed("pairs", Shape.PAIRS, rows=10**6, step=1.0)], ending=50.0)
     clock = still(204.0)
-    assert with_lengths(plan, Budget(204, None), clock).rungs[0].steps["pairs"] == (154,)
+    assert with_lengths(plan, Budget(204, None), clock).rungs[0].steps["pairs"] == (50,)  # and 150
     found = with_lengths(plan, Budget(204, None), clock, again=True)
-    assert found.ending == pytest.approx(50 + 154)  # as long as the first round would be
-    assert found.rungs[0].steps["pairs"] == (10,)
+    assert found.ending == pytest.approx(50 + 50)  # as long as the first round would be
+    assert 33 <= found.rungs[0].steps["pairs"][0] <= 34
 
 
 def test_every_kind_of_stage_is_read_as_it_was_written(tmp_path):
@@ -160,9 +160,8 @@ def test_the_number_of_mined_negatives_bounds_the_run(tmp_path):
             assert found.skipped[-1].why.endswith("pairs, and it needs 100")
         else:
             batch = found.routes[1].stages[1].settings.batch
-            assert 100 // 4 <= batch <= expected // 4
-            (most,) = found.paces["pairs with mined negatives"].most
-            assert 4 * batch * 3 // batch <= most <= (4 * batch + 3) * 3 // batch  # three epochs of what was found
+            assert batch == expected // 4  # pairs without a negative are kept
+            assert found.paces["pairs with mined negatives"].most == (10 * expected // batch,)
             assert found.paces["pairs with mined negatives"].once == 0
 
 
@@ -184,7 +183,7 @@ def test_a_writer_that_keeps_nothing_ends_its_route_and_not_the_race(tmp_path, f
         assert [route.name for route in found.routes] == ["tsdae", "queries"]
         settings = found.routes[1].stages[1].settings
         assert 25 // 4 <= settings.batch <= 60 // 4  # of what was kept
-        assert found.paces["queries"].most[0] <= 3 * 60 // settings.batch
+        assert found.paces["queries"].most[0] <= 10 * 60 // settings.batch
         assert found.paces["queries"].once == 0
     else:
         assert [route.name for route in found.routes] == list(found.paces) == ["tsdae"]

@@ -179,7 +179,7 @@ def test_the_translator_that_is_missing_is_said():
         (Shape.PAIRS, ["pairs", "pairs with mined negatives"]),
         (Shape.CLASSIFICATION, ["labels"]),
         (Shape.SCORED_PAIRS, ["scores", "scores with angles"]),
-        (Shape.TRIPLETS, ["triplets"]),
+        (Shape.TRIPLETS, ["triplets", "triplets as pairs"]),
         (Shape.NLI, ["nli", "nli classification"]),
         (Shape.PARALLEL, ["cross-lingual", "mse-distillation"]),
     ],
@@ -280,7 +280,7 @@ def test_installed_packages_add_routes(monkeypatch):
             yield Route("own", "because it can", (learn,))
 
     monkeypatch.setattr(room, "entry_points", lambda group: [Installed(more)] if group == "sentloom.routes" else [])
-    assert names([training_set(Shape.TRIPLETS)])[0] == ["triplets", "own"]
+    assert names([training_set(Shape.TRIPLETS)])[0] == ["triplets", "triplets as pairs", "own"]
     monkeypatch.setattr(room, "entry_points", lambda group: [Installed(more), Installed(more)])
     with pytest.raises(InputError, match="two routes are named 'own'"):
         find_routes([training_set(Shape.TRIPLETS)], RESOURCES)
@@ -303,10 +303,21 @@ def test_mined_negatives_are_trained_with_the_settings_of_pairs():
     assert (one.options.directions, other.options.directions) == ("both", "both")
 
 
-def test_a_guide_filters_mined_negatives_and_those_of_the_batch():
+def test_a_guide_filters_mined_negatives_and_pairs_without_any_are_kept():
     _, mined = find_routes([training_set(Shape.PAIRS)], replace(RESOURCES, guide="embedded-bge"))[0]
-    assert [one.options.guide for one in mined.stages] == ["embedded-bge", "embedded-bge"]
-    assert mined.training[0].options.guided
+    assert mined.stages[0].options.guide == "embedded-bge"
+    assert mined.stages[0].options.keep_all
+
+
+def test_triplets_are_trained_like_pairs_with_and_without_their_negatives():
+    data = TrainingSet(Shape.TRIPLETS, 1000, ("faq.parquet",), "en", tokens=500.0, negatives=3)
+    (pairs,) = find_routes([training_set(Shape.PAIRS)], RESOURCES)[0][0].training
+    (own,), (without,) = (route.training for route in find_routes([data], RESOURCES)[0])
+    assert (own.options.negatives, without.options.negatives) == (3, 0)
+    assert [one.settings.learning_rate for one in (own, without)] == [pairs.settings.learning_rate] * 2
+    assert [one.options.directions for one in (own, without)] == ["both", "both"]
+    assert (own.settings.batch, without.settings.batch) == (32, 64)  # 200 tokens of a row are left
+    assert own.data == without.data
 
 
 def test_long_rows_have_small_batches():
@@ -328,10 +339,10 @@ def test_a_step_that_does_not_fit_into_memory_runs_in_chunks():
 def test_all_hard_negatives_of_a_row_are_used_up_to_four():
     for given, used in ((1, 1), (3, 3), (9, 4)):
         data = TrainingSet(Shape.TRIPLETS, 1000, ("triplets.parquet",), "en", negatives=given)
-        (route,) = find_routes([data], RESOURCES)[0]
+        route, _ = find_routes([data], RESOURCES)[0]
         assert route.stages[0].options.negatives == used
 
 
 def test_few_rows_have_small_batches():
-    (route,) = find_routes([training_set(Shape.TRIPLETS, rows=120)], RESOURCES)[0]
+    (route,) = find_routes([training_set(Shape.CLASSIFICATION, rows=120)], RESOURCES)[0]
     assert route.stages[0].settings.batch == 30

@@ -12,8 +12,21 @@ from sentloom.data.dataset import Dataset
 from sentloom.data.shapes import COLUMNS, Shape
 from sentloom.errors import InputError
 from sentloom.fitting.clusters import find_clusters, rows_of
-from sentloom.fitting.split import DROPPED, TEST, TRAIN, VALIDATION, Sides, Split, largest_size, sides, split_all
+from sentloom.fitting.split import (
+    DROPPED,
+    TEST,
+    TRAIN,
+    VALIDATION,
+    Sides,
+    Split,
+    fewest_clusters,
+    largest_size,
+    share_tested,
+    sides,
+    split_all,
+)
 from sentloom.hygiene.leaks import find_leaks
+from tests.fitting.test_request import request
 from tests.paths import DATA
 from tests.small_data import build_dataset
 
@@ -136,12 +149,29 @@ def sizes(rows: int) -> list[int]:
 
 
 def test_sizes_have_a_floor_a_share_and_a_cap() -> None:
-    assert sizes(100) == [0, 50, 25, 25]
+    assert sizes(90) == [0, 43, 22, 25]
     assert sizes(25_000) == [0, 23_000, 1000, 1000]
     dropped, train, validation, test = sizes(5000)
     assert (dropped, train + validation + test) == (0, 5000)
     assert validation == pytest.approx(500, abs=4 * np.sqrt(5000 * 0.1 * 0.9))  # four deviations of a binomial
     assert test == pytest.approx(500, abs=4 * np.sqrt(5000 * 0.1 * 0.9))
+
+
+@pytest.mark.parametrize(("rows", "share"), [(300, 0.2), (1000, 0.2), (1500, 0.15), (2000, 0.1), (5000, 0.1)])
+def test_of_few_rows_more_are_tested(rows: int, share: float) -> None:
+    assert share_tested(rows) == pytest.approx(share)
+    _, _, validation, test = sizes(rows)
+    assert test == pytest.approx(share * rows, abs=4 * np.sqrt(rows * share * (1 - share)))
+    assert validation == pytest.approx(0.1 * rows, abs=4 * np.sqrt(rows * 0.09))
+
+
+def test_with_a_long_budget_more_files_are_cross_validated() -> None:
+    rows = rows_of("faq", build_dataset(Shape.PAIRS, [(words(n, "q"), words(n, "a")) for n in range(300)]))
+    budgets = {"9m": 100, "10m": 500, "999steps": 100, "1000steps": 500}
+    assert {budget: fewest_clusters(request(budget=budget)) for budget in budgets} == budgets
+    (short,), (long,) = (split_all([rows], find_clusters([rows]), fewest) for fewest in (100, 500))
+    assert len(short.validation) > 0 == len(long.validation)
+    assert contents(short.test) == contents(long.test)
 
 
 def test_the_floor_counts_clusters() -> None:
@@ -187,7 +217,7 @@ def test_few_clusters_have_25_for_the_test_and_no_validation_rows() -> None:
         assert (len(found.test), len(found.validation), len(found.train)) == (25, 0, count - 25)
         assert len(set(found.clusters)) == len(set(found.draws)) == count - 25
     (found,) = split_of(build_dataset(Shape.PAIRS, [(words(n, "q"), words(n, "a")) for n in range(100)]))
-    assert (len(found.test), len(found.validation), len(found.train)) == (25, 25, 50)
+    assert (len(found.test) + len(found.validation), len(found.train)) == (50, 50)
 
 
 def test_a_small_file_beside_a_large_one_keeps_some_validation_rows() -> None:
@@ -262,7 +292,7 @@ def test_where_less_held_out_would_drop_as_many_rows_all_is_held_out() -> None:
     (found,) = sides_of(build_dataset(Shape.SCORED_PAIRS, rows, chunk=CHUNK))
     dropped, train, validation, test = np.bincount(found, minlength=4)[:4]
     assert dropped > 250  # more than a quarter, at the floor too
-    assert min(validation, test) > 30  # at the floor it would be 14
+    assert min(validation, test) > 25  # at the floor it would be 14
     assert train > 250
 
 

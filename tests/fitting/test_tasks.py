@@ -1,8 +1,10 @@
 """What is held out: the task of each shape, its words, and pairs that belong together."""
 
+import numpy as np
 import pytest
 
 from sentloom.data.shapes import Shape
+from sentloom.evaluation.suites.user_tasks import Corpus
 from sentloom.fitting.general import general_task
 from sentloom.fitting.tasks import held_out, item_count, task_label, task_labels
 from tests.small_data import build_dataset
@@ -16,8 +18,8 @@ CASES = {
         [("one", "eins")],
     ),
     Shape.TRIPLETS: (
-        [("one", "eins", ["zwei"]), ("two", "zwei", ["eins"])],
-        "the positive ranks closer than the negative",
+        [("one", "eins", ["zwei"]), ("two", "zwei", ["eins", "drei"])],
+        "a query finds its answers among 3",
         [("one", "eins")],
     ),
     Shape.SCORED_PAIRS: (SCORED, "similarity agrees with people's scores", [("g h", "g i"), ("j k", "j l")]),
@@ -36,6 +38,20 @@ def test_labels_decide(shape):
     assert part.labelled
     assert [task_label(task) for task in part.tasks] == [words]
     assert list(part.related[: len(related)]) == related
+
+
+def test_triplets_search_and_are_compared_with_their_own_negatives():
+    rows = [("one", "eins", ["zwei"]), ("two", "zwei", ["eins"]), ("three", "drei", ["eins"])]
+    corpus = Corpus(texts=("vier",))
+    (task,) = held_out("faq.csv", build_dataset(Shape.TRIPLETS, rows), corpus).tasks
+    places = {"one": 0, "eins": 0, "two": 1, "zwei": 1, "three": 2, "drei": 3, "vier": 2}  # "vier" is nearest to three
+
+    def lookup(texts, role="symmetric"):
+        return np.eye(4)[[places[text] for text in texts]] + np.eye(4)[1] * 0.1
+
+    scores = task.score(lookup)
+    assert (task.main, scores["recall@1"].value) == ("ndcg@10", pytest.approx(200 / 3))
+    assert scores["triplet accuracy"].value == pytest.approx(200 / 3)  # drei and eins are as far from three
 
 
 def test_pairs_are_the_items_of_a_correlation():

@@ -27,9 +27,8 @@ def base(tmp_path):
 
 @pytest.fixture
 def tasks(tmp_path, base):
-    asked = request(
-        data=(str(pairs(tmp_path / "pairs.tsv", 400)),), output=tmp_path / "model", bases=(str(tmp_path / "base"),)
-    )
+    given = {"data": (str(pairs(tmp_path / "pairs.tsv", 400)),), "bases": (str(tmp_path / "base"),)}
+    asked = request(output=tmp_path / "model", budget="400steps", **given)
     prepared = prepare_inputs(asked, [base], lambda line: None)
     return prepared.deciding(prepared.validation)
 

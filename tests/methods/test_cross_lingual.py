@@ -91,7 +91,7 @@ def test_the_loss_equals_the_formula_with_queue_and_masks_over_many_steps(encode
         with torch.no_grad():
             t = np.stack([encoder([ids], raw=True)[0] for ids in encoder.tokenize(batch.second)])
             s = np.stack([method.source.encoder([ids])[0] for ids in method.source.encoder.tokenize(batch.first)])
-            found = method.loss(method.embed(batch), batch).item()
+            found = method.total_loss(method.embed(batch), batch).item()
         texts = pairs_of(batch)
         assert found == pytest.approx(oracle(t, s, texts, held, 0.2), rel=1e-9), step
         alike = sum(says_the_same(one, its) for one in texts for _, its in held)
@@ -104,6 +104,20 @@ def test_the_loss_equals_the_formula_with_queue_and_masks_over_many_steps(encode
     assert masked > 3  # the rows of an earlier epoch, and texts that came twice
 
 
+def test_the_first_dimensions_are_trained_too_against_those_of_the_queue(encoder):
+    method = build(encoder, queue=5, learn_temperature=False, dimensions=(32, 8)).double().train()
+    texts, (t, s, q) = pairs_of(parallel([0, 1, 2])), torch.randn(3, 3, encoder.dimension, dtype=torch.float64)
+    method.total_loss((q, q), parallel([3, 4, 5]))
+    method.after_step()
+    assert torch.equal(method.queue.entries()[0], q.to(method.queue.vectors))  # whole vectors, once
+    held = pairs_of(parallel([3, 4, 5]))
+    cut = [[(vector[:m], its) for vector, its in zip(q.numpy(), held, strict=True)] for m in (32, 8)]
+    expected = sum(oracle(t[:, :m], s[:, :m], texts, some, 0.2) for m, some in zip((32, 8), cut, strict=True))
+    assert method.total_loss((t, s), parallel([0, 1, 2])).item() == pytest.approx(expected, rel=1e-6)
+    with pytest.raises(ValidationError, match="a head that is dropped after training"):
+        CrossLingualOptions(head="linear", dimensions=(32, 8))
+
+
 def test_masking_can_be_turned_off(encoder):
     method = build(encoder, queue=0, learn_temperature=False, mask_duplicates=False).double().train()
     move(encoder)
@@ -111,7 +125,7 @@ def test_masking_can_be_turned_off(encoder):
     batch = parallel([0, 3, 0], sources=SENTENCES)  # two rows are equal
     with torch.no_grad():
         t, s = (vectors.numpy() for vectors in method.embed(batch))
-        found = method.loss(method.embed(batch), batch).item()
+        found = method.total_loss(method.embed(batch), batch).item()
     logits = [[oracles.cos(t[i], s[j]) / 0.2 for j in range(3)] for i in range(3)]
     by_hand = np.mean([math.log(sum(math.exp(x) for x in row)) - row[i] for i, row in enumerate(logits)])
     assert found == pytest.approx(by_hand, rel=1e-9)
@@ -129,7 +143,7 @@ def test_the_queue_holds_the_newest_sources_for_any_size_and_any_batches(lasting
             batch = parallel(list(range(rows)), step)
             source = torch.full((rows, lasting.dimension), float(step * parts + part + 1))
             before = method.queue.vectors.clone()
-            method.loss((torch.randn(rows, lasting.dimension), source), batch)
+            method.total_loss((torch.randn(rows, lasting.dimension), source), batch)
             assert torch.equal(method.queue.vectors, before)  # not before the step is done
             newest = (newest + [step * parts + part + 1.0] * rows)[-size:] if size else []
         method.after_step()
@@ -138,7 +152,7 @@ def test_the_queue_holds_the_newest_sources_for_any_size_and_any_batches(lasting
 
 def test_outside_training_nothing_waits_for_the_queue(encoder):
     method = build(encoder).eval()
-    method.loss(method.embed(parallel([0, 1])), parallel([0, 1]))
+    method.total_loss(method.embed(parallel([0, 1])), parallel([0, 1]))
     method.after_step()
     assert len(method.queue) == 0
 
@@ -147,13 +161,13 @@ def test_the_gradient_of_vectors_and_of_the_temperature(encoder):
     method = build(encoder, temperature=0.4).double().train()
     d = encoder.dimension
     earlier = parallel([3, 4, 5])
-    method.loss(tuple(torch.randn(2, 3, d).double()), earlier)
+    method.total_loss(tuple(torch.randn(2, 3, d).double()), earlier)
     method.after_step()
     batch = parallel([0, 1, 2, 3])  # the source of row 3 is in the queue
     s, t = torch.randn(2, 4, d, dtype=torch.float64)
 
     def loss(t):
-        return method.loss((t, s), batch)
+        return method.total_loss((t, s), batch)
 
     method.eval()
     assert torch.autograd.gradcheck(loss, t.requires_grad_())
@@ -172,7 +186,7 @@ def test_a_learned_temperature_starts_as_given_moves_and_stays_in_its_bounds(enc
     assert method.temperature.item() == pytest.approx(0.5)
     vectors = torch.eye(3, method.encoder.dimension)
     optimizer = torch.optim.SGD([method.theta], lr=0.05)
-    method.loss((vectors, vectors), parallel([0, 1, 2])).backward()
+    method.total_loss((vectors, vectors), parallel([0, 1, 2])).backward()
     optimizer.step()
     assert method.temperature.item() < 0.499  # right answers want it sharper
     method.zero_grad()
@@ -190,7 +204,7 @@ def test_a_learned_temperature_leaves_its_bound_when_the_gradient_points_inward(
     method = build(encoder, temperature=0.01, queue=0).double()
     vectors = torch.eye(3, encoder.dimension).double()
     optimizer = torch.optim.SGD([method.theta], lr=1e-3)
-    method.loss((vectors, vectors.roll(1, 0)), parallel([0, 1, 2])).backward()  # wrong answers want it softer
+    method.total_loss((vectors, vectors.roll(1, 0)), parallel([0, 1, 2])).backward()  # wrong answers want it softer
     # at 1 / tau = x: loss = log(2 + exp(x)) for cosines 0 (own), 1 (one other) and 0; its slope in log x is
     # x exp(x) / (2 + exp(x)), almost x
     assert method.theta.grad.item() == pytest.approx(100.0, rel=1e-6)
@@ -225,7 +239,7 @@ def test_a_trained_source_and_a_shared_encoder_have_gradients_on_both_sides(enco
         before = states_of(method)
         batch = parallel([0, 1, 2, 3])
         vectors = tuple(x.detach().requires_grad_() for x in method.train().embed(batch))
-        method.loss(vectors, batch).backward()
+        method.total_loss(vectors, batch).backward()
         assert all(x.grad.abs().max() > 0 for x in vectors)
         optimise(method, [batch] * 2)
         moved = changed(method, before)

@@ -64,3 +64,14 @@ def test_no_weight_of_it_learns(encoder):
     assert not any(parameter.requires_grad for parameter in Guide(encoder.copy()).parameters())
     assert any(parameter.requires_grad for parameter in encoder.parameters())
     assert isinstance(Guide(encoder).encoder, Encoder)
+
+
+def test_a_rehearsal_counts_every_text_once_per_role_and_encodes_no_more_in_a_step(encoder, monkeypatch):
+    encoder.prompts = {"query": Prompt("find this: "), "document": Prompt("")}
+    pairs = build_dataset(Shape.PAIRS, list(zip(SENTENCES, OTHERS, strict=True)))
+    guide, ticks = Guide(encoder), iter((10.0, 13.0))
+    monkeypatch.setattr("sentloom.methods.guide.time.perf_counter", lambda: next(ticks))
+    assert guide.rehearse(pairs) == 3.0 * 2  # all texts in three seconds, as queries and as documents
+    monkeypatch.setattr(guide.encoder, "encode", None)
+    batch = Batch({"anchor": SENTENCES[:2], "positive": OTHERS[:2]}, np.arange(2), np.arange(2), (1, 0))
+    assert not torch.cat(guide.false_negatives(batch, [OTHERS[3]], 0.0, "absolute"), dim=1).any()

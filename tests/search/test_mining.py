@@ -84,6 +84,16 @@ def test_negatives_are_the_nearest_that_are_not_known_positives(encoder, pairs, 
     assert (report.rows, report.kept, report.negatives) == (5, len(kept), sum(map(len, expected)))
 
 
+def test_pairs_without_a_negative_can_be_kept(encoder, pairs):
+    strict = MineSettings(negatives=2, margin=-2.0, at_most=0.9)
+    found, report = mine(encoder, pairs, SENTENCES, strict.model_copy(update={"keep_all": True}), show_progress=False)
+    expected = slowly(encoder, SENTENCES, strict)
+    assert [] in expected
+    assert found.column("negatives").to_pylist() == expected
+    assert found.column("anchor").to_pylist() == [anchor for anchor, _ in ROWS]
+    assert (report.rows, report.kept) == (5, sum(map(bool, expected)))
+
+
 def test_other_settings_models_and_corpora_give_other_hashes(encoder, pairs):
     one = mine(encoder, pairs, SENTENCES, MineSettings(margin=-2.0), False)[0].sha256
     assert one == mine(encoder, pairs, SENTENCES, MineSettings(margin=-2.0), False)[0].sha256

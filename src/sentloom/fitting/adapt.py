@@ -1,7 +1,8 @@
 """Adapt routes to the base that they start from and to what was asked for.
 
-Pairs and triplets are trained with the base's prompts for queries and documents, large bases by adapters (LoRA), for
-the dimensions that were asked for, and in batches of one label column. A route of several stages keeps its stages.
+Pairs and triplets are trained with the base's prompts for queries and documents and with the guide that was named,
+large bases by adapters (LoRA), for the dimensions that were asked for, and in batches of one label column. A route of
+several stages keeps its stages.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,6 +32,7 @@ class Wanted:
     searched: tuple[Shape, ...] = ()  # shapes whose first text is a query with a prompt of its own
     dimensions: tuple[int, ...] = ()  # that vectors can be truncated to, the largest first
     adapters: bool = False
+    guide: str | None = None  # that filters the negatives of a batch
     label_rows: tuple[int, ...] = ()  # of each file of labelled texts, if batches come from one of them
 
 
@@ -48,6 +50,9 @@ def routes_from(
         ending = f" from {base.label}" if len(bases) > 1 else ""
         routes.append([replace(one, name=f"{one.name}{ending}", base=base.path) for one in fitting])
         skipped += [replace(one, name=f"{one.name}{ending}") for one in (*lacking, *unfit)]
+    if request.guide and not any(_is_guided(one) for some in routes for one in some):
+        nothing = f"{option('guide')} filters the negatives of a batch, and no route on this data has any to filter"
+        skipped.append(SkippedRoute("guided training", nothing))
     in_turn = [one for some in zip_longest(*routes) for one in some if one]  # each base's first route, then the second
     return in_turn, skipped
 
@@ -59,6 +64,7 @@ def _wanted(base: Base, prepared: Prepared, request: Request) -> Wanted:
         searched=tuple(shape for shape in SEARCHED if shape in given) if base.is_asymmetric else (),
         dimensions=_with_whole(request.dimensions, base.encoder.dimension),
         adapters=base.is_large,
+        guide=request.guide_path,
         label_rows=tuple(labelled) if any(one.label_column for one in prepared.inputs) else (),
     )
 
@@ -74,6 +80,10 @@ def _unfit(route: Route, wanted: Wanted) -> str:
     if wanted.dimensions and "dimensions" not in type(last.options).model_fields:
         return f"{last.method} cannot train vectors that can be truncated ({option('dimensions')})"
     return ""
+
+
+def _is_guided(route: Route) -> bool:
+    return any(getattr(one.options, "guided", False) for one in route.training)
 
 
 def adapted(route: Route, wanted: Wanted) -> Route:
@@ -92,6 +102,8 @@ def _options(one: Train, learned: TrainsOn | None, wanted: Wanted) -> dict[str, 
     known, found = type(one.options).model_fields, dict[str, Any]()
     if "asymmetric" in known and learned and learned.shape in wanted.searched:
         found["asymmetric"] = True
+    if wanted.guide and "guide" in known:
+        found |= {"guided": True, "guide": wanted.guide}
     if wanted.dimensions and "dimensions" in known:
         found["dimensions"] = wanted.dimensions
         if one.method == "simcse":  # the dimensions of a head that is dropped afterwards would teach nothing

@@ -51,9 +51,9 @@ class Pace:
 
 
 def field_sizes(routes: int) -> list[int]:
-    """How many routes run in each round: all, half, ... one."""
+    """How many routes run in each round: all, half, ... one. A single route has a short and a long run."""
     sizes = [routes]
-    while sizes[-1] > 1:
+    while sizes[-1] > 1 or len(sizes) < 2:
         sizes.append(math.ceil(sizes[-1] / 2))
     return sizes
 

@@ -9,6 +9,7 @@ from sentloom.encoder.prompts import Prompts, Role
 from sentloom.evaluation.bench import Memory, score_tasks, vectors_of
 from sentloom.evaluation.task import Scores, Task
 from sentloom.fitting.gate import mean_measure, measure
+from sentloom.fitting.race import RaceContext
 from sentloom.fitting.result import Measure
 from sentloom.fitting.tasks import task_labels
 from sentloom.fitting.verify import Duel
@@ -35,6 +36,20 @@ class Shortened:
     def fingerprint(self) -> str:
         """The encoder's, with the dimension."""
         return f"{self.encoder.fingerprint()}-{self.dimension}"
+
+
+def dimensions_in_time(context: RaceContext, duel: Duel, tasks: Sequence[Task]) -> tuple[Measure, ...]:
+    """Both models with every dimension that the winner was trained for.
+
+    That costs little once there are vectors, unless a probe is trained for each: then as long as there is time for one.
+    """
+    found, took, probed = list[Measure](), 0.0, any(task.settings.get("probe") for task in tasks)
+    for one in duel.after.dimensions:
+        if not probed or context.has_time(f"the score with {one} dimensions", took):
+            began = context.clock.now()
+            found += dimension_measures(duel, tasks, [one])
+            took = context.clock.now() - began
+    return tuple(found)
 
 
 def dimension_measures(duel: Duel, tasks: Sequence[Task], dimensions: Sequence[int]) -> tuple[Measure, ...]:

@@ -20,7 +20,8 @@ from sentloom.pipeline.stages import DataStage, Stage, Train
 WEIGHTS = {Shape.TEXTS: 1.0}
 OTHER_WEIGHT = 2.0
 EPOCHS = {Shape.TEXTS: 1, Shape.PARALLEL: 10}  # at most
-OTHER_EPOCHS = 3
+OTHER_EPOCHS, FEW_ROWS_EPOCHS = 3, 10  # few rows are seen more often,
+FEW_STEPS = 60  # until a run has so many steps
 MADE_SHARE = 0.2  # of a time budget may go to making the data of a route,
 MADE_PART = 0.5  # and so much of the route's own share
 FEWEST_MADE = 256  # rows: with fewer, a route is not worth it
@@ -69,7 +70,9 @@ class TimedRoute:
 def most_steps(one: Train, shape: Shape, rows: int) -> int:
     """More steps than this make no sense for so few rows."""
     batch = one.settings.batch * one.settings.accumulate
-    return max(1, EPOCHS.get(shape, OTHER_EPOCHS) * rows // batch)
+    if shape in EPOCHS:
+        return max(1, EPOCHS[shape] * rows // batch)
+    return max(1, OTHER_EPOCHS * rows // batch, min(FEW_STEPS, FEW_ROWS_EPOCHS * rows // batch))
 
 
 @dataclass

@@ -9,15 +9,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from sentloom.evaluation.task import Task
-from sentloom.fitting.by_dimension import dimension_measures
 from sentloom.fitting.plan import WATCHED_MODELS, FitPlan, text_count
 from sentloom.fitting.prepare import Prepared
 from sentloom.fitting.race import RaceContext
-from sentloom.fitting.result import Measure
 from sentloom.fitting.searched import VERIFY_SHARE, evenly_cut
 from sentloom.fitting.speed import Speed
 from sentloom.fitting.tasks import HeldOut
-from sentloom.fitting.verify import Duel, HasTime
+from sentloom.fitting.verify import HasTime
 
 WHOLE = "the score on the planned corpus"  # what was decided about the test rows, in the plan
 
@@ -78,15 +76,3 @@ def _cut_lines(before: Sequence[HeldOut], after: Sequence[HeldOut]) -> Iterator[
         for was, now in dict.fromkeys(zip(candidate_counts(old), candidate_counts(new), strict=True)):
             if now < was:
                 yield f"the test rows of {old.name} search {now:,} candidates instead of {was:,}"
-
-
-def dimensions_in_time(context: RaceContext, duel: Duel, tasks: Sequence[Task]) -> tuple[Measure, ...]:
-    """Both models with every dimension that the winner was trained for, as long as there is time for another one."""
-    found, took = list[Measure](), 0.0
-    for one in duel.after.dimensions:
-        if not context.has_time(f"the score with {one} dimensions", took):
-            break
-        began = context.clock.now()
-        found += dimension_measures(duel, tasks, [one])
-        took = context.clock.now() - began
-    return tuple(found)

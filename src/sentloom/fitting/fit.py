@@ -23,9 +23,10 @@ from sentloom.errors import TrainingStopped
 from sentloom.evaluation.evaluate import open_memory
 from sentloom.fitting.bases import base_at, load_bases
 from sentloom.fitting.build_result import build_result
+from sentloom.fitting.by_dimension import dimensions_in_time
 from sentloom.fitting.by_language import language_measures, language_warnings
 from sentloom.fitting.clock import Clock
-from sentloom.fitting.ending import dimensions_in_time, searching_in_time, time_for_scores
+from sentloom.fitting.ending import searching_in_time, time_for_scores
 from sentloom.fitting.merging import merging_effect, with_merged
 from sentloom.fitting.plan import find_plan
 from sentloom.fitting.prepare import prepare_inputs
@@ -77,7 +78,7 @@ def run(request: Request, log: Log) -> tuple[FitResult, Path]:
     general = prepared.general if has_time(GENERAL_ABILITY, [prepared.general]) else None
     merging = merging_effect(runs, reference.encoder, general, memory) if general else None
     by_language = language_measures(duel, prepared) if is_tested(prepared, has_time) else ()
-    by_dimension = dimensions_in_time(context, duel, prepared.proving)
+    by_dimension = dimensions_in_time(context, duel, prepared.proving_without_probes)
     clock.lap("verification")
     usable = proof.gate.passed or request.force
     stability = measure_stability(context, runs, best, prepared) if usable and prepared.label_free else None

@@ -10,7 +10,7 @@ from accelerate import Accelerator
 from pydantic import TypeAdapter, ValidationError
 
 from sentloom.data.shapes import Shape
-from sentloom.errors import DamagedFile, InputError
+from sentloom.errors import DamagedFile, InputError, option
 from sentloom.evaluation.bench import Memory, score_tasks
 from sentloom.evaluation.task import Task
 from sentloom.files import read_record, write_record
@@ -35,7 +35,7 @@ from sentloom.pipeline.runner import prepare
 from sentloom.pipeline.stages import Train
 from sentloom.progress import duration, note
 
-REVISION = 10  # raised when the same inputs would lead to another plan
+REVISION = 11  # raised when the same inputs would lead to another plan
 FEWEST_KEPT = 25  # rows that a writer's filters kept, for the same
 MOST_MERGES = 5  # merged models that are scored
 MERGE_SHARE = 0.1  # of a time budget may go to scoring them
@@ -220,7 +220,8 @@ def new_plan(
     ending = testing + watching_time(speeds, prepared, budget) + REPORTING
     teacher = None
     if request.teacher_path:
-        asked = [task for part in prepared.validation if part.labelled for task in part.tasks]
+        asking = prepared.validation or [part for fold in prepared.folds for part in fold.parts]
+        asked = [task for part in asking if part.labelled for task in part.tasks]
         teacher = find_teacher(request.teacher_path, asked, reference.encoder, memory, budget, log)
         clock.lap("testing the teacher")
     routes, skipped = routes_from(bases, prepared, request, teacher)
@@ -332,7 +333,9 @@ def refuse_no_route(routes: Sequence[Route], skipped: Sequence[SkippedRoute]) ->
     """There must be at least one route."""
     if not routes:
         why = "; ".join(f"{one.name}: {one.why}" for one in skipped)
-        raise InputError("data", f"no method can learn from it ({why})", "", "add data of another shape")
+        dimensions = option("dimensions")
+        fix = f"leave out {dimensions}" if dimensions in why else "add data of another shape"
+        raise InputError("data", f"no method can learn from it ({why})", "", fix)
 
 
 def with_made_data(plan: FitPlan, request: Request, accelerator: Accelerator, log: Log) -> FitPlan:
@@ -361,12 +364,13 @@ def _made(route: Route, request: Request, accelerator: Accelerator, log: Log) ->
     try:
         (runner,) = prepare([plan], request.folder, accelerator, log)
         runner.run()
-        rows = len(runner.artifacts[last.name].rows(""))
+        made = runner.artifacts[last.name].rows("")
     except InputError as error:  # none at all
         return error.problem
     fewest = FEWEST_KEPT if written else FEWEST_NEGATIVES
+    found = len(made) if written else sum(map(bool, made.column("negatives").to_pylist()))
     what = "the filters kept {:,} rows of what was written" if written else "hard negatives were found for {:,} pairs"
-    return rows if rows >= fewest else f"{what.format(rows)}, and it needs {fewest}"
+    return len(made) if found >= fewest else f"{what.format(found)}, and it needs {fewest}"
 
 
 def _learns_from_made(one: Train, route: Route) -> bool:

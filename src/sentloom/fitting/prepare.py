@@ -23,8 +23,8 @@ from sentloom.fitting.recipe import FitRecipe
 from sentloom.fitting.request import Log, Request
 from sentloom.fitting.result import chosen_on
 from sentloom.fitting.searched import SEARCHING, Candidates, candidate_texts, read_corpus
-from sentloom.fitting.split import FEWEST_CLUSTERS, Split, split_inputs
-from sentloom.fitting.tasks import HeldOut, held_out_tasks
+from sentloom.fitting.split import Split, fewest_clusters, split_inputs
+from sentloom.fitting.tasks import PROBE, HeldOut, held_out_tasks
 from sentloom.fitting.training_sets import (
     TrainingSet,
     cut_line,
@@ -81,6 +81,12 @@ class Prepared:
         return list(self.against) or self.deciding(self.test)
 
     @property
+    def proving_without_probes(self) -> list[Task]:
+        """The same, with what decides only: labelled test rows are judged by their neighbours."""
+        test = held_out_tasks(self.inputs, self.splits, "test", self.more, self.searched.test)
+        return list(self.against) or self.deciding(test)
+
+    @property
     def candidates(self) -> list[str]:
         """All texts that held-out queries may search."""
         searched = [split for split in self.splits if split.train.shape in SEARCHING or is_graded(split.train)]
@@ -98,7 +104,7 @@ class Prepared:
         folds = tuple(fold.searching(self.inputs, self.more, most) for fold in self.folds)
         refuse_no_tasks(folds, ", ".join(given.name for given in self.inputs))
         validation = () if folds else held_out_tasks(self.inputs, self.splits, "validation", self.more, most)
-        test = held_out_tasks(self.inputs, self.splits, "test", self.more, candidates.test)
+        test = held_out_tasks(self.inputs, self.splits, "test", self.more, candidates.test, PROBE)
         return replace(self, validation=validation, test=test, folds=folds, searched=candidates)
 
 
@@ -126,7 +132,7 @@ def prepare_inputs(request: Request, bases: Sequence[Encoder], log: Log, recipe:
     write_search_corpus(inputs, more, request.folder / "corpus.parquet")
     folds = () if len(splits[0].validation) else make_folds(splits, _form(recipe), request.folder / "data")
     if folds:
-        few = f"Fewer than {FEWEST_CLUSTERS} clusters are too few for validation rows"
+        few = f"Fewer than {fewest_clusters(request)} clusters are too few for validation rows"
         cluster_notes = (*cluster_notes, f"{few}, so runs are chosen by cross-validation, on {chosen_on(len(folds))}")
         log(cluster_notes[-1])
     parts = tuple(inputs), tuple(splits), tuple(rows), training_sets

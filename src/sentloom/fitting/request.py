@@ -58,7 +58,7 @@ class Request:
     force: bool
     writer: str | None  # None: the embedded one, if there is time for it; "none": none
     seed: int
-    guide: str | None = None  # an encoder that filters false negatives; None: the base
+    guide: str | None = None  # an encoder that filters false negatives; None: there is none
     writer_model: str | None = None  # of an endpoint
     max_tokens: int | None = None  # read and written by an endpoint, at most, over all runs of the fit
     teacher: str | None = None  # a cross-encoder to learn from, if it ranks better than the base

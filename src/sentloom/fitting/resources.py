@@ -47,7 +47,7 @@ class Resources:
     writer: WriterResource
     decoder: bool = True  # whether TSDAE has a decoder for the base's family
     projection: bool = False  # whether the base maps its pooled states once more
-    guide: str | None = None  # an encoder that filters false negatives; None: the base
+    guide: str | None = None  # an encoder that filters false negatives; None: there is none
     teacher: Teacher | None = None  # a cross-encoder that the user named
 
 

@@ -38,15 +38,15 @@ FEWEST_TOGETHER = 8  # rows of a step, however long
 # A longer round continues a shorter one where its decay began; as good as a linear schedule (docs/fit.md).
 SCHEDULE: dict[str, Any] = {"schedule": "warmup-stable-decay", "warmup_steps": 5, "decay": 0.1}
 PAIRS: dict[str, Any] = {"method": "contrastive", "learning_rate": 5e-5, "directions": "both"}
-TRIPLETS: dict[str, Any] = {"method": "contrastive", "learning_rate": 2e-5}
+NLI: dict[str, Any] = {"method": "contrastive", "learning_rate": 2e-5}
 PASSAGES: dict[str, Any] = {"method": "contrastive", "learning_rate": 2e-5, "directions": "both"}
 MINED_NEGATIVES = "pairs with mined negatives"
 TAUGHT, TAUGHT_QUERIES, TAUGHT_NEGATIVES = "pairs with a teacher", "queries with a teacher", 4
 FEW_PAIRS = 1_000  # for training: with more, what people wrote teaches more than what a small model writes
 MOST_TEXTS = 10_000  # among which a written query must find its own, and a teacher's candidates are searched
 FEWEST_NEGATIVES = 100  # pairs with a hard negative, for a route of their own
-# The share of the positive's cosine is NV-Retriever's (Moreira et al., 2024).
-MINED: dict[str, Any] = {"margin": 0.0, "at_most": 0.95}
+# The share of the positive's cosine is NV-Retriever's (Moreira et al., 2024). Pairs without a negative are kept.
+MINED: dict[str, Any] = {"margin": 0.0, "at_most": 0.95, "keep_all": True}
 LABELS: dict[str, Any] = {"method": "supervised", "learning_rate": 1e-4}
 SCORES: dict[str, Any] = {"learning_rate": 5e-5}  # three points better than 2e-5 (docs/results-fit.md)
 
@@ -326,7 +326,7 @@ def _written_queries(texts: TrainingSet, pairs: TrainingSet | None, resources: R
 def _synthetic(texts: TrainingSet, resources: Resources) -> Route:
     why = "a writer writes what follows from a sentence and what contradicts it, and filters what it wrote"
     written = _written("written", texts, resources)
-    learn = _train("synthetic", texts, written.name, **TRIPLETS)
+    learn = _train("synthetic", texts, written.name, **NLI)
     return Route("synthetic", why, (written, learn), (TrainsOn(Shape.TRIPLETS, texts.rows),))
 
 
@@ -350,10 +350,10 @@ def _from_labels(data: TrainingSet) -> Route:
             return _route("scores", "cosines learn the order of the scores (CoSENT)", data, method="cosent", **SCORES)
         case Shape.TRIPLETS:
             why = "each text learns to find its positive, with its own negative as the hardest"
-            return _route("triplets", why, data, negatives=min(data.negatives, MOST_NEGATIVES), **TRIPLETS)
+            return _route("triplets", why, data, negatives=min(data.negatives, MOST_NEGATIVES), **PAIRS)
         case Shape.NLI:
             why = "each premise learns to find what it entails, with its contradiction as the hardest negative"
-            return _route("nli", why, data, **TRIPLETS)
+            return _route("nli", why, data, **NLI)
         case _:
             why = "a translation learns the vector that the frozen base gives its original"
             return _route("cross-lingual", why, data, method="cross-lingual", learning_rate=2e-4)
@@ -365,14 +365,17 @@ def _alternatives(labelled: Sequence[TrainingSet], resources: Resources) -> Iter
     before = [_from_labels(one) for one in labelled[:-1]]
     if last.shape is Shape.PAIRS:
         why = "the same, with the hardest wrong answer that the base finds for each pair"
-        guide: dict[str, Any] = {"guide": resources.guide}
-        mine = stage("mine", name="hard-negatives", model=resources.base, data=list(last.files), **MINED, **guide)
-        learn = _train("mined", last, mine.name, guided=bool(resources.guide), **PAIRS, **guide)
+        how = {**MINED, "guide": resources.guide}
+        mine = stage("mine", name="hard-negatives", model=resources.base, data=list(last.files), **how)
+        learn = _train("mined", last, mine.name, **PAIRS)
         mined = Route(MINED_NEGATIVES, why, (mine, learn), (TrainsOn(Shape.PAIRS, last.rows),))
         if last.rows >= FEWEST_NEGATIVES:
             yield _joined([*before, mined])
         if resources.teacher and not resources.teacher.why_not:
             yield _joined([*before, _taught(last, resources)])
+    if last.shape is Shape.TRIPLETS:
+        why = "the same without its own negatives: with those of the batch alone, which are easier"
+        yield _joined([*before, _route("triplets as pairs", why, _as_pairs(last), negatives=0, **PAIRS)])
     if last.shape is Shape.SCORED_PAIRS:
         why = "the same, and angles in the complex plane learn it too (AnglE)"
         yield _joined([*before, _route("scores with angles", why, last, method="angle", **SCORES)])
@@ -384,6 +387,12 @@ def _alternatives(labelled: Sequence[TrainingSet], resources: Resources) -> Iter
         yield _joined([*before, _route("mse-distillation", why, last, method="mse-distillation")])
     if last.by_language:
         yield _joined([*before, _by_language(last)])
+
+
+def _as_pairs(data: TrainingSet) -> TrainingSet:
+    """The same rows, of which the negatives are not read."""
+    texts = 2 + min(data.negatives, MOST_NEGATIVES)
+    return replace(data, tokens=data.tokens * 2 / texts)
 
 
 def _by_language(data: TrainingSet) -> Route:

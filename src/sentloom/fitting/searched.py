@@ -26,7 +26,7 @@ EXPECTED_RUNS = 10  # that are scored on the validation rows, with merged ones
 MOST_CANDIDATES = 50_000  # with a budget in steps, which depends on no clock
 MOST_LABELLED = 20_000  # training rows among which labelled texts look for neighbours,
 FEWEST_LABELLED = 1_000  # and at least so many, whatever the budget
-SEARCHING = (Shape.PAIRS, Shape.PARALLEL)  # shapes whose rows are queries and what they should find
+SEARCHING = (Shape.PAIRS, Shape.TRIPLETS, Shape.PARALLEL)  # shapes whose rows are queries and what they should find
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def read_corpus(request: Request) -> tuple[str, ...]:
     texts: dict[str, None] = {}
     for name in request.corpus:
         data = open_data(name)
-        column = text_column(data, text_columns(data.shape)[-1] if data.shape in SEARCHING else None)
+        column = text_column(data, text_columns(data.shape)[1] if data.shape in SEARCHING else None)
         texts.update(dict.fromkeys(data.column(column).to_pylist()))
     return tuple(texts)
 

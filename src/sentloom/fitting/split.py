@@ -1,7 +1,8 @@
 """Step 2, split: training, validation and test rows, by a hash of their texts.
 
 Rows that belong together form a cluster (`clusters`), and every cluster draws a number: the hash of one of its texts.
-The lowest tenth is for testing, the next for validation, the rest for training. So added rows move others only if they
+The lowest are for testing, a fifth of a small input and a tenth of a large one, the next tenth is for validation, and
+the rest for training. So added rows move others only if they
 connect them. No sentence is on two sides, whatever its case, spacing and punctuation: where the clusters had to be made
 smaller, rows that share one are dropped from the side that matters less, training first. No cluster may be more than 5%
 of a held-out side, so some rows of a large one are left out there. Few clusters are too few for a validation side of
@@ -28,13 +29,17 @@ from sentloom.hygiene.leaks import without_leaks
 from sentloom.hygiene.near_duplicates import mix
 from sentloom.pipeline.evaluation_sets import sentences_of
 
-SHARE = 0.1  # of the rows, for validation and for test
+VALIDATION_SHARE = 0.1  # of the rows
+TEST_SHARE, SMALL_TEST_SHARE = 0.1, 0.2  # of the rows; of few rows more are tested, or they would show large gains only
+SMALL, LARGE = 1_000, 2_000  # rows between which the one falls to the other
 FLOOR = 25  # clusters of each
 TEST_PART, VALIDATION_PART = Fraction(5, 12), Fraction(1, 4)  # of the clusters of an input at most, to reach the floor
-FEWEST_CLUSTERS = 100  # of an input, for a validation side of its own
+FEWEST_CLUSTERS = 100  # of an input, for a validation side of its own,
+FEWEST_IF_LONG = 500  # and if the budget is long: every run then trains five times
+LONG_SECONDS, LONG_STEPS = 600, 1_000
 CAP = 1_000  # rows of each
 MOST_DROPPED = 0.25  # of the rows; if shared sentences drop more, less is held out
-ENOUGH_LEFT = 0.75  # of the training rows that the smallest held-out sides would leave
+ENOUGH_LEFT = 0.65  # of the training rows that the smallest held-out sides would leave
 LEAST_ROWS = 10  # on each side
 DROPPED, TRAIN, VALIDATION, TEST, THINNED = range(5)
 
@@ -70,26 +75,35 @@ def split_inputs(
             log(f"{one.name}: {leaked:,} rows with sentences of {sets} are left out")
     given = [rows_of(one.name, data, one.groups) for one, data in zip(inputs, rows, strict=True)]
     clusters = find_clusters(given)
-    splits = split_all(given, clusters)
+    splits = split_all(given, clusters, fewest_clusters(request))
     notes = (*clusters.notes, *chain(*(split.notes for split in splits)))
     for line in notes:
         log(line)
     return splits, notes
 
 
-def split_all(inputs: Sequence[InputRows], clusters: Clusters) -> list[Split]:
-    """Split several inputs: what one of them holds out, none of them trains on."""
+def fewest_clusters(request: Request) -> int:
+    """The clusters of an input that are enough for validation rows. The test rows do not depend on it."""
+    if request.recipe:
+        return FEWEST_CLUSTERS
+    budget = request.parsed_budget
+    is_long = (budget.seconds or 0) >= LONG_SECONDS or (budget.steps or 0) >= LONG_STEPS
+    return FEWEST_IF_LONG if is_long else FEWEST_CLUSTERS
+
+
+def split_all(inputs: Sequence[InputRows], clusters: Clusters, fewest: int = FEWEST_CLUSTERS) -> list[Split]:
+    """Split several inputs: what one of them holds out, none of them trains on. `fewest`: for validation rows."""
     datas = [one.sentences for one in inputs]
     draws, labelled = cluster_draws(datas, clusters.numbers), [one.data.shape is not Shape.TEXTS for one in inputs]
-    needed = (TRAIN, TEST) if _is_cross_validated(draws, labelled) else (TRAIN, VALIDATION, TEST)
+    needed = (TRAIN, TEST) if _is_cross_validated(draws, labelled, fewest) else (TRAIN, VALIDATION, TEST)
     found = sides(datas, clusters.numbers, with_validation=VALIDATION in needed)
     return [_split(*each, needed) for each in zip(inputs, found, clusters.numbers, draws, strict=True)]
 
 
-def _is_cross_validated(draws: Sequence[Keys], labelled: Sequence[bool]) -> bool:
+def _is_cross_validated(draws: Sequence[Keys], labelled: Sequence[bool], fewest: int) -> bool:
     """Whether every labelled input has too few clusters for a validation side; raw text alone always has one."""
     counts = [len(np.unique(own)) for own, has_labels in zip(draws, labelled, strict=True) if has_labels]
-    return bool(counts) and max(counts) < FEWEST_CLUSTERS
+    return bool(counts) and max(counts) < fewest
 
 
 def sides(datas: Sequence[Sentences], clusters: Sequence[Integers], *, with_validation: bool = True) -> list[Sides]:
@@ -152,7 +166,7 @@ def _own_sides(data: Sentences, draws: Keys, with_validation: bool) -> Sides:
     Sentences that are in many rows drop nearly as many however little is held out: then less is not worth it.
     """
     parts = [1.0]
-    while parts[-1] * min(SHARE * len(draws), CAP) > FLOOR:
+    while parts[-1] * min(VALIDATION_SHARE * len(draws), CAP) > FLOOR:
         parts.append(parts[-1] / 2)
     most = _left(data, _by_draw(draws, parts[-1], with_validation))
     for part in parts:
@@ -166,24 +180,31 @@ def _own_sides(data: Sentences, draws: Keys, with_validation: bool) -> Sides:
 def _by_draw(draws: Keys, part: float, with_validation: bool) -> Sides:
     ordered, clusters = np.sort(draws), len(np.unique(draws))
     test, validation = (min(FLOOR, int(most * clusters)) for most in (TEST_PART, VALIDATION_PART))
+    tested = share_tested(len(draws))
     side = np.full(len(draws), TRAIN, np.int8)
     if with_validation:
-        side[draws < _boundary(ordered, part, 2, test + validation)] = VALIDATION
-    side[draws < _boundary(ordered, part, 1, test)] = TEST
+        side[draws < _boundary(ordered, part * (tested + VALIDATION_SHARE), part * 2 * CAP, test + validation)] = (
+            VALIDATION
+        )
+    side[draws < _boundary(ordered, part * tested, part * CAP, test)] = TEST
     return side
 
 
-def _boundary(ordered: Keys, part: float, count: int, floor: int) -> np.uint64:
-    """The number below which rows belong to the first `count` held-out sides, which have so many clusters at least.
+def share_tested(rows: int) -> float:
+    """The share of test rows, which added rows never raise."""
+    return float(np.interp(rows, (SMALL, LARGE), (SMALL_TEST_SHARE, TEST_SHARE)))
+
+
+def _boundary(ordered: Keys, share: float, cap: float, floor: int) -> np.uint64:
+    """The number below which rows are held out: a share of them, at most `cap`, and so many clusters at least.
 
     Adding rows can only lower it: at the floor and the cap because more rows draw lower numbers, and between them
-    because the share is fixed.
+    because the share never grows with the rows.
     """
-    rows, cap = len(ordered), int(part * count * CAP)
-    share = int(part * count * SHARE * 2**64)
+    rows, cap = len(ordered), int(cap)
     most = int(ordered[cap]) if cap < rows else 2**64 - 1
     least = int(np.unique(ordered)[floor - 1]) + 1 if floor else 0
-    return np.uint64(min(max(least, min(share, most)), 2**64 - 1))
+    return np.uint64(min(max(least, min(int(share * 2**64), most)), 2**64 - 1))
 
 
 def _left(data: Sentences, side: Sides) -> int:

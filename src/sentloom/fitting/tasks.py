@@ -22,7 +22,9 @@ from sentloom.fitting.training_sets import high_pairs
 
 SAMPLED_PAIRS = 300  # related pairs for the plots
 PANEL_TEXTS = 600  # held-out sentences that the label-free panel uses
-PROBE = {"preset": "fast"}  # of labelled test rows; validation rows need none, since accuracy chooses
+Probe = Mapping[str, Any] | None
+PROBE: Probe = {"preset": "fast"}  # of labelled test rows; validation rows need none, since accuracy chooses
+TRIPLETS = "triplet accuracy"  # a score of triplets besides those of search
 FEWEST_ITEMS = 10  # per task: fewer show nothing
 LABELS = {  # of tasks with a name of their own
     GENERAL: "a paraphrase ranks closer than a near miss",
@@ -50,7 +52,12 @@ class HeldOut:
 
 
 def held_out_tasks(
-    inputs: Sequence[FitInput], splits: Sequence[Split], side: Side, more: Sequence[str], most: int
+    inputs: Sequence[FitInput],
+    splits: Sequence[Split],
+    side: Side,
+    more: Sequence[str],
+    most: int,
+    probe: Probe = None,
 ) -> tuple[HeldOut, ...]:
     """The tasks of each input. If some inputs have labels, raw text is left out: it would cost time and say less.
 
@@ -61,17 +68,17 @@ def held_out_tasks(
     for given, split in zip(inputs, splits, strict=True):
         if not labelled or given.data.shape is not Shape.TEXTS:
             refuse_one_value(given.name, getattr(split, side))
-            parts.append(held_out_part(given.name, split, side, more, most))
+            parts.append(held_out_part(given.name, split, side, more, most, probe))
             refuse_few_items(parts[-1])
     return tuple(parts)
 
 
-def held_out_part(name: str, split: Split, side: Side, more: Sequence[str], most: int) -> HeldOut:
+def held_out_part(name: str, split: Split, side: Side, more: Sequence[str], most: int, probe: Probe = None) -> HeldOut:
     """The tasks of one side of an input, whose queries search its candidates, or its training rows for a label."""
     data: Dataset = getattr(split, side)
     searching = data.shape in SEARCHING or is_graded(data)
     corpus = corpus_of(split, more, most) if searching else labelled_rows(split, most)
-    part = held_out(name, data, corpus, PROBE if side == "test" else None)
+    part = held_out(name, data, corpus, probe)
     if searching and data.shape is not Shape.PARALLEL:
         return _of_documents(part, len(candidate_texts(split, more)))
     return part
@@ -83,10 +90,8 @@ def _of_documents(part: HeldOut, count: int) -> HeldOut:
     return replace(part, tasks=(replace(task, settings={**task.settings, "of_documents": count}),))
 
 
-def held_out(
-    name: str, data: Dataset, corpus: Corpus | None = None, probe: Mapping[str, Any] | None = PROBE
-) -> HeldOut:
-    """The tasks of some rows: NLI is asked as triplets, raw text by the label-free panel."""
+def held_out(name: str, data: Dataset, corpus: Corpus | None = None, probe: Probe = PROBE) -> HeldOut:
+    """The tasks of some rows: NLI is asked as triplets, triplets search, raw text is judged by the label-free panel."""
     if data.shape is Shape.TEXTS:
         texts = data.column("text").to_pylist()[:PANEL_TEXTS]
         clusters = data.column(CLUSTER).to_pylist() if CLUSTER in data.table.column_names else []
@@ -95,9 +100,19 @@ def held_out(
         views = tuple((text, view) for text in texts if (view := without_some_words(text)) != text)
         return HeldOut(name, data, tasks, views[:SAMPLED_PAIRS])
     asked = triplets_from_nli(data) if data.shape is Shape.NLI else data
-    kind = "retrieval" if is_graded(data) else None
+    kind = "retrieval" if is_graded(data) or data.shape is Shape.TRIPLETS else None
     task = data_task(kind, name, name, asked, probe, corpus)
+    task = _with_triplets(task, data) if data.shape is Shape.TRIPLETS else task
     return HeldOut(name, data, (task,), tuple(_related(data)[:SAMPLED_PAIRS]))
+
+
+def _with_triplets(task: Task, data: Dataset) -> Task:
+    """A search task that also says how often the positive is closer than the row's own negatives."""
+    own = data_task(None, task.name, task.name, data, None)
+    settings = {**task.settings, TRIPLETS: own.sha256}
+    return replace(
+        task, score=lambda lookup: {**task.score(lookup), TRIPLETS: own.score(lookup)[own.main]}, settings=settings
+    )
 
 
 def item_count(task: Task) -> int:

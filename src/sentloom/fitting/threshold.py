@@ -92,14 +92,14 @@ def nearest_matches(
     memory: Memory,
     most: int = MOST_LABELLED,
 ) -> list[Matches]:
-    """Of the held-out queries of pairs and labelled texts; `splits` has the rows of the inputs by name.
+    """Of the held-out queries of pairs, triplets and labelled texts; `splits` has the rows of the inputs by name.
 
     Labelled texts search as many training rows as in their tasks.
     """
     found = []
     for part in parts:
         split = splits.get(part.name)
-        if part.data.shape is Shape.PAIRS:
+        if part.data.shape in (Shape.PAIRS, Shape.TRIPLETS):
             found.append(_of_pairs(encoder, part, split.dropped if split else part.data[:0], memory))
         if part.data.shape is Shape.CLASSIFICATION and split and (rows := labelled_rows(split, most)):
             found.append(_of_labels(encoder, part.data, rows.known[0], memory))

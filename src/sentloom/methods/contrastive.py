@@ -87,6 +87,10 @@ class Contrastive(Method):
         if self.guide is not None:
             self.guide.prepare(data, folder, log)
 
+    def rehearse(self, data: Dataset) -> float:
+        """The time that the guide needs for the data."""
+        return 0.0 if self.guide is None else self.guide.rehearse(data)
+
     def embed(self, batch: Batch) -> Embeddings:
         """The vectors v and v+, each (n, d), and with hard negatives v-, (n, m, d), in one pass."""
         return encode_candidates(self.encoder, batch, self.sampled(batch), self.options.asymmetric)

@@ -25,7 +25,7 @@ from sentloom.encoder.pooling import Pooling
 from sentloom.losses import info_nce
 from sentloom.methods.frozen_source import FrozenSource, load_source, set_pooling
 from sentloom.methods.heads import Head, attach_head, build_head
-from sentloom.methods.method import Embeddings, Log, Method, NegativesOptions
+from sentloom.methods.method import Embeddings, Log, MatryoshkaOptions, Method, NegativesOptions
 from sentloom.methods.presets import read_presets
 from sentloom.methods.queue import Queue
 from sentloom.methods.settings import Positive
@@ -33,7 +33,7 @@ from sentloom.methods.settings import Positive
 MIN_TEMPERATURE = 0.01  # of a learned tau, as in CLIP
 
 
-class CrossLingualOptions(NegativesOptions):
+class CrossLingualOptions(NegativesOptions, MatryoshkaOptions):
     """The paper's temperature is "parameter 1": we read it as learned, starting at 1."""
 
     MODELS = ("source",)
@@ -53,6 +53,8 @@ class CrossLingualOptions(NegativesOptions):
             raise ValueError("a queue would hold vectors of an encoder that has changed since: set queue: 0")
         if self.source_encoder == "shared" and (self.source is not None or self.source_pooling is not None):
             raise ValueError("a shared encoder has no source of its own")
+        if self.dimensions and self.head != "none" and not self.keep_head:
+            raise ValueError("dimensions of a head that is dropped after training: set keep_head: true, or head: none")
         if self.learn_temperature and self.temperature < MIN_TEMPERATURE:
             raise ValueError(f"a learned temperature starts at {MIN_TEMPERATURE:g} or above")
         return self
@@ -94,13 +96,18 @@ class CrossLingual(Method):
             return self.head(self.encode(*columns))
 
     def loss(self, embeddings: Embeddings, batch: Batch) -> Tensor:
-        """InfoNCE from target to source; the batch enters the queue after the step."""
+        """InfoNCE from target to source, also of the first dimensions of the vectors."""
         t, s = embeddings
         s = s.detach() if self.frozen else s
-        q, _ = self.queue.entries()  # (m, d)
-        if self.training and self.options.queue:
-            self.waiting.append((s.detach(), both_keys(batch).to(t.device)))
+        q = self.queue.entries()[0][:, : s.shape[1]]  # (m, d)
         return info_nce(t, s, temperature=self.temperature, negatives=q.to(s), same=self.same(batch))
+
+    def total_loss(self, embeddings: Embeddings, batch: Batch) -> Tensor:
+        """The batch enters the queue after the step, with whole vectors."""
+        _, s = embeddings
+        if self.training and self.options.queue:
+            self.waiting.append((s.detach(), both_keys(batch).to(s.device)))
+        return super().total_loss(embeddings, batch)
 
     @property
     def frozen(self) -> tuple[str, ...]:

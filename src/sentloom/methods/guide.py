@@ -5,6 +5,7 @@ s(q_i, p_i), or within a margin below it. The guide's vectors of the training te
 has different prompts for queries and documents, q is a query and all others are documents.
 """
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
@@ -23,6 +24,7 @@ from sentloom.encoder.prompts import Role, is_asymmetric
 from sentloom.methods.frozen_source import stored_vectors
 from sentloom.methods.method import Log
 
+TIMED_TEXTS = 64
 MarginKind = Literal["absolute", "relative"]
 
 
@@ -44,6 +46,17 @@ class Guide(nn.Module):
         keys = np.concatenate([text_keys(chunk.to_pylist()) for chunk in texts.chunks])
         self.order = np.argsort(keys, kind="stable")
         self.keys = keys[self.order]
+
+    def rehearse(self, data: Dataset) -> float:
+        """Time the guide on a few texts; any vectors will do for the steps that are timed next."""
+        texts = texts_of(data).column("text")
+        sample = texts.slice(0, TIMED_TEXTS).to_pylist()
+        start = time.perf_counter()
+        self.encoder.encode(sample)
+        seconds = (time.perf_counter() - start) / len(sample)
+        self.stored = {role: np.zeros((1, self.encoder.dimension), np.float32) for role in self.roles}
+        self.keys, self.order = np.zeros(1, np.uint64), np.zeros(1, np.int64)
+        return seconds * len(texts) * len(self.stored)
 
     def forward(self, texts: Sequence[str], role: Role = "symmetric") -> Tensor:
         """Unit vectors of texts, (n, d): read from disk after `prepare`, computed without it."""

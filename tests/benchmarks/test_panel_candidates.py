@@ -1,25 +1,26 @@
 """Measures that need queries: fused rankings, written queries and a cross-encoder's view, by hand."""
 
-import json
-from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
 from benchmarks.panel_candidates import (
     CROSS,
+    CROSS_ANYWHERE,
     FUSED_SENTENCES,
     FUSED_WRITTEN,
     WRITTEN,
     Asked,
-    Preferences,
     asked_of,
+    beats,
     candidates,
     fuse,
     ndcg,
     rank,
     with_combinations,
 )
+from sentloom.evaluation.evaluate import open_memory
 
 AXES = {"red": [1, 0, 0], "green": [0, 1, 0], "blue": [0, 0, 1], "crimson": [0.9, 0.2, 0.1], "RED": [1, 0, 0]}
 ASKED = Asked(["red", "green", "blue"], [("crimson", 0)], ["RED"])
@@ -48,29 +49,81 @@ def test_ndcg_of_the_best_texts_by_hand():
     assert ndcg([1, 2], [7, 8]) == 0
 
 
-def test_the_cross_encoder_is_asked_only_where_first_results_differ(tmp_path):
+def by_length(pairs):
+    return np.array([float(len(text)) for _, text in pairs])
+
+
+RANKINGS = {"base": [[0, 1], [1, 2]], "other": [[0, 1], [2, 1]], "third": [[1, 0], [2, 1]]}
+
+
+def test_the_cross_encoder_is_asked_only_where_first_results_differ():
     scored = []
 
     def score(pairs):
         scored.extend(pairs)
-        return np.array([float(len(text)) for _, text in pairs])
+        return by_length(pairs)
 
-    preferences = Preferences(SimpleNamespace(score=score), tmp_path / "kept.json")
-    rankings = {"base": [[0, 1], [1, 2]], "other": [[0, 1], [2, 1]], "third": [[1, 0], [2, 1]]}
-    found = candidates(rankings, ASKED, preferences)
+    found = candidates(RANKINGS, list(RANKINGS), ASKED, score, trusted=True)
     assert found["base"][CROSS].tolist() == [0, 0]
     assert found["other"][CROSS].tolist() == [0, -1], "blue is shorter than green"
     assert found["third"][CROSS].tolist() == [1, -1]
-    assert len(scored) == len(set(scored)) == 4
-    assert len(json.loads((tmp_path / "kept.json").read_text("utf-8"))) == 4
+    assert scored == [("RED", "blue"), ("RED", "green"), ("crimson", "green"), ("crimson", "red"),
+                      ("RED", "blue"), ("RED", "green")]  # fmt: skip
     assert found["third"][WRITTEN].tolist() == [0.5]
     assert found["base"][FUSED_WRITTEN].shape == found["base"][FUSED_SENTENCES].shape == (1,)
+
+
+def test_a_cross_encoder_that_does_not_beat_the_base_is_kept_apart():
+    found = candidates(RANKINGS, list(RANKINGS), ASKED, by_length, trusted=False)
+    assert CROSS not in found["third"]
+    assert found["third"][CROSS_ANYWHERE].tolist() == [1, -1]
+
+
+def test_only_the_rankings_of_routes_are_fused():
+    found = candidates(RANKINGS, ["base", "other"], ASKED, None, trusted=False)
+    assert found["base"][FUSED_WRITTEN].tolist() == [1.0], "both rank red before green"
+    assert found["third"][FUSED_WRITTEN].tolist() == pytest.approx([(9 + 10 / np.log2(3)) / (10 + 9 / np.log2(3))])
+
+
+def test_a_cross_encoder_beats_the_base_by_re_ranking_its_first_results(tmp_path):
+    """By equal vectors nothing is found, for ties count against the base; a judge that knows the pairs ranks them first."""
+    pairs = [(f"query {n}", f"answer {n}") for n in range(30)]
+
+    class Blind:
+        prompts: ClassVar = {}
+
+        def encode(self, texts, **_):
+            return np.ones((len(texts), 2), np.float32)
+
+        def fingerprint(self):
+            return "blind"
+
+    def knowing(given):
+        return np.array([float(a.split()[1] == b.split()[1]) for a, b in given])
+
+    found = beats(Blind(), pairs, knowing, open_memory(tmp_path))
+    assert (found.before.value, found.better) == (0, True)
+    assert found.after.value == pytest.approx(100 * 10 / 30), "ten of the answers are among the first ten"
+
+    class Perfect(Blind):
+        def encode(self, texts, **_):
+            return np.eye(30, dtype=np.float32)[[int(text.split()[1]) for text in texts]]
+
+        def fingerprint(self):
+            return "perfect"
+
+    assert not beats(Perfect(), pairs, knowing, open_memory(tmp_path)).better
 
 
 def test_without_a_writer_there_are_only_sentences(tmp_path):
     asked = asked_of(["one", "two"], ["two", "three", "four"], 3, None, tmp_path, 5)
     assert (asked.corpus, asked.written, asked.sentences) == (["one", "two", "three"], [], ["one", "two"])
-    assert set(candidates({"base": [[1], [0]]}, asked, None)["base"]) == {FUSED_SENTENCES}
+    assert set(candidates({"base": [[1], [0]]}, ["base"], asked, None, trusted=False)["base"]) == {FUSED_SENTENCES}
+
+
+def test_a_held_out_sentence_stays_in_the_corpus_if_other_texts_repeat_it(tmp_path):
+    asked = asked_of(["One", "two"], ["three", "four", "one"], 3, None, tmp_path, 5)
+    assert asked.corpus == ["One", "two", "three"]
 
 
 def test_combinations_are_mean_ranks_of_the_models_and_need_all_their_parts():

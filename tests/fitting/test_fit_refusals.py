@@ -20,7 +20,7 @@ def test_raw_text_alone_is_judged_by_views_of_itself(run, tmp_path):
     assert not output.exists()
     assert result.label_free
     assert result.model is None
-    shown = {"no difference shown": "No gain can be shown without labels", "worse": "Worse than its base"}
+    shown = {"no difference shown": "No difference can be shown without labels", "worse": "Worse than its base"}
     assert result.reason.startswith(shown[result.verdict])
     assert f"`sentloom tick {tmp_path / 'model.fit'}`" in " ".join(done.stdout.split())
     assert (result.believe, result.power.gain) == ("", None)

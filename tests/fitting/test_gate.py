@@ -76,8 +76,7 @@ def test_without_labels_a_model_may_be_rejected_and_never_accepted():
     right, wrong = score(*[1, 1] * 50), score(*[0, 1] * 50)
     better = judge(measured(wrong, right), 1.0, label_free=True)
     assert better.verdict == "no difference shown"
-    assert better.reason.startswith("No gain can be shown without labels: label-free scores can only reveal")
-    assert "no difference can be shown without labels" in better.reason
+    assert better.reason.startswith("No difference can be shown without labels: label-free scores can only reveal")
     assert "50.00 before, 100.00 after, +50.00" in better.reason
     assert judge(measured(right, wrong), 1.0, label_free=True).verdict == "worse"
     assert judge(measured(wrong, wrong), 1.0, label_free=True).verdict == "no difference shown"

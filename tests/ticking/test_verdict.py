@@ -67,6 +67,19 @@ def test_all_base_is_worse_and_both_is_no_difference(answered):
     assert (both.gate.verdict, both.decided.difference) == ("no difference shown", 0)
 
 
+def test_a_second_person_is_looked_at_only_at_looks_of_their_own(answered):
+    """Every one of their answers changes a tick of the first person: each would be a use otherwise."""
+    first = answered(*["fitted"] * 30)
+    alone = rule([first], QUERIES)
+    for many in (1, 15, 29):
+        found = rule([answered(*["base"] * many, name=f"{many}.jsonl"), first], QUERIES)
+        assert (found.decided, found.uses, found.next_look) == (alone.decided, alone.uses, 30)
+        assert found.so_far.difference < alone.decided.difference
+        assert found.ticks.agreement.queries == many
+    both = rule([answered(*["base"] * 30, name="second.jsonl"), first], QUERIES)
+    assert (both.decided.difference, both.uses.number, both.next_look) == (0, 2, 50)
+
+
 def test_skipped_queries_are_no_answers_and_bring_the_end_nearer(answered):
     found = rule([answered(*["skip"] * 12, *["fitted"] * 20)], QUERIES)
     assert (found.ticks.answered, found.ticks.skipped, found.next_look) == (20, 12, 38)

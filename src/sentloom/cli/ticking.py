@@ -102,9 +102,8 @@ def _report(session: "Session", found: "FitQuestions", files: list[Path]) -> Non
     from sentloom.report.formatting import agreement_line
 
     ruling = session.ruling
-    show(
-        "", f"{ruling.ticks.answered} queries answered, {ruling.ticks.skipped} skipped: {files[0]}", ruling.gate.reason
-    )
+    answers = f"{ruling.ticks.answered} queries answered, {ruling.ticks.skipped} skipped"
+    show("", f"{answers}: {', '.join(map(str, files))}", ruling.gate.reason)
     if line := agreement_line(ruling.ticks):
         show(line)
     if ruling.decided is None:

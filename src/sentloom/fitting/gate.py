@@ -14,8 +14,8 @@ GENERAL_MARGIN = 2.0  # points that general ability may fall before there is a w
 EQUIVALENT = 0.5  # points: a difference shown to be smaller than this is none that matters
 TOTAL = "mean"
 WITHOUT_LABELS = (
-    "No gain can be shown without labels: label-free scores can only reveal a worse model. This one is not shown to be "
-    "worse, and no difference can be shown without labels"
+    "No difference can be shown without labels: label-free scores can only reveal a worse model, and this one is not "
+    "shown to be worse"
 )
 
 

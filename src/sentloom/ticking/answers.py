@@ -76,6 +76,11 @@ class Answers:
         """The last answer to each query, in the order in which queries were first answered."""
         return {one.query: one for one in self.given}
 
+    @property
+    def answered(self) -> list[str]:
+        """The queries that were not skipped, in the same order."""
+        return [query for query, one in self.latest.items() if one.answer != "skip"]
+
 
 def header_for(questions: Questions, base: str, fitted: str) -> Header:
     """The first line of a new file; base and fitted are fingerprints."""

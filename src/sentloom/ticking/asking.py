@@ -54,7 +54,7 @@ def _indented(name: str, text: str) -> str:
 def progress_line(session: Session) -> str:
     """How many answers there are, and what they show so far."""
     ruling = session.ruling
-    answered = f"{ruling.ticks.answered} answered"
+    answered = f"{session.answered} answered"
     until = f", verdict at {ruling.next_look}" if ruling.next_look else ""
     if (one := ruling.so_far) is None:
         return f"  {answered}{until}"

@@ -41,6 +41,11 @@ class Session:
         both = self.question.base, self.question.fitted
         return both if left_of(self.question, self._file.header.salt) == "base" else both[::-1]
 
+    @property
+    def answered(self) -> int:
+        """How many queries this person has answered."""
+        return len(self._file.answers.answered)
+
     def answer(self, number: int, choice: Choice) -> bool:
         """Save the answer to the question that is asked now; False if another one is, as when two pages are open."""
         if number != self.number or self.question is None:
@@ -71,7 +76,7 @@ class Session:
         return {
             "question": question
             and {"number": self.number, "query": shown(question.query), "left": left, "right": right},
-            "answered": ruling.ticks.answered,
+            "answered": self.answered,
             "skipped": ruling.ticks.skipped,
             "next_look": ruling.next_look,
             "queries": ruling.ticks.queries,

@@ -1,15 +1,14 @@
 """From ticks to the verdict of a fit, in the language of its gate: a measure, a reason, uses of the test rows.
 
 Whoever looks after every answer and stops when the interval is above 0 finds a gain by chance. So the verdict rests on
-the first 30 answers, then on the first 60, 120, 240 and so on, and every such look counts as a use of the test rows,
-which makes the interval wider. Between two looks, the estimate is shown and decides nothing.
+the first 30 answers of each person, then on the first 60, 120, 240 and so on, and every such look counts as a use of
+the test rows, which makes the interval wider. Between two looks, the estimate is shown and decides nothing.
 """
 
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 
 from sentloom.errors import InputError
@@ -61,20 +60,26 @@ def rule(people: Sequence[Answers], queries: Sequence[str]) -> Ruling:
     """The verdict by the answers of one or more people; recorded as a use if it is a look."""
     header, ticks = people[0].header, merged(people)
     skipped = {query for one in people for query, said in one.latest.items() if said.answer == "skip"} - set(ticks)
-    due = looks(sum(header.sizes) - len(skipped))
-    used = _first(ticks, max((look for look in due if look <= len(ticks)), default=0), header)
+    used = merged([_until_look(one) for one in people])
+    used = used if is_possible(_strata(header, used)) else {}  # too few of a stratum, as most of it was skipped
     uses = _record(header, used, queries) if used else None
     decided = _measure(header, used, corrected_level(uses.number)) if uses else None
     so_far = _measure(header, ticks) if is_possible(_strata(header, ticks)) else None
     shown = _summary(people, header, ticks, skipped, used)
-    following = next((look for look in due if look > len(ticks)), None)
+    due = _looks_of(people[0])
+    following = next((look for look in due if look > len(people[0].answered)), None)
     return Ruling(_gate(decided, shown, due), shown, so_far, decided, uses, following)
 
 
-def _first(ticks: Mapping[str, Tick], many: int, header: Header) -> dict[str, Tick]:
-    """So many of the ticks, or none if some stratum has too few of them, as most of it was skipped."""
-    found = dict(islice(ticks.items(), many))
-    return found if is_possible(_strata(header, found)) else {}
+def _looks_of(one: Answers) -> list[int]:
+    return looks(sum(one.header.sizes) - (len(one.latest) - len(one.answered)))
+
+
+def _until_look(one: Answers) -> Answers:
+    """The answers of a person up to their last look: every answer that a verdict rests on is looked at together."""
+    reached = max((look for look in _looks_of(one) if look <= len(one.answered)), default=0)
+    kept = set(one.answered[:reached])
+    return replace(one, given=tuple(answer for answer in one.given if answer.query in kept))
 
 
 def _strata(header: Header, ticks: Mapping[str, Tick], side: str = "value") -> list[Stratum]:

@@ -1,9 +1,9 @@
 """Step 4, tasks: what validation and test rows ask of a model; the score that decides follows from the rows' shape."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import pyarrow.compute as pc
 
@@ -11,7 +11,7 @@ from sentloom.data.dataset import Dataset
 from sentloom.data.nli import pairs_from_nli, triplets_from_nli
 from sentloom.data.shapes import COLUMNS, Shape
 from sentloom.errors import InputError
-from sentloom.evaluation.suites.user_tasks import Corpus, data_task
+from sentloom.evaluation.suites.user_tasks import Corpus, data_task, known_labels_task
 from sentloom.evaluation.task import CLUSTER, Task
 from sentloom.fitting.general import NAME as GENERAL
 from sentloom.fitting.inputs import FitInput, is_graded
@@ -22,7 +22,7 @@ from sentloom.fitting.training_sets import high_pairs
 
 SAMPLED_PAIRS = 300  # related pairs for the plots
 PANEL_TEXTS = 600  # held-out sentences that the label-free panel uses
-PROBE = {"preset": "fast"}  # of labelled test rows; validation rows need none, since accuracy chooses
+PROBE = {"preset": "fast"}  # of labelled rows
 FEWEST_ITEMS = 10  # per task: fewer show nothing
 LABELS = {  # of tasks with a name of their own
     GENERAL: "a paraphrase ranks closer than a near miss",
@@ -42,6 +42,7 @@ class HeldOut:
     data: Dataset
     tasks: tuple[Task, ...]
     related: tuple[tuple[str, str], ...]
+    probe: Task | None = None  # a classifier trained on the training rows: of labelled test rows, and decides nothing
 
     @property
     def labelled(self) -> bool:
@@ -71,7 +72,9 @@ def held_out_part(name: str, split: Split, side: Side, more: Sequence[str], most
     data: Dataset = getattr(split, side)
     searching = data.shape in SEARCHING or is_graded(data)
     corpus = corpus_of(split, more, most) if searching else labelled_rows(split, most)
-    part = held_out(name, data, corpus, PROBE if side == "test" else None)
+    part = held_out(name, data, corpus)
+    if side == "test" and corpus and data.shape is Shape.CLASSIFICATION:
+        return replace(part, probe=known_labels_task(name, data, PROBE, corpus))
     if searching and data.shape is not Shape.PARALLEL:
         return _of_documents(part, len(candidate_texts(split, more)))
     return part
@@ -83,9 +86,7 @@ def _of_documents(part: HeldOut, count: int) -> HeldOut:
     return replace(part, tasks=(replace(task, settings={**task.settings, "of_documents": count}),))
 
 
-def held_out(
-    name: str, data: Dataset, corpus: Corpus | None = None, probe: Mapping[str, Any] | None = PROBE
-) -> HeldOut:
+def held_out(name: str, data: Dataset, corpus: Corpus | None = None) -> HeldOut:
     """The tasks of some rows: NLI is asked as triplets, raw text by the label-free panel."""
     if data.shape is Shape.TEXTS:
         texts = data.column("text").to_pylist()[:PANEL_TEXTS]
@@ -96,7 +97,7 @@ def held_out(
         return HeldOut(name, data, tasks, views[:SAMPLED_PAIRS])
     asked = triplets_from_nli(data) if data.shape is Shape.NLI else data
     kind = "retrieval" if is_graded(data) else None
-    task = data_task(kind, name, name, asked, probe, corpus)
+    task = data_task(kind, name, name, asked, PROBE, corpus)
     return HeldOut(name, data, (task,), tuple(_related(data)[:SAMPLED_PAIRS]))
 
 

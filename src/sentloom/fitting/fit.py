@@ -10,10 +10,10 @@ MODEL.fit/           everything else
     ticks.jsonl      what people answered, if they were asked (`sentloom tick`)
     report.json, report.html, report.md, plots/
 
-Each step is a file of this package: request, bases, inputs (or recipe), clusters, split, languages, training_sets,
-searched and tasks (together: prepare), reference, resources, routes, adapt, budget and costs (together: plan), race,
-merging, ending, verify (with uses, gate, examples, threshold and stability), probing, by_language, by_dimension, and
-build_result (with result_figures and advice). All of them share one clock.
+Each step is a file of this package: request, bases, inputs (or recipe), evaluation_sets, clusters, split, languages,
+training_sets, searched and tasks (together: prepare), reference, resources, routes, adapt, budget and costs (together:
+plan), race, merging, ending, verify (with uses, gate, examples, threshold and stability), probing, by_language,
+by_dimension, and build_result (with result_figures and advice). All of them share one clock.
 """
 
 from dataclasses import replace

@@ -9,15 +9,8 @@ from sentloom.encoder import Encoder
 from sentloom.encoder.lengths import Cut
 from sentloom.evaluation.task import Task
 from sentloom.fitting.cross_validation import Fold, make_folds, refuse_no_tasks
-from sentloom.fitting.inputs import (
-    FitInput,
-    is_graded,
-    read_against,
-    read_general,
-    read_inputs,
-    shared_sentences,
-    sources_of,
-)
+from sentloom.fitting.evaluation_sets import read_against, read_general, shared_sentences
+from sentloom.fitting.inputs import FitInput, is_graded, read_inputs, sources_of
 from sentloom.fitting.languages import language_parts, without_languages
 from sentloom.fitting.recipe import FitRecipe
 from sentloom.fitting.request import Log, Request

@@ -118,6 +118,10 @@ def refuse_few_items(part: HeldOut) -> None:
             "sentences, most of six words or more",
         )
         fix = "give longer texts, pairs or labels"
+    elif items < FEWEST_ITEMS and part.tasks[0].known:
+        problem = f"only {items} held-out rows have a label that training rows have"
+        expected = f"at least {FEWEST_ITEMS}: labels that occur in two rows or more"
+        fix = "give more rows per label, or coarser labels"
     elif items < FEWEST_ITEMS:
         problem, expected = f"the held-out rows ask only {items} different things", f"at least {FEWEST_ITEMS}"
         fix = "give more rows, above all with other texts on the first side"

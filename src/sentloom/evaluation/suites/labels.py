@@ -49,16 +49,16 @@ def neighbour_task(name: str, rows: Rows, known: Rows) -> Task:
     """
     _refuse_one_label(rows)
     items = tuple(item for item, asked in zip(_items(rows), _answerable(rows, known), strict=True) if asked)
-    needed = {"symmetric": [*rows["text"], *known["text"]]}
     return Task(
         name,
         "accuracy",
-        needed,
+        {"symmetric": [*rows["text"], *known["text"]]},
         lambda lookup: neighbour_scores(lookup, rows, known),
         rows.source,
         joint_sha256(rows, known),
         {"task": "neighbours"},
         items=items,
+        known=known,
     )
 
 

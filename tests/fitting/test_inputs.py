@@ -205,6 +205,12 @@ def test_a_first_look_says_what_a_file_holds_and_refuses_too_little(write) -> No
         first_look(write("few.txt", *(sentence(number) for number in range(45))), None, None, FITTING)
 
 
+def test_labels_that_occur_once_are_refused(write) -> None:
+    once = write("once.tsv", "text\tlabel", *(f"{sentence(number)}\tlabel {number}" for number in range(80)))
+    with pytest.raises(InputError, match="each of the 80 labels occurs in one row only.*at least two rows per label"):
+        first_look(once, None, None, FITTING)
+
+
 def test_a_first_look_leaves_large_files_recipes_and_names_alone(write, tmp_path) -> None:
     with (tmp_path / "large.txt").open("wb") as file:
         file.truncate(SMALL + 1)

@@ -263,6 +263,8 @@ def _refuse_uniform(given: FitInput) -> None:
         problem, expected = f"the labels are {', '.join(labels)}", f"some rows with the label {ENTAILMENT}"
     elif given.data.shape is Shape.CLASSIFICATION and len(labels) < 2:
         problem, expected = f"there is only one label, {', '.join(labels)}", "two labels or more"
+    elif given.data.shape is Shape.CLASSIFICATION and max(labels.values()) < 2:
+        problem, expected = f"each of the {len(labels):,} labels occurs in one row only", "at least two rows per label"
     elif scores is not None and scores.least == scores.most:
         problem, expected = f"there is only one score, {scores.least:g}", "scores that differ"
     else:

@@ -73,9 +73,14 @@ def probe_task(name: str, rows: Rows, known: Rows, probe: Mapping[str, Any]) -> 
     if not _answerable(rows, known).any() or not len(chosen_on) or not 2 <= labels <= MOST_LABELS:
         return None
     settings = {"task": "probe", "probe": asdict(_options(probe)), "trained": len(trained), "labels": labels}
-    needed, content = {"symmetric": [*rows["text"], *known["text"]]}, joint_sha256(rows, known)
     return Task(
-        name, "probe", needed, lambda lookup: _probed(lookup, rows, known, probe), rows.source, content, settings
+        name,
+        "probe",
+        {"symmetric": [*rows["text"], *known["text"]]},
+        lambda lookup: _probed(lookup, rows, known, probe),
+        rows.source,
+        joint_sha256(rows, known),
+        settings,
     )
 
 

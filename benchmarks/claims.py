@@ -1,215 +1,210 @@
-"""The papers' claims at small scale, each as a recipe whose variants differ in what the claim is about.
+"""The papers' claims, measured at small scale: variants of each claim (claim_variants.py) on several bases.
 
-    python -m benchmarks.claims DATA [-o out/claims] [--bases embedded,bert] [--claims sg,bsl,st5,xl,gense]
-                                     [--seeds 3] [--steps 200]
+    python -m benchmarks.claims DATA [-o out/claims] [--bases bert,embedded,t5] [--claims self-guided,gense] [--seeds 3]
+                                [--writer FOLDER] [--share 1.0]
 
-DATA is a data folder (docs/sets.md) with sts/*.tsv, nli/triplets.en.tsv, qa/qa_pairs.en.tsv.gz,
-text/sentences.en.tsv.gz and parallel/tatoeba.en-de.tsv.gz. `bert` is a small BERT that `mlm` trains first on sentences
-of DATA (once, cached in OUT/bert): a tuned encoder hides what the papers show on raw ones. Every variant trains for the
-same number of steps under the same seeds and is scored on STS-B's test part, of which no sentence is trained on. Scores
-are means over seeds; the difference to a claim's first variant has a 95% interval over sentence pairs, for the first
-seed. OUT/table.md has the table. Finished stages and scores are reused: a run that was killed resumes.
+DATA is a data folder (docs/sets.md) with sts/, sts_multi/, nli/, pairs/, qa/, text/ and parallel/. A tuned encoder
+hides what the papers show on raw ones, so that besides the embedded encoder there are two raw models, trained first and
+cached in OUT/bases: a small BERT that learns English and German by `mlm` (20 minutes of a core), and a small T5 that
+learns English by `denoising` (9 minutes), the only one with a decoder. Scores are Spearman on the test part of STS-B,
+of which no sentence is trained on, or of its German translation. A difference from a claim's first variant is a mean
+over seeds, with a 95% interval over sentence pairs; the deviation over seeds is beside the score. GenSE's writer is the
+embedded one, fine-tuned for 60 steps, or the one in FOLDER (docs/synthesis.md).
+
+The first seed of all claims comes first, then the others; the embedded encoder, which is slow, has one seed.
+OUT/table.md is written after every variant. A run that was killed resumes. About two hours of two cores.
+`--share 0.02` trains all models for 2% of the steps, to see that everything runs.
 """
 
 import argparse
+import gzip
 import json
+import time
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import fmean, stdev
 
+import numpy as np
+
+from benchmarks.claim_variants import CLAIMS, SAMPLES, Setting, Variant
 from sentloom.encoder.building import build_model
+from sentloom.errors import TrainingStopped
 from sentloom.evaluation.score_cache import read_scores, score_file
 from sentloom.evaluation.significance import compare_averages
+from sentloom.evaluation.task import Score
+from sentloom.files import new_folder
 from sentloom.markdown import table
 from sentloom.pipeline.building import stage
 from sentloom.pipeline.plan import Plan
-from sentloom.pipeline.runner import prepare, start_accelerator
+from sentloom.pipeline.runner import Runner, prepare, start_accelerator
 from sentloom.pipeline.schema import Evaluate
 
-TEXTS, NLI = "text/sentences.en.tsv.gz", "nli/triplets.en.tsv"
-SET = "sts-b"
-BATCH = 32
-MLM_STEPS = 4000  # about 20 minutes on one core
+ADAFACTOR = {"optimizer": "adafactor", "scale_parameter": True}
+SETTINGS = {  # steps and learning rate by base
+    "bert": {"steps": 200, "rate": 3e-4},
+    "embedded": {"steps": 60, "rate": 5e-5},
+    "t5": {"steps": 200, "rate": 1e-2, "optimizer": ADAFACTOR},
+}
+ONE_SEED = ("embedded",)
+BERT_STEPS, T5_STEPS = 3000, 500
+RAW = "raw.txt"
 
 
-def self_guided(data, steps):
-    """OPT3 > OPT2 > OPT1 > SG; temperature, lambda, head."""
+@dataclass
+class Line:
+    """A variant on a base, and its score under each seed so far."""
 
-    def learn(head_width=1024, **options):
-        rows = {"data": f"{data}/{TEXTS}", "data_share": 0.1, "drop_leaks": True, "batch": 16, "steps": steps}
-        by = {"preset": "paper", "pooling": "first", "head_width": head_width, **rows, **options}
-        return (stage("self-guided", name="learn", **by),)
-
-    objectives = {name: learn(objective=name) for name in ("opt3", "opt2", "opt1", "sg")}
-    others = {
-        "temperature 0.1": {"temperature": 0.1},
-        "lambda 0": {"regularizer": 0.0},
-        "lambda 1": {"regularizer": 1.0},
-    }
-    return {
-        "untouched [CLS]": (),
-        **objectives,
-        **{name: learn(**by) for name, by in others.items()},
-        "no head": learn(head_width=None),
-    }
+    base: str
+    claim: str
+    runner: Runner
+    scores: dict[int, Score] = field(default_factory=dict)
+    stopped: str = ""  # why its training stopped, if it did
 
 
-def bsl(data, steps):
-    """Momentum, kinds of views, batch size against NT-Xent."""
+def write_samples(data, folder):
+    """The rows that are trained on, and the raw text of the bases: English and German sentences, one per line."""
+    with new_folder(folder) as part:
+        for name, (file, every) in SAMPLES.items():
+            head, *rows = lines_of(data / file)
+            (part / f"{name}.tsv").write_text("\n".join([head, *rows[::every]]) + "\n", "utf-8")
+        english = [row.split("\t")[0] for row in lines_of(data / SAMPLES["texts"][0])[1:]]
+        german = [row.split("\t")[1] for row in lines_of(data / SAMPLES["german"][0])[1:]]
+        (part / RAW).write_text("\n".join([*english, *german]) + "\n", "utf-8")
 
-    def learn(method="bootstrapped", views="synonyms", batch=BATCH, **options):
-        common = {"data": f"{data}/{TEXTS}", "data_share": 0.02, "drop_leaks": True}
-        made = stage("views", name="made", kind=views, **common)
-        return made, stage(method, name="learn", data="stage:made", pooling="mean", batch=batch, steps=steps, **options)
 
-    found = {f"momentum {value}": learn(momentum=value, learning_rate=5e-5) for value in (0.999, 0.5, 0.9, 1.0)}
-    found["back-translation"] = learn(views="back-translation", learning_rate=5e-5)
-    for batch in (16, 64):
-        found[f"BSL, batch {batch}"] = learn(batch=batch, learning_rate=5e-5)
-        found[f"NT-Xent, batch {batch}"] = learn("contrastive-bt", batch=batch, head_width=None, regularizer=0.0)
+def lines_of(path):
+    content = path.read_bytes()
+    return (gzip.decompress(content) if path.suffix == ".gz" else content).decode().rstrip("\n").split("\n")
+
+
+def base_model(name, given, accelerator):
+    """The folder of a base; a raw one is built and trained, once."""
+    if name == "embedded":
+        return name
+    folder = given.output / "bases"
+    text, start = str(given.output / "samples" / RAW), folder / f"random-{name}"
+    if not start.is_dir():
+        lines = Path(text).read_text("utf-8").splitlines()
+        build_model(start, name, lines[::3], vocabulary=8000, layers=4 if name == "bert" else 2, width=256)
+    if name == "bert":
+        steps = max(2, round(BERT_STEPS * given.share))
+        learn = stage("mlm", data=text, batch=64, steps=steps, learning_rate=1e-3, max_length=48)
+        plan = Plan(name, base=str(start), stages=(learn,))
+    else:
+        steps = max(2, round(T5_STEPS * given.share))
+        by = {"source_length": 48, "target_length": 32, "batch": 64, "dropout": 0.0}
+        plan = Plan(name, base=None, stages=(stage("denoising", model=str(start), data=text, steps=steps, **by),))
+    (runner,) = prepare([plan], folder, accelerator, print)
+    runner.run()
+    return str(runner.artifacts[plan.stages[0].name].source)
+
+
+def prepared(name, base, given, accelerator):
+    """The lines of all claims on a base."""
+    found = []
+    values = SETTINGS[name]
+    steps = max(2, round(values["steps"] * given.share))
+    writer_steps = max(2, round(Setting.writer_steps * given.share))
+    setting = Setting(
+        str(given.output / "samples"), writer=given.writer, **{**values, "steps": steps}, writer_steps=writer_steps
+    )
+    for claim in given.claims:
+        if name not in CLAIMS[claim].bases:
+            continue
+        evaluate = Evaluate(sets=(CLAIMS[claim].scored_on,), data=str(given.data))
+        plans = [planned(label, variant, base, evaluate) for label, variant in CLAIMS[claim].variants(setting).items()]
+        found += [Line(name, claim, runner) for runner in prepare(plans, given.output / name, accelerator, print)]
     return found
 
 
-def sentence_t5(data, steps):
-    """Poolings raw and tuned, one and two stages; on BERT first and mean stand for the poolings of an encoder."""
-
-    def learn(pooling, *more):
-        nli = stage(
-            "contrastive", name="nli", data=f"{data}/{NLI}", drop_leaks=True, pooling=pooling, batch=BATCH, steps=steps
-        )
-        return (*more, nli)
-
-    qa = stage(
-        "contrastive",
-        name="qa",
-        data=f"{data}/qa/qa_pairs.en.tsv.gz",
-        drop_leaks=True,
-        pooling="mean",
-        batch=BATCH,
-        steps=steps,
+def planned(label: str, variant: Variant, base, evaluate):
+    return Plan(
+        label, base=base, stages=variant.stages, evaluate=evaluate, pooling=variant.pooling, prompt=variant.prompt
     )
-    return {"mean, NLI": learn("mean"), "first, NLI": learn("first"), "mean, QA then NLI": learn("mean", qa)}
 
 
-def cross_lingual(data, steps):
-    """Frozen > dual > one encoder; temperature, queue."""
-
-    def learn(**options):
-        common = {"data": f"{data}/parallel/tatoeba.en-de.tsv.gz", "data_share": 0.1, "drop_leaks": True}
-        back = {"columns": {"source": "target", "target": "source"}, "pooling": "mean", "batch": BATCH, "steps": steps}
-        return (stage("cross-lingual", name="back", **common, **back, **options),)
-
-    frozen = learn(source="embedded", queue=0)
-    return {
-        "frozen": frozen,
-        "dual": learn(source="embedded", queue=0, source_encoder="trained"),
-        "one encoder": learn(queue=0, source_encoder="shared"),
-        "temperature 0.05": learn(source="embedded", queue=0, temperature=0.05, learn_temperature=False),
-        "queue 1,024": learn(source="embedded", queue=1024),
-    }
-
-
-def gense(data, steps):
-    """Synthetic data before NLI: its amount, without negatives, half of NLI; by the embedded writer."""
-
-    def learn(share=0.0, nli=1.0, **options):
-        rows = {"data": f"{data}/{NLI}", "data_share": nli, "drop_leaks": True, "batch": BATCH, "steps": steps}
-        last = stage("contrastive", name="nli", pooling="mean", **rows)
-        if not share:
-            return (last,)
-        raw = {"data": f"{data}/{TEXTS}", "data_share": 0.02, "drop_leaks": True}
-        written = stage("synthesize", name="written", model="embedded", rows=2000, threshold=0.5, **raw)
-        by = {
-            "data": "stage:written",
-            "data_share": share,
-            "drop_leaks": True,
-            "batch": BATCH,
-            "steps": steps,
-            **options,
-        }
-        return written, stage("contrastive", name="synthetic", pooling="mean", **by), last
-
-    return {
-        "NLI alone": learn(),
-        "20% synthetic": learn(0.2),
-        "100% synthetic": learn(1.0),
-        "100%, no negatives": learn(1.0, negatives=0),
-        "half of NLI": learn(nli=0.5),
-        "100% synthetic, half of NLI": learn(1.0, nli=0.5),
-    }
-
-
-CLAIMS = {"sg": self_guided, "bsl": bsl, "st5": sentence_t5, "xl": cross_lingual, "gense": gense}
-
-
-def small_bert(data, folder, accelerator):
-    """A BERT that has learned to fill in masks on sentences of DATA; cached."""
-    start = folder / "bert" / "random"
-    if not start.is_dir():
-        from sentloom.data.readers import read
-
-        texts = (text for _, _, text in read(f"{data}/{TEXTS}").sentences())
-        build_model(start, "bert", texts, vocabulary=8000, layers=6, width=256)
-    learn = stage("mlm", name="mlm", data=f"{data}/{TEXTS}", batch=64, steps=MLM_STEPS)
-    (runner,) = prepare([Plan("bert", base=str(start), stages=(learn,))], folder / "bert", accelerator, print)
-    (result,) = runner.run()
-    return str(result.model)
-
-
-def scored(runner, result):
-    """The items of a model's score on the set, from the cache of the run."""
+def score(line, seed):
+    """The items of a line's score under a seed; every pair of sentences is a cluster that all seeds share."""
+    runner = line.runner
+    result = runner.run_seed(seed)
     (one,) = runner.evaluation_sets
     model = runner.artifacts[runner.plan.stages[-1].name].fingerprint if runner.plan.stages else runner.base_fingerprint
     scores = read_scores(score_file(runner.folder / "scores", model, one.task))
     assert scores is not None, result.plan
-    return scores[one.task.main]
+    found = scores[one.task.main]
+    clusters = np.arange(len(found.items)) if found.clusters is None else found.clusters
+    return replace(found, clusters=clusters)
 
 
-def lines(base, claim, variants, given, folder, accelerator):
-    """A line per variant: its score over seeds, and the difference from the first with its interval."""
-    evaluate = Evaluate(sets=(SET,), data=str(given.data))
-    plans = [
-        Plan(name, base=base, stages=stages, evaluate=evaluate, seeds=tuple(range(1, given.seeds + 1)), pooling="first")
-        for name, stages in variants.items()
-    ]
-    reference, found = None, []
-    for runner in prepare(plans, folder, accelerator, print):
-        results = [
-            (one, scored(runner, one))
-            for one in map(runner.run_seed, runner.plan.seeds if runner.plan.stages else (1,))
+def row(line, first):
+    """Variant, score, difference from the first variant and its interval."""
+    if not line.scores:
+        return line.runner.plan.name, line.stopped, ""
+    values = [one.value for one in line.scores.values()]
+    own = f"{fmean(values):.2f}" + (f" ± {stdev(values):.2f}" if len(values) > 1 else "")
+    shared = [seed for seed in line.scores if seed in first.scores]
+    if line is first or not shared:
+        return line.runner.plan.name, own, ""
+    away = compare_averages([line.scores[seed] for seed in shared], [first.scores[seed] for seed in shared])
+    return line.runner.plan.name, own, f"{away.difference:+.2f} ({away.low:+.2f} to {away.high:+.2f})"
+
+
+def write_table(lines, folder):
+    """Every line that has a score, by base and claim."""
+    parts, values = [], []
+    groups = dict.fromkeys((line.claim, line.base) for line in lines if line.scores or line.stopped)
+    for claim, base in groups:
+        own = [line for line in lines if (line.claim, line.base) == (claim, base)]
+        done = [line for line in own if line.scores or line.stopped]
+        head = ["variant", CLAIMS[claim].scored_on, "difference from the first (95% interval)"]
+        seeds = max(len(line.scores) for line in done)
+        parts.append(f"### {claim}, {base}, seeds: {seeds}\n\n" + table(head, [row(line, own[0]) for line in done]))
+        values += [
+            [claim, base, line.runner.plan.name, {seed: one.value for seed, one in line.scores.items()}]
+            for line in done
         ]
-        mean = sum(one.after[SET] for one, _ in results) / len(results)
-        scores = [score for _, score in results]
-        reference = reference or scores
-        away = compare_averages([scores[0]], [reference[0]]) if scores is not reference else None
-        said = f"{away.difference:+.2f} ({away.low:+.2f} to {away.high:+.2f})" if away else ""
-        found.append((claim, runner.plan.name, f"{mean:.2f}", said))
-    return found
+    (folder / "table.json").write_text(json.dumps(values, indent=1))
+    (folder / "table.md").write_text("\n\n".join(parts) + "\n", "utf-8")
+
+
+def measure(line, seed, lines, folder):
+    """One variant under one seed. One without stages has the same score under every seed."""
+    if not line.runner.plan.stages and line.scores:
+        line.scores[seed] = next(iter(line.scores.values()))
+        return
+    start = time.process_time()
+    try:
+        line.scores[seed] = score(line, seed)
+    except TrainingStopped as error:
+        line.stopped = f"stopped: {error.problem}"
+    took = time.process_time() - start
+    print(f"{line.base}, {line.claim}, {line.runner.plan.name}, seed {seed}: {took:.0f} s of CPU", flush=True)
+    write_table(lines, folder)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
     parser.add_argument("-o", "--output", type=Path, default=Path("out/claims"))
-    parser.add_argument("--bases", default="embedded,bert")
-    parser.add_argument("--claims", default=",".join(CLAIMS))
+    parser.add_argument("--bases", type=lambda text: text.split(","), default=list(SETTINGS))
+    parser.add_argument("--claims", type=lambda text: text.split(","), default=list(CLAIMS))
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--writer", default="")
+    parser.add_argument("--share", type=float, default=1.0)
     given = parser.parse_args()
-    given.data = given.data.absolute()
+    given.data, given.output = given.data.absolute(), given.output.absolute()
     accelerator = start_accelerator((), given.output)
-    parts, kept = [], {}
-    for name in given.bases.split(","):
-        base = small_bert(given.data, given.output, accelerator) if name == "bert" else name
-        rows = []
-        for claim in given.claims.split(","):
-            variants = CLAIMS[claim](given.data, given.steps)
-            rows += lines(base, claim, variants, given, given.output / name / claim, accelerator)
-        kept[name] = rows
-        parts.append(
-            f"### {name}\n\n" + table(["claim", "variant", "STS-B test", "difference from the first"], rows, 2)
-        )
-        (given.output / "table.json").write_text(json.dumps(kept, indent=1))
-        (given.output / "table.md").write_text("\n\n".join(parts) + "\n", "utf-8")
-    print("\n\n".join(parts))
+    if not (given.output / "samples").is_dir():
+        write_samples(given.data, given.output / "samples")
+    lines = []
+    for seed in range(1, given.seeds + 1):
+        for name in given.bases:
+            if seed == 1:
+                lines += prepared(name, base_model(name, given, accelerator), given, accelerator)
+            for line in lines:
+                if line.base == name and not (seed > 1 and name in ONE_SEED):
+                    measure(line, seed, lines, given.output)
+    print((given.output / "table.md").read_text("utf-8"))
 
 
 if __name__ == "__main__":

@@ -54,6 +54,23 @@ def test_changed_weights_change_the_states(encoder):
 
 
 @pytest.mark.parametrize("family", ["bert"], indirect=True)
+def test_steps_of_a_fused_optimizer_are_noticed(encoder):
+    """Torch does not count them as changes in place."""
+    pack, optimizer = packed(encoder), torch.optim.AdamW(encoder.parameters(), lr=1e-4, fused=True)
+    for _ in range(3):
+        with torch.inference_mode():
+            (before,) = encoder.backbone.states(pack)
+        encoder.backbone.states(pack)[0].square().sum().backward()
+        optimizer.step()
+        with torch.no_grad():
+            (expected,) = encoder.backbone.states(pack)
+        with torch.inference_mode():
+            (found,) = encoder.backbone.states(pack)
+        torch.testing.assert_close(found, expected, atol=2e-6, rtol=1e-5)
+        assert (found - before).abs().max() > 1e-4
+
+
+@pytest.mark.parametrize("family", ["bert"], indirect=True)
 def test_only_inference_in_float32_is_fused(encoder):
     model = encoder.backbone.model
     assert not can_fuse(model)

@@ -373,3 +373,17 @@ def test_a_run_that_cannot_go_on_leaves_no_model(kitchen):
     assert not kitchen.stages()
     assert not list(kitchen.folder.glob("out/stages/*/model"))
     assert list(kitchen.folder.glob("out/stages/*/stopped.json"))
+
+
+def test_a_set_that_is_fine_tuned_on_has_a_score_per_seed_also_without_stages(kitchen):
+    folder = kitchen.folder / "sets"
+    (folder / "glue").mkdir(parents=True)
+    for part, count in (("train", 32), ("dev", 40)):
+        rows = [f"{n % 2}\t{('a dog', 'two men')[n % 2]} {n}" for n in range(count)]
+        (folder / f"glue/CoLA.{part}.tsv").write_text("\n".join(["label\ttext", *rows]) + "\n")
+    evaluate = {"sets": ["glue/CoLA"], "data": str(folder)}
+    results = kitchen.run(evaluate=evaluate, seeds=[3, 4])
+    assert [one.seed for one in results] == [3, 4]
+    assert len(list((kitchen.folder / "out" / "scores").iterdir())) == 3  # the base as it is, and per seed with [CLS]
+    assert kitchen.run(evaluate=evaluate, seeds=[3, 4]) == results
+    assert len(kitchen.run(evaluate={"sets": ["scored.tsv"]}, seeds=[3, 4])) == 1

@@ -39,7 +39,8 @@ def reproduce(
 ) -> None:
     """Run tables of the papers, and print measured beside published scores. Run it again to resume.
 
-    Rows whose models or data are not here are named with what they lack, where it comes from and where to put it.
+    Rows whose models or data are not here are named with what they lack, where it comes from and where to put it. At
+    the scale tiny every row should run: otherwise the exit code is 1.
     """
     from sentloom.api.reproducing import reproduce as run
     from sentloom.report import reproduction_tables
@@ -60,3 +61,5 @@ def reproduce(
         for table, one in found.items():
             show("", reproduction_tables.reproduction_table(one))
             show(*(f"written: {folder / table / file}" for file in reproduction_tables.FILES))
+    if scale == "tiny" and any(one.not_run for one in found.values()):
+        raise typer.Exit(1)

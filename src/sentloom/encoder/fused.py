@@ -137,18 +137,37 @@ class _FusedBert:
         return self.norm(F.embedding(ids, self.words) + F.embedding(positions, self.places))
 
 
-_Stamp = tuple[tuple[int, int], ...]  # where each parameter is, and how often it was changed in place
+class _Stamp:
+    """Tells whether a model still has the weights that were laid out.
+
+    Torch counts changes in place, but not those of fused optimizers, so that one number of each parameter is compared
+    too: a training step changes all of them.
+    """
+
+    def __init__(self, model: PreTrainedModel) -> None:
+        self.places = _places(model)
+        self.first = [one.detach()[(0,) * one.dim()] for one in model.parameters()]  # views, not copies
+        self.values = torch.stack(self.first)
+
+    def fits(self, model: PreTrainedModel) -> bool:
+        return self.places == _places(model) and torch.equal(torch.stack(self.first), self.values)
+
+
+def _places(model: PreTrainedModel) -> list[tuple[int, int]]:
+    """Where each parameter is, and how often torch has seen it change in place."""
+    return [(one.data_ptr(), 0 if one.is_inference() else one._version) for one in model.parameters()]
+
+
 _FUSED: WeakKeyDictionary[PreTrainedModel, tuple[_Stamp, _FusedBert]] = WeakKeyDictionary()
 _LOCK = threading.Lock()
 
 
 def _fused(model: PreTrainedModel) -> _FusedBert:
     """The model in its fused form: made on the first call, and again after its weights have changed."""
-    stamp = tuple((one.data_ptr(), 0 if one.is_inference() else one._version) for one in model.parameters())
     with _LOCK:
         known = _FUSED.get(model)
-        if known is None or known[0] != stamp:
-            known = _FUSED[model] = stamp, _FusedBert.of(model)
+        if known is None or not known[0].fits(model):
+            known = _FUSED[model] = _Stamp(model), _FusedBert.of(model)
     return known[1]
 
 

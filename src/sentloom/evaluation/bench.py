@@ -51,7 +51,8 @@ def score_tasks(
     files = [score_file(memory.scores, fingerprint, task) if memory else None for task in tasks]
     known = [read_scores(file) if file else None for file in files]
     lookup = _Lookup(model, fingerprint)
-    lookup.prepare([task for task, scores in zip(tasks, known, strict=True) if scores is None], memory, show_progress)
+    unknown = [task for task, scores in zip(tasks, known, strict=True) if scores is None]
+    lookup.prepare([task for task in unknown if task.seed is None], memory, show_progress)
     found = []
     with progress("scoring", len(tasks), "sets", show_progress) as advance:
         for task, file, scores in zip(tasks, files, known, strict=True):
@@ -84,7 +85,7 @@ def vectors_of(
 def _scored(task: Task, lookup: "_Lookup") -> Scores:
     """Score one task; an error gets the name of the set, because there may be forty of them."""
     try:
-        return task.score(lookup.of(task))
+        return task.score(lookup.of(task)) if task.seed is None else task.score(lookup.model, task.seed)
     except InputError as error:
         raise InputError(f"{task.name}, {error.where}", error.problem, error.expected, error.fix) from error
 

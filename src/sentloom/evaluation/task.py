@@ -1,7 +1,7 @@
 """Tasks: the sentences they need, and how vectors become scores."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -62,7 +62,7 @@ class Task:
     name: str
     main: str  # the score that tables show
     texts: Mapping[Role, Sequence[str]]
-    score: Callable[[Lookup], Scores]
+    score: Callable[..., Scores]  # of a Lookup; with a `seed`, of the model itself and the seed
     source: str = ""
     sha256: str = ""  # of the content, independent of the file format
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -70,6 +70,11 @@ class Task:
     items: tuple[tuple[str, str], ...] = ()  # what each item asks and what is expected, if examples can be shown
     searched: "SearchSet | None" = None  # of a search task
     known: "Rows | None" = None  # labelled rows among which neighbours are looked for
+    seed: int | None = None  # of a task that fine-tunes a copy of the model
+
+    def under(self, seed: int) -> "Task":
+        """The same task, fine-tuned with another seed."""
+        return replace(self, seed=seed, settings={**self.settings, "seed": seed})
 
 
 @dataclass(frozen=True)

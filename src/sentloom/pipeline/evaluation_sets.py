@@ -29,6 +29,10 @@ class EvaluationSet:
         """Which score it is, and how it is computed."""
         return f"{self.task.main} of {dict(self.task.settings)}" if self.task.settings else self.task.main
 
+    def under(self, seed: int) -> "EvaluationSet":
+        """The set under a seed of the plan, which matters if the model is fine-tuned on it."""
+        return self if self.task.seed is None else replace(self, task=self.task.under(seed))
+
     def score(self, encoder: Encoder) -> float:
         """The score of an encoder, computed now."""
         return self.main(score_tasks(encoder, [self.task])[0])

@@ -133,7 +133,10 @@ class Runner:
         evaluate = self.plan.evaluate
         if evaluate is None:
             return []
-        return [find_evaluation_set(name, evaluate.data, hidden=evaluate.hidden) for name in evaluate.sets]
+        return [
+            find_evaluation_set(name, evaluate.data, fast=evaluate.fast, hidden=evaluate.hidden)
+            for name in evaluate.sets
+        ]
 
     @cached_property
     def selecting(self) -> EvaluationSet | None:
@@ -212,7 +215,7 @@ class Runner:
     # Stages
 
     def run(self) -> list[PlanResult]:
-        """Under every seed; under the first alone if no stage depends on it."""
+        """Under every seed; under the first alone if neither a stage nor a set depends on it."""
         once = self.plan.once
         self._walk(self.plan.seeds[0], [stage for stage in self.plan.stages if stage.name in once])
         for stage in self.plan.stages:
@@ -221,7 +224,8 @@ class Runner:
         if self._is_encoder:
             for change in pooling_changes(self.plan):
                 self.say(str(change))
-        seeded = len(once) < len(self.plan.stages)
+        tuned = any(one.task.seed is not None for one in self.evaluation_sets)
+        seeded = tuned or len(once) < len(self.plan.stages)
         return [self.run_seed(seed) for seed in (self.plan.seeds if seeded else self.plan.seeds[:1])]
 
     def run_seed(self, seed: int) -> PlanResult:
@@ -232,8 +236,8 @@ class Runner:
         if self.plan.base is None:
             return PlanResult(self.plan.name, seed, model, "", {}, "", {}, {}, records)
         base, before = self._untouched
-        at_start = self._scores(self.base_fingerprint, self._base)
-        after = self._scores(encoder.fingerprint, lambda: shared_encoder(str(model))) if encoder else at_start
+        at_start = self._scores(self.base_fingerprint, self._base, seed)
+        after = self._scores(encoder.fingerprint, lambda: shared_encoder(str(model)), seed) if encoder else at_start
         return PlanResult(self.plan.name, seed, model, base, before, self._start, at_start, after, records)
 
     def _walk(self, seed: int, stages: Iterable[Stage]) -> Artifact | None:
@@ -318,9 +322,10 @@ class Runner:
     def _untouched(self) -> tuple[str, dict[str, float]]:
         """The base as it is: its name and pooling, and its scores."""
         if not self._is_encoder:
-            return self.base, self._scores(self.base_fingerprint, self._base)
+            return self.base, self._scores(self.base_fingerprint, self._base, self.plan.seeds[0])
         encoder = shared_encoder(self.base)
-        return f"{self.base}, {encoder.pooling}", self._scores(encoder.fingerprint(), lambda: encoder)
+        scores = self._scores(encoder.fingerprint(), lambda: encoder, self.plan.seeds[0])
+        return f"{self.base}, {encoder.pooling}", scores
 
     @cached_property
     def _start(self) -> str:
@@ -347,11 +352,11 @@ class Runner:
             return plan.training[0].shared(self.base, plan.prompts)
         return shared_encoder(self.base, pooling=plan.pooling, max_length=plan.max_length, prompts=plan.prompts)
 
-    def _scores(self, fingerprint: str, load: Callable[[], Model]) -> dict[str, float]:
+    def _scores(self, fingerprint: str, load: Callable[[], Model], seed: int) -> dict[str, float]:
         """Scores by set; cached scores are reused."""
         scores: dict[str, float] = {}
         load_once = cache(load)
-        for one in self.evaluation_sets:
+        for one in (one.under(seed) for one in self.evaluation_sets):
             score = self._score(one, fingerprint, load_once) if self.accelerator.is_main_process else None
             scores[one.name] = from_main(self.accelerator, score)
         evaluate = self.plan.evaluate

@@ -72,6 +72,7 @@ class Evaluate(Strict):
     mean: bool = False
     means: dict[str, Annotated[tuple[Text, ...], AfterValidator(at_least_one)]] = Field(default_factory=dict)
     hidden: int = Field(0, ge=0)  # hidden units of the classifiers of transfer sets; 0: logistic regression
+    fast: bool = False  # fewer folds and training rows for classifiers, as `evaluate --fast`
 
     @model_validator(mode="after")
     def _means_of_sets(self) -> "Evaluate":

@@ -24,7 +24,8 @@ from sentloom.pipeline.plan import Plan, Recipe
 from sentloom.pipeline.recipe import read_recipe
 from sentloom.pipeline.stages import DataStage, Retrieve, Stage, Views
 from sentloom.pipeline.tiny_data import write_tiny_data
-from sentloom.views.settings import BackTranslation, MaskFill
+from sentloom.views.settings import BackTranslation, MaskFill, Synonyms
+from sentloom.views.wordnet import is_installed
 
 STEPS, BATCH, CHUNK = 2, 4, 2
 LEAST_SHARE = 0.5  # of a few rows, a smaller share may be none
@@ -100,7 +101,7 @@ def tiny_plan(plan: Plan, models: dict[str, str], sets: str) -> Plan:
         stages=tuple(tiny_stage(stage.located(small), models) for stage in plan.stages),
         seeds=plan.seeds[:1],
         select=plan.select and plan.select.model_copy(update={"data": sets, "every": 1}),
-        evaluate=plan.evaluate and plan.evaluate.model_copy(update={"data": sets, "hidden": 0}),
+        evaluate=plan.evaluate and plan.evaluate.model_copy(update={"data": sets, "hidden": 0, "fast": True}),
     )
 
 
@@ -142,11 +143,18 @@ def tiny_options(stage: Stage, models: dict[str, str]) -> BaseModel:
     """Options with small queues and heads, loose filters, and makers of views that are here."""
     options = stage.options
     if isinstance(stage, Views):
-        if isinstance(options, BackTranslation):
-            return BackTranslation()  # the embedded translator
-        return options.model_copy(update={"model": models["masked"]}) if isinstance(options, MaskFill) else options
+        return tiny_views(options, models["masked"])
     names = type(options).model_fields
     fewer = {key: most for key, most in MOST.items() if key in names and (getattr(options, key) or 0) > most}
     if getattr(options, "rows", 0) is None:
         fewer["rows"] = MOST["rows"]
     return options.model_copy(update=fewer | {key: value for key, value in OTHERS.items() if key in names})
+
+
+def tiny_views(options: BaseModel, masked: str) -> BaseModel:
+    """Views by the embedded translator, or by a small masked language model, also if WordNet is not installed."""
+    if isinstance(options, BackTranslation):
+        return BackTranslation()
+    if isinstance(options, MaskFill) or (isinstance(options, Synonyms) and not is_installed()):
+        return MaskFill(model=masked, share=options.share, seed=options.seed)
+    return options

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -79,8 +80,16 @@ def notes(found: Reproduction) -> list[str]:
     said = [TINY] if found.tiny else []
     if seeds:
         said.append(f"± is the standard deviation over {' or '.join(map(str, seeds))} seeds")
+    said += [
+        f"{name}: {made['result']}, in {made['place']}" for name, row in found.rows.items() for made in _written(row)
+    ]
     said += [line for name, row in found.not_run.items() for line in _missing(name, row)]
     return [*said, *(f"{name}: cannot be run: {row.why}" for name, row in found.quoted.items())]
+
+
+def _written(row: Row) -> Sequence[Mapping[str, Any]]:
+    """The last stage of a row that is not scored: the data that it wrote."""
+    return () if row.after else row.made[-1:]
 
 
 def _missing(name: str, row: NotRun) -> list[str]:

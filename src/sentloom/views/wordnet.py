@@ -28,6 +28,14 @@ def find_wordnet(folders: Iterable[Path] | None = None) -> Path:
     )
 
 
+def is_installed() -> bool:
+    """Whether WordNet's files are found."""
+    try:
+        return find_wordnet().is_dir()
+    except MissingPart:
+        return False
+
+
 def candidates(debian: Path = DEBIAN) -> Iterator[Path]:
     """Yield the folders that may hold WordNet's files, in the order of the search."""
     for named in filter(None, os.environ.get("NLTK_DATA", "").split(os.pathsep)):

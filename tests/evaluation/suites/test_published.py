@@ -12,6 +12,7 @@ SUITES = {
     "sts": {"STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R"},
     "transfer": {"MR", "CR", "SUBJ", "MPQA", "SST-2", "TREC", "MRPC"},
     "sentglue": {"CoLA", "SST-2", "MRPC", "STS-B", "QQP", "MNLI-m", "MNLI-mm", "QNLI", "RTE"},
+    "glue": {"QNLI", "SST-2", "CoLA", "MRPC", "RTE"},
     "domain": {"AskUbuntu", "CQADupStack", "Twitter-URL", "PIT-2015", "BIOSSES"},
     "multilingual": {
         *(f"STS17 {track}" for track in "en-en es-es ar-ar ar-en en-de tr-en es-en fr-en".split()),

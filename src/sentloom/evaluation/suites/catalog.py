@@ -12,6 +12,7 @@ from sentloom.data.in_memory import Data
 from sentloom.errors import InputError, MissingPart
 from sentloom.evaluation.suites.afs import AFS
 from sentloom.evaluation.suites.domain import DOMAIN
+from sentloom.evaluation.suites.glue import GLUE
 from sentloom.evaluation.suites.multilingual import MULTILINGUAL, PARTS
 from sentloom.evaluation.suites.sentglue import SENTGLUE
 from sentloom.evaluation.suites.set_source import SetSource
@@ -20,7 +21,9 @@ from sentloom.evaluation.suites.transfer import TRANSFER
 from sentloom.evaluation.suites.user_tasks import QUESTION, data_task, own_task
 from sentloom.evaluation.task import Average, Suite, Task
 
-SUITES: Mapping[str, Suite] = {suite.name: suite for suite in (STS, TRANSFER, SENTGLUE, MULTILINGUAL, DOMAIN, AFS)}
+SUITES: Mapping[str, Suite] = {
+    suite.name: suite for suite in (STS, TRANSFER, SENTGLUE, MULTILINGUAL, DOMAIN, AFS, GLUE)
+}
 OWN = re.compile(r"(?P<kind>retrieval|pairs|classification):(?P<file>.+)")
 
 

@@ -52,14 +52,17 @@ class ProbedSet:
 
 def probed_task(editions: Sequence[ProbedSet], origin: SetSource, most_rows: int | None = None) -> Task:
     """Build the task of the first edition whose parts are all available; at most `most_rows` train the probe."""
+    return _task(*read_edition(editions, origin), origin, most_rows)
+
+
+def read_edition(editions: Sequence[ProbedSet], origin: SetSource) -> tuple[ProbedSet, list[Rows]]:
+    """Read the first edition whose parts are all available: the edition, and the rows of its parts."""
     reason = None
     for edition in editions:
         try:
-            rows = [_rows(part, edition, origin) for part in edition.parts]
+            return edition, [_rows(part, edition, origin) for part in edition.parts]
         except MissingPart as error:
             reason = reason or error
-        else:
-            return _task(edition, rows, origin, most_rows)
     assert reason is not None, "a set has an edition"
     raise reason
 
@@ -93,7 +96,7 @@ def _task(one: ProbedSet, rows: Sequence[Rows], origin: SetSource, most_rows: in
     return Task(
         name=one.name,
         main=one.scores[0],
-        texts={"symmetric": [text for part in parts for side in _sides(part) for text in side]},
+        texts={"symmetric": [text for part in parts for side in sides(part) for text in side]},
         score=lambda lookup: _scores(one, parts, probe, lookup),
         source=", ".join(dict.fromkeys(part.source for part in rows)),
         sha256=hashlib.sha256("\n".join(part.sha256 for part in rows).encode()).hexdigest(),
@@ -124,7 +127,8 @@ def _drawn(rows: Rows, most: int) -> tuple[Rows, str]:
     return Rows(columns, rows.source), note
 
 
-def _sides(rows: Rows) -> list[Sequence[str]]:
+def sides(rows: Rows) -> list[Sequence[str]]:
+    """The texts of the rows: one column, or two if they are pairs."""
     return [rows[name] for name in TEXT_COLUMNS if name in rows.columns]
 
 
@@ -150,5 +154,5 @@ def _predictions(one: ProbedSet, parts: Sequence[Rows], probe: "Probe", lookup: 
 def _features(kind: Features, rows: Rows, lookup: Lookup) -> Vectors:
     from sentloom.evaluation.probes.protocols import pair_features
 
-    vectors = [lookup(side) for side in _sides(rows)]
+    vectors = [lookup(side) for side in sides(rows)]
     return vectors[0] if kind == "u" else pair_features(vectors[0], vectors[1], kind)

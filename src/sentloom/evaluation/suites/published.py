@@ -98,7 +98,7 @@ class _Paper(_Strict):
 
 
 def published(suite: str) -> list[PublishedRow]:
-    """Return the published rows of a suite: sts, transfer, sentglue, multilingual, domain or afs."""
+    """Return the published rows of a suite: sts, transfer, sentglue, multilingual, domain, afs or glue."""
     return [row for row in _all_rows() if row.suite == suite]
 
 

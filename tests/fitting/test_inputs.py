@@ -207,7 +207,7 @@ def test_a_first_look_says_what_a_file_holds_and_refuses_too_little(write) -> No
 
 def test_labels_that_occur_once_are_refused(write) -> None:
     once = write("once.tsv", "text\tlabel", *(f"{sentence(number)}\tlabel {number}" for number in range(80)))
-    with pytest.raises(InputError, match="each of the 80 labels occurs in one row only.*at least two rows per label"):
+    with pytest.raises(InputError, match="each of the 80 labels occurs in one row only"):
         first_look(once, None, None, FITTING)
 
 

@@ -1,14 +1,16 @@
 """Writing with a causal model against plain transformers `generate`, interleaved in one run.
 
     python benchmarks/writer_speed.py [DATA] [--writer embedded] [--rounds 3] [--sources 32] [--batches 4,8,16,32]
-        [--cpu-time]
+        [--precisions fp32,bf16] [--backends transformers,ctranslate2,ctranslate2-int8] [--cpu-time]
 
 For every source one question is sampled (top-p 0.9, at most 32 tokens), with the three shots of the prompt. The peer is
 the plain way: the whole prompt of every source in padded batches in the order of the file, `generate(do_sample=True,
-top_p=0.9)`, which also stops at a line break; first each batch size once, then the fastest against every backend.
-Printed are texts per second, the median ratio over the rounds, and the tokens per text, on which the time depends.
-Use `--cpu-time` on a busy machine, with OMP_NUM_THREADS=1. DATA is a folder with qa/qa_pairs.en.tsv.gz, whose answers
-are the sources; without it they are docstrings.
+top_p=0.9)`, which also stops at a line break; first each batch size once, then the fastest of each precision against
+every backend. CTranslate2 converts the model in fp32. Printed are texts per second, the median ratio over the rounds,
+and the tokens per text, on which the time depends; then how far the precisions differ: the mean KL divergence of their
+next-token distributions, over the texts that the first one wrote. Use `--cpu-time` on a busy machine, with
+OMP_NUM_THREADS=1. DATA is a folder with qa/qa_pairs.en.tsv.gz, whose answers are the sources; without it they are
+docstrings.
 """
 
 import argparse
@@ -32,6 +34,7 @@ from sentloom.writing.sampling import Sampling
 from sentloom.writing.writer import SourceText
 
 SAMPLING = Sampling(length=32)
+DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 QUESTION = prompts_for(("query",), "English")["query"][0]
 
 
@@ -80,6 +83,39 @@ def seconds_of(writer, sources, clock):
     return took, statistics.mean(len(one) if isinstance(one, list) else one.tokens_written for one in texts)
 
 
+def interleaved(writers, sources, rounds, clock):
+    """Seconds and tokens per text of each writer, per round."""
+    took = {name: [] for name in writers}
+    tokens = {name: [] for name in writers}
+    for turn in range(rounds):
+        for name in list(writers)[:: -1 if turn % 2 else 1]:
+            seconds, length = seconds_of(writers[name], sources, clock)
+            took[name].append(seconds)
+            tokens[name].append(length)
+    return took, tokens
+
+
+def print_ratios(took, tokens, count):
+    """Against the first writer."""
+    reference = next(iter(took.values()))
+    for name, seconds in took.items():
+        ratios = [slow / fast for slow, fast in zip(reference, seconds, strict=True)]
+        print(
+            f"{name}: {statistics.median(ratios):.2f}x ({min(ratios):.2f} to {max(ratios):.2f}), "
+            f"{count / statistics.median(seconds):.2f} texts/s of {statistics.mean(tokens[name]):.1f} tokens"
+        )
+
+
+@torch.inference_mode()
+def divergence(model, other, ids, texts):
+    """Mean KL divergence, in nats per token, of the other model's next-token distributions from the model's."""
+    found = []
+    for source, text in zip(ids, texts, strict=True):
+        ours, theirs = (one.target_logits([source], [text]).double().log_softmax(dim=1) for one in (model, other))
+        found += (ours.exp() * (ours - theirs)).sum(dim=1).tolist()
+    return statistics.mean(found)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", nargs="?")
@@ -87,41 +123,38 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--sources", type=int, default=32)
     parser.add_argument("--batches", default="4,8,16,32")
+    parser.add_argument("--precisions", default="fp32,bf16")
     parser.add_argument("--backends", default=",".join(BACKENDS))
     parser.add_argument("--cpu-time", action="store_true")
     options = parser.parse_args()
     clock = time.process_time if options.cpu_time else time.perf_counter
-    model = open_model(options.writer)
+    models = {name: open_model(options.writer).to(DTYPES[name]) for name in options.precisions.split(",")}
+    model = next(iter(models.values()))
     sources = [SourceText(row, text) for row, text in enumerate(documents(options.data, options.sources))]
     read = statistics.mean(map(len, model.sentences([one.text for one in sources])))
     shared = len(model.opening(model.prompt_ids(QUESTION)))
     print(f"{len(sources)} sources of {read:.0f} tokens, of which at most {model.source_length} are read, and {shared}")
     print(f"tokens before each; {torch.get_num_threads()} threads", flush=True)
     with tempfile.TemporaryDirectory() as folder, quiet():
-        plain = {
-            int(size): seconds_of(Plain(model, int(size)), sources, clock)[0] for size in options.batches.split(",")
-        }
-        for size, took in plain.items():
-            print(f"plain generate, batch {size}: {len(sources) / took:.2f} texts/s", flush=True)
-        best = min(plain, key=plain.get)
-        writers = {f"plain generate, batch {best}": Plain(model, best)}
-        writers |= {name: open_backend(name, model, SAMPLING, Path(folder)) for name in options.backends.split(",")}
-        for writer in list(writers.values())[1:]:
+        writers = {}
+        for name, one in models.items():
+            plain = {
+                int(size): seconds_of(Plain(one, int(size)), sources, clock)[0] for size in options.batches.split(",")
+            }
+            for size, took in plain.items():
+                print(f"plain generate in {name}, batch {size}: {len(sources) / took:.2f} texts/s", flush=True)
+            best = min(plain, key=plain.get)
+            writers[f"plain generate in {name}, batch {best}"] = Plain(one, best)
+        for backend in options.backends.split(","):
+            for name, one in models.items() if backend == "transformers" else [("", model)]:
+                writers[f"{backend} {name}".strip()] = open_backend(backend, one, SAMPLING, Path(folder))
+        for writer in list(writers.values())[len(models) :]:
             writer.write(sources[:2], "query", QUESTION)  # warm
-        took = {name: [] for name in writers}
-        tokens = {name: [] for name in writers}
-        for turn in range(options.rounds):
-            for name in list(writers)[:: -1 if turn % 2 else 1]:
-                seconds, length = seconds_of(writers[name], sources, clock)
-                took[name].append(seconds)
-                tokens[name].append(length)
-    reference = next(iter(took.values()))
-    for name, seconds in took.items():
-        ratios = [slow / fast for slow, fast in zip(reference, seconds, strict=True)]
-        print(
-            f"{name}: {statistics.median(ratios):.2f}x ({min(ratios):.2f} to {max(ratios):.2f}), "
-            f"{len(sources) / statistics.median(seconds):.2f} texts/s of {statistics.mean(tokens[name]):.1f} tokens"
-        )
+        print_ratios(*interleaved(writers, sources, options.rounds, clock), len(sources))
+        ids = writing_ids(model, sources, QUESTION)
+        texts = Plain(model, best).write(sources, "query", QUESTION)
+        for name, one in list(models.items())[1:]:
+            print(f"{name}: KL divergence of {divergence(model, one, ids, texts):.2g} nats per token")
 
 
 if __name__ == "__main__":

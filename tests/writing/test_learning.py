@@ -1,5 +1,7 @@
 """Training a language model: the split, learning, and resuming."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
@@ -7,8 +9,9 @@ from sentloom.data.shapes import Shape
 from sentloom.errors import InputError
 from sentloom.methods.settings import Lora
 from sentloom.training import Settings
+from sentloom.writing.attention import GROUPED
 from sentloom.writing.denoising import DenoisingOptions
-from sentloom.writing.learning import apart, train_denoising, train_synthesizer
+from sentloom.writing.learning import apart, fast_attention, train_denoising, train_synthesizer
 from sentloom.writing.models import open_model
 from sentloom.writing.synthesizer import Synthesizer, SynthesizerOptions
 from sentloom.writing.text_to_text import TextToText
@@ -36,6 +39,16 @@ def test_data_that_teach_nothing_are_refused():
         apart(texts, 0.5)
     with pytest.raises(InputError, match="no rows held out"):
         apart(triplets(3), 0.0)
+
+
+@pytest.mark.parametrize(("precision", "during"), [("bf16", "eager"), ("no", GROUPED)])
+def test_bf16_on_a_cpu_trains_without_fused_attention(tmp_path, precision, during):
+    model = open_model(build_small_causal(tmp_path / "model")).model
+    where = SimpleNamespace(device=torch.device("cpu"), mixed_precision=precision)
+    with pytest.raises(RuntimeError), fast_attention(model, where):
+        assert model.config._attn_implementation == during
+        raise RuntimeError
+    assert model.config._attn_implementation == GROUPED
 
 
 @pytest.mark.long

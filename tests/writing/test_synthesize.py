@@ -4,11 +4,13 @@ import shutil
 
 import numpy as np
 import pytest
+import torch
 from pydantic import ValidationError
 
 from sentloom.data import read
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
+from sentloom.encoder.device import running_on
 from sentloom.errors import InputError
 from sentloom.writing.filters import Filtering
 from sentloom.writing.generator import TransformersWriter
@@ -17,7 +19,7 @@ from sentloom.writing.models import open_model
 from sentloom.writing.round_trip import RoundTrip
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.scorer import judge
-from sentloom.writing.synthesize import Execution, WritingTask, language_of, synthesize
+from sentloom.writing.synthesize import Execution, WritingTask, language_of, synthesize, writing_precision
 from sentloom.writing.text_to_text import TextToText
 from tests.small_data import build_dataset
 from tests.writing.asking import Request, texts_for
@@ -49,6 +51,19 @@ def whole(model, raw, tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole") / "ledger"
     synthesize(raw, model, folder, TWO, LOOSE, **QUICK)
     return folder
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_the_embedded_writer_runs_in_bf16_where_the_cpu_computes_in_it(monkeypatch, fast):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_bf16": fast})
+    with running_on("cpu", None):
+        assert writing_precision("embedded", "transformers") == ("bf16" if fast else "fp32")
+        assert writing_precision("embedded", "ctranslate2") == "fp32"
+        assert writing_precision("some/folder", "transformers") == "fp32"
+    with running_on("cpu", "fp32"):
+        assert writing_precision("embedded", "transformers") == "fp32"
+    with running_on("cpu", "bf16"):
+        assert writing_precision("some/folder", "transformers") == "bf16"
 
 
 def test_the_rows_are_what_the_backend_writes_and_judges(whole, model):

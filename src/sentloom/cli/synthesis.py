@@ -67,7 +67,8 @@ def synthesize(
             "cross-encoder that scores queries: embedded, a folder or a hub name), engine=local (or ray), "
             "workers=1 (of ray), requests=8 (to an endpoint at a time), price_read=0 and price_written=0 (of "
             "a million of its tokens, to see the cost), block=256 (texts per file of the ledger), "
-            "device=NAME (by default a GPU if there is one), precision=fp32.",
+            "device=NAME (by default a GPU if there is one), precision=fp32 (the embedded "
+            "writer: bf16 on CPUs that compute in it).",
         ),
     ] = None,
     columns: ColumnsOption = None,

@@ -12,9 +12,9 @@ from sentloom.methods.tsdae import DECODERS
 from sentloom.pipeline.stages.train import stated_pooling
 from sentloom.progress import duration
 from sentloom.views.embedded_translator import models_folder
-from sentloom.writing.models import EMBEDDED
+from sentloom.writing.models import EMBEDDED, EMBEDDED_WRITER
 
-NO_WRITER, EMBEDDED_WRITER = "none", "embedded"  # as values of --writer
+NO_WRITER = "none"  # as a value of --writer
 LEAST_SECONDS = 300  # of a budget, for a writer that the user did not name
 
 

@@ -11,6 +11,7 @@ from transformers import AutoModelForCausalLM, DynamicCache, GenerationConfig
 from transformers.cache_utils import DynamicLayer
 
 from sentloom.encoder.text_models import TextModel
+from sentloom.writing.attention import GROUPED
 from sentloom.writing.language_model import Ids, LanguageModel, head_at, padded, refuse_ids
 from sentloom.writing.prompts import Wording, shown_judgements
 from sentloom.writing.sampling import Draw
@@ -39,7 +40,7 @@ class Causal(LanguageModel):
     AUTO = AutoModelForCausalLM
     WANTED = "a causal model, such as SmolLM2"
     BATCH = 16  # the keys and values of a long prompt take memory
-    GROUP = 8  # source and target are one row, so lengths differ more
+    GROUP = 16  # source and target are one row, so lengths differ more
     LEAD = " "
     SOURCE_LENGTH, TARGET_LENGTH = 256, 64
 
@@ -63,6 +64,8 @@ class Causal(LanguageModel):
             pad_token_id=config.pad_token_id, eos_token_id=config.eos_token_id
         )
         self.takes = set(inspect.signature(self.model.forward).parameters)
+        if config._attn_implementation == "sdpa":
+            self.model.set_attn_implementation(GROUPED)
 
     def sentences(self, texts: Sequence[str]) -> list[Ids]:
         """On one line, as the prompts show them."""
@@ -185,7 +188,7 @@ def _last_scores(model: Causal, ids: Tensor, mask: Tensor, positions: Tensor, ca
     known = {name: value for name, value in given.items() if name in model.takes}
     run = model.model(input_ids=ids, attention_mask=mask, past_key_values=cache, use_cache=True, **known)
     last: Tensor = run.logits[:, -1]
-    return last
+    return last.float()
 
 
 def _joined(model: Causal, parts: Sequence[_Reading], start: int, room: int) -> _Reading:

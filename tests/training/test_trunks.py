@@ -3,6 +3,7 @@
 import pytest
 
 from sentloom.training import OutOfTime, Trunk, train
+from sentloom.training.loop import FEWEST_STEPS
 from tests.training.small_runs import build, data_for, journal, quick_first, settings, state, unequal
 from tests.training.test_resume import Died
 
@@ -38,10 +39,10 @@ def test_a_run_does_not_start_beyond_its_own_decay(bert, tmp_path):
 def test_a_run_out_of_time_goes_on_with_a_shorter_length(bert, tmp_path):
     with pytest.raises(OutOfTime) as late:
         run("simcse", bert, tmp_path / "slow", 400, tmp_path / "trunk", limit=0.0)
-    assert late.value.step == 1
-    found, outcome = run("simcse", bert, tmp_path / "shorter", 2, tmp_path / "trunk", limit=0.0)
-    assert (outcome.steps, outcome.continued_at) == (2, 1)
-    assert unequal(found, run("simcse", bert, tmp_path / "alone", 2)[0]) == []
+    assert late.value.step == FEWEST_STEPS == 2
+    found, outcome = run("simcse", bert, tmp_path / "shorter", 3, tmp_path / "trunk", limit=0.0)
+    assert (outcome.steps, outcome.continued_at) == (3, 2)
+    assert unequal(found, run("simcse", bert, tmp_path / "alone", 3)[0]) == []
 
 
 def test_a_continued_run_that_died_resumes_from_its_own_checkpoint(bert, tmp_path, monkeypatch):

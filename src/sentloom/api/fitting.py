@@ -14,9 +14,8 @@ from sentloom.data.shapes import TITLE, Columns, Shape, as_columns, as_shape, on
 from sentloom.encoder import Encoder
 from sentloom.encoder.device import Device, Precision, running_on
 from sentloom.errors import InputError
-from sentloom.fitting.clusters import ID_COLUMNS
 from sentloom.fitting.fit import run
-from sentloom.fitting.inputs import LANGUAGE_COLUMNS
+from sentloom.fitting.inputs import ID_COLUMNS, LANGUAGE_COLUMNS
 from sentloom.fitting.request import Log, Request, refuse_bad_request, with_defaults
 from sentloom.fitting.result import FitResult, Measure
 from sentloom.pipeline.input_files import InputFile, input_file, inputs_in, labels_of

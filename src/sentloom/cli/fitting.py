@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from sentloom.cli.common import (
-    ColumnsOption,
     DeviceOption,
     MaxTokensOption,
     PrecisionOption,
@@ -17,9 +16,11 @@ from sentloom.cli.common import (
     resumable,
     show,
 )
-from sentloom.data.shapes import parse_columns
+from sentloom.data.limits import FITTING, STRICT
+from sentloom.data.shapes import as_shape, parse_columns
 from sentloom.errors import InputError
 from sentloom.fitting.clock import STARTED
+from sentloom.fitting.inputs import first_look
 
 NOT_BETTER = 3  # the exit code of a fit whose model does not beat its base
 
@@ -121,7 +122,14 @@ def fit(
     ] = False,
     seed: Annotated[int | None, typer.Option(min=0, help="The seed of training. By default 1.")] = None,
     shape: ShapeOption = None,
-    columns: ColumnsOption = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ROLE=NAME,...",
+            help="Which column is which: 'anchor=title, positive=body', 'text=message, label=intent', or "
+            "'label=intent+team' for two label columns. Use column numbers (anchor=1) if there is no header.",
+        ),
+    ] = None,
     strict: Annotated[
         bool,
         typer.Option("--strict", help="Refuse data with any unusable row. By default up to 5% of them are left out."),
@@ -137,6 +145,10 @@ def fit(
         raise InputError("data", "a name is empty", "", "name a file, a folder or a hub name")
     STARTED.set(time.monotonic())
     show(f"Fitting an encoder to {', '.join(data)}. Everything besides the model goes to {output}.fit")
+    named, allow = parse_columns(columns) if columns else None, STRICT if strict else FITTING
+    for name in data:
+        if line := first_look(name, as_shape(shape), named, allow):
+            show(line)
     show("Loading PyTorch and Transformers ...")
 
     from sentloom.api.fitting import fit as run  # takes seconds
@@ -163,7 +175,7 @@ def fit(
             teacher=teacher,
             seed=seed,
             shape=shape,
-            columns=parse_columns(columns) if columns else None,
+            columns=named,
             strict=strict,
             device=device,
             precision=precision,

@@ -13,6 +13,7 @@ from sentloom.search.vectors import Vectors
 
 if TYPE_CHECKING:
     from sentloom.evaluation.suites.search import SearchSet
+    from sentloom.evaluation.suites.set_source import Rows
 
 CLUSTER = "cluster"  # the column of a set that has the cluster of each row
 
@@ -68,6 +69,7 @@ class Task:
     notes: tuple[str, ...] = ()
     items: tuple[tuple[str, str], ...] = ()  # what each item asks and what is expected, if examples can be shown
     searched: "SearchSet | None" = None  # of a search task
+    known: "Rows | None" = None  # labelled rows among which neighbours are looked for
     seed: int | None = None  # of a task that fine-tunes a copy of the model
 
     def under(self, seed: int) -> "Task":

@@ -20,7 +20,6 @@ from sentloom.hygiene.near_duplicates import connect, leaders
 THRESHOLD = 0.8  # Jaccard index of five-character shingles: about one word in fifteen differs
 MOST_SHARE = 0.05  # of the rows of an input may be in one cluster
 MOST_TEXTS = 200_000  # rows of an input whose texts are compared for near duplicates
-ID_COLUMNS = ("docid", "documentid", "passageid", "qid", "questionid", "threadid")  # read if they are there
 
 
 @dataclass(frozen=True)

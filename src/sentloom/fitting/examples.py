@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sentloom.encoder import Encoder
+from sentloom.encoder.prompts import Role
 from sentloom.evaluation.bench import Memory, vectors_of
 from sentloom.evaluation.metrics import Numbers
 from sentloom.evaluation.task import Score, Scores, Task
@@ -64,12 +65,19 @@ def _shown(items: Sequence[_Item], models: tuple[Encoder, Encoder], memory: Memo
 
 
 def _nearest(model: Encoder, task: Task, query: str, memory: Memory) -> str:
-    """The document nearest to a query; empty if the task is not a search."""
+    """The document nearest to a query, or the nearest row after its label; empty if nothing is searched."""
+    if task.known:
+        at = _nearest_place(model, query, task.known["text"], ("symmetric", "symmetric"), memory)
+        return f"{task.known['label'][at]}: {task.known['text'][at]}"
     if task.settings.get("task") != "search":
         return ""
     documents = task.texts["document"]
-    vectors = vectors_of(model, [query], "query", memory), vectors_of(model, documents, "document", memory)
-    return documents[top_k(*vectors, 1)[0][0, 0]]
+    return documents[_nearest_place(model, query, documents, ("query", "document"), memory)]
+
+
+def _nearest_place(model: Encoder, query: str, texts: Sequence[str], roles: tuple[Role, Role], memory: Memory) -> int:
+    vectors = vectors_of(model, [query], roles[0], memory), vectors_of(model, texts, roles[1], memory)
+    return int(top_k(*vectors, 1)[0][0, 0])
 
 
 def shortened(text: str) -> str:

@@ -10,10 +10,10 @@ MODEL.fit/           everything else
     ticks.jsonl      what people answered, if they were asked (`sentloom tick`)
     report.json, report.html, report.md, plots/
 
-Each step is a file of this package: request, bases, inputs (or recipe), clusters, split, languages, training_sets,
-searched and tasks (together: prepare), reference, resources, routes, adapt, budget and costs (together: plan), race,
-merging, ending, verify (with uses, gate, examples, threshold and stability), by_language, by_dimension, and
-build_result (with result_figures and advice). All of them share one clock.
+Each step is a file of this package: request, bases, inputs (or recipe), evaluation_sets, clusters, split, languages,
+training_sets, searched and tasks (together: prepare), reference, resources, routes, adapt, budget and costs (together:
+plan), race, merging, ending, verify (with uses, gate, examples, threshold and stability), probing, by_language,
+by_dimension, and build_result (with result_figures and advice). All of them share one clock.
 """
 
 from dataclasses import replace
@@ -30,6 +30,7 @@ from sentloom.fitting.ending import searching_in_time, time_for_scores
 from sentloom.fitting.merging import merging_effect, with_merged
 from sentloom.fitting.plan import find_plan
 from sentloom.fitting.prepare import prepare_inputs
+from sentloom.fitting.probing import with_probes
 from sentloom.fitting.race import BEST, RaceContext, race
 from sentloom.fitting.recipe import read_fit_recipe
 from sentloom.fitting.reference import choosing_scores
@@ -77,12 +78,14 @@ def run(request: Request, log: Log) -> tuple[FitResult, Path]:
     proof = verify(duel, prepared, best.run, len(runs), other, has_time)
     general = prepared.general if has_time(GENERAL_ABILITY, [prepared.general]) else None
     merging = merging_effect(runs, reference.encoder, general, memory) if general else None
+    measures = with_probes(duel, prepared.test, proof.measures, context.has_time)
     by_language = language_measures(duel, prepared) if is_tested(prepared, has_time) else ()
-    by_dimension = dimensions_in_time(context, duel, prepared.proving_without_probes)
+    by_dimension = dimensions_in_time(context, duel, prepared.proving)
     clock.lap("verification")
     usable = proof.gate.passed or request.force
     stability = measure_stability(context, runs, best, prepared) if usable and prepared.label_free else None
     log("Writing the report ...")
+    proof = replace(proof, measures=measures)
     result = build_result(request, prepared, context.plan, runs, best, proof, bases, memory)
     warnings = (*result.warnings, *language_warnings(by_language))
     result = replace(result, by_language=by_language, by_dimension=by_dimension, warnings=warnings)

@@ -1,25 +1,20 @@
 """Step 1, inputs: read every file, drop repeated rows, describe what is there, and refuse what is too little."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sentloom.corpus.opening import open_data
-from sentloom.data.columns import among, sampled_texts
+from sentloom.data.columns import sampled_texts
 from sentloom.data.dataset import Dataset
 from sentloom.data.limits import FITTING, STRICT, Allowance, listed
 from sentloom.data.nli import ENTAILMENT, pairs_from_nli, triplets_from_nli
 from sentloom.data.shapes import COLUMNS, TITLE, Shape, one_label_each, squash, text_columns
 from sentloom.errors import InputError, option
-from sentloom.evaluation.suites.catalog import find_task, load_suites
-from sentloom.evaluation.suites.set_source import SetSource
-from sentloom.evaluation.task import Task
-from sentloom.fitting.clusters import ID_COLUMNS, clustered
-from sentloom.fitting.general import general_task
-from sentloom.fitting.request import Log, Request
-from sentloom.fitting.sentence_keys import Keys, distinct_keys, sentences
+from sentloom.fitting.sentence_keys import sentences
 from sentloom.hygiene.cleaning import TWO_SIDED, CleanSettings, clean
 from sentloom.hygiene.inspection import Inspection, inspect
 from sentloom.hygiene.languages import (
@@ -31,17 +26,21 @@ from sentloom.hygiene.languages import (
     recognised,
     shares_in_words,
 )
-from sentloom.pipeline.evaluation_sets import sentences_of
+
+if TYPE_CHECKING:
+    from sentloom.fitting.request import Log, Request  # which imports PyTorch
 
 LEAST_ROWS = 60  # distinct rows: 25 of them test, and the others are enough to learn a little from
 LEAST_TEXTS = 40  # distinct texts in the column that rows are split by
 FEWEST_TRIPLETS = 200  # from NLI; with fewer, the test rows (a tenth) would show nothing
 SHOWN_LABELS = 5
-LANGUAGE_COLUMNS = ("language", "lang")  # read if they are there
+ID_COLUMNS = ("docid", "documentid", "passageid", "qid", "questionid", "threadid")  # read if they are there,
+LANGUAGE_COLUMNS = ("language", "lang")  # and these
+RECIPES = (".yaml", ".yml")  # files that are no data
+SMALL = 20_000_000  # bytes of a file that is read twice, so that something is said about it at once
 TITLED = 0.5  # of the texts must have a title to be documents with titles
 PAIR_NAMES = {TITLE: "anchor", "text": "positive"}
 QUERY_NAMES, GRADE_NAMES = ("query", "question"), ("relevance", "grade")  # of columns, squashed
-GENERAL_SET = "sts-b"  # looked for in the user's data folder
 NOUNS = {
     Shape.TEXTS: "sentences",
     Shape.PAIRS: "pairs",
@@ -99,7 +98,7 @@ class InputSource:
     label_column: str = ""  # if several label columns are named, each is a source of its own
 
 
-def sources_of(request: Request) -> list[InputSource]:
+def sources_of(request: "Request") -> list[InputSource]:
     """The files that the user named, each once for every label column."""
     columns = one_label_each(request.columns)
     if len(columns) == 1:
@@ -116,7 +115,20 @@ def sources_of(request: Request) -> list[InputSource]:
     ]
 
 
-def read_inputs(sources: Sequence[InputSource], request: Request, log: Log) -> list[FitInput]:
+def first_look(name: str, shape: Shape | None, columns: Mapping[str, str | int] | None, allow: Allowance) -> str:
+    """What a file holds, in a few words, before the seconds in which PyTorch is loaded; refuses too little at once.
+
+    A large file is read only once, later: then there is nothing to say yet.
+    """
+    if not Path(name).is_file() or Path(name).suffix in RECIPES or Path(name).stat().st_size > SMALL:
+        return ""
+    source = InputSource(name, shape, one_label_each(columns)[0])
+    (given,) = look([source], allow, groups=ID_COLUMNS)
+    refuse_too_little(given)
+    return _main_facts(given)
+
+
+def read_inputs(sources: Sequence[InputSource], request: "Request", log: "Log") -> list[FitInput]:
     """Read and describe every input; refuse those that nothing can be learned from."""
     allow = STRICT if request.strict else FITTING
     inputs = look(sources, allow, as_pairs=request.recipe is None, groups=(*ID_COLUMNS, *request.group))
@@ -126,42 +138,6 @@ def read_inputs(sources: Sequence[InputSource], request: Request, log: Log) -> l
         for line in describe_input(one):
             log(line)
     return inputs
-
-
-def read_against(request: Request, corpus: Sequence[str], log: Log) -> tuple[Task, ...]:
-    """The evaluation sets that the user named to decide; say which parts of them are missing.
-
-    `corpus` are more texts that the queries of files search.
-    """
-    suites = load_suites(request.against, SetSource(request.general, clustered=_clustered_apart(), corpus=corpus))
-    for suite in suites:
-        for name, why in suite.missing.items():
-            log(f"{suite.name}: {name} is left out, {why}")
-    return tuple(_labelled(task, request) for suite in suites for task in suite.tasks)
-
-
-def _clustered_apart() -> Callable[[Dataset], Dataset]:
-    """Cluster one set after the other: no number of one is used by another, since equal numbers are one cluster."""
-    used = 0
-
-    def each(data: Dataset) -> Dataset:
-        nonlocal used
-        found = clustered(data, used)
-        used += len(data)
-        return found
-
-    return each
-
-
-def _labelled(task: Task, request: Request) -> Task:
-    """A task of rows in memory is called by what they are, not by the file that they were written to."""
-    label = request.label(task.name)
-    return task if label == task.name else replace(task, name=label, source=label)
-
-
-def read_general(request: Request) -> Task:
-    """What general ability is watched on: STS-B in the user's data folder, or the triplets that we wrote."""
-    return find_task(GENERAL_SET, SetSource(request.general)) if request.general else general_task()
 
 
 def look(
@@ -287,6 +263,8 @@ def _refuse_uniform(given: FitInput) -> None:
         problem, expected = f"the labels are {', '.join(labels)}", f"some rows with the label {ENTAILMENT}"
     elif given.data.shape is Shape.CLASSIFICATION and len(labels) < 2:
         problem, expected = f"there is only one label, {', '.join(labels)}", "two labels or more"
+    elif given.data.shape is Shape.CLASSIFICATION and max(labels.values()) < 2:
+        problem, expected = f"each of the {len(labels):,} labels occurs in one row only", "at least two rows per label"
     elif scores is not None and scores.least == scores.most:
         problem, expected = f"there is only one score, {scores.least:g}", "scores that differ"
     else:
@@ -297,12 +275,16 @@ def _refuse_uniform(given: FitInput) -> None:
 def describe_input(given: FitInput) -> list[str]:
     """What an input holds: one line with the main facts, and one more for everything else worth knowing."""
     found, data = given.inspection, given.data
-    head = f"{given.name}: {found.rows:,} {NOUNS[data.shape]}{_columns(data)}"
-    lines = [", ".join([head, _languages(given), _median(found), _repeated(found)])]
+    lines = [", ".join([_main_facts(given), _median(found), _repeated(found)])]
     if len(data) < found.rows and not _is_entailments(given):
         twins = " and rows whose two sides are the same text" if data.shape in TWO_SIDED else ""
         lines.append(f"{len(data):,} rows are used, without repeated rows{twins}")
     return [*lines, *_notes(given)]
+
+
+def _main_facts(given: FitInput) -> str:
+    head = f"{given.name}: {given.inspection.rows:,} {NOUNS[given.data.shape]}{_columns(given.data)}"
+    return f"{head}, {_languages(given)}"
 
 
 def _is_entailments(given: FitInput) -> bool:
@@ -331,10 +313,11 @@ def _median(found: Inspection) -> str:
 def _repeated(found: Inspection) -> str:
     if not found.duplicate_rows:
         return "no repeated rows"
-    return f"{_percent(found.duplicate_rows / found.rows)} repeated rows"
+    return f"{percent(found.duplicate_rows / found.rows)} repeated rows"
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
+    """A share in words."""
     return f"{share:.1%}" if share >= 0.001 else "under 0.1%"
 
 
@@ -343,7 +326,7 @@ def _notes(given: FitInput) -> Iterator[str]:
     if close := near.repeats - (found.duplicate_rows if near.whole else 0):
         of = "the rows" if near.whole else f"a sample of {near.sampled:,} rows"
         what = "nearly repeat another one" if near.whole else "repeat or nearly repeat another one"
-        yield f"{_percent(close / near.sampled)} of {of} {what}"
+        yield f"{percent(close / near.sampled)} of {of} {what}"
     if found.labels:
         shown = ", ".join(f"{label} {count:,}" for label, count in list(found.labels.items())[:SHOWN_LABELS])
         more = len(found.labels) - SHOWN_LABELS
@@ -370,26 +353,3 @@ def describe_unusable(given: FitInput) -> list[str]:
     return [
         f"{data.left_out:,} of {whole:,} rows cannot be used and are left out: {'; '.join(map(str, data.irregular))}"
     ]
-
-
-def shared_sentences(inputs: Sequence[FitInput], tasks: Sequence[Task]) -> list[str]:
-    """Which inputs have sentences in common, and which sentences of evaluation sets appear in an input."""
-    keys = {one.name: distinct_keys([one.data]) for one in inputs}
-    own_columns = {one.name for one in inputs if one.label_column}  # of the same files
-    lines = [
-        f"{left} and {right} have {count:,} sentences in common ({_percent(count / len(keys[left]))} of {left})"
-        for left, right in combinations(keys, 2)
-        if not own_columns >= {left, right} and (count := _common(keys[left], keys[right]))
-    ]
-    for data in map(sentences_of, tasks):
-        scored = distinct_keys([data])
-        lines += [
-            f"{count:,} of the {len(scored):,} sentences of {data.files[0]} appear in {name}"
-            for name, own in keys.items()
-            if (count := _common(scored, own))
-        ]
-    return lines
-
-
-def _common(left: Keys, right: Keys) -> int:
-    return int(among(left, right).sum())

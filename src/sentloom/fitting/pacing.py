@@ -10,8 +10,7 @@ from sentloom.fitting.routes import SkippedRoute
 from sentloom.training import OutOfTime
 from sentloom.training.schedules import stable_steps, total_steps
 
-FEWEST_STEPS = 2  # before the decay, however late it is,
-GRACE = 5.0  # and up to ten of them in so many seconds
+GRACE = 5.0  # seconds for up to ten steps before the decay, however late it is
 LEAST_SHARE = 0.25  # of its planned training that a run must have time for, or it is dropped
 SECONDS = Budget(1.0, None)  # of whatever size: costs are in seconds
 
@@ -51,7 +50,7 @@ def is_hopeless(plan: FitPlan, name: str, number: int, share: float) -> bool:
 
 
 def limits(plan: FitPlan, name: str, number: int, share: float) -> dict[str, float]:
-    """By stage: the seconds after which its decay begins, whatever it has learned; at least those of a few steps."""
+    """By stage: the seconds after which its decay begins, whatever it has learned. A few steps are always trained."""
     if name not in plan.paces:
         return {}
     pace, steps = plan.paces[name], plan.rungs[number].steps[name]
@@ -60,8 +59,7 @@ def limits(plan: FitPlan, name: str, number: int, share: float) -> dict[str, flo
     found = {}
     for one, total, new, seconds in zip(plan.route(name).training, steps, fresh, pace.seconds, strict=True):
         stable = new - (total - stable_steps(total, one.settings.decay))
-        least = max(FEWEST_STEPS * seconds, min(LEAST_STEPS * seconds, GRACE))
-        found[one.name] = max(times * stable * seconds, least)
+        found[one.name] = max(times * stable * seconds, min(LEAST_STEPS * seconds, GRACE))
     return found
 
 

@@ -22,6 +22,7 @@ from sentloom.fitting.costs import TimedRoute, Timer, limited, most_steps
 from sentloom.fitting.cross_validation import per_training
 from sentloom.fitting.power import expected_power, power_line, refuse_no_room
 from sentloom.fitting.prepare import Prepared
+from sentloom.fitting.probing import probing_time
 from sentloom.fitting.reference import strongest
 from sentloom.fitting.request import Budget, Log, Request
 from sentloom.fitting.result import Power
@@ -217,7 +218,7 @@ def new_plan(
     score_tasks(reference.encoder, prepared.choosing, memory, show_progress=True)
     scoring = max(clock.lap("scoring the base"), each * text_count(prepared.choosing))
     testing = max(testing, each * text_count(prepared.proving))
-    ending = testing + watching_time(speeds, prepared, budget) + REPORTING
+    ending = testing + watching_time(speeds, prepared, budget, reference.encoder.dimension) + REPORTING
     teacher = None
     if request.teacher_path:
         asking = prepared.validation or [part for fold in prepared.folds for part in fold.parts]
@@ -250,13 +251,13 @@ def training_budget(request: Request, prepared: Prepared) -> Budget:
     return per_training(request.parsed_budget, prepared.folds) if prepared.folds else request.parsed_budget
 
 
-def watching_time(speeds: Sequence[Speed], prepared: Prepared, budget: Budget) -> float:
-    """Seconds to set aside for what decides nothing: general ability, and whether two seeds agree on neighbours."""
+def watching_time(speeds: Sequence[Speed], prepared: Prepared, budget: Budget, dimension: int) -> float:
+    """Seconds to set aside for what decides nothing: general ability, probes, and whether two seeds agree."""
     if budget.seconds is None:
         return 0.0
     general = WATCHED_MODELS * max(one.seconds([prepared.general]) for one in speeds)
     agreement = max(one.each for one in speeds) * PANEL_TEXTS if prepared.label_free else 0.0
-    return min(general + agreement, WATCH_SHARE * budget.seconds)
+    return min(general + agreement + probing_time(prepared.test, dimension), WATCH_SHARE * budget.seconds)
 
 
 def text_count(tasks: Sequence[Task]) -> int:

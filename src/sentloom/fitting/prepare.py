@@ -9,22 +9,15 @@ from sentloom.encoder import Encoder
 from sentloom.encoder.lengths import Cut
 from sentloom.evaluation.task import Task
 from sentloom.fitting.cross_validation import Fold, make_folds, refuse_no_tasks
-from sentloom.fitting.inputs import (
-    FitInput,
-    is_graded,
-    read_against,
-    read_general,
-    read_inputs,
-    shared_sentences,
-    sources_of,
-)
+from sentloom.fitting.evaluation_sets import read_against, read_general, shared_sentences
+from sentloom.fitting.inputs import FitInput, is_graded, read_inputs, sources_of
 from sentloom.fitting.languages import language_parts, without_languages
 from sentloom.fitting.recipe import FitRecipe
 from sentloom.fitting.request import Log, Request
 from sentloom.fitting.result import chosen_on
 from sentloom.fitting.searched import SEARCHING, Candidates, candidate_texts, read_corpus
 from sentloom.fitting.split import Split, fewest_clusters, split_inputs
-from sentloom.fitting.tasks import PROBE, HeldOut, held_out_tasks
+from sentloom.fitting.tasks import HeldOut, held_out_tasks
 from sentloom.fitting.training_sets import (
     TrainingSet,
     cut_line,
@@ -81,12 +74,6 @@ class Prepared:
         return list(self.against) or self.deciding(self.test)
 
     @property
-    def proving_without_probes(self) -> list[Task]:
-        """The same, with what decides only: labelled test rows are judged by their neighbours."""
-        test = held_out_tasks(self.inputs, self.splits, "test", self.more, self.searched.test)
-        return list(self.against) or self.deciding(test)
-
-    @property
     def candidates(self) -> list[str]:
         """All texts that held-out queries may search."""
         searched = [split for split in self.splits if split.train.shape in SEARCHING or is_graded(split.train)]
@@ -104,7 +91,7 @@ class Prepared:
         folds = tuple(fold.searching(self.inputs, self.more, most) for fold in self.folds)
         refuse_no_tasks(folds, ", ".join(given.name for given in self.inputs))
         validation = () if folds else held_out_tasks(self.inputs, self.splits, "validation", self.more, most)
-        test = held_out_tasks(self.inputs, self.splits, "test", self.more, candidates.test, PROBE)
+        test = held_out_tasks(self.inputs, self.splits, "test", self.more, candidates.test)
         return replace(self, validation=validation, test=test, folds=folds, searched=candidates)
 
 

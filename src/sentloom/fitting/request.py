@@ -10,6 +10,7 @@ from typing import Any
 from sentloom.data.shapes import Shape
 from sentloom.encoder.locate import READ_ONLY, locate, refuse_read_only
 from sentloom.errors import InputError, option
+from sentloom.fitting.inputs import RECIPES
 from sentloom.pipeline.runner import refuse_no_model
 from sentloom.writing.endpoint import EndpointOptions, find_endpoint
 
@@ -178,7 +179,7 @@ def _option(name: str) -> str:
 
 
 def _is_recipe(name: str) -> bool:
-    return Path(name).suffix in (".yaml", ".yml")
+    return Path(name).suffix in RECIPES
 
 
 def refuse_bad_request(request: Request) -> None:

@@ -126,7 +126,7 @@ class Example:
     expected: str
     before: float  # the item's score, times 100
     after: float
-    found_before: str = ""  # the nearest text, for retrieval
+    found_before: str = ""  # the nearest text, for retrieval; the nearest training row after its label
     found_after: str = ""
 
     @property

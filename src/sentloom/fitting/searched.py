@@ -82,10 +82,22 @@ def corpus_of(split: Split, more: Sequence[str], most: int) -> Corpus:
 
 
 def labelled_rows(split: Split, most: int) -> Corpus | None:
-    """The training rows among which labelled texts look for neighbours; None for other shapes."""
+    """The training rows among which labelled texts look for neighbours; None for other shapes.
+
+    If there is no time for all of them, every held-out label that training rows have is kept: one row each, then a
+    sample of the others.
+    """
     if split.train.shape is not Shape.CLASSIFICATION:
         return None
-    return Corpus((_sampled_rows(split.train, min(MOST_LABELLED, max(FEWEST_LABELLED, most))),))
+    most = min(MOST_LABELLED, max(FEWEST_LABELLED, most))
+    labels = split.train.column("label").to_pylist()
+    asked = {label for part in (split.validation, split.test) for label in part.column("label").to_pylist()}
+    drawn = np.random.default_rng(SEED).permutation(len(labels)).tolist()
+    first = {labels[at]: at for at in reversed(drawn) if labels[at] in asked}  # of each label, the first drawn
+    kept = [*dict.fromkeys([*sorted(first.values()), *drawn])][:most]
+    keep = np.zeros(len(labels), bool)
+    keep[kept] = True
+    return Corpus((split.train.select(keep),))
 
 
 def _candidates(data: Dataset) -> list[str]:

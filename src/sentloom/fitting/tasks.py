@@ -1,9 +1,9 @@
 """Step 4, tasks: what validation and test rows ask of a model; the score that decides follows from the rows' shape."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import pyarrow.compute as pc
 
@@ -11,7 +11,7 @@ from sentloom.data.dataset import Dataset
 from sentloom.data.nli import pairs_from_nli, triplets_from_nli
 from sentloom.data.shapes import COLUMNS, Shape
 from sentloom.errors import InputError
-from sentloom.evaluation.suites.user_tasks import Corpus, data_task
+from sentloom.evaluation.suites.user_tasks import Corpus, data_task, known_labels_task
 from sentloom.evaluation.task import CLUSTER, Task
 from sentloom.fitting.general import NAME as GENERAL
 from sentloom.fitting.inputs import FitInput, is_graded
@@ -22,8 +22,7 @@ from sentloom.fitting.training_sets import high_pairs
 
 SAMPLED_PAIRS = 300  # related pairs for the plots
 PANEL_TEXTS = 600  # held-out sentences that the label-free panel uses
-Probe = Mapping[str, Any] | None
-PROBE: Probe = {"preset": "fast"}  # of labelled test rows; validation rows need none, since accuracy chooses
+PROBE = {"preset": "fast"}  # of labelled rows
 TRIPLETS = "triplet accuracy"  # a score of triplets besides those of search
 FEWEST_ITEMS = 10  # per task: fewer show nothing
 LABELS = {  # of tasks with a name of their own
@@ -44,6 +43,7 @@ class HeldOut:
     data: Dataset
     tasks: tuple[Task, ...]
     related: tuple[tuple[str, str], ...]
+    probe: Task | None = None  # a classifier trained on the training rows: of labelled test rows, and decides nothing
 
     @property
     def labelled(self) -> bool:
@@ -52,12 +52,7 @@ class HeldOut:
 
 
 def held_out_tasks(
-    inputs: Sequence[FitInput],
-    splits: Sequence[Split],
-    side: Side,
-    more: Sequence[str],
-    most: int,
-    probe: Probe = None,
+    inputs: Sequence[FitInput], splits: Sequence[Split], side: Side, more: Sequence[str], most: int
 ) -> tuple[HeldOut, ...]:
     """The tasks of each input. If some inputs have labels, raw text is left out: it would cost time and say less.
 
@@ -68,17 +63,19 @@ def held_out_tasks(
     for given, split in zip(inputs, splits, strict=True):
         if not labelled or given.data.shape is not Shape.TEXTS:
             refuse_one_value(given.name, getattr(split, side))
-            parts.append(held_out_part(given.name, split, side, more, most, probe))
+            parts.append(held_out_part(given.name, split, side, more, most))
             refuse_few_items(parts[-1])
     return tuple(parts)
 
 
-def held_out_part(name: str, split: Split, side: Side, more: Sequence[str], most: int, probe: Probe = None) -> HeldOut:
+def held_out_part(name: str, split: Split, side: Side, more: Sequence[str], most: int) -> HeldOut:
     """The tasks of one side of an input, whose queries search its candidates, or its training rows for a label."""
     data: Dataset = getattr(split, side)
     searching = data.shape in SEARCHING or is_graded(data)
     corpus = corpus_of(split, more, most) if searching else labelled_rows(split, most)
-    part = held_out(name, data, corpus, probe)
+    part = held_out(name, data, corpus)
+    if side == "test" and corpus and data.shape is Shape.CLASSIFICATION:
+        return replace(part, probe=known_labels_task(name, data, PROBE, corpus))
     if searching and data.shape is not Shape.PARALLEL:
         return _of_documents(part, len(candidate_texts(split, more)))
     return part
@@ -90,7 +87,7 @@ def _of_documents(part: HeldOut, count: int) -> HeldOut:
     return replace(part, tasks=(replace(task, settings={**task.settings, "of_documents": count}),))
 
 
-def held_out(name: str, data: Dataset, corpus: Corpus | None = None, probe: Probe = PROBE) -> HeldOut:
+def held_out(name: str, data: Dataset, corpus: Corpus | None = None) -> HeldOut:
     """The tasks of some rows: NLI is asked as triplets, triplets search, raw text is judged by the label-free panel."""
     if data.shape is Shape.TEXTS:
         texts = data.column("text").to_pylist()[:PANEL_TEXTS]
@@ -101,7 +98,7 @@ def held_out(name: str, data: Dataset, corpus: Corpus | None = None, probe: Prob
         return HeldOut(name, data, tasks, views[:SAMPLED_PAIRS])
     asked = triplets_from_nli(data) if data.shape is Shape.NLI else data
     kind = "retrieval" if is_graded(data) or data.shape is Shape.TRIPLETS else None
-    task = data_task(kind, name, name, asked, probe, corpus)
+    task = data_task(kind, name, name, asked, PROBE, corpus)
     task = _with_triplets(task, data) if data.shape is Shape.TRIPLETS else task
     return HeldOut(name, data, (task,), tuple(_related(data)[:SAMPLED_PAIRS]))
 
@@ -132,6 +129,10 @@ def refuse_few_items(part: HeldOut) -> None:
             "sentences, most of six words or more",
         )
         fix = "give longer texts, pairs or labels"
+    elif items < FEWEST_ITEMS and part.tasks[0].known:
+        problem = f"only {items} held-out rows have a label that training rows have"
+        expected = f"at least {FEWEST_ITEMS}: labels that occur in two rows or more"
+        fix = "give more rows per label, or coarser labels"
     elif items < FEWEST_ITEMS:
         problem, expected = f"the held-out rows ask only {items} different things", f"at least {FEWEST_ITEMS}"
         fix = "give more rows, above all with other texts on the first side"

@@ -54,6 +54,7 @@ from sentloom.training.optimizers import (
 from sentloom.training.schedules import rate, stable_steps
 
 SNAPSHOTS = "snapshots"  # their folder
+FEWEST_STEPS = 2  # before the decay, however late it is
 SAMPLE = 128  # distinct sentences on which the gauges are measured
 
 
@@ -112,7 +113,8 @@ class Trunk:
     """What runs of different lengths with the schedule warmup-stable-decay have in common: the steps before the decay.
 
     A run starts from the newest checkpoint in `folder` that is not beyond its own decay, and leaves one there where its
-    decay begins. After `limit` seconds without reaching it, the run leaves its checkpoint and raises `OutOfTime`.
+    decay begins. After `limit` seconds and `FEWEST_STEPS` without reaching it, the run leaves its checkpoint and raises
+    `OutOfTime`.
     """
 
     folder: Path
@@ -272,7 +274,7 @@ class _Run:
         """Leave a checkpoint for longer runs where the decay begins, or where the time is over before it does."""
         if self.trunk is None or self.now.step > (stable := stable_steps(self.total, self.settings.decay)):
             return
-        late = self.now.step > 0 and self.agreed(time.monotonic() - self.started > self.trunk.limit)
+        late = self.now.step >= FEWEST_STEPS and self.agreed(time.monotonic() - self.started > self.trunk.limit)
         if self.now.step < stable and not late:
             return
         if newest_step(self.trunk.folder) < self.now.step:

@@ -43,7 +43,7 @@ def relative_gradients(x, targets, training, weights):
             yield float(gradient(x[rows], targets[rows], model, l2).norm() / start)
 
 
-@pytest.mark.parametrize(("rows", "features", "classes"), [(300, 20, 2), (60, 100, 3)])
+@pytest.mark.parametrize(("rows", "features", "classes"), [(300, 20, 2), (60, 100, 3), (400, 20, 30)])
 def test_the_gradient_at_the_optimum_is_zero(rows, features, classes):
     x, gold = blobs(rows, features, classes)
     targets, training = torch.eye(classes)[gold], some_rows(rows, 6)
@@ -63,7 +63,7 @@ def test_soft_targets_are_solved_to_the_optimum(classes):
     )  # the initial gradient is small, because there is little to learn
 
 
-@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("classes", [2, 4, logistic.MANY + 1])
 def test_weights_and_predictions_equal_scikit_learn(classes):
     x, gold = blobs(400, 16, classes)
     training = some_rows(400, 2)
@@ -117,8 +117,24 @@ def test_the_same_input_gives_the_same_bits():
     assert torch.equal(first, second)
 
 
+def test_many_classes_of_very_different_sizes_are_solved_to_the_optimum():
+    x, gold = blobs(600, 30, 40)
+    gold[:400] = 0
+    targets, training = torch.eye(40)[gold], some_rows(600, 2)
+    weights = logistic.fit(x, targets, training, PENALTIES)
+    assert max(relative_gradients(x, targets, training, weights)) < 1e-4
+
+
+def test_more_rows_and_classes_are_expected_to_take_longer():
+    assert 0 < logistic.expected_seconds(50, 8, 2, 1) < logistic.expected_seconds(1500, 384, 60, 4) < 600
+
+
 @pytest.mark.parametrize("scale", [1e-30, 1e-12, 1e-4, 1e4, 1e12, 1e30])
 def test_any_scale_gives_finite_weights(scale):
+    many = torch.arange(120) % 30
+    assert torch.isfinite(
+        logistic.fit(blobs(120, 6, 3)[0] * scale, torch.eye(30)[many], some_rows(120, 2), [1e-5])
+    ).all()
     x, gold = blobs(120, 6, 3)
     weights = logistic.fit(x * scale, torch.eye(3)[gold], some_rows(120, 3), PENALTIES)
     assert torch.isfinite(weights).all()

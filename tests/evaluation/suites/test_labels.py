@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from sentloom.evaluation.suites.labels import _divided, classification_task, neighbour_scores, probe_score
+from sentloom.evaluation.suites.labels import (
+    _divided,
+    classification_task,
+    neighbour_scores,
+    neighbour_task,
+    probe_seconds,
+    probe_task,
+)
 from sentloom.evaluation.suites.set_source import Rows
 from tests.evaluation.by_hand import any_vectors, at_angles
 
@@ -28,7 +35,7 @@ def test_ties_count_against_the_system():
 
 
 def test_a_label_without_a_known_row_is_left_out():
-    task = classification_task("t", rows(a="x", b="new", c="y"), {"preset": "fast"}, rows(d="x", e="y"))
+    task = neighbour_task("t", rows(a="x", b="new", c="y"), rows(d="x", e="y"))
     assert [asked for asked, _ in task.items] == ["a", "c"]
     found = neighbour_scores(at_angles(**FAN), rows(a="x", b="new", c="y"), rows(d="x", e="y"))
     assert len(found["accuracy"].items) == 2
@@ -51,12 +58,14 @@ def test_many_rows_against_a_slow_oracle():
         assert precision[0] == pytest.approx(np.mean([sum(hits[: n + 1]) / (n + 1) for n in range(120) if hits[n]]))
 
 
-def test_the_probe_appears_beside_the_neighbours():
+def test_neighbours_and_probe_are_tasks_of_their_own():
     many = rows(**{f"t{n}": "xy"[n % 2] for n in range(60)})
-    task = classification_task("t", many, {"preset": "fast"}, many)
-    assert (task.main, list(task.score(any_vectors))) == ("accuracy", ["accuracy", "map", "probe"])
-    assert list(classification_task("t", many, None, many).score(any_vectors)) == ["accuracy", "map"]
+    neighbours, probe = neighbour_task("t", many, many), probe_task("t", many, many, {"preset": "fast"})
+    assert (neighbours.main, list(neighbours.score(any_vectors))) == ("accuracy", ["accuracy", "map"])
+    assert (probe.main, list(probe.score(any_vectors))) == ("probe", ["probe"])
     assert list(classification_task("t", many, {"preset": "fast"}).score(any_vectors)) == ["accuracy"]
+    assert (probe.settings["trained"], probe.settings["labels"]) == (49, 2)  # 2, and four fifths of the 58 others
+    assert 0 < probe_seconds(probe, 8) < 10
 
 
 def test_a_probe_learns_from_known_rows_what_neighbours_cannot_see():
@@ -69,7 +78,7 @@ def test_a_probe_learns_from_known_rows_what_neighbours_cannot_see():
 
     labels = {text: "xy"[int(vector[0] > 0)] for text, vector in hidden.items()}
     asked, known = (rows(**dict(list(labels.items())[part])) for part in (slice(100), slice(100, None)))
-    found = probe_score(lookup, asked, known, {"preset": "fast"})["probe"]
+    found = probe_task("t", asked, known, {"preset": "fast"}).score(lookup)["probe"]
     assert found.value > 90
     assert neighbour_scores(lookup, asked, known)["accuracy"].value < 80
     assert found.items[:, 1].tolist() == [float(label == "y") for label in asked["label"]]
@@ -85,4 +94,4 @@ def test_a_probe_trains_on_the_first_row_of_every_label():
 
 
 def test_there_is_no_probe_without_rows_to_choose_its_weight_decay_on():
-    assert probe_score(any_vectors, rows(a="x", b="y"), rows(c="x", d="y", e="x"), {"preset": "fast"}) == {}
+    assert probe_task("t", rows(a="x", b="y"), rows(c="x", d="y", e="x"), {"preset": "fast"}) is None

@@ -6,11 +6,14 @@ A model minimises SentEval's objective, with weight decay on every parameter, in
 
 Models are columns of one weight matrix, so a step of all of them is two large matrix products. The step is L-BFGS
 preconditioned with one curvature, computed for the average model, which is solved first. Models that differ in a tenth
-of their rows are close to it, and a few steps suffice.
+of their rows are close to it, and a few steps suffice. Few classes have a curvature each; many share the eigenvectors
+of their mean, because a matrix per class would take most of the time.
 """
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import ClassVar, Protocol
 
 import torch
 from torch import Tensor
@@ -20,10 +23,8 @@ from sentloom.progress import progress
 BYTES = 200_000_000  # of the buffers with one number per row, model and class
 BUFFERS = 4  # allocated at the same time
 TOLERANCE = 2e-5  # of the Newton decrement, which is about the mean error of a logit
-STEPS = 60  # maximum, if float32 cannot reach the tolerance; few models need ten
-STEPS_OF_ONE = 8  # of the average model, before its curvature is computed again
 CURVATURES = 12  # maximum, for the average model
-MEMORY = 8  # pairs in the history of L-BFGS
+MANY = 20  # classes, above which they share a curvature
 CUTS = 6  # maximum, of a step that is too long
 ENOUGH = 0.9  # a step is too long if the slope at its end is steeper than this share of the slope at its start
 
@@ -47,10 +48,25 @@ def fit(
             start, curvature = problem.average_model(start, average, ridge)
             for chunk in _chunks(shares.shape[1], used.sum().item() * problem.shape[1], buffer_bytes):
                 many = start.expand(-1, len(chunk), -1)
-                found, _ = problem.minimise(many, shares[:, chunk], ridge, curvature, STEPS)
+                found, _ = problem.minimise(many, shares[:, chunk], ridge, curvature, curvature.effort.steps)
                 weights[place, chunk] = found.transpose(0, 1)
                 advance(len(chunk))
     return problem.unscaled(weights)
+
+
+def expected_seconds(rows: int, features: int, classes: int, penalties: int) -> float:
+    """How long it takes to fit one model with each penalty: what it consists of is timed once."""
+    random = torch.Generator().manual_seed(0)
+    matrix = torch.randn(rows, features, generator=random)
+    problem = _Problem.of(matrix, torch.full((rows, classes), 1 / classes))
+    start, shares, ridge = torch.zeros(problem.shape)[:, None], torch.full((rows, 1), 1 / rows), problem.ridge(1e-3)
+    began = time.perf_counter()
+    curvature = problem.curvature(start, shares, ridge)
+    between = time.perf_counter()
+    problem.precondition(problem.gradient(start, shares, ridge), curvature)
+    ended = time.perf_counter()
+    curvatures, gradients = curvature.effort.expected
+    return penalties * (curvatures * (between - began) + gradients * (ended - between))
 
 
 def logits(features: Tensor, weights: Tensor) -> Tensor:
@@ -105,24 +121,24 @@ class _Problem:
         errors = self.probabilities(weights).sub_(self.targets[:, None]).mul_(shares[:, :, None])
         return (self.features.T @ errors.flatten(1)).view_as(weights).addcmul_(ridge, weights)
 
-    def curvature(self, weights: Tensor, shares: Tensor, ridge: Tensor) -> Tensor:
-        """Compute one model's curvature per class as roots r (k, f, f), whose squares r^T r are its inverse."""
+    def curvature(self, weights: Tensor, shares: Tensor, ridge: Tensor) -> "_Curvature":
+        """Compute one model's curvature at its weights."""
         probabilities = self.probabilities(weights)[:, 0]
-        each = (probabilities * (1 - probabilities) * shares).sqrt().T  # (k, n)
-        squares = (self.features * root[:, None] for root in each)
-        return torch.stack([_inverse_root(rows.T @ rows, ridge[:, 0, 0]) for rows in squares])
+        each = (probabilities * (1 - probabilities) * shares).T  # (k, n)
+        of_kind = _Shared.of if self.shape[1] > MANY else _PerClass.of
+        return of_kind(self.features, each, ridge[:, 0, 0])
 
-    def average_model(self, weights: Tensor, shares: Tensor, ridge: Tensor) -> tuple[Tensor, Tensor]:
+    def average_model(self, weights: Tensor, shares: Tensor, ridge: Tensor) -> tuple[Tensor, "_Curvature"]:
         """Solve the average model; return its weights and the curvature there."""
         for _ in range(CURVATURES):
             curvature = self.curvature(weights, shares, ridge)
-            weights, arrived = self.minimise(weights, shares, ridge, curvature, STEPS_OF_ONE)
+            weights, arrived = self.minimise(weights, shares, ridge, curvature, curvature.effort.of_one)
             if arrived:
                 break
         return weights, self.curvature(weights, shares, ridge)
 
     def minimise(
-        self, weights: Tensor, shares: Tensor, ridge: Tensor, curvature: Tensor, steps: int
+        self, weights: Tensor, shares: Tensor, ridge: Tensor, curvature: "_Curvature", steps: int
     ) -> tuple[Tensor, bool]:
         """Minimise each model from the given weights; return the optima and whether all models converged."""
         found = weights.clone()
@@ -140,17 +156,17 @@ class _Problem:
                 return found, True
             direction = self.direction(gradient, curvature, past)
             moved, after = self.search(weights, gradient, direction, shares, ridge)
-            past = [*past, _pair(moved, after - gradient)][-MEMORY:]
+            past = [*past, _pair(moved, after - gradient)][-curvature.effort.memory :]
             weights, gradient = weights + moved, after
         found[:, at] = weights
         return found, False
 
-    def precondition(self, gradient: Tensor, curvature: Tensor) -> Tensor:
+    def precondition(self, gradient: Tensor, curvature: "_Curvature") -> Tensor:
         """Approximate a Newton step; the part shared by all classes, which softmax ignores, is removed."""
-        step = (curvature.mT @ (curvature @ gradient.permute(2, 0, 1))).permute(1, 2, 0)
+        step = curvature.solve(gradient)
         return step if self.shape[1] == 1 else step - step.mean(dim=2, keepdim=True)
 
-    def direction(self, gradient: Tensor, curvature: Tensor, past: list[tuple[Tensor, Tensor, Tensor]]) -> Tensor:
+    def direction(self, gradient: Tensor, curvature: "_Curvature", past: list[tuple[Tensor, Tensor, Tensor]]) -> Tensor:
         """Compute the descent direction by L-BFGS's two-loop recursion."""
         down, kept = -gradient, []
         for moved, bent, product in reversed(past):
@@ -178,6 +194,67 @@ class _Problem:
             tried = weights[:, long] + step[long, None] * direction[:, long]
             after[:, long] = self.gradient(tried, shares[:, long], ridge)
         return step[:, None] * direction, after
+
+
+@dataclass(frozen=True)
+class _Effort:
+    """What a curvature calls for: the poorer it is, the more steps."""
+
+    steps: int  # maximum, if float32 cannot reach the tolerance
+    of_one: int  # of the average model, before its curvature is computed again
+    memory: int  # pairs in the history of L-BFGS
+    expected: tuple[int, int]  # curvatures and gradients per penalty, for one model
+
+
+class _Curvature(Protocol):
+    """An approximate second derivative of a model, without the products of different classes."""
+
+    effort: ClassVar[_Effort]
+
+    def solve(self, gradient: Tensor) -> Tensor:
+        """Multiply gradients (f, models, k) by its inverse."""
+
+
+@dataclass(frozen=True)
+class _PerClass:
+    """The exact curvature of every class; few models need ten steps."""
+
+    effort: ClassVar = _Effort(steps=60, of_one=8, memory=8, expected=(4, 20))
+    roots: Tensor  # (k, f, f): the squares r^T r are the inverse curvatures
+
+    @classmethod
+    def of(cls, features: Tensor, each: Tensor, ridge: Tensor) -> "_PerClass":
+        """From the weights (k, n) of the rows in each class."""
+        squares = (features * root[:, None] for root in each.sqrt())
+        return cls(torch.stack([_inverse_root(rows.T @ rows, ridge) for rows in squares]))
+
+    def solve(self, gradient: Tensor) -> Tensor:
+        """Multiply gradients (f, models, k) by its inverse."""
+        return (self.roots.mT @ (self.roots @ gradient.permute(2, 0, 1))).permute(1, 2, 0)
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """The mean curvature of all classes, times the size of each: size * mean + ridge."""
+
+    effort: ClassVar = _Effort(steps=400, of_one=30, memory=20, expected=(5, 80))
+    vectors: Tensor  # (f, f): v^T mean v is diagonal, and v^T ridge v is the identity
+    inverse: Tensor  # (f, k): of size * mean + ridge, in these vectors
+
+    @classmethod
+    def of(cls, features: Tensor, each: Tensor, ridge: Tensor) -> "_Shared":
+        """From the weights (k, n) of the rows in each class."""
+        rows = features * each.sum(dim=0).sqrt()[:, None]
+        squares = (rows.T @ rows).double() / each.sum()
+        roots = (ridge + 1e-7 * squares.trace()).double().sqrt()
+        values, vectors = torch.linalg.eigh(squares / roots / roots[:, None])
+        inverse = 1 / (1 + values.clamp_min(0)[:, None] * each.sum(dim=1).double())
+        return cls((vectors / roots[:, None]).float(), inverse.float())
+
+    def solve(self, gradient: Tensor) -> Tensor:
+        """Multiply gradients (f, models, k) by its inverse."""
+        inside = (self.vectors.T @ gradient.flatten(1)).view_as(gradient)
+        return (self.vectors @ (inside * self.inverse[:, None]).flatten(1)).view_as(gradient)
 
 
 def _dot(left: Tensor, right: Tensor) -> Tensor:

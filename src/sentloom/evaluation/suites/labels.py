@@ -1,6 +1,6 @@
 """Labelled texts: whether the nearest labelled neighbour has the same label, and whether a probe predicts it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -26,29 +26,85 @@ MOST_LABELS = 500  # of a probe, for the same reason
 SEED = 0
 
 
-def classification_task(name: str, rows: Rows, probe: Mapping[str, Any] | None, known: Rows | None = None) -> Task:
-    """Build the task of finding the label of each text.
-
-    With `known` rows, which have labels too, a text is compared with them: `accuracy` is how often its nearest
-    neighbour has its label, and `map` how high all rows with its label rank; ties count against the system. Texts whose
-    label no known row has are left out. `probe` is a classifier trained on the known rows; None: there is none. Without
-    known rows, it is cross-validated on the rows themselves and is the only score, under the name `accuracy`.
-    """
-    texts, labels = rows["text"], rows["label"]
-    if len(set(labels)) < 2:
-        raise InputError(rows.source, f"the only label is {labels[0]!r}", "two labels or more", "label the rows")
+def classification_task(name: str, rows: Rows, probe: Mapping[str, Any]) -> Task:
+    """Build the task of finding the label of each text by a probe, cross-validated on the rows themselves."""
+    _refuse_one_label(rows)
 
     def score(lookup: Lookup) -> Scores:
-        if known is None:
-            return {"accuracy": _cross_validated(lookup, rows, probe or {})}
-        probe_scores = {} if probe is None else probe_score(lookup, rows, known, probe)
-        return {**neighbour_scores(lookup, rows, known), **probe_scores}
+        from sentloom.evaluation.probes.protocols import cross_validated
 
-    settings = {"task": "neighbours" if known else "classification", "probe": probe and asdict(_options(probe))}
-    answerable = np.isin(labels, known["label"]) if known else np.ones(len(rows), bool)
-    items = [(text, str(label)) for text, label, asked in zip(texts, labels, answerable, strict=True) if asked]
-    needed, content = [*texts, *(known["text"] if known else ())], joint_sha256(rows, known)
-    return Task(name, "accuracy", {"symmetric": needed}, score, rows.source, content, settings, items=tuple(items))
+        items = cross_validated(lookup(rows["text"]), rows["label"], _options(probe))
+        return {"accuracy": Score("accuracy", items, clusters=clusters_of(rows))}
+
+    settings = {"task": "classification", "probe": asdict(_options(probe))}
+    items = tuple(_items(rows))
+    return Task(name, "accuracy", {"symmetric": rows["text"]}, score, rows.source, rows.sha256, settings, items=items)
+
+
+def neighbour_task(name: str, rows: Rows, known: Rows) -> Task:
+    """Build the task of finding the label of each text among `known` rows, which have labels too.
+
+    `accuracy` is how often the nearest neighbour of a text has its label, and `map` how high all rows with its label
+    rank; ties count against the system. Texts whose label no known row has are left out.
+    """
+    _refuse_one_label(rows)
+    items = tuple(item for item, asked in zip(_items(rows), _answerable(rows, known), strict=True) if asked)
+    return Task(
+        name,
+        "accuracy",
+        {"symmetric": [*rows["text"], *known["text"]]},
+        lambda lookup: neighbour_scores(lookup, rows, known),
+        rows.source,
+        joint_sha256(rows, known),
+        {"task": "neighbours"},
+        items=items,
+        known=known,
+    )
+
+
+def probe_task(name: str, rows: Rows, known: Rows, probe: Mapping[str, Any]) -> Task | None:
+    """Build the task of finding the label of each text by a probe that is trained on `known` rows, at most `PROBED`.
+
+    Its weight decay is chosen on a fifth of them. The first row of every label is trained on. There is no such task if
+    no row is left to choose on, or for more than `MOST_LABELS` labels.
+    """
+    labels = len(set(known["label"]))
+    trained, chosen_on = _divided(known["label"])
+    if not _answerable(rows, known).any() or not len(chosen_on) or not 2 <= labels <= MOST_LABELS:
+        return None
+    settings = {"task": "probe", "probe": asdict(_options(probe)), "trained": len(trained), "labels": labels}
+    return Task(
+        name,
+        "probe",
+        {"symmetric": [*rows["text"], *known["text"]]},
+        lambda lookup: _probed(lookup, rows, known, probe),
+        rows.source,
+        joint_sha256(rows, known),
+        settings,
+    )
+
+
+def probe_seconds(task: Task, dimension: int) -> float:
+    """How long the probe of a `probe_task` takes for a model whose vectors are there."""
+    from sentloom.evaluation.probes.logistic import expected_seconds
+    from sentloom.evaluation.probes.protocols import PENALTIES
+
+    return expected_seconds(task.settings["trained"], dimension, task.settings["labels"], len(PENALTIES))
+
+
+def _refuse_one_label(rows: Rows) -> None:
+    if len(set(rows["label"])) < 2:
+        problem = f"the only label is {rows['label'][0]!r}"
+        raise InputError(rows.source, problem, "two labels or more", "label the rows")
+
+
+def _items(rows: Rows) -> Iterator[tuple[str, str]]:
+    return ((text, str(label)) for text, label in zip(rows["text"], rows["label"], strict=True))
+
+
+def _answerable(rows: Rows, known: Rows) -> Mask:
+    """Which rows have a label that a known row has."""
+    return np.isin(rows["label"], known["label"])
 
 
 def _options(probe: Mapping[str, Any]) -> "Probe":
@@ -57,25 +113,11 @@ def _options(probe: Mapping[str, Any]) -> "Probe":
     return Probe(**probe)
 
 
-def _cross_validated(lookup: Lookup, rows: Rows, probe: Mapping[str, Any]) -> Score:
-    from sentloom.evaluation.probes.protocols import cross_validated
-
-    items = cross_validated(lookup(rows["text"]), rows["label"], _options(probe))
-    return Score("accuracy", items, clusters=clusters_of(rows))
-
-
-def probe_score(lookup: Lookup, rows: Rows, known: Rows, probe: Mapping[str, Any]) -> Scores:
-    """A probe trained on known rows, at most `PROBED`, whose weight decay is chosen on a fifth of them.
-
-    The first row of every label is trained on. There is no score if no row is left to choose on, or for more than
-    `MOST_LABELS` labels.
-    """
+def _probed(lookup: Lookup, rows: Rows, known: Rows, probe: Mapping[str, Any]) -> Scores:
     from sentloom.evaluation.probes.protocols import train_and_test
 
-    asked = np.isin(rows["label"], known["label"])
+    asked = _answerable(rows, known)
     trained, chosen_on = _divided(known["label"])
-    if not asked.any() or not len(chosen_on) or not 2 <= len(set(known["label"])) <= MOST_LABELS:
-        return {}
     labels, vectors = np.array(known["label"], object), lookup(known["text"])
     dev = vectors[chosen_on], labels[chosen_on]
     test = lookup(rows["text"])[asked], np.array(rows["label"], object)[asked]
@@ -95,7 +137,7 @@ def _divided(labels: Sequence[Any], most: int = PROBED) -> tuple[Places, Places]
 
 def neighbour_scores(lookup: Lookup, rows: Rows, known: Rows) -> Scores:
     """The scores of the texts whose label some known row has."""
-    asked = np.isin(rows["label"], known["label"])
+    asked = _answerable(rows, known)
     labels, others = np.array(rows["label"], object)[asked], np.array(known["label"], object)
     vectors = normalised(lookup(rows["text"])[asked]), normalised(lookup(known["text"]))
     nearest, precision = _ranked(*vectors, labels, others)

@@ -13,7 +13,7 @@ from sentloom.data.shapes import COLUMNS, Shape
 from sentloom.encoder.prompts import Role
 from sentloom.errors import InputError
 from sentloom.evaluation.metrics import cosine_of_pairs
-from sentloom.evaluation.suites.labels import classification_task
+from sentloom.evaluation.suites.labels import classification_task, neighbour_task, probe_task
 from sentloom.evaluation.suites.multilingual import translation_task
 from sentloom.evaluation.suites.pairs import (
     SEARCH,
@@ -50,11 +50,16 @@ def own_task(kind: str | None, file: str, origin: SetSource) -> Task:
 def data_task(
     kind: str | None, name: str, file: str, data: Dataset, probe: Options, corpus: Corpus | None = None
 ) -> Task:
-    """Build the task of a data set. Labelled texts have a `probe`, unless it is None."""
+    """Build the task of a data set. Labelled texts are found by a `probe` if there are no known rows."""
     refuse_unscored(kind, file, data)
     corpus = corpus or Corpus()
     known = _rows(corpus.known, file) if corpus.known else None
     return MAKERS[kind, data.shape](name, _rows([data], file), probe, known, corpus.texts)
+
+
+def known_labels_task(name: str, data: Dataset, probe: Mapping[str, Any], corpus: Corpus) -> Task | None:
+    """Build the task of a probe that is trained on the known rows of the corpus; None if they allow none."""
+    return probe_task(name, _rows([data], name), _rows(corpus.known, name), probe)
 
 
 def refuse_unscored(kind: str | None, file: str, data: Dataset) -> None:
@@ -90,7 +95,7 @@ def triplet_task(name: str, rows: Rows) -> Task:
 
 
 def _labels(name: str, rows: Rows, probe: Options, known: Rows | None, texts: Sequence[str]) -> Task:
-    return classification_task(name, rows, probe, known)
+    return neighbour_task(name, rows, known) if known else classification_task(name, rows, probe or {})
 
 
 def _search(name: str, rows: Rows, probe: Options, known: Rows | None, texts: Sequence[str]) -> Task:

@@ -1,0 +1,43 @@
+"""The probes of labelled test rows: beside the measure of their rows if there is time, and never without."""
+
+import pytest
+
+from sentloom.data.shapes import Shape
+from sentloom.evaluation.evaluate import open_memory
+from sentloom.fitting.probing import probing_time, with_probes
+from sentloom.fitting.split import Split
+from sentloom.fitting.tasks import held_out_part
+from sentloom.fitting.verify import Duel
+from tests.fitting.test_by_dimension import Coded
+from tests.small_data import build_dataset
+
+
+def labelled(kind, size):
+    return build_dataset(Shape.CLASSIFICATION, [(f"{kind} {n}", "xyz"[n % 3]) for n in range(size)])
+
+
+@pytest.fixture(scope="module")
+def split():
+    return Split(labelled("train", 120), labelled("val", 30), labelled("test", 30), labelled("none", 0))
+
+
+def test_only_test_rows_have_a_probe(split):
+    parts = [held_out_part("t.csv", split, side, (), 1000) for side in ("validation", "test")]
+    assert [part.probe is not None for part in parts] == [False, True]
+    assert probing_time(parts, 16) > 0
+
+
+def test_the_probe_is_measured_after_what_decides_if_there_is_time(split, tmp_path):
+    part, duel = held_out_part("t.csv", split, "test", (), 1000), Duel(Coded(4), Coded(8), open_memory(tmp_path))
+    measures, _ = duel.measured(part.tasks, "deciding")
+    assert set(measures[0].also) == {"map"}
+    asked = []
+
+    def has_time(what, seconds):
+        asked.append((what, seconds > 0))
+        return len(asked) > 1
+
+    assert with_probes(duel, [part], measures, has_time) == tuple(measures)
+    (found,) = with_probes(duel, [part], measures, has_time)
+    assert set(found.also) == {"map", "probe"}
+    assert asked == [("the linear probe of t.csv", True)] * 2

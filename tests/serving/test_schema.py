@@ -37,3 +37,13 @@ def test_k_is_bounded(k):
 def test_the_schema_allows_a_string_or_a_list():
     kinds = EmbeddingRequest.model_json_schema()["properties"]["input"]["anyOf"]
     assert [kind["type"] for kind in kinds] == ["string", "array"]
+
+
+@pytest.mark.parametrize("given", [[["a", "b"]], [True], [1.5], [None]])
+def test_what_is_neither_text_nor_token_ids_is_named(given):
+    with pytest.raises(ValidationError, match="Text 0 is not a string"):
+        EmbeddingRequest(input=given)
+
+
+def test_no_format_is_the_default():
+    assert EmbeddingRequest(input="a", encoding_format=None).encoding_format is None

@@ -23,7 +23,7 @@ def _as_texts(given: Any, field: ValidationInfo) -> Any:
         raise ValueError("Expected a string or a list of strings.")
     if not given:
         raise ValueError("The list of texts is empty. Send at least one text.")
-    if all(isinstance(one, int | list) for one in given):
+    if all(map(_are_token_ids, given)):
         raise ValueError(TOKEN_IDS.format(name=field.field_name))
     for place, one in enumerate(given):
         if not isinstance(one, str):
@@ -31,6 +31,11 @@ def _as_texts(given: Any, field: ValidationInfo) -> Any:
         if SURROGATE.search(one):
             raise ValueError(f"Text {place} has half of a surrogate pair, which is no character. Remove it.")
     return given
+
+
+def _are_token_ids(given: Any) -> bool:
+    """Whether this is an id, or the ids of a text."""
+    return type(given) is int or (isinstance(given, list) and all(type(one) is int for one in given))
 
 
 Texts = Annotated[list[str], BeforeValidator(_as_texts), WithJsonSchema(STRING_OR_LIST)]
@@ -46,7 +51,7 @@ class EmbeddingRequest(_Request):
     """Texts to encode."""
 
     input: Texts
-    encoding_format: Literal["float", "base64"] = "float"
+    encoding_format: Literal["float", "base64"] | None = "float"
     dimensions: int | None = Field(None, ge=1, description="Cut vectors to this size, if the model was trained for it.")
     role: Role = Field("symmetric", description="Which of the model's prompts to use.")
     user: str | None = Field(None, description="Ignored; part of OpenAI's API.")

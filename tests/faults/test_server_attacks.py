@@ -6,6 +6,7 @@ import math
 import multiprocessing
 import statistics
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -99,7 +100,12 @@ def test_hostile_connections_are_refused_and_neighbours_hardly_notice(folder: Pa
         neighbour, attacker = Neighbour(port), Attacker(port, seed, folder / "outcomes.json")
         neighbour.ask(50)
         quiet, attacked = latencies(neighbour, attacker)
-        for name, outcome in json.loads(attacker.results.read_text()):
+        outcomes = json.loads(attacker.results.read_text())
+        answers = Counter(outcome for _, outcome in outcomes)
+        print(
+            f"{dict(answers)}; median of a neighbour {1000 * quiet:.1f} ms, {1000 * attacked:.1f} ms during the attack"
+        )
+        for name, outcome in outcomes:
             with tally.case(name):
                 assert outcome == CLOSED or outcome.startswith("4"), outcome
         neighbour.ask(50)

@@ -10,7 +10,7 @@ from sentloom.encoder.loading import form_of
 from sentloom.encoder.prompts import ROLES, Role, prompt_for
 from sentloom.encoder.read_only import ReadOnlyBackbone, refuse_changes
 from sentloom.encoder.saving import refuse_filled
-from sentloom.errors import InputError, ModelError
+from sentloom.errors import InputError, ModelError, option
 from sentloom.evaluation.task import Task
 from sentloom.export.judging import judging_tasks, mean_score
 from sentloom.export.targets import Target, target_named
@@ -125,5 +125,6 @@ def _score(encoder: Encoder, exported: Encoder, target: Target, tasks: Sequence[
     score = Scored(before, after, tuple(task.name for task in tasks))
     if target.required and score.lost > MOST_LOST:
         problem = f"it loses {score.lost:.2f} points ({score}), so nothing was written"
-        raise ModelError(f"export to {target.name}", problem, f"at most {MOST_LOST}", "use a float32 target")
+        fix = f"use a float32 target, or score it on rows of your own: {option('against', 'FILE')}"
+        raise ModelError(f"export to {target.name}", problem, f"at most {MOST_LOST}", fix)
     return score

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import math
 import multiprocessing
 import statistics
@@ -21,6 +22,7 @@ from tests.faults.conftest import Tally
 from tests.faults.servers import served
 
 pytestmark = pytest.mark.long
+LOG = logging.getLogger(__name__)  # shown by -o log_cli=true --log-level=INFO
 FAULT = "8. hostile requests"
 ASKED = 2_000
 
@@ -102,9 +104,7 @@ def test_hostile_connections_are_refused_and_neighbours_hardly_notice(folder: Pa
         quiet, attacked = latencies(neighbour, attacker)
         outcomes = json.loads(attacker.results.read_text())
         answers = Counter(outcome for _, outcome in outcomes)
-        print(
-            f"{dict(answers)}; median of a neighbour {1000 * quiet:.1f} ms, {1000 * attacked:.1f} ms during the attack"
-        )
+        LOG.info("%s; a neighbour's median: %.1f ms, attacked %.1f ms", dict(answers), 1000 * quiet, 1000 * attacked)
         for name, outcome in outcomes:
             with tally.case(name):
                 assert outcome == CLOSED or outcome.startswith("4"), outcome

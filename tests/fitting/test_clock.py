@@ -39,16 +39,21 @@ def test_laps_of_the_same_name_add_up():
     assert clock.laps == {"reading": 5, "scoring": 5}
 
 
-def test_the_first_line_is_printed_before_anything_slow_is_imported(tmp_path):
-    code = "import sys; sys.modules['torch'] = sys.modules['pandas'] = None; from sentloom.cli import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", code, "fit", "faq.csv", "-o", "model"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def started_without(modules, folder):
+    """What `sentloom fit` prints if some modules cannot be imported."""
+    code = f"import sys; sys.modules |= dict.fromkeys({modules}); from sentloom.cli import main; main()"
+    call = [sys.executable, "-c", code, "fit", "faq.csv", "-o", "model"]
+    done = subprocess.run(call, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode != 0  # nothing can be trained without torch
-    assert done.stdout == "Fitting an encoder to faq.csv. Everything besides the model goes to model.fit\n" + (
-        "Loading PyTorch and Transformers ...\n"
-    )
+    return done.stdout.splitlines()
+
+
+def test_the_first_line_is_printed_before_anything_slow_is_imported(tmp_path):
+    first = "Fitting an encoder to faq.csv. Everything besides the model goes to model.fit"
+    assert started_without(["torch", "pandas"], tmp_path) == [first]
+    rows = (f"Where is room {n} of the north wing?,Room {n} is up the stairs and to the left." for n in range(100))
+    (tmp_path / "faq.csv").write_text("\n".join(["question,answer", *rows]), "utf-8")
+    found = started_without(["torch"], tmp_path)
+    assert found[0] == first
+    assert found[1].startswith("faq.csv: 100 pairs")
+    assert found[2] == "Loading PyTorch and Transformers ..."

@@ -16,11 +16,8 @@ from sentloom.cli.common import (
     resumable,
     show,
 )
-from sentloom.data.limits import FITTING, STRICT
-from sentloom.data.shapes import as_shape, parse_columns
 from sentloom.errors import InputError
 from sentloom.fitting.clock import STARTED
-from sentloom.fitting.inputs import first_look
 
 NOT_BETTER = 3  # the exit code of a fit whose model does not beat its base
 
@@ -145,6 +142,10 @@ def fit(
         raise InputError("data", "a name is empty", "", "name a file, a folder or a hub name")
     STARTED.set(time.monotonic())
     show(f"Fitting an encoder to {', '.join(data)}. Everything besides the model goes to {output}.fit")
+    from sentloom.data.limits import FITTING, STRICT
+    from sentloom.data.shapes import as_shape, parse_columns
+    from sentloom.fitting.inputs import first_look  # reads files, without PyTorch
+
     named, allow = parse_columns(columns) if columns else None, STRICT if strict else FITTING
     for name in data:
         if line := first_look(name, as_shape(shape), named, allow):

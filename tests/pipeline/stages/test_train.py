@@ -76,8 +76,8 @@ def test_a_stage_out_of_time_goes_on_shorter_and_longer_with_the_bits_of_a_whole
 
     with pytest.raises(OutOfTime) as late:
         run(100, "out", {"learn": 0.0})
-    assert (late.value.stage, late.value.step) == ("learn", 1)
+    assert (late.value.stage, late.value.step) == ("learn", 2)
     assert not list((tmp_path / "out/stages").glob("*"))
-    assert run(2, "out", {"learn": 0.0}) == (run(2, "alone")[0], 1)
-    assert run(8, "out") == (run(8, "whole")[0], 1)
+    assert run(3, "out", {"learn": 0.0}) == (run(3, "alone")[0], 2)
+    assert run(8, "out") == (run(8, "whole")[0], 2)
     assert run(12, "out") == (run(12, "whole")[0], 6)

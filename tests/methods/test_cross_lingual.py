@@ -112,7 +112,8 @@ def test_the_first_dimensions_are_trained_too_against_those_of_the_queue(encoder
     assert torch.equal(method.queue.entries()[0], q.to(method.queue.vectors))  # whole vectors, once
     held = pairs_of(parallel([3, 4, 5]))
     cut = [[(vector[:m], its) for vector, its in zip(q.numpy(), held, strict=True)] for m in (32, 8)]
-    expected = sum(oracle(t[:, :m], s[:, :m], texts, some, 0.2) for m, some in zip((32, 8), cut, strict=True))
+    parts = [(t[:, :m].numpy(), s[:, :m].numpy(), some) for m, some in zip((32, 8), cut, strict=True)]
+    expected = sum(oracle(ours, theirs, texts, some, 0.2) for ours, theirs, some in parts)
     assert method.total_loss((t, s), parallel([0, 1, 2])).item() == pytest.approx(expected, rel=1e-6)
     with pytest.raises(ValidationError, match="a head that is dropped after training"):
         CrossLingualOptions(head="linear", dimensions=(32, 8))

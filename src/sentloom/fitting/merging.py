@@ -38,7 +38,8 @@ def with_merged(context: RaceContext, runs: Sequence[TrainedRun]) -> list[Traine
     for name, plan in list(_plans(context, runs, best))[: context.plan.merges]:
         if context.timed and len(merged) >= context.plan.merged:
             if _is_late(context, len(merged)):
-                few = f"only {len(merged)} models are merged" if merged else "nothing is merged"
+                tried = "1 merged model is" if len(merged) == 1 else f"{len(merged)} merged models are"
+                few = f"only {tried} tried" if merged else "nothing is merged"
                 context.change(replace(context.plan, merges=len(merged)), few)
                 break
             context.change(replace(context.plan, merged=len(merged) + 1))

@@ -46,10 +46,14 @@ def test_prompts_are_for_stages_that_learn_from_the_users_pairs():
     assert adapted(unknown, Wanted(searched=(Shape.PAIRS,))) == unknown
 
 
-def test_dimensions_and_simcse_without_the_head_that_it_drops():
-    found = adapted(ROUTE, Wanted(dimensions=(32, 8))).stages
-    assert [one.options.dimensions for one in found] == [(32, 8)] * 3
-    assert not found[0].options.head
+def test_dimensions_and_no_head_that_is_dropped():
+    guided = stage("self-guided", name="guided", data="raw.txt", steps=1)
+    found = adapted(replace(ROUTE, stages=(guided, *ROUTE.stages), trains_on=()), Wanted(dimensions=(32, 8))).stages
+    assert [one.options.dimensions for one in found] == [(32, 8)] * 4
+    assert found[0].options.head_width is None
+    assert not found[1].options.head
+    for one in found:
+        type(one.options).model_validate(one.options.model_dump())  # as a recipe could write them
 
 
 def test_a_guide_is_for_stages_with_negatives_to_filter(folder, tmp_path):

@@ -36,7 +36,7 @@ from sentloom.pipeline.runner import prepare
 from sentloom.pipeline.stages import Train
 from sentloom.progress import duration, note
 
-REVISION = 11  # raised when the same inputs would lead to another plan
+REVISION = 12  # raised when the same inputs would lead to another plan
 FEWEST_KEPT = 25  # rows that a writer's filters kept, for the same
 MOST_MERGES = 5  # merged models that are scored
 MERGE_SHARE = 0.1  # of a time budget may go to scoring them

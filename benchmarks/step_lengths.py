@@ -1,6 +1,6 @@
 """A training step on texts of different lengths: without padding, as we train, against the same step padded.
 
-    python benchmarks/step_lengths.py [--rounds 5] [--pairs 32]
+    python benchmarks/step_lengths.py [--rounds 5] [--pairs 16]
 
 Both sides run the same texts of random tokens through a model of the embedded encoder's size, in turns: forward pass
 with dropout, loss and backward pass. The padded side is the same code on the batch padded to its longest text, with
@@ -119,7 +119,7 @@ def report(name: str, lengths: list[int], ours: list[float], padded: list[float]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--pairs", type=int, default=32)
+    parser.add_argument("--pairs", type=int, default=16)
     given = parser.parse_args()
     mixed, equal = faq(given.pairs), [32] * (2 * given.pairs)
     one_long = [SHORT] * (2 * given.pairs - 1) + [LONG]

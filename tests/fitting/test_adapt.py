@@ -102,6 +102,16 @@ def test_every_route_from_every_base(folder, tmp_path, monkeypatch):
     assert all(one.stages[-1].settings.lora for one in routes_from(large, prepared, asked)[0])
 
 
+def test_raw_text_has_contrastive_routes_with_short_vectors(folder, tmp_path):
+    data = small_base.prose(tmp_path / "raw.txt", 200)
+    asked = request(data=(str(data),), output=tmp_path / "model", bases=(str(folder / "base"),), dimensions=(8,))
+    bases = load_bases(asked)
+    routes, skipped = routes_from(bases, prepare_inputs(asked, [bases[0].encoder], [].append), asked)
+    assert {one.name for one in routes} >= {"self-guided", "simcse"}
+    assert all(one.stages[-1].options.dimensions == (32, 8) for one in routes)
+    assert "tsdae" in {one.name for one in skipped}
+
+
 def test_a_route_that_ends_without_short_vectors_is_skipped(folder, tmp_path):
     data = small_base.translations(tmp_path / "en-xx.tsv", 200)
     asked = request(data=(str(data),), output=tmp_path / "model", bases=(str(folder / "base"),), dimensions=(8,))

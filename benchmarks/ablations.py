@@ -7,7 +7,7 @@
 Every variant is a recipe of its own that differs from the first of its set in one thing, and trains for the same number
 of steps on the same rows (`real_sets`). Test rows, whole clusters that no variant saw, are scored with plain numpy
 (`plain_scores`); intervals are paired and over clusters. `medquad-text` learns from the answers of MedQuAD as raw text
-and is asked the questions. --guide names another encoder that filters negatives; with "" there is none. A scored
+and is asked the questions; as titles it has the diseases that the questions name. --guide names another encoder that filters negatives; with "" there is none. A scored
 variant is kept in OUT, so that a run that was killed resumes; OUT/table.md has the table. Planned for 60 minutes of one
 core.
 """
@@ -16,6 +16,7 @@ import argparse
 import csv
 import json
 import random
+import re
 import shutil
 import time
 from pathlib import Path
@@ -35,6 +36,7 @@ from sentloom.pipeline.runner import prepare, start_accelerator
 BATCH = 32
 HIGH = 4.0  # the scores of pairs that mean much the same, from 0 to 5
 TESTED = 500  # test rows of each set
+TOPIC = re.compile(r"(?:is \(are\)|about|of|for|by|related to|causes|diagnose|prevent|treat|Is) (.+?)(?: inherited)?[ ?]*$")
 
 # ---------------------------------------------------------------- variants: stages by name, the reference first
 
@@ -125,6 +127,7 @@ def from_text(files, steps, guide):
         "self-guided, pooled": (learn(files, steps, "self-guided", "texts", vector="pooled"),),
         "random spans": spans,
         "neighbouring passages": views("neighbours"),
+        "title to body": (learn(files, steps, data="titles", learning_rate=5e-5, directions="both"),),
         **{f"random spans, {name}": (spans[0], *stages) for name, stages in merged(spans[1]).items()},
     }
 
@@ -153,7 +156,7 @@ VARIANTS = {
 
 def write_files(train, folder):
     """The files that variants learn from: the rows, and what some variants make of them."""
-    paths = {name: str(folder / f"{name}.csv") for name in ("train", "pairs", "texts")}
+    paths = {name: str(folder / f"{name}.csv") for name in ("train", "pairs", "texts", "titles")}
     train.write(paths["train"])
     if train.kind == "labels":
         _write(paths["pairs"], ("anchor", "positive"), same_label(train["text"], train["label"]))
@@ -161,8 +164,17 @@ def write_files(train, folder):
         rows = zip(train["sentence1"], train["sentence2"], train["score"], strict=True)
         _write(paths["pairs"], ("anchor", "positive"), [(a, b) for a, b, score in rows if float(score) >= HIGH])
     if train.kind == "pairs":
-        _write(paths["texts"], ("text",), [(text,) for text in dict.fromkeys(train[list(train.columns)[1]])])
+        questions, answers = (train[name] for name in train.columns)
+        _write(paths["texts"], ("text",), [(text,) for text in dict.fromkeys(answers)])
+        titles = [(topic(question), answer) for question, answer in zip(questions, answers, strict=True)]
+        _write(paths["titles"], ("anchor", "positive"), [row for row in titles if row[0]])
     return paths
+
+
+def topic(question):
+    """What a question of MedQuAD is about, as the title of its answer; "" if it is not of one of the usual forms."""
+    found = TOPIC.search(question)
+    return found[1] if found else ""
 
 
 def _write(path, header, rows):

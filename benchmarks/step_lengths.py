@@ -1,6 +1,6 @@
 """A training step on texts of different lengths: without padding, as we train, against the same step padded.
 
-    python benchmarks/step_lengths.py [--rounds 5] [--pairs 16]
+    python benchmarks/step_lengths.py [--rounds 5] [--pairs 16] [--only TSDAE]
 
 Both sides run the same texts of random tokens through a model of the embedded encoder's size, in turns: forward pass
 with dropout, loss and backward pass. The padded side is the same code on the batch padded to its longest text, with
@@ -13,6 +13,7 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import torch
@@ -116,27 +117,44 @@ def report(name: str, lengths: list[int], ours: list[float], padded: list[float]
     print(f"    median ratio {statistics.median(ratios):.2f}x ({spread})", flush=True)
 
 
+def contrastive_steps(build: Callable[[bool], Encoder], ids: list[list[int]]) -> list[Step]:
+    return [contrastive_step(build(padded), ids) for padded in (False, True)]
+
+
+def tsdae_steps(ids: list[list[int]]) -> list[Step]:
+    return [tsdae_step(padded, ids) for padded in (False, True)]
+
+
+def compare_apart(lengths: list[int], rounds: int) -> None:
+    """All texts in one step, and the last two, of which one is long, in a step of their own."""
+    parts = (lengths, lengths[:-2], lengths[-2:])
+    steps = [contrastive_step(bert(padded=False), texts_of(some)) for some in parts]
+    together, short, last = (statistics.median(times) for times in interleaved(steps, rounds))
+    print(f"BERT, one long text: {together:.2f} s; the last two in a step of their own: {short:.2f} + {last:.2f} s")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--pairs", type=int, default=16)
+    parser.add_argument("--only", choices=("BERT", "MPNet", "TSDAE"))
     given = parser.parse_args()
     mixed, equal = faq(given.pairs), [32] * (2 * given.pairs)
     one_long = [SHORT] * (2 * given.pairs - 1) + [LONG]
+    pairs = {"equal lengths": equal, "FAQ": mixed, "one long text": one_long}
+    texts = {"equal lengths": equal, "FAQ answers": mixed[given.pairs :]}
+    cases = {
+        "BERT": (partial(contrastive_steps, bert), pairs),
+        "MPNet": (partial(contrastive_steps, mpnet), pairs),
+        "TSDAE": (tsdae_steps, texts),
+    }
     print(f"{torch.get_num_threads()} threads, {given.rounds} rounds")
-    for family, build in (("BERT", bert), ("MPNet", mpnet)):
-        for name, lengths in (("equal lengths", equal), ("FAQ", mixed), ("one long text", one_long)):
-            ids = texts_of(lengths)
-            steps = [contrastive_step(build(padded), ids) for padded in (False, True)]
-            report(f"{family}, {name}", lengths, *interleaved(steps, given.rounds))
-    for name, lengths in (("equal lengths", equal), ("FAQ answers", mixed[given.pairs :])):
-        ids = texts_of(lengths)
-        steps = [tsdae_step(padded, ids) for padded in (False, True)]
-        report(f"TSDAE, {name}", lengths, *interleaved(steps, given.rounds))
-    parts = (one_long, one_long[:-2], one_long[-2:])
-    steps = [contrastive_step(bert(padded=False), texts_of(lengths)) for lengths in parts]
-    together, short, last = (statistics.median(times) for times in interleaved(steps, given.rounds))
-    print(f"BERT, one long text: {together:.2f} s; the last two in a step of their own {short:.2f} + {last:.2f} s")
+    for model in [given.only] if given.only else cases:
+        steps, some = cases[model]
+        for name, lengths in some.items():
+            report(f"{model}, {name}", lengths, *interleaved(steps(texts_of(lengths)), given.rounds))
+    if given.only in (None, "BERT"):
+        compare_apart(one_long, given.rounds)
 
 
 if __name__ == "__main__":

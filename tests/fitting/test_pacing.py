@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from sentloom.fitting.pacing import is_hopeless, limits, shortened, time_share, without_run
-from sentloom.training import OutOfTime
+from sentloom.progress import OutOfTime
 from tests.fitting.test_race import PACE, plan_for
 
 
@@ -26,6 +26,15 @@ def test_the_decay_begins_when_the_share_is_used_up():
     slow, fast = (plan_for("ab", [1, 0], replace(PACE, seconds=(seconds,))) for seconds in (9.0, 0.1))
     assert [limits(one, "a", 0, -3.0)["a"] for one in (slow, fast)] == [5, 1]  # at most those of ten steps
     assert limits(plan, "a", 1, 25.0) == {"a": 15}
+
+
+def test_what_is_computed_before_the_first_step_is_part_of_the_limit_of_the_first_round():
+    """Of 30 s, 10 s are for the vectors of a teacher, and 20 s for all steps; what was mined is there."""
+    plan = plan_for("ab", [1, 0], replace(PACE, once=10.0))
+    assert limits(plan, "a", 0, 30.0) == {"a": 25}
+    assert limits(plan, "a", 1, 25.0) == {"a": 15}
+    written = plan_for("ab", [1, 0], replace(PACE, once=10.0, made=10.0))
+    assert limits(written, "a", 0, 30.0) == {"a": 15}
 
 
 @pytest.mark.parametrize(("share", "hopeless"), [(6.3, False), (6.2, True), (-1.0, True)])

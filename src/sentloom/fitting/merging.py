@@ -71,7 +71,7 @@ def _marked(runs: Sequence[TrainedRun], best: TrainedRun) -> list[TrainedRun]:
 def _is_late(context: RaceContext, done: int) -> bool:
     """Whether there is no time for one more: what follows must still be possible."""
     after = context.plan.ending - (context.plan.merges - done) * context.plan.scoring
-    return context.clock.left < after + context.plan.scoring
+    return context.clock.left < (after + context.plan.scoring) * context.slower
 
 
 def _plans(context: RaceContext, runs: Sequence[TrainedRun], best: TrainedRun) -> Iterator[tuple[str, Plan]]:

@@ -4,6 +4,7 @@ Everything that is written goes to a ledger beside the artifact, DIR/stages/NAME
 rows, give another artifact and continue the same ledger.
 """
 
+import math
 import shutil
 import time
 from collections.abc import Callable, Mapping
@@ -28,7 +29,9 @@ from sentloom.pipeline.artifacts import Artifact, content_key
 from sentloom.pipeline.stages.stage import LATER, Context, Forecast, Inputs, Stage
 from sentloom.pipeline.stages.timing import placeholder, time_per_item
 from sentloom.pipeline.stages.writer import ONCE, WriterStage
+from sentloom.progress import OutOfTime, deadline
 from sentloom.writing.answers import ANSWERS, Answers
+from sentloom.writing.chat import TokenLimit
 from sentloom.writing.endpoint import EndpointOptions, find_endpoint, requests_per_text
 from sentloom.writing.filters import PRESETS, Filtering
 from sentloom.writing.judges import BM25_ALONE
@@ -73,6 +76,15 @@ class SynthesizeOptions(Sampling, Filtering, Execution, Options):
     def triplets(self) -> bool:
         """Whether `stage:NAME` is triplets, and not pairs."""
         return "contradiction" in self.kinds
+
+
+class WritingStopped(Exception):
+    """Writing ended early; what was written for the first `rows` of `wanted` texts is in the ledger."""
+
+    def __init__(self, stage: str, rows: int, wanted: int, *, late: bool) -> None:
+        """`late` says that the time was used up; otherwise it was the limit of tokens."""
+        super().__init__(f"{stage}: stopped after {rows} of {wanted} texts")
+        self.stage, self.rows, self.wanted, self.late = stage, rows, wanted, late
 
 
 class Synthesize(WriterStage):
@@ -156,6 +168,19 @@ class Synthesize(WriterStage):
         by, rows = self.options, min(self.options.rows or len(data), len(data))
         if (ledger / PLAN).is_file() and not (known := Ledger.open(ledger)).missing(rows):
             return draw(known, by.part(Filtering), rows=rows)
+        try:
+            return self._synthesized(data, model, ledger, rows, context)
+        except (OutOfTime, TokenLimit) as error:
+            if self.name not in context.limits:  # nobody continues with less
+                raise
+            late = isinstance(error, OutOfTime)
+            if late and not _rows_in(ledger, rows):
+                with deadline(math.inf):  # a first block is always written
+                    self._synthesized(data, model, ledger, min(by.block, rows), context)
+            raise WritingStopped(self.name, _rows_in(ledger, rows), rows, late=late) from None
+
+    def _synthesized(self, data: Dataset, model: str, ledger: Path, rows: int, context: Context) -> Summary:
+        by = self.options
         return synthesize(
             data, model, ledger, by.part(Sampling), by.part(Filtering), by.part(Execution),
             task=by.task(_spent_beside(ledger)), rows=rows, log=context.log,
@@ -211,6 +236,13 @@ class Synthesize(WriterStage):
             f"{record['triplets']:,} triplets and {record['pairs']:,} pairs of {record['sources']:,} texts "
             f"(yield {share:.1%}; {', '.join(parts)}{paid})"
         )
+
+
+def _rows_in(folder: Path, rows: int) -> int:
+    """For how many of the first `rows` texts a ledger has everything."""
+    ledger = Ledger.open(folder)
+    first, *_ = (*ledger.missing(rows), None)
+    return rows if first is None else first * ledger.plan.block
 
 
 def _spent_beside(ledger: Path) -> int:

@@ -1,10 +1,23 @@
 """What the clock makes of a plan, with seconds worked out by hand."""
 
+import math
 from dataclasses import replace
 
 import pytest
 
-from sentloom.fitting.pacing import is_hopeless, limits, shortened, time_share, without_run
+from sentloom.fitting.pacing import (
+    at_most,
+    fold_key,
+    fold_limits,
+    is_hopeless,
+    limits,
+    shortened,
+    time_share,
+    without_run,
+)
+from sentloom.fitting.routes import Route
+from sentloom.pipeline.building import stage
+from sentloom.pipeline.plan import Plan
 from sentloom.progress import OutOfTime
 from tests.fitting.test_race import PACE, plan_for
 
@@ -57,3 +70,30 @@ def test_a_route_is_dropped_from_a_round_on():
     assert [sorted(rung.steps) for rung in first.rungs] == [["b"], ["b"]]
     assert [route.name for route in first.routes] == ["b"]
     assert [(one.name, one.for_time) for one in first.skipped] == [("a", True)]
+
+
+WRITTEN = stage("synthesize", name="written", model="embedded", data="a.txt", kinds=["query"], rows=90)
+LEARN = stage("contrastive", name="a", data="stage:written", steps=20, schedule="warmup-stable-decay", decay=0.25)
+
+
+def test_writing_for_a_fold_leaves_half_of_what_the_rest_of_the_run_takes():
+    """A run takes 5 s to write, 2 s to score and 20 s to train: of 27 s, 11 s stay for the rest."""
+    plan = plan_for("a", [0], replace(PACE, once=5.0, made=5.0, each=2.0))
+    plan = plan.with_route(Route("a", "", (WRITTEN, LEARN)))
+    assert fold_limits(plan, "a", 0, 27.0) == {"written": 16, "a": 15}
+    assert fold_limits(plan, "a", 0, 10.0)["written"] == -1  # stops after the first block
+    assert fold_limits(replace(plan, paces={}), "a", 0, math.inf) == {"written": math.inf}  # at the token limit alone
+
+
+def test_a_stage_with_another_length():
+    assert [at_most(one, {"written": 32, "a": 9}) for one in (WRITTEN, LEARN)] == [
+        stage("synthesize", name="written", model="embedded", data="a.txt", kinds=["query"], rows=32),
+        stage("contrastive", name="a", data="stage:written", steps=9, schedule="warmup-stable-decay", decay=0.25),
+    ]
+    assert at_most(LEARN, {"written": 32}) is LEARN
+
+
+def test_a_merged_model_has_the_lengths_of_the_run_that_it_is_made_of():
+    merge = stage("merge", name="merged", models=["stage:a", "base"], weights=[0.5, 0.5])
+    keys = [fold_key(Plan("p", "base", stages), 2) for stages in ((WRITTEN, LEARN), (WRITTEN, LEARN, merge))]
+    assert keys == ["base, a 20, fold 2"] * 2

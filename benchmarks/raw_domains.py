@@ -21,7 +21,7 @@ import csv
 import json
 from pathlib import Path
 
-from benchmarks.ablations import Ablation, learn, run_all
+from benchmarks.ablations import PRECISIONS, Ablation, learn, run_all
 from benchmarks.real_sets import SETS
 from benchmarks.writer_server import served
 from sentloom import SentloomError, synthesize
@@ -75,7 +75,7 @@ class Domain(Ablation):
         with self.texts.open("w", encoding="utf-8", newline="") as file:
             csv.writer(file).writerows([["text"], *([text] for text in texts_of(self.train, self.test))])
         self.variants = variants(str(self.texts), arguments.steps, arguments.writer, arguments.texts)
-        self.seeds = range(1, arguments.seeds + 1)
+        self.seeds, self.precision = range(1, arguments.seeds + 1), arguments.precision
 
     def run(self, variant, seed):
         """Train and score one variant; what cannot be trained, as nothing was kept, leaves the base."""
@@ -118,6 +118,7 @@ def main(given=None):
     parser.add_argument("--texts", type=int, default=300, help="texts that the writer writes for")
     parser.add_argument("--endpoint-texts", type=int, default=40, help="texts that are also written by an endpoint")
     parser.add_argument("--writer", default="embedded")
+    parser.add_argument("--precision", choices=PRECISIONS, default="fp32", help="of training")
     arguments = parser.parse_args(given)
     arguments.output = arguments.output.absolute()
     domains = [Domain(name, arguments) for name in arguments.sets.split(",")]

@@ -5,10 +5,10 @@ from itertools import pairwise
 
 import pytest
 
-from benchmarks.ablations import VARIANTS, main, same_label
+from benchmarks.ablations import VARIANTS, main, same_label, topic
 from sentloom.pipeline.stages import Train
 
-FILES = {name: f"{name}.csv" for name in ("train", "pairs", "texts")}
+FILES = {name: f"{name}.csv" for name in ("train", "pairs", "texts", "titles")}
 
 
 @pytest.mark.parametrize("kind", VARIANTS)
@@ -22,6 +22,20 @@ def test_every_variant_trains_for_the_same_steps_and_differs_from_the_others(kin
 def test_a_guide_adds_variants_of_pairs():
     with_guide, without = (VARIANTS["pairs"](FILES, 7, guide) for guide in ("embedded", ""))
     assert sorted(set(with_guide) - set(without)) == ["guided by the guide", "mined, filtered by the guide"]
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("What are the symptoms of Ectopic Kidney ?", "Ectopic Kidney"),
+        ("Is spastic paraplegia type 11 inherited ?", "spastic paraplegia type 11"),
+        ("How to diagnose Gout ?", "Gout"),
+        ("Do you have information about Tears", "Tears"),
+        ("what now?", ""),
+    ],
+)
+def test_the_title_of_an_answer_is_what_its_question_names(question, expected):
+    assert topic(question) == expected
 
 
 def test_pairs_made_from_labels_have_one_label_and_two_texts():

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from sentloom.encoder import Encoder
-from sentloom.encoder.device import chosen, device_for, precision_for, running_on
+from sentloom.encoder.device import chosen, device_for, fast_precision, precision_for, running_on
 from sentloom.errors import InputError
 
 
@@ -22,6 +22,16 @@ def test_what_is_loaded_follows_the_choice_unless_it_has_its_own(model_folders):
         assert Encoder.load(model_folders["bert"], precision="fp32").precision == "fp32"
         assert device_for() == torch.device("cpu")
     assert precision_for() == "fp32"
+
+
+@pytest.mark.parametrize(
+    ("instructions", "expected"),
+    [({"avx512_bf16": True}, "bf16"), ({"amx_bf16": True, "avx2": True}, "bf16"), ({"avx2": True}, "fp32")],
+)
+def test_bf16_is_fast_on_cpus_with_instructions_for_it(monkeypatch, instructions, expected):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: instructions)
+    assert fast_precision(torch.device("cpu")) == expected
+    assert fast_precision(torch.device("cuda")) == "fp32"
 
 
 def test_a_choice_that_cannot_be_had_is_refused_before_anything_runs():

@@ -14,11 +14,13 @@ from safetensors.torch import load_file, save_file
 from sentloom.data import read
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
+from sentloom.encoder.device import running_on
 from sentloom.errors import InputError, RecipeError, TrainingStopped
 from sentloom.evaluation.metrics import spearman
 from sentloom.evaluation.score_cache import read_scores
 from sentloom.pipeline.evaluation_sets import find_evaluation_set
 from sentloom.pipeline.forecast import forecast
+from sentloom.pipeline.runner import start_accelerator
 from sentloom.pipeline.stage_data import read_data
 from tests.encoder.small_models import build_model_folder
 
@@ -387,3 +389,19 @@ def test_a_set_that_is_fine_tuned_on_has_a_score_per_seed_also_without_stages(ki
     assert len(list((kitchen.folder / "out" / "scores").iterdir())) == 3  # the base as it is, and per seed with [CLS]
     assert kitchen.run(evaluate=evaluate, seeds=[3, 4]) == results
     assert len(kitchen.run(evaluate={"sets": ["scored.tsv"]}, seeds=[3, 4])) == 1
+
+
+def test_the_user_then_accelerate_then_the_caller_choose_the_precision(tmp_path, monkeypatch):
+    def started():
+        return start_accelerator((), tmp_path, lambda device: "bf16").mixed_precision
+
+    monkeypatch.delenv("ACCELERATE_MIXED_PRECISION", raising=False)
+    assert start_accelerator((), tmp_path).mixed_precision == "no"
+    assert started() == "bf16"
+    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "no")
+    assert started() == "no"
+    with running_on("cpu", "bf16"):
+        assert started() == "bf16"
+    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "bf16")
+    with running_on("cpu", "fp32"):
+        assert started() == "no"

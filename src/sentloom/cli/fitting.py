@@ -3,14 +3,13 @@
 import shlex
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from sentloom.cli.common import (
     DeviceOption,
     MaxTokensOption,
-    PrecisionOption,
     ShapeOption,
     WriterModelOption,
     resumable,
@@ -132,7 +131,13 @@ def fit(
         typer.Option("--strict", help="Refuse data with any unusable row. By default up to 5% of them are left out."),
     ] = False,
     device: DeviceOption = None,
-    precision: PrecisionOption = None,
+    precision: Annotated[
+        Literal["fp32", "bf16"] | None,
+        typer.Option(
+            help="bf16 is less exact, and faster where the hardware computes in it. By default training uses it on "
+            "CPUs with instructions for it, and everything else is in fp32."
+        ),
+    ] = None,
 ) -> None:
     """Fit an encoder to your data: try the methods it supports, and write the best one if it beats its base.
 

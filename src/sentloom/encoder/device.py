@@ -57,6 +57,12 @@ def precision_for(precision: str | None = None) -> Precision:
     return _checked_precision(precision) or _chosen.get().precision or "fp32"
 
 
+def fast_precision(device: torch.device) -> Precision:
+    """bf16 on a CPU with instructions for it, where matrix products take half the time; else fp32."""
+    known = torch.cpu.get_capabilities() if device.type == "cpu" else {}
+    return "bf16" if any(known.get(name, False) for name in ("avx512_bf16", "amx_bf16")) else "fp32"
+
+
 def _checked(name: Device | None) -> str | None:
     if name is None:
         return None

@@ -73,8 +73,8 @@ def _meaning(decided: Measure, validation_gain: float) -> str:
         )
     return (
         f"A gain of {decided.difference:+.2f} in {decided.clusters:,} test clusters may be chance; about {needed:,} "
-        "would detect it with 80% power (rows that share a text count as one cluster). A tenth of the rows is "
-        "used for testing, at least 25 clusters and at most 1,000 rows; name a larger set with "
+        "would detect it with 80% power (rows that share a text count as one cluster). A tenth of the rows "
+        "is used for testing, up to a fifth of small files; name a larger set with "
         f"{option('against', 'SET')}."
     )
 

@@ -20,6 +20,7 @@ clock.
 from dataclasses import replace
 from pathlib import Path
 
+from sentloom.encoder.device import fast_precision
 from sentloom.errors import TrainingStopped
 from sentloom.evaluation.evaluate import open_memory
 from sentloom.fitting.bases import base_at, load_bases
@@ -52,7 +53,7 @@ def run(request: Request, log: Log) -> tuple[FitResult, Path]:
     clock = Clock(None if request.recipe else request.parsed_budget.seconds)
     recipe = read_fit_recipe(request, log) if request.recipe else None
     request = replace(request, bases=(recipe.base,), seed=recipe.seed) if recipe else request
-    accelerator, bases = start_accelerator((), request.folder), load_bases(request)
+    accelerator, bases = start_accelerator((), request.folder, fast_precision), load_bases(request)
     prepared = prepare_inputs(request, [base.encoder for base in bases], log, recipe)
     memory = open_memory(request.folder / "measured")
     if not request.force:
@@ -95,4 +96,5 @@ def run(request: Request, log: Log) -> tuple[FitResult, Path]:
     assert best.result.model is not None
     tested = best.result.model.relative_to(request.folder).as_posix()
     result = replace(result, stability=stability, merging=merging, changes=context.plan.changes, tested=tested)
-    return replace(result, cost={**clock.laps, **result.cost}), best.result.model
+    precision = {"precision of training": "bf16" if accelerator.mixed_precision == "bf16" else "fp32"}
+    return replace(result, cost={**clock.laps, **result.cost, **precision}), best.result.model

@@ -28,7 +28,7 @@ from accelerate.tracking import get_available_trackers
 from sentloom.baselines.names import BaselineName, parse_baseline
 from sentloom.data.dataset import Dataset
 from sentloom.encoder import Encoder
-from sentloom.encoder.device import chosen
+from sentloom.encoder.device import Precision, chosen, device_for
 from sentloom.encoder.golden import write_golden
 from sentloom.encoder.shared import shared_encoder
 from sentloom.errors import MissingPart, ModelError
@@ -427,8 +427,13 @@ def copy_encoder(model: Path, target: Path, card: Callable[[Encoder], str] | Non
     copy_model(model, target, add)
 
 
-def start_accelerator(trackers: tuple[str, ...], folder: Path) -> Accelerator:
-    """Processes as `accelerate launch` or torchrun set them, and device and precision too unless the user chose."""
+def start_accelerator(
+    trackers: tuple[str, ...], folder: Path, by_default: Callable[[torch.device], Precision] = lambda device: "fp32"
+) -> Accelerator:
+    """Processes as `accelerate launch` or torchrun set them, and device and precision too unless the user chose.
+
+    `by_default` is the precision on a device if nobody chose one.
+    """
     there = set(map(str, get_available_trackers()))
     missing = " ".join(name for name in trackers if name not in there)  # accelerate would silently leave them out
     if missing:
@@ -436,7 +441,8 @@ def start_accelerator(trackers: tuple[str, ...], folder: Path) -> Accelerator:
     device, precision = chosen()
     # `cpu` is always given, or accelerate does not join the processes of torchrun.
     cpu = torch.device(device).type == "cpu" if device else not torch.accelerator.is_available()
-    mixed = {None: os.environ.get("ACCELERATE_MIXED_PRECISION", "no"), "fp32": "no", "bf16": "bf16"}[precision]
+    named = precision or os.environ.get("ACCELERATE_MIXED_PRECISION") or by_default(device_for())
+    mixed = "no" if named == "fp32" else named
     _forget_earlier(cpu, mixed)
     if device and ":" in device:
         torch.accelerator.set_device_index(torch.device(device).index)

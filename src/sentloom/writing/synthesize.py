@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from sentloom.data.dataset import Dataset
 from sentloom.data.shapes import Shape
-from sentloom.encoder.device import Precision, chosen, device_for
+from sentloom.encoder.device import Precision, chosen, device_for, fast_precision
 from sentloom.errors import InputError, option
 from sentloom.hygiene.languages import NAMES, language_shares, main_language
 from sentloom.progress import progress
@@ -196,9 +196,8 @@ def _loader(name: str | Path) -> Loader:
 
 def writing_precision(writer: str | Path | Loader, backend: BackendName) -> Precision:
     """The chosen precision. By default the embedded writer runs in bf16 on CPUs that compute in it, twice as fast."""
-    fast = device_for().type == "cpu" and torch.cpu.get_capabilities().get("avx512_bf16", False)
-    own: Precision = "bf16" if str(writer) == EMBEDDED_WRITER and backend == "transformers" and fast else "fp32"
-    return chosen().precision or own
+    fast = str(writer) == EMBEDDED_WRITER and backend == "transformers"
+    return chosen().precision or (fast_precision(device_for()) if fast else "fp32")
 
 
 def _in_precision(load: Loader, precision: Precision) -> Loader:

@@ -40,7 +40,7 @@ from sentloom.writing.models import open_model
 from sentloom.writing.prompts import NLI_KINDS, Kind
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.summary import Summary
-from sentloom.writing.synthesize import Execution, WritingTask, synthesize
+from sentloom.writing.synthesize import Execution, WritingTask, synthesize, writer_loader
 from sentloom.writing.synthesizer import Synthesizer
 from sentloom.writing.triplets import PAIRS, SUMMARY, TRIPLETS, draw
 
@@ -118,7 +118,7 @@ class Synthesize(WriterStage):
         if endpoint := self.options.endpoint(model):
             return endpoint.identity
         files = [(file.name, file.stat().st_mtime_ns) for file in Path(model).glob("*")]  # none, if it is no folder
-        return _fingerprint(model, tuple(sorted(files)))
+        return _fingerprint(self.options.task().model(model), tuple(sorted(files)))
 
     def check(self) -> None:
         """Refuse an endpoint without a model, and its options without an endpoint, before anything runs."""
@@ -201,7 +201,7 @@ class Synthesize(WriterStage):
         by, few = self.options, inputs.rows[:TIMED_TEXTS]
         if by.endpoint(self.model):
             return ENDPOINT_SECONDS * requests_per_text(by.kinds, by.candidates) / by.requests
-        model = self.load(inputs.model.source).eval()
+        model = writer_loader(by.task().model(inputs.model.source), by.backend)().eval()
         start = time.perf_counter()
         synthesize(
             few, lambda: model, scratch / self.name, by.part(Sampling), None, by.part(Execution),

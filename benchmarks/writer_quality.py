@@ -34,6 +34,7 @@ from benchmarks.against_script import kept
 from sentloom import read, synthesize, train
 from sentloom.data.nli import ENTAILMENT
 from sentloom.search.bm25 import words_of
+from sentloom.writing.embedded import EMBEDDED_WRITER, embedded_folder
 from sentloom.writing.filters import KEPT, copied_share
 from sentloom.writing.instances import Instance, labelled, losses
 from sentloom.writing.learning import apart
@@ -157,7 +158,8 @@ def main(given=None):
     train(RECIPE, out / RECIPE, set=changes, precision=arguments.precision, log=print)
     rows = held_out_rows(arguments.data, arguments.rows)
     premises = list(dict.fromkeys(row[0] for row in rows))[: arguments.premises]
-    writers = {"with shots": arguments.writer, "fine-tuned": str(out / RECIPE / "model")}
+    published = str(embedded_folder()) if arguments.writer == EMBEDDED_WRITER else arguments.writer
+    writers = {"with shots": published, "fine-tuned": str(out / RECIPE / "model")}
     writers |= {"small T5": arguments.small_t5} if arguments.small_t5 else {}
     found = {}
     for name, model in writers.items():

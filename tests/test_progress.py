@@ -8,9 +8,10 @@ import sys
 import time
 
 import nbformat
+import pytest
 from nbclient import NotebookClient
 
-from sentloom.progress import _Count, duration
+from sentloom.progress import OutOfTime, _Count, deadline, duration, progress
 
 SCRIPT = """
 import time
@@ -104,3 +105,17 @@ def test_durations_have_a_unit_that_fits() -> None:
     assert [duration(seconds) for seconds in (0.04, 4.25, 48.2, 89.9, 90, 318, 725, 5400, 44_000)] == [
         *("0.0 s", "4.2 s", "48 s", "90 s", "1.5 min", "5.3 min", "12 min", "1.5 h", "12 h")
     ]
+
+
+def test_what_advances_after_its_deadline_stops_and_an_inner_deadline_counts():
+    done = []
+    with deadline(-1.0):
+        with pytest.raises(OutOfTime), progress("encoding", 3, "sentences", show=False) as advance:
+            for number in range(3):
+                done.append(number)
+                advance(1)
+        with deadline(60.0), progress("encoding", 1, "sentences") as advance:
+            advance(1)
+    assert done == [0]
+    with progress("encoding", 1, "sentences") as advance:
+        advance(1)

@@ -1,19 +1,40 @@
 """Progress: a bar in a terminal, a line that updates itself in a notebook, a line every half minute in logs.
 
 In logs, work that takes longer than a few seconds prints a first line soon, with its speed, then one per half minute,
-and a last one at its end.
+and a last one at its end. Whatever reports its progress can also be given a deadline.
 """
 
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 LOGGED_EVERY = 30.0  # seconds between two lines in a pipe or a log
 FIRST_LOGGED = 3.0  # seconds of a piece of work before its first line: shorter ones print nothing
 DRAWN_EVERY = 0.5  # seconds between two updates in a notebook
+_DEADLINE: ContextVar[float] = ContextVar("_DEADLINE", default=math.inf)  # by the monotonic clock
+
+
+class OutOfTime(Exception):
+    """Work has used the time that it was given. A training says at which step, and leaves what it learned."""
+
+    def __init__(self, step: int = 0, stage: str = "") -> None:
+        super().__init__(f"{stage}: out of time at step {step}")
+        self.step, self.stage = step, stage
+
+
+@contextmanager
+def deadline(seconds: float) -> Iterator[None]:
+    """Whatever advances later than that raises `OutOfTime`; an inner deadline replaces an outer one."""
+    outer = _DEADLINE.set(time.monotonic() + seconds)
+    try:
+        yield
+    finally:
+        _DEADLINE.reset(outer)
 
 
 def note(text: str) -> None:
@@ -48,16 +69,25 @@ def progress(
 ) -> Iterator[Advance]:
     """Yield a function that reports progress, in the way that fits where standard error goes."""
     if not (show and total):
-        yield lambda n, note="": None
+        yield _in_time(lambda n, note="": None)
     elif sys.stderr.isatty():
         with _bar(title, total, unit) as advance:
-            yield advance
+            yield _in_time(advance)
     elif in_notebook():
         with _notebook_line(title, total, unit) as advance:
-            yield advance
+            yield _in_time(advance)
     else:
         with _logged(_Count(title, total, unit), log_first, log_every) as advance:
-            yield advance
+            yield _in_time(advance)
+
+
+def _in_time(shown: Advance) -> Advance:
+    def advance(n: int, note: str = "") -> None:
+        shown(n, note)
+        if time.monotonic() > _DEADLINE.get():
+            raise OutOfTime
+
+    return advance
 
 
 def in_notebook() -> bool:

@@ -15,11 +15,11 @@ from sentloom.errors import InputError
 from sentloom.evaluation.evaluate import open_memory
 from sentloom.evaluation.significance import compare_averages
 from sentloom.evaluation.task import Score
-from sentloom.fitting.budget import Rung
+from sentloom.fitting.budget import Pace, Rung
 from sentloom.fitting.clock import Clock
 from sentloom.fitting.clusters import find_clusters, rows_of
 from sentloom.fitting.cross_validation import FOLDS, Fold, fold_numbers, fold_scores, make_folds, per_training, pooled
-from sentloom.fitting.plan import FitPlan
+from sentloom.fitting.plan import FitPlan, read_plan
 from sentloom.fitting.prepare import prepare_inputs
 from sentloom.fitting.race import RaceContext, race
 from sentloom.fitting.request import Budget
@@ -29,6 +29,8 @@ from sentloom.fitting.split import split_all
 from sentloom.pipeline.building import stage
 from sentloom.pipeline.plan import Plan
 from sentloom.pipeline.runner import PlanResult
+from sentloom.progress import OutOfTime
+from sentloom.training.schedules import stable_steps
 from tests.fitting import small_base
 from tests.fitting.test_request import request
 from tests.small_data import build_dataset
@@ -147,6 +149,59 @@ def test_a_run_is_scored_by_the_models_that_have_not_seen_a_fold(base, tmp_path)
     assert (found.run.difference, found.run.seconds) == (0, 10)
     assert found.run.score == pytest.approx(before[0].value)
     assert len(before[0].items) == 55
+
+
+def late_race(base, folder, plan, seconds, slow):
+    """A race of one route whose trainings take a second per step, and `slow` times that after the first one.
+
+    Each trained model is the base. Returns the steps of every training that ended, the plan, and the time left.
+    """
+    prepared = prepare_inputs(
+        request(data=(str(folder / "faq.tsv"),), output=folder / "model"), [Encoder.load(base)], lambda line: None
+    )
+    passed, ended, trunks = [0.0], [], Counter()
+
+    class Context(RaceContext):
+        def train(self, plan, limits=None):
+            (one,), pace = plan.stages, slow if ended else 1.0
+            key, steps = one.data, one.settings.steps
+            stable = stable_steps(steps, one.settings.decay)
+            reached = min(stable, trunks[key] + max(2, int((limits or {}).get(one.name, 1e9) / pace)))
+            passed[0] += pace * max(0, reached - trunks[key])
+            trunks[key] = max(trunks[key], reached)
+            if trunks[key] < stable:
+                raise OutOfTime(trunks[key], one.name)
+            passed[0] += pace * (steps - stable)
+            ended.append(steps)
+            return PlanResult(plan.name, 1, base, "", {}, "", {}, {}, ({"seconds": 2.0},))
+
+    memory, clock = open_memory(folder / "measured"), Clock(seconds, started=0.0, now=lambda: passed[0])
+    before = fold_scores([Encoder.load(base)] * 4, prepared.folds, memory)
+    routes, _ = find_routes(
+        prepared.training_sets, Resources(None, False, "mean", None, WriterResource("", "", named=False))
+    )
+    plan = plan or FitPlan(
+        {}, (routes[0],), (), {"pairs": Pace((1.0,), (99,), (1.0,))}, 0.0, (Rung({"pairs": (40,)}, 1, 0),), trainings=5
+    )
+    shared = (prepared.choosing, before, memory, None, clock, lambda line: None, prepared.folds)
+    context = Context(plan, str(base), 1, folder, *shared)
+    (found,) = race(context)
+    assert found.run.verdict == "best"
+    return ended, context.plan, clock.left
+
+
+def test_folds_that_are_late_are_trained_for_less_and_by_a_resumed_fit_too(base, tmp_path):
+    small_base.pairs(tmp_path / "faq.tsv", 80)
+    steps, plan, left = late_race(base, tmp_path, None, 200.0, slow=1.0)
+    assert (steps, plan.shorter, left) == ([40] * 5, {}, 0)
+    steps, plan, left = late_race(base, tmp_path, None, 200.0, slow=3.0)
+    assert steps[0] == 40  # on all rows, before the machine became slower
+    assert all(10 <= one < 20 for one in steps[1:])  # 40 s each
+    assert left > -20  # the decays, which no limit ends
+    assert plan.rungs[0].steps == {"pairs": (40,)}
+    assert plan.changes[0] == f"without fold 1, pairs trains for {steps[1]} steps in round 1"
+    assert read_plan(tmp_path / "plan.json", {}) == plan
+    assert late_race(base, tmp_path, plan, 1e6, slow=1.0)[:2] == (steps, plan)
 
 
 TEXTS = small_base.sentences(80, 2)

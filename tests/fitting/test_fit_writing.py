@@ -13,7 +13,7 @@ from sentloom.data.shapes import Shape
 from sentloom.fitting import routes
 from sentloom.fitting.routes import SCHEDULE, Route
 from sentloom.pipeline.building import stage
-from sentloom.writing.chat import EndpointError, TokenLimit
+from sentloom.writing.chat import EndpointError
 from sentloom.writing.endpoint import KEY
 from tests.fitting import small_base
 from tests.fitting.test_routes import Installed
@@ -21,6 +21,7 @@ from tests.writing.chat_server import chat_server, status
 from tests.writing.small_causal import build_small_causal
 
 SECRET = "sk-very-secret-0123"
+LIMIT = 4_000  # tokens: of about 50 texts
 LOOSE = {"finished": False, "round_trip": 0, "language": False, "copied": 1.0, "length": 6}
 
 
@@ -82,9 +83,11 @@ def test_an_endpoint_writes_in_a_fit_for_training_texts_only_and_is_asked_once(b
         log = lambda line: told.append((line, len(server.bodies)))  # noqa: E731
         asked = {"base": base, "budget": "200steps", "writer": server.url, "writer_model": "small"}
         run = partial(fit, Path(texts), tmp_path / "model", **asked, log=log)
-        with pytest.raises(TokenLimit, match="Raise max_tokens and run the same command"):
-            run(max_tokens=4_000)
-        assert 0 < server.tokens <= 4_000
+        limited = run(max_tokens=LIMIT).result
+        assert 0 < server.tokens <= LIMIT
+        assert "queries, then pairs" in {one.route for one in limited.runs if one.score is not None}
+        (warning,) = (one for one in limited.warnings if "token limit" in one)
+        assert warning == "The token limit was reached: queries, then pairs writes for 32 texts instead of 89."
         server.faults += [None] * 9 + [status(401)] * 8
         with pytest.raises(EndpointError, match="it answered 401"):
             run()
@@ -93,7 +96,7 @@ def test_an_endpoint_writes_in_a_fit_for_training_texts_only_and_is_asked_once(b
     assert "queries, then pairs" in {one.route for one in done.result.runs if one.score is not None}
     assert len({json.dumps(body, sort_keys=True) for body in server.bodies}) == len(server.bodies)
     host = server.url.removeprefix("http://").removesuffix("/v1")
-    first = next(before for line, before in told if f"sending 100 texts to {host} (small)" in line)
+    first = next(before for line, before in told if f"sending 89 texts to {host} (small)" in line)
     assert first == 0
     folder = tmp_path / "model.fit"
     held_out = texts_in(*(folder / "data").glob("*-validation.parquet"), *(folder / "data").glob("*-test.parquet"))

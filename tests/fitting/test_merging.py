@@ -113,3 +113,24 @@ def test_merging_stops_when_the_time_is_over_and_the_plan_says_so(raced):
     assert [one.run.route for one in found] == [one.run.route for one in runs]
     assert late.plan.merges == 0
     assert late.plan.changes == ("nothing is merged",)
+
+
+def test_a_merged_model_that_takes_longer_than_planned_is_the_last(raced):
+    """Each takes 15 s instead of 10 s, and 20 s are needed at the end: of 60 s, 30 s are left after two."""
+    context, runs, *_ = raced
+    plan = FitPlan(**{**vars(context.plan), "scoring": 10.0, "ending": 70.0, "merges": 5})
+    passed = [0.0]
+
+    class Late(RaceContext):
+        def train(self, plan, limits=None):
+            passed[0] += 15.0
+            return super().train(plan, limits)
+
+    clock = Clock(60.0, started=0.0, now=lambda: passed[0])
+    late = Late(**{**vars(context), "plan": plan, "clock": clock})
+    found = with_merged(late, runs)
+    assert len(found) == len(runs) + 2
+    assert late.plan.changes == ("only 2 merged models are tried",)
+    slow = RaceContext(**{**vars(context), "plan": plan, "clock": Clock(89.0, started=0.0, now=lambda: 0.0)})
+    slow.spent, slow.expected = 30.0, 10.0
+    assert len(with_merged(slow, runs)) == len(runs)  # three times 20 s, and three times 10 s

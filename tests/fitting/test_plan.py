@@ -4,30 +4,20 @@ import json
 from dataclasses import replace
 
 import pytest
-from accelerate import Accelerator
 
 from sentloom.data.shapes import Shape
-from sentloom.fitting.budget import Pace, Rung
+from sentloom.fitting.budget import Rung
 from sentloom.fitting.clock import Clock
 from sentloom.fitting.plan import (
     FitPlan,
-    _bounded,
     affordable_merges,
     choose_routes,
-    plan_lines,
-    race_cost,
     read_plan,
     with_lengths,
-    with_made_data,
 )
-from sentloom.fitting.prepare import Prepared
 from sentloom.fitting.request import Budget
 from sentloom.fitting.routes import SkippedRoute
-from sentloom.pipeline.building import stage
-from tests.fitting import small_base
 from tests.fitting.test_costs import timed
-from tests.fitting.test_request import request
-from tests.writing.small_causal import build_small_causal
 
 
 def test_rounds_in_which_nothing_would_be_longer_are_not_announced():
@@ -131,65 +121,3 @@ def test_every_kind_of_stage_is_read_as_it_was_written(tmp_path):
 def test_a_plan_finds_its_routes():
     first = timed("pairs", Shape.PAIRS).route
     assert FitPlan({}, (first,), (), {}, 0.0, ()).route("pairs") is first
-
-
-def test_a_budget_below_the_fewest_steps_is_raised_and_said(tmp_path):
-    lengths = (Rung({"pairs": (10,), "both": (10, 10)}, 2, 1), Rung({"pairs": (10,), "both": (12, 10)}, 1, 0))
-    paces = {"pairs": Pace((1.0,), (99,), (1.0,)), "both": Pace((1.0, 1.0), (99, 99), (0.5, 0.5))}
-    plan = FitPlan({}, (), (), paces, 0.0, lengths)
-    assert race_cost(plan, Budget(None, 6)) == 10 + 20 + 22
-    prepared = Prepared((), (), (), (), (), (), (), None)
-    lines = [" ".join(plan_lines(plan, prepared, request(budget=budget))) for budget in ("6steps", "52steps")]
-    said = "52 steps run, more than the budget of 6: a stage trains for at least 10 steps"
-    assert [said in line for line in lines] == [True, False]
-
-
-def test_the_number_of_mined_negatives_bounds_the_run(tmp_path):
-    base = small_base.build_base(tmp_path)
-    asked = request(bases=(str(base),), output=tmp_path / "model", budget="5000steps")
-    for count, expected in ((150, 150), (90, 90)):
-        data = small_base.pairs(tmp_path / f"faq-{count}.tsv", count)
-        plain = timed("pairs with mined negatives", Shape.PAIRS, rows=max(count, 100))
-        mine, learn = plain.route.stages
-        mine = mine.model_copy(update={"model": str(base), "data": (str(data),)})
-        one = replace(plain, route=replace(plain.route, stages=(mine, learn)))
-        plan = planned([timed("pairs", Shape.PAIRS), one])
-        found = with_made_data(plan, asked, Accelerator(cpu=True), lambda line: None)
-        if count == 90:
-            assert [route.name for route in found.routes] == list(found.paces) == ["pairs"]
-            assert found.skipped[-1].why.endswith("pairs, and it needs 100")
-        else:
-            batch = found.routes[1].stages[1].settings.batch
-            assert batch == expected // 4  # pairs without a negative are kept
-            assert found.paces["pairs with mined negatives"].most == (10 * expected // batch,)
-            assert found.paces["pairs with mined negatives"].once == 0
-
-
-LOOSE = {"finished": False, "round_trip": 0, "language": False, "copied": 1.0, "length": 6}
-
-
-@pytest.mark.parametrize("filters", [{}, LOOSE])
-def test_a_writer_that_keeps_nothing_ends_its_route_and_not_the_race(tmp_path, filters):
-    base, writer = small_base.build_base(tmp_path), build_small_causal(tmp_path / "writer")
-    asked = request(bases=(str(base),), output=tmp_path / "model", budget="5000steps")
-    texts = small_base.prose(tmp_path / "raw.txt", 80)
-    plain = timed("queries", Shape.TEXTS, rows=80)
-    options = {"data": str(texts), "kinds": ["query"], "encoder": "none", "shuffle": True, "rows": 60, **filters}
-    written = stage("synthesize", name="written-queries", model=str(writer), **options)
-    one = replace(plain, route=replace(plain.route, stages=(written, plain.route.stages[1])))
-    plan = planned([timed("tsdae", Shape.TEXTS), one])
-    found = with_made_data(plan, asked, Accelerator(cpu=True), lambda line: None)
-    if filters:
-        assert [route.name for route in found.routes] == ["tsdae", "queries"]
-        settings = found.routes[1].stages[1].settings
-        assert 25 // 4 <= settings.batch <= 60 // 4  # of what was kept
-        assert found.paces["queries"].most[0] <= 10 * 60 // settings.batch
-        assert found.paces["queries"].once == 0
-    else:
-        assert [route.name for route in found.routes] == list(found.paces) == ["tsdae"]
-        assert found.skipped[-1] == SkippedRoute("queries", "the filters kept no pairs of 60 sentences")
-
-
-def test_with_folds_the_time_for_writing_is_not_spent_yet():
-    route, pace = timed("queries", Shape.TEXTS).route, Pace((1.0,), (99,), (1.0,), once=50.0, made=40.0)
-    assert [_bounded(pace, route, 64, trainings).once for trainings in (1, 5)] == [10, 50]

@@ -11,7 +11,7 @@ from sentloom.fitting.race import RaceContext, TrainedRun, best_run, race, stage
 from sentloom.fitting.result import Run
 from sentloom.fitting.routes import Route
 from sentloom.pipeline.building import stage
-from sentloom.training import OutOfTime
+from sentloom.progress import OutOfTime
 from sentloom.training.schedules import stable_steps
 
 
@@ -51,7 +51,7 @@ def run_race(monkeypatch, tmp_path):
         clock, trunks = clock or Clock(None), dict.fromkeys(scores, 0)
         context = RaceContext(plan, "base", 1, tmp_path, (), (), None, None, clock, lambda line: None)
 
-        def run(context, name, rung, steps, limits=None, earlier=0.0):
+        def run(context, name, rung, steps, limits=None, earlier=0.0, until=None):
             (limit,) = limits.values() if limits else (1e9,)
             before, stable = trunks[name], stable_steps(steps[0], 0.25)
             trunks[name] = min(stable, before + int(limit / slow))
@@ -121,7 +121,7 @@ def test_the_time_of_a_shortened_run_counts_from_its_start(monkeypatch, tmp_path
     passed = [0.0]
     clock = Clock(80.0, started=0.0, now=lambda: passed[0])
 
-    def run(context, name, rung, steps, limits=None, earlier=0.0):
+    def run(context, name, rung, steps, limits=None, earlier=0.0, until=None):
         if not passed[0]:
             passed[0] = 30.0
             raise OutOfTime(9, name)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from sentloom.training import OutOfTime, Trunk, train
+from sentloom.progress import OutOfTime
+from sentloom.training import Trunk, train
 from sentloom.training.loop import FEWEST_STEPS
 from tests.training.small_runs import build, data_for, journal, quick_first, settings, state, unequal
 from tests.training.test_resume import Died

@@ -60,17 +60,23 @@ def field_sizes(routes: int) -> list[int]:
 
 def rungs(paces: Mapping[str, Pace], budget: Budget) -> list[Rung]:
     """The rounds that fit into a budget, with the longest runs that do."""
-    low, high = 0.0, float(budget.steps or 0) if budget.seconds is None else max(0.0, budget.seconds)
+    low, high = 0.0, max(0.0, float(_amount(budget)))
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        low, high = (middle, high) if _is_within(_rungs(paces, middle, budget), paces, budget) else (low, middle)
+        within = _cost(_rungs(paces, middle, budget), paces, budget) <= _amount(budget)
+        low, high = (middle, high) if within else (low, middle)
     return _rungs(paces, low, budget)
 
 
 def affordable(paces: Mapping[str, Pace], budget: Budget) -> bool:
     """Whether there is time for these routes: for a few steps of each stage of each in the first round."""
+    return least_cost(paces, budget) <= _amount(budget)
+
+
+def least_cost(paces: Mapping[str, Pace], budget: Budget) -> float:
+    """What the shortest sensible race of these routes takes, in steps or seconds."""
     least = max(_least_amount(pace, budget) for pace in paces.values())
-    return _is_within(_rungs(paces, least, budget), paces, budget)
+    return _cost(_rungs(paces, least, budget), paces, budget)
 
 
 def run_cost(pace: Pace, steps: Sequence[int], before: Sequence[int] | None, budget: Budget) -> float:
@@ -97,9 +103,13 @@ def most_expensive(costs: Mapping[str, float], runs: int) -> float:
     return sum(sorted(costs.values(), reverse=True)[:runs])
 
 
-def _is_within(lengths: Sequence[Rung], paces: Mapping[str, Pace], budget: Budget) -> bool:
-    costs = [most_expensive(round_costs(lengths, at, paces, budget), one.runs) for at, one in enumerate(lengths)]
-    return sum(costs) <= ((budget.steps or 0) if budget.seconds is None else budget.seconds)
+def _cost(lengths: Sequence[Rung], paces: Mapping[str, Pace], budget: Budget) -> float:
+    costs = (most_expensive(round_costs(lengths, at, paces, budget), one.runs) for at, one in enumerate(lengths))
+    return sum(costs)
+
+
+def _amount(budget: Budget) -> float:
+    return (budget.steps or 0) if budget.seconds is None else budget.seconds
 
 
 def _rungs(paces: Mapping[str, Pace], amount: float, budget: Budget) -> list[Rung]:

@@ -141,8 +141,13 @@ def _affordable_rows(timed: TimedRoute, maker: DataStage, budget: Budget, routes
         return min(rows, (budget.steps or 0) * BATCH)
     fixed = sum(ahead.before for _, ahead in behind if not ahead.steps)
     each = sum(_for_rows(ahead) for _, ahead in behind) / rows
-    seconds = min(MADE_SHARE, MADE_PART / routes) * budget.seconds - fixed
+    seconds = made_share(routes) * budget.seconds - fixed
     return min(rows, max(0, int(seconds / max(each, 1e-9))))
+
+
+def made_share(routes: int) -> float:
+    """The share of a time budget that making the data of one of so many routes may take."""
+    return min(MADE_SHARE, MADE_PART / routes)
 
 
 def _for_rows(ahead: Forecast) -> float:

@@ -28,7 +28,6 @@ from sentloom.fitting.tasks import HeldOut, held_out_part
 from sentloom.fitting.training_sets import training_file, training_parts
 from sentloom.hygiene.leaks import without_leaks
 from sentloom.pipeline.plan import Plan
-from sentloom.pipeline.runner import PlanResult
 
 FOLDS = 4
 
@@ -125,8 +124,3 @@ def pooled(scores: Sequence[Score]) -> Score:
         return Score(first.metric, items, clusters=clusters)
     groups = np.repeat(np.arange(len(scores)), [len(one.items) for one in scores])
     return Score(first.metric, items, groups, weighted=True, clusters=clusters)
-
-
-def train_folds(plan: Plan, folds: Sequence[Fold], train: Callable[[Plan], PlanResult]) -> list[PlanResult]:
-    """Train a plan without each fold."""
-    return [train(fold.without(plan, number)) for number, fold in enumerate(folds, 1)]

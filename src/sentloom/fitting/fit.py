@@ -12,8 +12,9 @@ MODEL.fit/           everything else
 
 Each step is a file of this package: request, bases, inputs (or recipe), evaluation_sets, clusters, split, languages,
 training_sets, searched and tasks (together: prepare), reference, resources, routes, adapt, budget and costs (together:
-plan), race, merging, ending, verify (with uses, gate, examples, threshold and stability), probing, by_language,
-by_dimension, and build_result (with result_figures and advice). All of them share one clock.
+plan), making (with plan: find_plan), race, merging, ending, verify (with uses, gate, examples, threshold and
+stability), probing, by_language, by_dimension, and build_result (with result_figures and advice). All of them share one
+clock.
 """
 
 from dataclasses import replace
@@ -28,8 +29,8 @@ from sentloom.fitting.by_dimension import dimensions_in_time
 from sentloom.fitting.by_language import language_measures, language_warnings
 from sentloom.fitting.clock import Clock
 from sentloom.fitting.ending import searching_in_time, time_for_scores
+from sentloom.fitting.find_plan import find_plan
 from sentloom.fitting.merging import merging_effect, with_merged
-from sentloom.fitting.plan import find_plan
 from sentloom.fitting.prepare import prepare_inputs
 from sentloom.fitting.probing import with_probes
 from sentloom.fitting.race import BEST, RaceContext, race
@@ -79,7 +80,7 @@ def run(request: Request, log: Log) -> tuple[FitResult, Path]:
     proof = verify(duel, prepared, best.run, len(runs), other, has_time)
     general = prepared.general if has_time(GENERAL_ABILITY, [prepared.general]) else None
     merging = merging_effect(runs, reference.encoder, general, memory) if general else None
-    measures = with_probes(duel, prepared.test, proof.measures, context.has_time)
+    measures = with_probes(duel, prepared.test, proof.measures, context.has_planned_time)
     by_language = language_measures(duel, prepared) if is_tested(prepared, has_time) else ()
     by_dimension = dimensions_in_time(context, duel, prepared.proving)
     clock.lap("verification")
@@ -88,7 +89,7 @@ def run(request: Request, log: Log) -> tuple[FitResult, Path]:
     log("Writing the report ...")
     proof = replace(proof, measures=measures)
     result = build_result(request, prepared, context.plan, runs, best, proof, bases, memory)
-    warnings = (*result.warnings, *language_warnings(by_language))
+    warnings = (*result.warnings, *language_warnings(by_language), *context.plan.warnings)
     result = replace(result, by_language=by_language, by_dimension=by_dimension, warnings=warnings)
     clock.lap("second seed and report" if stability else "report")
     assert best.result is not None

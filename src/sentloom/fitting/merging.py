@@ -34,17 +34,19 @@ def with_merged(context: RaceContext, runs: Sequence[TrainedRun]) -> list[Traine
         return list(runs)
     context.log("\nMerging ...")
     rung = max(one.run.rung for one in runs) + 1
-    merged = list[TrainedRun]()
+    merged, took = list[TrainedRun](), 0.0
     for name, plan in list(_plans(context, runs, best))[: context.plan.merges]:
         if context.timed and len(merged) >= context.plan.merged:
-            if _is_late(context, len(merged)):
+            if _is_late(context, took):
                 tried = "1 merged model is" if len(merged) == 1 else f"{len(merged)} merged models are"
                 few = f"only {tried} tried" if merged else "nothing is merged"
                 context.change(replace(context.plan, merges=len(merged)), few)
                 break
             context.change(replace(context.plan, merged=len(merged) + 1))
+        began = context.clock.now()
         quiet = replace(context, log=lambda line: None)  # about stages that are reused
         found = run_plan(quiet, Run(name, rung, 0, 0.0, None, None, None, None, ""), plan)
+        took = context.clock.now() - began
         if found.result is None:
             context.log(f"{name} {found.run.verdict}")
             continue
@@ -68,10 +70,10 @@ def _marked(runs: Sequence[TrainedRun], best: TrainedRun) -> list[TrainedRun]:
     return [replace(one, run=replace(one.run, verdict=verdict)) for one, verdict in zip(runs, verdicts, strict=True)]
 
 
-def _is_late(context: RaceContext, done: int) -> bool:
-    """Whether there is no time for one more: what follows must still be possible."""
-    after = context.plan.ending - (context.plan.merges - done) * context.plan.scoring
-    return context.clock.left < after + context.plan.scoring
+def _is_late(context: RaceContext, took: float) -> bool:
+    """Whether there is no time for one more, if the last one `took` so long: what follows must still be possible."""
+    after = context.plan.ending - context.plan.merges * context.plan.scoring
+    return context.clock.left < after * context.slower + max(took, context.plan.scoring * context.slower)
 
 
 def _plans(context: RaceContext, runs: Sequence[TrainedRun], best: TrainedRun) -> Iterator[tuple[str, Plan]]:

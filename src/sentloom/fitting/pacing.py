@@ -1,13 +1,15 @@
 """What the clock makes of a plan: the share of time that a run gets, where its decay begins, and what is dropped."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from sentloom.fitting.budget import LEAST_STEPS, most_expensive, round_costs
 from sentloom.fitting.plan import FitPlan
 from sentloom.fitting.request import Budget
-from sentloom.fitting.routes import SkippedRoute
-from sentloom.training import OutOfTime
+from sentloom.pipeline.plan import Plan
+from sentloom.pipeline.stages import Stage
+from sentloom.progress import OutOfTime
 from sentloom.training.schedules import stable_steps, total_steps
 
 GRACE = 5.0  # seconds for up to ten steps before the decay, however late it is
@@ -50,17 +52,48 @@ def is_hopeless(plan: FitPlan, name: str, number: int, share: float) -> bool:
 
 
 def limits(plan: FitPlan, name: str, number: int, share: float) -> dict[str, float]:
-    """By stage: the seconds after which its decay begins, whatever it has learned. A few steps are always trained."""
+    """By stage: the seconds after which its decay begins, whatever it has learned. A few steps are always trained.
+
+    What has to be computed before the first step is counted with the first stage.
+    """
     if name not in plan.paces:
         return {}
     pace, steps = plan.paces[name], plan.rungs[number].steps[name]
     times = max(0.0, _quotient(plan, name, number, share))
     fresh = pace.fresh(steps, _before(plan, name, number))
-    found = {}
+    found: dict[str, float] = {}
     for one, total, new, seconds in zip(plan.route(name).training, steps, fresh, pace.seconds, strict=True):
         stable = new - (total - stable_steps(total, one.settings.decay))
-        found[one.name] = max(times * stable * seconds, min(LEAST_STEPS * seconds, GRACE))
+        before = pace.once - pace.made if not (number or found) else 0.0
+        found[one.name] = before + max(times * stable * seconds, min(LEAST_STEPS * seconds, GRACE))
     return found
+
+
+def fold_limits(plan: FitPlan, name: str, number: int, share: float) -> dict[str, float]:
+    """The limits of a run without a fold, which also writes: at least half of the time for the rest is left for it."""
+    rest = seconds_of(plan, number).get(name, 0.0) - plan.paces[name].made if name in plan.paces else 0.0
+    writing = {one.name: share - rest / 2 for one in plan.route(name).makers if writes(one)}
+    return {**writing, **(limits(plan, name, number, share) if math.isfinite(share) else {})}
+
+
+def fold_key(plan: Plan, number: int) -> str:
+    """The name of a training without a fold, which a merged model of it has as well."""
+    trained = (f"{one.name} {one.settings.steps}" for one in plan.stages if one.settings)
+    return f"{plan.base}, {', '.join(trained)}, fold {number}"
+
+
+def writes(one: Stage) -> bool:
+    """Whether a stage makes data with a writer."""
+    return one.MODEL_KIND == "writer" and one.PRODUCES == "dataset"
+
+
+def at_most(one: Stage, lengths: Mapping[str, int]) -> Stage:
+    """A stage with fewer steps, or one that writes for fewer texts, if its name is among the given ones."""
+    if one.name not in lengths:
+        return one
+    if one.settings is not None:
+        return one.model_copy(update={"settings": one.settings.model_copy(update={"steps": lengths[one.name]})})
+    return one.model_copy(update={"options": one.options.model_copy(update={"rows": lengths[one.name]})})
 
 
 def shortened(plan: FitPlan, number: int, name: str, late: OutOfTime) -> FitPlan:
@@ -75,9 +108,7 @@ def shortened(plan: FitPlan, number: int, name: str, late: OutOfTime) -> FitPlan
 def without_run(plan: FitPlan, number: int, name: str) -> FitPlan:
     """The plan without a route from one round on; from the first on, it is skipped."""
     if number == 0:
-        why = "the time ran out before it could be trained"
-        skipped = (*plan.skipped, SkippedRoute(name, why, for_time=True))
-        plan = replace(plan, routes=tuple(one for one in plan.routes if one.name != name), skipped=skipped)
+        plan = plan.without(name, "the time ran out before it could be trained", for_time=True)
     for at in range(number, len(plan.rungs)):
         plan = _with_rung(plan, at, {route: some for route, some in plan.rungs[at].steps.items() if route != name})
     return plan

@@ -1,7 +1,7 @@
 """The plan of a fit: which routes run, in how many rounds, how many steps each; made once and read again on resume."""
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -9,35 +9,30 @@ from typing import Any
 from accelerate import Accelerator
 from pydantic import TypeAdapter, ValidationError
 
-from sentloom.data.shapes import Shape
 from sentloom.errors import DamagedFile, InputError, option
 from sentloom.evaluation.bench import Memory, score_tasks
 from sentloom.evaluation.task import Task
 from sentloom.files import read_record, write_record
 from sentloom.fitting.adapt import routes_from
 from sentloom.fitting.bases import Base
-from sentloom.fitting.budget import LEAST_STEPS, Pace, Rung, affordable, most_expensive, round_costs, rungs
+from sentloom.fitting.budget import Pace, Rung, affordable, round_costs, rungs
 from sentloom.fitting.clock import Clock
-from sentloom.fitting.costs import TimedRoute, Timer, limited, most_steps
+from sentloom.fitting.costs import TimedRoute, Timer, limited
 from sentloom.fitting.cross_validation import per_training
-from sentloom.fitting.power import expected_power, power_line, refuse_no_room
+from sentloom.fitting.power import expected_power, refuse_no_room
 from sentloom.fitting.prepare import Prepared
 from sentloom.fitting.probing import probing_time
 from sentloom.fitting.reference import strongest
 from sentloom.fitting.request import Budget, Log, Request
 from sentloom.fitting.result import Power
-from sentloom.fitting.routes import FEWEST_NEGATIVES, Route, SkippedRoute, batch_size
+from sentloom.fitting.routes import Route, SkippedRoute
 from sentloom.fitting.searched import Candidates, affordable_candidates
 from sentloom.fitting.speed import Speed, measure_speed
 from sentloom.fitting.tasks import PANEL_TEXTS
 from sentloom.fitting.teaching import find_teacher
-from sentloom.pipeline.plan import Plan
-from sentloom.pipeline.runner import prepare
-from sentloom.pipeline.stages import Train
-from sentloom.progress import duration, note
+from sentloom.progress import note
 
-REVISION = 12  # raised when the same inputs would lead to another plan
-FEWEST_KEPT = 25  # rows that a writer's filters kept, for the same
+REVISION = 13  # raised when the same inputs would lead to another plan
 MOST_MERGES = 5  # merged models that are scored
 MERGE_SHARE = 0.1  # of a time budget may go to scoring them
 WATCHED_MODELS = 3  # that are scored on what decides nothing: the base, the best trained and the best merged one
@@ -70,6 +65,9 @@ class FitPlan:
     merged: int = 0  # merged models that it did not drop
     measured: Mapping[str, bool] = field(default_factory=dict)  # at the end: what, and whether there is time for it
     changes: tuple[str, ...] = ()  # what it shortened or dropped
+    made: tuple[str, ...] = ()  # routes whose data has been made
+    shorter: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # trainings on folds: steps or rows by stage
+    warnings: tuple[str, ...] = ()  # what else is less than planned, for the report
 
     def route(self, name: str) -> Route:
         """A route by its name."""
@@ -80,6 +78,26 @@ class FitPlan:
         """How many rounds run: none after one in which no run would be longer than before."""
         new = (at for at, rung in enumerate(self.rungs) if not at or rung.steps != self.rungs[at - 1].steps)
         return 1 + max(new, default=-1)
+
+    def changed(self, lost: str) -> "FitPlan":
+        """The plan with a line about what there is no time for."""
+        return replace(self, changes=(*self.changes, lost))
+
+    def warned(self, line: str, log: Log) -> "FitPlan":
+        """The plan with a warning for the report, which is also logged."""
+        log(line)
+        return replace(self, warnings=(*self.warnings, line))
+
+    def without(self, name: str, why: str, *, for_time: bool = False) -> "FitPlan":
+        """The plan without a route, and why it is skipped."""
+        routes = tuple(one for one in self.routes if one.name != name)
+        paces = {route: pace for route, pace in self.paces.items() if route != name}
+        skipped = (*self.skipped, SkippedRoute(name, why, for_time))
+        return replace(self, routes=routes, paces=paces, skipped=skipped)
+
+    def with_route(self, route: Route) -> "FitPlan":
+        """The plan with a route in place of the one of its name."""
+        return replace(self, routes=tuple(route if one.name == route.name else one for one in self.routes))
 
     def write(self, path: Path) -> None:
         """Write it as JSON."""
@@ -96,73 +114,6 @@ def read_plan(path: Path, inputs: Mapping[str, Any]) -> FitPlan | None:
         note(f"{path} is damaged; making a new plan")
         return None
     return plan if plan.inputs == inputs else None
-
-
-def find_plan(
-    request: Request,
-    prepared: Prepared,
-    bases: Sequence[Base],
-    memory: Memory,
-    accelerator: Accelerator,
-    clock: Clock,
-    log: Log,
-) -> FitPlan:
-    """The plan that was made before for the same inputs, or a new one; described either way."""
-    path, inputs = request.folder / "plan.json", plan_inputs(request, prepared, bases)
-    plan = read_plan(path, inputs)
-    if plan:
-        log(f"\nResuming the plan in {path}")
-    else:
-        plan = new_plan(inputs, request, prepared, bases, memory, accelerator, clock, log)
-        clock.lap("planning")
-        if any(route.makers for route in plan.routes) and not prepared.recipe:
-            plan = with_made_data(plan, request, accelerator, log)
-            clock.lap("mining and writing")
-        if not prepared.recipe:
-            plan = with_lengths(
-                plan, training_budget(request, prepared), clock, again=prepared.label_free and request.force
-            )
-        plan.write(path)
-    for line in plan_lines(plan, prepared, request):
-        log(line)
-    return plan
-
-
-def plan_lines(plan: FitPlan, prepared: Prepared, request: Request) -> Iterator[str]:
-    """The plan in words."""
-    for route in plan.routes:
-        yield f"  try {route.name}: {route.why}"
-    for skipped in plan.skipped:
-        yield f"  skip {skipped.name}: {skipped.why}"
-    for number, rung in enumerate(plan.rungs[: plan.rounds], 1):
-        longest = max(sum(steps) for steps in rung.steps.values())
-        length = f"up to {longest:,} steps each" if longest else "as long as the recipe says"
-        yield f"  round {number}: {rung.runs} {'routes' if rung.runs > 1 else 'route'}, {length}"
-    for part in prepared.searching(plan.candidates).test:
-        for task in part.tasks:
-            if "of_documents" in task.settings:
-                searched, there = len(task.texts["document"]), task.settings["of_documents"]
-                sample = f" of {there:,}, a sample that verification has time for" if searched < there else ""
-                yield f"  test queries of {part.name} search {searched:,} candidates{sample}"
-    if not request.recipe:
-        yield from (f"  {line}" for line in _budget_lines(plan, request.parsed_budget, 1 + len(prepared.folds)))
-    if plan.power:
-        yield f"  {power_line(plan.power)}"
-
-
-def _budget_lines(plan: FitPlan, budget: Budget, trainings: int) -> Iterator[str]:
-    planned = race_cost(plan, budget)
-    if budget.seconds is not None:
-        yield f"about {duration(planned)} for these runs, {duration(plan.ending)} for merging, verification and report"
-    elif trainings * planned > (budget.steps or 0):
-        few = f"a stage trains for at least {LEAST_STEPS} steps"
-        yield f"{trainings * planned:,.0f} steps run, more than the budget of {budget.steps:,}: {few}"
-
-
-def race_cost(plan: FitPlan, budget: Budget) -> float:
-    """What all rounds take if the most expensive routes continue, in steps of each training or seconds."""
-    rounds = enumerate(plan.rungs)
-    return sum(most_expensive(round_costs(plan.rungs, at, plan.paces, budget), rung.runs) for at, rung in rounds)
 
 
 def plan_inputs(request: Request, prepared: Prepared, bases: Sequence[Base]) -> dict[str, Any]:
@@ -337,63 +288,3 @@ def refuse_no_route(routes: Sequence[Route], skipped: Sequence[SkippedRoute]) ->
         dimensions = option("dimensions")
         fix = f"leave out {dimensions}" if dimensions in why else "add data of another shape"
         raise InputError("data", f"no method can learn from it ({why})", "", fix)
-
-
-def with_made_data(plan: FitPlan, request: Request, accelerator: Accelerator, log: Log) -> FitPlan:
-    """Mine and write for the routes that will run: what comes of it bounds their length, and little is not worth it."""
-    routes, skipped, paces = list[Route](), list(plan.skipped), dict(plan.paces)
-    for route in plan.routes:
-        found = _made(route, request, accelerator, log) if route.makers else None
-        if isinstance(found, int):
-            paces[route.name] = _bounded(paces[route.name], route, found, plan.trainings)
-            route = _fitting(route, found)
-        if isinstance(found, str):
-            log(f"{route.name} is skipped: {found}")
-            skipped.append(SkippedRoute(route.name, found))
-            del paces[route.name]
-        else:
-            routes.append(route)
-    refuse_no_route(routes, skipped)
-    return replace(plan, routes=tuple(routes), skipped=tuple(skipped), paces=paces)
-
-
-def _made(route: Route, request: Request, accelerator: Accelerator, log: Log) -> int | str:
-    """How many rows a route's data stages make, or why they are too few. The artifacts are reused when it runs."""
-    written, (*_, last) = route.makers[0].MODEL_KIND == "writer", route.makers
-    log(f"{'Writing' if written else 'Mining'} for {route.name} ...")
-    plan = Plan("making", route.base or request.base_paths[0], route.makers, seeds=(request.seed,))
-    try:
-        (runner,) = prepare([plan], request.folder, accelerator, log)
-        runner.run()
-        made = runner.artifacts[last.name].rows("")
-    except InputError as error:  # none at all
-        return error.problem
-    fewest = FEWEST_KEPT if written else FEWEST_NEGATIVES
-    found = len(made) if written else sum(map(bool, made.column("negatives").to_pylist()))
-    what = "the filters kept {:,} rows of what was written" if written else "hard negatives were found for {:,} pairs"
-    return len(made) if found >= fewest else f"{what.format(found)}, and it needs {fewest}"
-
-
-def _learns_from_made(one: Train, route: Route) -> bool:
-    return bool({*one.references()} & {maker.name for maker in route.makers})
-
-
-def _fitting(route: Route, rows: int) -> Route:
-    """The route with smaller batches where what is learned from is little."""
-    learning = (one for one in route.training if _learns_from_made(one, route))
-    return route.with_training(_with_smaller_batch(one, rows) for one in learning)
-
-
-def _bounded(pace: Pace, route: Route, rows: int, trainings: int) -> Pace:
-    """The pace of a route whose data is there, except that of folds: no more steps than the rows are good for."""
-    most = [
-        most_steps(_with_smaller_batch(one, rows), Shape.TRIPLETS, rows) if _learns_from_made(one, route) else known
-        for one, known in zip(route.training, pace.most, strict=True)
-    ]
-    paid = pace.made if trainings == 1 else 0.0
-    return replace(pace, once=pace.once - paid, made=pace.made - paid, most=tuple(most))
-
-
-def _with_smaller_batch(one: Train, rows: int) -> Train:
-    batch = min(one.settings.batch, batch_size(rows))
-    return one.model_copy(update={"settings": one.settings.model_copy(update={"batch": batch})})

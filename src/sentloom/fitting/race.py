@@ -1,11 +1,13 @@
 """The race: round by round every route is trained and scored on the validation rows; the better half continues.
 
 With a time budget the clock is asked before every run and during training. A run gets its share of the time that is
-left. If it is too slow, its decay begins early; if its share is far too small, it is dropped. Both are written to
-plan.json first (`RaceContext.change`), so that a resumed fit does the same.
+left, of which each of its trainings gets an equal part if it is cross-validated. If one is too slow, its decay begins
+early; if the share is far too small, the run is dropped. Both are written to plan.json first (`RaceContext.change`), so
+that a resumed fit does the same.
 """
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,14 +15,25 @@ from accelerate import Accelerator
 
 from sentloom.encoder import Encoder
 from sentloom.encoder.shared import shared_encoder
-from sentloom.errors import InputError, MissingPart, ModelError, TrainingStopped
+from sentloom.errors import InputError, MissingPart, ModelError, TrainingStopped, option
 from sentloom.evaluation.bench import Memory, main_scores
 from sentloom.evaluation.significance import compare_averages
 from sentloom.evaluation.task import Score, Task
 from sentloom.files import new_file, remove
 from sentloom.fitting.clock import Clock
-from sentloom.fitting.cross_validation import Fold, fold_scores, train_folds
-from sentloom.fitting.pacing import is_hopeless, limits, seconds_of, shortened, time_share, without_run
+from sentloom.fitting.cross_validation import Fold, fold_scores
+from sentloom.fitting.making import NO_TOKENS, TOKEN_LIMIT, writing_line
+from sentloom.fitting.pacing import (
+    at_most,
+    fold_key,
+    fold_limits,
+    is_hopeless,
+    limits,
+    seconds_of,
+    shortened,
+    time_share,
+    without_run,
+)
 from sentloom.fitting.plan import REPORTING, FitPlan
 from sentloom.fitting.request import Log
 from sentloom.fitting.result import Run
@@ -28,9 +41,10 @@ from sentloom.pipeline.plan import Plan, to_yaml
 from sentloom.pipeline.results import file_names
 from sentloom.pipeline.runner import PlanResult, prepare
 from sentloom.pipeline.stages import Stage
+from sentloom.pipeline.stages.synthesize import WritingStopped
 from sentloom.pipeline.stages.train import TRUNKS
-from sentloom.progress import duration
-from sentloom.training import OutOfTime
+from sentloom.progress import OutOfTime, duration
+from sentloom.training.schedules import total_steps
 
 BEST = "best"  # the verdict of the run that the gate tests
 AGREEMENT = "the agreement with another seed"
@@ -88,7 +102,7 @@ class RaceContext:
 
     def change(self, plan: FitPlan, lost: str = "") -> None:
         """Change the plan, on disk before it takes effect; `lost` says what there is no time for."""
-        self.plan = replace(plan, changes=(*plan.changes, lost)) if lost else plan
+        self.plan = plan.changed(lost) if lost else plan
         self.plan.write(self.folder / "plan.json")
         if lost:
             self.log(f"Out of time: {lost}")
@@ -122,6 +136,10 @@ class RaceContext:
             plan = replace(self.plan, measured={**self.plan.measured, what: enough})
             self.change(plan, "" if enough else f"{what} is not measured")
         return self.plan.measured[what]
+
+    def has_planned_time(self, what: str, seconds: float) -> bool:
+        """The same if the seconds were planned, and not measured now: the machine may have become slower since."""
+        return self.has_time(what, seconds * self.slower)
 
 
 def race(context: RaceContext) -> list[TrainedRun]:
@@ -163,13 +181,15 @@ def best_run(trained: Sequence[TrainedRun]) -> TrainedRun | None:
 
 def train_with_next_seed(context: RaceContext, route: str) -> TrainedRun | None:
     """Train a route again, as long as in the first round, with the next seed; None if that fails or takes too long."""
-    if not context.has_time(AGREEMENT, seconds_of(context.plan, 0).get(route, 0.0)):
+    seconds = context.plan.trainings * seconds_of(context.plan, 0).get(route, 0.0)
+    if not context.has_planned_time(AGREEMENT, seconds):
         return None
     context.log(f"\nTraining {route} again with another seed, to see whether two runs agree on neighbours")
     other, steps = replace(context, seed=context.seed + 1), context.plan.rungs[0].steps[route]
-    within = limits(context.plan, route, 0, context.clock.left) if context.timed else {}
+    share = context.left_at_end / context.plan.trainings
+    within = limits(context.plan, route, 0, share) if context.timed else {}
     try:
-        found = _run(other, route, 1, steps, within)
+        found = _run(other, route, 1, steps, within, until=_end(context, share))
     except OutOfTime:
         measured = {**context.plan.measured, AGREEMENT: False}
         context.change(replace(context.plan, measured=measured), f"the second seed of {route} was given up")
@@ -204,17 +224,22 @@ def _next_run(context: RaceContext, number: int, names: Sequence[str], first: bo
 
 def _run_within(context: RaceContext, name: str, number: int, share: float) -> TrainedRun:
     """Run a route; a stage that runs out of time before its decay gets a shorter length and continues with it."""
-    within, earlier = limits(context.plan, name, number - 1, share), 0.0
+    within, earlier, until = limits(context.plan, name, number - 1, share), 0.0, _end(context, share)
     while True:
         steps, began = context.plan.rungs[number - 1].steps[name], context.clock.now()
         try:
-            return _run(context, name, number, steps, within, earlier)
+            return _run(context, name, number, steps, within, earlier, until)
         except OutOfTime as late:
             earlier += context.clock.now() - began
             shorter = shortened(context.plan, number - 1, name, late)
             now = sum(shorter.rungs[number - 1].steps[name])
             context.change(shorter, f"{name} trains for {now:,} steps in round {number} instead of {sum(steps):,}")
             within = {stage: limit for stage, limit in within.items() if stage != late.stage}
+
+
+def _end(context: RaceContext, share: float) -> float:
+    """When a run has to end, by the clock, if each of its trainings may take so many seconds."""
+    return context.clock.now() + share * context.plan.trainings if context.timed else math.inf
 
 
 def _with_verdict(one: TrainedRun, verdict: str) -> TrainedRun:
@@ -228,13 +253,16 @@ def _run(
     steps: tuple[int, ...],
     limits: Mapping[str, float] | None = None,
     earlier: float = 0.0,
+    until: float = math.inf,
 ) -> TrainedRun:
     """Train and score a route; `earlier` are the seconds of its attempt that was out of time, which it continues."""
     plan = context.plan.route(name).plan(steps, context.base, context.seed)
-    return run_plan(context, Run(name, rung, sum(steps), earlier, None, None, None, None, ""), plan, limits)
+    return run_plan(context, Run(name, rung, sum(steps), earlier, None, None, None, None, ""), plan, limits, until)
 
 
-def run_plan(context: RaceContext, run: Run, plan: Plan, limits: Mapping[str, float] | None = None) -> TrainedRun:
+def run_plan(
+    context: RaceContext, run: Run, plan: Plan, limits: Mapping[str, float] | None = None, until: float = math.inf
+) -> TrainedRun:
     """Run a plan and score what comes out; a plan that fails is a run that failed."""
     run = replace(run, stages=tuple(map(stage_summary, plan.stages)))
     names = file_names([*(one.name for one in context.plan.routes), run.route])
@@ -242,11 +270,43 @@ def run_plan(context: RaceContext, run: Run, plan: Plan, limits: Mapping[str, fl
         part.write_text(to_yaml(plan), "utf-8")
     try:
         result = context.train(plan, limits)
-        folds = tuple(train_folds(plan, context.folds, context.train))  # as long as the whole, whatever that took
+        folds = tuple(_train_folds(context, run, plan, until))
     except (InputError, MissingPart, ModelError, TrainingStopped) as error:  # the other routes may not need this
         context.log(f"{run.route} failed: {error}")
         return TrainedRun(replace(run, verdict=f"failed: {error.problem}"), plan, None)
     return _scored(TrainedRun(run, plan, result, folds), result, context)
+
+
+def _train_folds(context: RaceContext, run: Run, plan: Plan, until: float) -> Iterator[PlanResult]:
+    """Train a plan without each fold, as long as the whole if there is time for that."""
+    for number, fold in enumerate(context.folds, 1):
+        share = (until - context.clock.now()) / (len(context.folds) - number + 1)
+        yield _train_fold(context, run, fold.without(plan, number), number, share)
+
+
+def _train_fold(context: RaceContext, run: Run, plan: Plan, number: int, share: float) -> PlanResult:
+    """A stage that runs out of time, or of tokens, continues with a shorter length."""
+    known = any(run.route == one.name for one in context.plan.routes)  # a merged model trains nothing
+    within = fold_limits(context.plan, run.route, run.rung - 1, share) if known else {}
+    key = fold_key(plan, number)
+    while True:
+        lengths = context.plan.shorter.get(key, {})
+        stages = tuple(at_most(one, lengths) for one in plan.stages)
+        try:
+            return context.train(replace(plan, stages=stages), within)
+        except OutOfTime as late:
+            (decay,) = (one.settings.decay for one in plan.stages if one.name == late.stage and one.settings)
+            stage, length = late.stage, total_steps(late.step, decay)
+            lost = f"without fold {number}, {run.route} trains for {length:,} steps in round {run.rung}"
+        except WritingStopped as early:
+            if not early.rows:
+                raise TrainingStopped(run.route, NO_TOKENS, "", f"raise {option('max_tokens')}") from None
+            stage, length, lost = early.stage, early.rows, f"without fold {number}, {writing_line(run.route, early)}"
+            if not early.late:
+                context.plan, lost = context.plan.warned(f"{TOKEN_LIMIT}: {lost}.", context.log), ""
+        shorter = {**context.plan.shorter, key: {**lengths, stage: length}}
+        context.change(replace(context.plan, shorter=shorter), lost)
+        within = {one: limit for one, limit in within.items() if one != stage}
 
 
 def _scored(one: TrainedRun, result: PlanResult, context: RaceContext) -> TrainedRun:

@@ -12,7 +12,7 @@ from sentloom.methods.tsdae import DECODERS
 from sentloom.pipeline.stages.train import stated_pooling
 from sentloom.progress import duration
 from sentloom.views.embedded_translator import models_folder
-from sentloom.writing.models import EMBEDDED, EMBEDDED_WRITER
+from sentloom.writing.embedded import EMBEDDED, EMBEDDED_WRITER
 
 NO_WRITER = "none"  # as a value of --writer
 LEAST_SECONDS = 300  # of a budget, for a writer that the user did not name

@@ -44,6 +44,7 @@ MINED_NEGATIVES = "pairs with mined negatives"
 TAUGHT, TAUGHT_QUERIES, TAUGHT_NEGATIVES = "pairs with a teacher", "queries with a teacher", 4
 FEW_PAIRS = 1_000  # for training: with more, what people wrote teaches more than what a small model writes
 MOST_TEXTS = 10_000  # among which a written query must find its own, and a teacher's candidates are searched
+WRITTEN_TOGETHER = 32  # texts: between them the clock is asked
 FEWEST_NEGATIVES = 100  # pairs with a hard negative, for a route of their own
 # The share of the positive's cosine is NV-Retriever's (Moreira et al., 2024). Pairs without a negative are kept.
 MINED: dict[str, Any] = {"margin": 0.0, "at_most": 0.95, "keep_all": True}
@@ -85,11 +86,11 @@ class Route:
 
     @property
     def makers(self) -> tuple[Stage, ...]:
-        """The stages that mine or write with models that no stage trains: they run before the race."""
+        """The stages that make data without a model that another stage trains: they run before the race."""
         found = list[Stage]()
         for one in self.stages:
             fixed = PREVIOUS not in one.models() and {*one.references()} <= {maker.name for maker in found}
-            if fixed and one.PRODUCES == "dataset" and one.MODEL_KIND:
+            if fixed and one.PRODUCES == "dataset":
                 found.append(one)
         return tuple(found)
 
@@ -335,7 +336,9 @@ def _written(name: str, texts: TrainingSet, resources: Resources, **options: Any
     answers = {"columns": {"text": "positive"}} if texts.shape is Shape.PAIRS else {}
     share = min(1.0, round(MOST_TEXTS / texts.rows, 4))
     given = {"model": resources.writer.name, "data": list(texts.files), "data_share": share, "shuffle": True}
-    return stage("synthesize", name=name, **given, **answers, **resources.writer.options, **options)
+    return stage(
+        "synthesize", name=name, block=WRITTEN_TOGETHER, **given, **answers, **resources.writer.options, **options
+    )
 
 
 def _from_labels(data: TrainingSet) -> Route:

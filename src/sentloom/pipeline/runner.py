@@ -10,6 +10,7 @@
 A finished artifact is reused under the same key. A stage that does not depend on the seed has one key for all seeds.
 """
 
+import math
 import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -43,6 +44,7 @@ from sentloom.pipeline.poolings import pooling_changes
 from sentloom.pipeline.references import named_part, named_stage
 from sentloom.pipeline.stages import BASE, PREVIOUS, Context, Inputs, Stage
 from sentloom.pipeline.stages.stage import content_of
+from sentloom.progress import deadline
 from sentloom.training.distributed import from_main
 from sentloom.training.gradients import own_share
 from sentloom.training.loop import SNAPSHOTS
@@ -84,7 +86,8 @@ def prepare(
 ) -> "list[Runner]":
     """Find the models of all plans and read their data: a fault in the last plan shows before the first trains.
 
-    `limits` are the seconds that a training stage may take before its decay (see `training.loop.Trunk`).
+    `limits` are the seconds that a training stage may take before its decay (see `training.loop.Trunk`), and any other
+    stage at all.
     """
     refuse_missing(plans, made_in=folder)
     find_models(plans, folder)
@@ -277,7 +280,9 @@ class Runner:
             if self.accelerator.is_main_process:
                 _tidy(place)
             return {**found, "leaked": inputs.leaked}  # of today's sets
-        facts = stage.run(inputs, place, context)
+        limit = math.inf if stage.TOGETHER else context.limits.get(stage.name, math.inf)
+        with deadline(limit):
+            facts = stage.run(inputs, place, context)
         record = {**_about(stage, inputs, key), **facts}
         if stage.TOGETHER:
             self.accelerator.wait_for_everyone()

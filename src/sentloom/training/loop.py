@@ -25,7 +25,7 @@ from sentloom.files import new_file
 from sentloom.interrupts import stop_asked
 from sentloom.methods import Learner, Method
 from sentloom.methods.settings import Settings
-from sentloom.progress import progress
+from sentloom.progress import OutOfTime, progress
 from sentloom.training.checkpoints import (
     Checkpoint,
     changing_state,
@@ -98,14 +98,6 @@ class Outcome:
     alarms: tuple[str, ...]
     resumed_at: int
     continued_at: int = 0  # the step of a shorter run that this one continues
-
-
-class OutOfTime(Exception):
-    """A run has used its time before its decay; what it has learned is in its trunk, at this step."""
-
-    def __init__(self, step: int, stage: str = "") -> None:
-        super().__init__(f"{stage}: out of time at step {step}")
-        self.step, self.stage = step, stage
 
 
 @dataclass(frozen=True)

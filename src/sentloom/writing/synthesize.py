@@ -18,13 +18,14 @@ from sentloom.hygiene.languages import NAMES, language_shares, main_language
 from sentloom.progress import progress
 from sentloom.search.cross_encoder import CrossEncoder
 from sentloom.writing.answers import ANSWERS, Answers, Prices
+from sentloom.writing.embedded import EMBEDDED_NLI, EMBEDDED_WRITER, embedded_writer
 from sentloom.writing.endpoint import Endpoint, EndpointOptions, find_endpoint
 from sentloom.writing.filters import Filtering
 from sentloom.writing.generator import BackendName, open_backend
 from sentloom.writing.judges import QueryJudges, open_encoder, open_query_judges, score_all
 from sentloom.writing.language_model import LanguageModel
 from sentloom.writing.ledger import SCHEMA, Ledger, LedgerPlan
-from sentloom.writing.models import EMBEDDED_WRITER, open_model
+from sentloom.writing.models import open_model
 from sentloom.writing.prompts import NLI_KINDS, Kind, Wording, WritingPrompt, prompts_for
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.summary import Summary
@@ -75,6 +76,11 @@ class WritingTask:
     writer_model: str | None = None  # of an endpoint
     max_tokens: int | None = None  # read and written by an endpoint, at most, for this ledger
     spent: int = 0  # tokens of other ledgers that count towards it
+
+    def model(self, name: str | Path) -> str:
+        """The name of the model that writes this; there are two versions of the embedded one."""
+        embedded = str(name) == EMBEDDED_WRITER
+        return embedded_writer(self.kinds, shown=self.shots is not None) if embedded else str(name)
 
 
 def synthesize(
@@ -148,7 +154,7 @@ def _opening(writer: str | Path | Loader, task: WritingTask, sampling: Sampling,
     )
     if endpoint:
         return _at_endpoint(endpoint, sampling)
-    load = _in_precision(writer if callable(writer) else _loader(writer), writing_precision(writer, execution.backend))
+    load = writer if callable(writer) else writer_loader(task.model(writer), execution.backend)
     model = load().eval()
     return _Opening(
         model.sha256,
@@ -188,21 +194,18 @@ def language_of(raw: Dataset) -> str | None:
     return NAMES.get(code, code) if code else None
 
 
-def _loader(name: str | Path) -> Loader:
-    """A folder gets its absolute path, since a worker may run in another folder."""
-    full = Path(name).resolve() if Path(name).exists() else name
-    return lambda: open_model(full)
+def writer_loader(name: str, backend: BackendName) -> Loader:
+    """What opens a model in its precision. A folder gets its absolute path: a worker may run in another folder."""
+    full = str(Path(name).resolve()) if Path(name).exists() else name
+    if writing_precision(name, backend) == "fp32":
+        return lambda: open_model(full)
+    return lambda: open_model(full).to(torch.bfloat16)  # other weights, and so another hash
 
 
-def writing_precision(writer: str | Path | Loader, backend: BackendName) -> Precision:
+def writing_precision(name: str, backend: BackendName) -> Precision:
     """The chosen precision. By default the embedded writer runs in bf16 on CPUs that compute in it, twice as fast."""
-    fast = str(writer) == EMBEDDED_WRITER and backend == "transformers"
+    fast = name in (EMBEDDED_WRITER, EMBEDDED_NLI) and backend == "transformers"
     return chosen().precision or (fast_precision(device_for()) if fast else "fp32")
-
-
-def _in_precision(load: Loader, precision: Precision) -> Loader:
-    """The same in a precision; in bf16 the weights, and so the model's hash, differ."""
-    return load if precision == "fp32" else lambda: load().to(torch.bfloat16)
 
 
 def open_ledgers_writer(ledger: Ledger, model: LanguageModel) -> Writer:

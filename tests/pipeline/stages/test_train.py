@@ -9,7 +9,7 @@ from sentloom.errors import InputError, RecipeError
 from sentloom.pipeline.building import stage
 from sentloom.pipeline.plan import Plan
 from sentloom.pipeline.runner import prepare
-from sentloom.training import OutOfTime
+from sentloom.progress import OutOfTime
 from tests.encoder.small_models import SENTENCES
 
 SIMCSE = {"method": "simcse", "head": False}

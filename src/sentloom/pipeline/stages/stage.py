@@ -66,7 +66,8 @@ class Context:
     select: Select | None = None
     selecting: EvaluationSet | None = None
     trackers: tuple[str, ...] = ()
-    limits: Mapping[str, float] = field(default_factory=dict)  # by stage: seconds until its decay begins (`OutOfTime`)
+    # By stage: seconds until the decay of a training begins, or until a stage that makes data stops (`OutOfTime`).
+    limits: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def machine(self) -> str:

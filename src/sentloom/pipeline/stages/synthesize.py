@@ -4,6 +4,7 @@ Everything that is written goes to a ledger beside the artifact, DIR/stages/NAME
 rows, give another artifact and continue the same ledger.
 """
 
+import math
 import shutil
 import time
 from collections.abc import Callable, Mapping
@@ -28,7 +29,9 @@ from sentloom.pipeline.artifacts import Artifact, content_key
 from sentloom.pipeline.stages.stage import LATER, Context, Forecast, Inputs, Stage
 from sentloom.pipeline.stages.timing import placeholder, time_per_item
 from sentloom.pipeline.stages.writer import ONCE, WriterStage
+from sentloom.progress import OutOfTime, deadline
 from sentloom.writing.answers import ANSWERS, Answers
+from sentloom.writing.chat import TokenLimit
 from sentloom.writing.endpoint import EndpointOptions, find_endpoint, requests_per_text
 from sentloom.writing.filters import PRESETS, Filtering
 from sentloom.writing.judges import BM25_ALONE
@@ -37,7 +40,7 @@ from sentloom.writing.models import open_model
 from sentloom.writing.prompts import NLI_KINDS, Kind
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.summary import Summary
-from sentloom.writing.synthesize import Execution, WritingTask, synthesize
+from sentloom.writing.synthesize import Execution, WritingTask, synthesize, writer_loader
 from sentloom.writing.synthesizer import Synthesizer
 from sentloom.writing.triplets import PAIRS, SUMMARY, TRIPLETS, draw
 
@@ -75,6 +78,15 @@ class SynthesizeOptions(Sampling, Filtering, Execution, Options):
         return "contradiction" in self.kinds
 
 
+class WritingStopped(Exception):
+    """Writing ended early; what was written for the first `rows` of `wanted` texts is in the ledger."""
+
+    def __init__(self, stage: str, rows: int, wanted: int, *, late: bool) -> None:
+        """`late` says that the time was used up; otherwise it was the limit of tokens."""
+        super().__init__(f"{stage}: stopped after {rows} of {wanted} texts")
+        self.stage, self.rows, self.wanted, self.late = stage, rows, wanted, late
+
+
 class Synthesize(WriterStage):
     """A writer writes sentences or queries for each text, judges them, and keeps the good ones."""
 
@@ -106,7 +118,7 @@ class Synthesize(WriterStage):
         if endpoint := self.options.endpoint(model):
             return endpoint.identity
         files = [(file.name, file.stat().st_mtime_ns) for file in Path(model).glob("*")]  # none, if it is no folder
-        return _fingerprint(model, tuple(sorted(files)))
+        return _fingerprint(self.options.task().model(model), tuple(sorted(files)))
 
     def check(self) -> None:
         """Refuse an endpoint without a model, and its options without an endpoint, before anything runs."""
@@ -156,6 +168,19 @@ class Synthesize(WriterStage):
         by, rows = self.options, min(self.options.rows or len(data), len(data))
         if (ledger / PLAN).is_file() and not (known := Ledger.open(ledger)).missing(rows):
             return draw(known, by.part(Filtering), rows=rows)
+        try:
+            return self._synthesized(data, model, ledger, rows, context)
+        except (OutOfTime, TokenLimit) as error:
+            if self.name not in context.limits:  # nobody continues with less
+                raise
+            late = isinstance(error, OutOfTime)
+            if late and not _rows_in(ledger, rows):
+                with deadline(math.inf):  # a first block is always written
+                    self._synthesized(data, model, ledger, min(by.block, rows), context)
+            raise WritingStopped(self.name, _rows_in(ledger, rows), rows, late=late) from None
+
+    def _synthesized(self, data: Dataset, model: str, ledger: Path, rows: int, context: Context) -> Summary:
+        by = self.options
         return synthesize(
             data, model, ledger, by.part(Sampling), by.part(Filtering), by.part(Execution),
             task=by.task(_spent_beside(ledger)), rows=rows, log=context.log,
@@ -176,7 +201,7 @@ class Synthesize(WriterStage):
         by, few = self.options, inputs.rows[:TIMED_TEXTS]
         if by.endpoint(self.model):
             return ENDPOINT_SECONDS * requests_per_text(by.kinds, by.candidates) / by.requests
-        model = self.load(inputs.model.source).eval()
+        model = writer_loader(by.task().model(inputs.model.source), by.backend)().eval()
         start = time.perf_counter()
         synthesize(
             few, lambda: model, scratch / self.name, by.part(Sampling), None, by.part(Execution),
@@ -211,6 +236,13 @@ class Synthesize(WriterStage):
             f"{record['triplets']:,} triplets and {record['pairs']:,} pairs of {record['sources']:,} texts "
             f"(yield {share:.1%}; {', '.join(parts)}{paid})"
         )
+
+
+def _rows_in(folder: Path, rows: int) -> int:
+    """For how many of the first `rows` texts a ledger has everything."""
+    ledger = Ledger.open(folder)
+    first, *_ = (*ledger.missing(rows), None)
+    return rows if first is None else first * ledger.plan.block
 
 
 def _spent_beside(ledger: Path) -> int:

@@ -43,8 +43,8 @@ from sentloom.pipeline.stages.stage import (
     Inputs,
 )
 from sentloom.pipeline.stages.timing import training_time
-from sentloom.progress import duration
-from sentloom.training import Outcome, OutOfTime, Selection, Trunk, train
+from sentloom.progress import OutOfTime, duration
+from sentloom.training import Outcome, Selection, Trunk, train
 from sentloom.training.loop import SNAPSHOTS
 from sentloom.training.optimizers import learning
 
@@ -176,6 +176,7 @@ class Train(EncoderKeys, DataStage):
 
     def run(self, inputs: Inputs, place: Path, context: Context) -> dict[str, Any]:
         """Train, and save the encoder."""
+        began = time.monotonic()
         data, source, accelerator = inputs.rows, inputs.model.source, context.accelerator
         method = self.build(data, source, context.seed, context.prompts)
         with accelerator.main_process_first():  # vectors are computed once, and read by the others
@@ -185,7 +186,7 @@ class Train(EncoderKeys, DataStage):
             if note:
                 context.log(note)
         self._start_trackers(context, place)
-        outcome = self._train(method, inputs, place, context)
+        outcome = self._train(method, inputs, place, context, began)
         for tracker in accelerator.trackers:  # a stage is a run of its own: the next one logs to another
             tracker.finish()
         accelerator.trackers = []
@@ -197,7 +198,7 @@ class Train(EncoderKeys, DataStage):
         facts = {"outcome": plain, "seconds": plain["seconds"], "cut": asdict(cut)}
         return {**facts, "fingerprint": encoder.fingerprint()}
 
-    def _train(self, method: Method, inputs: Inputs, place: Path, context: Context) -> Outcome:
+    def _train(self, method: Method, inputs: Inputs, place: Path, context: Context, began: float) -> Outcome:
         try:
             return train(
                 method,
@@ -207,7 +208,7 @@ class Train(EncoderKeys, DataStage):
                 folder=place,
                 accelerator=context.accelerator,
                 selection=_selection(context),
-                trunk=self._trunk(inputs, context),
+                trunk=self._trunk(inputs, context, began),
                 title=f"{self.name} seed {context.seed}",
                 log=context.log,
             )
@@ -221,13 +222,17 @@ class Train(EncoderKeys, DataStage):
         """Whether a longer run begins with the steps of a shorter one: its rates do not depend on its length."""
         return self.settings.schedule == "warmup-stable-decay" and self.settings.warmup_steps is not None
 
-    def _trunk(self, inputs: Inputs, context: Context) -> Trunk | None:
-        """What runs of other lengths have in common with this one; none if scores choose the step."""
+    def _trunk(self, inputs: Inputs, context: Context, began: float) -> Trunk | None:
+        """What runs of other lengths have in common with this one; none if scores choose the step.
+
+        The limit counts from the start of the stage: what is computed before the first step takes time, too.
+        """
         if not self.continues or context.select:
             return None
         same = self.settings.model_copy(update={"steps": 1, "epochs": None, "decay": 0.5})
         key = self.model_copy(update={"settings": same}).key(inputs, context)
-        return Trunk(context.folder / TRUNKS / f"{self.name}-{key}", context.limits.get(self.name, math.inf))
+        left = context.limits.get(self.name, math.inf) - (time.monotonic() - began)
+        return Trunk(context.folder / TRUNKS / f"{self.name}-{key}", left)
 
     def forecast(self, inputs: Inputs, context: Context, scratch: Path) -> tuple[Forecast, Artifact]:
         """Time some steps; the encoder after them has the size of the one that the next stage will get."""

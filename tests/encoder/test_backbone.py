@@ -10,6 +10,7 @@ from transformers import AutoModel, AutoModelForTextEncoding
 from sentloom.encoder import Encoder
 from sentloom.encoder.packing import pack, plan
 from sentloom.errors import InputError
+from sentloom.losses import info_nce
 from tests.encoder.small_models import DECODER_FAMILIES, FAMILIES, SENTENCES, build_model_folder
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -82,6 +83,30 @@ def test_gradients_of_a_packed_step_equal_those_of_single_sentences(model_folder
     assert together.keys() == alone.keys()
     for name, gradient in together.items():
         torch.testing.assert_close(gradient, alone[name], atol=1e-5, rtol=1e-4)
+
+
+def test_gradients_of_mixed_lengths_equal_those_of_transformers_own_padded_batch(family, model_folders):
+    encoder = Encoder.load(model_folders[family], pooling="mean").double().eval()
+    encoder.tokens_per_pack = 80  # several packs
+    ids = encoder.tokenize([*SENTENCES[:7], LONG])
+    lengths = torch.tensor([len(one) for one in ids])
+    assert lengths.max() > 5 * lengths.min()
+    info_nce(*encoder(ids, raw=True).chunk(2), temperature=0.05).backward()
+
+    kind = AutoModelForTextEncoding if family in DECODER_FAMILIES else AutoModel
+    model = kind.from_pretrained(model_folders[family], dtype=torch.float64).eval()
+    padding = model.config.pad_token_id
+    padded = torch.nn.utils.rnn.pad_sequence([torch.tensor(one) for one in ids], True, padding)
+    mask = torch.arange(padded.shape[1]) < lengths[:, None]
+    states = model(input_ids=padded, attention_mask=mask.long()).last_hidden_state
+    means = (states * mask[:, :, None]).sum(dim=1) / lengths[:, None]
+    info_nce(*means.chunk(2), temperature=0.05).backward()
+
+    theirs = {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
+    ours = {name: p.grad for name, p in encoder.backbone.model.named_parameters() if p.grad is not None}
+    assert ours.keys() == theirs.keys()
+    for name, gradient in ours.items():
+        torch.testing.assert_close(gradient, theirs[name], rtol=1e-8, atol=1e-12, msg=name)
 
 
 def test_missing_layers_and_decoders_are_refused(model_folders):

@@ -46,10 +46,14 @@ def test_prompts_are_for_stages_that_learn_from_the_users_pairs():
     assert adapted(unknown, Wanted(searched=(Shape.PAIRS,))) == unknown
 
 
-def test_dimensions_and_simcse_without_the_head_that_it_drops():
-    found = adapted(ROUTE, Wanted(dimensions=(32, 8))).stages
-    assert [one.options.dimensions for one in found] == [(32, 8)] * 3
-    assert not found[0].options.head
+def test_dimensions_and_no_head_that_is_dropped():
+    guided = stage("self-guided", name="guided", data="raw.txt", steps=1)
+    found = adapted(replace(ROUTE, stages=(guided, *ROUTE.stages), trains_on=()), Wanted(dimensions=(32, 8))).stages
+    assert [one.options.dimensions for one in found] == [(32, 8)] * 4
+    assert found[0].options.head_width is None
+    assert not found[1].options.head
+    for one in found:
+        type(one.options).model_validate(one.options.model_dump())  # as a recipe could write them
 
 
 def test_a_guide_is_for_stages_with_negatives_to_filter(folder, tmp_path):
@@ -96,6 +100,16 @@ def test_every_route_from_every_base(folder, tmp_path, monkeypatch):
     assert {one.dimensions for one in learn} == {(32, 8)}  # whole vectors too
     large = [replace(base, large=1) for base in bases]
     assert all(one.stages[-1].settings.lora for one in routes_from(large, prepared, asked)[0])
+
+
+def test_raw_text_has_contrastive_routes_with_short_vectors(folder, tmp_path):
+    data = small_base.prose(tmp_path / "raw.txt", 200)
+    asked = request(data=(str(data),), output=tmp_path / "model", bases=(str(folder / "base"),), dimensions=(8,))
+    bases = load_bases(asked)
+    routes, skipped = routes_from(bases, prepare_inputs(asked, [bases[0].encoder], [].append), asked)
+    assert {one.name for one in routes} >= {"self-guided", "simcse"}
+    assert all(one.stages[-1].options.dimensions == (32, 8) for one in routes)
+    assert "tsdae" in {one.name for one in skipped}
 
 
 def test_a_route_that_ends_without_short_vectors_is_skipped(folder, tmp_path):

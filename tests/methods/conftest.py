@@ -89,7 +89,7 @@ def optimise(method, batches, rate=1e-2) -> list[float]:
     losses = []
     for batch in batches:
         optimizer.zero_grad()
-        loss = method.loss(method.embed(batch), batch)
+        loss = method.total_loss(method.embed(batch), batch)
         loss.backward()
         optimizer.step()
         method.after_step()

@@ -46,7 +46,7 @@ def test_the_regulariser_is_that_of_self_guided(encoder):
     with torch.no_grad():
         encoder.backbone.model.encoder.layer[1].output.dense.bias[:2] += torch.tensor([3.0, -4.0])
     batch = pairs_batch()
-    with_it, without = (m.eval().loss(m.embed(batch), batch).item() for m in (method, plain))
+    with_it, without = (m.eval().total_loss(m.embed(batch), batch).item() for m in (method, plain))
     assert with_it - without == pytest.approx(0.1 * 25)
 
 

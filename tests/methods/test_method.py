@@ -39,16 +39,20 @@ def test_the_encoder_is_kept_and_saved(encoder, tmp_path):
     assert Encoder.load(tmp_path / "model").fingerprint() == encoder.fingerprint()
 
 
-@pytest.mark.parametrize("name", ["contrastive", "simcse", "supervised", "cosent", "angle"])
+BARE = {"simcse": {"head": False}, "self-guided": {"head_width": None}, "contrastive-bt": {"head_width": None}}
+CUT = ["contrastive", "simcse", "supervised", "cosent", "angle", "self-guided", "contrastive-bt"]
+
+
+@pytest.mark.parametrize("name", CUT)
 def test_with_dimensions_the_loss_is_summed_over_cut_vectors(name, encoder):
     kind = METHODS[name]
-    plain = kind(encoder, kind.Options(**({"head": False} if name == "simcse" else {}))).double().eval()
+    plain = kind(encoder, kind.Options(**BARE.get(name, {}))).double().eval()
     cut = kind(encoder, plain.options.model_copy(update={"dimensions": (32, 8, 4)})).double().eval()
     rows = Batch(
         {"one": SENTENCES, "two": OTHERS}, np.arange(8), np.arange(8), (0, 0), list("aabbccdd"), [0, 1, 2, 3, 4, 5, 6, 7]
     )  # fmt: skip
     found = plain.embed(rows)
-    expected = sum(plain.loss(tuple(one[:, :m] for one in found), rows).item() for m in (32, 8, 4))
+    expected = sum(plain.loss(tuple(one[..., :m] for one in found), rows).item() for m in (32, 8, 4))
     assert cut.total_loss(found, rows).item() == pytest.approx(expected, rel=1e-12)
     assert plain.total_loss(found, rows).item() == plain.loss(found, rows).item()
     assert cut.finished().dimensions == (32, 8, 4)
@@ -56,6 +60,8 @@ def test_with_dimensions_the_loss_is_summed_over_cut_vectors(name, encoder):
 
 
 def test_dimensions_of_a_head_that_is_dropped_are_refused():
-    with pytest.raises(ValidationError, match="a head that is dropped"):
-        METHODS["simcse"].Options(dimensions=(8, 4))
+    for name, bare in BARE.items():
+        with pytest.raises(ValidationError, match="a head that is dropped"):
+            METHODS[name].Options(dimensions=(8, 4))
+        assert METHODS[name].Options(dimensions=(8, 4), **bare).dimensions == (8, 4)
     assert METHODS["simcse"].Options(dimensions=(8, 4), keep_head=True).head

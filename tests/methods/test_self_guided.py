@@ -163,12 +163,24 @@ def test_the_regulariser_is_the_sum_of_squares(encoder):
     assert distance(method.encoder, method.guide).item() == pytest.approx(9 + 1 + 4)
     batch, plain = texts_batch(), self_guided(encoder, regularizer=0)
     plain.load_state_dict(method.state_dict())
-    with_it, without = (m.eval().loss(m.embed(batch), batch).item() for m in (method, plain))
+    with_it, without = (m.eval().total_loss(m.embed(batch), batch).item() for m in (method, plain))
     assert with_it - without == pytest.approx(0.1 * 14)
     distance(method.encoder, method.guide).backward()
     gradient = layers[0].output.dense.weight.grad
     assert gradient[0, :3].tolist() == pytest.approx([6, 0, -2])
     assert gradient.abs().sum().item() == pytest.approx(8)
+
+
+def test_first_dimensions_agree_with_those_of_the_layers_and_the_regulariser_counts_once(encoder, model_folder):
+    method, batch = self_guided(encoder, head_width=None, dimensions=(32, 8, 4)).eval(), texts_batch()
+    with torch.no_grad():
+        method.encoder.backbone.model.encoder.layer[2].output.dense.bias[5] += 2
+    folder, ids = model_folder("bert"), encoder.tokenize(batch.first)
+    c = encoder(ids, raw=True).detach().numpy()
+    h = [[states.max(axis=0) for states in layers] for layers in oracles.hidden_states(folder, ids)]
+    parts = [oracles.opt3([v[:m] for v in c], [[v[:m] for v in own] for own in h], 0.1) for m in (32, 8, 4)]
+    loss = method.total_loss(method.embed(batch), batch).item()
+    assert loss == pytest.approx(sum(parts) + 0.1 * 4, rel=1e-8)
 
 
 def test_the_regulariser_of_a_wholly_frozen_encoder_is_nothing(model_folder):

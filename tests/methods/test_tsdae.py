@@ -38,6 +38,27 @@ def test_the_loss_is_that_of_every_token_from_those_before_it_and_the_vector(fam
     assert method.weight(batch) == sum(len(ids) - 1 for ids in method.encoder.tokenize(batch.first))
 
 
+def test_a_long_sentence_makes_no_padding_for_short_ones(encoder):
+    """The loss and its gradient are those of one padded batch."""
+    method, shapes = build(encoder).double().eval(), []
+    texts = [*SENTENCES[5:7] * 3, " ".join(SENTENCES[:3])]
+    batch, x = texts_batch(texts, key=(1, 3)), encoder.tokenize(texts)
+    hook = method.decoder.register_forward_pre_hook(
+        lambda _, __, given: shapes.append(tuple(given["input_ids"].shape)), with_kwargs=True
+    )
+    loss = method.summed_loss(batch)
+    hook.remove()
+    assert shapes == [(1, len(x[6]) - 1), (3, len(x[0]) - 1), (3, len(x[1]) - 1)]
+    padded = method.reconstruction(x, encoder(method.noisy(batch, x), raw=True))
+    assert loss.item() == pytest.approx(padded.item(), rel=1e-12)
+    parameters = [p for p in method.parameters() if p.requires_grad]
+    ours, theirs = (torch.autograd.grad(one, parameters, allow_unused=True) for one in (loss, padded))
+    for mine, other in zip(ours, theirs, strict=True):
+        assert (mine is None) == (other is None)
+        if mine is not None:
+            torch.testing.assert_close(mine, other, rtol=1e-9, atol=1e-12)
+
+
 def test_the_vector_matters_and_learns(encoder):
     method, batch = build(encoder).double().eval(), texts_batch()
     vectors = method.encoder.forward(method.noisy(batch, encoder.tokenize(batch.first)), raw=True).detach()

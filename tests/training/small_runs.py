@@ -25,6 +25,7 @@ from tests.small_data import build_dataset
 CASES = {
     "simcse": {},
     "self-guided": {"head_width": 16, "temperature": 0.1},
+    "self-guided cut": {"dimensions": (32, 8), "head_width": None, "temperature": 0.1},
     "self-guided opt2": {"objective": "opt2", "head_width": 16, "temperature": 0.1},
     "self-guided opt1": {"objective": "opt1", "head_width": 16, "temperature": 0.1},
     "self-guided sg": {"objective": "sg", "head_width": 16, "temperature": 0.1},

@@ -22,7 +22,10 @@ from tests.training.small_runs import (
 )
 
 # The objectives of a method share their state: the one that draws layers stands for the others.
-ALIKE = ("self-guided opt1", "self-guided sg", "cross-lingual shared", "supervised twice", "contrastive cut")
+ALIKE = (
+    *("self-guided opt1", "self-guided sg", "self-guided cut", "cross-lingual shared", "supervised twice"),
+    "contrastive cut",
+)
 # A queue is what a resumed run could lose; test_kills.py has the moving average.
 QUICK = ("cross-lingual",)
 STATES = [pytest.param(case, marks=() if case in QUICK else pytest.mark.long) for case in CASES if case not in ALIKE]

@@ -22,6 +22,8 @@ from sentloom.pipeline.stages import Train
 
 SEARCHED = (Shape.PAIRS, Shape.TRIPLETS, Shape.NLI)  # a query and what it should find
 ADAPTERS = Lora(rank=16, alpha=32.0)
+# The dimensions of a head that is dropped after training would teach nothing.
+NO_HEAD: dict[str, dict[str, Any]] = {"simcse": {"head": False}, "self-guided": {"head_width": None}}
 ADAPTER_RATE = 10.0  # times the learning rate of full training (docs/fit.md)
 
 
@@ -105,9 +107,7 @@ def _options(one: Train, learned: TrainsOn | None, wanted: Wanted) -> dict[str, 
     if wanted.guide and "guide" in known:
         found |= {"guided": True, "guide": wanted.guide}
     if wanted.dimensions and "dimensions" in known:
-        found["dimensions"] = wanted.dimensions
-        if one.method == "simcse":  # the dimensions of a head that is dropped afterwards would teach nothing
-            found["head"] = False
+        found |= {"dimensions": wanted.dimensions, **NO_HEAD.get(one.method, {})}
     return found
 
 

@@ -5,25 +5,30 @@ self-guided paper's projection head; tau is the temperature. Without head and re
 of the BSL paper's Table 7.
 """
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor
 
 from sentloom.data.batches import Batch
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 from sentloom.losses import nt_xent
-from sentloom.methods.method import Embeddings, Method, NegativesOptions
+from sentloom.methods.method import Embeddings, MatryoshkaOptions, Method, NegativesOptions
 from sentloom.methods.presets import read_presets
-from sentloom.methods.self_guided import distance, projection_head
+from sentloom.methods.self_guided import distance, projection_head, refuse_cut_head
 from sentloom.methods.settings import Positive
 
 
-class ContrastiveBtOptions(NegativesOptions):
+class ContrastiveBtOptions(NegativesOptions, MatryoshkaOptions):
     """As in self-guided: the baseline differs in its positives only."""
 
     temperature: Positive = 0.01  # tau
     head_width: int | None = Field(4096, ge=1)  # of f; None: no head
     regularizer: float = Field(0.1, ge=0)  # lambda
+
+    @model_validator(mode="after")
+    def _dimensions_that_stay(self) -> "ContrastiveBtOptions":
+        refuse_cut_head(self.dimensions, self.head_width)
+        return self
 
 
 class ContrastiveBt(Method):
@@ -51,8 +56,11 @@ class ContrastiveBt(Method):
         return x, y
 
     def loss(self, embeddings: Embeddings, batch: Batch) -> Tensor:
-        """NT-Xent, plus the distance from the start."""
+        """NT-Xent."""
         x, y = embeddings
-        loss = nt_xent(x, y, temperature=self.options.temperature, same=self.same(batch))
-        strength = self.options.regularizer
+        return nt_xent(x, y, temperature=self.options.temperature, same=self.same(batch))
+
+    def total_loss(self, embeddings: Embeddings, batch: Batch) -> Tensor:
+        """NT-Xent, for every dimension that vectors shall be cut to, plus the distance from the start, once."""
+        loss, strength = super().total_loss(embeddings, batch), self.options.regularizer
         return loss + strength * distance(self.encoder, self.start) if strength else loss

@@ -5,10 +5,11 @@ over tokens; f is the projection head, shared by both; phi(u, v) = exp(cos(f(u),
 names its losses but does not number them.
 """
 
+from collections.abc import Sequence
 from typing import Literal
 
 import torch
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from sentloom.data.batches import Batch
@@ -16,14 +17,14 @@ from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 from sentloom.errors import InputError
 from sentloom.losses import guided_opt1, guided_opt3, info_nce, nt_xent
-from sentloom.methods.method import Embeddings, Method, NegativesOptions
+from sentloom.methods.method import Embeddings, MatryoshkaOptions, Method, NegativesOptions
 from sentloom.methods.presets import read_presets
 from sentloom.methods.settings import Positive
 
 OBJECTIVES = {"sg": nt_xent, "opt1": guided_opt1, "opt2": info_nce, "opt3": guided_opt3}
 
 
-class SelfGuidedOptions(NegativesOptions):
+class SelfGuidedOptions(NegativesOptions, MatryoshkaOptions):
     """The losses L^base (sg), L^opt1, L^opt2 and L^opt3; the last one is the paper's SG-OPT."""
 
     objective: Literal["sg", "opt1", "opt2", "opt3"] = "opt3"
@@ -36,6 +37,11 @@ class SelfGuidedOptions(NegativesOptions):
     # c_i: the [CLS] vector, as in the paper, or the vector that the encoder pools itself, which is our reading of the
     # method for encoders with another pooling.
     vector: Literal["first", "pooled"] = "first"
+
+    @model_validator(mode="after")
+    def _dimensions_that_stay(self) -> "SelfGuidedOptions":
+        refuse_cut_head(self.dimensions, self.head_width)
+        return self
 
 
 class SelfGuided(Method):
@@ -78,11 +84,14 @@ class SelfGuided(Method):
         return torch.tensor([int(batch.random(place).integers(len(self.layers))) for place in batch.places])
 
     def loss(self, embeddings: Embeddings, batch: Batch) -> Tensor:
-        """The objective, plus the distance of BERT_T from BERT_F."""
+        """L^objective."""
         c, h = embeddings
         objective = OBJECTIVES[self.options.objective]
-        loss = objective(c, h, temperature=self.options.temperature, same=self.same(batch))
-        strength = self.options.regularizer
+        return objective(c, h, temperature=self.options.temperature, same=self.same(batch))
+
+    def total_loss(self, embeddings: Embeddings, batch: Batch) -> Tensor:
+        """L^objective, for every dimension that vectors shall be cut to, plus lambda * L^reg, once."""
+        loss, strength = super().total_loss(embeddings, batch), self.options.regularizer
         return loss + strength * distance(self.encoder, self.guide) if strength else loss
 
     def train(self, mode: bool = True) -> "SelfGuided":
@@ -102,6 +111,12 @@ def guiding_layers(encoder: Encoder, layers: tuple[int, ...] | None) -> tuple[in
         problem = f"the encoder does not have all of the layers {', '.join(map(str, layers))}"
         raise InputError("self-guided", problem, f"layers from 0 to {last}", "correct the option layers")
     return layers or tuple(range(last + 1))
+
+
+def refuse_cut_head(dimensions: Sequence[int] | None, head_width: int | None) -> None:
+    """Refuse to cut f(c) and f(h): f is dropped after training, and its dimensions are not those of the vectors."""
+    if dimensions and head_width is not None:
+        raise ValueError("dimensions of a head that is dropped after training: set head_width: null")
 
 
 def projection_head(width: int, hidden: int | None) -> nn.Module:

@@ -14,8 +14,10 @@ from transformers import AutoModelForCausalLM
 
 from sentloom.data.batches import Batch
 from sentloom.encoder import Encoder
+from sentloom.encoder.backbone import SHORTEST_WHEN_PADDED
 from sentloom.encoder.dropout import set_dropout
 from sentloom.encoder.loading import quiet
+from sentloom.encoder.packing import plan
 from sentloom.errors import InputError
 from sentloom.methods.method import Method, Options, TokenMethod
 from sentloom.methods.mlm import NoBody
@@ -38,6 +40,7 @@ class Tsdae(TokenMethod, Method):
     """
 
     NAME = "tsdae"
+    REVISION = 2
     Options = TsdaeOptions
     options: TsdaeOptions
     PRESETS = read_presets(__file__)
@@ -56,9 +59,15 @@ class Tsdae(TokenMethod, Method):
         return float(max(1, sum(len(ids) - 1 for ids in self.encoder.tokenize(batch.first))))
 
     def summed_loss(self, batch: Batch) -> Tensor:
-        """Eq. 1, summed over the tokens of all sentences."""
+        """Eq. 1, summed over the tokens of all sentences. The decoder pads, so similar lengths run together."""
         x = self.encoder.tokenize(batch.first)
         c = self.encoder(self.noisy(batch, x), raw=True)  # (n, d)
+        lengths = np.array([len(ids) for ids in x])
+        groups = plan(lengths, int(lengths.sum()), SHORTEST_WHEN_PADDED)
+        return torch.stack([self.reconstruction([x[row] for row in rows], c[rows]) for rows in groups]).sum()
+
+    def reconstruction(self, x: list[list[int]], c: Tensor) -> Tensor:
+        """-log p(x | x~), summed over some sentences, from their vectors c, (n, d)."""
         padding = self.encoder.backbone.padding
         lengths = torch.tensor([len(ids) - 1 for ids in x], device=c.device)
         ids = nn.utils.rnn.pad_sequence([torch.tensor(one) for one in x], True, padding).to(c.device)  # (n, l)

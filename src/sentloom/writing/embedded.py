@@ -1,7 +1,7 @@
 """The embedded writer: a small model from a package, and what it has learned about entailments and contradictions.
 
-CACHE/writers/HASH/           SmolLM2-135M-Instruct as published, for queries and paraphrases
-CACHE/writers/HASH-ADAPTER/   the same with the adapters of `embedded-nli/` added to its weights, for GenSE's two kinds
+CACHE/writers/HASH/           SmolLM2-135M-Instruct as published, for queries
+CACHE/writers/HASH-ADAPTER/   the same with the adapters of `embedded-nli/` added to its weights, for all other kinds
 """
 
 import json
@@ -24,7 +24,7 @@ from sentloom.encoder.pretrained import loading
 from sentloom.errors import InputError, MissingPart
 from sentloom.files import cache_folder, content_sha256, is_sealed, new_folder, seal
 from sentloom.writing.language_model import SETTINGS
-from sentloom.writing.prompts import NLI_KINDS, Kind
+from sentloom.writing.prompts import Kind
 
 EMBEDDED = Carried(
     what="writer 'embedded'",
@@ -42,13 +42,12 @@ ADAPTERS = "adapter_model.safetensors"  # as peft writes them
 
 def embedded_writer(kinds: Sequence[Kind], shown: bool) -> str:
     """The name of the version that writes some kinds; `shown`: by the user's own examples, which need no training."""
-    learned = [kind for kind in kinds if kind in NLI_KINDS]
-    if shown or not learned:
+    others = [kind for kind in kinds if kind != "query"]
+    if shown or not others:
         return EMBEDDED_WRITER
-    if len(learned) == len(kinds):
+    if len(others) == len(kinds):
         return EMBEDDED_NLI
-    others = ", ".join(kind for kind in kinds if kind not in NLI_KINDS)
-    problem = f"the embedded writer has learned {' and '.join(learned)} apart from the rest ({others})"
+    problem = f"one version of the embedded writer writes queries, and another one {' and '.join(others)}"
     raise InputError("kinds", problem, "one or the other", "write them into two ledgers")
 
 

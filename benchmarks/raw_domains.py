@@ -94,7 +94,11 @@ def compare_endpoint(domain, writer, rows, output):
     """How many texts are equal if the same model writes through the protocol of an endpoint."""
     path = output / "endpoint.json"
     if not path.exists():
-        how = {"kind": "query", "sampling": {"greedy": True}, "execution": {"rows": rows, "encoder": "none", "precision": "fp32"}}
+        how = {
+            "kind": "query",
+            "sampling": {"greedy": True},
+            "execution": {"rows": rows, "encoder": "none", "precision": "fp32"},
+        }
         local, remote = domain.folder / "local", domain.folder / "remote"
         synthesize(domain.texts, local, writer=writer, **how)
         prompts = Ledger.open(local).plan.prompts["query"]

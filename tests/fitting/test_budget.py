@@ -62,14 +62,21 @@ def test_a_budget_of_steps_is_shared_by_all_runs():
 
 
 def test_routes_are_affordable_if_each_has_a_few_steps_in_the_first_round():
-    """Of 100 s, two routes have 5 units of 20 s: ten steps at 2 s. Three have 3 + 2 x 3 + 9 = 18."""
+    """Three routes have 3 + 2 x 3 + 9 = 18 units, here of ten steps; of time, ten steps of c take 21 s: 378 s."""
     paces = {name: Pace((rate,), (1000,), (1.0,)) for name, rate in (("a", 0.1), ("b", 1.9), ("c", 2.1))}
-    assert affordable({"a": paces["a"], "b": paces["b"]}, Budget(100, None))
-    assert not affordable({"b": paces["b"], "c": paces["c"]}, Budget(100, None))
-    assert not affordable(paces, Budget(100, None))
-    assert affordable(paces, Budget(400, None))
     assert affordable(paces, Budget(None, 180))  # whatever the clock
     assert not affordable(paces, Budget(None, 179))
+    assert affordable(paces, Budget(400, None))
+    assert not affordable(paces, Budget(360, None))
+
+
+def test_of_a_time_budget_the_longest_run_gets_enough_steps():
+    """Two routes have 2 + 3 = 5 units; the longest has three, 60 steps at 1.9 s, so that a unit is 38 s."""
+    paces = {name: Pace((rate,), (1000,), (1.0,)) for name, rate in (("a", 0.1), ("b", 1.9))}
+    assert affordable(paces, Budget(191, None))
+    assert not affordable(paces, Budget(185, None))
+    few = {name: Pace((rate,), (30,), (1.0,)) for name, rate in (("a", 0.1), ("b", 1.9))}
+    assert affordable(few, Budget(96, None))  # 30 steps are all that make sense
 
 
 def test_a_stage_with_few_rows_is_not_asked_for_more_steps_than_makes_sense():

@@ -22,9 +22,10 @@ from sentloom.pipeline.building import stage
 from tests.fitting import small_base
 
 
-def scored(name, values):
+def scored(name, values, base=0.0):
     score = Score("mean", np.array(values, float)[:, None], clusters=np.arange(len(values)))
-    return TrainedRun(Run(name, 1, 10, 0.0, score.value, None, None, None, "best"), None, object(), scores=(score,))
+    gain = score.value - base
+    return TrainedRun(Run(name, 1, 10, 0.0, score.value, gain, None, None, "best"), None, object(), scores=(score,))
 
 
 def test_a_merged_model_within_one_standard_error_is_preferred():
@@ -39,6 +40,8 @@ def test_a_merged_model_within_one_standard_error_is_preferred():
     merged = scored("tie", tie)
     assert choose(best, [scored("worse", worse), merged]) is merged
     assert choose(best, []) is best
+    own, other = (scored("run", values, base=42.0) for values in (tuned, tie))
+    assert choose(own, [other]) is own  # 7 points of a gain of 8 are not enough
 
 
 @pytest.fixture(scope="module")
@@ -68,14 +71,14 @@ def test_the_winner_is_merged_with_its_base_and_with_the_other_route(raced):
     context, runs, found, encoder, _ = raced
     best = next(one for one in runs if one.run.verdict == "best")
     other = next(one for one in runs if one is not best)
-    names = [f"{best.run.route}, merged with {share} of the base" for share in ("50%", "25%", "75%")]
+    names = [f"{best.run.route}, merged with {share} of the base" for share in ("25%", "50%", "75%")]
     names += [f"{best.run.route}, merged with {share} of {other.run.route}" for share in ("50%", "25%")]
     merged = found[len(runs) :]
     assert [one.run.route for one in merged] == names
     assert {(one.run.rung, one.run.steps, one.route) for one in merged} == {(2, 0, best.run.route)}
     name = "backbone.model.embeddings.word_embeddings.weight"
     weights = [one.state_dict()[name] for one in (encoder, best.encoder(), other.encoder())]
-    of_base = [(0.5, 0.5, 0), (0.25, 0.75, 0), (0.75, 0.25, 0)]
+    of_base = [(0.25, 0.75, 0), (0.5, 0.5, 0), (0.75, 0.25, 0)]
     for one, shares in zip(merged, [*of_base, (0, 0.5, 0.5), (0, 0.75, 0.25)], strict=True):
         expected = sum(share * weight.double() for share, weight in zip(shares, weights, strict=True))
         assert (one.encoder().state_dict()[name].double() - expected).abs().max() < 1e-6

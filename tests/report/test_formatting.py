@@ -134,7 +134,7 @@ def test_merging_and_what_the_time_ran_out_for_are_said():
         "The time ran out: pairs does not run in round 3.",
     ]
     lower = formatting.evidence(replace(FULL, merging=replace(merging, merged=62.0)))[-1]
-    assert "was preferred, within one standard error of the trained model and closer to the base: 62.00 on the" in lower
+    assert "was preferred in a tie, because it is closer to the base: 62.00 on the" in lower
     assert [formatting.steps_in_words(steps) for steps in ([0], [40], [40, 62])] == [
         "merged",
         "40 steps",

@@ -60,7 +60,9 @@ def test_the_kinds_choose_the_version(kinds, shown, expected):
 
 
 def test_kinds_of_both_versions_are_refused():
-    with pytest.raises(InputError, match=r"writes queries, and another one entailment and paraphrase(.|\n)*two ledgers"):
+    with pytest.raises(
+        InputError, match=r"writes queries, and another one entailment and paraphrase(.|\n)*two ledgers"
+    ):
         embedded_writer(("entailment", "query", "paraphrase"), shown=False)
 
 

@@ -14,6 +14,7 @@ from sentloom.fitting.request import Budget
 
 GROWTH = 3  # the runs of a round are this many times longer than those of the round before
 LEAST_STEPS = 10  # per stage: with fewer, nothing is learned that a score could show
+ENOUGH_STEPS = 60  # per stage of the longest run: up to here, longer training gains more than another route
 HALVINGS = 60  # of the interval in which the length of a run is searched for
 ROUNDING = 1e-6  # steps
 
@@ -69,13 +70,20 @@ def rungs(paces: Mapping[str, Pace], budget: Budget) -> list[Rung]:
 
 
 def affordable(paces: Mapping[str, Pace], budget: Budget) -> bool:
-    """Whether there is time for these routes: for a few steps of each stage of each in the first round."""
-    return least_cost(paces, budget) <= _amount(budget)
+    """Whether there is time for these routes: for a few steps of each stage of each in the first round.
+
+    Of a time budget, the longest run must still get enough. Whoever gives a number of steps wants to see a race.
+    """
+    if budget.seconds is None:
+        return least_cost(paces, budget) <= _amount(budget)
+    longest = GROWTH ** (len(field_sizes(len(paces))) - 1)
+    enough = max(_run_amount(pace, ENOUGH_STEPS, budget) for pace in paces.values()) / longest
+    return max(least_cost(paces, budget), _cost(_rungs(paces, enough, budget), paces, budget)) <= budget.seconds
 
 
 def least_cost(paces: Mapping[str, Pace], budget: Budget) -> float:
     """What the shortest sensible race of these routes takes, in steps or seconds."""
-    least = max(_least_amount(pace, budget) for pace in paces.values())
+    least = max(_run_amount(pace, LEAST_STEPS, budget) for pace in paces.values())
     return _cost(_rungs(paces, least, budget), paces, budget)
 
 
@@ -121,16 +129,16 @@ def _rungs(paces: Mapping[str, Pace], amount: float, budget: Budget) -> list[Run
     ]
 
 
-def _least_amount(pace: Pace, budget: Budget) -> float:
-    """The training of the shortest sensible run: seconds, or steps, which do not depend on any clock."""
-    steps = [least / share for least, share in zip(_least(pace), pace.shares, strict=True)]
-    seconds = [each * one for each, one in zip(pace.seconds, steps, strict=True)]
-    return max(steps) if budget.seconds is None else max(seconds)
+def _run_amount(pace: Pace, steps: int, budget: Budget) -> float:
+    """The training of a run with so many steps per stage: seconds, or steps, which do not depend on any clock."""
+    whole = [least / share for least, share in zip(_sensible(pace, steps), pace.shares, strict=True)]
+    seconds = [each * one for each, one in zip(pace.seconds, whole, strict=True)]
+    return max(whole) if budget.seconds is None else max(seconds)
 
 
-def _least(pace: Pace) -> list[int]:
-    """The steps that each stage must have."""
-    return [min(LEAST_STEPS, most) for most in pace.most]
+def _sensible(pace: Pace, steps: int) -> list[int]:
+    """So many steps of each stage, or fewer where more make no sense."""
+    return [min(steps, most) for most in pace.most]
 
 
 def _wanted(pace: Pace, amount: float, budget: Budget) -> list[float]:
@@ -142,5 +150,5 @@ def _wanted(pace: Pace, amount: float, budget: Budget) -> list[float]:
 
 def _bounded(wanted: Sequence[float], pace: Pace) -> tuple[int, ...]:
     """At least a few steps, at most what the data is good for."""
-    bounded = zip(wanted, _least(pace), pace.most, strict=True)
+    bounded = zip(wanted, _sensible(pace, LEAST_STEPS), pace.most, strict=True)
     return tuple(max(min(int(steps + ROUNDING), most), least) for steps, least, most in bounded)

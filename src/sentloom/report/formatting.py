@@ -127,7 +127,7 @@ def _merging(result: FitResult) -> Iterator[str]:
     if one := result.merging:
         chosen = "was preferred" if one.chosen else "was not better"
         if one.chosen and one.merged < one.tuned:
-            chosen += ", within one standard error of the trained model and closer to the base"
+            chosen += " in a tie, because it is closer to the base"
         general = (one.general_before, one.general_tuned, one.general_merged)
         yield (
             f"The best merged model ({one.route}) {chosen}: {number(one.merged)} on {result.chosen_on}, "

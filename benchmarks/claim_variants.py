@@ -18,8 +18,6 @@ SAMPLES = {  # by name: a file of the data folder, and that every so many-th row
     "german": ("parallel/tatoeba.en-de.tsv.gz", 12),
     "nli": ("nli/triplets.en.tsv", 1),
     "entailments": ("pairs/nli_entailment.en.tsv.gz", 1),
-    "writer-snli": ("nli/pairs/SNLI.train18k.tsv", 1),
-    "writer-mnli": ("nli/pairs/MNLI.train10k.tsv", 1),
 }
 PROMPT = Prompt(suffix=" Question: what can we draw from the above sentence?")
 
@@ -43,8 +41,7 @@ class Setting:
     batch: int = 32
     max_length: int = 48
     optimizer: dict[str, Any] | None = None
-    writer: str = ""  # a fine-tuned one; by default the embedded one is fine-tuned first
-    writer_steps: int = 60
+    writer: str = "embedded"
 
     def learn(self, method: str, name: str = "learn", **options: Any) -> Stage:
         """A training stage with the common settings; `options` override them."""
@@ -156,16 +153,8 @@ def cross_lingual(given: Setting) -> dict[str, Variant]:
 
 def gense(given: Setting) -> dict[str, Variant]:
     """Synthetic triplets before NLI: their amount, negatives, prompt, half of NLI."""
-    writer: tuple[Stage, ...] = ()
-    if not given.writer:
-        lora = {"lora": {"rank": 16, "alpha": 32}, "optimizer": "adamw", "learning_rate": 5e-4, "schedule": "linear"}
-        by = {"source_length": 64, "target_length": 40, "judge_weight": 3.0, "held_out": 0.03, "measured": 60, **lora}
-        rows = {**given.rows("writer-snli", "writer-mnli"), "batch": 16, "steps": given.writer_steps}
-        by |= {"every": given.writer_steps, "clip": 1.0}
-        writer = (stage("synthesizer", name="writer", model="embedded", **rows, **by),)
-    named = given.writer or "stage:writer"
-    raw = {**given.rows("texts"), "rows": 400, "threshold": 0.5, "temperature": 0.5}
-    written = (*writer, stage("synthesize", name="written", model=named, **raw))
+    raw = {**given.rows("texts"), "rows": 400}
+    written = (stage("synthesize", name="written", model=given.writer, **raw),)
 
     def learn(share: float = 1.0, nli: float = 1.0, prompt: Prompt | None = None, **options: Any) -> Variant:
         last = given.learn("contrastive", "nli", pooling="mean", **given.rows("nli", share=nli))

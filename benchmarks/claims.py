@@ -9,7 +9,7 @@ cached in OUT/bases: a small BERT that learns English and German by `mlm` (20 mi
 learns English by `denoising` (9 minutes), the only one with a decoder. Scores are Spearman on the test part of STS-B,
 of which no sentence is trained on, or of its German translation. A difference from a claim's first variant is a mean
 over seeds, with a 95% interval over sentence pairs; the deviation over seeds is beside the score. GenSE's writer is the
-embedded one, fine-tuned for 60 steps, or the one in FOLDER (docs/synthesis.md).
+embedded one, which was trained for that (docs/results-synthesis.md), or the one in FOLDER.
 
 The first seed of all claims comes first, then the others; the embedded encoder, which is slow, has one seed.
 OUT/table.md is written after every variant. A run that was killed resumes. About two hours of two cores.
@@ -104,10 +104,7 @@ def prepared(name, base, given, accelerator):
     found = []
     values = SETTINGS[name]
     steps = max(2, round(values["steps"] * given.share))
-    writer_steps = max(2, round(Setting.writer_steps * given.share))
-    setting = Setting(
-        str(given.output / "samples"), writer=given.writer, **{**values, "steps": steps}, writer_steps=writer_steps
-    )
+    setting = Setting(str(given.output / "samples"), writer=given.writer, **{**values, "steps": steps})
     for claim in given.claims:
         if name not in CLAIMS[claim].bases:
             continue
@@ -189,7 +186,7 @@ def main():
     parser.add_argument("--bases", type=lambda text: text.split(","), default=list(SETTINGS))
     parser.add_argument("--claims", type=lambda text: text.split(","), default=list(CLAIMS))
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--writer", default="")
+    parser.add_argument("--writer", default=Setting.writer)
     parser.add_argument("--share", type=float, default=1.0)
     given = parser.parse_args()
     given.data, given.output = given.data.absolute(), given.output.absolute()

@@ -1,12 +1,13 @@
 """A training step on texts of different lengths: without padding, as we train, against the same step padded.
 
-    python benchmarks/step_lengths.py [--rounds 5] [--pairs 16] [--only TSDAE]
+    python benchmarks/step_lengths.py [--rounds 5] [--pairs 16] [--only TSDAE | --only bf16]
 
 Both sides run the same texts of random tokens through a model of the embedded encoder's size, in turns: forward pass
 with dropout, loss and backward pass. The padded side is the same code on the batch padded to its longest text, with
 the attention of transformers ("sdpa"). Families that cannot run packed (here MPNet) run in groups of similar length, as
-does the decoder of TSDAE. Times are of the process, not of the clock, so that a busy machine disturbs less; use one
-thread (OMP_NUM_THREADS=1). Last, one long text among short ones, compared with two steps: the short ones and the rest.
+does the decoder of TSDAE. `bf16` is a step in bf16 against the same in fp32, both without padding. Times are of the
+process, not of the clock, so that a busy machine disturbs less; use one thread (OMP_NUM_THREADS=1). Last, one long text
+among short ones, compared with two steps: the short ones and the rest.
 """
 
 import argparse
@@ -66,12 +67,14 @@ def in_one_batch(encoder: Encoder, padded: bool) -> Encoder:
     return encoder.train()
 
 
-def contrastive_step(encoder: Encoder, ids: list[list[int]]) -> Step:
+def contrastive_step(encoder: Encoder, ids: list[list[int]], bf16: bool = False) -> Step:
     """InfoNCE between the first and the second half of the texts."""
 
     def step() -> None:
         encoder.zero_grad()
-        info_nce(*encoder(ids, raw=True).chunk(2), temperature=0.05).backward()
+        with torch.autocast("cpu", torch.bfloat16, enabled=bf16):
+            vectors = encoder(ids, raw=True)
+        info_nce(*vectors.float().chunk(2), temperature=0.05).backward()
 
     return step
 
@@ -107,18 +110,22 @@ def interleaved(steps: list[Step], rounds: int) -> list[list[float]]:
     return [list(column) for column in zip(*found[1:], strict=True)]
 
 
-def report(name: str, lengths: list[int], ours: list[float], padded: list[float]) -> None:
-    ratios = [theirs / mine for mine, theirs in zip(ours, padded, strict=True)]
-    mine, theirs = statistics.median(ours), statistics.median(padded)
+def report(name: str, other: str, lengths: list[int], ours: list[float], others: list[float]) -> None:
+    ratios = [theirs / mine for mine, theirs in zip(ours, others, strict=True)]
+    mine, theirs = statistics.median(ours), statistics.median(others)
     spread = f"{min(ratios):.2f} to {max(ratios):.2f}"
     size = f"{len(lengths)} texts, {sum(lengths):,} tokens, {len(lengths) * max(lengths):,} padded"
     rate = f"{1e6 * mine / sum(lengths):.0f} us per token"
-    print(f"{name} ({size}): {mine:.2f} s, {rate}; padded {theirs:.2f} s")
+    print(f"{name} ({size}): {mine:.2f} s, {rate}; {other} {theirs:.2f} s")
     print(f"    median ratio {statistics.median(ratios):.2f}x ({spread})", flush=True)
 
 
 def contrastive_steps(build: Callable[[bool], Encoder], ids: list[list[int]]) -> list[Step]:
     return [contrastive_step(build(padded), ids) for padded in (False, True)]
+
+
+def precision_steps(ids: list[list[int]]) -> list[Step]:
+    return [contrastive_step(bert(padded=False), ids, bf16) for bf16 in (True, False)]
 
 
 def tsdae_steps(ids: list[list[int]]) -> list[Step]:
@@ -137,7 +144,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--pairs", type=int, default=16)
-    parser.add_argument("--only", choices=("BERT", "MPNet", "TSDAE"))
+    parser.add_argument("--only", choices=("BERT", "MPNet", "TSDAE", "bf16"))
     given = parser.parse_args()
     mixed, equal = faq(given.pairs), [32] * (2 * given.pairs)
     one_long = [SHORT] * (2 * given.pairs - 1) + [LONG]
@@ -147,12 +154,14 @@ def main() -> None:
         "BERT": (partial(contrastive_steps, bert), pairs),
         "MPNet": (partial(contrastive_steps, mpnet), pairs),
         "TSDAE": (tsdae_steps, texts),
+        "bf16": (precision_steps, pairs),
     }
     print(f"{torch.get_num_threads()} threads, {given.rounds} rounds")
     for model in [given.only] if given.only else cases:
         steps, some = cases[model]
         for name, lengths in some.items():
-            report(f"{model}, {name}", lengths, *interleaved(steps(texts_of(lengths)), given.rounds))
+            other = "fp32" if model == "bf16" else "padded"
+            report(f"{model}, {name}", other, lengths, *interleaved(steps(texts_of(lengths)), given.rounds))
     if given.only in (None, "BERT"):
         compare_apart(one_long, given.rounds)
 

@@ -66,6 +66,9 @@ def test_what_a_writer_writes_comes_first_if_the_user_named_it():
     assert names(documents, WRITING)[0] == [*own, "neighbours", "spans", "tsdae", *other]
     unasked = replace(RESOURCES, writer=WriterResource("embedded", named=False))
     assert names(documents, unasked)[0] == ["neighbours", "spans", "tsdae", *own, *other]
+    german, skipped = names([replace(documents[0], language="de")], unasked)
+    assert "queries" in german  # which it was asked for in German
+    assert "synthetic" in skipped  # which it has learned in English
 
 
 def test_queries_are_written_for_a_sample_and_learned_like_pairs():

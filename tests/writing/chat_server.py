@@ -123,8 +123,8 @@ def truncated(handler: Handler) -> None:
     reset(handler)
 
 
-def malformed(content: bytes) -> Fault:
-    return lambda handler: handler.reply(content)
+def malformed(content: bytes, code: int = 200) -> Fault:
+    return lambda handler: handler.reply(content, code)
 
 
 def huge(handler: Handler) -> None:

@@ -7,12 +7,12 @@ import pytest
 from sentloom.errors import InputError
 from sentloom.writing.answers import ANSWERS, Answers
 from sentloom.writing.chat import EndpointError, TokenLimit, most_tokens
-from sentloom.writing.endpoint import KEY, Endpoint, EndpointOptions, is_endpoint, requests_per_text
+from sentloom.writing.endpoint import KEY, Endpoint, EndpointOptions, _tidy, is_endpoint, requests_per_text
 from sentloom.writing.filters import Filtering
 from sentloom.writing.prompts import prompts_for
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.synthesize import Execution, WritingTask, synthesize
-from sentloom.writing.writer import SourceText
+from sentloom.writing.writer import SourceText, Written
 from tests.writing.chat_server import chat_server, reset, status, tokens_of
 from tests.writing.ledgers import raw_texts, rows_of
 
@@ -215,3 +215,17 @@ def test_tokens_of_other_ledgers_count_towards_the_limit(tmp_path):
     with chat_server() as server, pytest.raises(TokenLimit, match="1,990 of 2,000 tokens are used"):
         endpoint(server, tmp_path, max_tokens=2000, spent=1990).write(SOURCES, "entailment", ENTAILMENT)
     assert server.bodies == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("Question: What is rain?", "What is rain?"),
+        ('\n"What is rain?"\nIt is water.', "What is rain?"),
+        ("<think>The user wants\na question.</think>\nquestion:  What is rain?", "What is rain?"),
+        ("<think>The user wants", ""),
+        ("What is a question: a sentence?", "What is a question: a sentence?"),
+    ],
+)
+def test_what_is_around_an_answer_is_left_out(answer, expected):
+    assert _tidy(Written(answer, True, 1, 2), "Question") == Written(expected, True, 1, 2)

@@ -24,6 +24,7 @@ from sentloom.pipeline.references import PREFIX
 from sentloom.pipeline.schema import Select
 from sentloom.pipeline.stages import Stage, Train
 from sentloom.pipeline.stages.stage import PREVIOUS
+from sentloom.writing.embedded import EMBEDDED_WRITER
 
 ENTRY_POINTS = "sentloom.routes"
 ORDER = (
@@ -220,7 +221,7 @@ def _from_writer(texts: TrainingSet, pairs: TrainingSet | None, resources: Resou
     return [
         _Candidate("queries", no_writer, lambda: _queries(texts, pairs, resources)),
         _Candidate(TAUGHT_QUERIES, no_teacher, lambda: _taught_queries(texts, pairs, resources)),
-        _Candidate("synthetic", no_writer, lambda: _synthetic(texts, resources)),
+        _Candidate("synthetic", no_writer or _no_english(texts, resources), lambda: _synthetic(texts, resources)),
     ]
 
 
@@ -254,6 +255,12 @@ def _no_writer(pairs: TrainingSet | None, resources: Resources) -> str | None:
     if pairs and pairs.rows >= FEW_PAIRS:
         return f"there are {pairs.rows:,} training pairs, and something is written only beside fewer than {FEW_PAIRS:,}"
     return None
+
+
+def _no_english(texts: TrainingSet, resources: Resources) -> str | None:
+    if resources.writer.name != EMBEDDED_WRITER or texts.language == "en":
+        return None
+    return "the embedded writer has learned to write entailments and contradictions in English; name one with --writer"
 
 
 def _no_teacher(resources: Resources) -> str | None:

@@ -23,7 +23,7 @@ LONGEST_ASKED = 900.0  # seconds that a server may ask us to wait
 PATIENCE = 120.0  # seconds for an answer
 LARGEST = 1 << 22  # bytes of an answer
 FRAME = 64  # tokens that a server may add around the messages
-AGAIN = (408, 409, 425, 429, 500, 502, 503, 504, 529)
+AGAIN = (408, 409, 425, 429)  # and whatever is the server's fault: 500 and above
 RESUME = "run the same command again to resume; all answers so far are kept"
 SHOWN = 200  # characters of a server's message
 
@@ -59,9 +59,9 @@ class Chat:
         lost: Callable[[int], None] = lambda tokens: None,
     ) -> None:
         """`lost` receives the tokens that an attempt without an answer may have cost."""
-        self._headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._key, self._headers = key, {"Authorization": f"Bearer {key}"} if key else {}
         self._timeout = httpx2.Timeout(patience, pool=None)
-        self._url, self._host, self._first_wait = url, httpx2.URL(url).host, first_wait
+        self._url, self._host, self._first_wait = url, httpx2.URL(url).netloc.decode(), first_wait
         self._most, self._used, self._reserved = most_tokens, used, 0
         self._limit = option("max_tokens")  # here, since other threads do not know whether this is a command
         self._lost, self._changed = lost, Condition()
@@ -105,18 +105,22 @@ class Chat:
                 content = self._content(response)
         except httpx2.HTTPError as error:
             raise _Retry(f"of a network error ({type(error).__name__})") from None
-        if response.status_code in AGAIN:
+        if response.status_code in AGAIN or response.status_code >= 500:
             asked = retry_after(response.headers.get("retry-after"))
             raise _Retry(f"it answered {response.status_code}", asked, billed=False)
         if response.status_code != 200:
             fix = "check the address, the model's name and the key; " + RESUME
-            problem = f"it answered {response.status_code}: {content[:SHOWN].decode('utf-8', 'replace')!r}"
-            raise EndpointError(self._host, problem, "200", fix)
+            raise EndpointError(self._host, f"it answered {response.status_code}: {self._shown(content)!r}", "200", fix)
         answer = parse_answer(content)
         if not answer.tokens_written:  # the server does not count: the most that it can be
             answer = replace(answer, tokens_read=spend.tokens - body["max_tokens"], tokens_written=body["max_tokens"])
         spend.tokens = answer.tokens_read + answer.tokens_written
         return answer
+
+    def _shown(self, content: bytes) -> str:
+        """The start of a server's message, without the key, which some servers repeat."""
+        message = content.decode("utf-8", "replace")
+        return (message.replace(self._key, "***") if self._key else message)[:SHOWN]
 
     @staticmethod
     def _content(response: httpx2.Response) -> bytes:

@@ -48,7 +48,7 @@ def embedded_writer(kinds: Sequence[Kind], shown: bool) -> str:
     if len(others) == len(kinds):
         return EMBEDDED_NLI
     problem = f"one version of the embedded writer writes queries, and another one {' and '.join(others)}"
-    raise InputError("kinds", problem, "one or the other", "write them into two ledgers")
+    raise InputError("kind", problem, "one or the other", "write them into two ledgers")
 
 
 def embedded_folder(cache: Path | None = None) -> Path:

@@ -29,6 +29,7 @@ LOCAL = ("localhost", "127.0.0.1", "::1")
 TOKEN = 4  # characters, about
 EXPECTED_TOKENS = 24  # of a text that is written, about
 VERDICT_TOKENS = 4
+THOUGHTS = re.compile(r"<think>.*?(</think>|\Z)", re.DOTALL)  # of models that reason before they answer
 JUDGING = 200  # characters around the two sentences of a judgement, about
 JUDGEMENTS: Mapping[Kind, int] = {"query": 0, "paraphrase": 2, "entailment": 1, "contradiction": 1}  # of each text
 
@@ -127,7 +128,7 @@ class Endpoint:
             self._body(prompt.messages(one.text), self._sampling.length, seed=int(key >> np.uint64(33)))
             for one, key in zip(sources, keys, strict=True)
         ]
-        return [_tidy(one) for one in self._all(asked)]
+        return [_tidy(one, prompt.label) for one in self._all(asked)]
 
     def judge(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
         """1 for an answer that begins with "true", 0 for any other: what it is asked has no other answer."""
@@ -142,9 +143,10 @@ class Endpoint:
         used = self._estimate(prompts, texts, candidates)
         limit = f", at most {self._options.max_tokens:,}" if self._options.max_tokens else ""
         cost = f", about {self._options.prices.cost(used):,.2f} at your prices" if any(self._options.prices) else ""
+        most = "up to " if self._answers.usage.total else ""  # what was answered before is not asked again
         return (
-            f"sending {len(texts):,} texts to {self._options.host} ({self._options.model}): {count:,} requests, "
-            f"about {used.total:,} tokens{limit}{cost}; {self._used:,} tokens used so far"
+            f"sending {most}{len(texts):,} texts to {self._options.host} ({self._options.model}): {most}{count:,} "
+            f"requests, about {used.total:,} tokens{limit}{cost}; {self._used:,} tokens used so far"
         )
 
     @staticmethod
@@ -203,9 +205,11 @@ def _judging(pair: Pair) -> dict[str, str]:
     return {"role": "user", "content": f"{start}{premise}{middle}{hypothesis}{end}: answer with one word."}
 
 
-def _tidy(answer: Written) -> Written:
-    """The first line without quotes around it or a label in front of it."""
-    first = next((line for line in answer.text.splitlines() if line.strip()), "")
+def _tidy(answer: Written, label: str) -> Written:
+    """The first line without its thoughts, a label in front of it ("Question: ") or quotes around it."""
+    said = THOUGHTS.sub("", answer.text)
+    first = next((line for line in said.splitlines() if line.strip()), "")
     text = " ".join(first.split())
+    text = re.sub(rf"^{re.escape(label)}:\s*", "", text, flags=re.IGNORECASE) if label else text
     quoted = len(text) > 1 and text[0] == text[-1] == '"'
     return Written(text[1:-1] if quoted else text, answer.finished, answer.tokens_read, answer.tokens_written)

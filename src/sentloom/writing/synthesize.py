@@ -38,6 +38,7 @@ Log = Callable[[str], None]
 BLOCK = 256  # sources
 CONVERTED = "converted"  # the folder, inside the ledger's, for a backend's converted model
 LANGUAGE_ROWS = 500  # of the raw data, evenly spaced, whose language is identified
+TAUGHT = ("English", None)  # languages of what the embedded writer has learned from; None: unknown
 
 
 class Execution(BaseModel):
@@ -114,6 +115,11 @@ def synthesize(
     opening = _opening(writer, task, sampling, execution)
     plan = _plan(raw, task, sampling, execution, opening)
     check_filters(plan, filtering or Filtering())
+    if not callable(writer) and task.model(writer) == EMBEDDED_NLI and (language := language_of(raw)) not in TAUGHT:
+        log(
+            f"the embedded writer has learned this from English texts, and yours are {language}: the filters will drop "
+            "most of what it writes; name another writer"
+        )
     ledger = Ledger.begin(out, plan)
     if any(execution.prices):
         Answers(ledger.folder / ANSWERS).set_prices(execution.prices)

@@ -50,9 +50,17 @@ def test_a_pipe_gets_further_lines_later():
 
 
 def test_a_log_line_has_rate_and_time_left():
-    count = _Count("encoding", 7400, "sentences", done=3700)
-    count.started = time.monotonic() - 3700
+    count = _Count("encoding", 7400, "sentences")
+    count.started, count.done = time.monotonic() - 3700, 3700
     assert str(count) == "encoding: 3,700 of 7,400 sentences, 1 per second, 1:01:40 left"
+
+
+def test_what_was_done_before_does_not_count_for_the_speed():
+    count = _Count("training", 400, "sentences", done=300)
+    count.started = time.monotonic() - 50
+    assert str(count) == "training: 300 of 400 sentences"
+    count.done = 350
+    assert str(count) == "training: 350 of 400 sentences, 1 per second, 0:00:50 left"
 
 
 def test_a_notebook_gets_a_line_that_is_updated_and_removed():

@@ -64,20 +64,24 @@ def progress(
     unit: str,
     show: bool = True,
     *,
+    done: int = 0,
     log_first: float = FIRST_LOGGED,
     log_every: float = LOGGED_EVERY,
 ) -> Iterator[Advance]:
-    """Yield a function that reports progress, in the way that fits where standard error goes."""
+    """Yield a function that reports progress, in the way that fits where standard error goes.
+
+    What was `done` before does not count for the speed.
+    """
     if not (show and total):
         yield _in_time(lambda n, note="": None)
     elif sys.stderr.isatty():
-        with _bar(title, total, unit) as advance:
+        with _bar(title, total, unit, done) as advance:
             yield _in_time(advance)
     elif in_notebook():
-        with _notebook_line(title, total, unit) as advance:
+        with _notebook_line(_Count(title, total, unit, done)) as advance:
             yield _in_time(advance)
     else:
-        with _logged(_Count(title, total, unit), log_first, log_every) as advance:
+        with _logged(_Count(title, total, unit, done), log_first, log_every) as advance:
             yield _in_time(advance)
 
 
@@ -97,7 +101,7 @@ def in_notebook() -> bool:
 
 
 @contextmanager
-def _bar(title: str, total: int, unit: str) -> Iterator[Advance]:
+def _bar(title: str, total: int, unit: str, done: int) -> Iterator[Advance]:
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -127,7 +131,7 @@ def _bar(title: str, total: int, unit: str) -> Iterator[Advance]:
         TimeRemainingColumn(table_column=Column(no_wrap=True)),
     )
     with Progress(*columns, console=Terminal(stderr=True), transient=True, expand=True) as bar:
-        task = bar.add_task(title, total=total)
+        task = bar.add_task(title, total=total, completed=done)
         yield lambda n, note="": bar.update(task, advance=n, description=f"{title} {note}".rstrip())
 
 
@@ -142,16 +146,17 @@ class _Count:
     note: str = ""
 
     def __post_init__(self) -> None:
-        self.started = time.monotonic()
+        self.started, self.before = time.monotonic(), self.done
 
     def __str__(self) -> str:
         seconds = time.monotonic() - self.started
         head = f"{self.title} {self.note}".rstrip()
         line = f"{head}: {self.done:,} of {self.total:,} {self.unit}"
-        if not self.done or seconds < 1:
+        new = self.done - self.before
+        if not new or seconds < 1:
             return line
-        left = int(seconds / self.done * (self.total - self.done))
-        return f"{line}, {self.done / seconds:,.0f} per second, {left // 3600}:{left // 60 % 60:02}:{left % 60:02} left"
+        left = int(seconds / new * (self.total - self.done))
+        return f"{line}, {new / seconds:,.0f} per second, {left // 3600}:{left // 60 % 60:02}:{left % 60:02} left"
 
     def ended(self) -> str:
         """The last line."""
@@ -167,11 +172,11 @@ def _advance(count: _Count, draw: Callable[[], None]) -> Advance:
 
 
 @contextmanager
-def _notebook_line(title: str, total: int, unit: str) -> Iterator[Advance]:
+def _notebook_line(count: _Count) -> Iterator[Advance]:
     """A line of output that is replaced as the work advances, and removed at its end. Needs no widgets."""
     from IPython.display import display
 
-    count, last = _Count(title, total, unit), time.monotonic()
+    last = time.monotonic()
     line: Any = display({"text/plain": str(count)}, raw=True, display_id=True)
 
     def draw() -> None:

@@ -76,7 +76,7 @@ def run(request: Request, log: Log) -> tuple[FitResult, Path]:
     duel = Duel(reference.encoder, best.encoder(), memory, tuple(best.fold_encoders()))
     speed = measure_speed(duel.after, prepared.texts) if context.timed else None
     prepared, has_time = searching_in_time(context, prepared, speed), time_for_scores(context, speed)
-    other = "its base" if len(bases) == 1 else f"{reference.name}, the best of {len(bases)} bases,"
+    other = "its base" if len(bases) == 1 else f"{reference.name} (the best of {len(bases)} bases)"
     proof = verify(duel, prepared, best.run, len(runs), other, has_time)
     general = prepared.general if has_time(GENERAL_ABILITY, [prepared.general]) else None
     merging = merging_effect(runs, reference.encoder, general, memory) if general else None

@@ -300,7 +300,8 @@ def _columns(data: Dataset) -> str:
 def _languages(given: FitInput) -> str:
     """The language of the columns, such as "English and German"; for mixed languages their shares."""
     if any(recognised(shares) and main_language(shares) is None for shares in given.column_shares.values()):
-        return f"mixed languages: {shares_in_words(given.shares)}"
+        named = shares_in_words(given.shares)
+        return f"mixed languages: {named}" if "," in named else f"mostly {named}"
     known = dict.fromkeys(code for code in given.languages.values() if code)
     return " and ".join(language_name(code) for code in known) or language_name(None)
 

@@ -136,10 +136,11 @@ def train(
     resumed_at = run.prepare()
     rows = settings.batch * settings.accumulate * len(text_columns(data.shape))
     with (
-        progress(title, run.total * rows, "sentences", run.accelerator.is_main_process) as advance,
+        progress(
+            title, run.total * rows, "sentences", run.accelerator.is_main_process, done=run.now.step * rows
+        ) as advance,
         stop_asked() as stop,
     ):
-        advance(run.now.step * rows)
         while run.now.step < run.total and not run.has_enough():
             run.share_trunk()
             loss = run.step()

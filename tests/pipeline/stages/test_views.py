@@ -70,3 +70,14 @@ def test_a_forecast_makes_pairs_of_the_right_number(files):
 )
 def test_paths_and_models_of_each_kind_are_located(settings, located):
     assert located_views(settings, "/there/{}".format) == located
+
+
+def test_another_kind_with_default_options_is_another_stage(files):
+    (files / "documents.txt").write_text("One dog sleeps. It rains. The bus is late. A cat eats.\n" * 2)
+    made = {"name": "made", "data": str(files / "documents.txt")}
+    plans = [Plan(kind, None, (stage("views", kind=kind, **made),), seeds=(1,)) for kind in ("spans", "neighbours")]
+    runners = prepare(plans, files / "out", Accelerator(cpu=True), lambda text: None)
+    for runner in runners:
+        runner.run()
+    one, other = (runner.artifacts["made"].source for runner in runners)
+    assert one != other

@@ -93,8 +93,11 @@ class Views(StoredDataset):
         by = self.options
         if isinstance(by, BackTranslation | Synonyms | MaskFill):
             return {"makers": [maker.identity for maker in makers_for(by)]}
-        return super().depends(inputs, context) | (
-            {"file": sha256(Path(by.file))} if isinstance(by, ReadyPairs) and Path(by.file).is_file() else {}
+        kind = {"kind": by.kind}  # which is the default of its options, and so not among them
+        return (
+            super().depends(inputs, context)
+            | kind
+            | ({"file": sha256(Path(by.file))} if isinstance(by, ReadyPairs) and Path(by.file).is_file() else {})
         )
 
     def run(self, inputs: Inputs, place: Path, context: Context) -> dict[str, Any]:

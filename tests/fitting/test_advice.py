@@ -12,9 +12,9 @@ GAIN = measure(before=60.0, after=60.5, spread=2.0)
 LOSS = measure(before=60.0, after=57.0, spread=2.0)
 
 
-def said(decided, gain=1.0, label_free=False, not_prose=False, skipped=()):
+def said(decided, gain=1.0, label_free=False, not_prose=False, skipped=(), steps=60):
     given = {"label_free": label_free, "not_prose": not_prose, "skipped": skipped, "folder": Path("my model.fit")}
-    return " ".join(advise(decided, gain, **given))
+    return " ".join(advise(decided, gain, steps=steps, **given))
 
 
 def test_a_clear_loss_asks_for_no_more_steps():
@@ -68,6 +68,13 @@ def test_a_larger_budget_is_advised_only_where_it_left_something_out():
         GAIN, skipped=late
     )
     assert "--budget" not in said(GAIN, skipped=late[1:])
+
+
+def test_a_short_training_is_said():
+    assert "Only 3 steps were trained" in said(GAIN, steps=3)
+    for steps in (0, 60):
+        assert "were trained" not in said(GAIN, steps=steps)
+    assert "were trained" not in said(LOSS, steps=3)
 
 
 def test_text_that_the_base_does_not_know():

@@ -203,6 +203,8 @@ def test_a_first_look_says_what_a_file_holds_and_refuses_too_little(write) -> No
     assert first_look(texts, None, None, FITTING) == "texts.txt: 200 sentences, English"
     with pytest.raises(InputError, match="45 sentences"):
         first_look(write("few.txt", *(sentence(number) for number in range(45))), None, None, FITTING)
+    with pytest.raises(InputError, match="no such file"):
+        first_look("missing.csv", None, None, FITTING)
 
 
 def test_labels_that_occur_once_are_refused(write) -> None:

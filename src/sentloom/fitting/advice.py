@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sentloom.errors import option
 from sentloom.evaluation.significance import LEAST_CLUSTERS
+from sentloom.fitting.budget import LEAST_STEPS
 from sentloom.fitting.result import Measure
 from sentloom.fitting.routes import SkippedRoute
 
@@ -23,6 +24,7 @@ def advise(
     not_prose: bool,
     skipped: Sequence[SkippedRoute],
     folder: Path,
+    steps: int,  # of the training; 0: nothing was trained for it
 ) -> tuple[str, ...]:
     """A few sentences: what the numbers mean, and what to try next."""
     if not_prose:
@@ -30,7 +32,8 @@ def advise(
             "Give labelled pairs, or name a labelled set that decides (--against): short or repetitive texts show too "
             "little without labels. If the base does not know their language, choose one that does (--base).",
         )
-    return tuple(_sentences(decided, validation_gain, label_free, skipped, folder))
+    short = (_too_short(steps),) if 0 < steps <= LEAST_STEPS and not decided.worse else ()
+    return (*_sentences(decided, validation_gain, label_free, skipped, folder), *short)
 
 
 def _sentences(
@@ -55,6 +58,10 @@ def _sentences(
     late = [one.name for one in skipped if one.for_time]
     if late:
         yield f"Not tried for lack of time: {', '.join(late)}. A larger budget leaves time for more routes."
+
+
+def _too_short(steps: int) -> str:
+    return f"Only {steps} steps were trained, which teaches little: a larger budget ({option('budget')}) may gain more."
 
 
 def _meaning(decided: Measure, validation_gain: float) -> str:

@@ -139,6 +139,7 @@ def final_run(run: Run, outcome: str) -> Run:
 
 def advice_after(proof: Proof, best: TrainedRun, prepared: Prepared, plan: FitPlan, folder: Path) -> tuple[str, ...]:
     """What may help a fit that the gate refused."""
+    stages = best.result.stages if best.result else ()
     return advise(
         proof.decided,
         best.run.difference or 0.0,
@@ -146,4 +147,5 @@ def advice_after(proof: Proof, best: TrainedRun, prepared: Prepared, plan: FitPl
         not_prose=proof.not_prose,
         skipped=plan.skipped,
         folder=folder,
+        steps=sum(one["outcome"]["steps"] for one in stages if "outcome" in one),
     )

@@ -10,6 +10,7 @@ import numpy as np
 from sentloom.corpus.opening import open_data
 from sentloom.data.columns import sampled_texts
 from sentloom.data.dataset import Dataset
+from sentloom.data.inputs import find_inputs, hub_name
 from sentloom.data.limits import FITTING, STRICT, Allowance, listed
 from sentloom.data.nli import ENTAILMENT, pairs_from_nli, triplets_from_nli
 from sentloom.data.shapes import COLUMNS, TITLE, Shape, one_label_each, squash, text_columns
@@ -120,6 +121,8 @@ def first_look(name: str, shape: Shape | None, columns: Mapping[str, str | int] 
 
     A large file is read only once, later: then there is nothing to say yet.
     """
+    if Path(name).suffix and not Path(name).exists() and hub_name(name) is None:
+        find_inputs(name)  # which refuses it, unless it names several files
     if not Path(name).is_file() or Path(name).suffix in RECIPES or Path(name).stat().st_size > SMALL:
         return ""
     source = InputSource(name, shape, one_label_each(columns)[0])

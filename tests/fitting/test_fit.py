@@ -76,12 +76,12 @@ def test_raw_text_and_pairs_become_stages(run, tmp_path):
         small_base.prose(tmp_path / "raw.txt"), small_base.pairs(tmp_path / "faq.tsv"), budget="280steps"
     )
     expect_written(done, result, output)
-    assert "tsdae, then pairs" in {one.name for one in result.routes if one.tried}
+    assert "simcse, then pairs" in {one.name for one in result.routes if one.tried}
     last = max(one.rung for one in result.runs)
     assert not any(one.verdict == "advanced" for one in result.runs if one.rung == last)
     trained = list((tmp_path / "model.fit" / "stages").glob("*/model"))
     assert {str(Encoder.load(model).pooling) for model in trained} == {"mean"}  # the base's, in both stages
-    assert any(one.stages[0].startswith("tsdae") and one.stages[1].startswith("contrastive") for one in result.runs)
+    assert any(one.stages[0].startswith("simcse") and one.stages[1].startswith("contrastive") for one in result.runs)
     assert [one.name for one in result.measures if one.part == "deciding"] == [str(tmp_path / "faq.tsv")]
 
 

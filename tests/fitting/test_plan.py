@@ -68,7 +68,7 @@ def choose(budget, *known):
     return [one.route.name for one in chosen], {one.name: one.why for one in skipped}, timer.asked
 
 
-FIRST, SECOND, THIRD = "pairs", "pairs with mined negatives", "tsdae, then pairs"
+FIRST, SECOND, THIRD = "pairs", "pairs with mined negatives", "simcse, then pairs"
 
 
 def routes_at(*steps):

@@ -33,7 +33,7 @@ def names(training_sets, resources=RESOURCES):
 
 
 def test_raw_english_text():
-    expected = ["tsdae", "bootstrapped", "self-guided", "simcse"]
+    expected = ["simcse", "self-guided", "tsdae", "bootstrapped"]
     unused = ["neighbours", "spans", "queries", "queries with a teacher", "synthetic"]
     assert names([training_set(Shape.TEXTS)]) == (expected, unused)
 
@@ -62,10 +62,10 @@ def route(name, training_sets, resources=WRITING):
 
 def test_what_a_writer_writes_comes_first_if_the_user_named_it():
     documents = [replace(training_set(Shape.TEXTS), passages=5000)]
-    own, other = ["queries", "synthetic"], ["bootstrapped", "self-guided", "simcse"]
-    assert names(documents, WRITING)[0] == [*own, "neighbours", "spans", "tsdae", *other]
+    own, other = ["queries", "synthetic"], ["self-guided", "tsdae", "bootstrapped"]
+    assert names(documents, WRITING)[0] == [*own, "neighbours", "spans", "simcse", *other]
     unasked = replace(RESOURCES, writer=WriterResource("embedded", named=False))
-    assert names(documents, unasked)[0] == ["neighbours", "spans", "tsdae", *own, *other]
+    assert names(documents, unasked)[0] == ["neighbours", "spans", "simcse", *own, *other]
     german, skipped = names([replace(documents[0], language="de")], unasked)
     assert "queries" in german  # which it was asked for in German
     assert "synthetic" in skipped  # which it has learned in English
@@ -163,7 +163,7 @@ def test_raw_text_that_cannot_be_translated_of_a_base_without_dropout():
         [training_set(Shape.TEXTS, language="de")],
         Resources("embedded", "first", 0.0, "no translator", WriterResource("writer")),
     )
-    assert [route.name for route in routes] == ["queries", "synthetic", "tsdae", "self-guided"]
+    assert [route.name for route in routes] == ["queries", "synthetic", "self-guided", "tsdae"]
     lacking = {"queries with a teacher", "neighbours", "spans", "simcse", "bootstrapped"}
     assert {one.name for one in skipped} == lacking
     assert "English" in next(one.why for one in skipped if one.name == "bootstrapped")
@@ -219,10 +219,10 @@ def test_several_shapes_become_stages_in_the_papers_order():
     training_sets = [training_set(shape) for shape in (Shape.NLI, Shape.PAIRS, Shape.TEXTS, Shape.PARALLEL)]
     routes, skipped = find_routes(training_sets, RESOURCES)
     assert routes[0].name == "cross-lingual, then pairs, then nli"
-    assert routes[1].name == "tsdae, then cross-lingual, then pairs, then nli"
-    assert [stage.method for stage in routes[1].stages] == ["tsdae", "cross-lingual", "contrastive", "contrastive"]
-    assert routes[2].name.startswith("bootstrapped, then")
-    assert {"self-guided", "simcse"} <= {one.name for one in skipped}  # two before the labels, and no more
+    assert routes[1].name == "simcse, then cross-lingual, then pairs, then nli"
+    assert [stage.method for stage in routes[1].stages] == ["simcse", "cross-lingual", "contrastive", "contrastive"]
+    assert routes[2].name.startswith("self-guided, then")
+    assert {"tsdae", "bootstrapped"} <= {one.name for one in skipped}  # two before the labels, and no more
     assert [one.shape for one in routes[1].trains_on] == [Shape.TEXTS, Shape.PARALLEL, Shape.PAIRS, Shape.NLI]
     assert [route.name for route in routes[-3:]] == ["cross-lingual", "pairs", "nli"]
 
@@ -234,7 +234,7 @@ def test_what_a_route_needs_first_is_an_earlier_stage():
     assert (mine.options.at_most, mine.options.margin, mine.options.guide) == (0.95, 0.0, None)
     assert (learn.options.guided, learn.options.guide) == (False, None)
     assert (learn.method, learn.data) == ("contrastive", (f"stage:{mine.name}",))
-    _, bootstrapped, *_ = find_routes([training_set(Shape.TEXTS)], RESOURCES)[0]
+    *_, bootstrapped = find_routes([training_set(Shape.TEXTS)], RESOURCES)[0]
     views, learn = bootstrapped.stages
     assert (views.method, views.options.kind, learn.data) == ("views", "back-translation", (f"stage:{views.name}",))
 
@@ -329,7 +329,7 @@ def test_long_rows_have_small_batches():
     long = TrainingSet(Shape.PAIRS, 1000, ("faq.parquet",), "en", length=512, tokens=512.0)
     assert find_routes([long], RESOURCES)[0][0].stages[0].settings.batch == 32
     texts = TrainingSet(Shape.TEXTS, 1000, ("raw.parquet",), "en", length=128, tokens=128.0)
-    assert find_routes([texts], RESOURCES)[0][0].stages[0].settings.batch == 16  # of tsdae
+    assert route("tsdae", [texts], RESOURCES).stages[0].settings.batch == 16
 
 
 def test_a_step_that_does_not_fit_into_memory_runs_in_chunks():

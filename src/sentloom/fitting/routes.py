@@ -203,12 +203,12 @@ def _without_labels(raw: TrainingSet | None, pairs: TrainingSet | None, resource
     first = [
         _Candidate("neighbours", _no_documents(raw), lambda: _neighbours(raw)),
         _Candidate("spans", _no_documents(raw), lambda: _spans(raw)),
-        _Candidate("tsdae", _no_decoder(resources), lambda: _tsdae(raw)),
+        _Candidate("simcse", _no_dropout(resources), lambda: _simcse(raw)),
     ]
     last = [
-        _Candidate("bootstrapped", _no_translator(raw, resources), lambda: _bootstrapped(raw)),
         _Candidate("self-guided", _no_layers(resources), lambda: _self_guided(raw, resources)),
-        _Candidate("simcse", _no_dropout(resources), lambda: _simcse(raw)),
+        _Candidate("tsdae", _no_decoder(resources), lambda: _tsdae(raw)),
+        _Candidate("bootstrapped", _no_translator(raw, resources), lambda: _bootstrapped(raw)),
     ]
     written = _from_writer(raw, pairs, resources)
     return [*written, *first, *last] if resources.writer.named else [*first, *written, *last]

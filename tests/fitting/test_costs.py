@@ -105,7 +105,7 @@ def test_a_row_costs_what_later_stages_do_with_it_before_they_learn():
 
 
 def test_stages_share_the_time_and_have_their_own_epochs():
-    pace = timed("tsdae, then pairs", Shape.TEXTS, Shape.PAIRS).pace
+    pace = timed("simcse, then pairs", Shape.TEXTS, Shape.PAIRS).pace
     assert pace.seconds == (0.5, 0.5)
     assert pace.shares == pytest.approx((1 / 3, 2 / 3))
     assert pace.most == (10_000 // 64, 3 * 10_000 // 64)  # one epoch of raw text, three of pairs

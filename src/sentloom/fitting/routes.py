@@ -201,12 +201,12 @@ def _without_labels(raw: TrainingSet | None, pairs: TrainingSet | None, resource
     if raw is None:
         return _from_writer(pairs, pairs, resources) if pairs and resources.writer.named else []
     first = [
-        _Candidate("neighbours", _no_documents(raw), lambda: _neighbours(raw)),
         _Candidate("spans", _no_documents(raw), lambda: _spans(raw)),
         _Candidate("simcse", _no_dropout(resources), lambda: _simcse(raw)),
     ]
     last = [
         _Candidate("self-guided", _no_layers(resources), lambda: _self_guided(raw, resources)),
+        _Candidate("neighbours", _no_documents(raw), lambda: _neighbours(raw)),
         _Candidate("tsdae", _no_decoder(resources), lambda: _tsdae(raw)),
         _Candidate("bootstrapped", _no_translator(raw, resources), lambda: _bootstrapped(raw)),
     ]

@@ -104,7 +104,7 @@ def test_unsupported_folders_are_refused(saved, tmp_path):
         ("1_Pooling/config.json", "include_prompt", 0, "true or false"),
         ("1_Pooling/config.json", "word_embedding_dimension", "32", "a whole number, 1 or more"),
         ("config_sentence_transformers.json", "prompts", [], "an object that maps names to strings"),
-        ("config_sentence_transformers.json", "default_prompt_name", "passage", "null or one of symmetric, query"),
+        ("config_sentence_transformers.json", "default_prompt_name", "corpus", "null or one of symmetric, query"),
         ("config_sentence_transformers.json", "default_prompt_name", 3, "null or one of symmetric, query"),
         ("2_Dense/config.json", "bias", "x", "true or false"),
         ("2_Dense/config.json", "in_features", True, "a whole number, 1 or more"),

@@ -134,8 +134,8 @@ def fit(
     precision: Annotated[
         Literal["fp32", "bf16"] | None,
         typer.Option(
-            help="bf16 is less exact, and faster where the hardware computes in it. By default training uses it on "
-            "CPUs with instructions for it, and everything else is in fp32."
+            help="Use fp32 or bf16, which is less exact, and faster where the hardware computes in it. By default "
+            "training uses bf16 on CPUs with instructions for it, and everything else is in fp32."
         ),
     ] = None,
 ) -> None:

@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from sentloom.data.shapes import Shape
 from sentloom.errors import InputError, MissingPart, ModelError
 from sentloom.writing.causal import Causal
-from sentloom.writing.embedded import EMBEDDED, LEARNED, embedded_folder, embedded_writer, nli_folder, with_adapters
+from sentloom.writing.embedded import EMBEDDED, LEARNED, embedded_folder, nli_folder, version_for, with_adapters
 from sentloom.writing.models import family_of, open_model
 from sentloom.writing.synthesize import WritingTask
 from tests.small_data import build_dataset
@@ -53,7 +53,7 @@ def test_other_content_in_the_package_is_refused(tmp_path, monkeypatch):
     ],
 )
 def test_the_kinds_choose_the_version(kinds, shown, expected):
-    assert embedded_writer(kinds, shown) == expected
+    assert version_for("embedded", kinds, shown=shown) == expected
     shots = build_dataset(Shape.PAIRS, [("a", "b")]) if shown else None
     assert WritingTask(kinds, shots).model("embedded") == expected
     assert WritingTask(kinds, shots).model("some/folder") == "some/folder"
@@ -63,7 +63,7 @@ def test_kinds_of_both_versions_are_refused():
     with pytest.raises(
         InputError, match=r"writes queries, and another one entailment and paraphrase(.|\n)*two ledgers"
     ):
-        embedded_writer(("entailment", "query", "paraphrase"), shown=False)
+        version_for("embedded", ("entailment", "query", "paraphrase"), shown=False)
 
 
 def test_adapters_are_added_to_their_layers(tmp_path):

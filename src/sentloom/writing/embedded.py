@@ -40,11 +40,14 @@ LEARNED = Path(__file__).with_name("embedded-nli")
 ADAPTERS = "adapter_model.safetensors"  # as peft writes them
 
 
-def embedded_writer(kinds: Sequence[Kind], shown: bool) -> str:
-    """The name of the version that writes some kinds; `shown`: by the user's own examples, which need no training."""
+def version_for(name: str, kinds: Sequence[Kind], *, shown: bool) -> str:
+    """The version of the embedded writer that writes some kinds; any other writer is the one that its name says.
+
+    `shown`: by the user's own examples, which need no training.
+    """
     others = [kind for kind in kinds if kind != "query"]
-    if shown or not others:
-        return EMBEDDED_WRITER
+    if name != EMBEDDED_WRITER or shown or not others:
+        return name
     if len(others) == len(kinds):
         return EMBEDDED_NLI
     problem = f"one version of the embedded writer writes queries, and another one {' and '.join(others)}"

@@ -18,7 +18,7 @@ from sentloom.hygiene.languages import NAMES, language_shares, main_language
 from sentloom.progress import progress
 from sentloom.search.cross_encoder import CrossEncoder
 from sentloom.writing.answers import ANSWERS, Answers, Prices
-from sentloom.writing.embedded import EMBEDDED_NLI, EMBEDDED_WRITER, embedded_writer
+from sentloom.writing.embedded import EMBEDDED_NLI, EMBEDDED_WRITER, version_for
 from sentloom.writing.endpoint import Endpoint, EndpointOptions, find_endpoint
 from sentloom.writing.filters import Filtering
 from sentloom.writing.generator import BackendName, open_backend
@@ -80,8 +80,7 @@ class WritingTask:
 
     def model(self, name: str | Path) -> str:
         """The name of the model that writes this; there are two versions of the embedded one."""
-        embedded = str(name) == EMBEDDED_WRITER
-        return embedded_writer(self.kinds, shown=self.shots is not None) if embedded else str(name)
+        return version_for(str(name), self.kinds, shown=self.shots is not None)
 
 
 def synthesize(
@@ -113,9 +112,10 @@ def synthesize(
         )
     execution, sampling, task = execution or Execution(), sampling or Sampling(), task or WritingTask()
     opening = _opening(writer, task, sampling, execution)
-    plan = _plan(raw, task, sampling, execution, opening)
+    language = language_of(raw)
+    plan = _plan(raw, language, task, sampling, execution, opening)
     check_filters(plan, filtering or Filtering())
-    if not callable(writer) and task.model(writer) == EMBEDDED_NLI and (language := language_of(raw)) not in TAUGHT:
+    if not callable(writer) and task.model(writer) == EMBEDDED_NLI and language not in TAUGHT:
         log(
             f"the embedded writer has learned this from English texts, and yours are {language}: the filters will drop "
             "most of what it writes; name another writer"
@@ -180,8 +180,15 @@ def _at_endpoint(options: EndpointOptions, sampling: Sampling) -> _Opening:
     )
 
 
-def _plan(raw: Dataset, task: WritingTask, sampling: Sampling, execution: Execution, opening: _Opening) -> LedgerPlan:
-    prompts = prompts_for(task.kinds, language_of(raw), task.shots, opening.learned)
+def _plan(
+    raw: Dataset,
+    language: str | None,
+    task: WritingTask,
+    sampling: Sampling,
+    execution: Execution,
+    opening: _Opening,
+) -> LedgerPlan:
+    prompts = prompts_for(task.kinds, language, task.shots, opening.learned)
     queried = "query" in prompts
     encoder = open_encoder(execution.encoder) if queried else None
     chosen = sampling.model_copy(update={"temperature": sampling.temperature or opening.temperature})

@@ -32,6 +32,7 @@ from sentloom.pipeline.stages.writer import ONCE, WriterStage
 from sentloom.progress import OutOfTime, deadline
 from sentloom.writing.answers import ANSWERS, Answers
 from sentloom.writing.chat import TokenLimit
+from sentloom.writing.embedded import version_for
 from sentloom.writing.endpoint import EndpointOptions, find_endpoint, requests_per_text
 from sentloom.writing.filters import PRESETS, Filtering
 from sentloom.writing.judges import BM25_ALONE
@@ -67,6 +68,10 @@ class SynthesizeOptions(Sampling, Filtering, Execution, Options):
         """What is written; `spent` tokens of an endpoint were used for other ledgers."""
         shots = open_data(self.shots) if self.shots else None
         return WritingTask(self.kinds, shots, self.writer_model, self.max_tokens, spent)
+
+    def version(self, model: str) -> str:
+        """The name of the model that writes; the shots are not read for it."""
+        return version_for(model, self.kinds, shown=self.shots is not None)
 
     def endpoint(self, model: str) -> EndpointOptions | None:
         """The endpoint that the model's name is; None for a model that runs here."""
@@ -118,7 +123,7 @@ class Synthesize(WriterStage):
         if endpoint := self.options.endpoint(model):
             return endpoint.identity
         files = [(file.name, file.stat().st_mtime_ns) for file in Path(model).glob("*")]  # none, if it is no folder
-        return _fingerprint(self.options.task().model(model), tuple(sorted(files)))
+        return _fingerprint(self.options.version(model), tuple(sorted(files)))
 
     def check(self) -> None:
         """Refuse an endpoint without a model, and its options without an endpoint, before anything runs."""
@@ -201,7 +206,7 @@ class Synthesize(WriterStage):
         by, few = self.options, inputs.rows[:TIMED_TEXTS]
         if by.endpoint(self.model):
             return ENDPOINT_SECONDS * requests_per_text(by.kinds, by.candidates) / by.requests
-        model = writer_loader(by.task().model(inputs.model.source), by.backend)().eval()
+        model = writer_loader(by.version(inputs.model.source), by.backend)().eval()
         start = time.perf_counter()
         synthesize(
             few, lambda: model, scratch / self.name, by.part(Sampling), None, by.part(Execution),

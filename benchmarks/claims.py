@@ -1,7 +1,7 @@
 """The papers' claims, measured at small scale: variants of each claim (claim_variants.py) on several bases.
 
     python -m benchmarks.claims DATA [-o out/claims] [--bases bert,embedded,t5] [--claims self-guided,gense] [--seeds 3]
-                                [--writer FOLDER] [--share 1.0]
+                                [--writer FOLDER] [--share 1.0] [--precision fp32]
 
 DATA is a data folder (docs/sets.md) with sts/, sts_multi/, nli/, pairs/, qa/, text/ and parallel/. A tuned encoder
 hides what the papers show on raw ones, so that besides the embedded encoder there are two raw models, trained first and
@@ -188,9 +188,10 @@ def main():
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--writer", default=Setting.writer)
     parser.add_argument("--share", type=float, default=1.0)
+    parser.add_argument("--precision", choices=("fp32", "bf16"), default="fp32", help="of training")
     given = parser.parse_args()
     given.data, given.output = given.data.absolute(), given.output.absolute()
-    accelerator = start_accelerator((), given.output)
+    accelerator = start_accelerator((), given.output, lambda device: given.precision)
     if not (given.output / "samples").is_dir():
         write_samples(given.data, given.output / "samples")
     lines = []

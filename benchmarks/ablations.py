@@ -52,6 +52,14 @@ def learn(files, steps, method="contrastive", data="train", **settings):
     return stage(method, name="learn", data=files.get(data, data), **values)
 
 
+def in_batches(files, steps, **settings):
+    """The reference with as many rows in fewer steps or in more."""
+    return {
+        "batches of 64, half the steps": (learn(files, steps // 2, **settings, batch=2 * BATCH),),
+        "batches of 16, twice the steps": (learn(files, 2 * steps, **settings, batch=BATCH // 2),),
+    }
+
+
 def from_pairs(files, steps, guide):
     """Questions and answers."""
     common = {"learning_rate": 5e-5}
@@ -71,6 +79,7 @@ def from_pairs(files, steps, guide):
         "mined, at most 95% of the positive": mined(margin=0.0, at_most=0.95),
         "cut at 64 tokens": (learn(files, steps, max_length=64, **common),),
         "the base's 256 tokens": (learn(files, steps, max_length=256, **common),),
+        **in_batches(files, steps, **common),
         OTHER_PRECISION: (reference,),
         **merged(reference),
     }
@@ -90,6 +99,7 @@ def from_labels(files, steps, guide):
         "two dropout views": (learn(files, steps, dropout_views=2, **common),),
         "positives below, as in the paper": (learn(files, steps, positives_below=True, **common),),
         "pairs made from labels": (learn(files, steps, data="pairs", learning_rate=5e-5),),
+        **in_batches(files, steps, **common),
         OTHER_PRECISION: (reference,),
         **merged(reference),
     }
@@ -104,6 +114,7 @@ def from_scores(files, steps, guide):
         "AnglE": (learn(files, steps, "angle"),),
         "AnglE without in-batch negatives": (learn(files, steps, "angle", in_batch_weight=0.0),),
         "high pairs only": (learn(files, steps, data="pairs", learning_rate=5e-5),),
+        **in_batches(files, steps, method="cosent"),
         OTHER_PRECISION: (reference,),
         **merged(reference),
     }
@@ -116,6 +127,7 @@ def from_triplets(files, steps, guide):
         "its own negative and those of the batch": (reference,),
         "at a rate of 5e-5": (learn(files, steps, learning_rate=5e-5),),
         "both directions": (learn(files, steps, learning_rate=2e-5, directions="both"),),
+        **in_batches(files, steps, learning_rate=2e-5),
         OTHER_PRECISION: (reference,),
         **merged(reference),
     }

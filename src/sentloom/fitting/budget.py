@@ -52,7 +52,10 @@ class Pace:
 
 
 def field_sizes(routes: int) -> list[int]:
-    """How many routes run in each round: all, half, ... one. A single route has a short and a long run."""
+    """How many routes run in each round: all, half, ... one. A single route has a short and a long run.
+
+    The short one wins if more training does harm.
+    """
     sizes = [routes]
     while sizes[-1] > 1 or len(sizes) < 2:
         sizes.append(math.ceil(sizes[-1] / 2))
@@ -60,13 +63,26 @@ def field_sizes(routes: int) -> list[int]:
 
 
 def rungs(paces: Mapping[str, Pace], budget: Budget) -> list[Rung]:
-    """The rounds that fit into a budget, with the longest runs that do."""
+    """The rounds that fit into a budget, with the longest runs that do.
+
+    A single route runs once if it would otherwise be short: then every step counts more than a second opinion.
+    """
+    found = _longest(paces, field_sizes(len(paces)), budget)
+    if len(paces) > 1 or budget.seconds is None:
+        return found
+    (pace,), (steps,) = paces.values(), found[-1].steps.values()
+    short = any(count < least for count, least in zip(steps, _sensible(pace, ENOUGH_STEPS), strict=True))
+    return _longest(paces, [1], budget) if short else found
+
+
+def _longest(paces: Mapping[str, Pace], sizes: Sequence[int], budget: Budget) -> list[Rung]:
+    """Rounds of these sizes with the longest runs that fit into a budget."""
     low, high = 0.0, max(0.0, float(_amount(budget)))
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        within = _cost(_rungs(paces, middle, budget), paces, budget) <= _amount(budget)
+        within = _cost(_rungs(paces, middle, sizes, budget), paces, budget) <= _amount(budget)
         low, high = (middle, high) if within else (low, middle)
-    return _rungs(paces, low, budget)
+    return _rungs(paces, low, sizes, budget)
 
 
 def affordable(paces: Mapping[str, Pace], budget: Budget) -> bool:
@@ -76,15 +92,15 @@ def affordable(paces: Mapping[str, Pace], budget: Budget) -> bool:
     """
     if budget.seconds is None:
         return least_cost(paces, budget) <= _amount(budget)
-    longest = GROWTH ** (len(field_sizes(len(paces))) - 1)
-    enough = max(_run_amount(pace, ENOUGH_STEPS, budget) for pace in paces.values()) / longest
-    return max(least_cost(paces, budget), _cost(_rungs(paces, enough, budget), paces, budget)) <= budget.seconds
+    sizes = field_sizes(len(paces))
+    enough = max(_run_amount(pace, ENOUGH_STEPS, budget) for pace in paces.values()) / GROWTH ** (len(sizes) - 1)
+    return max(least_cost(paces, budget), _cost(_rungs(paces, enough, sizes, budget), paces, budget)) <= budget.seconds
 
 
 def least_cost(paces: Mapping[str, Pace], budget: Budget) -> float:
     """What the shortest sensible race of these routes takes, in steps or seconds."""
     least = max(_run_amount(pace, LEAST_STEPS, budget) for pace in paces.values())
-    return _cost(_rungs(paces, least, budget), paces, budget)
+    return _cost(_rungs(paces, least, field_sizes(len(paces)), budget), paces, budget)
 
 
 def run_cost(pace: Pace, steps: Sequence[int], before: Sequence[int] | None, budget: Budget) -> float:
@@ -120,9 +136,8 @@ def _amount(budget: Budget) -> float:
     return (budget.steps or 0) if budget.seconds is None else budget.seconds
 
 
-def _rungs(paces: Mapping[str, Pace], amount: float, budget: Budget) -> list[Rung]:
-    """The rounds if a run of the first one trains for this many steps or seconds."""
-    sizes = field_sizes(len(paces))
+def _rungs(paces: Mapping[str, Pace], amount: float, sizes: Sequence[int], budget: Budget) -> list[Rung]:
+    """Rounds of these sizes if a run of the first one trains for this many steps or seconds."""
     return [
         Rung({name: _bounded(_wanted(pace, amount * GROWTH**at, budget), pace) for name, pace in paces.items()}, *both)
         for at, both in enumerate(zip(sizes, [*sizes[1:], 0], strict=True))

@@ -32,12 +32,12 @@ from sentloom.fitting.tasks import PANEL_TEXTS
 from sentloom.fitting.teaching import find_teacher
 from sentloom.progress import note
 
-REVISION = 14  # raised when the same inputs would lead to another plan
+REVISION = 15  # raised when the same inputs would lead to another plan
 MOST_MERGES = 5  # merged models that are scored
 MERGE_SHARE = 0.1  # of a time budget may go to scoring them
 WATCHED_MODELS = 3  # that are scored on what decides nothing: the base, the best trained and the best merged one
 WATCH_SHARE = 0.05  # of a time budget is set aside for that; it is left out where that is not enough
-REPORTING = 8.0  # seconds for figures and files
+REPORTING = 4.0  # seconds for figures and files
 
 
 @dataclass(frozen=True)

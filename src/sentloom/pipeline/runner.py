@@ -46,6 +46,7 @@ from sentloom.pipeline.stages import BASE, PREVIOUS, Context, Inputs, Stage
 from sentloom.pipeline.stages.stage import content_of
 from sentloom.progress import deadline
 from sentloom.training.distributed import from_main
+from sentloom.training.freed_memory import keep_freed_memory
 from sentloom.training.gradients import own_share
 from sentloom.training.loop import SNAPSHOTS
 
@@ -439,6 +440,7 @@ def start_accelerator(
     if missing:
         raise MissingPart("trackers", f"{missing} is not installed", "", f"pip install {missing}")
     device, precision = chosen()
+    keep_freed_memory()
     # `cpu` is always given, or accelerate does not join the processes of torchrun.
     cpu = torch.device(device).type == "cpu" if device else not torch.accelerator.is_available()
     named = precision or os.environ.get("ACCELERATE_MIXED_PRECISION") or by_default(device_for())

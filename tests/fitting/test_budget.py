@@ -48,8 +48,16 @@ def test_a_longer_run_pays_only_for_what_the_shorter_one_did_not_train():
 def test_views_are_taken_off_the_time_and_the_data_bound_the_steps():
     *_, last = rungs({"a": Pace((0.1,), (70,), (1.0,), once=40.0)}, Budget(100, None))
     assert last.steps == {"a": (70,)}
-    first, last = rungs({"a": Pace((1.0,), (7000,), (1.0,), once=40.0)}, Budget(100, None))
-    assert (first.steps, last.steps) == ({"a": (15,)}, {"a": (45,)})  # one unit and three
+    first, last = rungs({"a": Pace((1.0,), (7000,), (1.0,), once=40.0)}, Budget(140, None))
+    assert (first.steps, last.steps) == ({"a": (25,)}, {"a": (75,)})  # one unit and three
+
+
+def test_a_single_route_runs_once_if_its_longest_run_would_be_short():
+    """Of 60 steps, two rounds would leave the longer one 45; of as many as make sense, here 40, it gets all."""
+    assert [one.steps["a"] for one in rungs({"a": Pace((1.0,), (7000,), (1.0,))}, Budget(60, None))] == [(60,)]
+    assert [one.steps["a"] for one in rungs({"a": Pace((1.0,), (40,), (1.0,))}, Budget(60, None))] == [(20,), (40,)]
+    assert [one.steps["a"] for one in rungs({"a": Pace((1.0,), (7000,), (1.0,))}, Budget(80, None))] == [(20,), (60,)]
+    assert len(rungs({"a": Pace((1.0,), (7000,), (1.0,))}, Budget(None, 60))) == 2  # a number of steps knows no hurry
 
 
 def test_a_budget_of_steps_is_shared_by_all_runs():

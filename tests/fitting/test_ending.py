@@ -38,10 +38,10 @@ def prepared():
 
 @pytest.fixture
 def context(tmp_path):
-    """After a race that was planned with a tenth of a second per text, and four seconds to search."""
+    """After a race that was planned with a tenth of a second for each of 310 new texts, and four seconds to search."""
 
     def build(clock, plan=None):
-        plan = plan or plan_for("a", [0], PACE, candidates=SEARCHED, each=0.1, testing=40.0)
+        plan = plan or plan_for("a", [0], PACE, candidates=SEARCHED, each=0.1, testing=35.0)
         return RaceContext(plan, "base", 1, tmp_path, (), (), None, None, clock, lambda line: None)
 
     return build
@@ -76,8 +76,8 @@ def test_a_slow_machine_searches_a_sample_with_all_held_out_candidates(prepared,
 
 
 def test_the_time_that_is_left_counts_and_the_verdict_comes_even_after_it(prepared, context):
-    """Of 60 s, 8 s are for the report: as above, but with 104 texts instead of 300."""
-    assert len(documents(searching_in_time(context(stopped(1000.0, gone=940.0)), prepared, speed(0.5)))) == 94
+    """Of 60 s, 4 s are for the report: as above, but with 112 texts instead of 300."""
+    assert len(documents(searching_in_time(context(stopped(1000.0, gone=940.0)), prepared, speed(0.5)))) == 102
     assert len(documents(searching_in_time(context(stopped(1000.0, gone=1001.0)), prepared, speed(0.5)))) == 40
 
 

@@ -135,7 +135,7 @@ def test_the_time_of_a_shortened_run_counts_from_its_start(monkeypatch, tmp_path
 
 def test_a_second_seed_is_trained_only_if_there_is_time(tmp_path):
     plan, said = plan_for("a", [0], PACE), []
-    context = RaceContext(plan, "base", 1, tmp_path, (), (), None, None, stopped(27.0), said.append)  # 20, and 8
+    context = RaceContext(plan, "base", 1, tmp_path, (), (), None, None, stopped(23.0), said.append)  # 20, and 4
     assert train_with_next_seed(context, "a") is None
     assert context.plan.changes == ("the agreement with another seed is not measured",)
     assert said == ["Out of time: the agreement with another seed is not measured"]

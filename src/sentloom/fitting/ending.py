@@ -8,8 +8,7 @@ stay. Every decision is written to plan.json first, so that a resumed fit does t
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from sentloom.evaluation.task import Task
-from sentloom.fitting.plan import WATCHED_MODELS, FitPlan, text_count
+from sentloom.fitting.plan import WATCHED_MODELS, FitPlan, untested_texts
 from sentloom.fitting.prepare import Prepared
 from sentloom.fitting.race import RaceContext
 from sentloom.fitting.searched import VERIFY_SHARE, evenly_cut
@@ -43,17 +42,12 @@ def _searching_fewer(plan: FitPlan, prepared: Prepared, texts: int) -> Prepared:
     Scoring takes time besides, which is known from the base and counted in texts. The winner has already encoded the
     texts of the validation rows, unless it was chosen on folds.
     """
-    tasks, counts = prepared.proving, [count for part in prepared.test for count in candidate_counts(part)]
-    besides = max(0, int(plan.testing / plan.each) - text_count(tasks))
-    encoded = 0 if prepared.folds else len(_texts(tasks) & _texts(prepared.choosing))
-    left = texts + encoded - besides - (text_count(tasks) - sum(counts))
+    untested, counts = untested_texts(prepared), [count for part in prepared.test for count in candidate_counts(part)]
+    besides = max(0, int(plan.testing / plan.each) - untested)
+    left = texts - besides - (untested - sum(counts))
     if sum(counts) <= max(left, 0):
         return prepared
     return prepared.searching(replace(plan.candidates, test=evenly_cut(counts, left)))
-
-
-def _texts(tasks: Sequence[Task]) -> set[str]:
-    return {text for task in tasks for texts in task.texts.values() for text in texts}
 
 
 def candidate_counts(part: HeldOut) -> list[int]:

@@ -164,11 +164,10 @@ def new_plan(
     prepared = prepared.searching(candidates)
     reference = strongest(bases, prepared, memory)
     clock.lap("scoring the base")
-    power = _power(reference, request, prepared, memory)
-    testing = clock.lap("scoring the base")
     score_tasks(reference.encoder, prepared.choosing, memory, show_progress=True)
     scoring = max(clock.lap("scoring the base"), each * text_count(prepared.choosing))
-    testing = max(testing, each * text_count(prepared.proving))
+    power = _power(reference, request, prepared, memory)
+    testing = max(clock.lap("scoring the base"), each * untested_texts(prepared))
     ending = testing + watching_time(speeds, prepared, budget, reference.encoder.dimension) + REPORTING
     teacher = None
     if request.teacher_path:
@@ -214,6 +213,17 @@ def watching_time(speeds: Sequence[Speed], prepared: Prepared, budget: Budget, d
 def text_count(tasks: Sequence[Task]) -> int:
     """How many texts a model encodes for some tasks."""
     return sum(len(texts) for task in tasks for texts in task.texts.values())
+
+
+def untested_texts(prepared: Prepared) -> int:
+    """How many texts a winner encodes for the verdict: not again those that it was chosen on, unless on folds."""
+    proving = prepared.proving
+    encoded = set() if prepared.folds else _texts(proving) & _texts(prepared.choosing)
+    return text_count(proving) - len(encoded)
+
+
+def _texts(tasks: Sequence[Task]) -> set[str]:
+    return {text for task in tasks for texts in task.texts.values() for text in texts}
 
 
 def affordable_merges(each: float, budget: Budget) -> int:

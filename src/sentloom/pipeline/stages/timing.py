@@ -18,7 +18,7 @@ from sentloom.training.gradients import add_gradients
 from sentloom.training.optimizers import build_optimizer
 
 TIMED_STEPS = 3  # at most
-ENOUGH = 3.0  # seconds after which no further step is timed
+ENOUGH = 1.0  # seconds after which no further step is timed
 PARTS = 4  # of a batch; if a step is long, one part is enough to know how long
 FEWEST_ROWS = 8  # of such a part
 WARM_STEPS = 2  # with it: the first one also allocates memory

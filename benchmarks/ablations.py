@@ -180,15 +180,15 @@ def write_files(train, folder):
     paths = {name: str(folder / f"{name}.csv") for name in ("train", "pairs", "texts", "titles")}
     train.write(paths["train"])
     if train.kind == "labels":
-        _write(paths["pairs"], ("anchor", "positive"), same_label(train["text"], train["label"]))
+        write(paths["pairs"], ("anchor", "positive"), same_label(train["text"], train["label"]))
     if train.kind == "scores":
         rows = zip(train["sentence1"], train["sentence2"], train["score"], strict=True)
-        _write(paths["pairs"], ("anchor", "positive"), [(a, b) for a, b, score in rows if float(score) >= HIGH])
+        write(paths["pairs"], ("anchor", "positive"), [(a, b) for a, b, score in rows if float(score) >= HIGH])
     if train.kind == "pairs":
         questions, answers = (train[name] for name in train.columns)
-        _write(paths["texts"], ("text",), [(text,) for text in dict.fromkeys(answers)])
+        write(paths["texts"], ("text",), [(text,) for text in dict.fromkeys(answers)])
         titles = [(topic(question), answer) for question, answer in zip(questions, answers, strict=True)]
-        _write(paths["titles"], ("anchor", "positive"), [row for row in titles if row[0]])
+        write(paths["titles"], ("anchor", "positive"), [row for row in titles if row[0]])
     return paths
 
 
@@ -198,7 +198,7 @@ def topic(question):
     return found[1] if found else ""
 
 
-def _write(path, header, rows):
+def write(path, header, rows):
     with Path(path).open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([header, *rows])
 

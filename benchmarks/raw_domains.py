@@ -9,7 +9,8 @@ writer writes two queries for each of some texts, once for all seeds; what the f
 TSDAE learn from all texts for as many steps. Test rows are scored with plain numpy (`plain_scores`): human questions
 search all answers, duplicate questions search each other, commands search commands of their intent. Intervals are
 paired and over clusters. In `fit` a teacher teaches only if it ranks validation queries better than the base; here it
-always does, and the table shows what comes of it.
+always does, and the table shows what comes of it. What a perfect writer could teach is measured with the queries that
+people wrote for as many texts ("people's queries"); of commands, with another one of the same intent.
 
 In the first domain the same model also writes through the protocol of an endpoint (`writer_server`), greedily: the rows
 have to be equal. A scored run is kept in OUT, so that a run that was killed resumes, as does the writing itself;
@@ -17,11 +18,11 @@ OUT/table.md has the table, OUT/endpoint.json the rows. Planned for 90 minutes o
 """
 
 import argparse
-import csv
 import json
+import random
 from pathlib import Path
 
-from benchmarks.ablations import PRECISIONS, Ablation, learn, run_all
+from benchmarks.ablations import PRECISIONS, Ablation, learn, run_all, same_label, write
 from benchmarks.real_sets import SETS
 from benchmarks.writer_server import served
 from sentloom import SentloomError, synthesize
@@ -43,9 +44,17 @@ def texts_of(train, test):
     return list(dict.fromkeys(text for one in tables for text in one[column]))
 
 
-def variants(texts, steps, writer, rows):
-    """What learns from a file of texts; the reference is the base."""
-    files = {"texts": texts}
+def asked_by_people(train, rows):
+    """Queries of people and what they should find, of so many rows."""
+    if train.kind == "labels":
+        return random.Random(0).sample(same_label(train["text"], train["label"]), rows)
+    queries, texts = (train[name] for name in list(train.columns)[:2])
+    return list(zip(queries, texts, strict=True))[:rows]
+
+
+def variants(files, steps, writer, rows):
+    """What learns from a file of texts, or of queries that people wrote; the reference is the base."""
+    texts = files["texts"]
     given = {"kinds": ["query"], "candidates": CANDIDATES, "shuffle": True, "rows": rows}
     written = stage("synthesize", name="written", model=writer, data=texts, **given)
     queries = (written, learn(files, steps, data="stage:written", learning_rate=5e-5, directions="both"))
@@ -61,6 +70,7 @@ def variants(texts, steps, writer, rows):
         "queries with a teacher": (written, mine, taught),
         "queries, merged with the base": (*queries, merge),
         "queries with a teacher, merged with the base": (written, mine, taught, merge),
+        "people's queries": (learn(files, steps, data="people", learning_rate=5e-5, directions="both"),),
     }
 
 
@@ -71,10 +81,11 @@ class Domain(Ablation):
         self.name, self.folder = name, arguments.output / name
         self.folder.mkdir(parents=True, exist_ok=True)
         self.train, self.test = SETS[name].split(arguments.data, arguments.rows, min(TESTED, arguments.rows))
-        self.texts = self.folder / "texts.csv"
-        with self.texts.open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file).writerows([["text"], *([text] for text in texts_of(self.train, self.test))])
-        self.variants = variants(str(self.texts), arguments.steps, arguments.writer, arguments.texts)
+        self.texts, people = self.folder / "texts.csv", self.folder / "people.csv"
+        write(self.texts, ("text",), [(text,) for text in texts_of(self.train, self.test)])
+        write(people, ("anchor", "positive"), asked_by_people(self.train, arguments.texts))
+        files = {"texts": str(self.texts), "people": str(people)}
+        self.variants = variants(files, arguments.steps, arguments.writer, arguments.texts)
         self.seeds, self.precision = range(1, arguments.seeds + 1), arguments.precision
 
     def run(self, variant, seed):

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from benchmarks.raw_domains import main, texts_of
+from benchmarks.raw_domains import asked_by_people, main, texts_of
 from benchmarks.real_sets import tabled
 from tests.writing.small_causal import build_small_causal
 
@@ -20,6 +20,13 @@ def test_of_labelled_texts_only_those_for_training_are_given():
     train = tabled("labels", {"text": ["lamp on", "lamp off"], "label": ["on", "off"]})
     test = tabled("labels", {"text": ["light on"], "label": ["on"]})
     assert texts_of(train, test) == ["lamp on", "lamp off"]
+
+
+def test_people_ask_for_answers_and_name_intents():
+    train = tabled("pairs", {"question": ["who?", "why?"], "answer": ["me", "it rains"]})
+    assert asked_by_people(train, 1) == [("who?", "me")]
+    labelled = tabled("labels", {"text": ["lamp on", "stop", "light on"], "label": ["on", "halt", "on"]})
+    assert sorted(asked_by_people(labelled, 2)) == [("lamp on", "light on"), ("light on", "lamp on")]
 
 
 @pytest.mark.long
@@ -41,4 +48,4 @@ def test_a_whole_run_resumes_and_ends_in_a_table(tmp_path, capsys):
     shown = capsys.readouterr().out
     assert "minutes left" not in shown, "everything was kept"
     assert shown.endswith((tmp_path / "out/table.md").read_text())
-    assert shown.count("| selqa |") == 7
+    assert shown.count("| selqa |") == 8

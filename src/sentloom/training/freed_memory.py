@@ -1,8 +1,7 @@
 """Memory that a training step frees stays with the process, since the next step asks for as much again.
 
 By default glibc maps large tensors, such as the gradient of the word embeddings, afresh in every step, and the system
-clears their pages each time. Without that, steps on short texts take an eighth less time on a CPU
-(`benchmarks/freed_memory.py`).
+clears their pages each time. Without that, steps on short texts are 8% faster on a CPU (`benchmarks/freed_memory.py`).
 """
 
 import ctypes

@@ -47,7 +47,7 @@ def test_a_fifth_of_the_time_is_for_views():
 def test_pairs_that_negatives_are_mined_for():
     name = "pairs with mined negatives"
     found = limited(timed(name, Shape.PAIRS, made_per_second=200.0), Budget(100, None))
-    assert (found.route.stages[0].options.rows, found.pace.most) == (4000, (3 * 4000 // 64,))
+    assert (found.route.stages[0].options.rows, found.pace.most) == (4000, (3 * 4000 // 32,))
     by_steps = limited(timed(name, Shape.PAIRS, made_per_second=200.0), Budget(None, 10))
     assert by_steps.route.stages[0].options.rows == 640  # as many as ten batches have, whatever the clock
     skipped = limited(timed(name, Shape.PAIRS, made_per_second=2.0), Budget(100, None))
@@ -108,7 +108,7 @@ def test_stages_share_the_time_and_have_their_own_epochs():
     pace = timed("simcse, then pairs", Shape.TEXTS, Shape.PAIRS).pace
     assert pace.seconds == (0.5, 0.5)
     assert pace.shares == pytest.approx((1 / 3, 2 / 3))
-    assert pace.most == (10_000 // 64, 3 * 10_000 // 64)  # one epoch of raw text, three of pairs
+    assert pace.most == (10_000 // 64, 3 * 10_000 // 32)  # one epoch of raw text, three of pairs
     assert pace.once == 0
     assert pace.decays == (SCHEDULE["decay"],)  # the second stage does not start from the base
 

@@ -57,7 +57,7 @@ def request_in(folder, base):
     return request(bases=(str(base),), output=folder / "model", budget="5000steps")
 
 
-@pytest.mark.parametrize("count", [150, 90])
+@pytest.mark.parametrize("count", [120, 90])
 def test_the_number_of_mined_negatives_bounds_the_run(base, tmp_path, count):
     one = mined(base, small_base.pairs(tmp_path / "faq.tsv", count), 150)
     found = make(planned([timed("pairs", Shape.PAIRS), one]), request_in(tmp_path, base))

@@ -192,16 +192,16 @@ def test_one_labelled_shape(shape, expected):
 
 
 @pytest.mark.parametrize(
-    ("shape", "main", "method"),
+    ("shape", "main", "method", "batch"),
     [
-        (Shape.PAIRS, "pairs", "contrastive"),
-        (Shape.CLASSIFICATION, "labels", "supervised"),
-        (Shape.SCORED_PAIRS, "scores", "cosent"),
-        (Shape.TRIPLETS, "triplets", "contrastive"),
-        (Shape.NLI, "nli", "contrastive"),
+        (Shape.PAIRS, "pairs", "contrastive", 32),
+        (Shape.CLASSIFICATION, "labels", "supervised", 64),
+        (Shape.SCORED_PAIRS, "scores", "cosent", 16),
+        (Shape.TRIPLETS, "triplets", "contrastive", 32),
+        (Shape.NLI, "nli", "contrastive", 32),
     ],
 )
-def test_several_languages_have_a_route_with_batches_of_one_each(shape, main, method):
+def test_several_languages_have_a_route_with_batches_of_one_each(shape, main, method, batch):
     files = tuple(LanguageFile(code, rows, f"{code}.parquet") for code, rows in (("de", 600), ("en", 200)))
     whole = replace(training_set(shape), language_files=files)
     found = find_routes([whole], RESOURCES)[0]
@@ -209,7 +209,10 @@ def test_several_languages_have_a_route_with_batches_of_one_each(shape, main, me
     assert (plain.name, last.name) == (main, f"{main} by language")
     (learn,) = last.stages
     assert (learn.method, learn.data, learn.settings.mix) == (method, ("de.parquet", "en.parquet"), 1.0)
-    assert (plain.stages[0].settings.batch, learn.settings.batch) == (64, 50)  # a quarter of the smaller language
+    assert (plain.stages[0].settings.batch, learn.settings.batch) == (
+        batch,
+        min(batch, 50),
+    )  # a quarter of the smaller language
     assert last.trains_on == plain.trains_on
     first = find_routes([training_set(Shape.PARALLEL), whole], RESOURCES)[0]
     assert f"cross-lingual, then {main} by language" in [route.name for route in first]
@@ -313,13 +316,13 @@ def test_a_guide_filters_mined_negatives_and_pairs_without_any_are_kept():
 
 
 def test_triplets_are_trained_like_pairs_with_and_without_their_negatives():
-    data = TrainingSet(Shape.TRIPLETS, 1000, ("faq.parquet",), "en", tokens=500.0, negatives=3)
+    data = TrainingSet(Shape.TRIPLETS, 1000, ("faq.parquet",), "en", tokens=1000.0, negatives=3)
     (pairs,) = find_routes([training_set(Shape.PAIRS)], RESOURCES)[0][0].training
     (own,), (without,) = (route.training for route in find_routes([data], RESOURCES)[0])
     assert (own.options.negatives, without.options.negatives) == (3, 0)
     assert [one.settings.learning_rate for one in (own, without)] == [pairs.settings.learning_rate] * 2
     assert [one.options.directions for one in (own, without)] == ["both", "both"]
-    assert (own.settings.batch, without.settings.batch) == (32, 64)  # 200 tokens of a row are left
+    assert (own.settings.batch, without.settings.batch) == (16, 32)  # 400 tokens of a row are left
     assert own.data == without.data
 
 

@@ -68,12 +68,13 @@ def plan_lines(plan: FitPlan, prepared: Prepared, request: Request) -> Iterator[
 
 
 def _budget_lines(plan: FitPlan, budget: Budget, trainings: int) -> Iterator[str]:
-    planned = race_cost(plan, budget)
+    planned, few = trainings * race_cost(plan, budget), f"a stage trains for at least {LEAST_STEPS} steps"
     if budget.seconds is not None:
         yield f"about {duration(planned)} for these runs, {duration(plan.ending)} for merging, verification and report"
-    elif trainings * planned > (budget.steps or 0):
-        few = f"a stage trains for at least {LEAST_STEPS} steps"
-        yield f"{trainings * planned:,.0f} steps run, more than the budget of {budget.steps:,}: {few}"
+        if planned + plan.ending > budget.seconds:
+            yield f"that is more than the budget of {duration(budget.seconds)}: {few}"
+    elif planned > (budget.steps or 0):
+        yield f"{planned:,.0f} steps run, more than the budget of {budget.steps:,}: {few}"
 
 
 def race_cost(plan: FitPlan, budget: Budget) -> float:

@@ -32,7 +32,7 @@ from sentloom.fitting.tasks import PANEL_TEXTS
 from sentloom.fitting.teaching import find_teacher
 from sentloom.progress import note
 
-REVISION = 15  # raised when the same inputs would lead to another plan
+REVISION = 16  # raised when the same inputs would lead to another plan
 MOST_MERGES = 5  # merged models that are scored
 MERGE_SHARE = 0.1  # of a time budget may go to scoring them
 WATCHED_MODELS = 3  # that are scored on what decides nothing: the base, the best trained and the best merged one

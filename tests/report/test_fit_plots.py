@@ -1,5 +1,8 @@
 """The plots of a fit show the numbers of its result."""
 
+from dataclasses import replace
+
+from sentloom.fitting.result import Run
 from sentloom.report import fit_plots
 from tests.report.results_by_hand import FULL
 
@@ -13,3 +16,11 @@ def test_bars_and_curves_of_the_plots_are_the_storys():
     assert tuple(line.get_ydata()) == FULL.curves[0].loss
     points = [tuple(map(float, xy)) for one in figures["trajectory"].axes[0].collections for xy in one.get_offsets()]
     assert points == [(-2.31, 0.412), (-2.62, 0.35), (-2.88, 0.301)]
+
+
+def test_merged_models_are_named_in_full_and_have_no_round():
+    trained = Run("pairs with mined negatives", 2, 60, 9.0, 80.0, 4.0, 1.0, 7.0, "finished")
+    merged = replace(trained, route="pairs with mined negatives, merged with 25% of the base", rung=3, steps=0)
+    axes = fit_plots.runs_figure([trained, merged]).axes[0]
+    names = [label.get_text().replace("\n", " ") for label in axes.get_yticklabels()]
+    assert names == ["pairs with mined …, round 2", "pairs with mined negatives, merged with 25% of the base"]

@@ -58,11 +58,17 @@ def runs_figure(runs: Sequence[Run]) -> "Figure":
     figure, (axes,) = panels(7.2, 0.9 + 0.34 * len(runs), "Routes: difference from the base, with 95% intervals")
     for row, run in enumerate(runs):
         _whisker(axes, row, run)
-    shortened = [textwrap.shorten(run.route, plots.LABEL_WIDTH - 10, placeholder=" …") for run in runs]
-    name_rows(axes, [f"{name}, round {run.rung}" for name, run in zip(shortened, runs, strict=True)])
+    name_rows(axes, list(map(_run_name, runs)))
     axes.axvline(0, color=FAINT, lw=1, linestyle="--")
     axes.margins(x=0.2)
     return figure
+
+
+def _run_name(run: Run) -> str:
+    """At most two lines. Merged models, which take no steps, belong to no round; what they are made of comes last."""
+    if run.steps == 0:
+        return textwrap.shorten(run.route, 2 * plots.LABEL_WIDTH, placeholder=" …")
+    return f"{textwrap.shorten(run.route, plots.LABEL_WIDTH - 10, placeholder=' …')}, round {run.rung}"
 
 
 def _whisker(axes: "Axes", row: int, run: Run) -> None:

@@ -6,7 +6,8 @@ import pytest
 from accelerate import Accelerator
 
 from sentloom.pipeline.recipe import read_recipe
-from sentloom.pipeline.reproducing import Lack, reproduce, scored_in
+from sentloom.pipeline.reproducing import Lack, NotRun, Reproduction, reproduce, scored_in, with_earlier
+from sentloom.pipeline.results import Row
 from tests.pipeline.conftest import COMMON
 
 
@@ -43,7 +44,7 @@ def test_rows_run_and_resume_beside_their_published_scores_and_the_others_say_wh
     assert found.rows["here"].deviation[name] is not None
     assert found.rows["here"].published == {"scored.tsv": 50.0}
     assert found.not_run["no file"].lacks == (
-        Lack("data of s: ours.txt", "sentences, from example.org", "OURS=FILE, or ours.txt in the working folder"),
+        Lack("data of s: ours.txt", "sentences, from example.org", "set OURS=FILE, or put it at ours.txt"),
     )
     (lack,) = found.not_run["no model"].lacks
     assert (lack.what, lack.origin, lack.fetched) == ("base: owner/model", "https://huggingface.co/owner/model", True)
@@ -58,6 +59,16 @@ def test_rows_run_and_resume_beside_their_published_scores_and_the_others_say_wh
 def test_some_rows_alone(table, kitchen):
     found = run(table, kitchen.folder / "out", only=["no file"])
     assert (found.order, found.rows) == (("no file",), {})
+
+
+def test_the_rows_of_an_earlier_run_stay_and_those_of_this_one_replace_theirs(table):
+    before = Reproduction("Table 1", ("here", "no model"), {}, {"here": NotRun({}), "no model": NotRun({})})
+    row = Row("here", 1, "b", {}, "b", {}, {}, {}, {}, 1.0, trained=True, transductive=False)
+    now = Reproduction("Table 1", ("here", "no file"), {"here": row}, {"no file": NotRun({})})
+    found = with_earlier(now, before, table)
+    assert (found.order, list(found.rows)) == (("here", "no file", "no model"), ["here"])
+    assert set(found.not_run) == {"no file", "no model"}
+    assert with_earlier(now, None, table) is with_earlier(now, replace(before, tiny=True), table) is now
 
 
 def test_a_row_runs_once_its_file_is_there(table, kitchen, monkeypatch):

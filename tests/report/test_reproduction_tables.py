@@ -26,7 +26,7 @@ FOUND = Reproduction(
     ("ours", "other", "wild"),
     {"ours": ROW},
     {
-        "other": NotRun({"A": 50.0}, (Lack("data of nli: nli.tsv", "example.org", "NLI=FILE"),)),
+        "other": NotRun({"A": 50.0}, (Lack("data of nli: nli.tsv", "example.org", "set NLI=FILE"),)),
         "wild": NotRun({}, why="it stopped: step 3"),
     },
     {"theirs": Quoted(published={"A": 60.0}, why="no weights are published")},
@@ -55,7 +55,7 @@ def test_a_tiny_run_claims_no_difference():
 
 def test_notes_say_what_is_missing_whence_and_whither():
     said = notes(FOUND)
-    assert "other: not here: data of nli: nli.tsv (from example.org); put it at NLI=FILE" in said
+    assert "not here: data of nli: nli.tsv (from example.org); set NLI=FILE. Needed by: other" in said
     assert "wild: it stopped: step 3" in said
     assert "theirs: cannot be run: no weights are published" in said
     assert "± is the standard deviation over 3 seeds" in said

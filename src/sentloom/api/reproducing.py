@@ -1,20 +1,22 @@
 """`reproduce`."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
 from sentloom.api.common import silent, strings, training_in
 from sentloom.arguments import typed
 from sentloom.encoder.device import Device, Precision, running_on
-from sentloom.errors import InputError
+from sentloom.errors import InputError, option
 from sentloom.fitting.request import Log
 from sentloom.pipeline import start_accelerator
 from sentloom.pipeline.builtin import find_tables
 from sentloom.pipeline.recipe import read_recipe
-from sentloom.pipeline.reproducing import Reproduction, scored_in
+from sentloom.pipeline.reproducing import DATA_FOLDER, Reproduction, scored_in, with_earlier
 from sentloom.pipeline.reproducing import reproduce as run_table
 from sentloom.pipeline.tiny import tiny_recipe
+from sentloom.pipeline.yaml_source import one_of
 from sentloom.report import reproduction_tables
 
 Scale = Literal["paper", "tiny"]
@@ -44,18 +46,37 @@ def reproduce(
     """
     if not (names := strings(tables)):
         raise InputError("tables", "no table is given", "one or more", "name a table or a paper")
-    folder, tiny = Path(output or f"reproduced/{scale}"), scale == "tiny"
+    folder, tiny, rows = Path(output or f"reproduced/{scale}"), scale == "tiny", strings(row)
     given = Path(data) if data else None
+    if given and not given.is_dir():
+        raise InputError(option("data"), f"there is no folder {given}", "a folder of sets", "correct the path")
+    variables = {**os.environ, DATA_FOLDER: str(given)} if given else os.environ
+    paths = _with_rows(find_tables(names), rows)
     found = {}
     with running_on(device, precision):
         accelerator = start_accelerator((), folder)
         said = log if accelerator.is_main_process else silent
-        for name, path in find_tables(names).items():
+        for name, path in paths.items():
             place = folder / name
             with training_in(place, accelerator, ()):
                 reproduction_tables.refuse_foreign_tables(place)
-                recipe = tiny_recipe(path, folder / "tiny", given) if tiny else scored_in(read_recipe(path), given)
-                found[name] = run_table(recipe, place, accelerator, said, only=strings(row), tiny=tiny)
+                whole = read_recipe(path, variables=variables)
+                recipe = tiny_recipe(path, folder / "tiny", given) if tiny else scored_in(whole, given)
+                only = [one for one in rows if one in recipe.variants]
+                found[name] = run_table(recipe, place, accelerator, said, only=only, tiny=tiny)
                 if accelerator.is_main_process:
-                    reproduction_tables.write_reproduction(found[name], place)
+                    earlier = reproduction_tables.read_reproduction(place) if rows else None
+                    reproduction_tables.write_reproduction(with_earlier(found[name], earlier, recipe), place)
     return found
+
+
+def _with_rows(paths: Mapping[str, Path], rows: Sequence[str]) -> dict[str, Path]:
+    """The tables that have one of these rows; all of them if none is named."""
+    if not rows:
+        return dict(paths)
+    known = {name: read_recipe(path).variants for name, path in paths.items()}
+    for row in rows:
+        if not any(row in some for some in known.values()):
+            every = dict.fromkeys(one for some in known.values() for one in some)
+            raise InputError(option("row"), f'there is no row "{row}"', one_of(row, every), "correct the name")
+    return {name: path for name, path in paths.items() if any(row in known[name] for row in rows)}

@@ -156,13 +156,19 @@ def vocabulary(
 
 
 def recipes(
-    name: Annotated[str | None, typer.Argument(metavar="RECIPE", help="A recipe, to see all its variants.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="RECIPE", help="A recipe, to see all its variants, or a paper: its tables.")
+    ] = None,
 ) -> None:
     """List the recipes that come with sentloom: what they train, on what data, and the published scores."""
-    from sentloom.pipeline.builtin import find_recipe, shipped
+    from sentloom.pipeline.builtin import MEASURED_BY, SPEED, find_recipe, shipped
     from sentloom.pipeline.recipe import read_recipe
     from sentloom.report import recipe_tables
 
-    found = {name: find_recipe(name)} if name else shipped()
+    listed = {one: path for one, path in shipped().items() if name is None or one.startswith(f"{name}/")}
+    found = listed or {str(name): find_recipe(str(name))}
     for one, path in found.items():
-        show(recipe_tables.recipe(one, read_recipe(path), whole=name is not None))
+        show(recipe_tables.recipe(one, read_recipe(path), whole=not listed))
+    for one in SPEED:
+        if listed and (name is None or one.startswith(f"{name}/")):
+            show(f"{one}: speed on your machine, by {MEASURED_BY} (docs/papers/README.md)")

@@ -1,5 +1,6 @@
 """The recipes that come with the package, by name; `PAPER/TABLE` is a table or a figure of a paper."""
 
+import re
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -7,11 +8,19 @@ from pathlib import Path
 from sentloom.errors import InputError
 from sentloom.pipeline.yaml_source import one_of
 
+SPEED = ("self-guided/table-6", "sentence-t5/figure-5")  # tables of seconds, not of scores
+MEASURED_BY = "python -m benchmarks.paper_speed"
+
 
 def shipped() -> dict[str, Path]:
-    """Every recipe in the package's folder `recipes`, by its path there without the ending."""
+    """Every recipe in the package's folder `recipes`, by its path there without the ending; table 2 before table 10."""
     folder = Path(str(files("sentloom"))) / "recipes"
-    return {path.relative_to(folder).with_suffix("").as_posix(): path for path in sorted(folder.rglob("*.yaml"))}
+    found = {path.relative_to(folder).with_suffix("").as_posix(): path for path in folder.rglob("*.yaml")}
+    return {name: found[name] for name in sorted(found, key=_by_number)}
+
+
+def _by_number(name: str) -> list[tuple[str, int]]:
+    return [(text, int(number or 0)) for text, number in re.findall(r"(\D+)(\d*)", name)]
 
 
 def find_recipe(name: str) -> Path:
@@ -33,6 +42,11 @@ def find_tables(names: Sequence[str]) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for name in names:
         chosen = {one: path for one, path in known.items() if name in (one, one.partition("/")[0])}
+        if name in SPEED:
+            problem, fix = "it shows speed, which depends on the machine", f"measure yours: `{MEASURED_BY}`"
+            raise InputError(name, problem, "a table of scores", fix)
+        if name in shipped() and not chosen:
+            raise InputError(name, "it is no table of a paper", "PAPER/TABLE", f"run it with `sentloom train {name}`")
         if not chosen:
             papers = dict.fromkeys(one.partition("/")[0] for one in known)
             expected = one_of(name, known, f"a paper ({', '.join(papers)}) or a table, ")

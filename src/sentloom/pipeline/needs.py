@@ -70,7 +70,7 @@ def _models(plan: Plan) -> Iterator[Need]:
     baseline = parse_baseline(plan.base or "")
     named = [("base", baseline.model if baseline else plan.base)]
     for stage in plan.stages:
-        named += [(f"model of {stage.name}", model) for model in stage.models()]
+        named += [(f"model of {stage.name}", model) for model in (*stage.models(), *stage.makers())]
         named += [(f"{key} of {stage.name}", model) for key, model in stage.other_models().items()]
     for what, name in named:
         if (

@@ -10,22 +10,24 @@ from pathlib import Path
 
 from accelerate import Accelerator
 
-from sentloom.errors import MissingPart, SentloomError, TrainingStopped
+from sentloom.errors import MissingPart, ModelError, SentloomError, TrainingStopped
 from sentloom.pipeline.needs import Need, needs
 from sentloom.pipeline.plan import Plan, Recipe
 from sentloom.pipeline.results import Row, file_names, run_plans
 from sentloom.pipeline.schema import Quoted
 
 HUB = "https://huggingface.co"
+DOWNLOADED = "it is downloaded if the hub can be reached"
+DATA_FOLDER, FOLDER = "SENTLOOM_DATA", "--data DIR"  # a variable of recipes, and the option that sets it
 
 
 @dataclass(frozen=True)
 class Lack:
-    """Something that a row needs: what it is, where it comes from, and where to put it."""
+    """Something that a row needs: what it is, where it comes from, and what to do."""
 
     what: str  # "data of nli: nli.tsv"
     origin: str
-    place: str
+    fix: str
     fetched: bool = False  # from the hub, if it can be reached
 
 
@@ -99,12 +101,28 @@ def run_row(
     except TrainingStopped as error:
         return NotRun(plan.published, why=f"it stopped: {error.where}: {error.problem}")
     except SentloomError as error:
+        if lacks and isinstance(error, MissingPart | ModelError):  # the hub cannot be reached, which `lacks` say
+            return NotRun(plan.published, lacks)
         log(f"{plan.name}: {error}")
         if lacks:
             return NotRun(plan.published, lacks)
         if isinstance(error, MissingPart):
             return NotRun(plan.published, why=f"not here: {error.where}: {error.problem}; {error.fix}")
         raise
+
+
+def with_earlier(found: Reproduction, earlier: Reproduction | None, recipe: Recipe) -> Reproduction:
+    """The rows of this run, and those of an earlier one that this one left out, in the order of the file."""
+    if earlier is None or earlier.tiny != found.tiny:
+        return found
+    rows, not_run = {**earlier.rows, **found.rows}, {**earlier.not_run, **found.not_run}
+    order = tuple(name for name in recipe.variants if name in {*earlier.order, *found.order})
+    return replace(
+        found,
+        order=order,
+        rows={name: row for name, row in rows.items() if name in order and name not in found.not_run},
+        not_run={name: row for name, row in not_run.items() if name in order and name not in found.rows},
+    )
 
 
 def scored_in(recipe: Recipe, folder: Path | None) -> Recipe:
@@ -124,16 +142,17 @@ def scored_in(recipe: Recipe, folder: Path | None) -> Recipe:
 
 
 def lack(need: Need, plan: Plan, recipe: Recipe) -> Lack:
-    """What is missing, where it comes from and where to put it."""
+    """What is missing, where it comes from and what to do."""
     what = f"{need.what}: {need.name}"
     variable = plan.variables.get(need.name)
     if variable:
-        place = f"{variable}=FILE, or {need.name} in the working folder"
-        return Lack(what, recipe.needs.get(variable, ""), place, need.on_hub)
+        path = f"{variable}={'DIR' if variable == DATA_FOLDER else 'FILE'}"
+        fix = f"{DOWNLOADED}, or set {path}" if need.on_hub else f"set {path}, or put it at {need.name}"
+        return Lack(what, recipe.needs.get(variable, ""), fix, need.on_hub)
     if need.what == "set":
-        return Lack(what, "the hub, or a data folder (docs/sets.md)", "--data DIR", need.on_hub)
+        return Lack(what, "the hub, or a data folder (docs/sets.md)", f"{DOWNLOADED}, or give {FOLDER}", need.on_hub)
     if need.on_hub:
         kind = "datasets/" if need.what.startswith("data") else ""
-        origin = recipe.needs.get(need.name, f"{HUB}/{kind}{need.name.partition('@')[0]}")
-        return Lack(what, origin, "the hub's cache, where it is downloaded to if the hub can be reached", need.on_hub)
-    return Lack(what, recipe.needs.get(need.name, ""), need.name)
+        origin = f"{HUB}/{kind}{need.name.partition('@')[0]}"
+        return Lack(what, origin, recipe.needs.get(need.name, DOWNLOADED), need.on_hub)
+    return Lack(what, recipe.needs.get(need.name, ""), f"put it at {need.name}")

@@ -3,6 +3,7 @@
 It shows that every row runs from end to end. Its scores say nothing about the paper.
 """
 
+import hashlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,8 @@ MODELS = {  # by name: architecture, layers and width
     "bert-deep": ("bert", 24, 32),  # for rows that name layers
     "t5": ("t5", 2, 32),
 }
-MOST = {"queue": 16, "head_width": 64, "measured": 8, "every": STEPS, "rows": 24, "length": 12, "predictor_width": 2}
+NARROW = {"head_width": 64, "predictor_width": 2, "projection": 32}
+MOST = {**NARROW, "queue": 16, "measured": 8, "every": STEPS, "rows": 24, "length": 12}
 OTHERS = {  # filters that a writer of random weights would never pass, and some held-out rows of a few
     "held_out": 0.3,
     "threshold": 0.0,
@@ -51,7 +53,7 @@ def tiny_recipe(path: Path, folder: Path, data: Path | None) -> Recipe:
     With a data folder, sentences and sets come from it as far as it has them.
     """
     folder = folder.absolute()
-    values = write_tiny_data(folder / "data", data)
+    values = write_tiny_data(folder / data_folder(data), data)
     models = write_tiny_models(folder / "models", Path(values["RAW"]))
     variables = values | dict.fromkeys(("CHINESE", "SIMCSE_CN", "OURS_CN"), models["bert-large"])
     unknown = [name for name, _ in VARIABLE.findall(path.read_text("utf-8")) if name not in variables]
@@ -61,6 +63,11 @@ def tiny_recipe(path: Path, folder: Path, data: Path | None) -> Recipe:
     read = read_recipe(path, variables=variables)
     plans = {name: tiny_plan(plan, models, values["SENTLOOM_DATA"]) for name, plan in read.plans.items()}
     return replace(read, plans=plans)
+
+
+def data_folder(given: Path | None) -> str:
+    """The name of the folder for tiny data, another one for every data folder that it comes from."""
+    return f"data-{hashlib.sha256(str(given.resolve()).encode()).hexdigest()[:8]}" if given else "data"
 
 
 def write_tiny_models(folder: Path, texts: Path) -> dict[str, str]:

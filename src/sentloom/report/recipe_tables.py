@@ -39,6 +39,14 @@ def _named(model: str | None) -> str:
     return re.sub(r"(@[0-9a-f]{7})[0-9a-f]{33}$", r"\1", model or "none")
 
 
+def _repository(file: str) -> str | None:
+    """The repository of data on the hub; None for a file."""
+    from sentloom.data.inputs import hub_name
+
+    match = None if Path(file).exists() else hub_name(file)
+    return match and match[1]
+
+
 def _files(plan: "Plan") -> list[str]:
     """The data of a plan, without the output of its own stages."""
     from sentloom.pipeline.references import named_stage
@@ -50,7 +58,7 @@ def _files(plan: "Plan") -> list[str]:
 def _in_short(plans: Sequence["Plan"]) -> list[str]:
     """What the variants of a recipe train, from what, on what, and the range of their published means."""
     methods = sorted({stage.method for plan in plans for stage in plan.stages})
-    data = dict.fromkeys(Path(file).name for plan in plans for file in _files(plan))
+    data = dict.fromkeys(_repository(file) or Path(file).name for plan in plans for file in _files(plan))
     models = [model for plan in plans for model in _models(plan)]
     lines = [
         f"{len(plans):,} {'variant' if len(plans) == 1 else 'variants'}; {', '.join(methods) or 'none'}",

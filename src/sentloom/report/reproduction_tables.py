@@ -1,16 +1,18 @@
 """A reproduced table: measured beside published scores, for the terminal and as table.md and table.json."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from sentloom import __version__
 from sentloom.markdown import plain, table
-from sentloom.pipeline.reproducing import NotRun, Reproduction
+from sentloom.pipeline.reproducing import Lack, NotRun, Reproduction
 from sentloom.pipeline.results import Row, refuse_foreign_file, score_text
 from sentloom.report.tables import Wide
 from sentloom.report.text_files import json_text, write_text
@@ -29,6 +31,14 @@ def write_reproduction(found: Reproduction, folder: Path) -> None:
     plain_values = {**asdict(found), "quoted": {name: row.model_dump() for name, row in found.quoted.items()}}
     write_text(folder / JSON, json_text({"sentloom": __version__, **plain_values}))
     write_text(folder / MARKDOWN, reproduction_markdown(found))
+
+
+def read_reproduction(folder: Path) -> Reproduction | None:
+    """What this version wrote there before, if anything."""
+    if not (folder / JSON).is_file():
+        return None
+    values = json.loads((folder / JSON).read_text("utf-8"))
+    return TypeAdapter(Reproduction).validate_python(values) if values.pop("sentloom") == __version__ else None
 
 
 def reproduction_table(found: Reproduction) -> RenderableType:
@@ -83,7 +93,8 @@ def notes(found: Reproduction) -> list[str]:
     said += [
         f"{name}: {made['result']}, in {made['place']}" for name, row in found.rows.items() for made in _written(row)
     ]
-    said += [line for name, row in found.not_run.items() for line in _missing(name, row)]
+    said += [f"{name}: {row.why}" for name, row in found.not_run.items() if row.why]
+    said += _missing(found.not_run)
     return [*said, *(f"{name}: cannot be run: {row.why}" for name, row in found.quoted.items())]
 
 
@@ -92,8 +103,13 @@ def _written(row: Row) -> Sequence[Mapping[str, Any]]:
     return () if row.after else row.made[-1:]
 
 
-def _missing(name: str, row: NotRun) -> list[str]:
-    if row.why:
-        return [f"{name}: {row.why}"]
-    parts = [f"{one.what}{f' (from {one.origin})' if one.origin else ''}; put it at {one.place}" for one in row.lacks]
-    return [f"{name}: not here: {'. '.join(parts)}"]
+def _missing(not_run: Mapping[str, NotRun]) -> list[str]:
+    """Every part that is not here, once, with the rows that need it."""
+    rows: dict[Lack, list[str]] = {}
+    for name, row in not_run.items():
+        for one in row.lacks:
+            rows.setdefault(one, []).append(name)
+    return [
+        f"not here: {one.what}{f' (from {one.origin})' if one.origin else ''}; {one.fix}. Needed by: {'; '.join(names)}"
+        for one, names in rows.items()
+    ]

@@ -173,6 +173,10 @@ class Stage(Strict):
         """The models that it takes: names, `stage:NAME`, BASE or PREVIOUS."""
         return ()
 
+    def makers(self) -> tuple[str, ...]:
+        """Names of translators and masked language models that make its data."""
+        return ()
+
     def other_models(self) -> Mapping[str, str]:
         """Models that its options name, by key: `teacher` is a cross-encoder, any other an encoder."""
         named = {name: getattr(self.options, name) for name in getattr(self.options, "MODELS", ())}

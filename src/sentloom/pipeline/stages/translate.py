@@ -45,6 +45,10 @@ class Translate(StoredDataset):
         model = self.options.model and locate(self.options.model)
         return super().located(locate).model_copy(update={"options": self.options.model_copy(update={"model": model})})
 
+    def makers(self) -> tuple[str, ...]:
+        """The translation model, unless it is the embedded one."""
+        return (self.options.model,) if self.options.model else ()
+
     def check(self) -> None:
         """Refuse a translator whose package or model is missing."""
         self.options.maker()

@@ -78,6 +78,15 @@ class Views(StoredDataset):
         """With every path and model name located."""
         return super().located(locate).model_copy(update={"options": located_views(self.options, locate)})
 
+    def makers(self) -> tuple[str, ...]:
+        """The translators, or the masked language model."""
+        match self.options:
+            case BackTranslation(pivots=pivots):
+                return tuple(model for one in pivots for model in (one.forward, one.backward))
+            case MaskFill(model=model):
+                return (model,)
+        return ()
+
     def check(self) -> None:
         """Refuse a maker whose package or model is missing."""
         if isinstance(self.options, BackTranslation | Synonyms | MaskFill):

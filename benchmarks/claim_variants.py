@@ -41,7 +41,7 @@ class Setting:
     batch: int = 32
     max_length: int = 48
     optimizer: dict[str, Any] | None = None
-    writer: str = "embedded"
+    synthetic: str = ""  # a file of triplets that a writer wrote
 
     def learn(self, method: str, name: str = "learn", **options: Any) -> Stage:
         """A training stage with the common settings; `options` override them."""
@@ -153,16 +153,14 @@ def cross_lingual(given: Setting) -> dict[str, Variant]:
 
 def gense(given: Setting) -> dict[str, Variant]:
     """Synthetic triplets before NLI: their amount, negatives, prompt, half of NLI."""
-    raw = {**given.rows("texts"), "rows": 400}
-    written = (stage("synthesize", name="written", model=given.writer, **raw),)
 
     def learn(share: float = 1.0, nli: float = 1.0, prompt: Prompt | None = None, **options: Any) -> Variant:
         last = given.learn("contrastive", "nli", pooling="mean", **given.rows("nli", share=nli))
         if not share:
             return Variant((last,))
-        by = {"data": "stage:written", "data_share": share, "drop_leaks": True, "steps": max(1, given.steps // 2)}
+        by = {"data": given.synthetic, "data_share": share, "drop_leaks": True, "steps": max(1, given.steps // 2)}
         synthetic = given.learn("contrastive", "synthetic", pooling="mean", **by, **options)
-        return Variant((*written, synthetic, last), prompt=prompt)
+        return Variant((synthetic, last), prompt=prompt)
 
     return {
         "all synthetic triplets, then NLI": learn(),

@@ -9,7 +9,7 @@ cached in OUT/bases: a small BERT that learns English and German by `mlm` (20 mi
 learns English by `denoising` (9 minutes), the only one with a decoder. Scores are Spearman on the test part of STS-B,
 of which no sentence is trained on, or of its German translation. A difference from a claim's first variant is a mean
 over seeds, with a 95% interval over sentence pairs; the deviation over seeds is beside the score. GenSE's writer is the
-embedded one, which was trained for that (docs/results-synthesis.md), or the one in FOLDER.
+embedded one, which was trained for that (docs/results-synthesis.md), or the one in FOLDER; it writes once for all bases.
 
 The first seed of all claims comes first, then the others; the embedded encoder, which is slow, has one seed.
 OUT/table.md is written after every variant. A run that was killed resumes. About two hours of two cores.
@@ -38,6 +38,7 @@ from sentloom.pipeline.building import stage
 from sentloom.pipeline.plan import Plan
 from sentloom.pipeline.runner import Runner, prepare, start_accelerator
 from sentloom.pipeline.schema import Evaluate
+from sentloom.writing.triplets import TRIPLETS
 
 ADAFACTOR = {"optimizer": "adafactor", "scale_parameter": True}
 SETTINGS = {  # steps and learning rate by base
@@ -48,6 +49,8 @@ SETTINGS = {  # steps and learning rate by base
 ONE_SEED = ("embedded",)
 BERT_STEPS, T5_STEPS = 3000, 500
 RAW = "raw.txt"
+WRITTEN_SHARE = 0.006  # of the sentences
+HELD_OUT = ("sts-b/dev", "sts-b", "STS12", "STS13", "STS14", "STS15")  # whose sentences are not written for
 
 
 @dataclass
@@ -99,12 +102,25 @@ def base_model(name, given, accelerator):
     return str(runner.artifacts[plan.stages[0].name].source)
 
 
+def written_triplets(given, accelerator):
+    """The file of the triplets that the writer writes, once for all bases, as in the recipe gense-small."""
+    some = {"data_share": max(0.0005, WRITTEN_SHARE * given.share), "drop_leaks": True}
+    written = stage(
+        "synthesize", name="written", model=given.writer, data=str(given.data / SAMPLES["texts"][0]), **some
+    )
+    evaluate = Evaluate(sets=HELD_OUT, data=str(given.data))
+    plan = Plan("written", base=None, stages=(written,), evaluate=evaluate)
+    (runner,) = prepare([plan], given.output / "written", accelerator, print)
+    runner.run()
+    return str(Path(runner.artifacts["written"].source) / TRIPLETS)
+
+
 def prepared(name, base, given, accelerator):
     """The lines of all claims on a base."""
     found = []
     values = SETTINGS[name]
     steps = max(2, round(values["steps"] * given.share))
-    setting = Setting(str(given.output / "samples"), writer=given.writer, **{**values, "steps": steps})
+    setting = Setting(str(given.output / "samples"), synthetic=given.synthetic, **{**values, "steps": steps})
     for claim in given.claims:
         if name not in CLAIMS[claim].bases:
             continue
@@ -186,7 +202,7 @@ def main():
     parser.add_argument("--bases", type=lambda text: text.split(","), default=list(SETTINGS))
     parser.add_argument("--claims", type=lambda text: text.split(","), default=list(CLAIMS))
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--writer", default=Setting.writer)
+    parser.add_argument("--writer", default="embedded")
     parser.add_argument("--share", type=float, default=1.0)
     parser.add_argument("--precision", choices=("fp32", "bf16"), default="fp32", help="of training")
     given = parser.parse_args()
@@ -194,6 +210,7 @@ def main():
     accelerator = start_accelerator((), given.output, lambda device: given.precision)
     if not (given.output / "samples").is_dir():
         write_samples(given.data, given.output / "samples")
+    given.synthetic = written_triplets(given, accelerator) if "gense" in given.claims else ""
     lines = []
     for seed in range(1, given.seeds + 1):
         for name in given.bases:

@@ -9,7 +9,7 @@ cached in OUT/bases: a small BERT that learns English and German by `mlm` (20 mi
 learns English by `denoising` (9 minutes), the only one with a decoder. Scores are Spearman on the test part of STS-B,
 of which no sentence is trained on, or of its German translation. A difference from a claim's first variant is a mean
 over seeds, with a 95% interval over sentence pairs; the deviation over seeds is beside the score. GenSE's writer is the
-embedded one, which was trained for that (docs/results-synthesis.md), or the one in FOLDER; it writes once for all bases.
+embedded one, which was trained for that (docs/results-synthesis.md), or that in FOLDER; it writes once for all bases.
 
 The first seed of all claims comes first, then the others; the embedded encoder, which is slow, has one seed.
 OUT/table.md is written after every variant. A run that was killed resumes. About two hours of two cores.

@@ -19,7 +19,8 @@ from sentloom.training.optimizers import build_optimizer
 
 TIMED_STEPS = 3  # at most
 ENOUGH = 1.0  # seconds after which no further step is timed
-PARTS = 4  # of a batch; if a step is long, one part is enough to know how long
+LONG = 5.0  # seconds; a step that seems to take longer, by a part of its batch, is not timed as a whole
+PARTS = 4  # of a batch
 FEWEST_ROWS = 8  # of such a part
 WARM_STEPS = 2  # with it: the first one also allocates memory
 
@@ -33,7 +34,7 @@ def training_time(
     part = settings.model_copy(update={"batch": settings.batch // PARTS})
     if part.batch >= FEWEST_ROWS:
         *_, last = _step_times(method, data, part, seed, accelerator, WARM_STEPS)
-        if (whole := last * settings.batch / part.batch) > ENOUGH:
+        if (whole := last * settings.batch / part.batch) > LONG:
             return steps, steps * whole
     return steps, steps * median(_step_times(method, data, settings, seed, accelerator, TIMED_STEPS))
 

@@ -9,7 +9,8 @@ from accelerate import Accelerator
 from sentloom.data.shapes import Shape
 from sentloom.methods import Method
 from sentloom.methods.settings import Settings
-from sentloom.pipeline.stages.timing import ENOUGH, placeholder, time_per_item, training_time
+from sentloom.pipeline.stages import timing
+from sentloom.pipeline.stages.timing import placeholder, time_per_item, training_time
 from tests.small_data import build_dataset
 
 DATA = build_dataset(Shape.PAIRS, [("a", "b"), ("b", "c"), ("d", "a")])
@@ -43,15 +44,16 @@ class Sleeper(Method):
 
 @pytest.mark.parametrize(
     ("per_row", "rows"),
-    [(0.1, [8, 8]), (0.001, [8, 8, 32, 32, 32])],  # of a batch of 32, that takes 3.2 seconds or hardly any
+    [(0.04, [8, 8]), (0.01, [8, 8, 32]), (0.001, [8, 8, 32, 32, 32])],  # a batch of 32 takes 1.28, 0.32 or 0.03 seconds
 )
-def test_a_part_of_the_batch_is_enough_to_time_long_steps(per_row, rows):
+def test_long_steps_are_timed_on_a_part_of_the_batch_and_others_until_that_is_enough(monkeypatch, per_row, rows):
+    monkeypatch.setattr(timing, "LONG", 1.0)
+    monkeypatch.setattr(timing, "ENOUGH", 0.2)
     pairs = build_dataset(Shape.PAIRS, [(f"a {n}", f"b {n}") for n in range(64)])
     method = Sleeper(per_row)
     steps, seconds = training_time(method, pairs, Settings(batch=32, epochs=2), 1, Accelerator())
     assert (steps, method.seen) == (4, rows)
     assert seconds / steps == pytest.approx(32 * per_row, rel=0.5, abs=0.05)
-    assert (seconds / steps > ENOUGH) is (len(rows) == 2)
 
 
 @pytest.mark.parametrize("shape", [Shape.TEXTS, Shape.PAIRS, Shape.TRIPLETS])

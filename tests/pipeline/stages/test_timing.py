@@ -44,7 +44,11 @@ class Sleeper(Method):
 
 @pytest.mark.parametrize(
     ("per_row", "rows"),
-    [(0.04, [8, 8]), (0.014, [8, 8, 32]), (0.001, [8, 8, 32, 32, 32])],  # a batch of 32 takes 1.28, 0.45 or 0.03 seconds
+    [
+        (0.04, [8, 8]),
+        (0.014, [8, 8, 32]),
+        (0.001, [8, 8, 32, 32, 32]),
+    ],  # a batch of 32 takes 1.28, 0.45 or 0.03 seconds
 )
 def test_long_steps_are_timed_on_a_part_of_the_batch_and_others_until_that_is_enough(monkeypatch, per_row, rows):
     monkeypatch.setattr(timing, "LONG", 1.0)

@@ -41,7 +41,8 @@ class Setting:
     batch: int = 32
     max_length: int = 48
     optimizer: dict[str, Any] | None = None
-    synthetic: str = ""  # a file of triplets that a writer wrote
+    synthetic: str = ""  # a file of triplets that a writer wrote,
+    fewer: str = ""  # and one with 40% of them
 
     def learn(self, method: str, name: str = "learn", **options: Any) -> Stage:
         """A training stage with the common settings; `options` override them."""
@@ -154,22 +155,22 @@ def cross_lingual(given: Setting) -> dict[str, Variant]:
 def gense(given: Setting) -> dict[str, Variant]:
     """Synthetic triplets before NLI: their amount, negatives, prompt, half of NLI."""
 
-    def learn(share: float = 1.0, nli: float = 1.0, prompt: Prompt | None = None, **options: Any) -> Variant:
+    def learn(data: str = given.synthetic, nli: float = 1.0, prompt: Prompt | None = None, **options: Any) -> Variant:
         last = given.learn("contrastive", "nli", pooling="mean", **given.rows("nli", share=nli))
-        if not share:
+        if not data:
             return Variant((last,))
-        by = {"data": given.synthetic, "data_share": share, "drop_leaks": True, "steps": max(1, given.steps // 2)}
+        by = {"data": data, "drop_leaks": True, "steps": max(1, given.steps // 2)}
         synthetic = given.learn("contrastive", "synthetic", pooling="mean", **by, **options)
         return Variant((synthetic, last), prompt=prompt)
 
     return {
         "all synthetic triplets, then NLI": learn(),
-        "40% of them": learn(0.4),
-        "NLI alone": learn(0.0),
+        "40% of them": learn(given.fewer),
+        "NLI alone": learn(""),
         "without their negatives": learn(negatives=0),
         "with the prompt": learn(prompt=PROMPT),
         "half of NLI": learn(nli=0.5),
-        "half of NLI alone": learn(0.0, nli=0.5),
+        "half of NLI alone": learn("", nli=0.5),
     }
 
 

@@ -25,6 +25,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 
 import numpy as np
+import pyarrow.parquet as pq
 
 from benchmarks.claim_variants import CLAIMS, SAMPLES, Setting, Variant
 from sentloom.encoder.building import build_model
@@ -32,7 +33,7 @@ from sentloom.errors import TrainingStopped
 from sentloom.evaluation.score_cache import read_scores, score_file
 from sentloom.evaluation.significance import compare_averages
 from sentloom.evaluation.task import Score
-from sentloom.files import new_folder
+from sentloom.files import new_file, new_folder
 from sentloom.markdown import table
 from sentloom.pipeline.building import stage
 from sentloom.pipeline.plan import Plan
@@ -103,7 +104,10 @@ def base_model(name, given, accelerator):
 
 
 def written_triplets(given, accelerator):
-    """The file of the triplets that the writer writes, once for all bases, as in the recipe gense-small."""
+    """The files of the triplets that the writer writes, once for all bases, as in the recipe gense-small.
+
+    A share of them (`data_share`) would be all: it goes by the hash of the text, as the share of the sentences did.
+    """
     some = {"data_share": max(0.0005, WRITTEN_SHARE * given.share), "drop_leaks": True}
     written = stage(
         "synthesize", name="written", model=given.writer, data=str(given.data / SAMPLES["texts"][0]), **some
@@ -112,7 +116,11 @@ def written_triplets(given, accelerator):
     plan = Plan("written", base=None, stages=(written,), evaluate=evaluate)
     (runner,) = prepare([plan], given.output / "written", accelerator, print)
     runner.run()
-    return str(Path(runner.artifacts["written"].source) / TRIPLETS)
+    every, fewer = Path(runner.artifacts["written"].source) / TRIPLETS, given.output / "written" / "fewer.parquet"
+    table = pq.read_table(every)
+    with new_file(fewer) as part:
+        pq.write_table(table.take([row for row in range(len(table)) if row % 5 < 2]), part)
+    return {"synthetic": str(every), "fewer": str(fewer)}
 
 
 def prepared(name, base, given, accelerator):
@@ -120,7 +128,7 @@ def prepared(name, base, given, accelerator):
     found = []
     values = SETTINGS[name]
     steps = max(2, round(values["steps"] * given.share))
-    setting = Setting(str(given.output / "samples"), synthetic=given.synthetic, **{**values, "steps": steps})
+    setting = Setting(str(given.output / "samples"), **given.written, **{**values, "steps": steps})
     for claim in given.claims:
         if name not in CLAIMS[claim].bases:
             continue
@@ -210,7 +218,7 @@ def main():
     accelerator = start_accelerator((), given.output, lambda device: given.precision)
     if not (given.output / "samples").is_dir():
         write_samples(given.data, given.output / "samples")
-    given.synthetic = written_triplets(given, accelerator) if "gense" in given.claims else ""
+    given.written = written_triplets(given, accelerator) if "gense" in given.claims else {}
     lines = []
     for seed in range(1, given.seeds + 1):
         for name in given.bases:

@@ -117,7 +117,7 @@ def built(folder, family, layers, width):
     """A model of random weights, built once."""
     place = folder / f"{family}-{layers}-{width}"
     if not place.is_dir():
-        build_model(place, family, sentences(200, 16), vocabulary=200, layers=layers, width=width)
+        build_model(place, family, sentences(200, 16), vocabulary=200, layers=layers, width=width, max_length=512)
     return str(place)
 
 

@@ -35,5 +35,7 @@ def test_the_pages_of_a_freed_tensor_are_there_for_the_next_one():
 
 def test_without_glibc_nothing_happens(monkeypatch):
     monkeypatch.setattr("platform.libc_ver", lambda: ("", ""))
-    monkeypatch.setattr("ctypes.CDLL", lambda name: pytest.fail("there is no such library"))
+    opened = []
+    monkeypatch.setattr("ctypes.CDLL", opened.append)
     keep_freed_memory()
+    assert opened == []

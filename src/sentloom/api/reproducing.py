@@ -60,8 +60,10 @@ def reproduce(
             place = folder / name
             with training_in(place, accelerator, ()):
                 reproduction_tables.refuse_foreign_tables(place)
-                whole = read_recipe(path, variables=variables)
-                recipe = tiny_recipe(path, folder / "tiny", given) if tiny else scored_in(whole, given)
+                if tiny:
+                    recipe = tiny_recipe(path, folder / "tiny", given)
+                else:
+                    recipe = scored_in(read_recipe(path, variables=variables), given)
                 only = [one for one in rows if one in recipe.variants]
                 found[name] = run_table(recipe, place, accelerator, said, only=only, tiny=tiny)
                 if accelerator.is_main_process:

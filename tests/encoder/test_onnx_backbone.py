@@ -14,7 +14,7 @@ from transformers import AutoConfig
 from sentloom.encoder import Encoder
 from sentloom.encoder import onnx_backbone as room
 from sentloom.encoder.carried import carried_file
-from sentloom.encoder.onnx_backbone import MODEL, TOKENIZER, OnnxBackbone, open_onnx, open_session
+from sentloom.encoder.onnx_backbone import MODEL, TOKENIZER, OnnxBackbone, open_carried, open_onnx
 from sentloom.errors import InputError, MissingPart, ModelError
 
 TEXTS = ["How do I reset my password?", "I forgot my login.", "A man plays the guitar.", "x " * 40]
@@ -80,7 +80,7 @@ def test_missing_packages_are_reported_with_the_command(monkeypatch):
         Encoder.load("embedded-bge")
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(MissingPart, match=r"(?i)pip install 'sentloom\[onnx\]'"):
-        open_session(MODEL)
+        open_carried(MODEL)
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def load(
     settings = read_settings(folder)
     chosen = Pooling.parse(pooling) if pooling else settings.pooling
     with quiet(), staged(folder, weighted=form == "torch") as stage:
-        backbone = _load_backbone(stage, form, chosen, batched=settings.batched)
+        backbone = _load_backbone(stage, form, chosen, settings, max_length)
         tokens = _load_tokens(stage, backbone, settings, max_length)
     _check_width(settings, backbone, folder)
     heads = [load_projection(inside(folder, place)) for place in settings.dense_folders]
@@ -102,11 +102,14 @@ def form_of(folder: Path) -> Form:
     return "ctranslate2" if find(folder, CTRANSLATE) else "torch"
 
 
-def _load_backbone(stage: Staged, form: Form, pooling: Pooling, *, batched: bool) -> Backbone:
+def _load_backbone(
+    stage: Staged, form: Form, pooling: Pooling, settings: EncoderSettings, max_length: int | None
+) -> Backbone:
     if form == "onnx":
         from sentloom.encoder.onnx_backbone import open_onnx
 
-        return open_onnx(stage.origin, stage.config, batched=batched)
+        longest = max_length or settings.max_length
+        return open_onnx(stage.origin, stage.config, batched=settings.batched, max_length=longest)
     if form == "ctranslate2":
         from sentloom.encoder.ctranslate_backbone import open_ctranslate
 

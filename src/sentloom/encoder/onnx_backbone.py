@@ -3,6 +3,8 @@
 A package carries `embedded-bge`: bge-small-en-v1.5 with 8-bit weights.
 """
 
+import hashlib
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,20 +16,19 @@ from transformers import AutoConfig, PreTrainedConfig, PreTrainedTokenizerFast
 
 from sentloom.encoder.carried import Carried, carried_file
 from sentloom.encoder.model_files import ONNX, inside
+from sentloom.encoder.onnx_probe import IDS, MASK, TYPES, batch_shapes, check_onnx, open_session, output_name
 from sentloom.encoder.pooling import Pooling
 from sentloom.encoder.pretrained import loading
 from sentloom.encoder.prompts import Prompts
-from sentloom.encoder.read_only import ReadOnlyBackbone
+from sentloom.encoder.read_only import ReadOnlyBackbone, first_position
 from sentloom.encoder.tokens import Tokens
-from sentloom.errors import InputError, MissingPart, ModelError
-from sentloom.files import sha256
+from sentloom.errors import InputError, ModelError
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
 
-STATES = ("last_hidden_state", "token_embeddings")  # names of the output
-ELSEWHERE = b"\n\x08location"  # the protobuf key of a tensor that names another file
-IDS, MASK, TYPES = "input_ids", "attention_mask", "token_type_ids"  # of the inputs
+# The protobuf key of a tensor that names another file; a number may be written with more bytes than it needs.
+ELSEWHERE = re.compile(rb"(\n|\x8a\x80*\x00)(\x08|\x88\x80*\x00)location")
 NAME = "embedded-bge"
 MODEL = Carried(
     what=f"encoder {NAME!r}",
@@ -56,7 +57,7 @@ def load_bge(*, pooling: str | None, prompts: Prompts | None, max_length: int | 
     config = AutoConfig.for_model("bert", **CONFIG, max_position_embeddings=LONGEST)
     tokenizer = PreTrainedTokenizerFast(tokenizer_file=str(carried_file(TOKENIZER)), **SPECIALS)
     return {
-        "backbone": OnnxBackbone(open_session(MODEL), config, NAME, MODEL.sha256, batched=False),
+        "backbone": OnnxBackbone(open_carried(MODEL), config, NAME, MODEL.sha256, batched=False),
         "tokens": Tokens(tokenizer, max_length or LONGEST),
         "pooling": Pooling.parse(pooling or "first"),
         "unit_length": True,
@@ -77,12 +78,7 @@ class OnnxBackbone(ReadOnlyBackbone):
         super().__init__(config, name, digest, batched=batched)
         self.session = session
         self.inputs = {one.name for one in session.get_inputs()}
-        self.output = next((one.name for one in session.get_outputs() if one.name in STATES), "")
-        if not self.inputs <= {IDS, MASK, TYPES} or IDS not in self.inputs or not self.output:
-            outputs = ", ".join(one.name for one in session.get_outputs())
-            problem = f"the inputs are {', '.join(sorted(self.inputs))} and the outputs {outputs}"
-            expected = f"{IDS} and {MASK}, and {STATES[0]}"
-            raise ModelError(name, problem[:300], expected, "export the model again")
+        self.output = output_name(name, self.inputs, [one.name for one in session.get_outputs()])
 
     def run(self, ids: Tensor, mask: Tensor) -> Tensor:
         """(n, L) -> (n, L, d)."""
@@ -92,29 +88,25 @@ class OnnxBackbone(ReadOnlyBackbone):
         return torch.from_numpy(self.session.run([self.output], wanted)[0])
 
 
-def open_onnx(folder: Path, config: PreTrainedConfig, *, batched: bool) -> OnnxBackbone:
-    """The backbone of a folder."""
+def open_onnx(folder: Path, config: PreTrainedConfig, *, batched: bool, max_length: int | None = None) -> OnnxBackbone:
+    """The backbone of a folder, for texts of at most so many tokens; its file is tried in another process first."""
     path = inside(folder, ONNX)
     content = path.read_bytes()
-    if ELSEWHERE in content:
+    if ELSEWHERE.search(content):
         raise ModelError(str(path), "its weights are in other files", "a single file", "export the model again")
+    check_onnx(content, str(path), batch_shapes(_longest(config, max_length), batched=batched), config.vocab_size)
     with loading(path, "the model"):
-        session = _session(content, str(folder))
-    return OnnxBackbone(session, config, str(folder), sha256(path), batched=batched)
+        session = open_session(content, str(folder))
+    return OnnxBackbone(session, config, str(folder), hashlib.sha256(content).hexdigest(), batched=batched)
 
 
-def open_session(carried: Carried) -> "InferenceSession":
-    """An ONNX model that a package carries."""
-    return _session(carried_file(carried).read_bytes(), carried.what)
+def _longest(config: PreTrainedConfig, max_length: int | None) -> int:
+    """The most tokens that a text may have."""
+    positions = getattr(config, "max_position_embeddings", None)
+    room = max(1, positions - first_position(config)) if positions else max_length or LONGEST
+    return min(max_length or room, room)
 
 
-def _session(content: bytes, where: str) -> "InferenceSession":
-    """A session that runs in the thread that calls it: packs run side by side."""
-    try:
-        from onnxruntime import InferenceSession, SessionOptions
-    except ImportError:
-        problem = "the package onnxruntime is not installed"
-        raise MissingPart(where, problem, "", "pip install 'sentloom[onnx]'") from None
-    options = SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    return InferenceSession(content, options, providers=["CPUExecutionProvider"])
+def open_carried(carried: Carried) -> "InferenceSession":
+    """An ONNX model that a package carries; its hash is known, so it is not tried."""
+    return open_session(carried_file(carried).read_bytes(), carried.what)

@@ -28,7 +28,7 @@ class ReadOnlyBackbone(Backbone):
         self.name, self.batched, self.packed = name, batched, not batched
         self.shortest = SHORTEST_WHEN_PADDED if batched else 0.0
         self.padding = config.pad_token_id or 0
-        self.first_position = self.padding + 1 if config.model_type in AFTER_PADDING else 0
+        self.first_position = first_position(config)
 
     def run(self, ids: Tensor, mask: Tensor) -> Tensor:
         """The states (n, L, d) of token ids (n, L); the mask (n, L) is true for real tokens."""
@@ -69,6 +69,11 @@ class ReadOnlyBackbone(Backbone):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "ReadOnlyBackbone":
         return self  # it never changes
+
+
+def first_position(config: PreTrainedConfig) -> int:
+    """The position of a text's first token."""
+    return (config.pad_token_id or 0) + 1 if config.model_type in AFTER_PADDING else 0
 
 
 class ReadOnlyModel(nn.Module):

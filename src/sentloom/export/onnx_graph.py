@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from sentloom.encoder.loading import quiet
+from sentloom.encoder.onnx_probe import trust_own
 from sentloom.encoder.pooling import DECODER_FIRST
 from sentloom.errors import MissingPart, ModelError, first_line
 
@@ -91,6 +92,7 @@ def write_onnx(encoder: "Encoder", path: Path) -> None:
     except Exception as error:  # of many types: torch has one for every step of the conversion
         found = f"torch cannot express this {graph.model.config.model_type} model as ONNX ({first_line(error)[:200]})"
         raise ModelError("export to onnx", found, "a model such as BERT, MPNet or T5", "use another target") from None
+    trust_own(path.read_bytes())
 
 
 def _refuse_large(encoder: "Encoder") -> None:

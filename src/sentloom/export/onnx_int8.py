@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from sentloom.encoder.onnx_probe import trust_own
 from sentloom.errors import MissingPart
 
 BLOCK = 32  # weights with one scale
@@ -32,6 +33,7 @@ def write_int8(path: Path) -> None:
     )
     quantizer.process()
     onnx.save(quantizer.model.model, path)
+    trust_own(path.read_bytes())
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from transformers import AutoModelForSequenceClassification
 from sentloom.encoder.carried import Carried, carried_file
 from sentloom.encoder.folder_checks import CONFIG
 from sentloom.encoder.model_files import inside, read_json
-from sentloom.encoder.onnx_backbone import open_session
+from sentloom.encoder.onnx_backbone import open_carried
 from sentloom.encoder.text_models import TextModel, load_for_inference
 from sentloom.errors import ModelError
 
@@ -148,7 +148,7 @@ def _embedded() -> CrossEncoder:
     Pairs run one at a time, one per thread: 8-bit activations are scaled by the range of the whole batch, so a score
     would depend on the other pairs. It takes no longer, because nothing is padded.
     """
-    tokenizer, session = Tokenizer.from_file(str(carried_file(EMBEDDED_TOKENIZER))), open_session(EMBEDDED)
+    tokenizer, session = Tokenizer.from_file(str(carried_file(EMBEDDED_TOKENIZER))), open_carried(EMBEDDED)
     tokenizer.no_padding()
     tokenizer.enable_truncation(LONGEST)
 

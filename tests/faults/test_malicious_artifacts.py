@@ -341,6 +341,7 @@ def test_only_named_files_are_fetched_from_the_hub():
         "merges.txt",
         "spiece.model",
         "2_Dense/model.safetensors",
+        "README.md",
     ]
     others = ["weights.txt", "evil.model", "pytorch_model.bin", "evil.py", "model.pkl", "x.spm", "model.onnx"]
     assert list(filter_repo_objects([*wanted, *others], allow_patterns=FETCHED)) == wanted

@@ -37,7 +37,8 @@ VOCABULARIES = (
     *("tokenizer.json", "vocab.txt", "vocab.json", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model"),
     *("sentencepiece.model", "spm.model"),
 )
-FETCHED = ["*.json", "*.safetensors", *TOKENIZER_OTHERS]  # a star also matches folders
+CARD = "README.md"  # says the languages of a model
+FETCHED = ["*.json", "*.safetensors", *TOKENIZER_OTHERS, CARD]  # a star also matches folders
 
 
 def locate(name: str | Path, revision: str | None = None) -> Path:

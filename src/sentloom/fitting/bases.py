@@ -25,6 +25,8 @@ class Base:
     label: str  # in the names of routes
     encoder: Encoder
     large: int = LARGE  # from so many parameters on, adapters are trained
+    languages: tuple[str, ...] = ()  # codes of those that it was made for; empty: unknown
+    made_for: str = ""  # the same in words
 
     @property
     def parameters(self) -> int:

@@ -10,6 +10,7 @@ import torch
 
 from sentloom.evaluation.bench import Memory
 from sentloom.fitting.advice import advise
+from sentloom.fitting.base_languages import language_gap
 from sentloom.fitting.bases import Base, base_at
 from sentloom.fitting.gate import Gate
 from sentloom.fitting.inputs import describe_unusable
@@ -74,7 +75,11 @@ def build_result(
         trails=tuple(trail(route, points) for route, points in by_route.items()),
         histogram=histogram(reference.encoder, after, prepared.test, memory),
         neighbours=neighbours(reference.encoder, after, prepared.test, memory),
-        warnings=(*proof.warnings, *collapse_warnings(by_route[best.run.route], best)),
+        warnings=(
+            *language_gap(own, prepared.inputs),
+            *proof.warnings,
+            *collapse_warnings(by_route[best.run.route], best),
+        ),
         recipe=to_yaml(best.plan),
         budget=request.budget,
         versions={name: metadata.version(name) for name in VERSIONS},
@@ -98,6 +103,8 @@ def base_summaries(bases: Sequence[Base], reference: Base, prepared: Prepared, m
             *(one.name, one.parameters, one.encoder.dimension, score, one is reference),
             prompts=one.is_asymmetric,
             adapters=one.is_large,
+            languages=one.languages,
+            made_for=one.made_for,
         )
 
 

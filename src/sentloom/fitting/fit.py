@@ -11,10 +11,10 @@ MODEL.fit/           everything else
     report.json, report.html, report.md, plots/
 
 Each step is a file of this package: request, bases, inputs (or recipe), evaluation_sets, clusters, split, languages,
-training_sets, searched and tasks (together: prepare), reference, resources, routes, adapt, budget and costs (together:
-plan), making (with plan: find_plan), race, merging, ending, verify (with uses, gate, examples, threshold and
-stability), probing, by_language, by_dimension, and build_result (with result_figures and advice). All of them share one
-clock.
+training_sets, searched and tasks (together: prepare), base_languages, reference, resources, routes, adapt, budget and
+costs (together: plan), making (with plan: find_plan), race, merging, ending, verify (with uses, gate, examples,
+threshold and stability), probing, by_language, by_dimension, and build_result (with result_figures and advice). All of
+them share one clock.
 """
 
 from dataclasses import replace
@@ -23,6 +23,7 @@ from pathlib import Path
 from sentloom.encoder.device import fast_precision
 from sentloom.errors import TrainingStopped
 from sentloom.evaluation.evaluate import open_memory
+from sentloom.fitting.base_languages import with_languages
 from sentloom.fitting.bases import base_at, load_bases
 from sentloom.fitting.build_result import build_result
 from sentloom.fitting.by_dimension import dimensions_in_time
@@ -55,6 +56,7 @@ def run(request: Request, log: Log) -> tuple[FitResult, Path]:
     request = replace(request, bases=(recipe.base,), seed=recipe.seed) if recipe else request
     accelerator, bases = start_accelerator((), request.folder, fast_precision), load_bases(request)
     prepared = prepare_inputs(request, [base.encoder for base in bases], log, recipe)
+    bases = with_languages(bases, prepared.inputs, log)
     memory = open_memory(request.folder / "measured")
     if not request.force:
         refuse_not_prose([base.encoder for base in bases], prepared, memory)

@@ -8,6 +8,7 @@ shared words 31.67.
 from importlib.resources import files
 from pathlib import Path
 
+from sentloom.data.dataset import Dataset
 from sentloom.data.readers import read
 from sentloom.data.shapes import COLUMNS, Shape
 from sentloom.evaluation.suites.set_source import Rows
@@ -17,8 +18,13 @@ from sentloom.evaluation.task import Task
 NAME = "general triplets"
 
 
+def general_rows() -> Dataset:
+    """The triplets."""
+    return read(Path(str(files("sentloom"))) / "general" / "triplets.tsv", shape=Shape.TRIPLETS)
+
+
 def general_task() -> Task:
     """How often a sentence is closer to one that says the same than to one that means something else."""
-    data = read(Path(str(files("sentloom"))) / "general" / "triplets.tsv", shape=Shape.TRIPLETS)
+    data = general_rows()
     rows = Rows({name: data.column(name).to_pylist() for name in COLUMNS[Shape.TRIPLETS]}, NAME)
     return triplet_task(NAME, rows)

@@ -323,6 +323,8 @@ class BaseSummary:
     compared: bool  # whether it is the one that the winner had to beat
     prompts: bool = False  # whether queries and documents have prompts of their own
     adapters: bool = False  # whether adapters (LoRA) were trained instead of all weights
+    languages: tuple[str, ...] = ()  # codes of those that it was made for; empty: unknown
+    made_for: str = ""  # the same in words, or how its vocabulary fits
 
 
 @dataclass(frozen=True)

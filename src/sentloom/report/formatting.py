@@ -189,6 +189,8 @@ def _threshold(result: FitResult) -> Iterator[str]:
 def _start(result: FitResult) -> Iterator[str]:
     """What is special about the base that the model started from."""
     own = next((one for one in result.bases if one.name == result.started_from), None)
+    if own and own.made_for:
+        yield f"Languages that the base was made for: {own.made_for}."
     if own and own.prompts:
         yield "Queries and documents have the prompts that the base was trained with, in training and in all scores."
     if own and own.adapters:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 EMBEDDED = "sentence-transformers/all-MiniLM-L6-v2"  # what the hub calls the encoder `embedded`
 HUB_NAME = re.compile(r"(?:[A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*")
-LANGUAGE = re.compile(r"[a-z]{2,3}")
+LANGUAGE = re.compile(r"[a-z]{2,3}|multilingual")
 NATIVE_USE = """from sentence_transformers import SentenceTransformer
 
 model = SentenceTransformer({place!r})
@@ -87,7 +87,7 @@ def model_card(result: FitResult, facts: ModelFacts) -> str:
 def _front_matter(result: FitResult, facts: ModelFacts) -> str:
     import yaml
 
-    languages = [code for code in _codes(result) if LANGUAGE.fullmatch(code)]
+    languages = [code for code in _card_codes(result) if LANGUAGE.fullmatch(code)]
     library = "sentence-transformers" if facts.native else "sentloom"
     found: dict[str, Any] = {
         "library_name": library,
@@ -98,6 +98,12 @@ def _front_matter(result: FitResult, facts: ModelFacts) -> str:
     }
     kept = {name: value for name, value in found.items() if value}
     return yaml.safe_dump(kept, sort_keys=False, allow_unicode=True)
+
+
+def _card_codes(result: FitResult) -> list[str]:
+    """The languages of the base; those of the training texts too, if the model is shown to be better at them."""
+    own = next((one.languages for one in result.bases if one.name == result.started_from), ())
+    return sorted({*own, *(() if own and result.forced else _codes(result))})
 
 
 def _codes(result: FitResult) -> list[str]:

@@ -87,6 +87,7 @@ def fit(
     shape: Shape | str | None = None,
     columns: Columns = None,
     strict: bool = False,
+    examples: bool = True,
     device: Device | None = None,
     precision: Precision | None = None,
     log: Log = silent,
@@ -110,7 +111,8 @@ def fit(
     the base. `force` writes the model even if it is not better. `shape` and `columns` ({"anchor": "title", "positive":
     "body"}) say what the rows are if their column names do not; several label columns are a list ({"text": "message",
     "label": ["intent", "team"]}). Up to 5% of the rows (or ten) may be unusable and are left out; with `strict`, a
-    single one is an error. `log` receives every message: pass `print` to see them. The same call resumes a fit that was
+    single one is an error. With `examples=False`, the report and the model card show no texts of the rows
+    (docs/privacy.md). `log` receives every message: pass `print` to see them. The same call resumes a fit that was
     stopped.
 
     >>> pairs = [(f"How much is ticket {n}?", f"Ticket {n} costs {3 * n} euros.") for n in range(120)]
@@ -158,6 +160,7 @@ def fit(
         shape=None if in_memory else shape,
         columns=None if in_memory else columns,
         strict=strict,
+        examples=examples,
         device=str(device) if device else None,
         precision=precision,
         label_columns={one.name: one.label_column for one in given if one.label_column},

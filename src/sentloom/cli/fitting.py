@@ -130,6 +130,12 @@ def fit(
         bool,
         typer.Option("--strict", help="Refuse data with any unusable row. By default up to 5% of them are left out."),
     ] = False,
+    examples: Annotated[
+        bool,
+        typer.Option(
+            " /--no-examples", help="Write report and model card without texts of your rows. By default they show some."
+        ),
+    ] = True,
     device: DeviceOption = None,
     precision: Annotated[
         Literal["fp32", "bf16"] | None,
@@ -183,6 +189,7 @@ def fit(
             shape=shape,
             columns=named,
             strict=strict,
+            examples=examples,
             device=device,
             precision=precision,
             log=show,

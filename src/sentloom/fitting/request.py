@@ -70,6 +70,7 @@ class Request:
     corpus: tuple[str, ...] = ()  # more texts to search among
     dimensions: tuple[int, ...] = ()  # that vectors can be truncated to
     strict: bool = False  # refuse data with a single unusable row
+    examples: bool = True  # whether the report may show texts of the rows
     device: str | None = None
     precision: str | None = None
     label_columns: Mapping[str, str] = field(default_factory=dict)  # which of several, for files of rows in memory
@@ -149,6 +150,7 @@ class Request:
         parts += ["--columns", columns] if columns else []
         parts += ["--force"] if self.force else []
         parts += ["--strict"] if self.strict else []
+        parts += [] if self.examples else ["--no-examples"]
         parts += ["--device", self.device] if self.device else []
         parts += ["--precision", self.precision] if self.precision else []
         return shlex.join(parts)

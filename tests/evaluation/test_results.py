@@ -31,6 +31,7 @@ def test_a_better_model_differs_and_an_equal_one_does_not():
     assert (b.value, b.difference) == (80.0, pytest.approx(30))
     assert b.significant
     assert b.p < 0.01
+    assert (a.level, b.level, b.difference_low) == (0.975, 0.975, pytest.approx(30 - 7.3, abs=0.3))  # two comparisons
     assert c.difference == pytest.approx(0.5)
     assert not c.significant
     assert a.low < 50 < a.high
@@ -52,7 +53,9 @@ def test_a_nested_part_counts_once_and_missing_sets_are_reported():
     assert (columns.label, columns.cells["m"].value) == ("five columns", pytest.approx(60))
     assert tasks.label == "four tasks: 3 of 4 sets"
     assert tasks.cells["m"].value == pytest.approx((90 + 45) / 2)
-    assert found.notes == ("gone: missing, left out (no file)",)
+    reason = "four tasks: 3 of 4 sets: 1 of its sets missing: not comparable with published scores"
+    assert found.notes == (reason, "gone: missing, left out (no file)")
+    assert (columns.cells["m"].comparable, tasks.cells["m"].comparable) == (True, False)
 
 
 def test_an_average_without_any_set_is_left_out():

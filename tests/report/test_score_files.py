@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +11,7 @@ from sentloom.evaluation.results import AverageResult, Cell, SetResult, SuiteRes
 from sentloom.report.score_files import cell_text, check_scores_file, scores_markdown, write_scores
 
 A = {"accuracy": Cell(50.123456789, 45.0, 55.0)}
-B = {"accuracy": Cell(50.5, 46.0, 56.0, difference=0.376543211, p=0.4)}
+B = {"accuracy": Cell(50.5, 46.0, 56.0, difference=0.376543211, p=0.4, difference_low=-1.0, difference_high=1.75)}
 SEEDS = {"accuracy": Cell(70.0, deviation=1.25, difference=19.9)}
 SETS = (SetResult("MR", "accuracy", 200, {"a": A, "b": B, "s": SEEDS}, "MR.tsv", "0f", {"folds": 10}, ("few rows",)),)
 AVERAGES = (AverageResult("mean of seven: 1 of 7", {"a": A["accuracy"], "b": B["accuracy"], "s": SEEDS["accuracy"]}),)
@@ -66,12 +67,19 @@ def test_markdown_puts_models_side_by_side():
     lines = scores_markdown(MODELS, [RESULT]).splitlines()
     assert lines[2] == "| set | score | items | a | b | s |"
     assert lines[4] == "| MR | accuracy | 200 | 50.12 (45.0 to 55.0) | ≈ 50.50 (46.0 to 56.0) | 70.00 ± 1.25 |"
-    assert "- CR: missing, left out (no file)" in lines
+    assert lines[7:10] == [
+        "| difference from a | b | s |",
+        "|---|---:|---:|",
+        "| MR | +0.38 (-1.00 to +1.75) | +19.90 (no interval) |",
+    ]
+    assert "- note: CR: missing, left out (no file)" in lines
 
 
 def test_a_cell_says_what_is_not_significant():
-    assert cell_text(Cell(1.0, 0.5, 1.5, difference=0.2, p=0.04)) == "1.00 (0.5 to 1.5)"
-    assert cell_text(Cell(1.0, 0.5, 1.5, difference=0.2, p=0.05)) == "≈ 1.00 (0.5 to 1.5)"
+    cell = Cell(1.0, 0.5, 1.5, difference=0.2, p=0.04, difference_low=0.1, difference_high=0.3)
+    assert cell_text(cell) == "1.00 (0.5 to 1.5)"
+    assert cell_text(replace(cell, difference_low=-0.1)) == "≈ 1.00 (0.5 to 1.5)"
+    assert cell_text(replace(cell, difference_low=None, comparable=False)) == "≈ 1.00† (0.5 to 1.5)"
 
 
 def test_an_unknown_ending_or_a_folder_is_refused(tmp_path):

@@ -5,10 +5,12 @@ from sentloom.evaluation.suites.published import published
 from sentloom.report import score_tables
 from tests.report.printing import printed
 
+DIFFERENT = {"difference": 1.0, "difference_low": -1.0, "difference_high": 3.0}
+
 
 def result(models):
     cells = {
-        name: {"spearman": Cell(80.0 + place, 79.0, 82.0, p=0.3 if place else None)}
+        name: {"spearman": Cell(80.0 + place, 79.0, 82.0, p=0.3 if place else None, **DIFFERENT)}
         for place, name in enumerate(models)
     }
     one = SetResult("STS-B", "spearman", 1379, cells, "", "", {}, ())
@@ -53,7 +55,9 @@ def test_a_single_set_has_no_published_rows():
 
 def wide(models):
     """Nine sets with long names, of which no terminal of 80 columns has room for all."""
-    cells = {model: {"spearman": Cell(80.25 + place, 79.0, 82.0, p=0.3)} for place, model in enumerate(models)}
+    cells = {
+        model: {"spearman": Cell(80.25 + place, 79.0, 82.0, p=0.3, **DIFFERENT)} for place, model in enumerate(models)
+    }
     sets = tuple(SetResult(f"Set{n} es-en-wmt", "spearman", 9, cells, "", "", {}, ()) for n in range(9))
     means = tuple(AverageResult(label, {m: c["spearman"] for m, c in cells.items()}) for label in ("five", "four"))
     return SuiteResult("own", sets, means, {})
@@ -74,14 +78,16 @@ def test_a_narrow_terminal_cuts_no_number_and_no_model():
 def test_many_models_have_marks_and_no_word_of_intervals_that_are_not_shown():
     text = printed(score_tables.suite(result("abcd"), list("abcd")), 80)
     assert "≈ 81.00" in text
-    assert "in brackets" not in text
+    assert "95% interval over items" not in text
     assert "≈: no significant difference" in text
 
 
 def test_a_mark_of_a_mean_alone_is_explained():
-    sure = {name: {"spearman": Cell(80.0, 79.0, 82.0, p=0.001)} for name in "ab"}
+    sure = {
+        name: {"spearman": Cell(80.0, 79.0, 82.0, p=0.001, **(DIFFERENT | {"difference_low": 0.5}))} for name in "ab"
+    }
     one = SetResult("STS-B", "spearman", 1379, sure, "", "", {}, ())
-    mean = AverageResult("mean", {"a": Cell(80.0, 79.0, 82.0), "b": Cell(81.0, 79.0, 82.0, p=0.3)})
+    mean = AverageResult("mean", {"a": Cell(80.0, 79.0, 82.0), "b": Cell(81.0, 79.0, 82.0, p=0.3, **DIFFERENT)})
     text = printed(score_tables.suite(SuiteResult("sts", (one,), (mean,), {}), ["a", "b"]), 80)
     assert "≈ 81.00" in text
     assert "≈: no significant difference" in text

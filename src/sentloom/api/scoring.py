@@ -46,6 +46,9 @@ def evaluate(
     cached in `cache`, up to `cache_size` GB (0 turns caching off). `output` are files for the scores: .json, .csv,
     .md or .png.
 
+    The other models are compared with the first one: `.differences`, with intervals. What could not be scored because
+    its data is not here is in `.not_scored`; it is an error if that is everything.
+
     >>> faq = [("Where is the canteen?", "On the ground floor."), ("Is it open?", "Open from noon until two.")]
     >>> evaluate("embedded", faq).scores["embedded"]
     {'the list': 100.0}

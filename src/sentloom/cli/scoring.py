@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sentloom.evaluation.geometry import ScoredPairs, UniformityVariant
 
 MODELS = "[LABEL=]MODEL[,MODEL...]"
+NOT_ALL_SCORED = 4  # the exit code
 
 
 def evaluate(
@@ -78,7 +79,11 @@ def evaluate(
     device: DeviceOption = None,
     precision: PrecisionOption = None,
 ) -> None:
-    """Score models side by side on suites of tasks, with confidence intervals. Run it again to resume."""
+    """Score models side by side on suites of tasks, with confidence intervals. Run it again to resume.
+
+    The exit code is 4 if a suite or set that you named could not be scored because its data is not here; the others
+    are scored.
+    """
     from sentloom.api.scoring import evaluate as run
     from sentloom.evaluation.evaluate import parse_models
     from sentloom.report import score_tables
@@ -111,6 +116,9 @@ def evaluate(
         if published:
             show(score_tables.with_published(one, list(chosen)))
     show(*(f"written: {target}" for target in targets))
+    if found.not_scored:
+        show(f"not scored: {', '.join(found.not_scored)}. Put the data into a folder (--data DIR, docs/sets.md).")
+        raise typer.Exit(NOT_ALL_SCORED)
 
 
 def _run_mteb(

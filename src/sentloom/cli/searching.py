@@ -44,7 +44,10 @@ class SearchTarget:
 
 def choose(first: str, model: str | None, within: str | None) -> SearchRequest:
     """What the first argument is: data, or a model folder, which searches `within` or its own corpus."""
+    from sentloom.encoder.locate import refuse_unwritten
+
     if not is_model_folder(Path(first)):
+        refuse_unwritten(first)
         if within is not None:
             found, fix = f"{first} is not a model folder", "use search MODEL --in DATA, or search DATA --model MODEL"
             raise InputError("--in", found, "a model folder before it", fix)

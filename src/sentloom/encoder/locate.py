@@ -8,8 +8,8 @@ from pathlib import Path
 from textwrap import shorten
 
 from sentloom.encoder.carried import Carried, carried_folder
-from sentloom.encoder.model_files import ADAPTER, TOKENIZER_OTHERS, find
-from sentloom.errors import InputError, ModelError, first_line
+from sentloom.encoder.model_files import ADAPTER, TOKENIZER_OTHERS, find, read_json
+from sentloom.errors import InputError, ModelError, first_line, option
 
 EMBEDDED = Carried(
     what="encoder 'embedded'",
@@ -51,6 +51,7 @@ def locate(name: str | Path, revision: str | None = None) -> Path:
     if name == "embedded":
         return embedded_folder()
     if not folder.is_dir():
+        refuse_unwritten(name)
         folder = _fetch(str(name), revision)
     check_parts(folder)
     return folder
@@ -61,6 +62,26 @@ def refuse_read_only(name: str | Path) -> None:
     if name in READ_ONLY:
         problem = "it is an ONNX file with 8-bit weights, which can encode but cannot be trained or saved"
         raise ModelError(f"encoder {name!r}", problem, "a model folder, a hub name or embedded", "name another model")
+
+
+def refuse_unwritten(name: str | Path) -> None:
+    """Refuse the model of a fit that wrote none: its folder MODEL.fit is there, and its report says why."""
+    model = Path(name).expanduser()
+    fit = model.parent / f"{model.name}.fit"
+    if model.exists() or not model.name or not fit.is_dir():
+        return
+    expected, report = "a model folder", fit / "report.json"
+    if not report.is_file():
+        problem = f"the fit of this model has not come to its end, as far as {fit} shows"
+        raise ModelError(str(name), problem, expected, "run the same fit again: it resumes, or says why it stops")
+    facts = read_json(report)
+    if facts.get("model") is not None:
+        problem = "the fit wrote this model, but it is no longer here"
+        raise ModelError(str(name), problem, expected, f"look for it, or run the fit again: its report is in {fit}")
+    reason = str(facts.get("reason", "")).rstrip(".")
+    problem = f"this fit wrote no model; its verdict is: {facts.get('verdict')}. {reason}"
+    fix = f"read {fit / 'report.html'}, or run the fit again with {option('force', True)}, which writes it anyway"
+    raise ModelError(str(name), problem, "", fix)
 
 
 def is_model(name: str | Path) -> bool:

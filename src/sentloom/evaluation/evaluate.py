@@ -18,7 +18,7 @@ from sentloom.evaluation.results import Member, SuiteResult, suite_result
 from sentloom.evaluation.suites.catalog import LoadedSuite, load_suites
 from sentloom.evaluation.suites.set_source import SetSource
 from sentloom.evaluation.suites.sts import STS_PARTS
-from sentloom.evaluation.task import Task
+from sentloom.evaluation.task import UNLIKE, Task, signed_note
 from sentloom.files import cache_folder
 from sentloom.search.vector_cache import VectorCache
 
@@ -34,6 +34,9 @@ TABLE = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_
 <tr><th>{{ row[0] }}</th>{% for cell in row[1:] %}<td>{{ cell }}</td>{% endfor %}</tr>
 {% endfor %}
 </table>
+{% for note in notes %}
+<p>{{ note }}</p>
+{% endfor %}
 """)
 
 
@@ -41,7 +44,7 @@ TABLE = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_
 class Evaluation:
     """The result of `evaluate`: a description of each model, and the table of each suite.
 
-    It shows itself as a table of the main scores; `suites` has intervals, other scores and notes.
+    It shows itself as a table of the main scores, with notes; `suites` has intervals and other scores.
     """
 
     models: Mapping[str, Mapping[str, Any]]
@@ -53,20 +56,50 @@ class Evaluation:
         sets = [one for suite in self.suites for one in suite.sets]
         return {model: {one.name: one.cells[model][one.main].value for one in sets} for model in self.models}
 
+    @property
+    def differences(self) -> dict[str, dict[str, tuple[float, float | None, float | None]]]:
+        """For every model but the first, the difference of its main score from the first model's, by set.
+
+        Each with its interval, paired over the items; (None, None) if there is none. `Cell.level` is its level.
+        """
+        cells = {
+            model: {one.name: one.cells[model][one.main] for suite in self.suites for one in suite.sets}
+            for model in list(self.models)[1:]
+        }
+        return {
+            model: {
+                name: (cell.difference, cell.difference_low, cell.difference_high)
+                for name, cell in some.items()
+                if cell.difference is not None
+            }
+            for model, some in cells.items()
+        }
+
+    @property
+    def not_scored(self) -> list[str]:
+        """The suites and sets that were named and have nothing to score; the notes of the suite say why."""
+        return [suite.name for suite in self.suites if not suite.sets]
+
+    @property
+    def notes(self) -> list[str]:
+        """Everything a reader of the scores must know, as it is shown below the table."""
+        return [signed_note(note) for suite in self.suites for note in suite.notes]
+
     def _rows(self) -> list[list[str]]:
         """The table as it is shown: a row per set, a column per model."""
         sets = [one for suite in self.suites for one in suite.sets]
-        scores = [[f"{one.cells[model][one.main].value:.2f}" for model in self.models] for one in sets]
+        cells = [[one.cells[model][one.main] for model in self.models] for one in sets]
+        scores = [[f"{cell.value:.2f}{UNLIKE * (not cell.comparable)}" for cell in row] for row in cells]
         names = [[one.name, one.main] for one in sets]
         return [["set", "score", *self.models], *(name + some for name, some in zip(names, scores, strict=True))]
 
     def __repr__(self) -> str:
         rows = self._rows()
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+        return "\n".join([*("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows), *self.notes])
 
     def _repr_html_(self) -> str:
-        return TABLE.render(rows=self._rows())
+        return TABLE.render(rows=self._rows(), notes=self.notes)
 
 
 def evaluate(
@@ -85,6 +118,7 @@ def evaluate(
 ) -> Evaluation:
     """Score models on suites, sets, files or data in memory; sets come from a data folder or, without one, the hub.
 
+    A published set that is not there is left out, with the reason, unless nothing else is left to score.
     `models` are names or encoders, or labels that map to a name, an encoder, or those of several seeds. With `memory`
     (see `open_memory`), vectors and scores are cached, and an interrupted run resumes.
     """
@@ -93,7 +127,7 @@ def evaluate(
         raise InputError("aggregation", problem, f"one of {', '.join(AGGREGATIONS)}", "correct it")
     by_label = labelled(models)
     probe = {"preset": "fast" if fast else "paper", "hidden": hidden}
-    loaded = load_suites(suites, SetSource(Path(data) if data else None, checked, probe))
+    loaded = load_suites(suites, SetSource(Path(data) if data else None, checked, probe), partly=True)
     members: dict[str, list[list[Member]]] = {}  # label -> seed -> suite -> the scores of each task
     facts: dict[str, dict[str, Any]] = {}
     for label, seeds in by_label.items():

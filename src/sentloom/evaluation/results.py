@@ -1,17 +1,22 @@
 """Turn scores into reported results: intervals, deviations over seeds, differences and their significance."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
 
 import numpy as np
 
-from sentloom.evaluation.significance import average_interval, compare_averages, mean_and_deviation
+from sentloom.evaluation.significance import (
+    LEAST_CLUSTERS,
+    LEVEL,
+    average_interval,
+    compare_averages,
+    joint_level,
+    mean_and_deviation,
+)
 from sentloom.evaluation.suites.catalog import LoadedSuite
-from sentloom.evaluation.task import Average, Score, Scores
-
-SIGNIFICANT = 0.05
+from sentloom.evaluation.task import NOT_COMPARABLE, Average, Score, Scores
 
 
 @dataclass(frozen=True)
@@ -24,11 +29,18 @@ class Cell:
     deviation: float | None = None
     difference: float | None = None  # from the first model
     p: float | None = None  # of a paired test of the difference over the items; None for several seeds
+    difference_low: float | None = None  # the interval of the difference, paired over the items; None: there is none
+    difference_high: float | None = None
+    level: float = LEVEL  # of that interval; higher if several models are compared with the first one
+    comparable: bool = True  # with published scores
 
     @property
     def significant(self) -> bool:
-        """Whether it differs significantly from the first model; true if that was not tested."""
-        return self.p is None or self.p < SIGNIFICANT
+        """Whether the interval of the difference from the first model excludes 0; true if there was no test."""
+        if self.p is None:
+            return True
+        low, high = self.difference_low, self.difference_high
+        return low is not None and high is not None and not low <= 0 <= high
 
 
 @dataclass(frozen=True)
@@ -51,6 +63,7 @@ class AverageResult:
 
     label: str
     cells: Mapping[str, Cell]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -66,7 +79,9 @@ class SuiteResult:
     def notes(self) -> tuple[str, ...]:
         """Everything a reader of the scores must know."""
         absent = tuple(f"{name}: missing, left out ({why})" for name, why in self.missing.items())
-        return tuple(f"{one.name}: {note}" for one in self.sets for note in one.notes) + absent
+        sets = tuple(f"{one.name}: {note}" for one in self.sets for note in one.notes)
+        means = tuple(f"{one.label}: {note}" for one in self.averages for note in one.notes)
+        return sets + means + absent
 
 
 Member = Sequence[Scores]  # the scores of one model on each task of a suite
@@ -75,7 +90,7 @@ Seeds = Sequence[Sequence[Score]]  # per seed: the scores to average, a single o
 
 def suite_result(loaded: LoadedSuite, models: Mapping[str, Sequence[Member]]) -> SuiteResult:
     """Build the table of a suite. Each model has one member, or several that differ by seed."""
-    sets = []
+    sets, level = [], joint_level(len(models) - 1)
     for place, task in enumerate(loaded.tasks):
         scores = {model: [member[place] for member in members] for model, members in models.items()}
         first = next(iter(scores.values()))
@@ -84,34 +99,48 @@ def suite_result(loaded: LoadedSuite, models: Mapping[str, Sequence[Member]]) ->
                 task.name,
                 task.main,
                 len(first[0][task.main].items),
-                {model: _cells(some, None if some is first else first) for model, some in scores.items()},
+                {
+                    model: _cells(some, None if some is first else first, level, task.comparable)
+                    for model, some in scores.items()
+                },
                 task.source,
                 task.sha256,
                 task.settings,
                 (*task.notes, *_constant(task.main, scores)),
             )
         )
-    averages = [_average(average, loaded, models) for average in loaded.averages]
+    averages = [_average(average, loaded, models, level) for average in loaded.averages]
     return SuiteResult(loaded.name, tuple(sets), tuple(one for one in averages if one), loaded.missing)
 
 
-def _cells(members: Sequence[Scores], first: Sequence[Scores] | None) -> dict[str, Cell]:
+def _cells(
+    members: Sequence[Scores], first: Sequence[Scores] | None, level: float, comparable: bool
+) -> dict[str, Cell]:
     def seeds(name: str, some: Sequence[Scores]) -> Seeds:
         return [[scores[name]] for scores in some]
 
-    return {name: _cell(seeds(name, members), seeds(name, first) if first else None) for name in members[0]}
+    found = {name: _cell(seeds(name, members), seeds(name, first) if first else None, level) for name in members[0]}
+    return {name: replace(cell, comparable=comparable) for name, cell in found.items()}
 
 
-def _cell(members: Seeds, first: Seeds | None, weights: Sequence[float] | None = None) -> Cell:
-    """Build the cell of a weighted mean of scores, compared with the first model."""
+def _cell(members: Seeds, first: Seeds | None, level: float, weights: Sequence[float] | None = None) -> Cell:
+    """Build the cell of a weighted mean of scores, compared with the first model at this level."""
     values = [_mean(scores, weights) for scores in members]
     difference = None if first is None else fmean(values) - fmean(_mean(scores, weights) for scores in first)
     if len(values) > 1:
         value, deviation = mean_and_deviation(values)
-        return Cell(value, deviation=deviation, difference=difference)
-    low, high = average_interval(members[0], weights)
-    p = compare_averages(members[0], first[0], weights).p if first and len(first) == 1 else None
-    return Cell(values[0], low, high, difference=difference, p=p)
+        return Cell(value, deviation=deviation, difference=difference, level=level)
+    cell = Cell(values[0], *average_interval(members[0], weights), difference=difference, level=level)
+    return _compared(cell, members[0], first[0], weights) if first and len(first) == 1 else cell
+
+
+def _compared(cell: Cell, scores: Sequence[Score], first: Sequence[Score], weights: Sequence[float] | None) -> Cell:
+    """Add p and, if there are enough clusters for one, the interval of the difference."""
+    found = compare_averages(scores, first, weights, cell.level)
+    cell = replace(cell, p=found.p)
+    if found.effective < LEAST_CLUSTERS or not np.isfinite(found.low):
+        return cell
+    return replace(cell, difference_low=found.low, difference_high=found.high)
 
 
 def _mean(scores: Sequence[Score], weights: Sequence[float] | None) -> float:
@@ -128,7 +157,9 @@ def _constant(main: str, models: Mapping[str, Sequence[Scores]]) -> list[str]:
     return [f"all cosines of {model} are equal, which scores 0" for model in constant]
 
 
-def _average(average: Average, loaded: LoadedSuite, models: Mapping[str, Sequence[Member]]) -> AverageResult | None:
+def _average(
+    average: Average, loaded: LoadedSuite, models: Mapping[str, Sequence[Member]], level: float
+) -> AverageResult | None:
     """Average over the available sets; if some are missing, the label says how many are available."""
     places = {task.name: (place, task.main) for place, task in enumerate(loaded.tasks)}
     weights = _weights(average, places)
@@ -142,9 +173,12 @@ def _average(average: Average, loaded: LoadedSuite, models: Mapping[str, Sequenc
     }
     first = next(iter(chosen.values()))
     shares = list(weights.values())
-    return AverageResult(
-        label, {model: _cell(some, None if some is first else first, shares) for model, some in chosen.items()}
-    )
+    cells = {model: _cell(some, None if some is first else first, level, shares) for model, some in chosen.items()}
+    unlike = [task.name for task in loaded.tasks if task.name in weights and not task.comparable]
+    reasons = [f"{len(wanted) - len(weights)} of its sets missing"] * (len(weights) < len(wanted))
+    reasons += [f"includes {', '.join(unlike)}"] * bool(unlike)
+    notes = (f"{'; '.join(reasons)}: {NOT_COMPARABLE} published scores",) if reasons else ()
+    return AverageResult(label, {model: replace(cell, comparable=not notes) for model, cell in cells.items()}, notes)
 
 
 def _weights(average: Average, at_hand: Collection[str]) -> dict[str, float]:

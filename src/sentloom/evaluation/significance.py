@@ -147,6 +147,11 @@ def corrected_level(uses: int, level: float = LEVEL) -> float:
     return 1 - 2 * (1 - level) / (uses * (uses + 1))
 
 
+def joint_level(comparisons: int, level: float = LEVEL) -> float:
+    """Return the level of each of several intervals that hold all together with this level (Bonferroni)."""
+    return 1 - (1 - level) / max(1, comparisons)
+
+
 def count_clusters(scores: Sequence[Score]) -> int:
     """Count the distinct clusters of all scores."""
     return len(np.unique(np.concatenate(joint_clusters(scores))))

@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from sentloom.evaluation.suites.set_source import Rows
 
 CLUSTER = "cluster"  # the column of a set that has the cluster of each row
+NOT_COMPARABLE = "not comparable with"  # in a note about a set: its scores are not those that papers print
+UNLIKE = "†"  # follows such a score in every table, and precedes the note
+
+
+def signed_note(note: str) -> str:
+    """A note as it is shown below a table, with the sign of the scores that it is about."""
+    return f"{UNLIKE if NOT_COMPARABLE in note else 'note:'} {note}"
 
 
 class Lookup(Protocol):
@@ -71,6 +78,11 @@ class Task:
     searched: "SearchSet | None" = None  # of a search task
     known: "Rows | None" = None  # labelled rows among which neighbours are looked for
     seed: int | None = None  # of a task that fine-tunes a copy of the model
+
+    @property
+    def comparable(self) -> bool:
+        """Whether scores on it may be put beside published ones."""
+        return not any(NOT_COMPARABLE in note for note in self.notes)
 
     def under(self, seed: int) -> "Task":
         """The same task, fine-tuned with another seed."""

@@ -1,12 +1,12 @@
 """The table of a comparison: scores, differences from the base and cost of every method, and what is best."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import mean
 from typing import Literal
 
 from sentloom.pipeline.comparing import Compared
-from sentloom.pipeline.results import Row, change, untouched
+from sentloom.pipeline.results import Row, change, set_notes, unlike_at, untouched
 from sentloom.pipeline.runner import PlanResult
 
 MEAN = "mean"
@@ -32,6 +32,7 @@ class ComparisonCell:
     deviation: float | None = None  # over seeds
     change: float | None = None  # from the untouched base
     standing: Standing = ""
+    comparable: bool = True  # with published scores
 
 
 @dataclass(frozen=True)
@@ -73,11 +74,11 @@ def comparison(rows: Sequence[Row], steps: Mapping[str, float]) -> ComparisonTab
     names = list(dict.fromkeys(name for row in rows for name in row.after))
     whole = _one_mean(rows)
     sets = tuple(sorted((name for name in names if whole or name != MEAN), key=MEAN.__eq__))  # the mean comes last
-    lines = [_base(label, scores, sets) for label, scores in untouched(rows).items()]
+    lines = [_base(label, scores, sets, unlike_at(rows, label)) for label, scores in untouched(rows).items()]
     lines += [_method(row, steps.get(row.name, 0.0), sets) for row in rows]
     standing = tuple(_with_standings(lines, sets))
     notes = [] if whole else ["no mean: the methods are not all scored on the same sets"]
-    return ComparisonTable(sets, standing, (*_legend(standing), *notes))
+    return ComparisonTable(sets, standing, (*_legend(standing), *notes, *set_notes(rows)))
 
 
 def _one_mean(rows: Sequence[Row]) -> bool:
@@ -85,14 +86,16 @@ def _one_mean(rows: Sequence[Row]) -> bool:
     return len({frozenset(row.after) for row in rows if MEAN in row.after}) <= 1
 
 
-def _base(label: str, scores: Mapping[str, float], sets: Sequence[str]) -> Line:
-    cells = {name: ComparisonCell(scores[name]) for name in sets if name in scores}
+def _base(label: str, scores: Mapping[str, float], sets: Sequence[str], unlike: Collection[str]) -> Line:
+    cells = {name: ComparisonCell(scores[name], comparable=name not in unlike) for name in sets if name in scores}
     return Line(f"{label}, untouched", cells, None, is_base=True)
 
 
 def _method(row: Row, steps: float, sets: Sequence[str]) -> Line:
     cells = {
-        name: ComparisonCell(row.after[name], row.deviation[name], change(row, name))
+        name: ComparisonCell(
+            row.after[name], row.deviation[name], change(row, name), comparable=name not in row.not_comparable
+        )
         for name in sets
         if name in row.after
     }

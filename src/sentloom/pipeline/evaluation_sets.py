@@ -49,7 +49,7 @@ class EvaluationSet:
 def find_evaluation_set(name: str, folder: str | None, *, fast: bool = False, hidden: int = 0) -> EvaluationSet:
     """Find a set by name (`sts-b/dev`, `MR`, `STS-B@pearson`) in a data folder or on the hub, or a file.
 
-    `fast` and `hidden` are for classifiers.
+    `fast` and `hidden` are for classifiers. A set that is not the published one, such as a part of it, has a note.
     """
     one, score = split_score(name)
     probe = {"preset": "fast" if fast else "paper", **({"hidden": hidden} if hidden else {})}

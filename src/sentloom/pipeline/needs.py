@@ -8,7 +8,7 @@ from huggingface_hub import constants
 
 from sentloom.baselines.names import parse_baseline
 from sentloom.data.inputs import hub_name, twin_files
-from sentloom.encoder.locate import READ_ONLY
+from sentloom.encoder.locate import READ_ONLY, refuse_unwritten
 from sentloom.errors import MissingPart, Problem, RecipeError
 from sentloom.evaluation.suites.catalog import OWN, find_task, is_set, split_score
 from sentloom.evaluation.suites.set_source import NO_COPY, SetSource
@@ -80,6 +80,7 @@ def _models(plan: Plan) -> Iterator[Need]:
             and named_stage(name) is None
             and not Path(name).expanduser().is_dir()
         ):
+            refuse_unwritten(name)
             match = hub_name(name)
             on_hub = match is not None and match[2] is None and match[4] is None  # a data set may have more parts
             if not (match and on_hub and _cached("models", match[1])):

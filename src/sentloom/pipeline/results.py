@@ -2,8 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from statistics import mean, stdev
@@ -12,8 +12,9 @@ from typing import Any
 from accelerate import Accelerator
 
 from sentloom.errors import InputError
+from sentloom.evaluation.task import UNLIKE, signed_note
 from sentloom.files import new_file, read_record, write_record
-from sentloom.markdown import table
+from sentloom.markdown import plain, table
 from sentloom.pipeline.plan import Plan, to_yaml
 from sentloom.pipeline.runner import PlanResult, Runner, copy_encoder, copy_model, prepare, refuse_no_model
 
@@ -35,6 +36,8 @@ class Row:
     trained: bool  # otherwise the base itself
     transductive: bool
     made: Sequence[Mapping[str, Any]] = ()  # by stages that run once: stage, method, result, seconds, place
+    notes: Mapping[str, Sequence[str]] = field(default_factory=dict)  # what must be known about a set or a mean
+    not_comparable: Sequence[str] = ()  # sets and means whose scores are not those that papers print
 
 
 def summarise(plan: Plan, results: Sequence[PlanResult]) -> Row:
@@ -59,6 +62,8 @@ def summarise(plan: Plan, results: Sequence[PlanResult]) -> Row:
             for stage in results[0].stages
             if stage["once"]
         ],
+        notes=results[0].notes,
+        not_comparable=results[0].not_comparable,
     )
 
 
@@ -165,7 +170,8 @@ def markdown(rows: Sequence[Row]) -> str:
     """What was made, and the table of a recipe: scores with deviation over seeds, and the distance from the base."""
     parts = [_made_table(things)] if (things := made_things(rows)) else []
     scored = [row for row in rows if row.base]
-    return "\n".join([*parts, *([_score_table(scored)] if scored else [])])
+    noted = ["\n".join(f"- {plain(note)}" for note in notes) + "\n"] if (notes := set_notes(scored)) else []
+    return "\n".join([*parts, *([_score_table(scored)] if scored else []), *noted])
 
 
 def made_things(rows: Sequence[Row]) -> list[Mapping[str, Any]]:
@@ -183,7 +189,9 @@ def _score_table(rows: Sequence[Row]) -> str:
     with_published = any(row.published for row in rows)
     lines = []
     for label, scores in untouched(rows).items():
-        cells = [f"{scores[name]:.2f}" if name in scores else "" for name in sets]
+        cells = [
+            score_text(scores[name], unlike=name in unlike_at(rows, label)) if name in scores else "" for name in sets
+        ]
         lines.append([f"{label}, untouched", *cells, *([""] if with_published else []), "", ""])
     for row in rows:
         cells = [cell(row, name) for name in sets] + ([published(row)] if with_published else [])
@@ -203,6 +211,17 @@ def untouched(rows: Sequence[Row]) -> dict[str, Mapping[str, float]]:
     return found
 
 
+def unlike_at(rows: Sequence[Row], base: str) -> set[str]:
+    """The sets on which the scores of a base are not those that papers print."""
+    return {name for row in rows if base in (row.base, row.start) for name in row.not_comparable}
+
+
+def set_notes(rows: Iterable[Row]) -> list[str]:
+    """What must be known about the sets and means of these rows, each note once."""
+    every = (f"{name}: {note}" for row in rows for name, notes in row.notes.items() for note in notes)
+    return [*map(signed_note, dict.fromkeys(every))]
+
+
 def published(row: Row) -> str:
     """The scores that a paper prints for a row."""
     return ", ".join(f"{name} {score:.2f}" for name, score in row.published.items())
@@ -212,7 +231,7 @@ def cell(row: Row, name: str) -> str:
     """A row's score on a set, the distance being from the base as it is."""
     if name not in row.after:
         return ""
-    return score_text(row.after[name], row.deviation[name], change(row, name))
+    return score_text(row.after[name], row.deviation[name], change(row, name), unlike=name in row.not_comparable)
 
 
 def change(row: Row, name: str) -> float | None:
@@ -220,10 +239,12 @@ def change(row: Row, name: str) -> float | None:
     return row.after[name] - row.before[name] if row.trained else None
 
 
-def score_text(score: float, deviation: float | None = None, change: float | None = None) -> str:
-    """As in "85.84 ± 0.12 (+6.11)"."""
+def score_text(
+    score: float, deviation: float | None = None, change: float | None = None, *, unlike: bool = False
+) -> str:
+    """As in "85.84 ± 0.12 (+6.11)", or "85.84†" if it is not comparable with published scores."""
     spread = "" if deviation is None else f" ± {deviation:.2f}"
-    return f"{score:.2f}{spread}" + ("" if change is None else f" ({change:+.2f})")
+    return f"{score:.2f}{UNLIKE * unlike}{spread}" + ("" if change is None else f" ({change:+.2f})")
 
 
 def _plain(row: Row) -> dict[str, Any]:

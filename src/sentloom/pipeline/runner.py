@@ -14,7 +14,7 @@ import math
 import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
 from statistics import mean
@@ -35,6 +35,7 @@ from sentloom.errors import MissingPart, ModelError
 from sentloom.evaluation.bench import Model, score_tasks
 from sentloom.evaluation.evaluate import open_model
 from sentloom.evaluation.score_cache import cached_scores
+from sentloom.evaluation.task import NOT_COMPARABLE
 from sentloom.files import new_folder, read_result, remove, write_result
 from sentloom.pipeline.artifacts import MODEL, Artifact
 from sentloom.pipeline.evaluation_sets import EvaluationSet, find_evaluation_set
@@ -66,6 +67,8 @@ class PlanResult:
     at_start: dict[str, float]
     after: dict[str, float]
     stages: tuple[dict[str, Any], ...]  # the record of each stage, with its folder, and whether it runs `once`
+    notes: dict[str, tuple[str, ...]] = field(default_factory=dict)  # what must be known about a set or a mean
+    not_comparable: tuple[str, ...] = ()  # sets and means whose scores are not those that papers print
 
     @property
     def transductive(self) -> bool:
@@ -242,7 +245,8 @@ class Runner:
         base, before = self._untouched
         at_start = self._scores(self.base_fingerprint, self._base, seed)
         after = self._scores(encoder.fingerprint, lambda: shared_encoder(str(model)), seed) if encoder else at_start
-        return PlanResult(self.plan.name, seed, model, base, before, self._start, at_start, after, records)
+        found = (model, base, before, self._start, at_start, after, records)
+        return PlanResult(self.plan.name, seed, *found, self._notes, self._not_comparable)
 
     def _walk(self, seed: int, stages: Iterable[Stage]) -> Artifact | None:
         """Run stages in order; returns the last encoder."""
@@ -365,11 +369,34 @@ class Runner:
         for one in (one.under(seed) for one in self.evaluation_sets):
             score = self._score(one, fingerprint, load_once) if self.accelerator.is_main_process else None
             scores[one.name] = from_main(self.accelerator, score)
+        return scores | {name: mean(scores[one] for one in sets) for name, sets in self._means.items()}
+
+    @property
+    def _means(self) -> dict[str, tuple[str, ...]]:
+        """The sets of each mean."""
         evaluate = self.plan.evaluate
-        means = {name: mean(scores[one] for one in sets) for name, sets in evaluate.means.items()} if evaluate else {}
-        if evaluate and evaluate.mean:
-            means["mean"] = mean(scores.values())
-        return scores | means
+        if evaluate is None:
+            return {}
+        return evaluate.means | ({"mean": tuple(dict.fromkeys(evaluate.sets))} if evaluate.mean else {})
+
+    @property
+    def _unlike(self) -> set[str]:
+        """The sets whose scores are not those that papers print."""
+        return {one.name for one in self.evaluation_sets if not one.task.comparable}
+
+    @property
+    def _not_comparable(self) -> tuple[str, ...]:
+        """These sets, and the means that include one of them."""
+        return (*sorted(self._unlike), *(name for name, sets in self._means.items() if self._unlike.intersection(sets)))
+
+    @property
+    def _notes(self) -> dict[str, tuple[str, ...]]:
+        """What must be known about the sets and their means."""
+        notes = {one.name: one.task.notes for one in self.evaluation_sets if one.task.notes}
+        for name, sets in self._means.items():
+            if unlike := [one for one in sets if one in self._unlike]:
+                notes[name] = (f"includes {', '.join(unlike)}: {NOT_COMPARABLE} published scores",)
+        return notes
 
     def _score(self, one: EvaluationSet, fingerprint: str, load: Callable[[], Model]) -> float:
         folder = self.folder / "scores"

@@ -87,7 +87,7 @@ def _text(cell: ComparisonCell | None) -> str:
     if cell is None:
         return ""
     mark = f"{MARK} " if cell.standing == "near" else ""
-    return mark + score_text(cell.score, cell.deviation, cell.change)
+    return mark + score_text(cell.score, cell.deviation, cell.change, unlike=not cell.comparable)
 
 
 def _labels(sets: Sequence[str]) -> dict[str, str]:

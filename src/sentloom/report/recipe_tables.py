@@ -115,11 +115,11 @@ def outline(plan: "Plan", absent: Sequence["Need"]) -> RenderableType:
 
 def training_results(title: str, rows: Sequence["Row"]) -> RenderableType:
     """What was made, and the scores of every plan that has an encoder."""
-    from sentloom.pipeline.results import made_things
+    from sentloom.pipeline.results import made_things, set_notes
 
     parts = [_made(title, things)] if (things := made_things(rows)) else []
     scored = [row for row in rows if row.base]
-    return Group(*parts, *([_scores(title, scored)] if scored else []))
+    return Group(*parts, *([_scores(title, scored)] if scored else []), *map(Text, set_notes(scored)))
 
 
 def _made(title: str, things: Sequence[Mapping[str, Any]]) -> RenderableType:
@@ -132,13 +132,14 @@ def _made(title: str, things: Sequence[Mapping[str, Any]]) -> RenderableType:
 
 def _scores(title: str, rows: Sequence["Row"]) -> RenderableType:
     """Bases first, then every variant with its deviation over seeds and its difference from the base."""
-    from sentloom.pipeline.results import cell, untouched
+    from sentloom.pipeline.results import cell, score_text, unlike_at, untouched
 
     sets = list(dict.fromkeys(name for row in rows for name in row.after))
     table = plain_table(title, "", *sets, "seeds", "time per seed", numbers=len(sets) + 2)
     best = {name: max(row.after[name] for row in rows if name in row.after) for name in sets}
     for label, scores in untouched(rows).items():
-        cells = [Text(f"{scores[name]:.2f}" if name in scores else "") for name in sets]
+        unlike = unlike_at(rows, label)
+        cells = [Text(score_text(scores[name], unlike=name in unlike) if name in scores else "") for name in sets]
         table.add_row(Text(f"{label}, untouched"), *cells, "", "")
     for row in rows:
         cells = [Text(cell(row, name), style="bold" if row.after.get(name) == best[name] else "") for name in sets]

@@ -13,7 +13,7 @@ from rich.text import Text
 from sentloom import __version__
 from sentloom.markdown import plain, table
 from sentloom.pipeline.reproducing import Lack, NotRun, Reproduction
-from sentloom.pipeline.results import Row, refuse_foreign_file, score_text
+from sentloom.pipeline.results import Row, refuse_foreign_file, score_text, set_notes
 from sentloom.report.tables import Wide
 from sentloom.report.text_files import json_text, write_text
 
@@ -69,13 +69,19 @@ def _sections(found: Reproduction) -> Iterator[Sequence[tuple[str, Sequence[str]
 
 def _measured(row: Row, sets: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
     name = f"{row.name} (transductive)" if row.transductive else row.name
-    yield name, [score_text(row.after[one], row.deviation[one]) if one in row.after else "" for one in sets]
+    yield name, [_score(row, one) if one in row.after else "" for one in sets]
     if row.published:
         yield "  published", _printed(row.published, sets)
 
 
+def _score(row: Row, name: str) -> str:
+    return score_text(row.after[name], row.deviation[name], unlike=name in row.not_comparable)
+
+
 def _difference(row: Row, sets: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
-    away = {one: row.after[one] - score for one, score in row.published.items() if one in row.after}
+    """Of the scores that are comparable with published ones."""
+    both = {one: score for one, score in row.published.items() if one in row.after and one not in row.not_comparable}
+    away = {one: row.after[one] - score for one, score in both.items()}
     if away:
         yield "  difference", [f"{away[one]:+.2f}" if one in away else "" for one in sets]
 
@@ -90,6 +96,7 @@ def notes(found: Reproduction) -> list[str]:
     said = [TINY] if found.tiny else []
     if seeds:
         said.append(f"± is the standard deviation over {' or '.join(map(str, seeds))} seeds")
+    said += set_notes(found.rows.values())
     said += [
         f"{name}: {made['result']}, in {made['place']}" for name, row in found.rows.items() for made in _written(row)
     ]

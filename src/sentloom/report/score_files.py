@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from sentloom import __version__
 from sentloom.errors import InputError
 from sentloom.evaluation.results import Cell, SuiteResult
+from sentloom.evaluation.significance import LEAST_CLUSTERS
+from sentloom.evaluation.task import UNLIKE, signed_note
 from sentloom.markdown import plain, raw_table
 from sentloom.report import plots
 from sentloom.report.text_files import csv_text, json_text, write_text
@@ -87,9 +89,43 @@ def _suite_markdown(models: Sequence[str], suite: SuiteResult) -> str:
         for average in suite.averages
     ]
     head = ["set", "score", "items", *map(plain, models)]
-    notes = "\n".join(f"- {plain(note)}" for note in suite.notes)
-    parts = [f"### {plain(suite.name)}", raw_table(head, lines, 2), notes]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    notes = "\n".join(f"- {plain(signed_note(note))}" for note in suite.notes)
+    tables = [raw_table(head, lines, 2), *_differences_markdown(models, suite)] if suite.sets else []
+    return "\n\n".join(part for part in [f"### {plain(suite.name)}", *tables, notes] if part) + "\n"
+
+
+def _differences_markdown(models: Sequence[str], suite: SuiteResult) -> list[str]:
+    """How the other models differ from the first one; nothing for a single model."""
+    (first, *others) = models
+    if not others:
+        return []
+    lines = [[plain(name), *texts] for name, texts in differences(suite, others)]
+    legend = "\n".join(f"- {line}" for line in difference_legend(suite, others))
+    return [raw_table([f"difference from {plain(first)}", *map(plain, others)], lines), legend]
+
+
+def differences(suite: SuiteResult, models: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """For each set and mean, how these models differ from the first one."""
+    sets = [(one.name, [difference_text(one.cells[model][one.main]) for model in models]) for one in suite.sets]
+    return [*sets, *((one.label, [difference_text(one.cells[model]) for model in models]) for one in suite.averages)]
+
+
+def difference_text(cell: Cell) -> str:
+    """As in "+1.25 (+0.31 to +2.19)"."""
+    if cell.difference_low is None:
+        return f"{cell.difference:+.2f} (no interval)"
+    return f"{cell.difference:+.2f} ({cell.difference_low:+.2f} to {cell.difference_high:+.2f})"
+
+
+def difference_legend(suite: SuiteResult, models: Sequence[str]) -> list[str]:
+    """What the intervals of differences are, and why some are missing."""
+    cells = [one.cells[model][one.main] for one in suite.sets for model in models]
+    level = f"{100 * cells[0].level:.4g}%"
+    joint = f", corrected for {len(models)} comparisons" if len(models) > 1 else ""
+    lines = [f"in brackets: {level} interval, paired over the items of the set{joint}"]
+    if any(cell.difference_low is None for cell in cells):
+        lines.append(f"no interval: several seeds, or fewer than {LEAST_CLUSTERS} independent items")
+    return lines
 
 
 def _bars(results: Sequence[SuiteResult]) -> "Figure":
@@ -103,9 +139,12 @@ def _bars(results: Sequence[SuiteResult]) -> "Figure":
 
 
 def cell_text(cell: Cell) -> str:
-    """As in "82.03 (80.1 to 83.8)" or "82.03 ± 0.12"; "≈" if no difference from the first model is shown."""
-    mark = "" if cell.significant else "≈ "
+    """As in "82.03 (80.1 to 83.8)" or "82.03 ± 0.12"; "≈" if no difference from the first model is shown.
+
+    "82.03†" is not comparable with published scores.
+    """
+    mark, value = "" if cell.significant else "≈ ", f"{cell.value:.2f}{UNLIKE * (not cell.comparable)}"
     if cell.deviation is not None:
-        return f"{cell.value:.2f} ± {cell.deviation:.2f}"
+        return f"{value} ± {cell.deviation:.2f}"
     spread = f" ({cell.low:.1f} to {cell.high:.1f})" if cell.low is not None else ""
-    return f"{mark}{cell.value:.2f}{spread}"
+    return f"{mark}{value}{spread}"

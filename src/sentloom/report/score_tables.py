@@ -10,7 +10,8 @@ from rich.text import Text
 from sentloom.evaluation.results import Cell, SuiteResult
 from sentloom.evaluation.suites.catalog import SUITES
 from sentloom.evaluation.suites.published import PublishedRow, published
-from sentloom.report.score_files import cell_text
+from sentloom.evaluation.task import signed_note
+from sentloom.report.score_files import cell_text, difference_legend, differences
 from sentloom.report.tables import Wide, plain_table
 
 MOST_COLUMNS = 3  # of models; more get a row each, without intervals
@@ -20,8 +21,19 @@ HEAD = 12  # characters, before the name of a mean is wrapped
 def suite(one: SuiteResult, models: Sequence[str]) -> RenderableType:
     """The main scores of a suite, with intervals, and notes."""
     down = len(models) <= MOST_COLUMNS
+    if not one.sets:
+        return Group(Text(one.name, style="bold"), *_notes(one))
     body = _sets_down(one, models) if down else _sets_across(one, models, ())
-    return Group(body, *_legend(one, intervals=down), *_notes(one))
+    return Group(body, *_legend(one, intervals=down), *_differences(one, models), *_notes(one))
+
+
+def _differences(one: SuiteResult, models: Sequence[str]) -> list[RenderableType]:
+    """How the other models differ from the first one; nothing for a single model."""
+    (first, *others) = models
+    if not others:
+        return []
+    table = Wide(f"{one.name}: difference from {first}", others, [differences(one, others)], "set")
+    return [table, Text("; ".join(difference_legend(one, others)), style="dim")]
 
 
 def with_published(one: SuiteResult, models: Sequence[str]) -> RenderableType:
@@ -117,9 +129,9 @@ def _legend(one: SuiteResult, intervals: bool) -> list[Text]:
     if any(cell.deviation is not None for cell in cells):
         lines.append("±: standard deviation over seeds; differences are not tested")
     if not all(cell.significant for cell in cells):
-        lines.append("≈: no significant difference from the first model (paired, p >= 0.05)")
+        lines.append("≈: no significant difference from the first model")
     return [Text("; ".join(lines), style="dim")] if lines else []
 
 
 def _notes(one: SuiteResult) -> list[Text]:
-    return [Text(f"note: {note}", style="yellow") for note in one.notes]
+    return [Text(signed_note(note), style="yellow") for note in one.notes]

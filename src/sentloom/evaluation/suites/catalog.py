@@ -29,20 +29,31 @@ OWN = re.compile(r"(?P<kind>retrieval|pairs|classification):(?P<file>.+)")
 
 @dataclass(frozen=True)
 class LoadedSuite:
-    """The tasks of a suite whose data is available, and the reasons why the others are missing."""
+    """The tasks of a suite whose data is available, and the reasons why the others are missing.
+
+    `absent` is the reason if there is no task at all.
+    """
 
     name: str
     tasks: tuple[Task, ...]
     missing: Mapping[str, str]
     averages: tuple[Average, ...]
+    absent: MissingPart | None = None
 
 
-def load_suites(suites: Sequence[Data], origin: SetSource) -> list[LoadedSuite]:
-    """Load suites, sets and files by name, or data in memory. It is an error if all sets of a suite are missing."""
+def load_suites(suites: Sequence[Data], origin: SetSource, *, partly: bool = False) -> list[LoadedSuite]:
+    """Load suites, sets and files by name, or data in memory.
+
+    It is an error if all sets of a suite are missing; with `partly`, only if nothing at all can be loaded.
+    """
     if origin.folder is not None and not origin.folder.is_dir():
         expected = "a data folder (sts/STS12.tsv, senteval/MR.tsv ...) or SentEval's own"
         raise InputError(str(origin.folder), "no such folder", expected, "check the path")
-    return _numbered([_load(one, origin) for one in suites], suites)
+    loaded = [_load(one, origin) for one in suites]
+    absent = [one.absent for one in loaded if one.absent]
+    if absent and not (partly and len(absent) < len(loaded)):
+        raise absent[0]
+    return _numbered(loaded, suites)
 
 
 def _numbered(loaded: Sequence[LoadedSuite], given: Sequence[Data]) -> list[LoadedSuite]:
@@ -114,16 +125,24 @@ def _load_suite(suite: Suite, origin: SetSource) -> LoadedSuite:
             tasks.append(suite.load(name, origin))
         except MissingPart as error:
             missing[name], reason = error.problem, error
-    if reason is not None and not tasks:
-        raise reason
-    return LoadedSuite(suite.name, tuple(tasks), missing, suite.averages)
+    return LoadedSuite(suite.name, tuple(tasks), missing, suite.averages, None if tasks else reason)
+
+
+def _load_set(name: str, origin: SetSource) -> LoadedSuite:
+    """A published set may be missing; a file of the user's may not."""
+    try:
+        return LoadedSuite(name, (find_task(name, origin),), {}, ())
+    except MissingPart as error:
+        if not is_set(name):
+            raise
+        return LoadedSuite(name, (), {name: error.problem}, (), error)
 
 
 def _load(suite: Data, origin: SetSource) -> LoadedSuite:
     if isinstance(suite, str) and suite in SUITES:
         return _load_suite(SUITES[suite], origin)
     if isinstance(suite, str | Path):
-        return LoadedSuite(str(suite), (find_task(str(suite), origin),), {}, ())
+        return _load_set(str(suite), origin)
     data = open_data(suite, keep=(QUESTION,))
     name = data.files[0]
     return LoadedSuite(name, (data_task(None, name, name, data, origin.probe),), {}, ())

@@ -19,6 +19,7 @@ from sentloom.data.dataset import Dataset
 from sentloom.data.readers import read
 from sentloom.data.shapes import COLUMNS, Shape
 from sentloom.errors import InputError, MissingPart, option
+from sentloom.evaluation.task import NOT_COMPARABLE
 
 SUFFIXES = (".tsv", ".tsv.gz")
 NO_COPY = "there is no copy on the hub at a pinned revision"
@@ -124,7 +125,7 @@ def check(rows: Rows, part: SetPart, origin: SetSource) -> Rows:
     _check_classes(rows, part)
     if part.rows is not None and len(rows) != part.rows:
         if len(rows) in part.also:
-            notes.append(f"{part.also[len(rows)]}: not comparable with published scores")
+            notes.append(f"{part.also[len(rows)]}: {NOT_COMPARABLE} published scores")
         else:
             notes.append(_refuse_or_note(rows, part, origin, f"{len(rows):,} rows", f"{part.rows:,} rows"))
     elif part.labels is not None and (found := Counter(map(str, rows["label"]))) != Counter(part.labels):
@@ -159,7 +160,7 @@ def _refuse_or_note(rows: Rows, part: SetPart, origin: SetSource, found: str, wa
             f"{wanted}, as published",
             f"download the file again, or score it anyway: {option('unchecked', True)}",
         )
-    return f"{found}, but {wanted} are published: not comparable with published scores"
+    return f"{found}, but {wanted} are published: {NOT_COMPARABLE} published scores"
 
 
 def _wanted(part: SetPart) -> str:

@@ -1,0 +1,136 @@
+"""A set that is not the published one: its scores are marked in every table, with the reason, and get no difference."""
+
+import json
+import random
+
+import pytest
+import yaml
+
+import sentloom as library
+
+WORDS = "dog cat house tree car river stone cloud bread music paper light green small large runs sleeps falls".split()
+ROWS = {"STS16": 1186, "SICKR.test": 9927, **dict.fromkeys(("STS12", "STS13", "STS14", "STS15", "STSB.test"), 30)}
+PARTIAL = "† STS-B: 30 rows, but 1,379 rows are published: not comparable with published scores"
+JOINED = "† SICK-R: 9,927 pairs, but 4,927 are published"
+MEAN = "† mean: includes STS12, STS13, STS14, STS15, STS-B, SICK-R: not comparable with published scores"
+
+
+def scored_pairs(path, rows):
+    """Made-up pairs, of which some words are the same."""
+    draw = random.Random(rows)
+    lines = ["score\tsentence1\tsentence2"]
+    for _ in range(rows):
+        first, same = draw.sample(WORDS, 5), draw.randint(0, 5)
+        lines.append(f"{same}\t{' '.join(first)}\t{' '.join([*first[:same], *draw.sample(WORDS, 5 - same)])}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+
+
+@pytest.fixture
+def vectors(tmp_path):
+    path = tmp_path / "words.txt"
+    path.write_text("".join(f"{word} {at % 7} {at % 5} {at % 3} 1\n" for at, word in enumerate(WORDS)), "utf-8")
+    return path
+
+
+@pytest.fixture
+def partial(tmp_path):
+    """A data folder with 30 pairs of STS-B."""
+    scored_pairs(tmp_path / "data/sts/STSB.test.tsv", 30)
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def recipe(tmp_path, partial, vectors):
+    """A recipe that scores word vectors on the 30 pairs and on a file."""
+    scored_pairs(tmp_path / "own.tsv", 30)
+    evaluate = {"sets": ["STS-B", "own.tsv"], "data": str(partial), "mean": True}
+    path = tmp_path / "recipe.yaml"
+    path.write_text(yaml.safe_dump({"base": f"words:{vectors}", "stages": [], "evaluate": evaluate}))
+    return path
+
+
+def cells(markdown, row):
+    """The cells of a table by column, in the first line with this label."""
+    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in markdown.splitlines() if "|" in line]
+    return dict(zip(lines[0], next(line for line in lines if line[0] == row), strict=True))
+
+
+def test_a_reproduced_table_marks_sets_that_are_not_the_published_ones(sentloom, tmp_path, vectors, monkeypatch):
+    for name, rows in ROWS.items():
+        scored_pairs(tmp_path / f"data/sts/{name}.tsv", rows)
+    monkeypatch.setenv("GLOVE", str(vectors))
+    options = ("--row", "GloVe avg.", "--data", tmp_path / "data", "-o", tmp_path / "out")
+    done = sentloom("reproduce", "bsl/table-1", *options)
+    assert done.returncode == 0, done.stderr
+    folder = tmp_path / "out/bsl/table-1"
+    markdown = (folder / "table.md").read_text("utf-8")
+    measured, published, away = (cells(markdown, row) for row in ("GloVe avg.", "published", "difference"))
+    assert published["STS-B"] == "58.02"
+    assert float(away["STS16"]) == pytest.approx(float(measured["STS16"]) - float(published["STS16"]), abs=0.011)
+    unlike = ["STS12", "STS13", "STS14", "STS15", "STS-B", "SICK-R", "mean"]
+    assert [name for name, cell in measured.items() if cell.endswith("†")] == unlike
+    assert [name for name, cell in away.items() if not cell] == unlike
+    for text in (done.stdout, markdown):
+        assert [text.count(reason) for reason in (PARTIAL, JOINED, MEAN)] == [1, 1, 1]
+    row = json.loads((folder / "table.json").read_text("utf-8"))["rows"]["GloVe avg."]
+    assert set(row["not_comparable"]) == set(unlike)
+    assert "30 rows" in row["notes"]["STS-B"][0]
+
+
+def test_a_table_at_the_scale_tiny_is_marked_too(sentloom, tmp_path, partial):
+    options = ("--scale", "tiny", "--row", "max, layer 2", "--data", partial, "-o", tmp_path / "out")
+    done = sentloom("reproduce", "self-guided/figure-1", *options)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count(PARTIAL) == 1
+    markdown = (tmp_path / "out/self-guided/figure-1/table.md").read_text("utf-8")
+    assert cells(markdown, "max, layer 2")["STS-B"].endswith("†")
+    assert "difference" not in markdown
+
+
+def test_the_tables_of_train_and_compare_are_marked(sentloom, tmp_path, recipe):
+    mean = "† mean: includes STS-B: not comparable with published scores"
+    done = sentloom("train", recipe, "-o", tmp_path / "trained")
+    assert done.returncode == 0, done.stderr
+    markdown = (tmp_path / "trained/results.md").read_text("utf-8")
+    for text in (done.stdout, markdown):
+        assert (text.count(PARTIAL), text.count(mean)) == (1, 1)
+    row = cells(markdown, "recipe")
+    assert [name for name, cell in row.items() if cell.endswith("†")] == ["STS-B", "mean"]
+    assert json.loads((tmp_path / "trained/results.json").read_text())["rows"][0]["not_comparable"] == ["STS-B", "mean"]
+    done = sentloom("compare", recipe, "-o", tmp_path / "compared", "--seeds", 1)
+    assert done.returncode == 0, done.stderr
+    markdown = (tmp_path / "compared/compare.md").read_text("utf-8")
+    for text in (done.stdout, markdown):
+        assert (text.count(PARTIAL), text.count(mean)) == (1, 1)
+        assert text.count("†") == 4  # two scores and two notes
+    (line,) = json.loads((tmp_path / "compared/compare.json").read_text("utf-8"))["lines"]
+    assert [name for name, cell in line["cells"].items() if not cell["comparable"]] == ["STS-B", "mean"]
+
+
+def test_evaluate_marks_scores_and_means(sentloom, tmp_path, vectors, partial):
+    files = [tmp_path / f"scores.{ending}" for ending in ("json", "md")]
+    command = ("evaluate", f"words=words:{vectors}", "--data", partial, "--unchecked")
+    done = sentloom(*command, "-o", files[0], "-o", files[1])
+    assert done.returncode == 0, done.stderr
+    mean = "mean of the seven sets: 1 of 7 sets"
+    for text in (done.stdout, files[1].read_text("utf-8")):
+        assert text.count(PARTIAL) == 1
+        assert f"† {mean}: 6 of its sets missing; includes STS-B: not comparable" in text
+        assert text.count("†") == 4
+    (suite,) = json.loads(files[0].read_text("utf-8"))["suites"]
+    assert suite["sets"][0]["cells"]["words"]["spearman"]["comparable"] is False
+    assert suite["averages"][0]["cells"]["words"]["comparable"] is False
+
+
+def test_a_notebook_shows_the_mark_and_the_reason(tmp_path, vectors, partial):
+    found = library.evaluate(f"words:{vectors}", "STS-B", data=partial, unchecked=True, cache_size=0)
+    for text in (repr(found), found._repr_html_()):
+        assert (text.count("†"), text.count(PARTIAL)) == (2, 1)
+
+
+def test_own_files_have_no_published_scores_and_no_mark(sentloom, tmp_path, vectors):
+    scored_pairs(tmp_path / "own.tsv", 30)
+    done = sentloom("evaluate", f"words:{vectors}", "--suite", tmp_path / "own.tsv", "-o", tmp_path / "s.md")
+    assert done.returncode == 0, done.stderr
+    assert "†" not in done.stdout + (tmp_path / "s.md").read_text("utf-8")

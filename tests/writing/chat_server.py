@@ -1,13 +1,15 @@
 """A small server that speaks /v1/chat/completions over real sockets, with faults on demand."""
 
 import hashlib
+import itertools
 import json
 import socket
+import ssl
 import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -131,11 +133,27 @@ def huge(handler: Handler) -> None:
     handler.reply(b" " * (5 << 20))
 
 
+def dripping(content: bytes, seconds: float = 0.1) -> Fault:
+    """Bytes of an answer, from its status line on, that never comes to an end: one at a time."""
+
+    def drips(handler: Handler) -> None:
+        with suppress(OSError):  # the client has gone
+            for byte in itertools.chain(content, itertools.repeat(ord(" "))):
+                handler.wfile.write(bytes([byte]))
+                time.sleep(seconds)
+        handler.close_connection = True
+
+    return drips
+
+
 @contextmanager
-def chat_server(**settings: Any) -> Iterator[Server]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+def chat_server(tls: ssl.SSLContext | None = None, port: int = 0, **settings: Any) -> Iterator[Server]:
+    with ThreadingHTTPServer(("127.0.0.1", port), Handler) as server:
         server.daemon_threads = True
-        server.state = Server(f"http://127.0.0.1:{server.server_port}/v1", **settings)  # type: ignore[attr-defined]
+        if tls:
+            server.socket = tls.wrap_socket(server.socket, server_side=True)
+        address = f"http{'s' if tls else ''}://127.0.0.1:{server.server_port}/v1"
+        server.state = Server(address, **settings)  # type: ignore[attr-defined]
         thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
         thread.start()
         try:

@@ -151,9 +151,10 @@ def test_after_a_stop_there_is_one_attempt(client):
 
 
 def test_an_answer_that_was_cut_is_not_finished():
-    assert not parse_answer(b'{"choices": [{"message": {"content": "Where is"}, "finish_reason": "length"}]}').finished
-    empty = parse_answer(b'{"choices": [{"message": {"content": null}}], "usage": null}')
-    assert (empty.text, empty.finished, empty.tokens_read) == ("", True, 0)
+    cut, _ = parse_answer(b'{"choices": [{"message": {"content": "Where is"}, "finish_reason": "length"}]}')
+    assert not cut.finished
+    empty, counted = parse_answer(b'{"choices": [{"message": {"content": null}}], "usage": null}')
+    assert (empty.text, empty.finished, empty.tokens_read, counted) == ("", True, 0, True)
 
 
 def test_retry_after_as_number_and_date():

@@ -37,11 +37,10 @@ def test_tokens_and_scores_of_the_cross_encoder_by_hand():
     for at, (score, read, written) in enumerate(judged):
         one = Candidate(at, "s", "query", 0, "q", 1.0, style="title", cross_encoder=score)
         tally.add([one._replace(tokens_read=read, tokens_written=written)], ["" if score > 0 else "cross-encoder"])
-    found = tally.summary(3, 0, 2, Filtering(), endpoint_tokens=171)
+    found = tally.summary(3, 0, 2, Filtering())
     one = found.kinds["query"]
     assert (one.tokens_read, one.tokens_written, one.relevance) == (150, 21, {-1: 1, 3: 2})
     assert {(sample.style, sample.cross_encoder) for sample in one.dropped_samples} == {("title", -0.5)}
-    assert found.endpoint_tokens == 171
     assert found.score == "score: 1 / rank of the source"
     assert found.least_score == (1.0, "a query must find its source first")
 

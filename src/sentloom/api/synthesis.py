@@ -52,10 +52,10 @@ def synthesize(
     most_words, substring, drop_equal). `shots` are a few pairs or triplets of your own that show what to write.
     `sampling` has top_p, top_k, temperature, greedy, candidates, length and seed; `execution` has rows (the first rows
     only), backend (transformers, ctranslate2, ctranslate2-int8), encoder, teacher (a cross-encoder that scores
-    queries), engine (local, ray), workers, requests, price_read and price_written (of a million tokens of an
-    endpoint), block, device and precision. These are mappings, or texts as the command takes them: "top_p=0.9,seed=2".
-    If `raw` has several text columns, choose one: columns={"text": "body"}. Without `raw`, an existing ledger is
-    filtered again, and no model runs. The same call resumes.
+    queries), engine (local, ray), workers, requests, timeout (seconds for an answer of an endpoint), price_read and
+    price_written (of a million of its tokens), block, device and precision. These are mappings, or texts as the command
+    takes them: "top_p=0.9,seed=2". If `raw` has several text columns, choose one: columns={"text": "body"}. Without
+    `raw`, an existing ledger is filtered again, and no model runs. The same call resumes.
 
     >>> synthesize(["A dog sleeps.", "It rains."], "ledger", writer=small_t5, sampling={"length": 4}).sources
     2

@@ -65,7 +65,8 @@ def synthesize(
             help="How to run: rows=N (the first rows; a later call can add more), backend=transformers (or "
             "ctranslate2, ctranslate2-int8), encoder=embedded (finds the sources of queries), teacher=NAME (a "
             "cross-encoder that scores queries: embedded, a folder or a hub name), engine=local (or ray), "
-            "workers=1 (of ray), requests=8 (to an endpoint at a time), price_read=0 and price_written=0 (of "
+            "workers=1 (of ray), requests=8 (to an endpoint at a time), timeout=120 (seconds for "
+            "each of its answers), price_read=0 and price_written=0 (of "
             "a million of its tokens, to see the cost), block=256 (texts per file of the ledger), "
             "device=NAME (by default a GPU if there is one), precision=fp32 (the embedded "
             "writer: bf16 on CPUs that compute in it).",

@@ -6,6 +6,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from sentloom.report.tables import plain_table
+from sentloom.writing.answers import BAD_COUNTS
 from sentloom.writing.filters import REASONS
 from sentloom.writing.summary import BINS, Sample, Summary
 
@@ -109,6 +110,12 @@ def _outcome(summary: Summary) -> list[str]:
     if summary.endpoint_tokens:
         cost = f", at most {summary.endpoint_cost:,.2f} at your prices" if summary.endpoint_cost else ""
         lines.append(f"tokens of all requests to the endpoint: {summary.endpoint_tokens:,}{cost}")
+    unusable = {reason: count for reason, count in summary.unusable.items() if reason != BAD_COUNTS}
+    if unusable:
+        reasons = ", ".join(f"{reason} ({count:,})" for reason, count in unusable.items())
+        lines.append(f"{sum(unusable.values()):,} answers were unusable: {reasons}")
+    if uncounted := summary.unusable.get(BAD_COUNTS):
+        lines.append(f"{uncounted:,} answers had unusable token counts: the most that they can have cost is counted")
     if summary.sources and not summary.triplets + summary.pairs:
         lines.append(NOTHING)
     return lines

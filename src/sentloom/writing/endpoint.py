@@ -9,22 +9,24 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
+import httpx2
 import numpy as np
 from numpy.typing import NDArray
 
 from sentloom.errors import InputError, option
 from sentloom.writing.answers import ANSWERS, UNKNOWN, Answers, Prices, Usage
-from sentloom.writing.chat import FIRST_WAIT, Chat, Messages
+from sentloom.writing.chat import FIRST_WAIT, PATIENCE, Chat, Messages
 from sentloom.writing.prompts import KINDS, Kind, Wording, WritingPrompt
 from sentloom.writing.sampling import Sampling, sampling_keys
 from sentloom.writing.writer import Pair, SourceText, Written
 
 KEY = "SENTLOOM_WRITER_KEY"
+HEADER = re.compile("[!-~]+")  # what a header carries as it is
 LOCAL = ("localhost", "127.0.0.1", "::1")
 TOKEN = 4  # characters, about
 EXPECTED_TOKENS = 24  # of a text that is written, about
@@ -49,9 +51,10 @@ class EndpointOptions:
     requests: int = 8  # at a time
     prices: Prices = UNKNOWN
     spent: int = 0  # tokens of other ledgers that count towards `max_tokens`
+    timeout: float = PATIENCE
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.url)
+        parts, key = _parts(self.url), os.environ.get(KEY)
         if not self.model:
             raise InputError(
                 "writer", f"the endpoint {self.host} needs a model", "", f"name it: {option('writer_model', 'NAME')}"
@@ -59,9 +62,12 @@ class EndpointOptions:
         if parts.username or parts.password or parts.query or parts.fragment:
             problem = "the address contains more than host and path, which plan and ledger would keep"
             raise InputError("writer", problem, "https://host/v1", f"put the key into the variable {KEY}")
-        if parts.scheme == "http" and parts.hostname not in LOCAL and os.environ.get(KEY):
+        if parts.scheme == "http" and parts.hostname not in LOCAL and key:
             problem = f"the key in {KEY} would be sent to {self.host} unencrypted"
             raise InputError("writer", problem, "https://", f"use https, or unset {KEY}")
+        if key and not HEADER.fullmatch(key):
+            problem = f"the key in {KEY} has spaces, line breaks or characters beyond ASCII"
+            raise InputError("writer", problem, "a key as your provider shows it", f"set {KEY} again")
         if self.max_tokens is not None and self.max_tokens < 1:
             raise InputError("max_tokens", f"{self.max_tokens} is too small", "1 or more", "leave it out for no limit")
 
@@ -77,6 +83,17 @@ class EndpointOptions:
         return f"{self.url.rstrip('/')} {self.model}"
 
 
+def _parts(url: str) -> SplitResult:
+    """The parts of an address that has a host, and a port only if it is a number that ports can have."""
+    try:
+        parts = urlsplit(url)
+        if parts.hostname and parts.port != 0 and httpx2.URL(url).host:
+            return parts
+    except (ValueError, httpx2.InvalidURL):
+        pass
+    raise InputError("writer", "the address has no valid host or port", "https://host/v1", "check the address")
+
+
 def find_endpoint(
     writer: object,
     model: str | None,
@@ -84,10 +101,11 @@ def find_endpoint(
     requests: int = 8,
     prices: Prices = UNKNOWN,
     spent: int = 0,
+    timeout: float = PATIENCE,
 ) -> EndpointOptions | None:
     """The endpoint that a writer's name says; None for a model that runs here, which takes none of its options."""
     if isinstance(writer, str | Path) and is_endpoint(str(writer)):
-        return EndpointOptions(str(writer), model, max_tokens, requests, prices, spent)
+        return EndpointOptions(str(writer), model, max_tokens, requests, prices, spent, timeout)
     given = {option("writer_model"): model, option("max_tokens"): max_tokens, "a price": any(prices) or None}
     if names := " and ".join(name for name, value in given.items() if value is not None):
         raise InputError("writer", f"{names} can only be given for an endpoint", "https://...", f"leave out {names}")
@@ -117,6 +135,7 @@ class Endpoint:
             most_tokens=options.max_tokens,
             used=self._used,
             first_wait=first_wait,
+            patience=options.timeout,
             lost=self._answers.lose,
         )
 
@@ -128,7 +147,8 @@ class Endpoint:
             self._body(prompt.messages(one.text), self._sampling.length, seed=int(key >> np.uint64(33)))
             for one, key in zip(sources, keys, strict=True)
         ]
-        return [_tidy(one, prompt.label) for one in self._all(asked)]
+        tidied = [_tidy(one, prompt.label) for one in self._all(asked)]
+        return [replace(one, text=self._chat.masked(one.text)) for one in tidied]  # what was around thoughts is joined
 
     def judge(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
         """1 for an answer that begins with "true", 0 for any other: what it is asked has no other answer."""
@@ -144,9 +164,10 @@ class Endpoint:
         limit = f", at most {self._options.max_tokens:,}" if self._options.max_tokens else ""
         cost = f", about {self._options.prices.cost(used):,.2f} at your prices" if any(self._options.prices) else ""
         most = "up to " if self._answers.usage.total else ""  # what was answered before is not asked again
+        dropped = f"; {self._answers.dropped:,} stored answers cannot be used" if self._answers.dropped else ""
         return (
             f"sending {most}{len(texts):,} texts to {self._options.host} ({self._options.model}): {most}{count:,} "
-            f"requests, about {used.total:,} tokens{limit}{cost}; {self._used:,} tokens used so far"
+            f"requests, about {used.total:,} tokens{limit}{cost}; {self._used:,} tokens used so far{dropped}"
         )
 
     @staticmethod

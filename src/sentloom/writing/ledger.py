@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sentloom.errors import InputError
 from sentloom.files import STALE, new_file
+from sentloom.writing.answers import PRINTED_LIST
 from sentloom.writing.prompts import Kind, WritingPrompt
 from sentloom.writing.sampling import Sampling
 
@@ -124,9 +125,14 @@ class Ledger:
             table = pq.ParquetFile(pa.BufferReader(self._place(number).read_bytes())).read()
             facts = table.schema.metadata
             sound = facts[b"sha256"] == _digest(table) and facts[b"plan"] == self._fingerprint
-            return table if sound and table.schema.equals(SCHEMA) else None
+            return table if sound and table.schema.equals(SCHEMA) and not self._printed(table) else None
         except (OSError, pa.ArrowException, ValueError, KeyError, TypeError):
             return None
+
+    def _printed(self, table: pa.Table) -> bool:
+        """Whether an endpoint's block has a list of parts for a text, as earlier versions kept them."""
+        of_endpoint = self.plan.backend == "endpoint"
+        return of_endpoint and bool(pc.any(pc.match_substring_regex(table["text"], PRINTED_LIST)).as_py())
 
     def write(self, number: int, table: pa.Table) -> None:
         """Write a block, completely or not at all. One with as many sources stays: others may have read it already."""

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from sentloom.files import new_file
+from sentloom.writing.answers import Answers
 from sentloom.writing.filters import KEPT, Candidate, Filtering
 from sentloom.writing.prompts import Kind
 
@@ -61,6 +62,7 @@ class Summary:
     kinds: dict[Kind, KindSummary]
     endpoint_tokens: int = 0  # of all requests to an endpoint, with judgements and failures
     endpoint_cost: float = 0.0  # of these tokens, at the user's prices; 0 without prices
+    unusable: dict[str, int] = field(default_factory=dict)  # reason -> answers of an endpoint
 
     @property
     def score(self) -> str:
@@ -105,12 +107,12 @@ class Tally:
         triplets: int,
         pairs: int,
         filtering: Filtering,
-        endpoint_tokens: int = 0,
-        endpoint_cost: float = 0.0,
+        answers: Answers | None = None,
     ) -> Summary:
-        """The counts so far."""
+        """The counts so far, with what the answers of an endpoint cost."""
         kinds = {kind: tally.summary() for kind, tally in self._kinds.items()}
-        return Summary(self.sources, raw_rows, triplets, pairs, filtering, kinds, endpoint_tokens, endpoint_cost)
+        paid = (answers.usage.total, answers.cost, dict(sorted(answers.unusable.items()))) if answers else ()
+        return Summary(self.sources, raw_rows, triplets, pairs, filtering, kinds, *paid)
 
 
 class _KindTally:

@@ -18,6 +18,7 @@ from sentloom.hygiene.languages import NAMES, language_shares, main_language
 from sentloom.progress import progress
 from sentloom.search.cross_encoder import CrossEncoder
 from sentloom.writing.answers import ANSWERS, Answers, Prices
+from sentloom.writing.chat import PATIENCE
 from sentloom.writing.embedded import EMBEDDED_NLI, EMBEDDED_WRITER, version_for
 from sentloom.writing.endpoint import Endpoint, EndpointOptions, find_endpoint
 from sentloom.writing.filters import Filtering
@@ -50,6 +51,7 @@ class Execution(BaseModel):
     engine: Engine = "local"
     workers: int = Field(default=1, ge=1)  # of the engine ray
     requests: int = Field(default=8, ge=1)  # to an endpoint at a time
+    timeout: float = Field(default=PATIENCE, gt=0)  # seconds for a whole answer of an endpoint
     price_read: float = Field(default=0.0, ge=0)  # of a million tokens, to an endpoint; to count the cost
     price_written: float = Field(default=0.0, ge=0)
     block: int = Field(default=BLOCK, ge=1)  # sources
@@ -155,9 +157,8 @@ class _Opening:
 
 
 def _opening(writer: str | Path | Loader, task: WritingTask, sampling: Sampling, execution: Execution) -> _Opening:
-    endpoint = find_endpoint(
-        writer, task.writer_model, task.max_tokens, execution.requests, execution.prices, task.spent
-    )
+    by = execution
+    endpoint = find_endpoint(writer, task.writer_model, task.max_tokens, by.requests, by.prices, task.spent, by.timeout)
     if endpoint:
         return _at_endpoint(endpoint, sampling)
     load = writer if callable(writer) else writer_loader(task.model(writer), execution.backend)

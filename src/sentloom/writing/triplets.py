@@ -76,7 +76,7 @@ def _draw(ledger: Ledger, by: Filtering, rows: int | None, show_progress: bool) 
                 pairs.add(row for row in joined if len(row) == 2)
             advance(1)
     paid = Answers(folder / ANSWERS)
-    summary = tally.summary(ledger.plan.rows, triplets.total, pairs.total, by, paid.usage.total, paid.cost)
+    summary = tally.summary(ledger.plan.rows, triplets.total, pairs.total, by, paid)
     summary.write(folder / SUMMARY)
     return summary
 

@@ -37,10 +37,11 @@ def unusable(folder: Path) -> dict[str, int]:
 def contents(folder: Path) -> Iterator[str]:
     """Every file below a folder as text; Parquet files, which are compressed, as their cells."""
     for path in (path for path in folder.rglob("*") if path.is_file()):
-        yield path.read_bytes().decode("latin-1")
         if path.suffix == ".parquet":
             table = pq.read_table(path)
             yield f"{table.to_pylist()} {table.schema.metadata}"
+        else:
+            yield path.read_bytes().decode("latin-1")
 
 
 def digest(table: pa.Table) -> bytes:

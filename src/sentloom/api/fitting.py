@@ -165,6 +165,7 @@ def fit(
         precision=precision,
         label_columns={one.name: one.label_column for one in given if one.label_column},
         labels=labels_of([*given, *deciding]),
+        lost={one.name: one.lost for one in given if one.lost},
     )
     refuse_bad_request(request)
     people = [read_answers(Path(name)) for name in request.ticks]

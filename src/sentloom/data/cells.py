@@ -46,11 +46,9 @@ def as_text(cell: object) -> str:
 
 
 def as_texts(cell: object) -> list[str]:
-    """Parse one sentence or a list of sentences."""
+    """Parse one sentence or a list of sentences, which may be empty: the row then has no hard negatives."""
     if not isinstance(cell, list):
         return [as_text(cell)]
-    if not cell:
-        raise CellFault("empty list", "at least one text")
     return [as_text(item) for item in cell]
 
 
@@ -164,7 +162,7 @@ def make_batch(layout: Layout, chunk: Chunk, file: int, findings: Findings) -> p
 def _joined(rows: Iterable[Sequence[Any]], name: str, places: Sequence[int], findings: Findings) -> list[object]:
     """Concatenate the lists of several columns, of which one at least must have a text."""
     lists = [UNUSABLE if UNUSABLE in row else list(chain(*row)) for row in rows]
-    return [one or _parse_one(as_texts, name, one, place, findings) for one, place in zip(lists, places, strict=True)]
+    return [one or _parse_one(as_text, name, None, place, findings) for one, place in zip(lists, places, strict=True)]
 
 
 def _parser(shape: Shape, role: str) -> Callable[[Any], Any]:

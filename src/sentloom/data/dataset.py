@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 SHOWN = 60  # characters of a cell in the repr
 RowNumbers = Sequence[int] | npt.NDArray[np.integer[Any]]
+BLANK_LINES = "blank lines"  # the only skipped items that are no rows
 FILE, LINE = "_file", "_line"  # the origin columns: index into `files`, and line (parquet: row) from 1
 
 
@@ -81,6 +82,15 @@ class Dataset:
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
+
+    @property
+    def lost(self) -> dict[str, int]:
+        """Rows that were there and are not among these: reason -> rows."""
+        skipped = {what: count for what, count in self.skipped.items() if count and what != BLANK_LINES}
+        kinds = {one.what: one.count for one in self.irregular if not one.repaired}
+        if sum(kinds.values()) > self.left_out:  # some rows have several of these problems
+            kinds = {"; ".join(kinds): self.left_out}
+        return {**(kinds if self.left_out else {}), **skipped}
 
     @overload
     def __getitem__(self, at: int) -> dict[str, Any]: ...

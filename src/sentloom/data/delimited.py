@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple, NoReturn
 
+from sentloom.data.dataset import BLANK_LINES
 from sentloom.data.findings import Findings
-from sentloom.data.scan import BLANK_LINES, Block, text_lines
+from sentloom.data.scan import Block, text_lines
 
 COMMA, SEMICOLON, TAB, BAR = ",", ";", "\t", "|"
 # One cell and its terminator. Possessive quantifiers keep the search linear.

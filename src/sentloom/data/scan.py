@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import IO, Any
 
+from sentloom.data.dataset import BLANK_LINES
 from sentloom.data.encodings import WESTERN, as_utf8, foreign_format, is_western, mark_of
 from sentloom.data.findings import Findings
 from sentloom.data.inputs import File
@@ -22,7 +23,6 @@ from sentloom.errors import DataError
 LOOK = 1 << 16  # bytes to search for a line feed
 GZIP_SIZE = 4  # bytes at the end of a gzip file that state its unpacked size
 MOST_DEFLATED = 1032  # the highest compression ratio of deflate
-BLANK_LINES = "blank lines"
 HALF_BLANK = "lines that are blank on one side"
 OTHER_ENCODING = "the file is not in UTF-8 but in another encoding, such as Windows-1252 from Excel"
 

@@ -110,19 +110,16 @@ def base_summaries(bases: Sequence[Base], reference: Base, prepared: Prepared, m
 
 def input_summaries(prepared: Prepared) -> Iterator[InputSummary]:
     """What became of the rows of every input."""
-    parts = zip(prepared.inputs, prepared.splits, prepared.training_rows, prepared.cuts, strict=True)
-    for given, split, rows, cut in parts:
+    for given, rows, cut in zip(prepared.inputs, prepared.row_counts, prepared.cuts, strict=True):
         yield InputSummary(
             name=given.name,
             shape=str(given.data.shape),
-            rows=given.inspection.rows,
+            rows=rows,
             distinct=len(given.data),
             language=given.language,
             languages=given.shares,
             words=given.words,
             duplicates=given.inspection.duplicate_rows,
-            held_out=len(split.validation) + len(split.test),
-            trained=len(rows),
             sha256=given.data.sha256,
             notes=(*given.data.notes, *describe_unusable(given), *(() if prepared.recipe else (cut_line(cut),))),
         )

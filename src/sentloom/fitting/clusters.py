@@ -1,5 +1,7 @@
 """Clusters: rows that are not independent, because they share a text, nearly repeat each other, or are in one group.
 
+Hard negatives do not connect rows (`sentence_keys`).
+
 A model that does well on one row of a cluster tends to do well on the others. So a cluster is never divided between
 training, validation and test rows, and intervals are computed over clusters (docs/statistics.md).
 """
@@ -102,11 +104,12 @@ def _grouping_text(rows: InputRows) -> str:
 
 
 def _near_links(rows: InputRows) -> Links:
-    """The texts of all columns, a near duplicate under the key of its leader. Hard negatives only connect if equal."""
+    """The texts of all columns but hard negatives, a near duplicate under the key of its leader."""
     parts = []
-    for name, links in rows.sentences.columns.items():
+    for name in rows.sentences.connecting:
+        links = rows.sentences.columns[name]
         distinct, first, inverse = np.unique(links.keys, return_index=True, return_inverse=True)
-        if name != "negatives" and len(distinct) > 1:  # in the order of the keys, whatever the order of the rows
+        if len(distinct) > 1:  # in the order of the keys, whatever the order of the rows
             texts = only_column(rows.data, name)
             distinct = distinct[leaders(texts.derive(take_rows(texts.table, first), "distinct"), THRESHOLD)]
         parts.append(Links(links.rows, distinct[inverse]))

@@ -24,11 +24,11 @@ from sentloom.fitting.gate import judge
 from sentloom.fitting.inputs import is_graded
 from sentloom.fitting.result import FitResult, Measure, Verdict, verdict_line
 from sentloom.fitting.searched import MOST_CANDIDATES, SEARCHING, corpus_of, labelled_rows
+from sentloom.fitting.sentence_keys import connecting_keys, distinct_keys, sentences, union
 from sentloom.fitting.split import Split
 from sentloom.fitting.tasks import FEWEST_ITEMS, HeldOut, held_out, item_count
 from sentloom.fitting.uses import record_use
 from sentloom.fitting.verify import Duel
-from sentloom.hygiene.leaks import without_leaks
 
 REPORT, SUFFIX = "report.json", ".fit"
 SIDES = ("train", "test")  # that every fit has
@@ -105,11 +105,12 @@ def tested_encoder(folder: Path, result: FitResult) -> Encoder:
 
 def _common_rows(old: Path, new: Path, result: FitResult) -> tuple[list[HeldOut], int]:
     """The test rows of the newer fit that the older one has not seen, as tasks, and how many it has."""
-    seen = [rows for side in ("train", "validation") for rows in chain(*stored_rows(old, side).values())]
+    trained, chosen_on = ([*chain(*stored_rows(old, side).values())] for side in ("train", "validation"))
+    seen = union([distinct_keys(trained), connecting_keys(chosen_on)])
     parts, left_out = list[HeldOut](), 0
     validation, train = stored_rows(new, "validation"), stored_rows(new, "train")
     for number, (rows,) in stored_rows(new, "test").items():
-        test = without_leaks(rows, seen)
+        test = rows.select(~sentences(rows).touching(seen))
         left_out += len(rows) - len(test)
         split = Split(train[number][0], validation.get(number, [test[:0]])[0], test, test[:0])
         part = _part(result.sources[number - 1].name, split, corpus_texts(new, number)) if len(test) else None

@@ -22,11 +22,10 @@ from sentloom.evaluation.task import Score, Task
 from sentloom.fitting.clusters import with_clusters
 from sentloom.fitting.inputs import FitInput
 from sentloom.fitting.request import Budget
-from sentloom.fitting.sentence_keys import Integers
+from sentloom.fitting.sentence_keys import Integers, apart_from, connecting_keys
 from sentloom.fitting.split import Split
 from sentloom.fitting.tasks import HeldOut, held_out_part
 from sentloom.fitting.training_sets import training_file, training_parts
-from sentloom.hygiene.leaks import without_leaks
 from sentloom.pipeline.plan import Plan
 
 FOLDS = 4
@@ -83,9 +82,9 @@ def _fold(
         with_clusters(split.train.select(own == number), split.clusters[own == number])
         for split, own in zip(splits, numbers, strict=True)
     ]
-    found, files = list[Split](), dict[str, str]()
+    found, files, keys = list[Split](), dict[str, str](), connecting_keys(asked)
     for at, (split, own, held_out) in enumerate(zip(splits, numbers, asked, strict=True), 1):
-        rest = without_leaks(split.train.select(own != number), asked)
+        rest = apart_from(split.train.select(own != number), keys)
         found.append(Split(rest, held_out, split.test, split.dropped))
         for left in training_parts(form(rest)):
             path = training_file(folder / f"fold-{number + 1}", at, left)

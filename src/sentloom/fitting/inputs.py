@@ -1,7 +1,8 @@
 """Step 1, inputs: read every file, drop repeated rows, describe what is there, and refuse what is too little."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,6 +64,8 @@ class FitInput:
     column_shares: Mapping[str, Mapping[str, float]]  # for each text column: languages and their shares of its texts
     groups: tuple[str, ...] = ()  # columns besides the texts that connect rows
     label_column: str = ""  # which of several label columns of one file this input has
+    read: int = 0  # rows in the file, or in memory
+    lost: Mapping[str, int] = field(default_factory=dict)  # reason -> rows that are not in `data`
 
     @property
     def languages(self) -> dict[str, str | None]:
@@ -97,6 +100,7 @@ class InputSource:
     columns: Mapping[str, str | int] | None = None
     label: str = ""  # what it is called in messages, if not by its name
     label_column: str = ""  # if several label columns are named, each is a source of its own
+    lost: Mapping[str, int] = field(default_factory=dict)  # rows in memory that were left out before: reason -> rows
 
 
 def sources_of(request: "Request") -> list[InputSource]:
@@ -105,7 +109,10 @@ def sources_of(request: "Request") -> list[InputSource]:
     if len(columns) == 1:
         own = request.label_columns
         return [
-            InputSource(name, request.shape, request.columns, request.label(name), own.get(name, ""))
+            InputSource(
+                *(name, request.shape, request.columns, request.label(name), own.get(name, "")),
+                lost=request.lost.get(name, {}),
+            )
             for name in request.data
         ]
     return [
@@ -156,7 +163,7 @@ def look(
         titles = as_pairs and TITLE not in groups  # a column that connects rows stays one
         read = _open(one, groups, allow, titles)
         paired = titled_pairs(read) if titles and read.shape is Shape.TEXTS else read
-        inspection, (data, _) = inspect(read), clean(paired, CleanSettings())
+        inspection, (data, report) = inspect(read), clean(paired, CleanSettings())
         entails = data.shape is Shape.NLI and ENTAILMENT in inspection.labels
         if as_pairs and entails and _has_few_triplets(data):
             data = pairs_from_nli(data)
@@ -167,7 +174,9 @@ def look(
             _refuse_same_rows(name, data, inputs)
         shares = {column: _language_shares(data, column) for column in text_columns(data.shape)}
         connecting = tuple(name for name in groups if name in data.table.column_names)
-        inputs.append(FitInput(name, data, inspection, shares, connecting, one.label_column))
+        count = len(read) + sum(read.lost.values()) + sum(one.lost.values())
+        lost = Counter(one.lost) + Counter(data.lost) + Counter(report.reasons)
+        inputs.append(FitInput(name, data, inspection, shares, connecting, one.label_column, count, dict(lost)))
     return inputs
 
 

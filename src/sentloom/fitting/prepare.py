@@ -14,7 +14,7 @@ from sentloom.fitting.inputs import FitInput, is_graded, read_inputs, sources_of
 from sentloom.fitting.languages import language_parts, without_languages
 from sentloom.fitting.recipe import FitRecipe
 from sentloom.fitting.request import Log, Request
-from sentloom.fitting.result import chosen_on
+from sentloom.fitting.result import RowCounts, chosen_on
 from sentloom.fitting.searched import SEARCHING, Candidates, candidate_texts, read_corpus
 from sentloom.fitting.split import Split, fewest_clusters, split_inputs
 from sentloom.fitting.tasks import HeldOut, held_out_tasks
@@ -28,6 +28,8 @@ from sentloom.fitting.training_sets import (
     write_search_corpus,
     write_training_sets,
 )
+
+NOTHING_RELEVANT = "rows with a relevance of 0, which nothing is learned from"
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ class Prepared:
     cluster_notes: tuple[str, ...] = ()
     folds: tuple[Fold, ...] = ()  # to choose on if there are too few rows for validation rows
     cuts: tuple[Cut, ...] = ()  # of each input: how many texts are cut in training
+    row_counts: tuple[RowCounts, ...] = ()  # of each input: what became of its rows
     searched: Candidates = field(default_factory=Candidates)  # how many candidates the tasks search at most
 
     @property
@@ -105,6 +108,9 @@ def prepare_inputs(request: Request, bases: Sequence[Encoder], log: Log, recipe:
     log("Looking for rows that belong together, and dividing the rows ...")
     splits, cluster_notes = split_inputs(request, inputs, against, log)
     rows = [training_rows(given, split, as_read=bool(recipe)) for given, split in zip(inputs, splits, strict=True)]
+    row_counts = tuple(map(count_rows, inputs, splits, rows))
+    for given, counts in zip(inputs, row_counts, strict=True):
+        log(f"{given.name}: {counts}")
     spoken = zip(inputs, rows, strict=True) if not recipe and len(splits[0].validation) else ()  # folds have no parts
     by_language = {number: language_parts(*one) for number, one in enumerate(spoken, 1)}
     splits = [replace(split, train=without_languages(split.train)) for split in splits]
@@ -123,8 +129,15 @@ def prepare_inputs(request: Request, bases: Sequence[Encoder], log: Log, recipe:
         cluster_notes = (*cluster_notes, f"{few}, so runs are chosen by cross-validation, on {chosen_on(len(folds))}")
         log(cluster_notes[-1])
     parts = tuple(inputs), tuple(splits), tuple(rows), training_sets
-    prepared = Prepared(*parts, (), (), against, general, recipe, more, cluster_notes, folds, cuts)
+    prepared = Prepared(*parts, (), (), against, general, recipe, more, cluster_notes, folds, cuts, row_counts)
     return prepared.searching(Candidates())
+
+
+def count_rows(given: FitInput, split: Split, rows: Dataset) -> RowCounts:
+    """What became of the rows of an input, of which `rows` train."""
+    idle = len(split.train) - len(rows)
+    left_out = {**given.lost, **split.left_out, **({NOTHING_RELEVANT: idle} if idle else {})}
+    return RowCounts(given.read, len(rows), len(split.validation), len(split.test), left_out)
 
 
 def _form(recipe: FitRecipe | None) -> Callable[[Dataset], Dataset]:

@@ -75,6 +75,7 @@ class Request:
     precision: str | None = None
     label_columns: Mapping[str, str] = field(default_factory=dict)  # which of several, for files of rows in memory
     labels: Mapping[str, str] = field(default_factory=dict)  # what files of rows in memory are called: "the list"
+    lost: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # rows in memory that such a file is without
 
     @property
     def folder(self) -> Path:

@@ -7,6 +7,7 @@ tuple or None, and the report leaves it out.
 import json
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -15,7 +16,7 @@ from sentloom.errors import InputError
 from sentloom.evaluation.significance import LEAST_CLUSTERS, LEVEL
 from sentloom.files import new_file
 
-SCHEMA = 2  # of report.json (docs/report.md); raised when a field changes its meaning or goes
+SCHEMA = 3  # of report.json (docs/report.md); raised when a field changes its meaning or goes
 Part = Literal["deciding", "general", "watched"]
 Verdict = Literal["better", "no difference shown", "worse"]
 NO_DIFFERENCE: Verdict = "no difference shown"
@@ -295,18 +296,38 @@ class NearestTexts:
 
 
 @dataclass(frozen=True)
+class RowCounts:
+    """What became of the rows of an input: `read` is the sum of all others."""
+
+    read: int
+    train: int
+    validation: int  # 0 if runs are chosen on folds of the training rows
+    test: int
+    left_out: Mapping[str, int] = field(default_factory=dict)  # reason -> rows
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why rows are left out, in words."""
+        return tuple(f"left out: {count:,} {why}" for why, count in self.left_out.items())
+
+    def __str__(self) -> str:
+        parts = [f"{self.train:,} train", f"{self.validation:,} validation", f"{self.test:,} test"]
+        why = ", ".join(f"{count:,} {reason}" for reason, count in self.left_out.items())
+        left_out = f"{sum(self.left_out.values()):,} left out" + (f" ({why})" if why else "")
+        return f"{self.read:,} rows read: {', '.join(parts)}, {left_out}"
+
+
+@dataclass(frozen=True)
 class InputSummary:
     """One input and what became of its rows."""
 
     name: str
     shape: str
-    rows: int
+    rows: RowCounts
     distinct: int
     language: str | None  # of its first text column; None: not recognised, or mixed
     words: float  # the median of a text
     duplicates: int
-    held_out: int
-    trained: int
     sha256: str
     notes: tuple[str, ...] = ()
     languages: Mapping[str, float] = field(default_factory=dict)  # shares of the texts; `und`: not recognised
@@ -440,15 +461,25 @@ class FitResult:
         """What `write` wrote."""
         from pydantic import TypeAdapter, ValidationError
 
+        refuse_other_version(path)
         try:
             found = TypeAdapter(cls).validate_json(path.read_bytes())
         except (OSError, ValidationError) as error:
             problem = str(error).splitlines()[0]
             raise InputError(str(path), problem, "the result of a fit", "run `sentloom fit` again") from None
-        if found.schema > SCHEMA:
-            problem = f"it has version {found.schema} of the format, from a newer sentloom"
-            raise InputError(str(path), problem, f"version {SCHEMA} or older", "update sentloom")
         return found
+
+
+def refuse_other_version(path: Path) -> None:
+    """Refuse a result in another version of the format."""
+    with suppress(OSError, ValueError, TypeError, KeyError):  # which is refused for other reasons
+        version = int(json.loads(path.read_bytes())["schema"])
+        if version != SCHEMA:
+            other, fix = (
+                ("a newer", "update sentloom") if version > SCHEMA else ("an older", "run `sentloom fit` again")
+            )
+            problem = f"it has version {version} of the format, from {other} sentloom"
+            raise InputError(str(path), problem, f"version {SCHEMA}", fix)
 
 
 def verdict_line(verdict: Verdict, one: Measure, uses: int) -> str:

@@ -4,18 +4,20 @@ Rows that belong together form a cluster (`clusters`), and every cluster draws a
 The lowest are for testing, a fifth of a small input and a tenth of a large one, the next tenth is for validation, and
 the rest for training. So added rows move others only if they
 connect them. No sentence is on two sides, whatever its case, spacing and punctuation: where the clusters had to be made
-smaller, rows that share one are dropped from the side that matters less, training first. No cluster may be more than 5%
-of a held-out side, so some rows of a large one are left out there. Few clusters are too few for a validation side of
+smaller, rows that share one are dropped from the side that matters less, training first. A hard negative
+drops no row: if it is a text of a held-out row, it is left out of its training row alone. No cluster may be more than
+5% of a held-out side, so some rows of a large one are left out there. Few clusters are too few for a validation side of
 their own; then routes are chosen by cross-validation (`cross_validation`).
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow.compute as pc
 
 from sentloom.data.dataset import Dataset
 from sentloom.data.shapes import Shape
@@ -24,8 +26,16 @@ from sentloom.evaluation.task import Task
 from sentloom.fitting.clusters import MOST_SHARE, Clusters, InputRows, find_clusters, rows_of, with_clusters
 from sentloom.fitting.inputs import FitInput
 from sentloom.fitting.request import Log, Request
-from sentloom.fitting.sentence_keys import Integers, Keys, Sentences, union
-from sentloom.hygiene.leaks import without_leaks
+from sentloom.fitting.sentence_keys import (
+    NEGATIVES,
+    Integers,
+    Keys,
+    Sentences,
+    apart_from,
+    distinct_keys,
+    union,
+    without_negatives,
+)
 from sentloom.hygiene.near_duplicates import mix
 from sentloom.pipeline.evaluation_sets import sentences_of
 
@@ -42,6 +52,8 @@ MOST_DROPPED = 0.25  # of the rows; if shared sentences drop more, less is held 
 ENOUGH_LEFT = 0.65  # of the training rows that the smallest held-out sides would leave
 LEAST_ROWS = 10  # on each side
 DROPPED, TRAIN, VALIDATION, TEST, THINNED = range(5)
+SHARED = "rows that share a text with held-out rows"
+LARGE_CLUSTERS = f"rows of clusters that would be more than {MOST_SHARE:.0%} of the test or validation rows"
 
 Sides = npt.NDArray[np.int8]
 
@@ -57,6 +69,7 @@ class Split:
     clusters: Integers = field(default_factory=lambda: np.empty(0, np.int64))  # of the training rows
     draws: Keys = field(default_factory=lambda: np.empty(0, np.uint64))  # of their clusters
     notes: tuple[str, ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)  # reason -> rows on no side
 
 
 def split_inputs(
@@ -66,20 +79,27 @@ def split_inputs(
 
     Also returns what is to be said about the clusters.
     """
-    scored = [sentences_of(task) for task in against]
-    rows = []
-    for one in inputs:
-        rows.append(without_leaks(one.data, scored))
-        if leaked := len(one.data) - len(rows[-1]):
-            sets = ", ".join(map(request.label, request.against))
-            log(f"{one.name}: {leaked:,} rows with sentences of {sets} are left out")
+    scored, why = distinct_keys([sentences_of(task) for task in against]), _scored_on(request)
+    rows = [apart_from(one.data, scored) if against else one.data for one in inputs]
+    leaked = [len(one.data) - len(left) for one, left in zip(inputs, rows, strict=True)]
+    for one, count in zip(inputs, leaked, strict=True):
+        if count:
+            log(f"{one.name}: {count:,} {why} are left out")
     given = [rows_of(one.name, data, one.groups) for one, data in zip(inputs, rows, strict=True)]
     clusters = find_clusters(given)
-    splits = split_all(given, clusters, fewest_clusters(request))
+    splits = [
+        replace(split, left_out={**({why: count} if count else {}), **split.left_out})
+        for split, count in zip(split_all(given, clusters, fewest_clusters(request)), leaked, strict=True)
+    ]
     notes = (*clusters.notes, *chain(*(split.notes for split in splits)))
     for line in notes:
         log(line)
     return splits, notes
+
+
+def _scored_on(request: Request) -> str:
+    """Why rows are left out that have sentences of the sets that decide."""
+    return f"rows with sentences of {', '.join(map(request.label, request.against))}"
 
 
 def fewest_clusters(request: Request) -> int:
@@ -97,7 +117,8 @@ def split_all(inputs: Sequence[InputRows], clusters: Clusters, fewest: int = FEW
     draws, labelled = cluster_draws(datas, clusters.numbers), [one.data.shape is not Shape.TEXTS for one in inputs]
     needed = (TRAIN, TEST) if _is_cross_validated(draws, labelled, fewest) else (TRAIN, VALIDATION, TEST)
     found = sides(datas, clusters.numbers, with_validation=VALIDATION in needed)
-    return [_split(*each, needed) for each in zip(inputs, found, clusters.numbers, draws, strict=True)]
+    held_out = union([data.of((side == TEST) | (side == VALIDATION)) for data, side in zip(datas, found, strict=True)])
+    return [_split(*each, needed, held_out) for each in zip(inputs, found, clusters.numbers, draws, strict=True)]
 
 
 def _is_cross_validated(draws: Sequence[Keys], labelled: Sequence[bool], fewest: int) -> bool:
@@ -212,7 +233,9 @@ def _left(data: Sentences, side: Sides) -> int:
     return int(((side == TRAIN) & ~data.touching(data.of(side != TRAIN))).sum())
 
 
-def _split(rows: InputRows, side: Sides, clusters: Integers, draws: Keys, needed: Sequence[int]) -> Split:
+def _split(
+    rows: InputRows, side: Sides, clusters: Integers, draws: Keys, needed: Sequence[int], held_out: Keys
+) -> Split:
     data, counts = rows.data, np.bincount(side, minlength=THINNED + 1)
     if counts[list(needed)].min() < LEAST_ROWS:
         problem = (
@@ -224,8 +247,25 @@ def _split(rows: InputRows, side: Sides, clusters: Integers, draws: Keys, needed
     plain = data.derive(data.table.drop_columns(list(rows.groups)), "without groups") if rows.groups else data
     validation, test = (with_clusters(plain.select(side == one), clusters[side == one]) for one in (VALIDATION, TEST))
     dropped, train = plain.select((side == DROPPED) | (side == THINNED)), side == TRAIN
-    notes = tuple(_notes(rows.name, counts))
-    return Split(plain.select(train), validation, test, dropped, clusters[train], draws[train], notes)
+    trained = plain.select(train)
+    kept = without_negatives(trained, held_out)
+    notes = (*_notes(rows.name, counts), *_notes_on_negatives(rows.name, trained, kept))
+    left_out = {why: int(counts[one]) for one, why in ((DROPPED, SHARED), (THINNED, LARGE_CLUSTERS)) if counts[one]}
+    return Split(kept, validation, test, dropped, clusters[train], draws[train], notes, left_out)
+
+
+def _notes_on_negatives(name: str, before: Dataset, after: Dataset) -> Iterator[str]:
+    """How many hard negatives are left out of training rows, and how many of these rows have none left."""
+    if before is after:
+        return
+    given, left = (pc.list_value_length(data.column(NEGATIVES)).to_numpy() for data in (before, after))
+    if count := int(given.sum() - left.sum()):
+        none = int(((left == 0) & (given > 0)).sum())
+        pairs = f"; {none:,} have no other and train as pairs" if none else ""
+        yield (
+            f"{name}: {count:,} negatives of {int((left < given).sum()):,} training rows are texts of held-out rows "
+            f"and left out of these rows{pairs}"
+        )
 
 
 def _notes(name: str, counts: npt.NDArray[np.int64]) -> Iterator[str]:

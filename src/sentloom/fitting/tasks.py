@@ -99,7 +99,7 @@ def held_out(name: str, data: Dataset, corpus: Corpus | None = None) -> HeldOut:
     asked = triplets_from_nli(data) if data.shape is Shape.NLI else data
     kind = "retrieval" if is_graded(data) or data.shape is Shape.TRIPLETS else None
     task = data_task(kind, name, name, asked, PROBE, corpus)
-    task = _with_triplets(task, data) if data.shape is Shape.TRIPLETS else task
+    task = _with_triplets(task, data) if data.shape is Shape.TRIPLETS and any(data["negatives"]) else task
     return HeldOut(name, data, (task,), tuple(_related(data)[:SAMPLED_PAIRS]))
 
 

@@ -19,6 +19,8 @@ from sentloom.hygiene.scripts import SCRIPTS, dominant_scripts, word_counts
 WHITE_SPACE = r"[\s\p{Z}\p{Cc}]+"
 UNTIDY = r"[\p{Cc}\p{Zl}\p{Zp}]|[^\P{Z} ]|  |^ | $"  # any white space except single spaces between words
 CHANGED, DROPPED, REPAIRED = "changed", "dropped", "repaired"
+UNUSABLE = "unusable"
+REASONS = {"duplicate": "repeated rows", "identical sides": "rows whose two sides are the same text"}
 TWO_SIDED = (Shape.PAIRS, Shape.PARALLEL)
 
 
@@ -80,6 +82,12 @@ class CleanReport:
         """Return table rows: rule, effect, number of rows, reason, example."""
         return [(count.rule, count.effect, f"{count.rows:,}", count.why, count.example) for count in self.rules]
 
+    @property
+    def reasons(self) -> dict[str, int]:
+        """Why rows were dropped after they were read: reason -> rows."""
+        dropped = (one for one in self.rules if one.effect == DROPPED and one.rule != UNUSABLE and one.rows)
+        return {REASONS.get(one.rule, f"rows in which {one.why}"): one.rows for one in dropped}
+
 
 Work = Callable[[pa.RecordBatch], tuple[pa.RecordBatch, np.ndarray]]  # -> the new batch, mask of the affected rows
 Test = Callable[[pa.RecordBatch], np.ndarray]  # -> mask of the rows to drop
@@ -117,7 +125,7 @@ def clean(dataset: Dataset, settings: CleanSettings) -> tuple[Dataset, CleanRepo
 def _from_reading(dataset: Dataset) -> Iterator[RuleCount]:
     """Yield what was repaired or left out when the data was read."""
     for one in dataset.irregular:
-        rule, effect = ("repair", REPAIRED) if one.repaired else ("unusable", DROPPED)
+        rule, effect = ("repair", REPAIRED) if one.repaired else (UNUSABLE, DROPPED)
         yield RuleCount(rule, effect, one.what, one.count, one.where)
 
 

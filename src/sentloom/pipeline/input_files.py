@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ class InputFile:
     name: str
     rows: Dataset | None = None
     label_column: str = ""  # which of several label columns these rows have
+    lost: Mapping[str, int] = field(default_factory=dict)  # rows in memory that are not among these: reason -> rows
 
     def write(self) -> None:
         """Write the rows, unless an earlier call has."""
@@ -43,7 +44,8 @@ def input_file(
         log(f"{rows.files[0]}: {one}")
     if label_column:  # the same rows are written once for each
         rows = rows.derive(rows.table, f"label column {label_column}")
-    return InputFile(str(folder / INPUTS / f"rows-{rows.sha256[:16]}.parquet"), rows, label_column)
+    lost = {} if rows is data else rows.lost  # rows that the caller has read are counted as they are
+    return InputFile(str(folder / INPUTS / f"rows-{rows.sha256[:16]}.parquet"), rows, label_column, lost)
 
 
 def labels_of(inputs: Sequence[InputFile]) -> dict[str, str]:

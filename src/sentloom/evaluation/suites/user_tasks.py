@@ -1,7 +1,7 @@
 """Tasks from the user's own files: the scores depend on the shape of the data, or on the requested kind."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -78,7 +78,8 @@ def _rows(datas: Sequence[Dataset], file: str) -> Rows:
 
 
 def triplet_task(name: str, rows: Rows) -> Task:
-    """Build the task of ranking the positive above every negative; ties count as wrong."""
+    """Build the task of ranking the positive above every negative; ties count as wrong. Other rows ask nothing."""
+    rows = _with_negatives(rows)
     anchors, positives, negatives = rows["anchor"], rows["positive"], [*chain(*rows["negatives"])]
     sizes = [len(some) for some in rows["negatives"]]
 
@@ -92,6 +93,15 @@ def triplet_task(name: str, rows: Rows) -> Task:
     texts: dict[Role, Sequence[str]] = {"query": anchors, "document": [*positives, *negatives]}
     items = tuple(zip(anchors, positives, strict=True))
     return Task(name, "accuracy", texts, score, rows.source, rows.sha256, {"task": "triplets"}, items=items)
+
+
+def _with_negatives(rows: Rows) -> Rows:
+    asked = [at for at, some in enumerate(rows["negatives"]) if some]
+    if not asked:
+        raise InputError(rows.source, "no row has a negative", "at least one", "give negatives, or pairs alone")
+    if len(asked) == len(rows):
+        return rows
+    return replace(rows, columns={name: [cells[at] for at in asked] for name, cells in rows.columns.items()})
 
 
 def _labels(name: str, rows: Rows, probe: Options, known: Rows | None, texts: Sequence[str]) -> Task:

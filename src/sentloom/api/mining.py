@@ -70,5 +70,5 @@ def mine(
         judge = CrossEncoder.load(teacher) if isinstance(teacher, str | Path) else teacher
     triplets, report = find_negatives(encoder, pairs, texts, settings, show_progress, guiding, judge)
     if output is not None:
-        write(triplets, Path(output), spreadsheet_safe)
+        write(triplets, Path(output), spreadsheet_safe, own_names=True)
     return triplets, report

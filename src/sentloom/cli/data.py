@@ -139,7 +139,7 @@ def clean(
         near_duplicates=near_duplicates,
     )
     cleaned, report = run(read(data, shape, columns, CLEANING, quoted), settings)
-    write(cleaned, output, spreadsheet_safe)
+    write(cleaned, output, spreadsheet_safe, own_names=True)
     show(data_tables.cleaning(report), f"written: {output}")
 
 

@@ -92,16 +92,17 @@ def is_model_folder(folder: Path) -> bool:
 
 
 def ground(name: str | None, column: str | None, shape: "Shape | None", columns: str | None) -> SearchTarget:
-    """The texts of a file, by line or row; or the summaries of docstrings, by name."""
-    from sentloom.data.columns import text_column
+    """The texts of a file, of pairs the answers, by line or row; or the summaries of docstrings, by name."""
+    from sentloom.data.columns import searched_column
 
     if name is None:
         pairs = summaries()
         names = pairs.column("anchor")
-        return SearchTarget(pairs.column(text_column(pairs, column or "positive")), lambda row: str(names[row]))
+        return SearchTarget(pairs.column(searched_column(pairs, column)), lambda row: str(names[row]))
     keep = (ORIGIN,) if Path(name).name == CORPUS else ()
     data = read(name, shape, columns, keep=keep)
-    return SearchTarget(data.column(text_column(data, column)), lambda row: data.place(row).removeprefix(f"{name}, "))
+    texts = data.column(searched_column(data, column))
+    return SearchTarget(texts, lambda row: data.place(row).removeprefix(f"{name}, "))
 
 
 def summaries() -> "Dataset":

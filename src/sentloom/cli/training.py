@@ -135,21 +135,22 @@ def vocabulary(
 ) -> None:
     """Extend a model's vocabulary with words of your text; their embeddings start from those of their old tokens."""
     from sentloom.data.columns import sampled_texts, text_column
-    from sentloom.data.shapes import Shape
+    from sentloom.data.shapes import Shape, text_columns
     from sentloom.encoder.vocabulary import new_vocabulary, same_tokens
     from sentloom.hygiene.token_stats import count_tokens
 
     encoder, dataset = load(model, None), read(data, shape, columns)
-    asked: list[str | None] = [*column] if column else ["target" if dataset.shape is Shape.PARALLEL else None]
-    names = [text_column(dataset, name) for name in asked]
+    asked: list[str | None] = [*column] if column else [None]
+    is_target = not column and dataset.shape is Shape.PARALLEL
+    names = ["target"] if is_target else [text_column(dataset, name) for name in asked]
     texts = [text for name in names for text in sampled_texts(dataset, name, LEARNED_ROWS)]
     student = new_vocabulary(encoder, texts, size, keep_old=not replace)
     student.save(output)
     before, after = (
         count_tokens(dataset, one.tokens.bare, one.tokens.tokenizer.unk_token_id) for one in (encoder, student)
     )
-    for old, new in zip(before, after, strict=True):
-        same = same_tokens(encoder, student, sampled_texts(dataset, old.column, COMPARED_ROWS))
+    for name, old, new in zip(text_columns(dataset.shape), before, after, strict=True):
+        same = same_tokens(encoder, student, sampled_texts(dataset, name, COMPARED_ROWS))
         show(f"{old.column}: {old.share} before, {new.share} after; {same:.1%} of the sentences keep their tokens")
     known, has = len(encoder.tokens.tokenizer), len(student.tokens.tokenizer)
     show(f"{known:,} tokens before, {has:,} after", f"written: {output}")

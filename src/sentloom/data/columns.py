@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from sentloom.data.dataset import FILE, LINE, Dataset
 from sentloom.data.scratch import BATCH_ROWS, take_rows
-from sentloom.data.shapes import Shape, text_columns
+from sentloom.data.shapes import COLUMNS, Shape, squash, text_columns
 from sentloom.errors import InputError, option
 
 Texts: TypeAlias = pa.LargeStringArray
@@ -29,17 +29,26 @@ def walk(dataset: Dataset, columns: tuple[str, ...] | None = None) -> Iterator[t
         start += batch.num_rows
 
 
-def text_column(dataset: Dataset, asked: str | None) -> str:
-    """The one text column, or the one that was asked for."""
-    names = [name for name in text_columns(dataset.shape) if name != "negatives"]
-    if asked is None and len(names) == 1:
-        return names[0]
-    if asked not in names:
-        found = f"there is no text column {asked!r}" if asked else f"{dataset.shape} have several text columns"
-        raise InputError(
-            "column", found, f"one of {', '.join(names)}", f"choose one, as in {option('column', names[0])}"
-        )
-    return asked
+def text_column(dataset: Dataset, asked: str | None, argument: str = "column") -> str:
+    """The one text column, or the one that was asked for, by its name in the file; canonical names are known too."""
+    columns = [name for name in text_columns(dataset.shape) if name != "negatives"]
+    if asked is None and len(columns) == 1:
+        return columns[0]
+    own = [dataset.own_name(column) for column in columns]
+    known = ((own, asked), ([squash(name) for name in own], squash(asked)), (columns, asked)) if asked else ()
+    for names, name in known:
+        if names.count(name) == 1:
+            return columns[names.index(name)]
+    found = f"there is no text column {asked!r}" if asked else f"{dataset.shape} have several text columns"
+    raise InputError(
+        option(argument), found, f"one of {', '.join(own)}", f"choose one, as in {option(argument, own[-1])}"
+    )
+
+
+def searched_column(dataset: Dataset, asked: str | None) -> str:
+    """The text column that is searched: the one that was asked for, or else the answers of pairs."""
+    answers = asked is None and dataset.shape in (Shape.PAIRS, Shape.TRIPLETS)
+    return COLUMNS[dataset.shape][1] if answers else text_column(dataset, asked)
 
 
 def only_column(dataset: Dataset, name: str) -> Dataset:

@@ -53,8 +53,8 @@ class Irregular:
 class Dataset:
     """Rows of one shape. `table` has the shape's canonical columns, those kept on request, and the origin.
 
-    Indexing and iteration give rows as dicts; a slice or a list of row numbers is a Dataset again, and a column name
-    gives a list.
+    Indexing and iteration give rows as dicts; a slice or a list of row numbers is a Dataset again, and a column name,
+    canonical or of the file, gives a list.
 
     >>> from sentloom import read
     >>> data = read(["Water boils.", "Ice melts.", "Steam rises."])
@@ -112,13 +112,17 @@ class Dataset:
         table = self.table.slice(rows.start, len(rows)) if whole else take_rows(self.table, np.array(rows, np.int64))
         return self.derive(table, f"rows {rows}")
 
+    def own_name(self, column: str) -> str:
+        """The name of a canonical column in the file: `answer` for `positive`."""
+        return self.used.get(column, column)
+
     def _cells(self, name: str) -> list[Any]:
         if name in (FILE, LINE):
             raise self._no_column(name)
         return self.column(name).to_pylist()
 
     def _no_column(self, name: str) -> InputError:
-        names = ", ".join(one for one in self.table.column_names if one not in (FILE, LINE))
+        names = ", ".join(self.own_name(one) for one in self.table.column_names if one not in (FILE, LINE))
         return InputError("data", f"there is no column {name!r}", f"one of {names}", "correct the name")
 
     def _numbers(self, given: "RowNumbers") -> npt.NDArray[np.int64]:
@@ -168,10 +172,12 @@ class Dataset:
 
     @typed
     def column(self, name: str) -> pa.ChunkedArray:
-        """Return one column lazily: nothing is copied out of the memory map."""
-        if name not in self.table.column_names:
+        """Return one column lazily, by its canonical name or its name in the file; nothing is copied out of the map."""
+        roles = {own: column for column, own in self.used.items()}
+        column = name if name in self.table.column_names else roles.get(name, name)
+        if column not in self.table.column_names:
             raise self._no_column(name)
-        return self.table.column(name)
+        return self.table.column(column)
 
     @cached_property
     def _parts(self) -> tuple[npt.NDArray[np.int64], dict[str, list[pa.Array]]]:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sentloom.arguments import kind_of
-from sentloom.data.dataset import Dataset
+from sentloom.data.columns import searched_column
 from sentloom.data.in_memory import is_table
 from sentloom.data.readers import read
 from sentloom.data.scratch import take_rows
@@ -19,12 +19,15 @@ from sentloom.errors import InputError
 Texts: TypeAlias = Sequence[str] | pa.ChunkedArray
 
 
-def as_texts(texts: Any) -> Texts:
-    """Return texts as an indexable sequence: lists, tuples and Arrow columns unchanged, a table's text column."""
+def as_texts(texts: Any, *, answers: bool = False) -> Texts:
+    """Return texts as an indexable sequence: lists, tuples and Arrow columns unchanged, a table's text column.
+
+    With `answers`, that of pairs is the one with the answers.
+    """
     if isinstance(texts, pa.Array):
         return pa.chunked_array([texts])
     if is_table(texts):
-        return _text_column(texts)
+        return _text_column(texts, answers)
     if not isinstance(texts, Iterable) or isinstance(texts, Mapping | Set):  # a set has no order, a dict gives its keys
         raise InputError(
             "texts", f"found {kind_of(texts)}", "a string or a sequence of strings", "pass a list of strings"
@@ -32,13 +35,15 @@ def as_texts(texts: Any) -> Texts:
     return texts if isinstance(texts, (list, tuple, pa.ChunkedArray)) else list(texts)
 
 
-def _text_column(table: Any) -> pa.ChunkedArray:
-    """The texts of a Dataset, a DataFrame or the like, if there is one text column only."""
+def _text_column(table: Any, answers: bool) -> pa.ChunkedArray:
+    """The texts of a Dataset, a DataFrame or the like, if there is one text column only, or else the answers."""
     data = read(table)
+    if answers and data.shape in (Shape.PAIRS, Shape.TRIPLETS):
+        return data.column(searched_column(data, None))
     if data.shape not in (Shape.TEXTS, Shape.CLASSIFICATION):
-        names = COLUMNS[data.shape] if isinstance(table, Dataset) else [*data.used.values()]
+        names = [data.own_name(name) for name in COLUMNS[data.shape]]
         fix = f"pass one column, such as data[{names[0]!r}]"
-        raise InputError(data.files[0], f"it has the columns {', '.join(data.used)}", "one column of texts", fix)
+        raise InputError(data.files[0], f"it has the columns {', '.join(names)}", "one column of texts", fix)
     return data.column("text")
 
 

@@ -74,7 +74,7 @@ def pairs_from_nli(dataset: Dataset) -> Dataset:
     named = table.rename_columns([*COLUMNS[Shape.PAIRS], *_others(dataset)])
     pairs = dataset.derive(named, "entailed pairs", Shape.PAIRS)
     others = {"rows without entailment": int((~entailed).sum())} if not entailed.all() else {}
-    used = {"anchor": "premise", "positive": "hypothesis"}
+    used = {"anchor": dataset.own_name("premise"), "positive": dataset.own_name("hypothesis")}
     return replace(pairs, used=used, ignored=(), skipped={**dataset.skipped, **others})
 
 

@@ -132,7 +132,9 @@ class _Reading:
         self.layouts.append(layout)
         first = self.layouts[0]
         if (layout.shape, [*layout.kept]) != (first.shape, [*first.kept]):
-            problem, expected = (f"{one.shape} with {', '.join([*one.used, *one.kept])}" for one in (layout, first))
+            problem, expected = (
+                f"{one.shape} with {', '.join([*one.used.values(), *one.kept])}" for one in (layout, first)
+            )
             expected = f"{expected}, as in {self.inputs[0].name}"
             self.findings.stop(0, f"found {problem}", expected, "read the two files separately")
         return layout

@@ -4,6 +4,7 @@ import csv
 import gzip
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sentloom.data.dataset import FILE, LINE, Dataset
-from sentloom.data.shapes import Shape
+from sentloom.data.shapes import COLUMNS, Shape, ShapeRequest, layout_of
 from sentloom.errors import InputError
 from sentloom.files import new_file
 
@@ -20,13 +21,14 @@ PARQUET = "parquet"
 FORMULA_STARTS = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")  # the last four are =, +, - and @ in full width
 
 
-def write(data: Dataset, path: Path, spreadsheet_safe: bool = False) -> None:
+def write(data: Dataset, path: Path, spreadsheet_safe: bool = False, *, own_names: bool = False) -> None:
     """Write txt (texts only), csv, tsv, jsonl, each also .gz, or parquet. The write is atomic.
 
+    Columns have their canonical names; with `own_names` those of the file that was read (`_with_own_names`).
     `spreadsheet_safe` changes the texts in csv and tsv files that a spreadsheet would run as a formula (`no_formula`).
     """
     _refuse_own_input(data, path)
-    table = data.table.drop_columns([FILE, LINE])
+    table = (_with_own_names(data) if own_names else data.table).drop_columns([FILE, LINE])
     form = check_ending(path, data.shape, table.column_names)
     if form == PARQUET:
         with new_file(path) as part:
@@ -37,6 +39,19 @@ def write(data: Dataset, path: Path, spreadsheet_safe: bool = False) -> None:
         if spreadsheet_safe and form in ("csv", "tsv"):
             rows = ({name: no_formula(cell) for name, cell in row.items()} for row in rows)
         LINES[form](file, _flat_names(table), rows)
+
+
+def _with_own_names(data: Dataset) -> pa.Table:
+    """The columns under their names in the file, if these say as well what the rows are; otherwise canonical ones."""
+    roles = [name for name in COLUMNS[data.shape] if name != "negatives"]
+    names = [data.own_name(name) if name in roles else name for name in data.table.column_names]
+    request, is_nli = ShapeRequest(), data.shape is Shape.NLI
+    with suppress(InputError):
+        layout = layout_of(data.files[0], names, lambda at: is_nli, request)
+        same = [name for name in roles if layout.used.get(name) == data.own_name(name)]
+        if layout.shape is data.shape and same == roles:
+            return data.table.rename_columns(names)
+    return data.table
 
 
 def _refuse_own_input(data: Dataset, path: Path) -> None:
@@ -57,7 +72,7 @@ def check_ending(path: Path, shape: Shape, names: Sequence[str] = ()) -> str:
     form = path.name.lower().removesuffix(".gz").rpartition(".")[2]
     if path.suffix.lower() == f".{PARQUET}":
         return PARQUET
-    if form not in LINES or (form == "txt" and [*names] != ["text"]):
+    if form not in LINES or (form == "txt" and (shape is not Shape.TEXTS or len(names) != 1)):
         expected = "the extension .csv, .tsv, .jsonl (each also .gz) or .parquet; .txt for texts only"
         raise InputError(str(path), f"cannot write {shape} as {form!r}", expected, "choose another extension")
     return form
@@ -92,7 +107,7 @@ def _flat(row: Mapping[str, Any]) -> list[Any]:
 
 
 def _write_txt(file: TextIO, names: Sequence[str], rows: Iterator[Mapping[str, Any]]) -> None:
-    file.writelines(_one_line(row["text"], "text") + "\n" for row in rows)
+    file.writelines(_one_line(text, names[0]) + "\n" for row in rows for text in row.values())
 
 
 def _write_csv(file: TextIO, names: Sequence[str], rows: Iterator[Mapping[str, Any]]) -> None:

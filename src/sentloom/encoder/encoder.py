@@ -269,7 +269,8 @@ class Encoder(nn.Module):
     ) -> list[Hit] | list[list[Hit]]:
         """Find the `k` texts closest to each query, the closest first; one list for a single string.
 
-        Queries and texts get the model's prompts for queries and documents. To reuse the vectors of the texts in
+        Queries and texts get the model's prompts for queries and documents. Of pairs, such as a Dataset of questions
+        and answers, the answers are searched. To reuse the vectors of the texts in
         several searches, pass `encode(texts, role="document")` as `vectors`.
 
         >>> encoder = Encoder.load("embedded")
@@ -281,7 +282,7 @@ class Encoder(nn.Module):
             raise InputError("k", f"found {k}", COUNT, AT_LEAST_ONE)
         if isinstance(texts, str):
             raise InputError("texts", "found a single string", "the texts to search in", "pass a list of strings")
-        sequence = as_texts(texts)
+        sequence = as_texts(texts, answers=True)
         documents = self.encode(sequence, role="document") if vectors is None else vectors
         if len(documents) != len(sequence):
             problem = f"there are {len(documents):,} vectors for {len(sequence):,} texts"

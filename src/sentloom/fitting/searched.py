@@ -60,7 +60,7 @@ def read_corpus(request: Request) -> tuple[str, ...]:
     texts: dict[str, None] = {}
     for name in request.corpus:
         data = open_data(name)
-        column = text_column(data, text_columns(data.shape)[1] if data.shape in SEARCHING else None)
+        column = text_columns(data.shape)[1] if data.shape in SEARCHING else text_column(data, None)
         texts.update(dict.fromkeys(data.column(column).to_pylist()))
     return tuple(texts)
 

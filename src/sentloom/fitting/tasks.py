@@ -146,7 +146,7 @@ def refuse_one_value(name: str, data: Dataset) -> None:
     column = {Shape.SCORED_PAIRS: "score", Shape.CLASSIFICATION: "label"}.get(data.shape)
     values = pc.unique(data.column(column)).to_pylist() if column else []
     if len(values) == 1:
-        problem = f"the held-out rows all have the {column} {values[0]}"
+        problem = f"the held-out rows all have the {data.own_name(str(column))} {values[0]}"
         raise InputError(name, problem, "at least two different ones", "give more rows, above all of the rarer kinds")
 
 

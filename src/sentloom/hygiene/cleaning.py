@@ -8,7 +8,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sentloom.data.columns import Seen, Texts, any_sentence, flat, hashes, identical, joined, mask, refill, walk
+from sentloom.data.columns import (
+    Seen,
+    Texts,
+    any_sentence,
+    flat,
+    hashes,
+    identical,
+    joined,
+    mask,
+    refill,
+    text_column,
+    walk,
+)
 from sentloom.data.dataset import Dataset
 from sentloom.data.scratch import scratch_table
 from sentloom.data.shapes import COLUMNS, Shape, text_columns
@@ -112,8 +124,8 @@ class _Rule:
 
 def clean(dataset: Dataset, settings: CleanSettings) -> tuple[Dataset, CleanReport]:
     """Apply the rules; return the cleaned data set, in its original order, and a report of each rule."""
-    _check_fit(dataset.shape, settings)
-    rules = [*_changes(dataset.shape), *_drops(dataset.shape, settings)]
+    _check_fit(dataset, settings)
+    rules = [*_changes(dataset.shape), *_drops(dataset, settings)]
     cleaned = dataset.derive(scratch_table(dataset.table.schema, _cleaned(dataset, rules)), repr(settings))
     counts = [RuleCount(rule.name, rule.effect, rule.why, rule.rows, rule.example) for rule in rules]
     if settings.near_duplicates is not None:
@@ -129,17 +141,14 @@ def _from_reading(dataset: Dataset) -> Iterator[RuleCount]:
         yield RuleCount(rule, effect, one.what, one.count, one.where)
 
 
-def _check_fit(shape: Shape, settings: CleanSettings) -> None:
-    columns = text_columns(shape)
+def _check_fit(dataset: Dataset, settings: CleanSettings) -> None:
+    shape, columns = dataset.shape, [dataset.own_name(name) for name in text_columns(dataset.shape)]
     if settings.length_ratio is not None and shape not in TWO_SIDED:
         problem = f"not available for the shape {shape}"
         raise InputError("cleaning, length ratio", problem, "pairs or parallel", "leave out the length ratio")
     if settings.scripts and len(settings.scripts) != len(columns):
         problem, expected = f"{len(settings.scripts)} given", f"one for each column: {', '.join(columns)}"
         raise InputError("cleaning, scripts", problem, expected, "give one script per column")
-    if settings.distinct and settings.distinct not in (names := [one for one in columns if one != "negatives"]):
-        problem = f"unknown column {settings.distinct!r}"
-        raise InputError("cleaning, distinct", problem, f"one of {', '.join(names)}", "choose one of these")
 
 
 def _cleaned(dataset: Dataset, rules: list[_Rule]) -> Iterator[pa.RecordBatch]:
@@ -168,8 +177,8 @@ def _changes(shape: Shape) -> Iterator[_Rule]:
     yield _change("white space", "other than single spaces between words", columns, tidy)
 
 
-def _drops(shape: Shape, settings: CleanSettings) -> Iterator[_Rule]:
-    columns = text_columns(shape)
+def _drops(dataset: Dataset, settings: CleanSettings) -> Iterator[_Rule]:
+    shape, columns = dataset.shape, text_columns(dataset.shape)
     yield _drop("empty", "a sentence is empty", _outside(columns, pc.utf8_length, low=1))
     if low := settings.min_words:
         yield _drop("short", f"a sentence has fewer than {low} words", _outside(columns, word_counts, low=low))
@@ -182,10 +191,12 @@ def _drops(shape: Shape, settings: CleanSettings) -> Iterator[_Rule]:
             "length ratio", f"one side has more than {ratio:g} times the words of the other", _uneven(columns, ratio)
         )
     for column, script in zip(columns, settings.scripts, strict=False):
-        yield _drop("script", f"{column} is mostly not in {script}", _in_other_script(column, script))
+        why = f"{dataset.own_name(column)} is mostly not in {script}"
+        yield _drop("script", why, _in_other_script(column, script))
     yield _drop("duplicate", "repeats an earlier row", _repeated(COLUMNS[shape]))
     if settings.distinct:
-        yield _drop("repeated side", f"repeats an earlier {settings.distinct}", _repeated((settings.distinct,)))
+        distinct = text_column(dataset, settings.distinct, "distinct")
+        yield _drop("repeated side", f"repeats an earlier {dataset.own_name(distinct)}", _repeated((distinct,)))
 
 
 def tidy(texts: Texts) -> Texts:

@@ -106,7 +106,7 @@ def inspect(
         shape=str(dataset.shape),
         rows=len(dataset),
         sentences=sentences,
-        lengths=tuple(Lengths(name, unit, distribution(counts)) for name, counts in lengths.items()),
+        lengths=tuple(Lengths(dataset.own_name(name), unit, distribution(some)) for name, some in lengths.items()),
         duplicate_rows=_duplicate_rows(dataset),
         duplicate_sentences=_duplicate_sentences(dataset),
         near_duplicates=_near_duplicates(dataset, sample),

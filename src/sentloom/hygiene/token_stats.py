@@ -51,7 +51,7 @@ def count_tokens(dataset: Dataset, tokenize: Tokenize, unknown: int | None) -> l
     `tokenize` returns the ids of each text without special tokens; `unknown` is the id of the unknown token.
     """
     names = text_columns(dataset.shape)
-    return [_count(name, sampled_texts(dataset, name, SAMPLE), tokenize, unknown) for name in names]
+    return [_count(dataset.own_name(name), sampled_texts(dataset, name, SAMPLE), tokenize, unknown) for name in names]
 
 
 def _count(name: str, texts: list[str], tokenize: Tokenize, unknown: int | None) -> TokenStats:

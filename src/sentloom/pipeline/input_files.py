@@ -30,13 +30,13 @@ class InputFile:
     def write(self) -> None:
         """Write the rows, unless an earlier call has."""
         if self.rows is not None and not Path(self.name).exists():
-            write(self.rows, Path(self.name))
+            write(self.rows, Path(self.name), own_names=True)
 
 
 def input_file(
     data: Data, folder: Path, log: Callable[[str], None], *, label_column: str = "", **reading: Any
 ) -> InputFile:
-    """A file or name as it is; rows in memory, once checked, as a file of canonical columns in the folder `inputs`."""
+    """A file or name as it is; rows in memory, once checked, as a file in the folder `inputs`."""
     if isinstance(data, str | Path):
         return InputFile(str(data))
     rows = open_data(data, **reading)

@@ -21,11 +21,11 @@ SHOWN_ROWS = 10  # leaks, or pairs of views
 
 
 def data_summary(name: str, data: Dataset) -> RenderableType:
-    """What was read, and which column has which role."""
-    roles = ", ".join(role if own == role else f"{role} = {own!r}" for role, own in data.used.items())
+    """What was read, and from which columns."""
+    columns = ", ".join(data.used.values())
     if len(data.files) == 1 and data.files[0].startswith(f"{name}/"):
         name = data.files[0]  # the one file that was read from a zip file
-    lines = [f"{len(data):,} rows ({roles})"]
+    lines = [f"{len(data):,} rows ({columns})"]
     lines += [f"  {note}" for note in data.notes]
     if data.ignored:
         lines.append(f"  unused columns: {listed(data.ignored)}")

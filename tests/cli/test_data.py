@@ -11,7 +11,7 @@ pytestmark = pytest.mark.usefixtures("embedded_encoder")
 def test_check_says_what_the_file_holds(sentloom, faq, tmp_path):
     done = sentloom("check", faq, "-o", tmp_path / "found.json")
     assert done.returncode == 0, done.stderr
-    assert "pairs, 3 rows (anchor = 'question', positive = 'answer')" in done.stdout
+    assert "pairs, 3 rows (question, answer)" in done.stdout
     assert "unused columns: team" in done.stdout
     found = json.loads((tmp_path / "found.json").read_text())
     assert (found["shape"], found["rows"], found["duplicate_rows"]) == ("pairs", 3, 1)
@@ -34,7 +34,7 @@ def test_clean_writes_what_is_left_and_says_what_is_gone(sentloom, faq, tmp_path
     assert done.returncode == 0, done.stderr
     assert "3 rows, 2 kept" in done.stdout
     assert (tmp_path / "clean.tsv").read_text().splitlines() == [
-        "anchor\tpositive",
+        "question\tanswer",
         "How do I reset my password?\tOpen the settings and choose a new one.",
         "Where is the canteen?\tOn the ground floor.",
     ]

@@ -16,7 +16,7 @@ def test_some_columns_of_negatives_may_be_empty(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("\n".join(lines) + "\n", "utf-8")
     assert rows(read(tmp_path / "a.csv"))["negatives"] == [["m", "n"], ["t"], ["w"]]
     (problem,) = refused(put(tmp_path / "a.csv", "\n".join([*lines, "x,y,,"]) + "\n"))
-    assert problem.startswith("line 5: empty list in column 'negative_1'")
+    assert problem.startswith("line 5: empty cell in column 'negative_1'")
 
 
 def test_negatives_may_be_a_list(tmp_path: Path) -> None:

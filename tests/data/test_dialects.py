@@ -54,7 +54,7 @@ def test_clean_follows_the_quoting_options(tmp_path, sentloom) -> None:
     path, output = put(tmp_path / "a.tsv", 'question\tanswer\n"a"\tb c\n'), tmp_path / "fixed.jsonl"
     for option, text in (("--quoted", "a"), ("--unquoted", '"a"')):
         assert sentloom("clean", path, option, "-o", output).returncode == 0
-        assert json.loads(output.read_text()) == {"anchor": text, "positive": "b c"}
+        assert json.loads(output.read_text()) == {"question": text, "answer": "b c"}
     assert sentloom("clean", output, "--quoted", "-o", tmp_path / "no.csv").returncode == 2
     assert not (tmp_path / "no.csv").exists()
 

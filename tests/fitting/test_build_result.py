@@ -11,9 +11,9 @@ from sentloom.fitting.build_result import advice_after, final_run, input_summari
 from sentloom.fitting.gate import Gate
 from sentloom.fitting.inputs import InputSource, look
 from sentloom.fitting.plan import FitPlan
-from sentloom.fitting.prepare import Prepared
+from sentloom.fitting.prepare import Prepared, count_rows
 from sentloom.fitting.race import TrainedRun
-from sentloom.fitting.result import Run
+from sentloom.fitting.result import RowCounts, Run
 from sentloom.fitting.routes import Route, SkippedRoute
 from sentloom.fitting.split import Split
 from sentloom.fitting.uses import Uses
@@ -52,9 +52,11 @@ def test_what_became_of_the_rows_of_an_input(tmp_path):
     (given,) = look([InputSource(str(small_base.pairs(tmp_path / "faq.tsv", 200)))])
     parts = [build_dataset(Shape.PAIRS, [(f"q {n}", f"a {n}") for n in range(count)]) for count in (120, 30, 40)]
     split, cuts = (Split(*parts, parts[1]),), (Cut(128, 200, 5),)
-    prepared = Prepared((given,), split, (parts[0],), (), (), (), (), None, cuts=cuts)
+    counts = (count_rows(given, replace(split[0], left_out={"rows that share a text": 10}), parts[0]),)
+    prepared = Prepared((given,), split, (parts[0],), (), (), (), (), None, cuts=cuts, row_counts=counts)
     (found,) = input_summaries(prepared)
-    assert (found.rows, found.distinct, found.trained, found.held_out) == (200, 200, 120, 70)
+    assert found.rows == RowCounts(200, 120, 30, 40, {"rows that share a text": 10})
+    assert found.distinct == 200
     assert (found.shape, found.words, found.sha256) == ("pairs", 5, given.data.sha256)
     assert found.notes == ("training reads up to 128 tokens of a text, and 2.5% of the texts are longer",)
 

@@ -250,7 +250,7 @@ def test_eighty_pairs_are_fitted_and_judged_on_25_clusters(base, tmp_path):
     assert result.power.gain > 0
     assert any("chosen by cross-validation, on 4 folds of the training rows" in line for line in said)
     (source,) = result.sources
-    assert (source.held_out, source.trained) == (25, 55)
+    assert (source.rows.validation, source.rows.test, source.rows.train) == (0, 25, 55)
     best = result.validation
     assert best.score is not None
     assert best.low < best.difference < best.high

@@ -44,8 +44,9 @@ def test_pairs(run, tmp_path):
     assert result.merging.general_before > 0
     assert sum(one.verdict == "won" for one in result.runs) == 1
     (source,) = result.sources
-    assert source.trained + source.held_out <= source.rows == 500
-    assert source.held_out >= 50
+    rows = source.rows
+    assert rows.train + rows.validation + rows.test <= rows.read == 500
+    assert rows.validation + rows.test >= 50
     assert result.neighbours
     assert result.histogram is not None
     assert "try pairs" in done.stdout
@@ -97,7 +98,7 @@ def test_a_set_that_decides_and_its_sentences_are_not_learnt_from(run, tmp_path,
     assert [one.name for one in result.measures if one.part == "watched"] == [str(data)]
     assert "150 rows with sentences of" in done.stdout
     (source,) = result.sources
-    assert source.trained + source.held_out == 350  # neither learnt from nor chosen by
+    assert source.rows.train + source.rows.validation + source.rows.test == 350  # neither learnt from nor chosen by
 
 
 @pytest.mark.long

@@ -91,7 +91,7 @@ def test_label_columns_and_languages_learned_by_adapters(run, tmp_path, monkeypa
     deciding = [one for one in result.measures if one.part == "deciding"]
     assert [one.name for one in deciding] == [one.name for one in result.sources] == names
     assert all({"map", "probe"} <= set(one.also) for one in deciding)
-    assert result.sources[0].held_out == result.sources[1].held_out  # the same texts
+    assert result.sources[0].rows.test == result.sources[1].rows.test  # the same texts
     assert "mix: 1.0" in result.recipe
     assert {one.name for one in result.by_language} == {f"{name}, {code}" for name in names for code in ("de", "pl")}
     assert sum(one.items for one in result.by_language[:2]) == deciding[0].items

@@ -29,7 +29,8 @@ def test_a_few_are_left_out_and_reported_everywhere(run, tmp_path):
     assert said in done.stdout
     (source,) = result.sources
     assert source.notes[0] == said
-    assert source.trained + source.held_out <= source.rows == ROWS - 3
+    assert source.rows.read == ROWS
+    assert source.rows.left_out["empty cells in column 'answer'"] == 3
     folder = tmp_path / "model.fit"
     for text in (folder / "report.md", folder / "report.html", output / "README.md"):
         shown = re.sub(r"&#x27;|&#39;", "'", text.read_text("utf-8")).replace("\\", "")

@@ -122,7 +122,7 @@ def test_two_variants_race_on_a_small_base(base, write, sentloom, tmp_path):
     assert (output / "model.safetensors").is_file()
     (source,) = result.sources
     (rows,) = (tmp_path / "model.fit" / "data").glob("*-train.parquet")
-    assert source.trained == len(read(rows)) < source.rows == 500
+    assert source.rows.train == len(read(rows)) < source.rows.read == 500
     again = sentloom("fit", recipe, "-o", output)
     assert "Resuming the plan" in again.stdout
     assert again.stdout.count("done before") == 2

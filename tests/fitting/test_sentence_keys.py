@@ -3,7 +3,7 @@
 import numpy as np
 
 from sentloom.data.shapes import Shape
-from sentloom.fitting.sentence_keys import distinct_keys, sentences, union
+from sentloom.fitting.sentence_keys import apart_from, distinct_keys, sentences, union
 from tests.small_data import build_dataset
 
 
@@ -17,11 +17,13 @@ def test_case_spacing_and_punctuation_make_no_difference():
 
 
 def test_rows_touch_the_keys_of_any_of_their_sentences():
-    rows = [("one", "eins", ["zwei", "drei"]), ("two", "zwei", ["vier"]), ("three", "fünf", ["sechs"])]
-    hashed = sentences(build_dataset(Shape.TRIPLETS, rows))
+    rows = [("one", "eins", ["zwei", "drei"]), ("two", "eins", ["vier"]), ("three", "zwei", ["eins", "sechs"])]
+    data = build_dataset(Shape.TRIPLETS, rows)
+    hashed = sentences(data)
     first = hashed.of(np.array([True, False, False]))
-    assert len(first) == 4
-    assert hashed.touching(first).tolist() == [True, True, False]  # "zwei" is in both
+    assert len(first) == 2  # negatives connect nothing
+    assert hashed.touching(first).tolist() == [True, True, False]
+    assert apart_from(data, first)["negatives"] == [["sechs"]]
     assert union([first, first]).tolist() == first.tolist()
 
 

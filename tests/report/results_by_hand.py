@@ -16,6 +16,7 @@ from sentloom.fitting.result import (
     NearestTexts,
     Power,
     RouteSummary,
+    RowCounts,
     Run,
     Stability,
     Threshold,
@@ -53,6 +54,7 @@ def run(route, rung, difference, verdict):
     )
 
 
+ROWS = RowCounts(18422, 16890, 401, 411, {"repeated rows": 462, "rows that share a text with held-out rows": 258})
 FULL = FitResult(
     title="A fit of notes",
     verdict="better",
@@ -63,7 +65,7 @@ FULL = FitResult(
     command="sentloom fit notes.txt -o models/notes",
     started_from="owner/large",
     bases=(BaseSummary("embedded", 22713216, 384, 60.25, True), BaseSummary("owner/large", 568000000, 1024, 57.75, False, True, True)),
-    sources=(InputSummary("notes.txt", "texts", 18422, 17960, "en", 14.0, 462, 812, 16890, "9f" * 32, ("258 rows left out",)),),
+    sources=(InputSummary("notes.txt", "texts", ROWS, 17960, "en", 14.0, 462, "9f" * 32, ("a note",)),),
     routes=(RouteSummary("simcse", "raw text", True), RouteSummary("pairs", "pairs", True), RouteSummary("nli triplets", "no labels", False)),
     runs=(
         run("pairs", 1, 1.25, "dropped"),

@@ -55,7 +55,7 @@ PoolingOption = Annotated[
     ),
 ]
 ColumnOption = Annotated[
-    str | None, typer.Option("--column", metavar="NAME", help="The text column to use, if there are several.")
+    str | None, typer.Option("--column", metavar="NAME", help="The text column to use, by its name in the file.")
 ]
 SpreadsheetOption = Annotated[
     bool,

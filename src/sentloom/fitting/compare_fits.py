@@ -165,7 +165,7 @@ def _differing(old: FitResult, new: FitResult) -> Iterator[tuple[str, tuple[str,
             "route": one.winner or "none",
             "steps": f"{one.validation.steps:,}" if one.validation else "",
             "budget": one.budget,
-            "training rows": f"{sum(source.trained for source in one.sources):,}",
+            "training rows": f"{sum(source.rows.train for source in one.sources):,}",
             "verdict": one.verdict,
             "command": one.command,
         }

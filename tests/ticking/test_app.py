@@ -1,6 +1,7 @@
 """The page: its token, its answers, its policy; what it does is tried in Chromium by `make faults`."""
 
 import re
+import resource
 from html.parser import HTMLParser
 
 import pytest
@@ -37,6 +38,18 @@ def test_answers_are_saved_and_the_next_question_comes_back(client, tmp_path):
     assert [one.answer for one in read_answers(tmp_path / "ticks.jsonl").given] == ["both"]
     assert client.post("answer", json={"number": 0, "choice": "left"}).status_code == 409
     assert client.post("back").json()["question"]["number"] == 0
+
+
+def test_a_full_disk_is_said_and_the_same_question_can_be_answered_later(client, tmp_path):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, ((tmp_path / "ticks.jsonl").stat().st_size + 9, limits[1]))
+    try:
+        full = client.post("answer", json={"number": 0, "choice": "both"})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert (full.status_code, "ticks.jsonl" in full.json()["error"]) == (507, True)
+    assert client.post("answer", json={"number": 0, "choice": "both"}).status_code == 200
+    assert len(read_answers(tmp_path / "ticks.jsonl").given) == 1
 
 
 def test_what_is_no_answer_is_refused(client, tmp_path):

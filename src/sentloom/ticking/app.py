@@ -15,6 +15,7 @@ import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, Response
 
+from sentloom.errors import SentloomError
 from sentloom.serving.security import is_local_name
 from sentloom.serving.server import TimedProtocol, bind
 from sentloom.ticking.answers import Choice
@@ -87,7 +88,10 @@ def build_app(session: Session, token: str, stop: Callable[[], None]) -> FastAPI
         answer = _parsed(await _body(request))
         if answer is None:
             return JSONResponse({"error": "not an answer"}, 422)
-        saved = session.answer(*answer)
+        try:
+            saved = session.answer(*answer)
+        except SentloomError as error:  # a full disk: the answer was not saved, and the page says so
+            return JSONResponse({"error": str(error)}, 507)
         return JSONResponse(session.state(), 200 if saved else 409)
 
     @app.post(f"/{token}/back")

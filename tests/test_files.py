@@ -83,6 +83,7 @@ def test_a_folder_that_cannot_be_swapped_in_leaves_the_old_one(tmp_path, monkeyp
             raise KeyboardInterrupt
         return replace(self, to)
 
+    monkeypatch.setattr("sentloom.files._exchange", lambda *folders: False)
     monkeypatch.setattr(Path, "replace", fail_second)
     with pytest.raises(KeyboardInterrupt), new_folder(target) as part:
         (part / "two.txt").write_text("two")

@@ -1,7 +1,9 @@
 """Atomic writes and checksums: the only module that renames files.
 
-A reader sees the old file or the new one, never a part. Files that are read back later have a SHA-256: JSON records
-contain it (`write_record`), other files and folders have it in a small file beside them (`seal`).
+A reader sees the old file or the new one, never a part. The same holds for folders where Linux can exchange two names
+in one step. Elsewhere a folder has no name between two renames: `at_its_name`, which readers of models call, then waits
+for the writer, or moves the folder back if the writer was killed. Files that are read back later have a SHA-256: JSON
+records contain it (`write_record`), other files and folders have it in a small file beside them (`seal`).
 """
 
 import glob
@@ -10,6 +12,7 @@ import json
 import os
 import shutil
 import stat
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -22,6 +25,7 @@ from sentloom.locks import in_turn
 BLOCK = 1 << 20
 CHECKSUM = "checksum"  # the key of a record's own hash
 RESULT = "result.json"
+OLD = ".old"  # the ending of a folder that is being replaced
 STALE = 3600.0  # seconds after which a half-written file belongs to a run that was killed
 
 
@@ -177,13 +181,14 @@ def put(part: Path, target: Path) -> None:
 def new_folder(target: Path) -> Iterator[Path]:
     """Yield a folder to fill, beside `target`; it replaces the target if the block succeeds, else it is removed.
 
-    An existing folder is moved aside first and removed last; if the new one cannot replace it, it is restored.
+    An existing folder is exchanged for the new one at once where the system can. Otherwise it is moved aside first and
+    removed last; if the new one cannot replace it, it is restored, by `at_its_name` if the process was killed.
     Processes that write the same folder take turns; the next one cleans up after one that was killed.
     """
     with in_turn(target), disk_errors(target):
         _clean_up(target)
         part = Path(tempfile.mkdtemp(prefix=_part_prefix(target), dir=target.parent))
-        old = part.with_name(part.name + ".old")
+        old = part.with_name(part.name + OLD)
         try:
             yield part
             umask = _umask()
@@ -193,24 +198,40 @@ def new_folder(target: Path) -> Iterator[Path]:
             _swap(part, target, old)
             _sync(target.parent)
         finally:
-            shutil.rmtree(part, ignore_errors=True)
-        shutil.rmtree(old, ignore_errors=True)
+            remove(part)  # after an exchange, this is the old folder
+        remove(old)
+
+
+def at_its_name(folder: Path) -> Path:
+    """Return the path of a folder to be read, which is there even if its writer was killed between two renames."""
+    if not os.path.lexists(folder) and any(path.suffix == OLD for path in _parts(folder)):
+        with in_turn(folder), disk_errors(folder):
+            _clean_up(folder)
+    return folder
 
 
 def _part_prefix(target: Path) -> str:
     return f".{target.name}.part-"
 
 
+def _parts(target: Path) -> list[Path]:
+    """What is beside a folder while it is replaced."""
+    return sorted(target.parent.glob(glob.escape(_part_prefix(target)) + "*"))
+
+
 def _clean_up(target: Path) -> None:
     """Clean up after a killed process; called while holding the lock."""
-    for path in sorted(target.parent.glob(glob.escape(_part_prefix(target)) + "*")):
-        if path.suffix == ".old" and not target.exists():
+    for path in _parts(target):
+        if path.suffix == OLD and not os.path.lexists(target):
             path.replace(target)
         else:
-            shutil.rmtree(path, ignore_errors=True)
+            remove(path)
 
 
 def _swap(part: Path, target: Path, old: Path) -> None:
+    """Give a new folder its name; an old one is then at `part` or at `old`."""
+    if _exchange(part, target):
+        return
     if target.exists():
         target.replace(old)
     try:
@@ -219,6 +240,17 @@ def _swap(part: Path, target: Path, old: Path) -> None:
         if old.exists():
             old.replace(target)
         raise
+
+
+def _exchange(part: Path, target: Path) -> bool:
+    """Exchange the names of two folders in one step; False if there is only one, or if the system cannot do it."""
+    if sys.platform != "linux" or not target.is_dir():
+        return False
+    import ctypes
+
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    rename = getattr(ctypes.CDLL(None), "renameat2", None)  # not in every C library
+    return rename is not None and rename(here, os.fsencode(part), here, os.fsencode(target), exchange) == 0
 
 
 def _mode(target: Path) -> int:

@@ -1,19 +1,24 @@
 """Locks on outputs, so that two processes (or two threads) never build the same one at the same time.
 
-A lock is flock(2) on a small file; the kernel releases it when the process dies for any reason. The file is removed
-before the lock is released: a process that has already opened it notices that it is gone and tries again.
+A lock is that of the library filelock on a small file; the system releases it when the process dies for any reason.
+The file is removed before the lock is released: filelock notices that the one it has opened is gone, and tries again.
 """
 
-import fcntl
 import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sentloom.errors import InputError, disk_errors
 
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
+
 LOCK = ".lock"  # in a folder
+PATIENCE = 0.1  # seconds; a lock that is held longer is busy, and not just being released
+POLL = 0.01  # seconds between two attempts
 Busy = Callable[[], None]  # called if another process holds the lock: raises an error, or returns in order to wait
 
 
@@ -41,55 +46,44 @@ def in_turn(target: Path, log: Callable[[str], None] = lambda text: None) -> Ite
 @contextmanager
 def locked(lock: Path, busy: Busy) -> Iterator[None]:
     """Hold a lock file; folders created for it are removed afterwards if they are empty."""
+    from filelock import FileLock  # here, since it takes 50 ms to import
+
     new = [folder for folder in lock.parents if not folder.exists()]
+    file = FileLock(lock, poll_interval=POLL, fallback_to_soft=False)  # a soft lock would survive a kill
     with disk_errors(lock.parent):
-        handle = _take(lock, busy)
+        _take(file, busy)
     try:
         yield
     finally:
-        with suppress(OSError):
+        with suppress(OSError):  # Windows refuses to remove an open file; there, filelock removes it afterwards
             lock.unlink()
-        os.close(handle)
+        file.release()
         with suppress(OSError):
             for folder in new:
                 folder.rmdir()
 
 
-def _take(lock: Path, busy: Busy) -> int:
-    """Return the open lock file once it is locked and still at its path."""
+def _take(file: "BaseFileLock", busy: Busy) -> None:
+    """Return once the lock is held."""
+    from filelock import Timeout
+
+    patience = PATIENCE
     while True:
         try:
-            lock.parent.mkdir(parents=True, exist_ok=True)
-            handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+            Path(file.lock_file).parent.mkdir(
+                parents=True, exist_ok=True
+            )  # filelock would make what a broken link names
+            file.acquire(timeout=patience)
+            return
+        except Timeout:
+            busy()
+            patience = -1  # forever
         except FileNotFoundError:  # another process has just removed the empty folder
             continue
         except FileExistsError as error:
             if _is_not_a_folder(error.filename):
                 raise
-            continue  # it was a folder, and another process removed it before mkdir looked at it again
-        try:
-            _lock(handle, busy)
-            if _is_at(handle, lock):
-                return handle
-        except BaseException:
-            os.close(handle)
-            raise
-        os.close(handle)
-
-
-def _lock(handle: int, busy: Busy) -> None:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        busy()
-        fcntl.flock(handle, fcntl.LOCK_EX)
-
-
-def _is_at(handle: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(handle), path.stat())
-    except FileNotFoundError:
-        return False
+            # it was a folder, and another process removed it before mkdir looked at it again
 
 
 def _is_not_a_folder(path: str) -> bool:

@@ -53,11 +53,14 @@ def encode(
     from sentloom.data.columns import text_column
     from sentloom.encoder.ray_encoding import encode_with_ray
     from sentloom.encoder.vector_files import encode_to_file
+    from sentloom.files import at_its_name
 
     if workers and engine != "ray":
         raise InputError("--workers", "the engine local has no workers", "", "leave it out, or add --engine ray")
     dataset = read(data, shape, columns)
-    place = str(Path(model).resolve()) if Path(model).is_dir() else model  # workers may run in another folder
+    place = (
+        str(Path(model).resolve()) if at_its_name(Path(model)).is_dir() else model
+    )  # workers may run in another folder
     opened = partial(load, place, pooling, device, precision, backend)
     encoder, name = opened(), text_column(dataset, column)
     texts, source = dataset.column(name), f"{dataset.sha256} {dataset.used} {name}"

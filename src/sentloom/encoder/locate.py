@@ -10,6 +10,7 @@ from textwrap import shorten
 from sentloom.encoder.carried import Carried, carried_folder
 from sentloom.encoder.model_files import ADAPTER, TOKENIZER_OTHERS, find, read_json
 from sentloom.errors import InputError, ModelError, first_line, option
+from sentloom.files import at_its_name
 
 EMBEDDED = Carried(
     what="encoder 'embedded'",
@@ -44,7 +45,7 @@ FETCHED = ["*.json", "*.safetensors", *TOKENIZER_OTHERS, CARD]  # a star also ma
 def locate(name: str | Path, revision: str | None = None) -> Path:
     """Return the local folder of a model, downloading it if necessary."""
     refuse_read_only(name)
-    folder = Path(name).expanduser()
+    folder = at_its_name(Path(name).expanduser())
     if revision and (name == "embedded" or folder.is_dir()):
         fix = "leave it out, or name a model on the hub"
         raise InputError("revision", f"{name} is not a name on the hub, and has no revisions", "", fix)
@@ -86,7 +87,7 @@ def refuse_unwritten(name: str | Path) -> None:
 
 def is_model(name: str | Path) -> bool:
     """Whether a name is that of a model folder."""
-    return (Path(name) / "config.json").is_file()
+    return (at_its_name(Path(name)) / "config.json").is_file()
 
 
 def embedded_folder() -> Path:

@@ -20,6 +20,7 @@ from sentloom.errors import InputError
 from sentloom.evaluation.evaluate import open_memory
 from sentloom.evaluation.significance import corrected_level
 from sentloom.evaluation.task import CLUSTER
+from sentloom.files import at_its_name
 from sentloom.fitting.gate import judge
 from sentloom.fitting.inputs import is_graded
 from sentloom.fitting.result import FitResult, Measure, Verdict, verdict_line
@@ -98,7 +99,7 @@ def _incomplete(folder: Path, problem: str, fix: str) -> InputError:
 def tested_encoder(folder: Path, result: FitResult) -> Encoder:
     """The model that the gate of a fit tested, whether or not it was written."""
     path = folder / result.tested
-    if not result.tested or not path.is_dir():
+    if not result.tested or not at_its_name(path).is_dir():
         raise _incomplete(folder, "its model is missing", "fit again")
     return shared_encoder(path)
 

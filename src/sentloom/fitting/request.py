@@ -10,6 +10,7 @@ from typing import Any
 from sentloom.data.shapes import Shape
 from sentloom.encoder.locate import READ_ONLY, locate, refuse_read_only
 from sentloom.errors import InputError, option
+from sentloom.files import at_its_name
 from sentloom.fitting.inputs import RECIPES
 from sentloom.pipeline.runner import refuse_no_model
 from sentloom.writing.endpoint import EndpointOptions, find_endpoint
@@ -159,7 +160,7 @@ class Request:
 
 def _absolute(name: str) -> str:
     """The absolute path of a folder; a name that is not a folder stays as it is."""
-    return str(Path(name).resolve()) if Path(name).is_dir() else name
+    return str(Path(name).resolve()) if at_its_name(Path(name)).is_dir() else name
 
 
 def with_defaults(data: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any]:

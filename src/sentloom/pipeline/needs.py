@@ -12,6 +12,7 @@ from sentloom.encoder.locate import READ_ONLY, refuse_unwritten
 from sentloom.errors import MissingPart, Problem, RecipeError
 from sentloom.evaluation.suites.catalog import OWN, find_task, is_set, split_score
 from sentloom.evaluation.suites.set_source import NO_COPY, SetSource
+from sentloom.files import at_its_name
 from sentloom.pipeline.plan import Plan
 from sentloom.pipeline.references import named_stage
 from sentloom.pipeline.stages import BASE
@@ -78,7 +79,7 @@ def _models(plan: Plan) -> Iterator[Need]:
             and name not in ("embedded", *READ_ONLY, BASE)
             and not is_endpoint(name)
             and named_stage(name) is None
-            and not Path(name).expanduser().is_dir()
+            and not at_its_name(Path(name).expanduser()).is_dir()
         ):
             refuse_unwritten(name)
             match = hub_name(name)

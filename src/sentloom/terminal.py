@@ -1,5 +1,9 @@
-"""Print untrusted text, such as data and file names, literally, so that it cannot control the terminal."""
+"""Print untrusted text, such as data and file names, literally, so that it cannot control the terminal.
 
+Reports use the same characters, since they are read in terminals too.
+"""
+
+import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -8,14 +12,22 @@ from rich.segment import Segment
 from rich.text import Text
 
 OUTPUT_CLOSED = 141  # exit code, as in shells: 128 + the number of SIGPIPE
-# Control characters become their Unicode pictures, such as U+241B for ESC; others and lone surrogates become U+FFFD.
+# Control characters become their Unicode pictures, such as U+241B for ESC; others, lone surrogates and characters that
+# reverse the direction of what follows become U+FFFD.
+REVERSING = [*range(0x202A, 0x202F), *range(0x2066, 0x206A)]
 PICTURES = {code: 0x2400 + code for code in range(32) if chr(code) not in "\n\t"} | {0x7F: 0x2421}
-PICTURES |= dict.fromkeys([*range(0x80, 0xA0), *range(0xD800, 0xE000)], 0xFFFD)
+PICTURES |= dict.fromkeys([*range(0x80, 0xA0), *range(0xD800, 0xE000), *REVERSING], 0xFFFD)
+ESCAPES = {code: f"\\u{code:04x}" for code in [*range(0x7F, 0xA0), *REVERSING]}  # json escapes the others itself
 
 
 def printable(text: str) -> str:
-    """Replace control characters, except line feeds and tabs."""
+    """Replace control characters, except line feeds and tabs, and characters that reverse the direction of text."""
     return text.translate(PICTURES)
+
+
+def json_text(values: Any) -> str:
+    """Values as indented JSON, in which the same characters are escaped: read again, they are what they were."""
+    return json.dumps(values, indent=1, ensure_ascii=False).translate(ESCAPES) + "\n"
 
 
 class Terminal(Console):

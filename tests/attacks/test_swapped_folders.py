@@ -15,17 +15,22 @@ WRITE = ("vocabulary", "base", "texts.txt", "-o", "m", "--size", "60")
 READ = ("encode", "few.txt", "-o", "v.npy", "--model", "m")
 
 
+def fill_kitchen(folder):
+    """A model, and texts whose words are new to it."""
+    build_model_folder("bert", folder / "base")
+    (folder / "few.txt").write_text("\n".join(SENTENCES) + "\n", "utf-8")
+    texts = [f"{sentence} {number}" for number in range(100) for sentence in SENTENCES]
+    (folder / "texts.txt").write_text("\n".join(texts) + "\n", "utf-8")
+
+
 @pytest.fixture
 def kitchen(tmp_path, one_thread):
-    build_model_folder("bert", tmp_path / "base")
-    (tmp_path / "few.txt").write_text("\n".join(SENTENCES) + "\n", "utf-8")
-    texts = [f"{sentence} {number}" for number in range(100) for sentence in SENTENCES]
-    (tmp_path / "texts.txt").write_text("\n".join(texts) + "\n", "utf-8")
+    fill_kitchen(tmp_path)
     return tmp_path
 
 
 def kill_at(number, before, exchanges):
-    """Break this process: it is killed before or after it renames the model folder for this time.
+    """Break this process: it is killed before or after it renames the model folder for this time, 0 for never.
 
     Without `exchanges`, the system cannot exchange two folders in one step.
     """

@@ -33,5 +33,5 @@ def test_every_digit_is_in_the_json():
 
 def test_an_odd_file_name_does_not_stop_a_report(tmp_path):
     write_text(tmp_path / "a.md", "from \udcff.txt\n")
-    assert (tmp_path / "a.md").read_text() == "from ?.txt\n"
+    assert (tmp_path / "a.md").read_text() == "from \ufffd.txt\n"
     assert [path.name for path in tmp_path.iterdir() if path.name != "scratch"] == ["a.md"]

@@ -4,7 +4,6 @@ Scores, differences and their intervals are times 100. A missing number is None;
 tuple or None, and the report leaves it out.
 """
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -15,6 +14,7 @@ from typing import Literal
 from sentloom.errors import InputError
 from sentloom.evaluation.significance import LEAST_CLUSTERS, LEVEL
 from sentloom.files import new_file
+from sentloom.terminal import json_text
 
 SCHEMA = 3  # of report.json (docs/report.md); raised when a field changes its meaning or goes
 Part = Literal["deciding", "general", "watched"]
@@ -454,7 +454,7 @@ class FitResult:
     def write(self, path: Path) -> None:
         """As JSON; the same result gives the same bytes."""
         with new_file(path) as part:
-            part.write_text(json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n", "utf-8", "replace")
+            part.write_text(json_text(asdict(self)), "utf-8", "replace")
 
     @classmethod
     def read(cls, path: Path) -> "FitResult":

@@ -17,6 +17,7 @@ from sentloom.files import new_file, read_record, write_record
 from sentloom.markdown import plain, table
 from sentloom.pipeline.plan import Plan, to_yaml
 from sentloom.pipeline.runner import PlanResult, Runner, copy_encoder, copy_model, prepare, refuse_no_model
+from sentloom.terminal import printable
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,7 @@ def write_results(row: Row, results: Sequence[PlanResult], plan: Plan, folder: P
     runs += [run_values(result, folder) for result in results]
     write_record(path, {"rows": [_plain(one) for one in rows.values()], "runs": runs})
     with new_file(folder / "results.md") as part:
-        part.write_text(markdown(list(rows.values())), "utf-8")
+        part.write_text(printable(markdown(list(rows.values()))), "utf-8")
     with new_file(folder / (f"recipes/{name}.yaml" if name else "recipe.yaml")) as part:
         part.write_text(to_yaml(plan), "utf-8")
     return list(rows.values())

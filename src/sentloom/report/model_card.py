@@ -11,6 +11,7 @@ from sentloom.fitting.result import FitResult, InputSummary
 from sentloom.hygiene.languages import recognised
 from sentloom.report import formatting
 from sentloom.report.rendering import render
+from sentloom.terminal import printable
 
 if TYPE_CHECKING:
     from sentloom.encoder import Encoder
@@ -72,7 +73,7 @@ def model_card(result: FitResult, facts: ModelFacts) -> str:
     native = NATIVE_SEARCH if facts.asymmetric else NATIVE_USE
     shorter = [one for one in facts.dimensions if one < facts.dimension]
     short = (NATIVE_SHORT if facts.native else OUR_SHORT).format(place=place, dimension=min(shorter)) if shorter else ""
-    return render(
+    text = render(
         "model_card.md",
         result,
         facts=facts,
@@ -82,6 +83,7 @@ def model_card(result: FitResult, facts: ModelFacts) -> str:
         short_use=short,
         languages=list(dict.fromkeys(formatting.language(one) for one in result.sources if _codes_of(one))),
     )
+    return printable(text)
 
 
 def _front_matter(result: FitResult, facts: ModelFacts) -> str:

@@ -1,7 +1,6 @@
 """Text files of a report, each written completely or not at all: JSON with every digit, and CSV for spreadsheets."""
 
 import csv
-import json
 from collections.abc import Iterable, Sequence
 from io import StringIO
 from pathlib import Path
@@ -9,17 +8,15 @@ from typing import Any
 
 from sentloom.data.writers import no_formula
 from sentloom.files import new_file
+from sentloom.terminal import json_text, printable
+
+__all__ = ["csv_text", "json_text", "write_text"]
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text; lone surrogates, as in odd file names, become question marks."""
+    """Write a text in which no name or data can control a terminal that shows it."""
     with new_file(path) as part:
-        part.write_text(text, "utf-8", "replace")
-
-
-def json_text(values: Any) -> str:
-    """Values as JSON."""
-    return json.dumps(values, indent=1, ensure_ascii=False) + "\n"
+        part.write_text(printable(text), "utf-8")
 
 
 def csv_text(head: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:

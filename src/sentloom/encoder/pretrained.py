@@ -68,6 +68,7 @@ def load_weights(
             output_loading_info=True,
         )
     _check_report(stage, report, may_miss, [*KNOWN_HEADS, *unused])
+    _unmap(model)
     check_finite(model, _where(stage))
     model.config.name_or_path = str(stage.origin)
     return model
@@ -131,6 +132,12 @@ def _check_report(stage: Staged, report: dict[str, Any], may_miss: Sequence[str]
     if extra := sorted(key for key in report["unexpected_keys"] if not _matches(key, unused)):
         problem = f"the model in config.json has no weights named {', '.join(extra[:3])} ({len(extra)} unused)"
         raise ModelError(where, problem, "only weights of this model and of known heads", "correct config.json")
+
+
+def _unmap(model: torch.nn.Module) -> None:
+    """Copy weights that are mapped from a file: replacing it would change them, truncating it would kill the process."""
+    for tensor in (*model.parameters(), *model.buffers()):
+        tensor.data = tensor.data.clone()
 
 
 def _matches(key: str, patterns: Sequence[str]) -> bool:

@@ -1,5 +1,6 @@
 """Tokenise texts, with special tokens and prompts around the sentence. Only the sentence is ever truncated."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,9 @@ from sentloom.encoder.prompts import Prompt
 from sentloom.errors import InputError
 
 CHARACTERS = 64  # of a text that are read per token of the maximum length
-GROWTH = 8  # times as many, where these had too few tokens
+GROWTH = 8  # times as many, where these had too few tokens; the rest is never read
+LEAST = 1 << 16  # characters that are then read of any text
+BLANKS = re.compile(r"(\s{32})\s+(\s{32})")  # of a longer run, both ends
 
 
 @dataclass(frozen=True)
@@ -55,22 +58,32 @@ class Tokens:
         after = [*self.suffix_ids(prompt.suffix), *self.specials.after]
         room = self.max_length - len(before) - len(after)
         self._check_room(prompt, room)
-        sentences = self._starts([prompt.prefix + text for text in texts], room)
-        truncated = [at for at, ids in enumerate(sentences) if len(ids) > room]
+        whole = [prompt.prefix + text for text in texts]
+        sentences = self.bare([_start(text, room * CHARACTERS) for text in whole])
+        unread = set()
+        for at in self._too_short(whole, sentences, room):
+            sentences[at], cut = self._longer_start(whole[at], room)
+            unread |= {at} if cut else set()
+        truncated = [at for at, ids in enumerate(sentences) if len(ids) > room or at in unread]
         return [[*before, *ids[:room], *after] or self._empty for ids in sentences], truncated
 
-    def _starts(self, texts: Sequence[str], room: int, more: int = 1) -> list[list[int]]:
-        """Return ids whose first `room + 1` are those of the whole texts; the end of a very long text is not read.
+    def _too_short(self, texts: Sequence[str], sentences: Sequence[Sequence[int]], room: int) -> list[int]:
+        """Return the positions of texts that were cut and whose first ids could therefore be others.
 
         A cut between words may change only the last ids, so that twice as many ids as are used make it safe.
-        Too few of them (a long run of blanks, or of letters that make one unknown token): more of the text is read.
         """
-        size = room * CHARACTERS * more
-        found = self.bare([_start(text, size) for text in texts])
-        short = [at for at, text in enumerate(texts) if len(text) > size and len(found[at]) <= 2 * room]
-        for at in short:
-            found[at] = self._starts([texts[at]], room, more * GROWTH)[0]
-        return found
+        sizes = enumerate(map(len, texts))
+        return [at for at, size in sizes if size > room * CHARACTERS and len(sentences[at]) <= 2 * room]
+
+    def _longer_start(self, text: str, room: int) -> tuple[list[int], bool]:
+        """Return the ids of more of a text whose start has few tokens, and whether the rest was still not read.
+
+        That start has a long run of blanks, for which this tokenizer then has no tokens, or of letters that make one
+        unknown token. The cost of a text is bounded: runs of blanks are shortened, and the rest is cut.
+        """
+        size, text = max(LEAST, room * CHARACTERS * GROWTH), BLANKS.sub(r"\1\2", text)
+        ids = self.bare([_start(text, size)])[0]
+        return ids, len(text) > size and len(ids) <= room
 
     def suffix_ids(self, suffix: str) -> list[int]:
         """Return the ids of a suffix, tokenised separately so that they are the same after every sentence."""

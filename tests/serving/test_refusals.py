@@ -39,7 +39,7 @@ def test_a_fault_in_a_body_is_one_sentence(make_service, body, message, param):
     assert param is None or answer.json()["error"]["param"] == param
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b'{"input": "\xff"}', b"[" * 100_000, b"null", b'"text"'])
+@pytest.mark.parametrize("content", [b"", b"{", b'{"input": "\xff"}', b"[" * 50_000, b"null", b'"text"'])
 def test_bodies_that_are_no_json_objects(make_service, content):
     headers = {"content-type": "application/json"}
     answer = post(make_service(), "/v1/embeddings", None, content=content, headers=headers)

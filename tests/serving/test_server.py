@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import httpx2
 import pytest
@@ -14,21 +15,27 @@ import uvicorn
 
 from sentloom.errors import InputError
 from sentloom.serving.app import build_app
-from sentloom.serving.server import DrainingServer, TimedProtocol, bind
+from sentloom.serving.server import Crowd, DrainingServer, ServedProtocol, bind
 from tests.serving.asking import post
 
 
-class Impatient(TimedProtocol):
+class Impatient(ServedProtocol):
     head_seconds = 0.3
+    body_seconds = 1.0
     head_bytes = 2000
 
 
 @contextlib.contextmanager
-def serving(service):
+def serving(service, crowd=None):
     """A running server: its port, and itself."""
     started = threading.Event()
     config = uvicorn.Config(
-        build_app(service), http=Impatient, ws="none", lifespan="off", log_level="critical", access_log=False
+        build_app(service),
+        http=partial(Impatient, service, crowd or Crowd()),
+        ws="none",
+        lifespan="off",
+        log_level="critical",
+        access_log=False,
     )
     server, listener = DrainingServer(config, service, started.set), bind("127.0.0.1", 0)
     thread = threading.Thread(target=server.run, args=([listener],))

@@ -55,11 +55,12 @@ def serve(
     from sentloom.encoder.workers import pack_workers, worker_count
     from sentloom.serving.batcher import Batcher, BatchLimits
     from sentloom.serving.memory import limit_memory
-    from sentloom.serving.models import load_models, warm_up
+    from sentloom.serving.models import load_models, tokenise_in_own_threads, warm_up
     from sentloom.serving.security import check_address, read_key
     from sentloom.serving.service import Service, ServiceLimits
 
     limit_memory()
+    tokenise_in_own_threads()
     key = read_key(api_key_file)
     check_address(host, key)
     loaded = load_models(models, device, precision)
@@ -78,8 +79,7 @@ def serve(
         )
         address = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
         run(build_app(service), service, listener, lambda: _announce(address, service))
-    unanswered = f"{service.in_flight} requests were not answered in time"
-    show(f"Stopped: {unanswered if service.in_flight else 'every accepted request was answered'}.")
+        show(f"Stopped. Requests answered: {service.answered:,}; cut off: {service.cut_off:,}.")
 
 
 def _corpus(data: str, column: str | None, models: "list[ServedModel]") -> "Corpus":

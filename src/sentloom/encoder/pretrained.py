@@ -135,7 +135,7 @@ def _check_report(stage: Staged, report: dict[str, Any], may_miss: Sequence[str]
 
 
 def _unmap(model: torch.nn.Module) -> None:
-    """Copy weights that are mapped from a file: replacing it would change them, truncating it would kill the process."""
+    """Copy weights that are mapped from a file: a change of it would change them, truncating it kill the process."""
     for tensor in (*model.parameters(), *model.buffers()):
         tensor.data = tensor.data.clone()
 

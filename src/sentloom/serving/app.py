@@ -12,6 +12,7 @@ import orjson
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response, StreamingResponse
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from sentloom import __version__
@@ -21,7 +22,7 @@ from sentloom.encoder.static_backbone import StaticBackbone
 from sentloom.errors import InputError
 from sentloom.search.vectors import normalised
 from sentloom.serving.batcher import QueueClosed, QueueFull, Vectors, WaitedTooLong
-from sentloom.serving.corpus import SHOWN
+from sentloom.serving.corpus import SHOWN, Corpus
 from sentloom.serving.gate import GONE, App, Gate, queue_full
 from sentloom.serving.models import ServedModel, Tokenised
 from sentloom.serving.refusals import Refusal, refused
@@ -36,10 +37,12 @@ from sentloom.serving.schema import (
     SimilarityRequest,
     SimilarityResponse,
     Usage,
+    parse,
 )
 from sentloom.serving.service import Service
 
-INLINE = 4096  # characters that are tokenised in the event loop; more in a thread
+INLINE = 4096  # bytes that are parsed and characters that are tokenised in the event loop; more in a thread
+PIECE = 1 << 16  # characters that are tokenised before it is the turn of another request
 ROWS_AT_ONCE = 64  # vectors written between two chances for other requests
 SHOWN_POSITIONS = 100  # of texts, in a header or a message
 REPORT_STYLES = "report/templates/page.css"  # the page has the colours and the type of the report
@@ -58,18 +61,27 @@ PAGE_HEADERS = {
 REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": Problem, "description": why}
     for status, why in {
-        400: "The body cannot be parsed",
+        400: "The body is not JSON",
         401: "The API key is missing or wrong",
         404: "No such model, or no corpus",
         408: "The body did not arrive in time",
-        413: "Too many bytes, texts or cells",
+        413: "Too many bytes, values, texts or cells",
         422: "A field is not valid",
         429: "The queue is full; see Retry-After",
         500: "The model gave no usable vector",
-        503: "Shutting down, or waited too long",
+        503: "Shutting down, waited too long, or the model gives other vectors than it should",
     }.items()
 }
 T = TypeVar("T")
+R = TypeVar("R", EmbeddingRequest, SimilarityRequest, SearchRequest)
+
+
+def _takes(kind: type[BaseModel]) -> dict[str, Any]:
+    """The schema of a body that the endpoint parses itself."""
+    content = {"application/json": {"schema": kind.model_json_schema()}}
+    return {"requestBody": {"required": True, "content": content}}
+
+
 router = APIRouter()
 
 
@@ -85,10 +97,12 @@ def build_app(service: Service) -> App:
     return Gate(app, service)
 
 
-@router.post("/v1/embeddings", response_model=EmbeddingResponse, responses=REFUSALS)
-async def embeddings(wanted: EmbeddingRequest, request: Request) -> Response:
+@router.post(
+    "/v1/embeddings", response_model=EmbeddingResponse, responses=REFUSALS, openapi_extra=_takes(EmbeddingRequest)
+)
+async def embeddings(request: Request) -> Response:
     """Encode texts. A large request is split into batches; the header `sentloom-truncated` lists truncated texts."""
-    service = _service(request)
+    service, wanted = _service(request), await _read(request, EmbeddingRequest)
     model = service.model(wanted.model)
     if wanted.dimensions is not None:
         _check_dimensions(model, wanted.dimensions)
@@ -103,10 +117,12 @@ async def embeddings(wanted: EmbeddingRequest, request: Request) -> Response:
     return StreamingResponse(_in_turn(parts), media_type="application/json", headers=headers)
 
 
-@router.post("/v1/similarity", response_model=SimilarityResponse, responses=REFUSALS)
-async def similarity(wanted: SimilarityRequest, request: Request) -> Response:
+@router.post(
+    "/v1/similarity", response_model=SimilarityResponse, responses=REFUSALS, openapi_extra=_takes(SimilarityRequest)
+)
+async def similarity(request: Request) -> Response:
     """Cosines of every text in `a` with every text in `b`, or of the texts in `a` with each other."""
-    service = _service(request)
+    service, wanted = _service(request), await _read(request, SimilarityRequest)
     model, others = service.model(wanted.model), wanted.b or []
     if len(wanted.a) * len(others or wanted.a) > service.limits.max_cells:
         raise Refusal(413, f"The matrix has more than {service.limits.max_cells:,} cells. Compare fewer texts.")
@@ -119,10 +135,10 @@ async def similarity(wanted: SimilarityRequest, request: Request) -> Response:
     return _json(_dump(answer), _truncated_header(tokenised))
 
 
-@router.post("/v1/search", response_model=SearchResponse, responses=REFUSALS)
-async def search(wanted: SearchRequest, request: Request) -> Response:
+@router.post("/v1/search", response_model=SearchResponse, responses=REFUSALS, openapi_extra=_takes(SearchRequest))
+async def search(request: Request) -> Response:
     """The texts of the corpus that are nearest to each query."""
-    service = _service(request)
+    service, wanted = _service(request), await _read(request, SearchRequest)
     model, corpus = service.model(wanted.model), service.searched()
     if len(wanted.query) * wanted.k > service.limits.max_found:
         most = service.limits.max_found
@@ -157,8 +173,7 @@ async def corpus_map(request: Request, model: str | None = None) -> Response:
     """The corpus in the plane, for the page. The first request computes it."""
     service = _service(request)
     name, corpus = service.model(model).name, service.searched()
-    async with service.mapping:
-        points = await _in_thread(service.searchers, corpus.map_points, name)
+    points = await _unless_gone(request, _mapped(service, corpus, name))
     rows = corpus.mapped_rows()
     texts = [corpus.texts[row][:SHOWN] for row in rows]
     return _json(_dump({"model": name, "rows": rows, "points": points, "texts": texts}))
@@ -169,8 +184,9 @@ async def health(request: Request) -> Response:
     """Encode a probe with each model and compare it with the vector that it must get."""
     service = _service(request)
     cosines = await service.health()
-    healthy = all(cosine >= service.models[name].probe.least for name, cosine in cosines.items())
-    body = {"status": "ok" if healthy else "failing", "cosine_of_probe": {k: round(v, 6) for k, v in cosines.items()}}
+    healthy = all((cosine or 0.0) >= service.models[name].probe.least for name, cosine in cosines.items())
+    shown = {name: cosine if cosine is None else round(cosine, 6) for name, cosine in cosines.items()}
+    body = {"status": "ok" if healthy else "failing", "cosine_of_probe": shown}
     return _json(_dump(body), status=200 if healthy else 503)
 
 
@@ -192,6 +208,13 @@ def _static(kind: str, parts: list[str]) -> Any:
 def _service(request: Request) -> Service:
     service: Service = request.app.state.service
     return service
+
+
+async def _read(request: Request, kind: type[R]) -> R:
+    """The fields of a request; a large body is parsed in a thread."""
+    service, body = _service(request), await request.body()
+    given = kind, body, request.headers.get("content-type", ""), service.limits.max_values
+    return parse(*given) if len(body) <= INLINE else await _in_thread(service.readers, parse, *given)
 
 
 def _card(model: ServedModel) -> ModelCard:
@@ -219,6 +242,7 @@ async def _encode(request: Request, model: ServedModel, texts: list[str], role: 
     service = _service(request)
     if len(texts) > service.limits.max_inputs:
         raise Refusal(413, f"{len(texts):,} texts are more than {service.limits.max_inputs:,}. Send several requests.")
+    await service.check_vectors(model)
     try:
         vectors, tokenised = await _unless_gone(request, _queued(service, model, texts, role))
     except QueueFull as full:
@@ -232,11 +256,40 @@ async def _encode(request: Request, model: ServedModel, texts: list[str], role: 
 async def _queued(service: Service, model: ServedModel, texts: list[str], role: Role) -> tuple[Vectors, Tokenised]:
     """Tokenise and encode texts, with a place in the queue from the start."""
     with service.batcher.admitted():
-        if sum(map(len, texts)) <= INLINE:
-            tokenised = model.tokenize(texts, role)
-        else:
-            tokenised = await _in_thread(service.tokenisers, model.tokenize, texts, role)
+        tokenised = await _tokenised(service, model, texts, role)
     return await service.batcher.submit(model.encode, tokenised.ids), tokenised
+
+
+async def _tokenised(service: Service, model: ServedModel, texts: list[str], role: Role) -> Tokenised:
+    """Token ids of texts. Requests take turns, a piece at a time: each has at most one in the threads' queue."""
+    if sum(map(len, texts)) <= INLINE:
+        return model.tokenize(texts, role)
+    tokenised = Tokenised([], [])
+    try:
+        async with asyncio.timeout(service.batcher.limits.queue_wait):
+            for piece in _pieces(texts):
+                tokenised += await _in_thread(service.tokenisers, model.tokenize, piece, role)
+    except TimeoutError:
+        raise WaitedTooLong from None
+    return tokenised
+
+
+def _pieces(texts: list[str]) -> Iterator[list[str]]:
+    """Some texts at a time, that have together about as many characters as a piece may."""
+    piece, size = [], 0
+    for text in texts:
+        piece.append(text)
+        size += len(text)
+        if size >= PIECE:
+            yield piece
+            piece, size = [], 0
+    if piece:
+        yield piece
+
+
+async def _mapped(service: Service, corpus: Corpus, model: str) -> Vectors:
+    async with service.mapping:
+        return await _in_thread(service.searchers, corpus.map_points, model)
 
 
 async def _in_thread(threads: Executor, run: Callable[..., T], *given: Any) -> T:
@@ -246,6 +299,7 @@ async def _in_thread(threads: Executor, run: Callable[..., T], *given: Any) -> T
 
 async def _unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
     """Wait for work; if the client goes away, drop what has not started."""
+    await request.body()
     working = asyncio.ensure_future(work)
     gone = asyncio.ensure_future(request.receive())  # after the body, the only message is that the client has gone
     gone.add_done_callback(lambda _: working.cancel())

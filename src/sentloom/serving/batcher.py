@@ -215,7 +215,7 @@ class Batcher:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        self._refuse_overdue()
+        self.refuse_overdue()
         if self._waiting and (early := self._early()):
             self._pump_in(early)
             return
@@ -229,7 +229,8 @@ class Batcher:
         oldest = min(work.arrived for work in self._waiting)
         return max(0.0, oldest + self.limits.batch_wait - self._clock())
 
-    def _refuse_overdue(self) -> None:
+    def refuse_overdue(self) -> None:
+        """Fail the requests that have waited too long for their first batch. Call it now and then."""
         latest = self._clock() - self.limits.queue_wait
         for work in [work for work in self._waiting if not work.taken and work.arrived < latest]:
             self._fail(work, WaitedTooLong())

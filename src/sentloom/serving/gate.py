@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, TypeAlias
 
 from sentloom.serving.refusals import Refusal
-from sentloom.serving.security import is_local_name
 from sentloom.serving.service import Service
 
 Message: TypeAlias = MutableMapping[str, Any]
@@ -46,7 +45,7 @@ class Gate:
     async def _pass(self, scope: Message, receive: Receive, answer: "_Answer") -> None:
         try:
             self._check(scope)
-            body = await self._body(scope, receive)
+            body = await self._body(receive)
         except Refusal as refusal:
             await refusal.response()(scope, receive, answer)
         except _Gone:
@@ -61,9 +60,9 @@ class Gate:
             raise Refusal(
                 503, "The server is shutting down.", code="shutting_down", retry_after="1", connection="close"
             )
-        if service.key is None and not is_local_name(headers.get(b"host", b"").decode("latin-1")):
+        if service.key is None and not service.admits(headers):
             raise Refusal(403, "Without an API key, this server answers only to localhost.", code="host_not_allowed")
-        if service.key and scope["path"] not in OPEN and not service.key.matches(headers.get(b"authorization", b"")):
+        if service.key and scope["path"] not in OPEN and not service.admits(headers):
             message = "The API key is missing or wrong. Send it as: Authorization: Bearer KEY."
             raise Refusal(401, message, code="invalid_api_key", www_authenticate="Bearer")
         length = headers.get(b"content-length", b"0")
@@ -72,10 +71,8 @@ class Gate:
         if scope["method"] == "POST" and service.batcher.is_full:
             raise queue_full(service.batcher.retry_after)
 
-    async def _body(self, scope: Message, receive: Receive) -> bytes:
-        """Read the body, up to a size and a time."""
-        if scope["method"] in ("GET", "HEAD"):
-            return b""
+    async def _body(self, receive: Receive) -> bytes:
+        """Read the body, which a request of any method may have, up to a size and a time."""
         body = bytearray()
         try:
             async with asyncio.timeout(self.service.limits.body_seconds):

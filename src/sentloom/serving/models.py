@@ -1,5 +1,6 @@
 """The models that are served: found by name, with a probe that shows whether they still compute what they did."""
 
+import os
 import re
 import time
 from array import array
@@ -25,6 +26,11 @@ SAME_BF16 = 0.99
 NAMED = re.compile(r"([\w.-]+)=(.+)")
 
 
+def tokenise_in_own_threads() -> None:
+    """Turn off the pool of threads that the tokenizers library shares: a small request would wait for large ones."""
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
+
 class Tokenised(NamedTuple):
     """Texts as token ids, and the positions of those that were truncated."""
 
@@ -35,6 +41,10 @@ class Tokenised(NamedTuple):
     def tokens(self) -> int:
         """All tokens, with special tokens and prompts."""
         return sum(map(len, self.ids))
+
+    def __add__(self, later: "Tokenised") -> "Tokenised":  # type: ignore[override]
+        """Both, one after the other."""
+        return Tokenised(self.ids + later.ids, self.truncated + [len(self.ids) + at for at in later.truncated])
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Why a request is refused, in the form that OpenAI's clients read."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import Request
@@ -13,6 +14,7 @@ KINDS = {401: "authentication_error", 404: "not_found_error", 429: "rate_limit_e
     503: "overloaded_error"
 }
 
+NOT_OBJECT = "The body is not a JSON object. Send one, with the header Content-Type: application/json."
 NOWHERE = {
     404: "There is nothing at {path}. /openapi.json lists what there is.",
     405: "{path} does not take {method}. /openapi.json lists what there is.",
@@ -42,7 +44,8 @@ async def refused(request: Request, error: Exception) -> JSONResponse:
     if isinstance(error, Refusal):
         return error.response()
     if isinstance(error, RequestValidationError):
-        return _invalid(error.errors()[0]).response()
+        first = error.errors()[0]
+        return invalid(first["loc"][1:], first).response()
     if isinstance(error, HTTPException):
         nowhere, path = NOWHERE.get(error.status_code), request.url.path[:200]
         message = nowhere.format(path=path, method=request.method) if nowhere else error.detail
@@ -50,19 +53,21 @@ async def refused(request: Request, error: Exception) -> JSONResponse:
     return Refusal(500, "The server failed. Its log says why.").response()
 
 
-def _invalid(first: dict[str, Any]) -> Refusal:
-    """One fault of a body, in plain words."""
-    place = ".".join(part for part in first["loc"][1:] if isinstance(part, str))
-    if first["type"] == "json_invalid":
-        message = "The body is not valid JSON."
-    elif first["type"] == "extra_forbidden":
-        message = f"{place} is not a known field. Remove it or correct its name."
-    elif first["type"] == "missing":
+def unknown_field(name: str) -> Refusal:
+    """A field that the request does not have."""
+    shown = name[:200].encode("utf-8", "replace").decode()  # JSON can have half of a surrogate pair
+    return Refusal(422, f"{shown} is not a known field. Remove it or correct its name.", param=shown)
+
+
+def invalid(location: tuple[str | int, ...], first: Mapping[str, Any]) -> Refusal:
+    """One fault of a request, in plain words."""
+    place = ".".join(part for part in location if isinstance(part, str))
+    if first["type"] == "missing":
         message = f"{place or 'The body'} is missing. Add it."
     elif first["type"] == "value_error":
         message = str(first["ctx"]["error"])
     elif not place:
-        message = "The body is not a JSON object. Send one, with the header Content-Type: application/json."
+        message = NOT_OBJECT
     else:
         message = f"{place} is not valid. Expected {plain_words(first['msg'])}."
     return Refusal(422, message, param=place or None)

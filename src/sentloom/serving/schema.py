@@ -1,16 +1,20 @@
 """What requests may contain, and what is answered: the fields of OpenAI's API, and ours."""
 
+import json
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo, WithJsonSchema
 
 from sentloom.encoder.prompts import Role
+from sentloom.serving.refusals import NOT_OBJECT, Refusal, invalid, unknown_field
 
 TOKEN_IDS = (
     "{name} holds token ids, which only their own tokenizer could turn back into text. Send the texts themselves; "
     "in LangChain, pass check_embedding_ctx_length=False to OpenAIEmbeddings."
 )
+# A string, or the start of a value beside others: what a parser would have to build.
+VALUE = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{,]', re.DOTALL)
 SURROGATE = re.compile("[\ud800-\udfff]")
 STRING_OR_LIST = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
 
@@ -45,6 +49,42 @@ class _Request(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     model: str | None = Field(None, description="A name from /v1/models. By default the first.")
+
+
+R = TypeVar("R", bound=_Request)
+
+
+def parse(kind: type[R], body: bytes, content_type: str, max_values: int) -> R:
+    """The fields of a body. One with too many values is refused before it is parsed, which would take seconds."""
+    if not _is_json(content_type):
+        raise Refusal(422, NOT_OBJECT)
+    if _has_more(body, max_values):
+        message = f"The JSON has more than {max_values:,} values. Send fewer texts, and texts instead of token ids."
+        raise Refusal(413, message)
+    try:
+        content = json.loads(body.decode())
+    except (ValueError, RecursionError):
+        raise Refusal(400, "The body is not valid JSON in UTF-8.") from None
+    if not isinstance(content, dict):
+        raise Refusal(422, NOT_OBJECT)
+    if unknown := content.keys() - kind.model_fields:
+        raise unknown_field(min(unknown))
+    try:
+        return kind.model_validate(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise invalid(first["loc"], first) from None
+
+
+def _is_json(content_type: str) -> bool:
+    """Whether a type is JSON: a form of another web site can send others without asking."""
+    kind = content_type.partition(";")[0].strip().lower()
+    return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
+
+
+def _has_more(body: bytes, values: int) -> bool:
+    """Whether JSON has more values than this; no more of it is read than needed to know."""
+    return any(number > values for number, _ in enumerate(VALUE.finditer(body), 1))
 
 
 class EmbeddingRequest(_Request):

@@ -1,9 +1,14 @@
 """Run the application with uvicorn: an address, limits for slow clients, and a shutdown that answers what began."""
 
+import asyncio
+import math
 import os
 import socket
+import sys
+import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -12,29 +17,37 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from sentloom.errors import InputError
 from sentloom.serving.gate import App
+from sentloom.serving.refusals import Refusal
 from sentloom.serving.service import Service
 
 CONNECTIONS = 1024
+STRANGERS = 768  # of them, those whose last request had no key, or that have not sent one yet
+OTHER_FILES = 256  # that the process has open besides connections
 KEEP_ALIVE = 75  # seconds without a request; load balancers keep connections for 60
 LINGER = 0.3  # seconds for which a server that shuts down still answers, with 503, so that clients go elsewhere
-SHUTDOWN_SECONDS = 60  # after which unfinished requests are given up
+SHUTDOWN_SECONDS = 60  # after which unfinished requests are cut off
+LAST_SECONDS = 5  # more, after which the process ends even if a thread still computes
+TICKS = 10  # calls of `on_tick` a second
+HEALTH = b"/health"
+CROWDED = Refusal(503, "Too many connections. Try again.", code="crowded", retry_after="1", connection="close")
 
 
 class TimedProtocol(HttpToolsProtocol):
-    """Closes connections whose request line and headers take too long or are too large; uvicorn would wait forever."""
+    """Closes connections whose head or body takes too long or whose head is too large; uvicorn would wait forever."""
 
     head_seconds = 10.0
     head_bytes = 64 << 10
+    body_seconds = 11.0  # of any method; the gate, which waits a little less, answers with 408 where it still can
 
     def connection_made(self, transport: Any) -> None:
         """Start the clock."""
         super().connection_made(transport)
         self._head_bytes = 0
-        self._head_due = self.loop.call_later(self.head_seconds, transport.close)
+        self._due = self.loop.call_later(self.head_seconds, self._expire, self.head_seconds)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the clock."""
-        self._head_due.cancel()
+        self._due.cancel()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -47,19 +60,121 @@ class TimedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Start the clock of the next request on the same connection."""
         super().on_message_begin()
-        self._head_due.cancel()
-        self._head_due = self.loop.call_later(self.head_seconds, self.transport.close)
+        self._restart(self.head_seconds)
 
     def on_headers_complete(self) -> None:
-        """Stop the clock: the body has its own."""
-        self._head_due.cancel()
+        """Start the clock of the body."""
+        self._restart(self.body_seconds)
         self._head_bytes = -(1 << 62)  # what follows is no head
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        """Count the next head from 0."""
+        """Stop the clock, and count the next head from 0."""
+        self._due.cancel()
         self._head_bytes = 0
         super().on_message_complete()
+
+    def _restart(self, seconds: float) -> None:
+        self._due.cancel()
+        self._due = self.loop.call_later(seconds, self._expire, seconds)
+
+    def _expire(self, seconds: float) -> None:
+        if self.flow.read_paused:  # it is we who do not read: an earlier request is being answered
+            self._restart(seconds)
+        else:
+            self.transport.close()
+
+
+class ServedProtocol(TimedProtocol):
+    """A connection that is counted, makes room for others if it has no key, and ends if its answers are not read."""
+
+    def __init__(self, service: Service, crowd: "Crowd", **given: Any) -> None:
+        super().__init__(**given)
+        self.service, self.crowd = service, crowd
+        self._unread_since: float | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """Count it among those without a key."""
+        super().connection_made(transport)
+        self.crowd.place(self, known=False)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Count it no longer."""
+        self.crowd.forget(self)
+        super().connection_lost(exc)
+
+    def on_headers_complete(self) -> None:
+        """Count it by the key of its request; if there are too many with one, only health checks are answered."""
+        self.crowd.place(self, known=self.service.admits(dict(self.headers)))
+        health = self.url.partition(b"?")[0] == HEALTH
+        self.app = CROWDED.response() if self.crowd.is_full and not health else self.config.loaded_app
+        super().on_headers_complete()
+
+    def on_response_complete(self) -> None:
+        """Count the answer."""
+        self.service.answered += 1
+        super().on_response_complete()
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether a part of an answer is still to be sent, since the client does not read it."""
+        return self.transport.get_write_buffer_size() > 0
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request is being answered."""
+        return self.is_unread or not (self.cycle is None or self.cycle.response_complete)
+
+    def check_read(self, now: float) -> None:
+        """Cut the connection off if its client has not read all of its answers for too long."""
+        if not self.is_unread:
+            self._unread_since = None
+        elif self._unread_since is None:
+            self._unread_since = now
+        elif now - self._unread_since >= self.service.limits.answer_seconds:
+            self.cut_off()
+
+    def cut_off(self) -> None:
+        """End the connection at once, and count the requests that are not answered because of it."""
+        if self.is_busy:
+            if self.cycle is None or self.cycle.response_complete:
+                self.service.answered -= 1  # its answer was complete, but not read
+            self.service.cut_off += 1 + len(self.pipeline)
+        self.crowd.forget(self)
+        self.connections.discard(self)
+        self.transport.abort()
+
+
+class Crowd:
+    """The open connections. Those without a key have a limit of their own, so that those with one find room."""
+
+    def __init__(self, most: int = CONNECTIONS, strangers: int = STRANGERS) -> None:
+        self._known: set[ServedProtocol] = set()
+        self._strangers: dict[ServedProtocol, None] = {}  # the oldest first
+        self._most_known, self._most_strangers = most - strangers, strangers
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there are more connections with a key than there may be."""
+        return len(self._known) > self._most_known
+
+    def place(self, connection: ServedProtocol, *, known: bool) -> None:
+        """Count a connection. One without a key too many: the oldest makes room, if possible an idle one."""
+        if known == (connection in self._known) and (known or connection in self._strangers):
+            return
+        self.forget(connection)
+        if known:
+            self._known.add(connection)
+            return
+        if len(self._strangers) >= self._most_strangers:
+            oldest = next(iter(self._strangers))
+            next((other for other in self._strangers if not other.is_busy), oldest).cut_off()
+        self._strangers[connection] = None
+
+    def forget(self, connection: ServedProtocol) -> None:
+        """Count a connection no longer."""
+        self._known.discard(connection)
+        self._strangers.pop(connection, None)
 
 
 class DrainingServer(uvicorn.Server):
@@ -82,11 +197,33 @@ class DrainingServer(uvicorn.Server):
             self._service.draining, self._draining_since = True, time.monotonic()
 
     async def on_tick(self, counter: int) -> bool:
-        """Stop when all requests are answered, or after a time."""
+        """End what takes too long; stop when all requests are answered and read, or after a time."""
+        if counter % TICKS == 0:
+            self._service.batcher.refuse_overdue()
+            for connection in self._connections():
+                connection.check_read(time.monotonic())
         if self._service.draining:
+            busy = self._service.in_flight or any(connection.is_unread for connection in self._connections())
             waited = time.monotonic() - self._draining_since
-            self.should_exit |= waited >= (SHUTDOWN_SECONDS if self._service.in_flight else LINGER)
+            self.should_exit |= waited >= (SHUTDOWN_SECONDS if busy else LINGER)
         return await super().on_tick(counter)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Close all connections; cut off those that are left when the time is over."""
+        waited = time.monotonic() - self._draining_since if self._service.draining else 0.0
+        left = 0.0 if self.force_exit else max(0.0, SHUTDOWN_SECONDS - waited)
+        self.config.timeout_graceful_shutdown = math.ceil(left) + 1
+        cutting = asyncio.get_running_loop().call_later(left, self._cut_off)
+        await super().shutdown(sockets)
+        cutting.cancel()
+        self._cut_off()
+
+    def _cut_off(self) -> None:
+        for connection in self._connections():
+            connection.cut_off()
+
+    def _connections(self) -> list[Any]:
+        return list(self.server_state.connections)
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -100,17 +237,33 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def run(app: App, service: Service, listener: socket.socket, started: Callable[[], None]) -> None:
-    """Serve until a signal."""
+    """Serve until a signal. The process then ends in `LAST_SECONDS`, even if a thread still computes."""
     config = uvicorn.Config(
         app,
-        http=TimedProtocol,
+        http=partial(ServedProtocol, service, Crowd(*_room())),  # type: ignore[arg-type]
         ws="none",
         lifespan="off",
         log_level="warning",
         access_log=False,
         server_header=False,
-        limit_concurrency=CONNECTIONS,
         timeout_keep_alive=KEEP_ALIVE,
-        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )
     DrainingServer(config, service, started).run([listener])
+    last = threading.Timer(LAST_SECONDS, os._exit, [0])
+    last.daemon = True
+    last.start()
+
+
+def _room() -> tuple[int, int]:
+    """How many connections there may be, and how many of them without a key: fewer if fewer files may be open."""
+    if sys.platform == "win32":
+        return CONNECTIONS, STRANGERS
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = CONNECTIONS + OTHER_FILES
+    if 0 <= soft < wanted:
+        soft = wanted if hard < 0 else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    most = CONNECTIONS if soft < 0 else min(CONNECTIONS, max(8, soft - OTHER_FILES))
+    return most, most * STRANGERS // CONNECTIONS

@@ -10,11 +10,12 @@ import yaml
 from sentloom.cli import app
 from sentloom.serving.gate import OPEN, PATHS
 from sentloom.serving.security import VARIABLE
-from sentloom.serving.server import SHUTDOWN_SECONDS
+from sentloom.serving.server import LAST_SECONDS, SHUTDOWN_SECONDS
 from sentloom.serving.service import ServiceLimits
 from tests.paths import ROOT
 
 DEPLOY = ROOT / "deploy"
+ENDS_WITHIN = SHUTDOWN_SECONDS + 2 + LAST_SECONDS  # seconds; 2 for uvicorn to close what was cut off
 SERVE = typer.main.get_command(app).commands["serve"]
 
 
@@ -70,7 +71,7 @@ def test_compose_gives_both_services_the_key_and_prometheus_reads_a_path_that_ex
     ).resolve() == DEPLOY / "Dockerfile"
     assert (DEPLOY / watch["volumes"][0].split(":")[0]).is_file()
     assert all(port.startswith("127.0.0.1:") for one in (serve, watch) for port in one["ports"])
-    assert int(serve["stop_grace_period"].removesuffix("s")) > SHUTDOWN_SECONDS
+    assert int(serve["stop_grace_period"].removesuffix("s")) > ENDS_WITHIN
 
 
 def test_kubernetes_probes_need_no_key_and_shutdown_has_time():
@@ -86,7 +87,7 @@ def test_kubernetes_probes_need_no_key_and_shutdown_has_time():
         container["ports"][0]["containerPort"] == parsed([*instruction("ENTRYPOINT")[2:], *container["args"]])["port"]
     )
     (_, waits) = container["lifecycle"]["preStop"]["exec"]["command"]
-    assert pod["spec"]["terminationGracePeriodSeconds"] > SHUTDOWN_SECONDS + int(waits)
+    assert pod["spec"]["terminationGracePeriodSeconds"] > ENDS_WITHIN + int(waits)
     assert deployment["spec"]["selector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
     assert service["spec"]["selector"].items() <= pod["metadata"]["labels"].items()
     mounted = {mount["name"] for mount in container["volumeMounts"]}

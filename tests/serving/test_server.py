@@ -15,7 +15,9 @@ import uvicorn
 
 from sentloom.errors import InputError
 from sentloom.serving.app import build_app
+from sentloom.serving.security import Key
 from sentloom.serving.server import Crowd, DrainingServer, ServedProtocol, bind
+from sentloom.serving.service import ServiceLimits
 from tests.serving.asking import post
 
 
@@ -164,3 +166,89 @@ def test_answers_in_process_and_over_a_socket_are_the_same(make_service):
     with serving(service) as (port, _):
         over_socket = httpx2.post(f"http://127.0.0.1:{port}/v1/embeddings", json={"input": ["Yes", "No"]}).json()
     assert over_socket == post(make_service(), "/v1/embeddings", {"input": ["Yes", "No"]}).json()
+
+
+def dripping(key=b""):
+    """A GET whose body comes by the byte."""
+    head = b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n" + key + b"\r\n"
+    return [head, *[b"a"] * 40]
+
+
+def test_a_body_that_drips_is_ended_whatever_the_method_and_whether_it_was_refused(make_service):
+    limits = ServiceLimits(body_seconds=0.5)
+    with serving(make_service(limits=limits)) as (port, _):
+        assert drip(port, dripping()).startswith(b"HTTP/1.1 408")
+    with serving(make_service(limits=limits, key=Key("0123456789abcdef"))) as (port, _):
+        assert drip(port, dripping()).startswith(b"HTTP/1.1 401")
+
+
+def drip(port, parts):
+    """What was received before the server closed the connection, which it does before the last part."""
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+        received = b""
+        for part in parts:
+            try:
+                connection.sendall(part)
+                connection.settimeout(0.1)
+                while found := connection.recv(65536):
+                    received += found
+                return received
+            except TimeoutError:
+                continue
+            except ConnectionError:
+                return received
+    pytest.fail("the connection is still open")
+
+
+@contextlib.contextmanager
+def unread(port):
+    """A client that asks for megabytes and does not read them."""
+    body = json.dumps({"a": ["Yes"] * 1000}).encode()
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.connect(("127.0.0.1", port))
+        connection.sendall(request(body).replace(b"/v1/embeddings", b"/v1/similarity"))
+        yield connection
+
+
+def test_an_answer_that_is_not_read_is_cut_off_and_counted(make_service):
+    service = make_service(limits=ServiceLimits(answer_seconds=0.5))
+    with serving(service) as (port, _), unread(port):
+        wait_until(lambda: service.cut_off == 1)
+        assert raw(port, request(b'{"input": "Yes"}')).startswith(b"HTTP/1.1 200")
+    assert (service.answered, service.cut_off) == (1, 1)
+
+
+def test_on_a_signal_an_answer_that_is_not_read_holds_nothing_up_for_longer_than_the_limit(make_service, monkeypatch):
+    monkeypatch.setattr("sentloom.serving.server.SHUTDOWN_SECONDS", 2)
+    service = make_service()
+    with serving(service) as (port, server), unread(port):
+        wait_until(lambda: service.answered == 1)  # it is written, but most of it waits in the server
+        server.handle_exit(signal.SIGTERM, None)
+        wait_until(lambda: service.cut_off == 1)
+    assert service.answered == 0
+
+
+def test_those_without_a_key_make_room_for_each_other_and_for_health_checks(make_service):
+    key = b"Authorization: Bearer 0123456789abcdef\r\n"
+    models = b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\n%s\r\n"
+    health = b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    with (
+        contextlib.ExitStack() as connections,
+        serving(make_service(key=Key("0123456789abcdef")), Crowd(5, 3)) as (
+            port,
+            _,
+        ),
+    ):
+
+        def say(text):
+            connection = connections.enter_context(socket.create_connection(("127.0.0.1", port), timeout=20))
+            connection.sendall(text)
+            return connection, connection.recv(65536)[9:12]
+
+        strangers = [say(models % b"") for _ in range(3)]
+        known = [say(models % key) for _ in range(3)]
+        assert [status for _, status in strangers] == [b"401"] * 3
+        assert [status for _, status in known] == [b"200", b"200", b"503"]  # the third is one too many
+        assert say(health)[1] == b"200"
+        assert strangers[0][0].recv(1) == b""  # closed, the oldest first

@@ -5,7 +5,8 @@ import resource
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
+from http.client import HTTPConnection
 from pathlib import Path
 
 import numpy as np
@@ -97,20 +98,25 @@ def test_connections_without_a_key_do_not_lock_out_those_with_one(folder):
     """Some say nothing, some half a head, some had an answer and stay."""
     said = (b"", b"POST /v1/embeddings HT", b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n")
     with served(folder, "small", "--api-key-file", "key") as (port, child), ExitStack() as open_ones:
-        known = socket.create_connection(("127.0.0.1", port))
-        open_ones.enter_context(known)
-        models = f"GET /v1/models HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {KEY}\r\n\r\n".encode()
-        known.sendall(models)
-        assert known.recv(65536).startswith(b"HTTP/1.1 200")
+        known = open_ones.enter_context(closing(HTTPConnection("127.0.0.1", port, timeout=60)))
+        assert ask_again(known) == 200
         for number in range(STRANGERS):
             stranger = open_ones.enter_context(socket.create_connection(("127.0.0.1", port)))
             stranger.sendall(said[number % len(said)])
         for _ in range(3):
             assert ask(port, EMBEDDINGS, {"input": "Yes"}, KEY).status == 200
             assert ask(port, "/health").status == 200
-        known.sendall(models)  # one with a key is never closed to make room
-        assert known.recv(65536).startswith(b"HTTP/1.1 200")
+        known.auto_open = False  # one with a key is never closed to make room
+        assert ask_again(known) == 200
         assert child.poll() is None
+
+
+def ask_again(connection):
+    """The status of a request with the key, on the same connection."""
+    connection.request("GET", "/v1/models", headers={"Authorization": f"Bearer {KEY}"})
+    answer = connection.getresponse()
+    answer.read()
+    return answer.status
 
 
 @pytest.mark.parametrize(

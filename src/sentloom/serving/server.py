@@ -21,7 +21,8 @@ from sentloom.serving.refusals import Refusal
 from sentloom.serving.service import Service
 
 CONNECTIONS = 1024
-STRANGERS = 768  # of them, those whose last request had no key, or that have not sent one yet
+STRANGERS = 768  # of them, those whose last request had no key, or that have not sent one yet, at most
+RESERVED = 64  # of them, at least: for health checks, and requests whose head is still on its way
 OTHER_FILES = 256  # that the process has open besides connections
 KEEP_ALIVE = 75  # seconds without a request; load balancers keep connections for 60
 LINGER = 0.3  # seconds for which a server that shuts down still answers, with 503, so that clients go elsewhere
@@ -146,17 +147,17 @@ class ServedProtocol(TimedProtocol):
 
 
 class Crowd:
-    """The open connections. Those without a key have a limit of their own, so that those with one find room."""
+    """The open connections. Those without a key have a limit of their own, and make room for those with one."""
 
-    def __init__(self, most: int = CONNECTIONS, strangers: int = STRANGERS) -> None:
+    def __init__(self, most: int = CONNECTIONS, strangers: int = STRANGERS, reserved: int = RESERVED) -> None:
         self._known: set[ServedProtocol] = set()
         self._strangers: dict[ServedProtocol, None] = {}  # the oldest first
-        self._most_known, self._most_strangers = most - strangers, strangers
+        self._most, self._most_strangers, self._reserved = most, strangers, reserved
 
     @property
     def is_full(self) -> bool:
         """Whether there are more connections with a key than there may be."""
-        return len(self._known) > self._most_known
+        return len(self._known) > self._most - self._reserved
 
     def place(self, connection: ServedProtocol, *, known: bool) -> None:
         """Count a connection. One without a key too many: the oldest makes room, if possible an idle one."""
@@ -165,11 +166,12 @@ class Crowd:
         self.forget(connection)
         if known:
             self._known.add(connection)
-            return
-        if len(self._strangers) >= self._most_strangers:
+        else:
+            self._strangers[connection] = None
+        room = max(self._reserved, min(self._most_strangers, self._most - len(self._known)))
+        if len(self._strangers) > room:
             oldest = next(iter(self._strangers))
             next((other for other in self._strangers if not other.is_busy), oldest).cut_off()
-        self._strangers[connection] = None
 
     def forget(self, connection: ServedProtocol) -> None:
         """Count a connection no longer."""
@@ -254,10 +256,10 @@ def run(app: App, service: Service, listener: socket.socket, started: Callable[[
     last.start()
 
 
-def _room() -> tuple[int, int]:
-    """How many connections there may be, and how many of them without a key: fewer if fewer files may be open."""
+def _room() -> tuple[int, int, int]:
+    """How many connections there may be, at most and at least without a key: fewer if fewer files may be open."""
     if sys.platform == "win32":
-        return CONNECTIONS, STRANGERS
+        return CONNECTIONS, STRANGERS, RESERVED
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -265,5 +267,5 @@ def _room() -> tuple[int, int]:
     if 0 <= soft < wanted:
         soft = wanted if hard < 0 else min(wanted, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    most = CONNECTIONS if soft < 0 else min(CONNECTIONS, max(8, soft - OTHER_FILES))
-    return most, most * STRANGERS // CONNECTIONS
+    most = CONNECTIONS if soft < 0 else min(CONNECTIONS, max(RESERVED, soft - OTHER_FILES))
+    return most, most * STRANGERS // CONNECTIONS, most * RESERVED // CONNECTIONS

@@ -7,11 +7,11 @@ pytestmark = pytest.mark.usefixtures("embedded_encoder")
 
 
 def test_encode_then_search_with_and_without_its_vectors(sentloom, faq, tmp_path):
-    assert "Choose one, as in --column anchor" in sentloom("encode", faq, "-o", tmp_path / "v.npy").stderr
-    done = sentloom("encode", faq, "-o", tmp_path / "v.npy", "--column", "positive")
+    assert "Choose one, as in --column answer" in sentloom("encode", faq, "-o", tmp_path / "v.npy").stderr
+    done = sentloom("encode", faq, "-o", tmp_path / "v.npy", "--column", "answer")
     assert done.returncode == 0, done.stderr
     assert np.load(tmp_path / "v.npy").shape == (3, 384)
-    query = ["search", faq, "I forgot my login", "--column", "positive", "-k", "3"]
+    query = ["search", faq, "I forgot my login", "--column", "answer", "-k", "3"]
     for extra in ([], ["--vectors", tmp_path / "v.npy"]):
         done = sentloom(*query, *extra)
         assert done.returncode == 0, done.stderr
@@ -24,7 +24,7 @@ def test_mine_finds_hard_negatives_and_says_what_was_passed_over(sentloom, faq, 
     assert done.returncode == 0, done.stderr
     assert "3 pairs, 3 with hard negatives" in done.stdout
     lines = (tmp_path / "triplets.tsv").read_text().splitlines()
-    assert lines[0] == "anchor\tpositive\tnegative"
+    assert lines[0] == "question\tanswer\tnegative"
     assert lines[2] == "Where is the canteen?\tOn the ground floor.\tOpen the settings and choose a new one."
 
 

@@ -4,6 +4,7 @@ Scores, differences and their intervals are times 100. A missing number is None;
 tuple or None, and the report leaves it out.
 """
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

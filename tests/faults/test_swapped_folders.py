@@ -25,9 +25,9 @@ def kitchen(tmp_path, one_thread, sentloom, monkeypatch) -> Path:
 
 
 def test_writers_killed_at_random_times(kitchen, sentloom, tally: Tally):
-    rng, begun = random.Random(3), time.monotonic()
+    rng, start = random.Random(3), time.monotonic()
     assert run(kitchen, kitchen / "log", WRITE).code == EXIT_OK
-    seconds = time.monotonic() - begun
+    seconds = time.monotonic() - start
     for number in range(KILLS):
         exchanges = bool(number % 2)
         with tally.case(f"kill {number}"):

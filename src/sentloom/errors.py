@@ -34,7 +34,7 @@ def in_command() -> Iterator[None]:
         _in_command.reset(token)
 
 
-def option(name: str, value: str | bool | None = None) -> str:
+def option(name: str, value: str | float | None = None) -> str:
     """An option as the reader of an error would write it.
 
     >>> option("columns"), option("columns", "text=body"), option("force", True)
@@ -46,7 +46,7 @@ def option(name: str, value: str | bool | None = None) -> str:
     if not _in_command.get():
         return name if value is None else f"{name}={value!r}"
     flag = f"--{name.replace('_', '-')}"
-    return f"{flag} {value}" if isinstance(value, str) else flag
+    return f"{flag} {value}" if isinstance(value, str | float) else flag
 
 
 class SentloomError(Exception):

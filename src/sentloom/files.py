@@ -10,11 +10,12 @@ import glob
 import hashlib
 import json
 import os
+import re
 import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,27 @@ def is_inside(folder: Path, name: str) -> bool:
     root, real = folder.resolve(), (folder / name).resolve()
     cached = any(above.name == "snapshots" and real.parent == above.parent / "blobs" for above in root.parents)
     return real.is_relative_to(root) or cached
+
+
+def without_folders(text: str, names: Iterable[str]) -> str:
+    """A text without the folders of this machine that these names are in; names of other kinds change nothing.
+
+    >>> without_folders("fitted to /home/me/data/faq.tsv from owner/name", ["/home/me/data/faq.tsv", "owner/name"])
+    'fitted to faq.tsv from owner/name'
+    """
+    paths = [part for name in names for part in re.split(r"\+|^\w+:", name.rstrip("/")) if _is_local(part)]
+    folders = {os.getcwd(), *(os.path.dirname(path) for path in paths), *(_above(path) for path in paths)}
+    for folder in sorted(folders - {"", os.sep}, key=len, reverse=True):
+        text = re.sub(rf"(?<![\w.~/-]){re.escape(folder)}[/\\]", "", text)
+    return text
+
+
+def _is_local(name: str) -> bool:
+    return os.path.isabs(name) or name.startswith((".", "~")) or os.path.exists(name)
+
+
+def _above(path: str) -> str:
+    return str(Path(path).expanduser().resolve().parent)
 
 
 def _is_link(path: Path) -> bool:

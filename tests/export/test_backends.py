@@ -42,7 +42,7 @@ def with_exports(monkeypatch, refused=()):
     """Exports that only record what was asked for."""
     made = []
 
-    def fake(encoder, name, folder, log):
+    def fake(encoder, name, folder, accept_loss, log):
         made.append(name)
         if name in refused:
             raise ModelError(f"export to {name}", "its vectors are not the model's", "", "use another target")

@@ -19,7 +19,7 @@ pytest.importorskip("model2vec.distill", reason="model2vec is not installed: pip
 def static(bert, tmp_path_factory):
     encoder = Encoder.load(bert)
     encoder.unit_length = True
-    return encoder.export(tmp_path_factory.mktemp("static") / "model", to="static")
+    return encoder.export(tmp_path_factory.mktemp("static") / "model", to="static", accept_loss=100)
 
 
 def test_every_reader_gives_the_same_vectors(static):
@@ -42,7 +42,9 @@ def test_its_cost_is_measured_and_its_golden_vectors_are_its_own(static):
 
 def test_no_path_of_this_machine_is_written(static, bert):
     assert json.loads((static.folder / "config.json").read_text())["tokenizer_name"] == bert.name
-    assert str(bert.parent) not in "".join(path.read_text() for path in static.folder.glob("*.json"))
+    written = "".join(path.read_text() for path in static.folder.iterdir() if path.suffix in (".json", ".md"))
+    assert str(bert.parent) not in written
+    assert ".part-" not in written
 
 
 @pytest.mark.parametrize(("pooling", "problem"), [("decoder-first", "distil the decoder"), ("max", "the pooling max")])
@@ -70,6 +72,6 @@ def test_prompts_are_refused(bert, tmp_path):
 def test_vectors_have_unit_length_only_if_the_models_have(bert, tmp_path):
     encoder = Encoder.load(bert)
     encoder.unit_length = False
-    done = encoder.export(tmp_path / "new", to="static")
+    done = encoder.export(tmp_path / "new", to="static", accept_loss=100)
     assert not Encoder.load(done.folder).unit_length
     assert np.linalg.norm(Encoder.load(done.folder).encode(SENTENCES), axis=1) != pytest.approx(1)

@@ -17,7 +17,7 @@ def test_what_is_required_of_each():
         "static": None,
         "sentence-transformers": 0.99999,
     }
-    assert [name for name, target in TARGETS.items() if target.rounded] == ["onnx-int8", "ctranslate2-int8", "static"]
+    assert [name for name, target in TARGETS.items() if target.lossy] == ["onnx-int8", "ctranslate2-int8", "static"]
 
 
 def test_layers_become_a_plain_pooling_and_the_encoder_keeps_its_own(bert):

@@ -39,17 +39,34 @@ def export(
     data: Annotated[
         Path | None, typer.Option("--data", metavar="DIR", help="The data folder that has the sets of --against.")
     ] = None,
+    accept_loss: Annotated[
+        float | None,
+        typer.Option(
+            "--accept-loss",
+            metavar="POINTS",
+            min=0,
+            help="The most points of score that an 8-bit or static model may lose. Without it, neither is written.",
+        ),
+    ] = None,
     pooling: PoolingOption = None,
     device: DeviceOption = None,
 ) -> None:
-    """Write an encoder in another form, if its vectors are proven to be the same. Otherwise nothing is written."""
+    """Write an encoder in another form, if its vectors are proven to be the same. Otherwise nothing is written.
+
+    8-bit and static models give other vectors. What they lose is measured, and they are written only with
+    --accept-loss POINTS, if they lose no more than that.
+    """
     from sentloom.export.export import export as run
 
-    done = run(load(model, pooling, device), to, output, against=against or (), data=data, log=show)
+    encoder = load(model, pooling, device)
+    done = run(encoder, to, output, against=against or (), data=data, accept_loss=accept_loss, log=show)
     if done.agreement:
         show(f"mean cosine {done.agreement.mean:.6f} with the model's vectors, the least {done.agreement.least:.6f}")
     if done.score:
-        show(f"{done.score.lost:+.2f} points lost: {done.score}")
+        show(f"{done.score.lost:.2f} points lost: {done.score}")
+    before, after = done.dimensions
+    if before != after:
+        show(f"{after} dimensions instead of {before}: vectors of the two cannot be compared")
     show(f"written: {output}")
 
 

@@ -104,7 +104,8 @@ class Encoder(nn.Module):
         Folders that `export` wrote are loaded too. `device` is cpu, cuda, cuda:1, mps ..., by default a GPU if there is
         one. With the `precision` bf16, matrix products run in bfloat16, which is faster on recent GPUs; weights and
         vectors stay float32. On a CPU, the `backend` may also be onnx, onnx-int8, ctranslate2 or ctranslate2-int8, or
-        auto: the fastest of them that is proven to give the same vectors, measured once per machine.
+        auto: the fastest of them that is proven to give the same vectors or, with 8-bit weights, to lose at most half a
+        point of score, measured once per machine.
         """
         from sentloom.encoder.loading import load
 
@@ -130,17 +131,25 @@ class Encoder(nn.Module):
 
     @typed
     def export(
-        self, folder: str | Path, to: str = "onnx", *, against: Sequence[str] = (), data: str | Path | None = None
+        self,
+        folder: str | Path,
+        to: str = "onnx",
+        *,
+        against: Sequence[str] = (),
+        data: str | Path | None = None,
+        accept_loss: float | None = None,
     ) -> "Exported":
         """Write the encoder as onnx, onnx-int8, ctranslate2, ctranslate2-int8, static or sentence-transformers.
 
         The folder gets its name only if its vectors are proven to be this encoder's; otherwise a ModelError says why.
-        `Encoder.load(folder)` runs it. 8-bit and static forms are scored on the sets or files `against`, from the
-        folder `data`; by default on the validation rows of a fit, else on everyday triplets.
+        `Encoder.load(folder)` runs it. 8-bit and static forms give other vectors: they are written only if they lose at
+        most `accept_loss` points on the sets or files `against`, from the folder `data`; by default on the validation
+        rows of a fit, else on everyday triplets.
         """
         from sentloom.export.export import export
 
-        return export(self, to, Path(folder), against=against, data=None if data is None else Path(data))
+        place = None if data is None else Path(data)
+        return export(self, to, Path(folder), against=against, data=place, accept_loss=accept_loss)
 
     @property
     def device(self) -> torch.device:

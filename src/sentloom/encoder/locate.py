@@ -4,6 +4,7 @@ The content of the folder is checked when it is loaded: see `staging`.
 """
 
 import os
+import re
 from pathlib import Path
 from textwrap import shorten
 
@@ -33,6 +34,8 @@ EMBEDDED_FILES = {  # with their SHA-256
     "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
 }
 UNREAD = frozenset({".gitattributes", "README.md", "data_config.json"})  # other files of its package
+EMBEDDED_ON_HUB = "sentence-transformers/all-MiniLM-L6-v2"
+HUB_NAME = re.compile(r"(?:[A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*")
 READ_ONLY = ("embedded-bge",)  # encoders that `Encoder.load` gives, but that have no folder
 VOCABULARIES = (
     *("tokenizer.json", "vocab.txt", "vocab.json", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model"),

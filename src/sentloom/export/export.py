@@ -1,5 +1,8 @@
-"""`export`: write an encoder in another form, and give it its name only if it is proven to give the same vectors."""
+"""`export`: write an encoder in another form. It gets its name only if its vectors are proven to be the same, or if what
+it loses is measured and accepted.
+"""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,12 +15,12 @@ from sentloom.encoder.read_only import ReadOnlyBackbone, refuse_changes
 from sentloom.encoder.saving import refuse_filled
 from sentloom.errors import InputError, ModelError, option
 from sentloom.evaluation.task import Task
+from sentloom.export.card import CARD, export_card
 from sentloom.export.judging import judging_tasks, mean_score
 from sentloom.export.targets import Target, target_named
 from sentloom.files import new_folder
 
 Log = Callable[[str], None]
-MOST_LOST = 0.5  # points that 8-bit weights may lose
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,8 @@ class Exported:
     to: str
     folder: Path
     agreement: Agreement | None  # None for static vectors, which are others by design
-    score: Scored | None  # None where vectors differ by rounding only
+    score: Scored | None  # None where vectors are the same
+    dimensions: tuple[int, int]  # of the model's vectors, and of these
 
 
 def export(
@@ -54,15 +58,17 @@ def export(
     *,
     against: Sequence[str] = (),
     data: Path | None = None,
+    accept_loss: float | None = None,
     log: Log = lambda line: None,
 ) -> Exported:
-    """Write, load, compare, and only then move the folder to its name; raise a ModelError if it is not the same.
+    """Write, load, compare, and only then move the folder to its name; raise a ModelError if it is refused.
 
-    float32 targets reach a cosine of 0.99999 with the encoder on every golden text, in every role. 8-bit ones reach
-    0.99 on average and lose at most half a point of score. Static vectors are not compared: what they cost in score is
-    reported.
+    float32 targets reach a cosine of 0.99999 with the encoder on every golden text, in every role. 8-bit and static
+    ones give other vectors: they are scored beside the encoder, and may lose at most `accept_loss` points; without it
+    they are refused, whatever they lose. 8-bit ones also reach a cosine of 0.99 on average.
     """
     target = target_named(to)
+    refuse_bad_loss(accept_loss)
     if isinstance(encoder.backbone, ReadOnlyBackbone):
         refuse_changes(encoder.backbone.name)
     if encoder.precision != "fp32":
@@ -77,9 +83,18 @@ def export(
         found = _prove(encoder, exported, target, folder)
         if target.required is None:
             log("Texts without a known token, such as empty ones or only emoji, get a zero vector from static models.")
-        tasks = judging_tasks(encoder, against, data) if target.rounded else []
-        score = _score(encoder, exported, target, tasks) if tasks else None
-    return Exported(to, output, found, score)
+        score = _score(encoder, exported, judging_tasks(encoder, against, data)) if target.lossy else None
+        done = Exported(to, output, found, score, (encoder.dimension, exported.dimension))
+        _refuse_loss(done, accept_loss)
+        (folder / CARD).write_text(export_card(encoder, done), "utf-8", "replace")
+    return done
+
+
+def refuse_bad_loss(points: float | None) -> None:
+    """A loss is a number of points, 0 or more."""
+    if points is not None and not 0 <= points < math.inf:
+        fix = "give the most points that you can do without"
+        raise InputError(option("accept_loss"), f"found {points:g}", "a number of 0 or more", fix)
 
 
 def _refuse_models(output: Path) -> None:
@@ -102,8 +117,8 @@ def _prove(encoder: Encoder, exported: Encoder, target: Target, folder: Path) ->
     if not golden.holds(worst):
         problem = f"its vectors are not the model's: the mean cosine is {worst.mean:.6f}, the least {worst.least:.6f}"
         problem += f" (for {worst.furthest[:40]!r}), so nothing was written"
-        expected = f"{'a mean' if target.rounded else 'a cosine'} of at least {target.required}"
-        expected += "" if target.rounded else " for every text"
+        expected = f"{'a mean' if target.lossy else 'a cosine'} of at least {target.required}"
+        expected += "" if target.lossy else " for every text"
         raise ModelError(f"export to {target.name}", problem, expected, "use another target")
     put_golden(golden, folder)
     return worst
@@ -120,11 +135,20 @@ def _in_role(encoder: Encoder, exported: Encoder, golden: Golden, role: Role) ->
     return agreement(golden.texts, found, expected)
 
 
-def _score(encoder: Encoder, exported: Encoder, target: Target, tasks: Sequence[Task]) -> Scored:
-    before, after = (mean_score(one, tasks) for one in (encoder, exported))
-    score = Scored(before, after, tuple(task.name for task in tasks))
-    if target.required and score.lost > MOST_LOST:
-        problem = f"it loses {score.lost:.2f} points ({score}), so nothing was written"
-        fix = f"use a float32 target, or score it on rows of your own: {option('against', 'FILE')}"
-        raise ModelError(f"export to {target.name}", problem, f"at most {MOST_LOST}", fix)
-    return score
+def _score(encoder: Encoder, exported: Encoder, tasks: Sequence[Task]) -> Scored:
+    before, after = (mean_score(model, tasks) for model in (encoder, exported))
+    return Scored(before, after, tuple(task.name for task in tasks))
+
+
+def _refuse_loss(done: Exported, accepted: float | None) -> None:
+    """Whoever writes vectors that are not the model's has to know what that costs, and accept it."""
+    if done.score is None or (accepted is not None and done.score.lost <= accepted):
+        return
+    lost = max(done.score.lost, 0.0)
+    problem = f"its vectors are not the model's: it loses {lost:.2f} points ({done.score})"
+    if done.dimensions[0] != done.dimensions[1]:
+        problem += " and has {1} dimensions instead of {0}".format(*done.dimensions)
+    enough = option("accept_loss", math.ceil(100 * lost) / 100)
+    fix = f"use onnx or ctranslate2, which lose nothing; {enough} accepts this loss"
+    expected = "the same vectors, or an accepted loss" if accepted is None else f"at most {accepted:g} points lost"
+    raise ModelError(f"export to {done.to}", f"{problem}, so nothing was written", expected, fix)

@@ -47,6 +47,7 @@ def write_static(encoder: "Encoder", folder: Path) -> None:
     with quiet(*NOISY):
         static.normalize = encoder.unit_length
     static.save_pretrained(folder)
+    (folder / "README.md").unlink(missing_ok=True)  # about model2vec, with a temporary path and a licence of its own
     _rename_origin(folder / "config.json", Path(model.config.name_or_path).name)
 
 

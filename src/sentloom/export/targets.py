@@ -34,8 +34,8 @@ class Target:
     required: float | None = EXACT
 
     @property
-    def rounded(self) -> bool:
-        """Whether weights are rounded, so that a score has to be compared too."""
+    def lossy(self) -> bool:
+        """Whether vectors are not the same, so that a score has to be compared too."""
         return self.required != EXACT
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from sentloom.encoder.locate import EMBEDDED_ON_HUB, HUB_NAME
 from sentloom.fitting.result import FitResult, InputSummary
 from sentloom.hygiene.languages import recognised
 from sentloom.report import formatting
@@ -16,8 +17,6 @@ from sentloom.terminal import printable
 if TYPE_CHECKING:
     from sentloom.encoder import Encoder
 
-EMBEDDED = "sentence-transformers/all-MiniLM-L6-v2"  # what the hub calls the encoder `embedded`
-HUB_NAME = re.compile(r"(?:[A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*")
 LANGUAGE = re.compile(r"[a-z]{2,3}|multilingual")
 NATIVE_USE = """from sentence_transformers import SentenceTransformer
 
@@ -120,6 +119,6 @@ def _codes_of(source: InputSummary) -> list[str]:
 def base_on_hub(base: str) -> str | None:
     """What the hub calls a base, without its revision; None for a local folder."""
     if base == "embedded":
-        return EMBEDDED
+        return EMBEDDED_ON_HUB
     name = base.partition("@")[0]
     return name if HUB_NAME.fullmatch(name) and not Path(base).exists() else None

@@ -65,14 +65,14 @@ def without_folders(text: str, names: Iterable[str]) -> str:
     'fitted to faq.tsv from owner/name'
     """
     paths = [part for name in names for part in re.split(r"\+|^\w+:", name.rstrip("/")) if _is_local(part)]
-    folders = {os.getcwd(), *(os.path.dirname(path) for path in paths), *(_above(path) for path in paths)}
+    folders = {str(Path.cwd()), *(path.rpartition("/")[0] for path in paths), *(_above(path) for path in paths)}
     for folder in sorted(folders - {"", os.sep}, key=len, reverse=True):
         text = re.sub(rf"(?<![\w.~/-]){re.escape(folder)}[/\\]", "", text)
     return text
 
 
 def _is_local(name: str) -> bool:
-    return os.path.isabs(name) or name.startswith((".", "~")) or os.path.exists(name)
+    return Path(name).is_absolute() or name.startswith((".", "~")) or Path(name).exists()
 
 
 def _above(path: str) -> str:

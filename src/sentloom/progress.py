@@ -15,7 +15,9 @@ from typing import Any, Protocol
 
 LOGGED_EVERY = 30.0  # seconds between two lines in a pipe or a log
 FIRST_LOGGED = 3.0  # seconds of a piece of work before its first line: shorter ones print nothing
+FIRST_DRAWN = 1.0  # seconds of a piece of work before its line in a notebook
 DRAWN_EVERY = 0.5  # seconds between two updates in a notebook
+_SHOWN: ContextVar[bool] = ContextVar("_SHOWN", default=True)
 _DEADLINE: ContextVar[float] = ContextVar("_DEADLINE", default=math.inf)  # by the monotonic clock
 
 
@@ -37,11 +39,26 @@ def deadline(seconds: float) -> Iterator[None]:
         _DEADLINE.reset(outer)
 
 
+@contextmanager
+def showing(shown: bool) -> Iterator[None]:
+    """Whether work inside shows its progress at all."""
+    outer = _SHOWN.set(shown)
+    try:
+        yield
+    finally:
+        _SHOWN.reset(outer)
+
+
+def is_watched() -> bool:
+    """Whether somebody is likely to watch: in a terminal or a notebook."""
+    return sys.stderr.isatty() or in_notebook()
+
+
 def note(text: str) -> None:
-    """Print something that a user should know, where no caller takes messages."""
+    """Print something that a user should know, where no caller takes messages. A notebook shows errors in red."""
     from sentloom.terminal import printable
 
-    sys.stderr.write(f"{printable(text)}\n")
+    (sys.stdout if in_notebook() else sys.stderr).write(f"{printable(text)}\n")
 
 
 def duration(seconds: float) -> str:
@@ -72,7 +89,7 @@ def progress(
 
     What was `done` before does not count for the speed.
     """
-    if not (show and total):
+    if not (show and total and _SHOWN.get()):
         yield _in_time(lambda n, note="": None)
     elif sys.stderr.isatty():
         with _bar(title, total, unit, done) as advance:
@@ -173,22 +190,29 @@ def _advance(count: _Count, draw: Callable[[], None]) -> Advance:
 
 @contextmanager
 def _notebook_line(count: _Count) -> Iterator[Advance]:
-    """A line of output that is replaced as the work advances, and removed at its end. Needs no widgets."""
+    """A line of output that is replaced as the work advances. Needs no widgets. Short work shows none: no line can be
+    removed, and empty ones would remain.
+    """
     from IPython.display import display
 
-    last = time.monotonic()
-    line: Any = display({"text/plain": str(count)}, raw=True, display_id=True)
+    due = count.started + FIRST_DRAWN
+    line: Any = None
 
     def draw() -> None:
-        nonlocal last
-        if time.monotonic() - last >= DRAWN_EVERY:
-            last = time.monotonic()
-            line.update({"text/plain": str(count)}, raw=True)
+        nonlocal due, line
+        if time.monotonic() < due:
+            return
+        due, shown = time.monotonic() + DRAWN_EVERY, {"text/plain": str(count)}
+        if line is None:
+            line = display(shown, raw=True, display_id=True)
+        else:
+            line.update(shown, raw=True)
 
     try:
         yield _advance(count, draw)
     finally:
-        line.update({"text/plain": ""}, raw=True)
+        if line is not None:
+            line.update({"text/plain": count.ended()}, raw=True)
 
 
 @contextmanager

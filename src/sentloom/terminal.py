@@ -3,8 +3,12 @@
 Reports use the same characters, since they are read in terminals too.
 """
 
+import codecs
 import json
+import os
+import sys
 from collections.abc import Iterable
+from io import TextIOWrapper
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -28,6 +32,15 @@ def printable(text: str) -> str:
 def json_text(values: Any) -> str:
     """Values as indented JSON, in which the same characters are escaped: read again, they are what they were."""
     return json.dumps(values, indent=1, ensure_ascii=False).translate(ESCAPES) + "\n"
+
+
+def print_any_character() -> None:
+    """Print UTF-8 where Python would print only ASCII, unless the user asked for it; "?" where that cannot be."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            is_ascii = codecs.lookup(stream.encoding).name == "ascii"
+            chosen = "PYTHONIOENCODING" in os.environ
+            stream.reconfigure(encoding="utf-8" if is_ascii and not chosen else None, errors="replace")
 
 
 class Terminal(Console):

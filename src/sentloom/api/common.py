@@ -21,11 +21,6 @@ def silent(line: str) -> None:
     """The log of a function that was not given any."""
 
 
-def strings(given: str | Path | Sequence[str | Path]) -> list[str]:
-    """One name or several, as a list."""
-    return [str(given)] if isinstance(given, str | Path) else [str(one) for one in given]
-
-
 def trackers_of(plans: Sequence[Plan]) -> tuple[str, ...]:
     """What the plans log to."""
     return tuple(dict.fromkeys(name for plan in plans for name in plan.trackers))

@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sentloom.api.common import scored_inputs, silent, strings, trackers_of, training_in
+from sentloom.api.common import scored_inputs, silent, trackers_of, training_in
 from sentloom.arguments import typed
 from sentloom.data.in_memory import Inputs
 from sentloom.encoder.device import Device, Precision, running_on
 from sentloom.encoder.locate import is_model
 from sentloom.errors import InputError, option
 from sentloom.fitting.compare_fits import FitComparison, compare_fits, is_fit
-from sentloom.fitting.request import Log, Request
+from sentloom.fitting.request import Log, Request, strings
 from sentloom.pipeline import comparing, start_accelerator
 from sentloom.pipeline.builtin import find_recipe
 from sentloom.pipeline.comparing import Compared

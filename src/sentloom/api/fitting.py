@@ -1,12 +1,14 @@
 """`fit` and its result."""
 
+import math
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
-from sentloom.api.common import building_in, scored_inputs, silent, strings
+from sentloom.api.common import building_in, scored_inputs, silent
 from sentloom.arguments import typed
 from sentloom.data.in_memory import Data, Inputs
 from sentloom.data.limits import FITTING, STRICT
@@ -14,17 +16,22 @@ from sentloom.data.shapes import TITLE, Columns, Shape, as_columns, as_shape, on
 from sentloom.encoder import Encoder
 from sentloom.encoder.device import Device, Precision, running_on
 from sentloom.errors import InputError
+from sentloom.fitting.clock import STARTED
 from sentloom.fitting.fit import run
 from sentloom.fitting.inputs import ID_COLUMNS, LANGUAGE_COLUMNS
-from sentloom.fitting.request import Log, Request, refuse_bad_request, with_defaults
+from sentloom.fitting.request import Log, Request, make_request, refuse_bad_request, strings
 from sentloom.fitting.result import FitResult, Measure
 from sentloom.pipeline.input_files import InputFile, input_file, inputs_in, labels_of
 from sentloom.pipeline.runner import copy_encoder
+from sentloom.progress import is_watched, note, showing
 from sentloom.report.fit_report import write_report
 from sentloom.report.model_card import facts_of, model_card
 from sentloom.report.notebook import fit_html
 from sentloom.ticking.answers import read_answers
+from sentloom.ticking.fits import with_true_advice
 from sentloom.ticking.verdict import with_ticks
+
+LEAST_LEFT = 5.0  # seconds to find out whether there is something to tick, whatever the budget
 
 Bases = Annotated[
     str | Path | Sequence[str | Path] | None,
@@ -90,7 +97,8 @@ def fit(
     examples: bool = True,
     device: Device | None = None,
     precision: Precision | None = None,
-    log: Log = silent,
+    log: Log | None = None,
+    show_progress: bool | None = None,
 ) -> Fit:
     """Fit a sentence encoder to data of any shape, and write it if it beats its base on held-out rows.
 
@@ -112,14 +120,17 @@ def fit(
     "body"}) say what the rows are if their column names do not; several label columns are a list ({"text": "message",
     "label": ["intent", "team"]}). Up to 5% of the rows (or ten) may be unusable and are left out; with `strict`, a
     single one is an error. With `examples=False`, the report and the model card show no texts of the rows
-    (docs/privacy.md). `log` receives every message: pass `print` to see them. The same call resumes a fit that was
-    stopped.
+    (docs/privacy.md). Messages and progress are shown in a terminal and in a notebook; `show_progress` shows them
+    anywhere, or nowhere if it is False. `log` is a function that receives the messages instead. The same call resumes a
+    fit that was stopped.
 
     >>> pairs = [(f"How much is ticket {n}?", f"Ticket {n} costs {3 * n} euros.") for n in range(120)]
     >>> done = fit(pairs, "tickets", budget="2steps", force=True)
     >>> done.verdict, done.model.name, done.encoder.similarity("ticket 7", "ticket 7") > 0.99
     ('no difference shown', 'tickets', True)
     """
+    shown = is_watched() if show_progress is None else show_progress
+    log = log or (note if shown else silent)
     shape, columns = as_shape(shape), as_columns(columns)
     folder, allow = Request.folder_of(Path(output)), STRICT if strict else FITTING
     keep = (TITLE, *ID_COLUMNS, *LANGUAGE_COLUMNS, *strings(group))
@@ -131,50 +142,44 @@ def fit(
     if shape or columns:
         _refuse_mixed(given)
     names = tuple(one.name for one in given)
-    own = {"bases": _model_names(base), "budget": budget, "seed": seed, "dimensions": dimensions}
-    read_as = {
-        "writer": writer,
-        "writer_model": writer_model,
-        "max_tokens": max_tokens,
-        "guide": guide,
-        "teacher": teacher,
-        "shape": shape,
-        "columns": columns,
-    }
-    request = Request(
-        data=names,
-        output=Path(output),
-        **with_defaults(names, own | read_as),
-        against=tuple(one.name for one in deciding),
-        ticks=tuple(strings(labels)),
-        general=Path(general) if general else None,
-        group=tuple(strings(group)),
-        corpus=tuple(one.name for one in searched),
-        dimensions=tuple(map(int, dimensions or ())),
+    request = make_request(
+        names,
+        output,
+        base=base,
+        budget=budget,
+        against=[one.name for one in deciding],
+        labels=labels,
+        general=general,
+        group=group,
+        corpus=[one.name for one in searched],
+        dimensions=dimensions,
         force=force,
-        writer=str(writer) if writer else None,
+        writer=writer,
         writer_model=writer_model,
         max_tokens=max_tokens,
-        guide=str(guide) if guide else None,
-        teacher=str(teacher) if teacher else None,
+        guide=guide,
+        teacher=teacher,
+        seed=seed,
         shape=None if in_memory else shape,
         columns=None if in_memory else columns,
         strict=strict,
         examples=examples,
-        device=str(device) if device else None,
+        device=device,
         precision=precision,
         label_columns={one.name: one.label_column for one in given if one.label_column},
-        labels=labels_of([*given, *deciding]),
         lost={one.name: one.lost for one in given if one.lost},
+        names=labels_of([*given, *deciding]),
     )
     refuse_bad_request(request)
     people = [read_answers(Path(name)) for name in request.ticks]
-    with building_in(request.folder), running_on(device, precision):
+    with building_in(request.folder), running_on(device, precision), showing(shown):
         for one in (*given, *deciding, *searched):
             one.write()
+        started = STARTED.get() or time.monotonic()
         result, winner = run(request, log)
         if people:
             result = with_ticks(result, people, request.folder, request.output, force=force)
+        result = with_true_advice(result, request.folder, _seconds_left(request, started))
         return finish(request, result, winner)
 
 
@@ -197,12 +202,10 @@ def _by_label(
     ]
 
 
-def _model_names(base: str | Path | Sequence[str | Path] | None) -> tuple[str, ...] | None:
-    if base is None:
-        return None
-    if not (names := strings(base)):
-        raise InputError("base", "the list is empty", "one model or more", "name one, or leave the option out")
-    return tuple(names)
+def _seconds_left(request: Request, started: float) -> float:
+    """Of a time budget, and a few more; a budget in steps has no end."""
+    seconds = None if request.recipe else request.parsed_budget.seconds
+    return math.inf if seconds is None else max(LEAST_LEFT, started + seconds - time.monotonic())
 
 
 def finish(request: Request, result: FitResult, winner: Path) -> Fit:

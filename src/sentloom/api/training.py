@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from sentloom.api.common import silent, strings, trackers_of, training_in
+from sentloom.api.common import silent, trackers_of, training_in
 from sentloom.arguments import typed
 from sentloom.encoder import Encoder
 from sentloom.encoder.device import Device, Precision, running_on
 from sentloom.errors import InputError
-from sentloom.fitting.request import Log
+from sentloom.fitting.request import Log, strings
 from sentloom.pipeline import file_names, refuse_foreign, run_plans, start_accelerator
 from sentloom.pipeline.builtin import find_recipe
 from sentloom.pipeline.input_files import Changes, InputFile, recipe_changes

@@ -24,7 +24,7 @@ from sentloom.cli.common import DeviceOption, ModelOption, PrecisionOption, show
 from sentloom.cli.help_pages import Command, Group
 from sentloom.errors import InputError, SentloomError, disk_error
 from sentloom.interrupts import announce_interrupts
-from sentloom.terminal import Terminal
+from sentloom.terminal import Terminal, print_any_character
 
 app = typer.Typer(
     cls=Group,
@@ -116,6 +116,7 @@ def demo(
 def main() -> None:
     """Run the command. A user's error ends with a message and exit code 2, never with a traceback."""
     announce_interrupts()
+    print_any_character()
     try:
         app()
     except SentloomError as error:

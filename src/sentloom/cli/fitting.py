@@ -3,7 +3,7 @@
 import shlex
 import time
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -15,7 +15,6 @@ from sentloom.cli.common import (
     resumable,
     show,
 )
-from sentloom.errors import InputError
 from sentloom.fitting.clock import STARTED
 
 NOT_BETTER = 3  # the exit code of a fit whose model does not beat its base
@@ -149,51 +148,48 @@ def fit(
 
     The exit code is 3 if nothing beats the base. Run the same command again to resume; finished work is reused.
     """
-    if not all(data):
-        raise InputError("data", "a name is empty", "", "name a file, a folder or a hub name")
-    STARTED.set(time.monotonic())
-    show(f"Fitting an encoder to {', '.join(data)}. Everything besides the model goes to {output}.fit")
     from sentloom.data.limits import FITTING, STRICT
     from sentloom.data.shapes import as_shape, parse_columns
-    from sentloom.fitting.inputs import first_look  # reads files, without PyTorch
+    from sentloom.fitting.inputs import first_look  # like the next, without PyTorch, which takes seconds
+    from sentloom.fitting.request import make_request, parse_dimensions, refuse_bad_request
 
+    STARTED.set(time.monotonic())
     named, allow = parse_columns(columns) if columns else None, STRICT if strict else FITTING
+    options: dict[str, Any] = {
+        "base": base or None,
+        "budget": budget,
+        "against": [*map(Path, against or ())],
+        "labels": labels or (),
+        "general": general,
+        "group": group or (),
+        "corpus": [*map(Path, corpus or ())],
+        "dimensions": parse_dimensions(dimensions) if dimensions is not None else None,
+        "force": force,
+        "writer": writer,
+        "writer_model": writer_model,
+        "max_tokens": max_tokens,
+        "guide": guide,
+        "teacher": teacher,
+        "seed": seed,
+        "shape": as_shape(shape),
+        "columns": named,
+        "strict": strict,
+        "examples": examples,
+        "device": device,
+        "precision": precision,
+    }
+    refuse_bad_request(make_request(data, output, **options))
+    show(f"Fitting an encoder to {', '.join(data)}. Everything besides the model goes to {output}.fit")
     for name in data:
-        if line := first_look(name, as_shape(shape), named, allow):
+        if line := first_look(name, as_shape(shape), named, allow, (group or ()) if len(data) == 1 else ()):
             show(line)
     show("Loading PyTorch and Transformers ...")
 
-    from sentloom.api.fitting import fit as run  # takes seconds
-    from sentloom.fitting.request import parse_dimensions
+    from sentloom.api.fitting import fit as run
     from sentloom.report.fit_tables import fit_summary
 
     with resumable():
-        done = run(
-            [Path(name) for name in data],
-            output,
-            base=base or None,
-            budget=budget,
-            against=[Path(name) for name in against or ()],
-            labels=labels or (),
-            general=general,
-            group=group or (),
-            corpus=[Path(name) for name in corpus or ()],
-            dimensions=parse_dimensions(dimensions) if dimensions is not None else None,
-            force=force,
-            writer=writer,
-            writer_model=writer_model,
-            max_tokens=max_tokens,
-            guide=guide,
-            teacher=teacher,
-            seed=seed,
-            shape=shape,
-            columns=named,
-            strict=strict,
-            examples=examples,
-            device=device,
-            precision=precision,
-            log=show,
-        )
+        done = run([Path(name) for name in data], output, **options, log=show, show_progress=True)
     show("", fit_summary(done.result), "")
     if done.model:
         show(

@@ -1,6 +1,7 @@
 """Open inputs: the column names, a peek at the first row, and then the cells in chunks with their places."""
 
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,6 +12,7 @@ from typing import Any
 from sentloom.data.cells import Chunk
 from sentloom.data.delimited import DelimitedRows
 from sentloom.data.dialects import dialect_of
+from sentloom.data.encodings import WESTERN
 from sentloom.data.findings import Findings
 from sentloom.data.in_memory import open_rows
 from sentloom.data.inputs import MEMORY, TWINS, Input
@@ -24,6 +26,7 @@ from sentloom.data.typed import DAMAGE, Typed, open_arrow, open_parquet, stop_at
 from sentloom.errors import InputError, option
 from sentloom.files import sha256
 
+ESCAPED = re.compile("[\udc80-\udcff]")  # bytes that are not UTF-8
 NULL = r"\N"  # how MySQL and PostgreSQL write a missing value in delimited files
 
 
@@ -155,8 +158,12 @@ def _open_table(entry: Input, request: ShapeRequest, findings: Findings) -> Sour
 
 
 def _printable(names: Sequence[str]) -> list[str]:
-    """Replace lone surrogates, which cannot be printed."""
-    return [name.encode(errors="replace").decode() for name in names]
+    """Read bytes that are not UTF-8 as Windows-1252, as `clean` does; other lone surrogates cannot be printed."""
+
+    def western(escaped: re.Match[str]) -> str:
+        return escaped[0].encode(errors="surrogateescape").decode(WESTERN, "replace")
+
+    return [ESCAPED.sub(western, name).encode(errors="replace").decode() for name in names]
 
 
 def _columns(rows: DelimitedRows, layout: Layout, width: int, decimal_comma: bool, findings: Findings) -> Chunk:

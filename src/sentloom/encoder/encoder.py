@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from copy import deepcopy
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias, TypeGuard, overload
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias, TypeGuard, overload
 
 import numpy as np
 import torch
@@ -36,6 +36,12 @@ TextsLike: TypeAlias = Any  # strings in any sequence, an Arrow column, a Series
 COUNT, DEFAULT, AT_LEAST_ONE = "an integer of 1 or more", "leave it out for the default", "ask for at least one text"
 TOKENS_PER_PACK = 2048  # on a CPU: the activations of a pack roughly fit the caches
 TOKENS_PER_PACK_ELSEWHERE = 32_768
+
+
+PUBLIC = (  # what `dir` and completion show, without the names of nn.Module
+    *("load", "save", "export", "copy", "encode", "similarity", "search", "tokenize", "fingerprint"),
+    *("dimension", "dimensions", "device", "precision", "pooling", "prompts"),
+)
 
 
 class Hit(NamedTuple):
@@ -156,6 +162,9 @@ class Encoder(nn.Module):
         """The device of the weights."""
         return next(self.parameters()).device
 
+    def __dir__(self) -> list[str]:
+        return sorted(PUBLIC)
+
     def __repr__(self) -> str:
         parts = (f"{self.dimension} dimensions", f"pooling {self.pooling}", f"at most {self.tokens.max_length} tokens")
         return f"Encoder({type(self.backbone.model).__name__}, {', '.join(parts)}, {self.precision} on {self.device})"
@@ -205,6 +214,25 @@ class Encoder(nn.Module):
         """Return token ids with prompts and special tokens, truncated to the maximum length."""
         return self.tokens(texts, prompt_for(self.prompts, role))
 
+    @overload
+    def encode(
+        self,
+        texts: TextsLike,
+        *,
+        role: Role = ...,
+        batch_size: int | None = ...,
+        out: Vectors | None = ...,
+        dimension: int | None = ...,
+        show_progress: bool = ...,
+        normalize_embeddings: bool = ...,
+        convert_to_numpy: Literal[True] = ...,
+        convert_to_tensor: Literal[False] = ...,
+        show_progress_bar: bool | None = ...,
+    ) -> Vectors: ...
+    @overload
+    def encode(
+        self, texts: TextsLike, *, convert_to_numpy: bool = ..., convert_to_tensor: bool = ..., **options: Any
+    ) -> Vectors | Tensor | list[Tensor]: ...
     @typed
     def encode(
         self,
@@ -215,7 +243,11 @@ class Encoder(nn.Module):
         out: Vectors | None = None,
         dimension: int | None = None,
         show_progress: bool = False,
-    ) -> Vectors:
+        normalize_embeddings: bool = False,
+        convert_to_numpy: bool = True,
+        convert_to_tensor: bool = False,
+        show_progress_bar: bool | None = None,
+    ) -> Vectors | Tensor | list[Tensor]:
         """Encode texts as float32 vectors (n, dimension), or a single string as one vector (dimension,).
 
         Each distinct text is encoded once. Empty and blank texts get a finite vector, texts beyond the maximum length
@@ -226,6 +258,10 @@ class Encoder(nn.Module):
         lower it if memory is short. It changes no vector beyond rounding, because no sentence sees the others.
 
         `dimension` cuts vectors to their first dimensions, for a model that was trained for it (see `dimensions`).
+
+        The last four are as in sentence-transformers: `normalize_embeddings` scales vectors to unit length, which most
+        models do anyway; `convert_to_tensor` returns a tensor on the encoder's device; without `convert_to_numpy`, the
+        vectors of several texts are a list of tensors; `show_progress_bar` is another name for `show_progress`.
         """
         single = isinstance(texts, str)
         sequence = as_texts([texts] if isinstance(texts, str) else texts)
@@ -238,10 +274,16 @@ class Encoder(nn.Module):
         if vectors.shape != shape or vectors.dtype != np.float32:
             problem = f"the array is {vectors.dtype} of shape {vectors.shape}"
             raise InputError("out", problem, f"float32 of shape {shape}", "pass such an array")
-        for _ in self.fill(vectors, sequence, role=role, batch_size=batch_size, show_progress=show_progress):
+        shown = show_progress if show_progress_bar is None else show_progress_bar
+        for _ in self.fill(vectors, sequence, role=role, batch_size=batch_size, show_progress=shown):
             pass
         vectors = vectors if dimension is None else cut(vectors, dimension, self.unit_length)
-        return vectors[0] if single else vectors
+        if normalize_embeddings:
+            vectors[:] = _unit(vectors)
+        if convert_to_numpy and not convert_to_tensor:
+            return vectors[0] if single else vectors
+        tensor = torch.from_numpy(vectors).to(self.device)
+        return tensor[0] if single else tensor if convert_to_tensor else list(tensor)
 
     @typed
     def similarity(self, a: TextsLike, b: TextsLike) -> Any:

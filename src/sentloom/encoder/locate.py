@@ -93,6 +93,14 @@ def is_model(name: str | Path) -> bool:
     return (at_its_name(Path(name)) / "config.json").is_file()
 
 
+def refuse_no_model(target: Path) -> None:
+    """Refuse to replace anything but a model."""
+    if target.exists() and not (target / "config.json").is_file():
+        problem = f"this is a {'folder without a model' if target.is_dir() else 'file'}, which is not replaced"
+        expected = "a model folder, or a name that does not exist yet"
+        raise ModelError(str(target), problem, expected, "choose another name for the model")
+
+
 def embedded_folder() -> Path:
     """Return the folder of the embedded encoder, without importing its package."""
     return carried_folder(EMBEDDED, EMBEDDED_FILES, UNREAD)

@@ -1,6 +1,4 @@
-"""`export`: write an encoder in another form. It gets its name only if its vectors are proven to be the same, or if what
-it loses is measured and accepted.
-"""
+"""`export`: write an encoder in another form, if its vectors are proven the same, or what it loses is accepted."""
 
 import math
 from collections.abc import Callable, Sequence

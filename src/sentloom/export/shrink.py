@@ -17,6 +17,7 @@ from sentloom.data.columns import evenly_spaced, hashes
 from sentloom.data.dataset import Dataset
 from sentloom.data.sentences import texts_of
 from sentloom.encoder import Encoder
+from sentloom.encoder.locate import refuse_no_model
 from sentloom.encoder.pooling import Pooling
 from sentloom.encoder.shared import shared_encoder
 from sentloom.encoder.shrinking import kept_layers, plain_pooling
@@ -36,7 +37,7 @@ from sentloom.pipeline.building import stage
 from sentloom.pipeline.evaluation_sets import sentences_of
 from sentloom.pipeline.input_files import input_file
 from sentloom.pipeline.plan import Plan
-from sentloom.pipeline.runner import copy_encoder, prepare, refuse_no_model
+from sentloom.pipeline.runner import copy_encoder, prepare
 from sentloom.pipeline.stages import Stage
 
 Log = Callable[[str], None]

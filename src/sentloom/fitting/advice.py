@@ -44,10 +44,7 @@ def _sentences(
     if decided.before >= LITTLE_LEFT:
         yield f"The base already scores {decided.before:.2f} of 100 on these rows, which leaves little to gain."
     if label_free:
-        yield (
-            f"You can decide in ten minutes: `sentloom tick {shlex.quote(str(folder))}` shows about 30 queries on "
-            "which base and model disagree, and asks which result is right."
-        )
+        yield tick_advice(folder)
         yield (
             "Raw text alone rarely improves a sentence encoder. A few hundred labelled pairs (a question and its "
             "answer, a title and its body) as a second file help most; labelled rows can also decide "
@@ -58,6 +55,14 @@ def _sentences(
     late = [one.name for one in skipped if one.for_time]
     if late:
         yield f"Not tried for lack of time: {', '.join(late)}. A larger budget leaves time for more routes."
+
+
+def tick_advice(folder: Path) -> str:
+    """That people can decide. It holds if the models disagree often enough, see `ticking.fits`."""
+    return (
+        f"You can decide in ten minutes: `sentloom tick {shlex.quote(str(folder))}` shows about 30 queries on "
+        "which base and model disagree, and asks which result is right."
+    )
 
 
 def _too_short(steps: int) -> str:

@@ -1,5 +1,6 @@
 """Step 1, inputs: read every file, drop repeated rows, describe what is there, and refuse what is too little."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -38,6 +39,7 @@ FEWEST_TRIPLETS = 200  # from NLI; with fewer, the test rows (a tenth) would sho
 SHOWN_LABELS = 5
 ID_COLUMNS = ("docid", "documentid", "passageid", "qid", "questionid", "threadid")  # read if they are there,
 LANGUAGE_COLUMNS = ("language", "lang")  # and these
+KIND = re.compile(r"^[a-z]+:")  # what a file is scored as: retrieval:FILE
 RECIPES = (".yaml", ".yml")  # files that are no data
 SMALL = 20_000_000  # bytes of a file that is read twice, so that something is said about it at once
 TITLED = 0.5  # of the texts must have a title to be documents with titles
@@ -123,17 +125,30 @@ def sources_of(request: "Request") -> list[InputSource]:
     ]
 
 
-def first_look(name: str, shape: Shape | None, columns: Mapping[str, str | int] | None, allow: Allowance) -> str:
+def refuse_missing(name: str) -> None:
+    """Refuse a name that can only be that of a file, and is not there; `retrieval:FILE` names a file too."""
+    file = name if Path(name).exists() else KIND.sub("", name)
+    if Path(file).suffix and not Path(file).exists() and hub_name(file) is None:
+        find_inputs(file)  # which refuses it, unless it names several files
+
+
+def first_look(
+    name: str,
+    shape: Shape | None,
+    columns: Mapping[str, str | int] | None,
+    allow: Allowance,
+    groups: Sequence[str] = (),
+) -> str:
     """What a file holds, in a few words, before the seconds in which PyTorch is loaded; refuses too little at once.
 
     A large file is read only once, later: then there is nothing to say yet.
     """
-    if Path(name).suffix and not Path(name).exists() and hub_name(name) is None:
-        find_inputs(name)  # which refuses it, unless it names several files
+    refuse_missing(name)
     if not Path(name).is_file() or Path(name).suffix in RECIPES or Path(name).stat().st_size > SMALL:
         return ""
     source = InputSource(name, shape, one_label_each(columns)[0])
-    (given,) = look([source], allow, groups=ID_COLUMNS)
+    (given,) = look([source], allow, groups=(*ID_COLUMNS, *groups))
+    refuse_unknown_groups(groups, [given])
     refuse_too_little(given)
     return _main_facts(given)
 

@@ -21,9 +21,7 @@ from sentloom.fitting.uses import earlier_uses
 
 PROBABILITY = 0.8  # with which the smallest gain is found
 HIGHEST = 100.0
-ONLY_WORSE = (
-    "without labels no gain can be shown, only that a model is worse; `sentloom tick` then asks you about 30 queries"
-)
+ONLY_WORSE = "without labels no gain can be shown, only that a model is worse"
 NO_ROOM = "no gain can be shown: the base already has the highest score on every test row"
 
 

@@ -8,16 +8,33 @@ from pathlib import Path
 from typing import Any
 
 from sentloom.data.shapes import Shape
-from sentloom.encoder.locate import READ_ONLY, locate, refuse_read_only
+from sentloom.encoder.locate import READ_ONLY, locate, refuse_no_model
 from sentloom.errors import InputError, option
 from sentloom.files import at_its_name
-from sentloom.fitting.inputs import RECIPES
-from sentloom.pipeline.runner import refuse_no_model
+from sentloom.fitting.inputs import RECIPES, refuse_missing
 from sentloom.writing.endpoint import EndpointOptions, find_endpoint
 
 DEFAULTS: dict[str, Any] = {"bases": ("embedded",), "budget": "10m", "seed": 1}
 UNITS = {"s": 1, "m": 60, "h": 3600}
 BUDGET_FORM = re.compile(r"(?P<number>\d+(\.\d+)?)\s*(?P<unit>s|m|h|steps?)", re.IGNORECASE)
+SET_BY_RECIPES = (
+    *("bases", "budget", "seed", "dimensions", "writer", "writer_model", "max_tokens", "guide", "teacher"),
+    *("shape", "columns"),
+)
+DEVICES = (
+    "cpu",
+    "cuda",
+    "mps",
+    "xpu",
+    "hpu",
+    "npu",
+    "mlu",
+    "mtia",
+    "xla",
+    "maia",
+    "ipu",
+    "privateuseone",
+)  # of PyTorch
 
 DIMENSIONS_FIX = "write them as in 384,256,128,64"
 
@@ -158,6 +175,53 @@ class Request:
         return shlex.join(parts)
 
 
+def strings(given: str | Path | Sequence[str | Path]) -> list[str]:
+    """One name or several, as a list."""
+    return [str(given)] if isinstance(given, str | Path) else [str(one) for one in given]
+
+
+def make_request(
+    data: Sequence[str],
+    output: str | Path,
+    *,
+    base: str | Path | Sequence[str | Path] | None,
+    against: str | Path | Sequence[str | Path],
+    labels: str | Path | Sequence[str | Path],
+    general: str | Path | None,
+    group: str | Sequence[str],
+    corpus: str | Path | Sequence[str | Path],
+    names: Mapping[str, str] | None = None,
+    **others: Any,
+) -> Request:
+    """A request from what `fit` was given, in Python or as a command; None: an option was not given.
+
+    `names` are what files of rows in memory are called.
+    """
+    others = {**others, "bases": _model_names(base)}
+    for role in ("writer", "guide", "teacher", "device"):
+        others[role] = str(others[role]) if others[role] else None
+    chosen = with_defaults(data, {name: others[name] for name in SET_BY_RECIPES})
+    return Request(
+        data=tuple(data),
+        output=Path(output),
+        labels=names or {},
+        against=tuple(strings(against)),
+        ticks=tuple(strings(labels)),
+        general=Path(general) if general else None,
+        group=tuple(strings(group)),
+        corpus=tuple(strings(corpus)),
+        **{**others, **chosen, "dimensions": tuple(map(int, others["dimensions"] or ()))},
+    )
+
+
+def _model_names(base: str | Path | Sequence[str | Path] | None) -> tuple[str, ...] | None:
+    if base is None:
+        return None
+    if not (names := strings(base)):
+        raise InputError("base", "the list is empty", "one model or more", "name one, or leave the option out")
+    return tuple(names)
+
+
 def _absolute(name: str) -> str:
     """The absolute path of a folder; a name that is not a folder stays as it is."""
     return str(Path(name).resolve()) if at_its_name(Path(name)).is_dir() else name
@@ -187,7 +251,7 @@ def _is_recipe(name: str) -> bool:
 
 
 def refuse_bad_request(request: Request) -> None:
-    """Report at once what would otherwise fail at the end."""
+    """Report at once, and without PyTorch, what would otherwise fail later."""
     if not request.data or not all(request.data):
         raise InputError("data", "nothing is given", "one file or more", "name the files to learn from")
     if not all(request.against):
@@ -196,10 +260,10 @@ def refuse_bad_request(request: Request) -> None:
     if not isinstance(request.seed, int) or request.seed < 0:
         raise InputError("seed", f"{request.seed!r} is not a seed", "an integer of 0 or more", "choose another seed")
     _refuse_repeated_base(request)
-    for base in request.bases:
-        refuse_read_only(base)
     _refuse_unknown_models(request)
     _refuse_bad_dimensions(request.dimensions)
+    _refuse_unknown_device(request.device)
+    _refuse_missing_files(request)
     refuse_no_model(request.output)
     _refuse_foreign_model(request)
 
@@ -211,13 +275,37 @@ def _refuse_repeated_base(request: Request) -> None:
 
 
 def _refuse_unknown_models(request: Request) -> None:
-    """The models beside the bases are loaded late: a name that cannot be found is reported at once."""
+    """Models are loaded late: a name that cannot be found is reported at once."""
+    for name in request.bases:
+        if name != "embedded":
+            locate(name)
     at_endpoint = request.endpoint is not None
     own_names = {"writer": ("embedded", "none"), "guide": ("embedded", *READ_ONLY), "teacher": ("embedded",)}
     for role, known in own_names.items():
         name = getattr(request, role)
         if name and name not in known and not (role == "writer" and at_endpoint):
             locate(name)
+
+
+def _refuse_unknown_device(device: str | None) -> None:
+    """A word that is no device anywhere; which devices this machine has, PyTorch knows once it is loaded."""
+    if device is None or re.fullmatch(rf"({'|'.join(DEVICES)})(:\d+)?", device):
+        return
+    fix = "for a GPU, use cuda" if device.casefold() == "gpu" else "choose another device, or leave it out"
+    expected = "a name such as cpu, cuda, cuda:1 or mps"
+    raise InputError(option("device"), f"{device!r} is not a device", expected, fix)
+
+
+def _refuse_missing_files(request: Request) -> None:
+    for name in (*request.against, *request.corpus):
+        refuse_missing(name)
+    for name in request.ticks:
+        if not Path(name).is_file():
+            fix = "`sentloom tick MODEL.fit` writes such a file"
+            raise InputError(name, "it cannot be read: No such file or directory", "a file of ticks", fix)
+    if request.general and not request.general.is_dir():
+        expected = "a data folder with sts/STSB.test.tsv"
+        raise InputError(option("general"), f"there is no folder {request.general}", expected, "check the path")
 
 
 def _refuse_bad_dimensions(dimensions: Sequence[int]) -> None:

@@ -30,8 +30,9 @@ from sentloom.data.dataset import Dataset
 from sentloom.encoder import Encoder
 from sentloom.encoder.device import Precision, chosen, device_for
 from sentloom.encoder.golden import write_golden
+from sentloom.encoder.locate import refuse_no_model
 from sentloom.encoder.shared import shared_encoder
-from sentloom.errors import MissingPart, ModelError
+from sentloom.errors import MissingPart
 from sentloom.evaluation.bench import Model, score_tasks
 from sentloom.evaluation.evaluate import open_model
 from sentloom.evaluation.score_cache import cached_scores
@@ -422,17 +423,6 @@ def _tidy(place: Path) -> None:
     """Remove what a finished stage no longer needs, and what a kill left half-written."""
     for path in [place / "checkpoints", *place.glob(".*"), *(place / SNAPSHOTS).glob(".*")]:
         remove(path)
-
-
-def refuse_no_model(target: Path) -> None:
-    """Refuse to replace anything but a model."""
-    if target.exists() and not (target / "config.json").is_file():
-        raise ModelError(
-            str(target),
-            f"this is a {'folder without a model' if target.is_dir() else 'file'}, which is not replaced",
-            "a model folder, or a name that does not exist yet",
-            "choose another name for the model",
-        )
 
 
 def copy_model(model: Path, target: Path, add: Callable[[Path], None] = lambda folder: None) -> None:

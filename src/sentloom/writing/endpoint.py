@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urlsplit
 
 import httpx2
@@ -22,8 +22,10 @@ from sentloom.errors import InputError, option
 from sentloom.writing.answers import ANSWERS, UNKNOWN, Answers, Prices, Usage
 from sentloom.writing.chat import FIRST_WAIT, PATIENCE, Chat, Messages
 from sentloom.writing.prompts import KINDS, Kind, Wording, WritingPrompt
-from sentloom.writing.sampling import Sampling, sampling_keys
 from sentloom.writing.writer import Pair, SourceText, Written
+
+if TYPE_CHECKING:
+    from sentloom.writing.sampling import Sampling  # which imports PyTorch
 
 KEY = "SENTLOOM_WRITER_KEY"
 HEADER = re.compile("[!-~]+")  # what a header carries as it is
@@ -123,7 +125,7 @@ class Endpoint:
     name = "endpoint"
 
     def __init__(
-        self, options: EndpointOptions, sampling: Sampling, folder: Path, first_wait: float = FIRST_WAIT
+        self, options: EndpointOptions, sampling: "Sampling", folder: Path, first_wait: float = FIRST_WAIT
     ) -> None:
         """`folder` is the ledger's: all answers are kept there. `first_wait` is in seconds, after a failed attempt."""
         self._options, self._sampling = options, sampling
@@ -141,6 +143,8 @@ class Endpoint:
 
     def write(self, sources: Sequence[SourceText], kind: Kind, prompt: WritingPrompt) -> list[Written]:
         """See `Writer`."""
+        from sentloom.writing.sampling import sampling_keys
+
         names = [(one.row, KINDS.index(kind), one.candidate) for one in sources]
         keys = sampling_keys(self._sampling.seed, names)
         asked = [

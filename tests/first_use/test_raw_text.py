@@ -2,40 +2,40 @@
 
 import json
 import re
-from random import Random
 
 import pytest
 
-from tests.encoder.small_models import SENTENCES, build_model_folder
+NOUNS = (
+    "apples bread boats horses violins lamps carpets hammers shoes clocks bicycles tulips onions mirrors wagons kettles "
+    "gloves pencils candles ropes barrels saddles drums hats knives plates tents bricks pearls books stamps coins maps "
+    "dolls kites swords anchors bells buttons cradles"
+)
+SENTENCES = (
+    "We sell {0} at the old market, and our {0} are delivered to every shop before noon.",
+    "Last winter nobody wanted {0}, but this spring all families ask for cheap {0} again.",
+    "My uncle repairs broken {0} in his cellar, because new {0} have become too expensive.",
+    "The museum shows {0} from three centuries, and a guide explains how such {0} were made.",
+    "If it rains, the {0} are kept under a roof, since wet {0} lose their value at once.",
+)
 
 
-@pytest.fixture(scope="module")
-def place(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("raw")
-    words, random = " ".join(SENTENCES).split(), Random(0)
-    texts = [" ".join(random.sample(words, 12)) + "." for _ in range(300)]
-    (folder / "notes.txt").write_text("\n".join(texts) + "\n", "utf-8")
-    build_model_folder("bert", folder / "bert")
-    return folder
-
-
-def test_nothing_is_advised_that_is_refused(sentloom, place, monkeypatch):
-    monkeypatch.chdir(place)
-    done = sentloom("fit", "notes.txt", "-o", "model", "--base", "bert", "--budget", "1steps", "--force")
-    same, total = map(int, re.search(r"the same first result for (\d+) of (\d+) held-out queries", done.stdout).groups())
-    assert "There is nothing to decide" in done.stdout
-    pages = [place / "model.fit/report.md", place / "model.fit/report.html", place / "model/README.md"]
-    for text in (done.stdout, *(page.read_text("utf-8") for page in pages)):
-        assert "sentloom tick" not in text
-    assert all("There is nothing to decide" in page.read_text("utf-8") for page in pages[:2])
+@pytest.mark.long
+def test_nothing_is_advised_that_is_refused(sentloom, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    texts = [sentence.format(noun) for noun in NOUNS.split() for sentence in SENTENCES]
+    (tmp_path / "notes.txt").write_text("\n".join(texts) + "\n", "utf-8")
+    done = sentloom("fit", "notes.txt", "-o", "model", "--budget", "1steps", "--force")
+    assert done.returncode == 0, done.stderr
+    same, total = re.search(
+        r"base and model return the same first result for (\d+) of (\d+) held", done.stdout
+    ).groups()
+    assert "sentloom tick" not in done.stdout + (tmp_path / "model/README.md").read_text("utf-8")
+    for name in ("report.md", "report.html"):
+        page = (tmp_path / "model.fit" / name).read_text("utf-8")
+        assert "There is nothing to decide" in page
+        assert "sentloom tick" not in page
+    advice = json.loads((tmp_path / "model.fit/report.json").read_text("utf-8"))["advice"]
+    assert any("There is nothing to decide" in line for line in advice)
     refused = sentloom("tick", "model.fit")
     assert refused.returncode == 2
-    assert f"different first result for {total - same} of {total} held-out queries" in refused.stderr
-
-
-def test_ticking_is_advised_where_models_disagree(sentloom, place, monkeypatch):
-    """The same fit from a base whose vectors are others: the rule is that of `sentloom tick`."""
-    monkeypatch.chdir(place)
-    done = sentloom("fit", "notes.txt", "-o", "other", "--base", "bert", "--budget", "300steps", "--force")
-    advice = json.loads((place / "other.fit/report.json").read_text("utf-8"))["advice"]
-    assert any("`sentloom tick other.fit`" in line for line in advice), done.stdout
+    assert f"a different first result for {int(total) - int(same)} of {total} held-out queries" in refused.stderr

@@ -15,8 +15,8 @@ def test_runs_and_scores_by_hand():
     rows = [cells(line) for line in printed(fit_summary(FULL)).splitlines()]
     assert ["simcse", "won", "2", "120", "14 s", "73.95", "+12.75 (10.75 to 14.75)"] in rows
     assert ["broken", "failed: the loss is no number", "1", "60", "3.0 s", "–", "–"] in rows
-    assert ["halves", "the label of halves", "58.31", "69.84", "+11.53 (10.48 to 12.58)"] in rows
-    watched = ["own rows (for information)", "the label of own rows", "91.07", "90.66"]
+    assert ["halves", "the label of halves; MRR@10, 0 to 100", "58.31", "69.84", "+11.53 (10.48 to 12.58)"] in rows
+    watched = ["own rows (for information)", "the label of own rows; MRR@10, 0 to 100", "91.07", "90.66"]
     assert [*watched, "−0.41 (−1.06 to 0.24), no difference shown"] in rows
     assert ["mean", "of the deciding tasks", "73.36", "79.99", "+6.63 (5.73 to 7.53)"] in rows
 

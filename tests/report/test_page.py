@@ -130,7 +130,7 @@ def test_bars_end_where_their_scores_are():
 def test_a_full_result_has_all_sections():
     found = read(FULL)
     assert found.titles == [
-        "Better than the best base", "1 warning", "Before and after", "All measures", "Languages", "Dimensions",
+        "Better than the best base", "1 warning", "What to do next", "Before and after", "All measures", "Languages", "Dimensions",
         "What the verdict rests on", "Won and lost", "Bases", "Routes", "Training", "Alignment and uniformity", "Similarity", "Neighbours", "Data", "How it was made",
     ]  # fmt: skip
     assert found.tags.count("svg") == 4

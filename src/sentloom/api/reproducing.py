@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from sentloom.api.common import silent, strings, training_in
+from sentloom.api.common import silent, training_in
 from sentloom.arguments import typed
 from sentloom.encoder.device import Device, Precision, running_on
 from sentloom.errors import InputError, option
-from sentloom.fitting.request import Log
+from sentloom.fitting.request import Log, strings
 from sentloom.pipeline import start_accelerator
 from sentloom.pipeline.builtin import find_tables
 from sentloom.pipeline.recipe import read_recipe

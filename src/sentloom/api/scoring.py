@@ -5,13 +5,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
-from sentloom.api.common import refuse_options_in_memory, silent, strings
+from sentloom.api.common import refuse_options_in_memory, silent
 from sentloom.arguments import typed
 from sentloom.data.in_memory import Inputs, is_table
 from sentloom.encoder.device import Device, Precision, running_on
 from sentloom.evaluation.evaluate import Evaluation, Models, labelled, open_memory
 from sentloom.evaluation.evaluate import evaluate as score_models
-from sentloom.fitting.request import Log
+from sentloom.fitting.request import Log, strings
 from sentloom.locks import in_turn
 from sentloom.report import score_files
 

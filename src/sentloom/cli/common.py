@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.console import RenderableType
+from rich.text import Text
 
 from sentloom.data.limits import STRICT, Allowance
 from sentloom.data.shapes import Shape, parse_columns
@@ -102,7 +103,12 @@ def show(*parts: RenderableType) -> None:
     fits = sys.stdout.isatty() or "COLUMNS" in os.environ
     terminal = Terminal(width=None if fits else PIPED_WIDTH)
     for part in parts:
-        terminal.print(part)
+        terminal.print(part, soft_wrap=isinstance(part, Text) and bool(part.no_wrap))
+
+
+def unwrapped(line: str) -> Text:
+    """A line that stays one in a narrow terminal, so that a command in it can be copied."""
+    return Text(line, no_wrap=True)
 
 
 def is_main_process() -> bool:

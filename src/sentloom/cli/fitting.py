@@ -1,6 +1,5 @@
 """The command `fit`."""
 
-import shlex
 import time
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -14,6 +13,7 @@ from sentloom.cli.common import (
     WriterModelOption,
     resumable,
     show,
+    unwrapped,
 )
 from sentloom.fitting.clock import STARTED
 
@@ -187,6 +187,7 @@ def fit(
 
     from sentloom.api.fitting import fit as run
     from sentloom.report.fit_tables import fit_summary
+    from sentloom.report.formatting import next_steps
 
     with resumable():
         done = run([Path(name) for name in data], output, **options, log=show, show_progress=True)
@@ -195,7 +196,7 @@ def fit(
         show(
             f"written: {done.model}",
             f'  use it:  SentenceTransformer("{done.model}")',
-            f"  try it:  sentloom search {shlex.quote(str(done.model))}",
+            *(unwrapped(f"  {what}:  {command}") for what, command in next_steps(done.result).items()),
         )
     show(f"report:  {done.report}")
     if done.model is None:

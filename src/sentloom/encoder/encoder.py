@@ -231,7 +231,18 @@ class Encoder(nn.Module):
     ) -> Vectors: ...
     @overload
     def encode(
-        self, texts: TextsLike, *, convert_to_numpy: bool = ..., convert_to_tensor: bool = ..., **options: Any
+        self,
+        texts: TextsLike,
+        *,
+        role: Role = ...,
+        batch_size: int | None = ...,
+        out: Vectors | None = ...,
+        dimension: int | None = ...,
+        show_progress: bool = ...,
+        normalize_embeddings: bool = ...,
+        convert_to_numpy: bool = ...,
+        convert_to_tensor: bool = ...,
+        show_progress_bar: bool | None = ...,
     ) -> Vectors | Tensor | list[Tensor]: ...
     @typed
     def encode(

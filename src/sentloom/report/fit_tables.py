@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sentloom.fitting.result import NO_DIFFERENCE, FitResult, Measure
-from sentloom.report.formatting import change_text, duration, evidence, headline, number, stability
+from sentloom.report.formatting import change_text, duration, evidence, headline, number, stability, unit
 from sentloom.report.tables import plain_table
 
 MARKS = {"deciding": "", "general": " (general ability)", "watched": " (for information)"}
@@ -45,7 +45,7 @@ def _scores(result: FitResult) -> Table:
     """The base and the winner on test data."""
     table = plain_table("Scores on test data", "", "task", "base", "fitted", "difference", numbers=3)
     for one in result.measures:
-        table.add_row(f"{one.name}{MARKS[one.part]}", one.label, *_numbers(one))
+        table.add_row(f"{one.name}{MARKS[one.part]}", f"{one.label}; {unit(one)}", *_numbers(one))
     if result.mean:
         table.add_section()
         table.add_row(result.mean.name, "of the deciding tasks", *_numbers(result.mean), style="bold")

@@ -1,7 +1,9 @@
 """Numbers and facts of a fit as text: the same on the page, in Markdown, on the model card and in the terminal."""
 
 import math
+import shlex
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from sentloom import progress
 from sentloom.evaluation.significance import LEAST_P
@@ -34,6 +36,24 @@ def headline(result: FitResult) -> str:
         return found
     done = "written anyway (--force)" if result.forced else "no model was written"
     return f"{found}: {done}"
+
+
+def unit(one: Measure) -> str:
+    """What a score is and between which numbers it lies, as in "nDCG@10, 0 to 100"."""
+    return f"{metric_name(one.metric)}, {f'{MINUS}100' if one.metric == 'spearman' else '0'} to 100"
+
+
+def next_steps(result: FitResult) -> dict[str, str]:
+    """What to do with the model that was written, as commands that work from any folder."""
+    if not result.model:
+        return {}
+    model = str(Path(result.model).absolute())
+    commands = {
+        "Search your texts with it": ["search", model],
+        "Serve it, with a page to search on": ["serve", model, "--corpus", f"{model}.fit/corpus.parquet"],
+        "Write it for ONNX Runtime": ["export", model, "--to", "onnx", "-o", f"{model}-onnx"],
+    }
+    return {what: shlex.join(["sentloom", *parts]) for what, parts in commands.items()}
 
 
 def glossary(result: FitResult) -> dict[str, str]:

@@ -1,13 +1,16 @@
 """The model card: the README.md of a fitted model's folder, from the same numbers as the report."""
 
 import re
-from dataclasses import dataclass
+import shlex
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
 from sentloom.encoder.locate import EMBEDDED_ON_HUB, HUB_NAME
+from sentloom.files import without_folders
 from sentloom.fitting.result import FitResult, InputSummary
 from sentloom.hygiene.languages import recognised
 from sentloom.report import formatting
@@ -67,8 +70,10 @@ def facts_of(encoder: "Encoder") -> ModelFacts:
 
 
 def model_card(result: FitResult, facts: ModelFacts) -> str:
-    """The text of README.md, with the front matter that the hub reads."""
-    place, started_from = result.model or "path/to/the/model", result.started_from or result.base
+    """The text of README.md, with the front matter that the hub reads. It has no paths of this machine."""
+    front_matter, started_from = _front_matter(result, facts), result.started_from or result.base
+    on_hub, result = base_on_hub(started_from), without_paths(result)
+    place, base = result.model or "path/to/the/model", on_hub or result.started_from or result.base
     native = NATIVE_SEARCH if facts.asymmetric else NATIVE_USE
     shorter = [one for one in facts.dimensions if one < facts.dimension]
     short = (NATIVE_SHORT if facts.native else OUR_SHORT).format(place=place, dimension=min(shorter)) if shorter else ""
@@ -76,13 +81,33 @@ def model_card(result: FitResult, facts: ModelFacts) -> str:
         "model_card.md",
         result,
         facts=facts,
-        front_matter=Markup(_front_matter(result, facts).rstrip()),
-        base=base_on_hub(started_from) or started_from,
+        front_matter=Markup(front_matter.rstrip()),
+        base=base,
         use=(native if facts.native else OUR_USE).format(place=place),
         short_use=short,
         languages=list(dict.fromkeys(formatting.language(one) for one in result.sources if _codes_of(one))),
     )
     return printable(text)
+
+
+def without_paths(result: FitResult) -> FitResult:
+    """The result with the names of files and folders, but not where they are on this machine."""
+    from pydantic import TypeAdapter
+
+    parts = shlex.split(result.command)
+    names = [*parts, *filter(None, (result.model, result.base, result.started_from))]
+    values = _without_folders(asdict(result), names)
+    command = shlex.join(without_folders(part, names) for part in parts)  # cut before it is quoted
+    return TypeAdapter(FitResult).validate_python({**values, "command": command})
+
+
+def _without_folders(value: Any, names: Sequence[str]) -> Any:
+    """Every text in a value, cut."""
+    if isinstance(value, str):
+        return without_folders(value, names)
+    if isinstance(value, dict):
+        return {_without_folders(key, names): _without_folders(item, names) for key, item in value.items()}
+    return tuple(_without_folders(item, names) for item in value) if isinstance(value, list | tuple) else value
 
 
 def _front_matter(result: FitResult, facts: ModelFacts) -> str:

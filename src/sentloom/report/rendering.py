@@ -28,6 +28,7 @@ FILTERS = {
     "language": formatting.language,
     "level": formatting.level,
     "metric": metric_name,
+    "unit": formatting.unit,
     "kind": {"better": "better", "no difference shown": "unsure", "worse": "worse"}.__getitem__,
 }
 
@@ -45,6 +46,7 @@ def render(name: str, result: FitResult, **values: Any) -> str:
         parts=formatting.titled_parts(result),
         stability=formatting.stability(result),
         details=formatting.details(result),
+        next_steps=formatting.next_steps(result),
         **values,
     )
 

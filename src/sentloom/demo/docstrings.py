@@ -45,6 +45,7 @@ def run(folder: Path, model: str, corpus: DocstringCorpus, budget: str, show: Ca
         budget=budget,
         against=[str(paths["held-out"])],
         log=show,
+        show_progress=True,
     )
     show("")
     show(fit_summary(done.result))

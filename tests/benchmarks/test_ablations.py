@@ -51,12 +51,14 @@ def test_pairs_made_from_labels_have_one_label_and_two_texts():
 def test_a_whole_run_resumes_and_ends_in_a_table(tmp_path, capsys):
     (tmp_path / "data/qa").mkdir(parents=True)
     rows = [
-        f"What is the price of ticket {n}?\tTicket {n} costs {3 * n} euros. Pay it soon.\tSelQA" for n in range(200)
+        f"What is the price of ticket {n}?\tTicket {n} costs {3 * n} euros. Pay it soon at the counter. Bring your own "
+        f"card with you. Counter {n % 7} is open on Mondays.\tSelQA"
+        for n in range(200)
     ]
     with gzip.open(tmp_path / "data/qa/qa_pairs.en.tsv.gz", "wt", encoding="utf-8") as file:
         file.write("\n".join(["question\tanswer\tsubset", *rows]) + "\n")
     given = [str(tmp_path / "data"), "-o", str(tmp_path / "out"), "--sets", "selqa,selqa-text", "--seeds", "1"]
-    given += ["--rows", "80", "--steps", "1", "--guide", ""]
+    given += ["--rows", "80", "--steps", "2", "--guide", ""]
     main(given)
     assert "minutes left" in capsys.readouterr().out
     main(given)

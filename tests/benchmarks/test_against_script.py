@@ -40,7 +40,7 @@ def test_what_is_finished_is_not_done_again(tmp_path):
 @pytest.mark.long
 def test_a_whole_run_resumes_and_ends_in_a_table(tmp_path, capsys):
     (tmp_path / "data/qa").mkdir(parents=True)
-    rows = [f"What is the price of ticket {n}?\tTicket {n} costs {3 * n} euros.\tSelQA" for n in range(300)]
+    rows = [f"What is the price of ticket {n}?\tIt costs {3 * n} euros at counter {n % 7}.\tSelQA" for n in range(300)]
     with gzip.open(tmp_path / "data/qa/qa_pairs.en.tsv.gz", "wt", encoding="utf-8") as file:
         file.write("\n".join(["question\tanswer\tsubset", *rows]) + "\n")
     given = [str(tmp_path / "data"), "-o", str(tmp_path / "out"), "--sets", "selqa", "--seeds", "1"]

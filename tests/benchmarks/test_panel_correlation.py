@@ -17,7 +17,7 @@ from tests.encoder.small_models import SENTENCES, build_model_folder
 
 @pytest.mark.long
 def test_the_script_shows_its_help():
-    done = subprocess.run([sys.executable, script.__file__, "--help"], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-m", script.__name__, "--help"], capture_output=True, text=True, check=True)
     assert "--writer" in done.stdout
 
 

@@ -110,8 +110,9 @@ def test_numbers_are_the_results():
         assert f"{said(one.low)} to {said(one.high)}" in words
     for one in FULL.runs:
         assert one.difference is None or said(one.difference, "+") in words
-    for count in ("18,422", "16,890", "401", "411", "720", "left out: 258 rows that share"):
+    for count in ("18,422", "16,890", "401", "411", "720"):
         assert count in words
+    assert any("left out: 258 rows that share" in word for word in words)
     assert "overlap 50%" in words  # 0 5 5 against 5 5 0, in tenths
     assert "overlap 10%" in words  # 0 1 9 against 9 1 0
 

@@ -2,10 +2,13 @@
 
 import io
 import json
+import os
 import random
 import resource
 import shutil
+import threading
 
+import httpx
 import pytest
 
 from tests.ticking.small_fit import build_fit_folder
@@ -15,16 +18,21 @@ FLIPS = 50
 
 
 class Typed(io.StringIO):
-    """Lines that somebody types on a machine whose disk is full: a write is cut off where a file has a given size."""
+    """Keys that somebody types, a line each; between them, other programs run: functions without arguments."""
 
-    def __init__(self, lines, largest):
-        super().__init__(lines)
-        self.largest = largest
+    def __init__(self, keys):
+        super().__init__()
+        self.keys = list(keys)
 
     def readline(self, size=-1):
-        if self.largest is not None:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (self.largest, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
-        return super().readline(size)
+        while self.keys and callable(self.keys[0]):
+            self.keys.pop(0)()
+        return f"{self.keys.pop(0)}\n" if self.keys else ""
+
+
+def no_file_larger_than(size):
+    """A machine whose disk is full: a write is cut off where a file has this size."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
 
 
 @pytest.fixture(scope="module")
@@ -34,10 +42,10 @@ def fit_folder(tmp_path_factory, one_thread):
 
 @pytest.fixture
 def tick(fit_folder, sentloom, monkeypatch):
-    """Run the command with some lines as answers; with a limit on the size of files from the first answer on."""
+    """Run the command with some keys as answers."""
 
-    def run(path, keys="", largest=None):
-        monkeypatch.setattr("sys.stdin", Typed("".join(f"{key}\n" for key in keys), largest))
+    def run(path, keys=""):
+        monkeypatch.setattr("sys.stdin", Typed(keys))
         limits = resource.getrlimit(resource.RLIMIT_FSIZE)
         try:
             return sentloom("tick", fit_folder, "--terminal", "-o", path)
@@ -70,7 +78,14 @@ def read(sentloom, tmp_path):
 
 def queries(path):
     """The queries of the answers, by the documented format."""
-    return [json.loads(line)["query"] for line in path.read_bytes().splitlines()[1:]]
+    return [json.loads(line)["query"] for line in path.read_bytes().splitlines()[1:] if line]
+
+
+def replaced(path, change=lambda content: content):
+    """Save a changed file as editors do: under another name, which is then that of the file."""
+    new = path.with_name("saved-by-an-editor")
+    new.write_bytes(change(path.read_bytes()))
+    new.replace(path)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +124,7 @@ def test_a_full_disk_loses_nothing_that_was_confirmed(room, file, tick, fit_fold
         shutil.copy(file, copy)
         tick(copy, "b")
         room = copy.stat().st_size - len(before) - 1
-    done = tick(file, "bbb", largest=len(before) + room)
+    done = tick(file, [lambda: no_file_larger_than(len(before) + room), *"bbb"])
     assert (done.returncode, file.read_bytes()) == (2, before)
     assert "ticks.jsonl: " in done.stderr
     done = tick(file, "nnn")
@@ -154,3 +169,147 @@ def test_the_error_about_a_damaged_line_names_it_and_the_others_can_be_kept(file
     assert "ticks.jsonl, line 5: the line is damaged" in read(file)
     file.write_bytes(b"".join([*lines[:4], *lines[5:]]))
     assert f"{CONFIRMED} queries answered" in tick(file, "n").stdout
+
+
+@pytest.mark.parametrize("tail", [b"my own notes, no line feed", b"{'query': 1", b"my own notes\n", b'{"ticks": 2, '])
+def test_other_content_after_answers_is_refused_and_not_touched(tail, file, tick, read):
+    content = file.read_bytes() + tail
+    file.write_bytes(content)
+    done = tick(file, "b")
+    assert (done.returncode, file.read_bytes()) == (2, content)
+    assert f"ticks.jsonl, line {CONFIRMED + 2}: " in done.stderr
+    assert f"line {CONFIRMED + 2}: " in read(file)
+
+
+@pytest.mark.parametrize("first", [b'{"ticks": 3, "models": []}', b'{"ticks": 1, "base": "b"}', b'{"ticks": 10}'])
+def test_another_version_is_named_and_not_touched(first, tick, read, tmp_path):
+    path = tmp_path / "ticks.jsonl"
+    path.write_bytes(first + b'\n{"another": "form"}\n')
+    version = json.loads(first)["ticks"]
+    for said in (read(path), tick(path, "b").stderr):
+        assert f"it has version {version} of the format" in said
+    assert path.read_bytes() == first + b'\n{"another": "form"}\n'
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda content: content + b"\n",
+        lambda content: content + b"\r\n \n\n",
+        lambda content: content + b"  ",
+        lambda content: content.replace(b"\n", b"\r\n"),
+        lambda content: content.replace(b"\n", b"\r\n").rstrip(),
+        lambda content: content + bytes(7),  # what a power cut may leave
+    ],
+)
+def test_what_editors_do_to_line_ends_changes_no_answer(edit, file, tick, read):
+    before = queries(file)
+    file.write_bytes(edit(file.read_bytes()))
+    assert "no.fit" in read(file)
+    assert f"{CONFIRMED + 2} queries answered" in tick(file, "nb").stdout
+    after = [json.loads(line)["query"] for line in file.read_bytes().splitlines()[1:] if line.strip()]
+    assert (after[:CONFIRMED], len(set(after))) == (before, CONFIRMED + 2)
+    assert f"{CONFIRMED + 2} queries answered" in tick(file).stdout
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        replaced,
+        lambda path: replaced(path, bytes.rstrip),
+        lambda path: path.write_bytes(path.read_bytes().rstrip()),
+        lambda path: path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n")),
+        lambda path: path.write_bytes(path.read_bytes() + b'{"query": "half a li'),
+    ],
+)
+def test_a_file_that_was_saved_by_an_editor_meanwhile_is_continued(change, file, tick):
+    done = tick(file, ["b", "n", lambda: change(file), "b", lambda: change(file), "b", lambda: change(file)])
+    assert (done.returncode, f"{CONFIRMED + 4} queries answered" in done.stdout) == (0, True)
+    assert f"{CONFIRMED + 4} queries answered" in tick(file).stdout
+    assert len(set(queries(file))) == CONFIRMED + 4
+    assert sorted(file.parent.glob("*.jsonl")) == [file]
+
+
+LOSSES = {
+    "removed": lambda path: path.unlink(),
+    "older": lambda path: replaced(path, lambda content: b"".join(content.splitlines(True)[:-3])),
+    "shorter": lambda path: path.write_bytes(b"".join(path.read_bytes().splitlines(True)[:-1])),
+    "emptied": lambda path: path.write_bytes(b""),
+    "notes": lambda path: path.write_bytes(path.read_bytes() + b"my own notes"),
+    "lines": lambda path: path.write_bytes(path.read_bytes() + b"my own\nnotes\n"),
+    "others": lambda path: replaced(path, lambda content: b"my own notes\n"),
+    "folder": lambda path: (path.unlink(), path.mkdir()),
+    "linked": lambda path: os.link(path, path.with_name("link")),
+}
+
+
+@pytest.mark.parametrize("last", ["", "b"], ids=["at the end", "before an answer"])
+@pytest.mark.parametrize("name", LOSSES)
+def test_what_else_was_changed_meanwhile_is_not_touched_and_every_saved_answer_is_kept(name, last, file, tick):
+    after = []
+
+    def change():
+        LOSSES[name](file)
+        after.append(file.read_bytes() if file.is_file() else file.is_dir())
+
+    done = tick(file, ["b", "n", change, *last])
+    assert (done.returncode, "queries answered" in done.stdout) == (2, False)
+    assert (file.read_bytes() if file.is_file() else file.is_dir()) == after[0]
+    kept = file.with_name("ticks-kept-1.jsonl")
+    assert "the file was changed while answers were given: " in done.stderr
+    assert f"All answers that were saved ({CONFIRMED + 2}) are in {kept}" in done.stderr
+    assert f"{CONFIRMED + 3} queries answered" in tick(kept, "b").stdout
+    assert len(set(queries(kept))) == CONFIRMED + 3
+
+
+def test_answers_that_cannot_be_kept_are_not_lost_silently(file, tick):
+    done = tick(file, ["b", file.unlink, lambda: no_file_larger_than(99), "b"])
+    assert (done.returncode, list(file.parent.glob("*kept*"))) == (2, [])
+    assert "it was removed" in done.stderr
+    assert f"The {CONFIRMED + 1} answers could not be saved elsewhere: " in done.stderr
+
+
+def test_answers_of_another_person_at_the_same_name_are_not_mixed_with_these(file, tick, tmp_path):
+    assert tick(tmp_path / "other.jsonl", "bb").returncode == 0
+    other = (tmp_path / "other.jsonl").read_bytes()
+    done = tick(file, ["b", lambda: shutil.copy(tmp_path / "other.jsonl", file), "b"])
+    assert (done.returncode, file.read_bytes()) == (2, other)
+    assert len(set(queries(tmp_path / "ticks-kept-1.jsonl"))) == CONFIRMED + 1
+
+
+def test_a_file_with_several_names_is_refused_and_not_touched(file, tick):
+    before = file.read_bytes()
+    os.link(file, file.with_name("link.jsonl"))
+    for path in (file, file.with_name("link.jsonl")):
+        done = tick(path, "b")
+        assert (done.returncode, path.read_bytes()) == (2, before)
+        assert "several names (hard links)" in done.stderr
+
+
+def test_the_page_says_that_a_changed_file_was_not_written_to(file, fit_folder, sentloom, monkeypatch):
+    """The page's address is known from the browser that would show it."""
+    seen = []
+
+    def browser(address):
+        def answer(number):
+            return httpx.post(f"{address}answer", json={"number": number, "choice": "both"}, trust_env=False)
+
+        number = httpx.get(f"{address}state", trust_env=False).json()["question"]["number"]
+        seen.append(answer(number).status_code)
+        before = file.read_bytes()
+        file.write_bytes(before + b"my own notes")
+        seen.extend(answer(number + 1) for _ in range(2))
+        file.write_bytes(before)
+        seen.append(answer(number + 1).status_code)
+        file.unlink()
+        httpx.post(f"{address}finish", trust_env=False)
+
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.setattr("webbrowser.open", lambda address: threading.Thread(target=browser, args=[address]).start())
+    done = sentloom("tick", fit_folder, "-o", file)
+    saved, refused, again, restored = seen
+    assert (saved, refused.status_code, restored, done.returncode) == (200, 507, 200, 2)
+    assert f"({CONFIRMED + 1}) are in {file.with_name('ticks-kept-1.jsonl')}" in refused.json()["error"]
+    assert refused.json() == again.json()
+    assert "it was removed" in done.stderr
+    assert len(queries(file.with_name("ticks-kept-2.jsonl"))) == CONFIRMED + 2

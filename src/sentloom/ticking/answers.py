@@ -3,7 +3,11 @@
 The first line says which models and questions the answers are about. Every line ends with a checksum of what comes
 before it, so that a changed line is never read as another one. At the end of a file, a line without a line feed is an
 answer like any other; one that was not written completely was never confirmed, and is cut off when the file is
-continued. A later answer to a query replaces an earlier one.
+continued. Empty lines and the line ends of Windows, which editors leave, mean nothing. A later answer to a query
+replaces an earlier one.
+
+Editors replace files, and other programs write to them: what is at the path is compared with what was confirmed before
+every answer and at the end. If a confirmed answer is no longer there, all of them are saved in another file.
 """
 
 import errno
@@ -11,19 +15,21 @@ import json
 import os
 import re
 import secrets
+import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 from io import FileIO
+from itertools import count
 from pathlib import Path
 from statistics import fmean
 from typing import Literal, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from sentloom.errors import DamagedFile, InputError, disk_errors
+from sentloom.errors import DamagedFile, InputError, SentloomError, disk_errors
 from sentloom.files import new_file
 from sentloom.locks import alone_on
 from sentloom.ticking.questions import Question, Questions
@@ -34,6 +40,8 @@ Said = Literal["base", "fitted", "both", "neither", "skip"]
 Choice = Literal["left", "right", "both", "neither", "skip"]
 AGAIN = "`sentloom tick MODEL.fit` writes such a file"
 OURS = b'{"ticks": '  # how a file begins
+ANSWER = b'{"query": "'  # how every other line begins
+OF_VERSION = re.compile(rb'\{"ticks": ([1-9][0-9]{0,8})[,}]')
 # A quote inside a text has a backslash before it: only the end of a line looks like one, also if one bit of it changed.
 SEALED = re.compile(rb'(\{.*), "checksum": "([0-9a-f]{16})"\}')
 WHOLE = re.compile(rb', "checksum": ".{18}|[^\\]"\}$')
@@ -116,10 +124,11 @@ def meaning(choice: Choice, left: Side) -> Said:
 
 
 class AnswerFile:
-    """An open file that answers are appended to; `size` is the length of what was confirmed."""
+    """A file that answers are appended to. It is opened for each of them, since an editor may have replaced it."""
 
-    def __init__(self, path: Path, file: FileIO, answers: Answers, size: int) -> None:
-        self.path, self._file, self.answers, self._size = path, file, answers, size
+    def __init__(self, path: Path, answers: Answers) -> None:
+        self.path, self.answers = path, answers
+        self._left: tuple[int, ...] | None = None  # the state of the file after the last answer
 
     @property
     def header(self) -> Header:
@@ -132,26 +141,71 @@ class AnswerFile:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         parts = question.query, question.base, question.fitted, question.stratum
         answer = Answer(*parts, left, meaning(choice, left), now)
-        with disk_errors(self.path):
-            self._size += _append(self._file, sealed(answer), self._size)
+        with disk_errors(self.path), self._current() as file:
+            _append(file, sealed(answer))
+            self._left = _state(file)
         self.answers = replace(self.answers, given=(*self.answers.given, answer))
+
+    def check(self) -> None:
+        """Raise an error if the file no longer has all answers that were confirmed, or has other content."""
+        self._left = None
+        with disk_errors(self.path), self._current():
+            pass
+
+    @contextmanager
+    def _current(self) -> Iterator[FileIO]:
+        """What is at the path now, with all confirmed answers."""
+        try:
+            with _opened(self.path) as file:
+                if _state(file) != self._left:
+                    self._read_again(file)
+                yield file
+        except FileNotFoundError:
+            raise self._changed(str(self.path), "it was removed") from None
+        except SentloomError as error:
+            raise self._changed(error.where, error.problem) from None
+
+    def _read_again(self, file: FileIO) -> None:
+        content = file.readall()
+        answers = _parsed_file(content, self.path)
+        if answers.header != self.header:
+            raise InputError(str(self.path), "it is another file of ticks", "", "")
+        rest = iter(answers.given)
+        if not all(answer in rest for answer in self.answers.given):  # in this order
+            raise InputError(str(self.path), "answers that were saved are no longer in it", "", "")
+        _repair(file, content)
+        self.answers = answers
+
+    def _changed(self, where: str, problem: str) -> InputError:
+        """What to do about another program's changes, which are left as they are."""
+        number, problem = len(self.answers.given), f"the file was changed while answers were given: {problem}"
+        try:
+            kept = _kept(self.answers, self.path)
+        except OSError as error:
+            return InputError(where, problem, "", f"the {number} answers could not be saved elsewhere: {error}")
+        fix = f"all answers that were saved ({number}) are in {kept}: continue with --output {kept}, or copy it back"
+        return InputError(where, problem, "", fix)
 
 
 @contextmanager
 def open_answers(path: Path, header: Header) -> Iterator[AnswerFile]:
-    """Create a file of answers, or continue one about the same questions; no other process may write it meanwhile.
+    """Create a file of answers, or continue one about the same questions; no other `tick` may write it meanwhile.
 
-    An empty file is used. A file with other content, or with a damaged line, is refused and left as it is.
+    An empty file is used. A file with other content, or with a damaged line, is refused and left as it is. So is one
+    with several names (hard links), since a lock is on a name.
     """
     with alone_on(path), disk_errors(path):
-        if _is_new(path):
+        if _size(path) == 0:
             with new_file(path.resolve()) as part:  # a killed process leaves no half of a first line
                 part.write_bytes(sealed(header))
-        content = path.read_bytes()
-        answers = _parsed_file(content, path)
-        _refuse_other_questions(answers, header)
-        with path.open("ab", buffering=0) as file:
-            yield AnswerFile(path, file, answers, _repair(file, content))
+        with _opened(path) as file:
+            content = file.readall()
+            answers = _parsed_file(content, path)
+            _refuse_other_questions(answers, header)
+            _repair(file, content)
+        answer_file = AnswerFile(path, answers)
+        yield answer_file
+        answer_file.check()
 
 
 def read_answers(path: Path) -> Answers:
@@ -173,31 +227,78 @@ def _checksum(body: bytes) -> str:
     return blake2b(body, digest_size=8).hexdigest()
 
 
-def _is_new(path: Path) -> bool:
-    """Whether there is nothing at a path yet, or an empty file; other things, such as /dev/null, are refused."""
-    if path.exists() and not path.is_file():
-        raise InputError(
-            str(path), "this is not a regular file", "a file of ticks, or a new name", "choose another name"
-        )
-    return not path.exists() or path.stat().st_size == 0
+def _size(path: Path) -> int:
+    """The size of a file, or 0 if there is none; /dev/null and its like are refused, and files with several names."""
+    if not path.exists():
+        return 0
+    status, expected = path.stat(), "a file of ticks, or a new name"
+    if not stat.S_ISREG(status.st_mode):
+        raise InputError(str(path), "this is not a regular file", expected, "choose another name")
+    if status.st_nlink > 1:
+        problem = "this file has several names (hard links), and may be written under another one"
+        raise InputError(str(path), problem, "a file with one name", "copy it, and continue with the copy")
+    return status.st_size
+
+
+def _opened(path: Path) -> FileIO:
+    """A file to read from its beginning, and to append to. It is not created."""
+    _size(path)
+    file = FileIO(path, "a+", opener=lambda name, flags: os.open(name, flags & ~os.O_CREAT))
+    file.seek(0)
+    return file
+
+
+def _state(file: FileIO) -> tuple[int, ...]:
+    """What differs if something else has replaced a file or written to it."""
+    status = os.fstat(file.fileno())
+    return status.st_dev, status.st_ino, status.st_nlink, status.st_size, status.st_mtime_ns
+
+
+def _kept(answers: Answers, path: Path) -> Path:
+    """The name of a complete file of these answers, beside another file; it is written unless it is there."""
+    content = b"".join([sealed(answers.header), *map(sealed, answers.given)])
+    for number in count(1):
+        kept = path.with_name(f"{path.stem}-kept-{number}{path.suffix}")
+        if not kept.exists():
+            with new_file(kept) as part:
+                part.write_bytes(content)
+        if kept.is_file() and kept.read_bytes() == content:
+            break
+    return kept
 
 
 def _parsed_file(content: bytes, path: Path) -> Answers:
-    first, *others = _lines(content) or [b""]
+    first, *others = _lines(content)
     if not first.startswith(OURS):
         raise InputError(str(path), "this is not a file of ticks", "answers of `sentloom tick`", AGAIN)
+    _refuse_other_versions(first, path)
     header = _parsed(Header, first, path, 1)
-    if header.ticks > VERSION:
-        problem = f"it has version {header.ticks} of the format, from a newer sentloom"
-        raise InputError(str(path), problem, f"version {VERSION}", "update sentloom")
-    given = tuple(_parsed(Answer, line, path, number) for number, line in enumerate(others, 2))
+    given = tuple(_parsed(Answer, line, path, number) for number, line in enumerate(others, 2) if line.strip())
     return Answers(path.name, header, given)
+
+
+def _refuse_other_versions(first: bytes, path: Path) -> None:
+    """Before anything else of the line is read, which may have another form."""
+    match = OF_VERSION.match(first)
+    version = int(match[1]) if match else VERSION
+    if version > VERSION:
+        problem = f"it has version {version} of the format, from a newer sentloom"
+        raise InputError(str(path), problem, f"version {VERSION}", "update sentloom")
+    if version < VERSION:
+        problem = f"it has version {version} of the format, from an older sentloom"
+        raise InputError(str(path), problem, f"version {VERSION}", "answer in a new file: choose another name")
 
 
 def _lines(content: bytes) -> list[bytes]:
     """All lines, also damaged ones, but not a last one that was cut off before its end."""
-    *lines, last = content.split(b"\n")
-    return [*lines, last] if not lines or WHOLE.search(last) else lines
+    *lines, last = (line.rstrip(b"\r") for line in content.split(b"\n"))
+    return lines if lines and _is_unfinished(last) else [*lines, last]
+
+
+def _is_unfinished(last: bytes) -> bool:
+    """Whether this is the beginning of an answer, or the zeros that a power cut may leave of one."""
+    ours = last.startswith(ANSWER) or ANSWER.startswith(last) or not last.strip(b"\0")
+    return ours and not WHOLE.search(last)
 
 
 def _parsed(kind: type[Line], line: bytes, path: Path, number: int) -> Line:
@@ -220,22 +321,22 @@ def _refuse_other_questions(found: Answers, header: Header) -> None:
         raise InputError(found.name, problem, "answers about this fit", fix)
 
 
-def _repair(file: FileIO, content: bytes) -> int:
-    """Cut off a line that was never completed, or end the last one; return the length of the file."""
-    size = sum(len(line) + 1 for line in _lines(content))
-    if size > len(content):
-        return len(content) + _append(file, b"\n", len(content))
-    file.truncate(size)
-    return size
+def _repair(file: FileIO, content: bytes) -> None:
+    """Cut off a line that was never completed, or end the last one."""
+    last = content.rpartition(b"\n")[2]
+    if not _is_unfinished(last):
+        _append(file, b"\n")
+    elif last:
+        file.truncate(len(content) - len(last))
 
 
-def _append(file: FileIO, line: bytes, size: int) -> int:
-    """Write a line to the disk after the first `size` bytes, completely or not at all; return its length.
+def _append(file: FileIO, line: bytes) -> None:
+    """Write a line to the disk, completely or not at all.
 
-    What a failed write left is cut off at once, or else before the next line is written.
+    What a failed write left is cut off at once, or else when the file is read again.
     """
+    size = os.fstat(file.fileno()).st_size
     try:
-        file.truncate(size)
         if file.write(line) != len(line):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         os.fsync(file.fileno())
@@ -243,7 +344,6 @@ def _append(file: FileIO, line: bytes, size: int) -> int:
         with suppress(OSError):
             file.truncate(size)
         raise
-    return len(line)
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,7 @@ def build_app(session: Session, token: str, stop: Callable[[], None]) -> FastAPI
             return JSONResponse({"error": "not an answer"}, 422)
         try:
             saved = session.answer(*answer)
-        except SentloomError as error:  # a full disk: the answer was not saved, and the page says so
+        except SentloomError as error:  # a full disk, a changed file: it was not saved, and the page says so
             return JSONResponse({"error": str(error)}, 507)
         return JSONResponse(session.state(), 200 if saved else 409)
 

@@ -5,16 +5,18 @@ import resource
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+import uvicorn
 
 from tests.encoder.small_models import SENTENCES, build_model_folder
 from tests.faults.attacks import KEY
+from tests.faults.commands import run
 from tests.faults.servers import ask, served
 
 EMBEDDINGS = "/v1/embeddings"
@@ -93,10 +95,21 @@ def many_files():
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
+POST_HEALTH = b"POST /health HTTP/1.1\r\nHost: localhost\r\n"
+WAITING = {
+    "silent, half a head or answered": (
+        b"",
+        b"POST /v1/embeddings HT",
+        b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    ),
+    "half a body": (POST_HEALTH + b"Content-Length: 100\r\n\r\nx",),
+    "no chunk yet": (POST_HEALTH + b"Transfer-Encoding: chunked\r\n\r\n",),
+}
+
+
 @pytest.mark.usefixtures("many_files")
-def test_connections_without_a_key_do_not_lock_out_those_with_one(folder):
-    """Some say nothing, some half a head, some had an answer and stay."""
-    said = (b"", b"POST /v1/embeddings HT", b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n")
+@pytest.mark.parametrize("said", WAITING.values(), ids=WAITING)
+def test_connections_without_a_key_do_not_lock_out_those_with_one(folder, said):
     with served(folder, "small", "--api-key-file", "key") as (port, child), ExitStack() as open_ones:
         known = open_ones.enter_context(closing(HTTPConnection("127.0.0.1", port, timeout=60)))
         assert ask_again(known) == 200
@@ -109,6 +122,55 @@ def test_connections_without_a_key_do_not_lock_out_those_with_one(folder):
         known.auto_open = False  # one with a key is never closed to make room
         assert ask_again(known) == 200
         assert child.poll() is None
+
+
+@pytest.fixture(scope="module")
+def with_a_key(folder):
+    """The port of a server that closes connections a second after their last request."""
+    with served(folder, "small", "--api-key-file", "key", before=keep_alive_for_a_second) as (port, _):
+        yield port
+
+
+def keep_alive_for_a_second():
+    """In the server: instead of 75."""
+    configure = uvicorn.Config.__init__
+
+    def configure_impatiently(config, *given, **more):
+        configure(config, *given, **(more | {"timeout_keep_alive": 1}))
+
+    uvicorn.Config.__init__ = configure_impatiently
+
+
+@pytest.mark.parametrize("path", [b"/health", b"/", b"/openapi.json"])
+@pytest.mark.parametrize(
+    "body", [b"Content-Length: 4194304\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\n2000\r\n" + b"a" * 0x2000]
+)
+def test_bodies_without_the_key_are_refused_before_they_arrive(with_a_key, path, body):
+    with opened(with_a_key) as (connection, answer):
+        connection.sendall(b"POST " + path + b" HTTP/1.1\r\nHost: localhost\r\n" + body)
+        assert answer.readline() == b"HTTP/1.1 413 Request Entity Too Large\r\n"
+
+
+@contextmanager
+def opened(port):
+    """A connection, and what is received from it."""
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection, connection.makefile("rb") as received:
+        yield connection, received
+
+
+@pytest.mark.parametrize(
+    ("head", "later"),
+    [
+        (b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n", b"\r\n"),  # a blank line is no request
+        (b"POST /v1/embeddings HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n", b"{}"),  # refused before
+    ],
+)
+def test_a_connection_without_a_request_is_closed_whatever_it_said_after_its_answer(with_a_key, head, later):
+    with opened(with_a_key) as (connection, received):
+        connection.sendall(head)
+        assert received.readline() in (b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 401 Unauthorized\r\n")
+        connection.sendall(later)
+        received.read()  # to the end
 
 
 def ask_again(connection):
@@ -151,6 +213,26 @@ def test_huge_texts_are_not_read_to_their_end_and_a_small_request_is_answered_me
         answers = [one.result() for one in waiting]
     assert {answer.status for answer in answers} == {200}
     assert [answer.headers["sentloom-truncated"] for answer in answers] == [None, "0"] * 3
+
+
+@pytest.fixture(scope="module")
+def static(folder):
+    """The port of a server with a static model, which takes 100,000 tokens, and another one."""
+    command = ["export", "small", "--to", "static", "--accept-loss", "100", "-o", "static"]
+    assert run(folder, folder / "export.log", command).code == 0
+    with served(folder, "small", "static") as (port, _):
+        yield port
+
+
+def test_huge_texts_are_not_read_to_their_end_by_a_static_model_either(static):
+    huge = {"model": "static", "input": ("dogs" + 60 * " ") * 60_000}  # fewer tokens than it takes
+    medium = {"model": "small", "input": ["dogs run"] * 1000}
+    with ThreadPoolExecutor(6) as clients:
+        waiting = [clients.submit(ask, static, EMBEDDINGS, huge) for _ in range(6)]
+        assert ask(static, EMBEDDINGS, medium).status == 200
+        answers = [client.result() for client in waiting]
+    assert {(answer.status, answer.headers["sentloom-truncated"]) for answer in answers} == {(200, "0")}
+    assert max(answer.body["usage"]["prompt_tokens"] for answer in answers) <= 262_144 // 64
 
 
 def test_a_text_after_blanks_has_the_vector_that_it_has_without_them(running):

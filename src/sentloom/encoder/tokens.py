@@ -1,6 +1,7 @@
 """Tokenise texts, with special tokens and prompts around the sentence. Only the sentence is ever truncated."""
 
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,7 +14,8 @@ from sentloom.errors import InputError
 CHARACTERS = 64  # of a text that are read per token of the maximum length
 GROWTH = 8  # times as many, where these had too few tokens; the rest is never read
 LEAST = 1 << 16  # characters that are then read of any text
-BLANKS = re.compile(r"(\s{32})\s+(\s{32})")  # of a longer run, both ends
+KEPT = 32  # blanks at each end of a longer run
+BLANKS = re.compile(rf"(?<!\s)\s{{{2 * KEPT + 1},}}")  # matched once per run, so that the time is linear
 
 
 @dataclass(frozen=True)
@@ -52,36 +54,32 @@ class Tokens:
         """Return the ids of each text with prompt and special tokens; a text without any ids becomes one unknown."""
         return self.truncate(texts, prompt)[0]
 
-    def truncate(self, texts: Sequence[str], prompt: Prompt) -> tuple[list[list[int]], list[int]]:
-        """Return the same, and the positions of the texts that were truncated."""
+    def truncate(
+        self, texts: Sequence[str], prompt: Prompt, most: int = sys.maxsize
+    ) -> tuple[list[list[int]], list[int]]:
+        """Return the same, and the positions of the texts that were truncated. `most` characters of each are read."""
         before = list(self.specials.before)
         after = [*self.suffix_ids(prompt.suffix), *self.specials.after]
         room = self.max_length - len(before) - len(after)
         self._check_room(prompt, room)
-        whole = [prompt.prefix + text for text in texts]
-        sentences = self.bare([_start(text, room * CHARACTERS) for text in whole])
+        whole, size = [prompt.prefix + text for text in texts], min(most, room * CHARACTERS)
+        sentences = self.bare([_start(text, size) for text in whole])
+        longer = min(most, max(LEAST, room * CHARACTERS * GROWTH))
         unread = set()
-        for at in self._too_short(whole, sentences, room):
-            sentences[at], cut = self._longer_start(whole[at], room)
+        for at in [at for at, text in enumerate(whole) if len(text) > size and len(sentences[at]) <= 2 * room]:
+            # a cut between words may change only the last ids: twice as many ids as are used make it safe
+            sentences[at], cut = self._longer_start(whole[at], longer, room)
             unread |= {at} if cut else set()
         truncated = [at for at, ids in enumerate(sentences) if len(ids) > room or at in unread]
         return [[*before, *ids[:room], *after] or self._empty for ids in sentences], truncated
 
-    def _too_short(self, texts: Sequence[str], sentences: Sequence[Sequence[int]], room: int) -> list[int]:
-        """Return the positions of texts that were cut and whose first ids could therefore be others.
-
-        A cut between words may change only the last ids, so that twice as many ids as are used make it safe.
-        """
-        sizes = enumerate(map(len, texts))
-        return [at for at, size in sizes if size > room * CHARACTERS and len(sentences[at]) <= 2 * room]
-
-    def _longer_start(self, text: str, room: int) -> tuple[list[int], bool]:
+    def _longer_start(self, text: str, size: int, room: int) -> tuple[list[int], bool]:
         """Return the ids of more of a text whose start has few tokens, and whether the rest was still not read.
 
         That start has a long run of blanks, for which this tokenizer then has no tokens, or of letters that make one
         unknown token. The cost of a text is bounded: runs of blanks are shortened, and the rest is cut.
         """
-        size, text = max(LEAST, room * CHARACTERS * GROWTH), BLANKS.sub(r"\1\2", text)
+        text = BLANKS.sub(lambda run: run[0][:KEPT] + run[0][-KEPT:], text)
         ids = self.bare([_start(text, size)])[0]
         return ids, len(text) > size and len(ids) <= room
 

@@ -44,8 +44,8 @@ class Gate:
 
     async def _pass(self, scope: Message, receive: Receive, answer: "_Answer") -> None:
         try:
-            self._check(scope)
-            body = await self._body(receive)
+            most = self._check(scope)
+            body = await self._body(receive, most)
         except Refusal as refusal:
             await refusal.response()(scope, receive, answer)
         except _Gone:
@@ -53,25 +53,27 @@ class Gate:
         else:
             await self.app(scope, _replayed(body, receive), answer)
 
-    def _check(self, scope: Message) -> None:
-        """Refuse by what the head of a request says."""
+    def _check(self, scope: Message) -> int:
+        """Refuse by what the head of a request says, and return how many bytes its body may have."""
         service, headers = self.service, dict(scope["headers"])
+        admitted = service.admits(headers)
         if service.draining:
             raise Refusal(
                 503, "The server is shutting down.", code="shutting_down", retry_after="1", connection="close"
             )
-        if service.key is None and not service.admits(headers):
+        if service.key is None and not admitted:
             raise Refusal(403, "Without an API key, this server answers only to localhost.", code="host_not_allowed")
-        if service.key and scope["path"] not in OPEN and not service.admits(headers):
+        if service.key and scope["path"] not in OPEN and not admitted:
             message = "The API key is missing or wrong. Send it as: Authorization: Bearer KEY."
             raise Refusal(401, message, code="invalid_api_key", www_authenticate="Bearer")
-        length = headers.get(b"content-length", b"0")
-        if not length.isdigit() or int(length) > service.limits.max_body:
-            raise self._too_large()
+        length, most = headers.get(b"content-length", b"0"), service.limits.max_body if admitted else 0
+        if not length.isdigit() or int(length) > most:
+            raise _too_large(most)
         if scope["method"] == "POST" and service.batcher.is_full:
             raise queue_full(service.batcher.retry_after)
+        return most
 
-    async def _body(self, receive: Receive) -> bytes:
+    async def _body(self, receive: Receive, most: int) -> bytes:
         """Read the body, which a request of any method may have, up to a size and a time."""
         body = bytearray()
         try:
@@ -81,19 +83,22 @@ class Gate:
                     if message["type"] == "http.disconnect":
                         raise _Gone
                     body += message.get("body", b"")
-                    if len(body) > self.service.limits.max_body:
-                        raise self._too_large(connection="close")
+                    if len(body) > most:
+                        raise _too_large(most, connection="close")
                     if not message.get("more_body"):
                         return bytes(body)
         except TimeoutError:
             late = Refusal(408, "The body did not arrive in time.", code="body_too_slow", connection="close")
             raise late from None
 
-    def _too_large(self, **headers: str) -> Refusal:
-        most = self.service.limits.max_body
-        return Refusal(
-            413, f"The body has more than {most:,} bytes. Send fewer texts per request, or shorter ones.", **headers
-        )
+
+def _too_large(most: int, **headers: str) -> Refusal:
+    """More bytes than a body may have; 0 without the key."""
+    if not most:
+        return Refusal(413, "Without the API key, a request may have no body. Send the key, or no body.", **headers)
+    return Refusal(
+        413, f"The body has more than {most:,} bytes. Send fewer texts per request, or shorter ones.", **headers
+    )
 
 
 def queue_full(retry_after: int) -> Refusal:

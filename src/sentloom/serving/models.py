@@ -23,6 +23,7 @@ PROBE = "The quick brown fox jumps over the lazy dog."
 SHARES = 16  # of the largest batch: how many sizes run before the first request
 SAME = 0.999  # the least cosine of a probe's vector with the expected one, in float32
 SAME_BF16 = 0.99
+READ = 1 << 18  # characters of a text that are tokenised at most, however many tokens the model takes
 NAMED = re.compile(r"([\w.-]+)=(.+)")
 
 
@@ -72,7 +73,7 @@ class ServedModel:
 
     def tokenize(self, texts: Sequence[str], role: Role) -> Tokenised:
         """Token ids of texts, and which texts were truncated."""
-        ids, truncated = self.encoder.tokens.truncate(texts, prompt_for(self.encoder.prompts, role))
+        ids, truncated = self.encoder.tokens.truncate(texts, prompt_for(self.encoder.prompts, role), READ)
         return Tokenised([array("i", one) for one in ids], truncated)
 
     def encode(self, ids: Sequence[Sequence[int]]) -> Vectors:

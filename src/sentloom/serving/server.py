@@ -34,7 +34,11 @@ CROWDED = Refusal(503, "Too many connections. Try again.", code="crowded", retry
 
 
 class TimedProtocol(HttpToolsProtocol):
-    """Closes connections whose head or body takes too long or whose head is too large; uvicorn would wait forever."""
+    """Closes connections whose head, body or next request takes too long, or whose head is too large.
+
+    A clock runs unless a complete request is being answered. uvicorn waits forever for heads, bodies, and whatever
+    follows a blank line.
+    """
 
     head_seconds = 10.0
     head_bytes = 64 << 10
@@ -70,10 +74,21 @@ class TimedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        """Stop the clock, and count the next head from 0."""
+        """Stop the clock until the request is answered, and count the next head from 0."""
         self._due.cancel()
         self._head_bytes = 0
         super().on_message_complete()
+        self._await_next()
+
+    def on_response_complete(self) -> None:
+        """Start the clock of a connection without a request."""
+        super().on_response_complete()
+        self._await_next()
+
+    def _await_next(self) -> None:
+        """Start a clock that only a request stops, if the last one has arrived and is answered, in whichever order."""
+        if self._due.cancelled() and self.cycle.response_complete and not self.transport.is_closing():
+            self._restart(self.timeout_keep_alive)
 
     def _restart(self, seconds: float) -> None:
         self._due.cancel()
@@ -151,7 +166,7 @@ class Crowd:
 
     def __init__(self, most: int = CONNECTIONS, strangers: int = STRANGERS, reserved: int = RESERVED) -> None:
         self._known: set[ServedProtocol] = set()
-        self._strangers: dict[ServedProtocol, None] = {}  # the oldest first
+        self._strangers: dict[ServedProtocol, None] = {}  # first the one whose last request is the oldest
         self._most, self._most_strangers, self._reserved = most, strangers, reserved
 
     @property
@@ -160,9 +175,10 @@ class Crowd:
         return len(self._known) > self._most - self._reserved
 
     def place(self, connection: ServedProtocol, *, known: bool) -> None:
-        """Count a connection. One without a key too many: the oldest makes room, if possible an idle one."""
-        if known == (connection in self._known) and (known or connection in self._strangers):
-            return
+        """Count a connection that opens or sends a request. One without a key too many: the oldest makes room.
+
+        It does so even while it is answered: otherwise those who keep the server busy would stay, and others go.
+        """
         self.forget(connection)
         if known:
             self._known.add(connection)
@@ -170,8 +186,7 @@ class Crowd:
             self._strangers[connection] = None
         room = max(self._reserved, min(self._most_strangers, self._most - len(self._known)))
         if len(self._strangers) > room:
-            oldest = next(iter(self._strangers))
-            next((other for other in self._strangers if not other.is_busy), oldest).cut_off()
+            next(iter(self._strangers)).cut_off()
 
     def forget(self, connection: ServedProtocol) -> None:
         """Count a connection no longer."""

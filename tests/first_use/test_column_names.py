@@ -136,6 +136,14 @@ def test_an_unknown_column_is_refused_with_the_names_of_the_file(sentloom, model
     assert {path.name for path in tmp_path.iterdir()} <= {"faq.csv", "scratch"}
 
 
+def test_serve_takes_columns_that_are_not_recognised(sentloom, model, tmp_path):
+    (tmp_path / "fragen.csv").write_text("Frage,Antwort\nWo ist die Kantine?,Im Erdgeschoss.\n", "utf-8")
+    command = ("serve", model, "--corpus", tmp_path / "fragen.csv", "--columns", "anchor=Frage,positive=Antwort")
+    error = said(sentloom(*command, "--column", "Reply"), 2)
+    assert "there is no text column 'Reply'" in error
+    assert "one of Frage, Antwort" in error
+
+
 @pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl"])
 def test_encode_takes_the_names_of_the_file(sentloom, model, tmp_path, kind):
     data = put(tmp_path / f"faq.{kind}")

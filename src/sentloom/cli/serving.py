@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sentloom.cli.common import ColumnOption, DeviceOption, PrecisionOption, show
+from sentloom.cli.common import ColumnOption, ColumnsOption, DeviceOption, PrecisionOption, ShapeOption, show
 from sentloom.errors import MissingPart
 
 if TYPE_CHECKING:
+    from sentloom.cli.searching import SearchTarget
     from sentloom.serving.corpus import Corpus
     from sentloom.serving.models import ServedModel
     from sentloom.serving.service import Service
@@ -27,6 +28,8 @@ def serve(
         typer.Option(metavar="DATA", help="The texts that /v1/search and the page search. By default none."),
     ] = None,
     column: ColumnOption = None,
+    shape: ShapeOption = None,
+    columns: ColumnsOption = None,
     host: Annotated[
         str, typer.Option(metavar="ADDRESS", help="Where to listen. Other machines need an API key.")
     ] = "127.0.0.1",
@@ -52,6 +55,7 @@ def serve(
         from sentloom.serving.server import bind, run
     except ImportError as error:
         raise MissingPart("serve", f"{error.name} is not installed", "", "pip install 'sentloom[serve]'") from None
+    from sentloom.cli.searching import ground
     from sentloom.encoder.workers import pack_workers, worker_count
     from sentloom.serving.batcher import Batcher, BatchLimits
     from sentloom.serving.memory import limit_memory
@@ -64,7 +68,7 @@ def serve(
     key = read_key(api_key_file)
     check_address(host, key)
     loaded = load_models(models, device, precision)
-    searched = _corpus(corpus, column, loaded) if corpus else None
+    searched = _corpus(ground(corpus, column, shape, columns), loaded) if corpus else None
     where = loaded[0].encoder.device
     workers = worker_count(where)
     with bind(host, port) as listener, pack_workers(where) as executor:
@@ -82,12 +86,11 @@ def serve(
         show(f"Stopped. Requests answered: {service.answered:,}; cut off: {service.cut_off:,}.")
 
 
-def _corpus(data: str, column: str | None, models: "list[ServedModel]") -> "Corpus":
+def _corpus(target: "SearchTarget", models: "list[ServedModel]") -> "Corpus":
     """The texts of a file, with the vectors of every model, cached."""
-    from sentloom.cli.searching import cached_vectors, ground
+    from sentloom.cli.searching import cached_vectors
     from sentloom.serving.corpus import Corpus
 
-    target = ground(data, column, None, None)
     vectors = {model.name: cached_vectors(model.encoder, target.texts) for model in models}
     return Corpus(target.texts.to_pylist(), target.place, vectors)
 

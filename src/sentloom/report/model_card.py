@@ -95,7 +95,8 @@ def without_paths(result: FitResult) -> FitResult:
     from pydantic import TypeAdapter
 
     parts = shlex.split(result.command)
-    names = [*parts, *filter(None, (result.model, result.base, result.started_from))]
+    fit = result.model and f"{result.model}.fit"  # which is there when the model is not yet
+    names = [*parts, *filter(None, (result.model, fit, result.base, result.started_from))]
     values = _without_folders(asdict(result), names)
     command = shlex.join(without_folders(part, names) for part in parts)  # cut before it is quoted
     return TypeAdapter(FitResult).validate_python({**values, "command": command})

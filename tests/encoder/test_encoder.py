@@ -226,7 +226,7 @@ def test_tables_of_texts_are_encoded_and_other_tables_refused(bert):
     with pytest.raises(InputError, match="one column of texts"):
         bert.encode(pd.DataFrame({"question": ["a"], "answer": ["b"]}))
     pairs = read(pd.DataFrame({"question": ["a"], "answer": ["b"]}))
-    with pytest.raises(InputError, match=r"such as data\['anchor'\]"):
+    with pytest.raises(InputError, match=r"such as data\['question'\]"):
         bert.encode(pairs)
     assert np.array_equal(bert.encode(pairs["anchor"]), bert.encode(["a"]))
 

@@ -2,6 +2,7 @@
 
 import json
 from itertools import product
+from pathlib import Path
 
 import pytest
 
@@ -66,8 +67,11 @@ def summary(texts):
 
 
 def assert_warned(base, output, texts):
-    for text in (output, texts["md"].replace("\\", ""), texts["html"], texts["card"].replace("\\", "")):
+    card = texts["card"].replace("\\", "")
+    assert WARNING.format(Path(base).name) in card  # which has no folders of this machine
+    for text in (output, texts["md"].replace("\\", ""), texts["html"]):
         assert WARNING.format(base) in text
+    for text in (output, texts["md"], texts["html"], card):
         assert "Languages that the base was made for: English." in text
     assert any(line.startswith(WARNING.format(base)) for line in json.loads(texts["json"])["warnings"])
     assert summary(texts) == (["en"], "English")

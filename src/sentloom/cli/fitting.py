@@ -148,6 +148,8 @@ def fit(
 
     The exit code is 3 if nothing beats the base. Run the same command again to resume; finished work is reused.
     """
+    show(f"Fitting an encoder to {', '.join(data)}. Everything besides the model goes to {output}.fit")
+
     from sentloom.data.limits import FITTING, STRICT
     from sentloom.data.shapes import as_shape, parse_columns
     from sentloom.fitting.inputs import first_look  # like the next, without PyTorch, which takes seconds
@@ -179,7 +181,6 @@ def fit(
         "precision": precision,
     }
     refuse_bad_request(make_request(data, output, **options))
-    show(f"Fitting an encoder to {', '.join(data)}. Everything besides the model goes to {output}.fit")
     for name in data:
         if line := first_look(name, as_shape(shape), named, allow, (group or ()) if len(data) == 1 else ()):
             show(line)

@@ -94,12 +94,20 @@ def without_paths(result: FitResult) -> FitResult:
     """The result with the names of files and folders, but not where they are on this machine."""
     from pydantic import TypeAdapter
 
-    parts = shlex.split(result.command)
+    parts = _words(result.command)
     fit = result.model and f"{result.model}.fit"  # which is there when the model is not yet
     names = [*parts, *filter(None, (result.model, fit, result.base, result.started_from))]
     values = _without_folders(asdict(result), names)
     command = shlex.join(without_folders(part, names) for part in parts)  # cut before it is quoted
     return TypeAdapter(FitResult).validate_python({**values, "command": command})
+
+
+def _words(command: str) -> list[str]:
+    """The words of a command; a text that is none stays whole."""
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return [command]
 
 
 def _without_folders(value: Any, names: Sequence[str]) -> Any:

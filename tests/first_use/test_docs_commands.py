@@ -8,13 +8,14 @@ options exists.
 import contextlib
 import gzip
 import io
-import os
 import re
 import shlex
 import shutil
 import signal
 import socket
-import threading
+import subprocess
+import sys
+import time
 import urllib.request
 from pathlib import Path
 
@@ -121,7 +122,7 @@ def test_a_documented_command_runs(command, sentloom, folder, monkeypatch):
         monkeypatch.setenv(name, value)
     rest, _, standard_input = substituted(rest).partition(" < ")
     monkeypatch.setattr("sys.stdin", answers(standard_input))
-    done = served(sentloom, rest, monkeypatch) if rest.startswith("serve") else sentloom(*shlex.split(rest))
+    done = served(rest, monkeypatch) if rest.startswith("serve") else sentloom(*shlex.split(rest))
     skip_if_missing(done.stderr)
     assert done.returncode == 0, f"{rest}\n{done.stdout}\n{done.stderr}"
 
@@ -145,30 +146,24 @@ def answers(name):
     return io.TextIOWrapper(io.BytesIO(lines), encoding="utf-8")
 
 
-def served(sentloom, rest, monkeypatch):
-    """Start a server, ask it once, and stop it as Ctrl-C does."""
+def served(rest, monkeypatch):
+    """Start a server in a process of its own, whose limits it sets for good; ask it once, and stop it as Ctrl-C does."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     monkeypatch.setenv("SENTLOOM_API_KEY", "0123456789abcdef0123")
-    seen, ended = [], threading.Event()
-
-    def ask():
-        while not ended.wait(0.1):
-            with contextlib.suppress(OSError):
-                with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=60) as answer:
-                    seen.append(answer.status)
-                os.kill(os.getpid(), signal.SIGINT)
-                return
-
-    asking = threading.Thread(target=ask)
-    asking.start()
-    try:
-        done = sentloom(*shlex.split(rest.replace("--port 0", f"--port {port}")))
-    finally:
-        ended.set()
-        asking.join()
+    command = [sys.executable, "-m", "sentloom", *shlex.split(rest.replace("--port 0", f"--port {port}"))]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+        seen = []
+        while server.poll() is None and not seen:
+            time.sleep(0.1)
+            address = f"http://127.0.0.1:{port}/health"
+            with contextlib.suppress(OSError), urllib.request.urlopen(address, timeout=60) as answer:
+                seen.append(answer.status)
+        if server.poll() is None:
+            server.send_signal(signal.SIGINT)
+        done = subprocess.CompletedProcess(command, 0, *server.communicate(timeout=120))
     assert seen == [200], done.stderr
-    return done
+    return subprocess.CompletedProcess(command, server.returncode, done.stdout, done.stderr)
 
 
 BLOCKS = {

@@ -8,7 +8,7 @@ import resource
 import shutil
 import threading
 
-import httpx
+import httpx2
 import pytest
 
 from tests.ticking.small_fit import build_fit_folder
@@ -292,9 +292,9 @@ def test_the_page_says_that_a_changed_file_was_not_written_to(file, fit_folder, 
 
     def browser(address):
         def answer(number):
-            return httpx.post(f"{address}answer", json={"number": number, "choice": "both"}, trust_env=False)
+            return httpx2.post(f"{address}answer", json={"number": number, "choice": "both"}, trust_env=False)
 
-        number = httpx.get(f"{address}state", trust_env=False).json()["question"]["number"]
+        number = httpx2.get(f"{address}state", trust_env=False).json()["question"]["number"]
         seen.append(answer(number).status_code)
         before = file.read_bytes()
         file.write_bytes(before + b"my own notes")
@@ -302,7 +302,7 @@ def test_the_page_says_that_a_changed_file_was_not_written_to(file, fit_folder, 
         file.write_bytes(before)
         seen.append(answer(number + 1).status_code)
         file.unlink()
-        httpx.post(f"{address}finish", trust_env=False)
+        httpx2.post(f"{address}finish", trust_env=False)
 
     monkeypatch.setenv("DISPLAY", ":0")
     monkeypatch.setattr("webbrowser.open", lambda address: threading.Thread(target=browser, args=[address]).start())

@@ -160,8 +160,8 @@ def _constant(main: str, models: Mapping[str, Sequence[Scores]]) -> list[str]:
 def _average(
     average: Average, loaded: LoadedSuite, models: Mapping[str, Sequence[Member]], level: float
 ) -> AverageResult | None:
-    """Average over the available sets; if some are missing, the label says how many are available."""
-    places = {task.name: (place, task.main) for place, task in enumerate(loaded.tasks)}
+    """Average over the sets that are here and are the published ones; if some are not, the label says how many are."""
+    places = {task.name: (place, task.main) for place, task in enumerate(loaded.tasks) if task.comparable}
     weights = _weights(average, places)
     if not weights:
         return None
@@ -174,9 +174,9 @@ def _average(
     first = next(iter(chosen.values()))
     shares = list(weights.values())
     cells = {model: _cell(some, None if some is first else first, level, shares) for model, some in chosen.items()}
-    unlike = [task.name for task in loaded.tasks if task.name in weights and not task.comparable]
-    reasons = [f"{len(wanted) - len(weights)} of its sets missing"] * (len(weights) < len(wanted))
-    reasons += [f"includes {', '.join(unlike)}"] * bool(unlike)
+    unlike = [task.name for task in loaded.tasks if task.name in wanted and not task.comparable]
+    missing = len(wanted) - len(weights) - len(unlike)
+    reasons = [f"{missing} of its sets missing"] * bool(missing) + [f"without {', '.join(unlike)}"] * bool(unlike)
     notes = (f"{'; '.join(reasons)}: {NOT_COMPARABLE} published scores",) if reasons else ()
     return AverageResult(label, {model: replace(cell, comparable=not notes) for model, cell in cells.items()}, notes)
 

@@ -370,7 +370,7 @@ class Runner:
         for one in (one.under(seed) for one in self.evaluation_sets):
             score = self._score(one, fingerprint, load_once) if self.accelerator.is_main_process else None
             scores[one.name] = from_main(self.accelerator, score)
-        return scores | {name: mean(scores[one] for one in sets) for name, sets in self._means.items()}
+        return scores | {name: mean(scores[one] for one in self._counted(sets)) for name, sets in self._means.items()}
 
     @property
     def _means(self) -> dict[str, tuple[str, ...]]:
@@ -380,6 +380,10 @@ class Runner:
             return {}
         return evaluate.means | ({"mean": tuple(dict.fromkeys(evaluate.sets))} if evaluate.mean else {})
 
+    def _counted(self, sets: Sequence[str]) -> list[str]:
+        """The sets that a mean is over: those that papers score on, if there are any."""
+        return [name for name in sets if name not in self._unlike] or list(sets)
+
     @property
     def _unlike(self) -> set[str]:
         """The sets whose scores are not those that papers print."""
@@ -387,7 +391,7 @@ class Runner:
 
     @property
     def _not_comparable(self) -> tuple[str, ...]:
-        """These sets, and the means that include one of them."""
+        """These sets, and the means that should be over one of them."""
         return (*sorted(self._unlike), *(name for name, sets in self._means.items() if self._unlike.intersection(sets)))
 
     @property
@@ -396,7 +400,8 @@ class Runner:
         notes = {one.name: one.task.notes for one in self.evaluation_sets if one.task.notes}
         for name, sets in self._means.items():
             if unlike := [one for one in sets if one in self._unlike]:
-                notes[name] = (f"includes {', '.join(unlike)}: {NOT_COMPARABLE} published scores",)
+                how = "without" if self._counted(sets) != list(sets) else "includes"
+                notes[name] = (f"{how} {', '.join(unlike)}: {NOT_COMPARABLE} published scores",)
         return notes
 
     def _score(self, one: EvaluationSet, fingerprint: str, load: Callable[[], Model]) -> float:

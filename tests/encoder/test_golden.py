@@ -99,16 +99,24 @@ def test_read_back_as_written(tmp_path):
     assert np.array_equal(back.vectors, golden.vectors)
 
 
+def test_the_same_vectors_give_the_same_file(tmp_path):
+    golden, written = Golden(["a"], np.ones((1, 2), np.float32)), set()
+    for _ in range(8):
+        put_golden(golden, tmp_path)
+        written.add((tmp_path / FILE).read_bytes())
+    assert len(written) == 1
+
+
 def test_a_folder_without_them(base):
     assert read_golden(base) is None
 
 
-@pytest.mark.parametrize("damage", ["bytes", "texts", "shape", "nan"])
+@pytest.mark.parametrize("damage", ["bytes", "facts", "no facts", "shape", "nan"])
 def test_damaged_ones_are_refused(damage, tmp_path):
     vectors = np.full((2, 3), np.nan if damage == "nan" else 1, np.float32)
-    texts = json.dumps(["a"] if damage == "shape" else ["a", "b"])
-    said = {"texts": "[" if damage == "texts" else texts, "required": "0.99"}
-    save_file({"vectors": vectors}, tmp_path / FILE, metadata=said)
+    facts = json.dumps({"texts": ["a"] if damage == "shape" else ["a", "b"], "required": 0.99})
+    metadata = {"facts": "[" if damage == "facts" else facts} if damage != "no facts" else None
+    save_file({"vectors": vectors}, tmp_path / FILE, metadata=metadata)
     if damage == "bytes":
         (tmp_path / FILE).write_bytes((tmp_path / FILE).read_bytes()[:-5])
     with pytest.raises(DamagedFile, match=r"golden\.safetensors: the golden vectors are damaged"):

@@ -82,8 +82,9 @@ def write_golden(encoder: "Encoder", folder: Path) -> Golden:
 
 def put_golden(golden: Golden, folder: Path) -> None:
     """Write golden vectors into a folder."""
-    said = {"texts": json.dumps(golden.texts), "required": str(golden.required)}
-    save_file({"vectors": golden.vectors}, folder / FILE, metadata=said)
+    facts = json.dumps({"texts": golden.texts, "required": golden.required})
+    # one entry: safetensors writes several in random order
+    save_file({"vectors": golden.vectors}, folder / FILE, metadata={"facts": facts})
 
 
 def read_golden(folder: Path) -> Golden | None:
@@ -93,8 +94,8 @@ def read_golden(folder: Path) -> Golden | None:
         return None
     try:
         with safe_open(path, framework="numpy") as file:
-            said, vectors = file.metadata() or {}, file.get_tensor("vectors")
-        golden = Golden(list(map(str, json.loads(said["texts"]))), vectors, float(said["required"]))
+            facts, vectors = json.loads(file.metadata()["facts"]), file.get_tensor("vectors")
+        golden = Golden(list(map(str, facts["texts"])), vectors, float(facts["required"]))
         whole = vectors.shape[:1] == (len(golden.texts),) and vectors.ndim == 2 and bool(np.isfinite(vectors).all())
     except (SafetensorError, ValueError, KeyError, TypeError, RecursionError):
         whole = False

@@ -25,6 +25,7 @@ def write_ctranslate(encoder: "Encoder", folder: Path, weights: Literal["float32
         def load_model(self, *given: Any, **named: Any) -> Any:
             model = super().load_model(*given, **named)
             model.config.position_embedding_type = "absolute"  # which older versions of transformers say
+            _start_after_padding(model.base_model.embeddings.position_embeddings)
             return model
 
     with tempfile.TemporaryDirectory() as name, quiet():
@@ -35,6 +36,14 @@ def write_ctranslate(encoder: "Encoder", folder: Path, weights: Literal["float32
         except (ValueError, NotImplementedError, KeyError, AttributeError, AssertionError) as error:
             problem = f"CTranslate2 cannot convert this model ({first_line(error)[:200]})"
             raise ModelError("export to ctranslate2", problem, "", NEXT_STEP) from None
+
+
+def _start_after_padding(positions: Any) -> None:
+    """Remove the row of padding if it is the first: RoBERTa's positions start after it, and CTranslate2 does that only
+    for paddings other than 0.
+    """
+    if positions.padding_idx == 0:
+        positions.weight = type(positions.weight)(positions.weight[1:])
 
 
 def _refuse_unsupported(encoder: "Encoder") -> None:

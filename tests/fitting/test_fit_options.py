@@ -127,7 +127,7 @@ def test_pairs_in_two_languages_also_train_in_batches_of_one(base, tmp_path):
     texts = small_base.sentences(640, 8)
     rows = [(text, small_base.other(text), ("pl", "de")[number % 2]) for number, text in enumerate(texts)]
     data = small_base.write_rows(tmp_path / "faq.tsv", "question answer language", rows)
-    done = fit(data, tmp_path / "model", base=str(base), budget="60steps", force=True)
+    done = fit(data, tmp_path / "model", base=str(base), budget="120steps", force=True)
     (run, *_) = (one for one in done.result.runs if one.route == "pairs by language")
     assert run.score is not None
     (recipe,) = (tmp_path / "model.fit" / "recipes").glob("pairs-by-language-1-*.yaml")

@@ -105,6 +105,19 @@ def test_names_that_are_not_guessed_are_named_once_and_then_known(sentloom, mode
     assert "one of Frage, Antwort" in error
 
 
+def test_naming_the_column_is_enough_where_names_are_not_guessed(sentloom, model, tmp_path):
+    data = put(tmp_path / "fragen.csv", ("Frage", "Antwort"), [*ROWS, ("", "A row without a question.")])
+    shown = said(sentloom("search", data, "canteen", "-k", 5, "--model", model, "--column", "Antwort"))
+    assert all(row[1] in shown for row in ROWS)
+    assert not any(row[0] in shown for row in ROWS)
+    assert "5 vectors" in said(
+        sentloom("encode", data, "-o", tmp_path / "v.npy", "--model", model, "--column", "Antwort")
+    )
+    error = sentloom("search", data, "canteen", "--model", model, "--column", "Text")
+    assert error.returncode == 2
+    assert "there is no column 'Text' among the columns 'Frage', 'Antwort'" in " ".join(error.stderr.split())
+
+
 def test_a_column_that_is_really_called_positive_works(sentloom, model, tmp_path):
     data = put(tmp_path / "pairs.csv", ("positive", "anchor"))
     for name, side in (("positive", 0), ("anchor", 1)):
@@ -198,11 +211,27 @@ def test_clean_keeps_the_names_of_every_shape(sentloom, tmp_path):
         assert loom.read(cleaned).shape == loom.read(data).shape
 
 
-def test_clean_writes_names_that_can_be_read_without_options(sentloom, tmp_path):
-    data = put(tmp_path / "fragen.csv", ("Frage", "Antwort"))
-    columns = ("--columns", "anchor=Frage,positive=Antwort")
-    assert sentloom("clean", data, "-o", tmp_path / "clean.csv", *columns).returncode == 0
+def test_clean_keeps_names_that_are_not_recognised(sentloom, tmp_path):
+    data = put(tmp_path / "fragen.csv", ("Frage", "Antwort", "Falsch"), [(*row, "Something else.") for row in ROWS])
+    columns = ("--columns", "anchor=Frage,positive=Antwort,negative=Falsch")
+    said(sentloom("clean", data, "-o", tmp_path / "clean.csv", *columns))
+    assert (tmp_path / "clean.csv").read_text("utf-8").splitlines()[0] == "Frage,Antwort,Falsch"
+    assert "4 rows (Frage, Antwort, Falsch)" in said(sentloom("check", tmp_path / "clean.csv", *columns))
+
+
+def test_clean_gives_a_file_without_a_header_one_that_is_recognised(sentloom, tmp_path):
+    data = put(tmp_path / "faq.csv", *ROWS[:1], ROWS[1:])
+    sentloom("clean", data, "-o", tmp_path / "clean.csv", "--columns", "anchor=1,positive=2")
     assert len(loom.read(tmp_path / "clean.csv")) == len(ROWS)
+
+
+def test_the_advice_to_clean_has_the_columns_that_were_given(sentloom, tmp_path):
+    data = put(tmp_path / "fragen.csv", ("Frage", "Antwort"), [*ROWS, ("Where?", "")])
+    columns = ("--columns", "anchor=Frage,positive=Antwort")
+    error = sentloom("check", data, *columns)
+    assert error.returncode == 2
+    advice = " ".join(error.stderr.split())
+    assert f"fragen.csv {' '.join(columns)} -o FIXED`" in advice
 
 
 def test_mined_triplets_keep_the_names_of_the_pairs(sentloom, model, tmp_path):

@@ -69,3 +69,10 @@ def test_rows_in_changes_of_a_recipe_become_files(tmp_path):
     assert change == f'learn.data="{file.name}"'
     assert Path(file.name).parent == tmp_path / "out" / "inputs"
     assert recipe_changes(["learn.batch=3"], tmp_path / "r.yaml", tmp_path) == (["learn.batch=3"], [])
+
+
+def test_names_that_are_not_recognised_are_written_as_names_that_are(tmp_path):
+    rows = [{"Frage": question, "Antwort": answer} for question, answer in ROWS]
+    file = input_file(rows, tmp_path, print, columns="anchor=Frage,positive=Antwort")
+    file.write()
+    assert read(file.name)["positive"] == [answer for _, answer in ROWS]

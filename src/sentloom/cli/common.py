@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -11,7 +12,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from sentloom.data.limits import STRICT, Allowance
-from sentloom.data.shapes import Shape, parse_columns
+from sentloom.data.shapes import Shape, UnclearColumns, parse_columns
 from sentloom.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -134,13 +135,22 @@ def read(
     allow: Allowance = STRICT,
     quoted: bool | None = None,
     keep: Sequence[str] = (),
+    column: str | None = None,
 ) -> "Dataset":
-    """Read data for a command and show what it was taken for."""
+    """Read data for a command and show what it was taken for.
+
+    If its columns are not recognised, and none were assigned, only the `column` that is used is read, as texts.
+    """
     from sentloom.corpus.opening import open_data
     from sentloom.report import data_tables
 
-    parsed = parse_columns(columns) if columns else None
-    data = open_data(name, shape=shape, columns=parsed, keep=keep, quoted=quoted, allow=allow)
+    opened = partial(open_data, name, shape=shape, keep=keep, quoted=quoted, allow=allow)
+    try:
+        data = opened(columns=parse_columns(columns) if columns else None)
+    except UnclearColumns:
+        if column is None or shape:
+            raise
+        data = opened(columns={"text": column})
     show(data_tables.data_summary(name, data))
     return data
 

@@ -236,7 +236,7 @@ def translate(
     from sentloom.views.translation import translate as run
 
     check_ending(output, Shape.PARALLEL)  # before the work, which may take hours
-    dataset = read(data, shape, columns)
+    dataset = read(data, shape, columns, column=column)
     texts = only_column(dataset, text_column(dataset, column))
     views = cache or output.parent / ".sentloom/views"
     with resumable(), running_on(device, precision):

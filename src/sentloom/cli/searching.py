@@ -100,7 +100,7 @@ def ground(name: str | None, column: str | None, shape: "Shape | None", columns:
         names = pairs.column("anchor")
         return SearchTarget(pairs.column(searched_column(pairs, column)), lambda row: str(names[row]))
     keep = (ORIGIN,) if Path(name).name == CORPUS else ()
-    data = read(name, shape, columns, keep=keep)
+    data = read(name, shape, columns, keep=keep, column=column)
     texts = data.column(searched_column(data, column))
     return SearchTarget(texts, lambda row: data.place(row).removeprefix(f"{name}, "))
 

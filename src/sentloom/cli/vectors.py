@@ -57,7 +57,7 @@ def encode(
 
     if workers and engine != "ray":
         raise InputError("--workers", "the engine local has no workers", "", "leave it out, or add --engine ray")
-    dataset = read(data, shape, columns)
+    dataset = read(data, shape, columns, column=column)
     place = (
         str(Path(model).resolve()) if at_its_name(Path(model)).is_dir() else model
     )  # workers may run in another folder

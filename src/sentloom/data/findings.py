@@ -3,7 +3,7 @@
 import bisect
 import shlex
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NoReturn
@@ -39,15 +39,16 @@ class _Kind:
 class Findings:
     """Counts all problems and keeps the first ten. The allowance says how many rows may be unusable.
 
-    `name` is the file in the suggested `sentloom clean` command; "" for rows in memory, which no command can clean.
+    `cleaned` is what the suggested `sentloom clean` gets: the file, and options that it was read with; empty for rows
+    in memory, which no command can clean.
     """
 
-    def __init__(self, allowance: Allowance = STRICT, name: str = "FILE") -> None:
+    def __init__(self, allowance: Allowance = STRICT, cleaned: Sequence[str] = ("FILE",)) -> None:
         self.allowance, self.total = allowance, 0
         self.repeated = 0  # further problems of rows that already had one
         self.skipped: Counter[str] = Counter()
         self.notes: list[str] = []
-        self._name = name
+        self._cleaned = cleaned
         self._kinds: dict[str, _Kind] = {}
         self._repairs: dict[str, _Kind] = {}
         self._first: list[tuple[int, int, int, Problem]] = []
@@ -124,9 +125,9 @@ class Findings:
     def _clean(self) -> str:
         if self.allowance.repair:
             return RIGHT_FILE
-        if not self._name:
+        if not self._cleaned:
             return "correct or drop these rows"
-        return f"correct the rows, or repair or drop them with `sentloom clean {shlex.quote(self._name)} -o FIXED`"
+        return f"correct the rows, or repair or drop them with `sentloom clean {shlex.join(self._cleaned)} -o FIXED`"
 
     def _too_many(self, whole: int) -> str:
         share = f"{self.allowance.share:.0%}"

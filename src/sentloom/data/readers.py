@@ -41,7 +41,7 @@ def read(
         return _unchanged(data, request)
     in_memory = not isinstance(data, str | Path)
     inputs = find_inputs(data) if isinstance(data, str | Path) else [Input(name_of(data), MEMORY, (), rows=data)]
-    findings = Findings(allow, "" if in_memory else str(data))
+    findings = Findings(allow, () if in_memory else (str(data), *request.options))
     reading = _Reading(request, [*map(recognised, inputs)], findings)
     if quoted is not None and any(entry.kind != "tsv" for entry in reading.inputs):
         raise InputError(

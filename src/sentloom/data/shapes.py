@@ -19,6 +19,10 @@ Columns = Annotated[  # for each role a name, a number from 1, or a list of labe
 ]
 
 
+class UnclearColumns(InputError):
+    """The names of the columns do not say what the rows are."""
+
+
 class Shape(StrEnum):
     """What a row of a data set is.
 
@@ -146,6 +150,13 @@ class ShapeRequest:
     columns: Mapping[str, str | int] | None = None
     keep: tuple[str, ...] = ()
     quoted: bool | None = None  # whether the cells of a tsv file may be quoted
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Shape and columns as options of a command."""
+        shape = ("--shape", str(self.shape)) if self.shape else ()
+        columns = ",".join(f"{role}={column}" for role, column in (self.columns or {}).items())
+        return (*shape, "--columns", columns) if columns else shape
 
     @property
     def by_number(self) -> bool:
@@ -349,4 +360,4 @@ class _Header:
     def _refuse(self, why: str) -> NoReturn:
         hint = _nearest(self.names, KNOWN_NAMES)
         fix = f"{hint}{_columns_example()}. All names that are understood are in docs/data.md"
-        raise InputError(self.where, f"{why} among {self._list()}", self.expected, fix)
+        raise UnclearColumns(self.where, f"{why} among {self._list()}", self.expected, fix)

@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -18,17 +19,19 @@ from sentloom.files import new_file
 
 ROWS = 4096  # to write at a time
 PARQUET = "parquet"
+NEGATIVES = "negatives"
+NUMBERED = re.compile(r"column \d+")  # what a column is called if the file has no header
 FORMULA_STARTS = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")  # the last four are =, +, - and @ in full width
 
 
 def write(data: Dataset, path: Path, spreadsheet_safe: bool = False, *, own_names: bool = False) -> None:
     """Write txt (texts only), csv, tsv, jsonl, each also .gz, or parquet. The write is atomic.
 
-    Columns have their canonical names; with `own_names` those of the file that was read (`_with_own_names`).
+    Columns have their canonical names; with `own_names` those of the file that was read (`_own_names`).
     `spreadsheet_safe` changes the texts in csv and tsv files that a spreadsheet would run as a formula (`no_formula`).
     """
     _refuse_own_input(data, path)
-    table = (_with_own_names(data) if own_names else data.table).drop_columns([FILE, LINE])
+    table = (data.table.rename_columns(_own_names(data)) if own_names else data.table).drop_columns([FILE, LINE])
     form = check_ending(path, data.shape, table.column_names)
     if form == PARQUET:
         with new_file(path) as part:
@@ -41,17 +44,26 @@ def write(data: Dataset, path: Path, spreadsheet_safe: bool = False, *, own_name
         LINES[form](file, _flat_names(table), rows)
 
 
-def _with_own_names(data: Dataset) -> pa.Table:
-    """The columns under their names in the file, if these say as well what the rows are; otherwise canonical ones."""
-    roles = [name for name in COLUMNS[data.shape] if name != "negatives"]
-    names = [data.own_name(name) if name in roles else name for name in data.table.column_names]
-    request, is_nli = ShapeRequest(), data.shape is Shape.NLI
+def _own_names(data: Dataset) -> list[str]:
+    """The names of the columns in the file; canonical ones if it has no header, or the names would not differ."""
+    canonical = data.table.column_names
+    own = [_own_name(data, name) for name in canonical]
+    return canonical if any(map(NUMBERED.fullmatch, own)) or len({*own}) < len(own) else own
+
+
+def _own_name(data: Dataset, column: str) -> str:
+    own = data.own_name(column) if column in COLUMNS[data.shape] else column
+    return column if column == NEGATIVES and ", " in own else own  # several columns were read as one
+
+
+def are_recognised(data: Dataset) -> bool:
+    """Whether the names of the columns in the file say what the rows are, without the columns of a request."""
+    names, is_nli = _own_names(data), data.shape is Shape.NLI
     with suppress(InputError):
-        layout = layout_of(data.files[0], names, lambda at: is_nli, request)
-        same = [name for name in roles if layout.used.get(name) == data.own_name(name)]
-        if layout.shape is data.shape and same == roles:
-            return data.table.rename_columns(names)
-    return data.table
+        layout = layout_of(data.files[0], names, lambda at: is_nli, ShapeRequest())
+        own = {name: _own_name(data, name) for name in COLUMNS[data.shape]}
+        return layout.shape is data.shape and layout.used == own
+    return False
 
 
 def _refuse_own_input(data: Dataset, path: Path) -> None:
@@ -91,7 +103,8 @@ def _flat_names(table: pa.Table) -> list[str]:
         column = table.column(name)
         if pa.types.is_list(column.type):
             most = max((len(cell) for chunk in column.chunks for cell in chunk), default=0)
-            names += ["negative", *(f"negative_{i}" for i in range(2, most + 1))]
+            first = "negative" if name == NEGATIVES else name
+            names += [first, *(f"{first}_{i}" for i in range(2, most + 1))]
         else:
             names.append(name)
     return names

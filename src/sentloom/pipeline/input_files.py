@@ -10,7 +10,7 @@ from typing import Any
 from sentloom.corpus.opening import open_data
 from sentloom.data.dataset import Dataset
 from sentloom.data.in_memory import Data, Inputs, is_table
-from sentloom.data.writers import write
+from sentloom.data.writers import are_recognised, write
 from sentloom.pipeline.references import named_stage
 
 Changes = str | Mapping[str, Any] | Sequence[str]  # to a recipe: KEY=VALUE, one or several
@@ -30,7 +30,7 @@ class InputFile:
     def write(self) -> None:
         """Write the rows, unless an earlier call has."""
         if self.rows is not None and not Path(self.name).exists():
-            write(self.rows, Path(self.name), own_names=True)
+            write(self.rows, Path(self.name), own_names=are_recognised(self.rows))
 
 
 def input_file(

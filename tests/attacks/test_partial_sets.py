@@ -2,11 +2,13 @@
 
 import json
 import random
+import re
 
 import pytest
 import yaml
 
 import sentloom as library
+from tests.encoder.small_models import build_model_folder
 
 WORDS = "dog cat house tree car river stone cloud bread music paper light green small large runs sleeps falls".split()
 ROWS = {"STS16": 1186, "SICKR.test": 9927, **dict.fromkeys(("STS12", "STS13", "STS14", "STS15", "STSB.test"), 30)}
@@ -136,3 +138,37 @@ def test_own_files_have_no_published_scores_and_no_mark(sentloom, tmp_path, vect
     done = sentloom("evaluate", f"words:{vectors}", "--suite", tmp_path / "own.tsv", "-o", tmp_path / "s.md")
     assert done.returncode == 0, done.stderr
     assert "†" not in done.stdout + (tmp_path / "s.md").read_text("utf-8")
+
+
+def test_differences_between_models_are_marked_too(sentloom, tmp_path, vectors, partial):
+    models = (f"words=words:{vectors}", "tf-idf")
+    command = ("evaluate", *models, "--suite", "STS-B", "--data", partial, "--unchecked")
+    done = sentloom(*command, "-o", tmp_path / "scores.md")
+    assert done.returncode == 0, done.stderr
+    for text in (done.stdout, (tmp_path / "scores.md").read_text("utf-8")):
+        assert re.search(r"STS-B[ |]+[+-][\d.]+† \([+-]", text)
+
+
+def test_a_set_of_the_wrong_size_is_left_out_like_one_that_is_missing(sentloom, tmp_path, vectors, partial):
+    scored_pairs(tmp_path / "own.tsv", 30)
+    suites = ("--suite", "STS-B", "--suite", tmp_path / "own.tsv", "--data", partial)
+    done = sentloom("evaluate", f"words:{vectors}", *suites, "-o", tmp_path / "scores.json")
+    assert done.returncode == 4, done.stderr
+    shown = " ".join(done.stdout.split())
+    assert "STS-B: missing, left out (there are 30 rows instead of 1,379 rows, as published: download" in shown
+    assert "`evaluate` with --unchecked scores it anyway" in shown
+    assert "not scored: STS-B" in shown
+    first, second = json.loads((tmp_path / "scores.json").read_text("utf-8"))["suites"]
+    assert (len(first["sets"]), len(second["sets"])) == (0, 1)
+    done = sentloom("evaluate", f"words:{vectors}", *suites[:2], *suites[4:], "-o", tmp_path / "none.json")
+    assert done.returncode == 2  # nothing else is left to score
+    assert "Expected 1,379 rows, as published" in " ".join(done.stderr.split())
+
+
+def test_fit_advises_no_option_that_it_does_not_have(sentloom, tmp_path, partial):
+    rows = [f"how much is ticket {n}?\tticket {n} costs {3 * n} euros" for n in range(120)]
+    (tmp_path / "faq.tsv").write_text("question\tanswer\n" + "\n".join(rows) + "\n", "utf-8")
+    base = build_model_folder("bert", tmp_path / "bert")
+    done = sentloom("fit", tmp_path / "faq.tsv", "-o", tmp_path / "m", "--general", partial, "--base", base)
+    assert done.returncode == 2
+    assert "`evaluate` with --unchecked scores it anyway" in " ".join(done.stderr.split())

@@ -131,3 +131,12 @@ def test_it_is_an_error_if_nothing_is_here_or_an_own_file_is_wrong(sentloom, tmp
 
 def test_the_help_names_the_exit_code(sentloom):
     assert "The exit code is 4" in " ".join(sentloom("evaluate", "--help").stdout.split())
+
+
+@pytest.mark.parametrize("name", ["./nowhere/model", "words:nowhere.txt", "whitening:./nowhere/model"])
+def test_a_model_that_is_not_there_is_refused_before_any_set_is_read(sentloom, tmp_path, name):
+    (tmp_path / "bad.tsv").write_text("score\tsentence1\tsentence2\nx\ta\tb\n", "utf-8")
+    done = sentloom("evaluate", "tf-idf", name, "--suite", tmp_path / "bad.tsv", "-o", tmp_path / "s.json")
+    assert done.returncode == 2
+    assert "nowhere" in done.stderr
+    assert "bad.tsv" not in done.stderr

@@ -47,7 +47,7 @@ def evaluate(
     .md or .png.
 
     The other models are compared with the first one: `.differences`, with intervals. What could not be scored because
-    its data is not here is in `.not_scored`; it is an error if that is everything.
+    its data is not here, or not the published set, is in `.not_scored`; it is an error if that is everything.
 
     >>> faq = [("Where is the canteen?", "On the ground floor."), ("Is it open?", "Open from noon until two.")]
     >>> evaluate("embedded", faq).scores["embedded"]

@@ -81,8 +81,8 @@ def evaluate(
 ) -> None:
     """Score models side by side on suites of tasks, with confidence intervals. Run it again to resume.
 
-    The exit code is 4 if a suite or set that you named could not be scored because its data is not here; the others
-    are scored.
+    The exit code is 4 if a suite or set that you named could not be scored because its data is not here, or its counts
+    differ from the published ones; the others are scored.
     """
     from sentloom.api.scoring import evaluate as run
     from sentloom.evaluation.evaluate import parse_models
@@ -117,7 +117,8 @@ def evaluate(
             show(score_tables.with_published(one, list(chosen)))
     show(*(f"written: {target}" for target in targets))
     if found.not_scored:
-        show(f"not scored: {', '.join(found.not_scored)}. Put the data into a folder (--data DIR, docs/sets.md).")
+        names = ", ".join(found.not_scored)
+        show(f"not scored: {names}, for the reasons above. The files of a folder of data (--data DIR): docs/sets.md.")
         raise typer.Exit(NOT_ALL_SCORED)
 
 

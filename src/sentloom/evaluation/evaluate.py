@@ -2,16 +2,17 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from jinja2 import Environment
 
-from sentloom.baselines import open_baseline
+from sentloom.baselines import open_baseline, parse_baseline
 from sentloom.data.in_memory import Data
 from sentloom.encoder import Encoder
 from sentloom.encoder.device import chosen
+from sentloom.encoder.locate import READ_ONLY, locate
 from sentloom.errors import InputError
 from sentloom.evaluation.bench import Memory, Model, score_tasks
 from sentloom.evaluation.results import Member, SuiteResult, suite_result
@@ -118,7 +119,7 @@ def evaluate(
 ) -> Evaluation:
     """Score models on suites, sets, files or data in memory; sets come from a data folder or, without one, the hub.
 
-    A published set that is not there is left out, with the reason, unless nothing else is left to score.
+    A published set that is not there, or has other counts, is left out, with the reason, unless nothing else is left.
     `models` are names or encoders, or labels that map to a name, an encoder, or those of several seeds. With `memory`
     (see `open_memory`), vectors and scores are cached, and an interrupted run resumes.
     """
@@ -126,6 +127,9 @@ def evaluate(
         problem = f"{aggregation!r} is unknown"
         raise InputError("aggregation", problem, f"one of {', '.join(AGGREGATIONS)}", "correct it")
     by_label = labelled(models)
+    for one in chain(*by_label.values()):
+        if isinstance(one, str):
+            check_model(one)  # before the sets are read, which may take minutes
     probe = {"preset": "fast" if fast else "paper", "hidden": hidden}
     loaded = load_suites(suites, SetSource(Path(data) if data else None, checked, probe), partly=True)
     members: dict[str, list[list[Member]]] = {}  # label -> seed -> suite -> the scores of each task
@@ -135,9 +139,9 @@ def evaluate(
         members[label] = [_score(model, loaded, memory, log, show_progress) for model in opened]
         facts[label] = {"models": [_facts(given, model) for given, model in zip(seeds, opened, strict=True)]}
     results = []
-    for place, one in enumerate(loaded):
+    for place, suite in enumerate(loaded):
         chosen = {label: [suites[place] for suites in some] for label, some in members.items()}
-        results.append(suite_result(*_aggregated(one, chosen, aggregation)))
+        results.append(suite_result(*_aggregated(suite, chosen, aggregation)))
     return Evaluation(facts, tuple(results))
 
 
@@ -150,6 +154,16 @@ def open_memory(folder: Path | None = None, limit: float = 2e9) -> Memory:
 def open_model(name: str, pooling: str | None = None) -> Model:
     """Load an encoder or a baseline by name; an encoder that cannot run in the chosen precision is refused."""
     return open_baseline(name, pooling=pooling) or Encoder.load(name, pooling=pooling, precision=chosen().precision)
+
+
+def check_model(name: str) -> None:
+    """Refuse the name of an encoder or a baseline that is not there, without loading it."""
+    baseline = parse_baseline(name)
+    model = baseline.model if baseline else name
+    if model and model not in READ_ONLY:
+        locate(model)
+    if baseline and baseline.kind == "words" and not Path(baseline.source).is_file():
+        raise InputError(baseline.source, "there is no such file", "word vectors as text", "check the path")
 
 
 def parse_models(given: Sequence[str]) -> dict[str, tuple[str, ...]]:

@@ -111,10 +111,11 @@ def differences(suite: SuiteResult, models: Sequence[str]) -> list[tuple[str, li
 
 
 def difference_text(cell: Cell) -> str:
-    """As in "+1.25 (+0.31 to +2.19)"."""
+    """As in "+1.25 (+0.31 to +2.19)", or "+1.25†" on a set that is not the published one."""
+    value = f"{cell.difference:+.2f}{UNLIKE * (not cell.comparable)}"
     if cell.difference_low is None:
-        return f"{cell.difference:+.2f} (no interval)"
-    return f"{cell.difference:+.2f} ({cell.difference_low:+.2f} to {cell.difference_high:+.2f})"
+        return f"{value} (no interval)"
+    return f"{value} ({cell.difference_low:+.2f} to {cell.difference_high:+.2f})"
 
 
 def difference_legend(suite: SuiteResult, models: Sequence[str]) -> list[str]:

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from sentloom.corpus.opening import open_data
 from sentloom.data.in_memory import Data
-from sentloom.errors import InputError, MissingPart
+from sentloom.errors import InputError, MissingPart, SentloomError
 from sentloom.evaluation.suites.afs import AFS
 from sentloom.evaluation.suites.domain import DOMAIN
 from sentloom.evaluation.suites.glue import GLUE
 from sentloom.evaluation.suites.multilingual import MULTILINGUAL, PARTS
 from sentloom.evaluation.suites.sentglue import SENTGLUE
-from sentloom.evaluation.suites.set_source import SetSource
+from sentloom.evaluation.suites.set_source import SetSource, UnlikePublished
 from sentloom.evaluation.suites.sts import STS, STS_PARTS
 from sentloom.evaluation.suites.transfer import TRANSFER
 from sentloom.evaluation.suites.user_tasks import QUESTION, data_task, own_task
@@ -38,18 +38,23 @@ class LoadedSuite:
     tasks: tuple[Task, ...]
     missing: Mapping[str, str]
     averages: tuple[Average, ...]
-    absent: MissingPart | None = None
+    absent: SentloomError | None = None
+
+
+Absences = tuple[type[SentloomError], ...]  # errors for which a published set is left out
 
 
 def load_suites(suites: Sequence[Data], origin: SetSource, *, partly: bool = False) -> list[LoadedSuite]:
     """Load suites, sets and files by name, or data in memory.
 
-    It is an error if all sets of a suite are missing; with `partly`, only if nothing at all can be loaded.
+    It is an error if all sets of a suite are missing, or one has other counts than the published set; with `partly`,
+    such sets are left out, and it is an error only if nothing at all can be loaded.
     """
     if origin.folder is not None and not origin.folder.is_dir():
         expected = "a data folder (sts/STS12.tsv, senteval/MR.tsv ...) or SentEval's own"
         raise InputError(str(origin.folder), "no such folder", expected, "check the path")
-    loaded = [_load(one, origin) for one in suites]
+    absences = (MissingPart, UnlikePublished) if partly else (MissingPart,)
+    loaded = [_load(one, origin, absences) for one in suites]
     absent = [one.absent for one in loaded if one.absent]
     if absent and not (partly and len(absent) < len(loaded)):
         raise absent[0]
@@ -118,31 +123,39 @@ def _sets(suite: Suite) -> tuple[str, ...]:
     return tuple({STS.name: STS_PARTS, MULTILINGUAL.name: PARTS}.get(suite.name, suite.sets))
 
 
-def _load_suite(suite: Suite, origin: SetSource) -> LoadedSuite:
-    tasks, missing, reason = [], {}, None
+def _load_suite(suite: Suite, origin: SetSource, absences: Absences) -> LoadedSuite:
+    tasks, errors = [], dict[str, SentloomError]()
     for name in suite.sets:
         try:
             tasks.append(suite.load(name, origin))
-        except MissingPart as error:
-            missing[name], reason = error.problem, error
-    return LoadedSuite(suite.name, tuple(tasks), missing, suite.averages, None if tasks else reason)
+        except absences as error:
+            errors[name] = error
+    missing = {name: _why(error) for name, error in errors.items()}
+    there = [error for error in errors.values() if isinstance(error, UnlikePublished)]  # these files can be corrected
+    absent = None if tasks else [*errors.values(), *there][-1]
+    return LoadedSuite(suite.name, tuple(tasks), missing, suite.averages, absent)
 
 
-def _load_set(name: str, origin: SetSource) -> LoadedSuite:
+def _load_set(name: str, origin: SetSource, absences: Absences) -> LoadedSuite:
     """A published set may be missing; a file of the user's may not."""
     try:
         return LoadedSuite(name, (find_task(name, origin),), {}, ())
-    except MissingPart as error:
+    except absences as error:
         if not is_set(name):
             raise
-        return LoadedSuite(name, (), {name: error.problem}, (), error)
+        return LoadedSuite(name, (), {name: _why(error)}, (), error)
 
 
-def _load(suite: Data, origin: SetSource) -> LoadedSuite:
+def _why(error: SentloomError) -> str:
+    unlike = f" instead of {error.expected}: {error.fix}" if isinstance(error, UnlikePublished) else ""
+    return f"{error.problem}{unlike}"
+
+
+def _load(suite: Data, origin: SetSource, absences: Absences) -> LoadedSuite:
     if isinstance(suite, str) and suite in SUITES:
-        return _load_suite(SUITES[suite], origin)
+        return _load_suite(SUITES[suite], origin, absences)
     if isinstance(suite, str | Path):
-        return _load_set(str(suite), origin)
+        return _load_set(str(suite), origin, absences)
     data = open_data(suite, keep=(QUESTION,))
     name = data.files[0]
     return LoadedSuite(name, (data_task(None, name, name, data, origin.probe),), {}, ())

@@ -26,6 +26,10 @@ NO_COPY = "there is no copy on the hub at a pinned revision"
 SLIPS = 0.01  # the share of labels that may differ from the published counts
 
 
+class UnlikePublished(InputError):
+    """The counts of a set differ from the published ones."""
+
+
 @dataclass(frozen=True)
 class SetSource:
     """Where to read sets: a folder, or the hub if None. Without `checked`, wrong counts are noted, not refused."""
@@ -154,11 +158,11 @@ def _label_note(found: Counter[str], wanted: Counter[str], rows: Rows, part: Set
 
 def _refuse_or_note(rows: Rows, part: SetPart, origin: SetSource, found: str, wanted: str) -> str:
     if origin.checked:
-        raise InputError(
+        raise UnlikePublished(
             f"{part.name} in {rows.source}",
             f"there are {found}",
             f"{wanted}, as published",
-            f"download the file again, or score it anyway: {option('unchecked', True)}",
+            f"download the file again; `evaluate` with {option('unchecked', True)} scores it anyway",
         )
     return f"{found}, but {wanted} are published: {NOT_COMPARABLE} published scores"
 

@@ -103,7 +103,9 @@ def test_a_lost_score_is_refused(encoder, tmp_path, monkeypatch):
     monkeypatch.setitem(TARGETS, "rounded", Target("rounded", write_model, 0.99))
     scores = iter([80.0, 79.4])
     monkeypatch.setattr(room, "mean_score", lambda model, tasks: next(scores))
-    with pytest.raises(ModelError, match=r"it loses 0\.60 points \(80\.00 before, 79\.40 after on general triplets\)"):
+    with pytest.raises(
+        ModelError, match=r"it loses 0\.60 points \(80\.00 before, 79\.40 after, accuracy on general triplets\)"
+    ):
         export(encoder, "rounded", tmp_path / "new", accept_loss=0.5)
     assert not list(tmp_path.glob("*new*"))  # nor a part of it
 
@@ -117,7 +119,9 @@ def test_a_rounded_target_is_scored_and_its_golden_vectors_say_how_close(encoder
 
 
 def test_points_lost_by_hand():
-    assert Scored(82.5, 82.25, ("a", "b")).lost == 0.25
+    scored = Scored(82.5, 82.25, ("a.csv", "b"), ("ndcg@10", "spearman"))
+    assert scored.lost == 0.25
+    assert str(scored) == "82.50 before, 82.25 after, mean of nDCG@10 on a.csv, Spearman on b"
 
 
 def test_only_a_model_is_replaced(encoder, tmp_path):

@@ -1,6 +1,7 @@
 """What a rounded model is scored on: named sets, then the fit's validation rows, then everyday triplets."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from sentloom.data.writers import write
 from sentloom.encoder import Encoder
 from sentloom.export.judging import judging_tasks, mean_score, validation_tasks
 from tests.encoder.small_models import SENTENCES
+from tests.report.results_by_hand import FULL
 
 PAIRS = [(f"question {n}: {text}", f"answer {n}: {text[::-1]}") for n, text in enumerate(SENTENCES)]
 
@@ -30,6 +32,12 @@ def test_labelled_validation_rows_are_used_and_raw_text_is_not(fitted):
     assert task.name == "validation rows of input 1"
     assert len(task.texts["query"]) == len(PAIRS)
     assert [one.name for one in judging_tasks(Encoder.load(fitted))] == [task.name]
+
+
+def test_validation_rows_have_the_name_of_their_file(fitted):
+    sources = [replace(FULL.sources[0], name="/somewhere/our faq.csv"), *FULL.sources[1:]]
+    replace(FULL, sources=tuple(sources)).write(fitted.parent / "model.fit/report.json")
+    assert [task.name for task in validation_tasks(fitted)] == ["validation rows of our faq.csv"]
 
 
 def test_everyday_triplets_without_a_fit(bert):

@@ -116,8 +116,8 @@ def _rows(done: "Exported") -> list[list[str]]:
     before, after = done.dimensions
     rows = [["dimensions", f"{before:,}", f"{after:,}"]]
     if done.score:
-        on = without_folders(", ".join(done.score.on), done.score.on)
-        rows += [[f"score on {on}", f"{done.score.before:.2f}", f"{done.score.after:.2f}"]]
+        measured = without_folders(done.score.measured, done.score.on)
+        rows += [[measured, f"{done.score.before:.2f}", f"{done.score.after:.2f}"]]
         rows += [["points lost", "", f"{done.score.lost:.2f}"]]
     return rows
 

@@ -17,6 +17,7 @@ from sentloom.export.card import CARD, export_card
 from sentloom.export.judging import judging_tasks, mean_score
 from sentloom.export.targets import Target, target_named
 from sentloom.files import new_folder
+from sentloom.fitting.result import metric_name
 
 Log = Callable[[str], None]
 
@@ -28,6 +29,7 @@ class Scored:
     before: float
     after: float
     on: tuple[str, ...]
+    metrics: tuple[str, ...]  # of each of these
 
     @property
     def lost(self) -> float:
@@ -35,7 +37,15 @@ class Scored:
         return self.before - self.after
 
     def __str__(self) -> str:
-        return f"{self.before:.2f} before, {self.after:.2f} after on {', '.join(self.on)}"
+        return f"{self.before:.2f} before, {self.after:.2f} after, {self.measured}"
+
+    @property
+    def measured(self) -> str:
+        """As in "nDCG@10 on faq.csv"."""
+        every = ", ".join(
+            f"{metric_name(metric)} on {name}" for metric, name in zip(self.metrics, self.on, strict=True)
+        )
+        return every if len(self.on) == 1 else f"mean of {every}"
 
 
 @dataclass(frozen=True)
@@ -135,7 +145,7 @@ def _in_role(encoder: Encoder, exported: Encoder, golden: Golden, role: Role) ->
 
 def _score(encoder: Encoder, exported: Encoder, tasks: Sequence[Task]) -> Scored:
     before, after = (mean_score(model, tasks) for model in (encoder, exported))
-    return Scored(before, after, tuple(task.name for task in tasks))
+    return Scored(before, after, tuple(task.name for task in tasks), tuple(task.main for task in tasks))
 
 
 def _refuse_loss(done: Exported, accepted: float | None) -> None:

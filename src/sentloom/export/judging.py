@@ -1,6 +1,6 @@
 """What an exported model is scored on: sets that the user names, the fit's validation rows, or everyday triplets."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from sentloom.encoder import Encoder
@@ -9,8 +9,9 @@ from sentloom.evaluation.bench import main_scores
 from sentloom.evaluation.suites.catalog import load_suites
 from sentloom.evaluation.suites.set_source import SetSource
 from sentloom.evaluation.task import Task
-from sentloom.fitting.compare_fits import stored_rows
+from sentloom.fitting.compare_fits import REPORT, stored_rows
 from sentloom.fitting.general import general_task
+from sentloom.fitting.result import FitResult
 from sentloom.fitting.tasks import held_out
 
 
@@ -31,10 +32,22 @@ def named_tasks(against: Sequence[str], data: Path | None) -> list[Task]:
 
 def validation_tasks(model: Path) -> list[Task]:
     """The tasks of the validation rows that a fit wrote beside its model; labelled ones only, if there are any."""
-    stored = stored_rows(Path(f"{model}.fit"), "validation")
-    parts = [held_out(f"validation rows of input {number}", rows) for number, some in stored.items() for rows in some]
+    fit = Path(f"{model}.fit")
+    stored, names = stored_rows(fit, "validation"), _input_names(fit)
+    parts = [
+        held_out(f"validation rows of {names.get(number, f'input {number}')}", rows)
+        for number, some in stored.items()
+        for rows in some
+    ]
     labelled = [part for part in parts if part.labelled]
     return [task for part in labelled or parts for task in part.tasks]
+
+
+def _input_names(fit: Path) -> Mapping[int, str]:
+    """What the inputs of a fit are called, by number from 1, without their folders."""
+    report = fit / REPORT
+    sources = FitResult.read(report).sources if report.is_file() else ()
+    return {number: Path(one.name).name for number, one in enumerate(sources, start=1)}
 
 
 def mean_score(encoder: Encoder, tasks: Sequence[Task]) -> float:

@@ -1,7 +1,10 @@
 """Distil an encoder into static vectors with model2vec: one vector per token of its vocabulary."""
 
 import json
+import sys
+from contextlib import AbstractContextManager, nullcontext, redirect_stderr
 from copy import deepcopy
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +33,7 @@ def write_static(encoder: "Encoder", folder: Path) -> None:
     model: Any = deepcopy(encoder.backbone.model).cpu().eval()
     model.set_attn_implementation("eager")
     try:
-        with quiet(*NOISY):
+        with quiet(*NOISY), _bar_for_terminals():
             static = distill_from_model(
                 model,
                 deepcopy(encoder.tokens.tokenizer),
@@ -49,6 +52,11 @@ def write_static(encoder: "Encoder", folder: Path) -> None:
     static.save_pretrained(folder)
     (folder / "README.md").unlink(missing_ok=True)  # about model2vec, with a temporary path and a licence of its own
     _rename_origin(folder / "config.json", Path(model.config.name_or_path).name)
+
+
+def _bar_for_terminals() -> AbstractContextManager[object]:
+    """Where standard error is no terminal, model2vec's progress bar, which is all that it writes there, is dropped."""
+    return nullcontext() if sys.stderr.isatty() else redirect_stderr(StringIO())
 
 
 def _rename_origin(path: Path, name: str) -> None:

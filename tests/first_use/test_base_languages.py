@@ -20,7 +20,7 @@ ENGLISH = (
     "{0} still {2} {1} today?",
     "To {2} {1}, please open the settings of your account and choose the right item there.",
 )
-WARNING = "Your texts are in German, and the base {} was made for English."
+WARNING = "The training texts are in German, and the base {} was made for English."
 
 
 def pairs(path, language):
@@ -94,7 +94,7 @@ def test_german_texts_and_the_embedded_base(fit):
 def test_no_warning_for_languages_of_the_card(fit, small, card, language, words):
     output, texts = fit(language, small(card))
     assert f"Languages that the base was made for: {words}." in texts["md"]
-    assert all("Your texts are in" not in text for text in (output, *texts.values()))
+    assert all("The training texts are in" not in text for text in (output, *texts.values()))
 
 
 def test_other_languages_than_those_of_the_card(fit, small):
@@ -107,6 +107,6 @@ def test_without_a_card_the_vocabulary_is_measured(fit, small, card):
     output, texts = fit(GERMAN, small(card))
     codes, words = summary(texts)
     assert codes == []
-    assert words.startswith("unknown: its vocabulary splits your words into ")
+    assert words.startswith("unknown: its vocabulary splits words of the training texts into ")
     assert words in output
-    assert all("Your texts are in" not in text for text in (output, *texts.values()))
+    assert all("The training texts are in" not in text for text in (output, *texts.values()))

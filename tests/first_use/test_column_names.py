@@ -242,6 +242,15 @@ def test_mined_triplets_keep_the_names_of_the_pairs(sentloom, model, tmp_path):
     assert "triplets, 4 rows (question, answer, negatives)" in said(sentloom("check", tmp_path / "mined.jsonl"))
 
 
+def test_mine_says_that_pairs_without_negatives_are_left_out(sentloom, model, tmp_path):
+    data = put(tmp_path / "faq.csv", rows=[*ROWS, ("What is the answer?", "What is the answer?")])
+    for margin, absent in ((-2, ""), (0.0, "are not in the output")):
+        shown = said(sentloom("mine", data, "-o", tmp_path / "mined.jsonl", "--model", model, "--margin", margin))
+        written = len((tmp_path / "mined.jsonl").read_text("utf-8").splitlines())
+        assert (f"the other {5 - written} are not in the output" in shown) == (written < 5)
+        assert absent in shown
+
+
 def test_python_knows_the_names_of_the_file_too(model, tmp_path):
     data = loom.read(put(tmp_path / "faq.csv"))
     assert data["answer"] == data["positive"] == [answer for _, answer in ROWS]

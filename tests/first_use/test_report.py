@@ -1,6 +1,7 @@
 """The report says what to do next in commands that work when pasted; the card has no paths of this machine."""
 
 import html
+import json
 import os
 import re
 import shlex
@@ -51,6 +52,14 @@ def next_commands(place, fitted):
         assert command in page
         assert command in fitted.stdout
     return {shlex.split(command)[1]: command for command in commands}
+
+
+def test_a_model_that_was_forced_is_not_praised(place, fitted):
+    folder = place / "our models/it's mine.fit"
+    verdict = json.loads((folder / "report.json").read_text("utf-8"))["verdict"]
+    for text in ((folder / "report.md").read_text("utf-8"), (folder / "report.html").read_text("utf-8"), fitted.stdout):
+        warned = re.search(r"This model is (worse|not shown to be better) than its base, and was written only", text)
+        assert bool(warned) == (verdict != "better")
 
 
 def test_what_to_do_next_works_when_pasted(place, fitted, tmp_path):

@@ -9,6 +9,7 @@ from sentloom.evaluation.significance import compare_averages
 from sentloom.evaluation.task import Score
 from sentloom.fitting.result import Agreement, Merging, Ticks
 from sentloom.report import formatting
+from sentloom.report.rendering import render
 from tests.report.results_by_hand import BARE, FULL
 
 
@@ -44,6 +45,15 @@ def test_the_headline_says_what_became_of_the_model():
     assert formatting.headline(BARE) == "No difference shown: no model was written"
     worse = replace(FULL, verdict="worse", forced=True)
     assert formatting.headline(worse) == "Worse than the best base: written anyway (--force)"
+
+
+def test_a_model_that_is_not_shown_to_be_better_is_not_recommended():
+    assert formatting.caution(FULL) == ""
+    assert formatting.caution(BARE) == ""  # there is no model
+    unsure = replace(FULL, verdict="no difference shown", forced=True)
+    assert formatting.caution(unsure).startswith("This model is not shown to be better than its base, and was written")
+    assert formatting.caution(unsure) in render("report.md", unsure, pictures={})
+    assert formatting.caution(replace(unsure, verdict="worse")).startswith("This model is worse than its base,")
 
 
 def test_what_a_verdict_rests_on_is_said_in_sentences():

@@ -49,7 +49,7 @@ def mine(
     anchor is at least `margin` below its positive's, and at most the share `at_most` of it; with a `guide`, a
     second model, by its cosines too. With a `teacher`, a cross-encoder, a negative's score must also be at least
     `teacher_margin` below the positive's. The search looks at `depth` candidates and skips the first `skip`. Returns
-    the triplets and a report; `output` is a file for the triplets.
+    the triplets, without the pairs for which none is found, and a report; `output` is a file for the triplets.
 
     >>> pairs = [(f"What does key {n} open?", f"Key {n} opens door {n}.") for n in range(20)]
     >>> triplets, report = mine(pairs, margin=0.0)

@@ -188,7 +188,7 @@ def fit(
 
     from sentloom.api.fitting import fit as run
     from sentloom.report.fit_tables import fit_summary
-    from sentloom.report.formatting import next_steps
+    from sentloom.report.formatting import caution, next_steps
 
     with resumable():
         done = run([Path(name) for name in data], output, **options, log=show, show_progress=True)
@@ -197,6 +197,7 @@ def fit(
         show(
             f"written: {done.model}",
             f'  use it:  SentenceTransformer("{done.model}")',
+            *filter(None, [caution(done.result)]),
             *(unwrapped(f"  {what}:  {command}") for what, command in next_steps(done.result).items()),
         )
     show(f"report:  {done.report}")

@@ -185,7 +185,10 @@ def mine(
     device: DeviceOption = None,
     precision: PrecisionOption = None,
 ) -> None:
-    """Find hard negatives for pairs: texts that rank close to the anchor but are not known to be right."""
+    """Find hard negatives for pairs: texts that rank close to the anchor but are not known to be right.
+
+    Pairs for which none is found are not in the output.
+    """
     from sentloom.api.mining import mine as run
     from sentloom.report import search_tables
 

@@ -75,7 +75,8 @@ def _unknown(base: Base, inputs: Sequence[FitInput]) -> str:
     """How the vocabulary fits, where nothing says the languages."""
     own, unit = _tokens(base, inputs[0].data)
     english, _ = _tokens(base, general_rows())
-    return f"unknown: its vocabulary splits your {unit}s into {own:.2f} tokens, English words into {english:.2f}"
+    splits = f"its vocabulary splits {unit}s of the training texts into {own:.2f} tokens"
+    return f"unknown: {splits}, English words into {english:.2f}"
 
 
 def _tokens(base: Base, data: Dataset) -> tuple[float, str]:
@@ -98,8 +99,8 @@ def language_gap(base: Base, inputs: Sequence[FitInput]) -> Iterator[str]:
             continue
         name = language_name(code)
         yield (
-            f"Your texts are in {name}, and the base {base.name} was made for {base.made_for}. The fitted model is "
-            f"compared with this base only: it can be better and still be poor at {name}. To get a good one, "
+            f"The training texts are in {name}, and the base {base.name} was made for {base.made_for}. The fitted "
+            f"model is compared with this base only: it can be better and still be poor at {name}. To get a good one, "
             f"{ADVICE.format(base=option('base', 'MODEL'))}."
         )
 

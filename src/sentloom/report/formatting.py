@@ -43,6 +43,14 @@ def unit(one: Measure) -> str:
     return f"{metric_name(one.metric)}, {f'{MINUS}100' if one.metric == 'spearman' else '0'} to 100"
 
 
+def caution(result: FitResult) -> str:
+    """What whoever uses a model that was written with --force must know; empty for one that is better."""
+    if not result.model or result.verdict == "better":
+        return ""
+    shown = "is worse than its base" if result.verdict == "worse" else "is not shown to be better than its base"
+    return f"This model {shown}, and was written only because of --force. To try it nevertheless:"
+
+
 def next_steps(result: FitResult) -> dict[str, str]:
     """What to do with the model that was written, as commands that work from any folder."""
     if not result.model:

@@ -47,6 +47,7 @@ def render(name: str, result: FitResult, **values: Any) -> str:
         stability=formatting.stability(result),
         details=formatting.details(result),
         next_steps=formatting.next_steps(result),
+        caution=formatting.caution(result),
         **values,
     )
 

@@ -30,8 +30,10 @@ def shortened(text: str) -> str:
 
 def mining(report: "MineReport") -> RenderableType:
     """How many negatives were found, and why candidates were skipped."""
+    absent = report.rows - report.kept
+    without = f"; the other {absent:,} are not in the output" if absent else ""
     rejected = f", {report.rejected:,} scored too high by the teacher" if report.rejected else ""
     return Text(
-        f"{report.rows:,} pairs, {report.kept:,} with hard negatives ({report.negatives:,} in total); skipped "
+        f"{report.rows:,} pairs, {report.kept:,} with hard negatives ({report.negatives:,} in total){without}; skipped "
         f"candidates: {report.known_right:,} known positives, {report.too_near:,} within the margin{rejected}"
     )

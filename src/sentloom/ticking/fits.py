@@ -91,8 +91,7 @@ def with_true_advice(result: FitResult, folder: Path, seconds: float) -> FitResu
 
 
 def _nothing_to_decide(questions: Questions) -> str:
-    same = questions.total - len(questions.asked)
     return (
-        f"There is nothing to decide: base and model return the same first result for {same:,} of "
-        f"{questions.total:,} held-out queries."
+        f"There is nothing to decide: base and model return a different first result for {len(questions.asked):,} of "
+        f"{questions.total:,} held-out queries, and {LEAST_CLUSTERS} are needed to show a difference."
     )

@@ -140,46 +140,6 @@ def test_pasted_sentences_become_a_heat_map(make_service, encoders, visit):
         np.testing.assert_allclose(table, encoder.similarity(lines, lines), atol=0.00501)
 
 
-DRAWN = """canvas => {
-    const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
-    return pixels.reduce((sum, value, at) => sum + (at % 4 === 3 && value > 0), 0);
-}"""
-
-
-def test_the_map_is_drawn_and_followed_by_keyboard_and_mouse(make_service, visit):
-    with serving(make_service()) as (port, _):
-        page = visit(address_of(port))
-        canvas, said = page.locator("#canvas"), page.locator("#map-text")
-        canvas.scroll_into_view_if_needed()
-        page.get_by_text(f"{len(TEXTS)} texts by t-SNE").wait_for()
-        assert canvas.evaluate(DRAWN) > len(TEXTS)
-        canvas.focus()
-        page.keyboard.press("ArrowRight")
-        first = said.text_content()
-        page.keyboard.press("ArrowRight")
-        second = said.text_content()
-        assert {first, second} <= set(TEXTS)
-        assert first != second
-        page.keyboard.press("Enter")
-        page.locator("#results li").nth(19).wait_for()
-        assert page.get_by_role("searchbox").input_value() == second
-        page.keyboard.press("Escape")
-        assert said.text_content() == ""
-        drawn = canvas.evaluate(DRAWN)
-        for _ in range(8):
-            page.get_by_role("button", name="Zoom in").click()
-        assert canvas.evaluate(DRAWN) != drawn  # fewer, larger points
-        page.get_by_role("button", name="Show all").click()
-        assert canvas.evaluate(DRAWN) == drawn
-        plane = page.request.get(f"{address_of(port)}/v1/map?model=fitted").json()
-        width, height = canvas.evaluate("canvas => [canvas.clientWidth, canvas.clientHeight]")
-        x, y = (
-            (at - 0.5) * (size - 48) + size / 2 for at, size in zip(plane["points"][7], (width, height), strict=True)
-        )
-        canvas.hover(position={"x": x, "y": y})
-        assert said.text_content() == plane["texts"][7]
-
-
 def test_with_a_key_the_page_asks_for_it_and_its_snippets_run(make_service, encoders, visit, monkeypatch):
     monkeypatch.setenv("SENTLOOM_API_KEY", SECRET)
     with serving(make_service(key=Key(SECRET))) as (port, _):
@@ -216,7 +176,6 @@ def test_without_a_corpus_there_is_no_search(make_service, visit):
         page = visit(address_of(port))
         page.get_by_text("5 sentences compared.").wait_for()
         assert not page.get_by_role("searchbox").is_visible()
-        assert not page.locator("#canvas").is_visible()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -226,8 +185,6 @@ def test_nothing_is_wider_than_the_window_and_text_is_readable(make_service, vis
         page = visit(f"{address_of(port)}/?q=dogs", color_scheme=scheme, **device)
         page.locator("#results li").nth(19).wait_for()
         page.get_by_text("5 sentences compared.").wait_for()
-        page.locator("#canvas").scroll_into_view_if_needed()
-        page.get_by_text(f"{len(TEXTS)} texts by t-SNE").wait_for()
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert page.evaluate(CONTRASTS) == []
 

@@ -22,7 +22,6 @@ from sentloom.encoder.static_backbone import StaticBackbone
 from sentloom.errors import InputError
 from sentloom.search.vectors import normalised
 from sentloom.serving.batcher import QueueClosed, QueueFull, Vectors, WaitedTooLong
-from sentloom.serving.corpus import SHOWN, Corpus
 from sentloom.serving.gate import GONE, App, Gate, queue_full
 from sentloom.serving.models import ServedModel, Tokenised
 from sentloom.serving.refusals import Refusal, refused
@@ -168,17 +167,6 @@ async def one_model(name: str, request: Request) -> ModelCard:
     return _card(_service(request).model(name))
 
 
-@router.get("/v1/map", include_in_schema=False)
-async def corpus_map(request: Request, model: str | None = None) -> Response:
-    """The corpus in the plane, for the page. The first request computes it."""
-    service = _service(request)
-    name, corpus = service.model(model).name, service.searched()
-    points = await _unless_gone(request, _mapped(service, corpus, name))
-    rows = corpus.mapped_rows()
-    texts = [corpus.texts[row][:SHOWN] for row in rows]
-    return _json(_dump({"model": name, "rows": rows, "points": points, "texts": texts}))
-
-
 @router.get("/health", responses={503: {"description": "A model does not give the expected vector"}})
 async def health(request: Request) -> Response:
     """Encode a probe with each model and compare it with the vector that it must get."""
@@ -285,11 +273,6 @@ def _pieces(texts: list[str]) -> Iterator[list[str]]:
             piece, size = [], 0
     if piece:
         yield piece
-
-
-async def _mapped(service: Service, corpus: Corpus, model: str) -> Vectors:
-    async with service.mapping:
-        return await _in_thread(service.searchers, corpus.map_points, model)
 
 
 async def _in_thread(threads: Executor, run: Callable[..., T], *given: Any) -> T:

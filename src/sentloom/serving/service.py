@@ -15,7 +15,7 @@ from sentloom.serving.security import Key, is_local_name
 
 READERS = 2  # threads that parse large bodies
 TOKENISERS = 2  # threads that tokenise long texts; encoding has its own
-SEARCHERS = 2  # threads that search, one of which may compute a map
+SEARCHERS = 2  # threads that search
 PROBED_EVERY = 1.0  # seconds: more frequent health checks get the last answer
 LEAST_VALUES = 1 << 16  # that a body may have, however few texts are allowed: token ids get their own refusal
 
@@ -57,7 +57,6 @@ class Service:
         self.readers = ThreadPoolExecutor(READERS, "read")
         self.tokenisers = ThreadPoolExecutor(TOKENISERS, "tokenise")
         self.searchers = ThreadPoolExecutor(SEARCHERS, "search")
-        self.mapping = asyncio.Lock()  # one map is computed at a time
         self._probing = asyncio.Lock()
         self._probed: tuple[float, dict[str, float | None]] = (-PROBED_EVERY, {})
         self._wrong: dict[str, float] = {}  # the models whose last probe got another vector, and its cosine

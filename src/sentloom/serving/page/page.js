@@ -1,10 +1,10 @@
-// The page of `sentloom serve`: search, similarity, map, snippets. No libraries, no network but this server.
+// The page of `sentloom serve`: search, similarity, snippets. No libraries, no network but this server.
 
 const $ = (id) => document.getElementById(id);
 const SHOWN = 10; // results in a list
 const LOOKED_AT = 50; // ranks that are known, to say where a text went
 const MOST_SENTENCES = 30;
-const state = { models: [], texts: 0, hits: new Set(), needsKey: false };
+const state = { models: [], texts: 0, needsKey: false };
 
 // ---- The server
 
@@ -75,16 +75,12 @@ const search = latest($("search-status"), async (signal) => {
 function clearResults() {
   $("results").replaceChildren();
   $("search-status").textContent = "";
-  state.hits = new Set();
-  map.draw();
 }
 
 function showResults(models, lists) {
   const rows = lists.map((list) => list.map((hit) => hit.row));
   const columns = lists.map((list, at) => resultList(models, at, list.slice(0, SHOWN), rows));
   $("results").replaceChildren(...columns);
-  state.hits = new Set(rows.at(-1).slice(0, SHOWN));
-  map.draw();
 }
 
 function resultList(models, at, hits, rows) {
@@ -161,171 +157,6 @@ function heatCell(cosine, self, title) {
   return cell;
 }
 
-// ---- Map
-
-const map = (() => {
-  const canvas = $("canvas");
-  const view = { scale: 1, x: 0.5, y: 0.5 }; // zoom, and the point of the plane that is in the middle
-  const pointers = new Map();
-  let found = null, selected = -1, loading = "", moved = 0;
-
-  const load = latest($("map-text"), async (signal) => {
-    const model = $("map-model").value;
-    if (loading === model) return;
-    loading = model;
-    $("map-text").textContent = "Computing the map. It is stored, so that this happens once …";
-    try {
-      found = await call(`v1/map?model=${encodeURIComponent(model)}`, undefined, signal);
-    } catch (error) {
-      loading = "";
-      throw error;
-    }
-    selected = -1;
-    $("map-text").textContent = "";
-    $("map-about").textContent = `Texts of similar meaning are close to each other: ${number(found.rows.length)}` +
-      `${found.rows.length < state.texts ? ` of ${number(state.texts)}` : ""} texts by t-SNE. Search results are marked.`;
-    draw();
-  });
-
-  const frame = () => ({ width: canvas.clientWidth, height: canvas.clientHeight, pad: 24 });
-  function toScreen([x, y]) {
-    const { width, height, pad } = frame();
-    return [width / 2 + (x - view.x) * (width - 2 * pad) * view.scale, height / 2 + (y - view.y) * (height - 2 * pad) * view.scale];
-  }
-  function toPlane([x, y]) {
-    const { width, height, pad } = frame();
-    return [(x - width / 2) / (width - 2 * pad) / view.scale + view.x, (y - height / 2) / (height - 2 * pad) / view.scale + view.y];
-  }
-
-  function draw() {
-    if (!found) return;
-    const ratio = window.devicePixelRatio || 1;
-    const { width, height } = frame();
-    canvas.width = width * ratio;
-    canvas.height = height * ratio;
-    const context = canvas.getContext("2d");
-    context.scale(ratio, ratio);
-    const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name);
-    const dot = (at, radius, fill) => {
-      const [x, y] = toScreen(found.points[at]);
-      if (x < -9 || y < -9 || x > width + 9 || y > height + 9) return;
-      context.fillStyle = fill;
-      context.beginPath();
-      context.arc(x, y, radius, 0, 2 * Math.PI);
-      context.fill();
-    };
-    const small = Math.min(5, 2 + view.scale * 0.4);
-    context.globalAlpha = 0.7;
-    found.rows.forEach((row, at) => state.hits.has(row) || dot(at, small, colour("--base")));
-    context.globalAlpha = 1;
-    found.rows.forEach((row, at) => state.hits.has(row) && (dot(at, small + 4, colour("--paper")), dot(at, small + 2.5, colour("--accent"))));
-    if (selected >= 0) dot(selected, small + 5, colour("--paper")), dot(selected, small + 3, colour("--care"));
-  }
-
-  function nearest([x, y], within, allowed = () => true) {
-    let best = -1, least = within ** 2;
-    found?.points.forEach((point, at) => {
-      const [px, py] = toScreen(point);
-      const distance = (px - x) ** 2 + (py - y) ** 2;
-      if (distance < least && allowed(px - x, py - y)) [best, least] = [at, distance];
-    });
-    return best;
-  }
-
-  function select(at) {
-    if (at === selected) return;
-    selected = at;
-    $("map-text").textContent = at < 0 ? "" : found.texts[at];
-    draw();
-  }
-
-  function zoom(factor, around = [canvas.clientWidth / 2, canvas.clientHeight / 2]) {
-    if (!factor) Object.assign(view, { scale: 1, x: 0.5, y: 0.5 });
-    else {
-      const [x, y] = toPlane(around);
-      const scale = Math.min(60, Math.max(0.8, view.scale * factor));
-      view.x = x + (view.x - x) * (view.scale / scale);
-      view.y = y + (view.y - y) * (view.scale / scale);
-      view.scale = scale;
-    }
-    draw();
-  }
-
-  function pan(dx, dy) {
-    const { width, height, pad } = frame();
-    view.x -= dx / (width - 2 * pad) / view.scale;
-    view.y -= dy / (height - 2 * pad) / view.scale;
-    draw();
-  }
-
-  // From the selected text to the nearest one in a direction, inside a quarter of the plane.
-  function step(dx, dy) {
-    const from = selected < 0 ? [canvas.clientWidth / 2, canvas.clientHeight / 2] : toScreen(found.points[selected]);
-    const ahead = (x, y) => { const along = x * dx + y * dy; return along > 0.5 && along >= Math.abs(x * dy) + Math.abs(y * dx) - 1e-6; };
-    const next = selected < 0 ? nearest(from, Infinity) : nearest(from, Infinity, ahead);
-    if (next < 0) return;
-    select(next);
-    const [x, y] = toScreen(found.points[next]);
-    if (x < 0 || y < 0 || x > canvas.clientWidth || y > canvas.clientHeight) [view.x, view.y] = found.points[next], draw();
-  }
-
-  function searchFor(at) {
-    $("query").value = found.texts[at];
-    search();
-  }
-
-  const place = (event) => [event.offsetX, event.offsetY];
-  canvas.addEventListener("pointerdown", (event) => {
-    pointers.set(event.pointerId, place(event));
-    moved = 0;
-    canvas.setPointerCapture(event.pointerId);
-  });
-  canvas.addEventListener("pointermove", (event) => {
-    const [x, y] = place(event);
-    const before = pointers.get(event.pointerId);
-    if (!before) return select(nearest([x, y], 18));
-    moved += Math.hypot(x - before[0], y - before[1]);
-    const others = [...pointers].filter(([id]) => id !== event.pointerId);
-    if (others.length) {
-      const [, other] = others[0];
-      zoom(Math.hypot(x - other[0], y - other[1]) / Math.max(1, Math.hypot(before[0] - other[0], before[1] - other[1])), other);
-    } else if (moved > 4) {
-      canvas.classList.add("drag");
-      pan(x - before[0], y - before[1]);
-    }
-    pointers.set(event.pointerId, [x, y]);
-  });
-  const released = (event) => {
-    const tapped = pointers.delete(event.pointerId) && moved <= 4 && event.type === "pointerup";
-    canvas.classList.remove("drag");
-    if (!tapped) return;
-    const at = nearest(place(event), 24);
-    if (at >= 0 && at === selected && event.pointerType === "mouse") searchFor(at);
-    else select(at);
-  };
-  canvas.addEventListener("pointerup", released);
-  canvas.addEventListener("pointercancel", released);
-  canvas.addEventListener("pointerleave", () => pointers.size || document.activeElement === canvas || select(-1));
-  canvas.addEventListener("wheel", (event) => {
-    event.preventDefault();
-    zoom(Math.exp(-event.deltaY / 300), place(event));
-  }, { passive: false });
-  const keys = {
-    ArrowLeft: () => step(-1, 0), ArrowRight: () => step(1, 0), ArrowUp: () => step(0, -1), ArrowDown: () => step(0, 1),
-    "+": () => zoom(1.5), "=": () => zoom(1.5), "-": () => zoom(1 / 1.5), 0: () => zoom(0), Escape: () => select(-1),
-    Enter: () => selected >= 0 && searchFor(selected),
-  };
-  canvas.addEventListener("keydown", (event) => {
-    if (!found || !keys[event.key] || event.ctrlKey || event.metaKey) return;
-    event.preventDefault();
-    keys[event.key]();
-  });
-  document.querySelectorAll("[data-zoom]").forEach((button) => button.addEventListener("click", () => zoom(Number(button.dataset.zoom))));
-  new ResizeObserver(draw).observe(canvas);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
-  return { draw, load, canvas };
-})();
-
 // ---- Snippets
 
 function snippets() {
@@ -363,12 +194,12 @@ async function copy(text, button) {
 
 function fillSelects() {
   const names = state.models.map((model) => model.id);
-  for (const id of ["before", "after", "map-model"]) {
+  for (const id of ["before", "after"]) {
     $(id).replaceChildren(...names.map((name) => element("option", { value: name }, name)));
   }
   $("before").value = names[0];
-  $("after").value = $("map-model").value = names.at(-1);
-  $("choice").hidden = $("map-choice").hidden = names.length < 2;
+  $("after").value = names.at(-1);
+  $("choice").hidden = names.length < 2;
 }
 
 async function start() {
@@ -384,7 +215,6 @@ async function start() {
   if (!found.texts) return;
   $("query").value = new URL(location).searchParams.get("q") ?? "";
   if ($("query").value) search();
-  new IntersectionObserver((seen) => seen.some((one) => one.isIntersecting) && map.load()).observe(map.canvas);
 }
 
 const begin = () => start().catch((error) => {
@@ -397,7 +227,6 @@ $("query").addEventListener("input", () => { clearTimeout(typing); typing = setT
 $("search-form").addEventListener("submit", (event) => { event.preventDefault(); clearTimeout(typing); search(); });
 $("compare-form").addEventListener("submit", (event) => { event.preventDefault(); compare(); });
 for (const id of ["before", "after"]) $(id).addEventListener("change", () => { search(); compare(); showSnippets(); });
-$("map-model").addEventListener("change", map.load);
 $("key-form").addEventListener("submit", (event) => {
   event.preventDefault();
   sessionStorage.setItem("sentloom-key", $("key").value.trim());

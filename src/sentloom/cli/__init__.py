@@ -22,7 +22,7 @@ from sentloom.cli import (
 )
 from sentloom.cli.common import DeviceOption, ModelOption, PrecisionOption, show
 from sentloom.cli.help_pages import Command, Group
-from sentloom.errors import InputError, SentloomError, disk_error
+from sentloom.errors import SentloomError, disk_error
 from sentloom.interrupts import announce_interrupts
 from sentloom.terminal import Terminal, print_any_character
 
@@ -73,43 +73,23 @@ def demo(
         str | None, typer.Option(metavar="PACKAGE,...", help="Which of them to hold out for testing. By default scipy.")
     ] = None,
     budget: Annotated[
-        str | None,
-        typer.Option(help="For all routes together: a time (2m) or a number of steps (400steps). By default 4m."),
-    ] = None,
-    portuguese: Annotated[
-        bool, typer.Option("--portuguese", help="Teach the encoder Portuguese instead, from translations made here.")
-    ] = False,
-    sentences: Annotated[
-        int, typer.Option(min=1600, help="With --portuguese: how many sentences to translate.")
-    ] = 3000,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="DIR", help="The output folder. By default demo or demo-portuguese."),
-    ] = None,
+        str, typer.Option(help="For all routes together: a time (2m) or a number of steps (400steps).")
+    ] = "4m",
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="The output folder.")] = Path("demo"),
     device: DeviceOption = None,
     precision: PrecisionOption = None,
 ) -> None:
     """Fit, test and search on the docstrings of installed packages. Needs neither the hub nor your own data."""
     from sentloom.corpus.docstrings import harvest
+    from sentloom.demo.docstrings import run
     from sentloom.encoder.device import running_on
     from sentloom.locks import alone_in
 
     chosen, apart = (names.split(",") if names else None for names in (packages, held_out))
-    folder = output or Path("demo-portuguese" if portuguese else "demo")
-    if portuguese and (budget or model != "embedded"):
-        fix = "leave --model and --budget out; --sentences sets how much there is to learn"
-        raise InputError("--portuguese", "it teaches the embedded encoder for a fixed number of steps", "", fix)
-    with alone_in(folder), running_on(device, precision):
+    with alone_in(output), running_on(device, precision):
         show("Reading the docstrings of the installed packages ...")
         corpus = harvest(chosen, apart, show_progress=True)
-        if portuguese:
-            from sentloom.demo.portuguese import run as run_portuguese
-
-            run_portuguese(folder, corpus, sentences, show)
-            return
-        from sentloom.demo.docstrings import run
-
-        if run(folder, model, corpus, budget or "4m", show).model is None:
+        if run(output, model, corpus, budget, show).model is None:
             raise typer.Exit(fitting.NOT_BETTER)
 
 

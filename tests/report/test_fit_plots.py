@@ -2,7 +2,9 @@
 
 from dataclasses import replace
 
-from sentloom.fitting.result import Run
+import pytest
+
+from sentloom.fitting.result import Curve, Run
 from sentloom.report import fit_plots
 from tests.report.results_by_hand import FULL
 
@@ -12,10 +14,19 @@ def test_bars_and_curves_of_the_plots_are_the_storys():
     widths = [bar.get_width() for bar in figures["scores"].axes[0].patches]
     shown = [*FULL.measures[:2], FULL.total, *FULL.measures[2:]]
     assert widths == [*(one.before for one in shown), *(one.after for one in shown)]
-    (line,) = figures["training"].axes[0].lines
-    assert tuple(line.get_ydata()) == FULL.curves[0].loss
-    points = [tuple(map(float, xy)) for one in figures["trajectory"].axes[0].collections for xy in one.get_offsets()]
-    assert points == [(-2.31, 0.412), (-2.62, 0.35), (-2.88, 0.301)]
+    loss, mean, end = figures["training-1"].axes[0].lines
+    assert tuple(loss.get_ydata()) == FULL.curves[0].loss
+    assert mean.get_ydata()[0] == pytest.approx((2 + 1 + 2 / 3) / 3)  # of 30 values, two to both sides
+    assert end.get_ydata()[0] == mean.get_ydata()[-1]
+    ways = [[*zip(*line.get_data(), strict=True)] for line in figures["trajectory"].axes[0].lines]
+    assert ways == [[(-2.31, 0.412), (-2.44, 0.39)], [(-2.31, 0.412), (-2.62, 0.35), (-2.88, 0.301)]]  # the winner last
+    named = [text.get_text() for text in figures["trajectory"].axes[0].texts]
+    assert sorted(named) == ["base", "pairs", "simcse"]
+
+
+def test_losses_that_are_no_numbers_are_passed_over():
+    lines = fit_plots.loss_figure(Curve("r", "s", (0, 1, 2), (1.0, float("nan"), 0.0))).axes[0].lines
+    assert [tuple(lines[0].get_xdata()), tuple(lines[0].get_ydata())] == [(0, 2), (1.0, 0.0)]
 
 
 def test_merged_models_are_named_in_full_and_have_no_round():

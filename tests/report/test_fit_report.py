@@ -17,7 +17,7 @@ from tests.report.results_by_hand import BARE, FULL, STORIES, WORDS
 
 FEW = settings(max_examples=25, deadline=None)
 FACTS = ModelFacts(384, 256, "mean", native=True)
-PICTURES = ["scores", "routes", "training", "trajectory", "similarities"]
+PICTURES = ["scores", "routes", "training-1", "trajectory", "similarities-before", "similarities-after"]
 
 
 @pytest.fixture(scope="module")

@@ -1,10 +1,14 @@
-"""PNG files: complete, reproducible, and with the numbers that they were given."""
+"""PNG files and SVG: complete, reproducible, and with the numbers and texts that they were given."""
+
+from html.parser import HTMLParser
 
 import pytest
+from hypothesis import example, given, settings
 
 from sentloom.evaluation.results import Cell
 from sentloom.report.geometry_plots import align_uniform, heat_map, pairs_on_a_plane, trajectory
-from sentloom.report.plots import score_bars, write
+from sentloom.report.plots import inline_svg, score_bars, write
+from tests.report.results_by_hand import WORDS
 from tests.report.test_geometry_plots import PAIRS, SWEEP, crowd, texts
 
 BARS = [("STS-B", {"base": Cell(60.0, 58.0, 62.5), "ours": Cell(70.0, 68.0, 71.0)}), ("MR", {"ours": Cell(81.25)})]
@@ -62,3 +66,42 @@ def test_dollar_signs_in_names_are_no_formulas(tmp_path):
 def test_a_deviation_over_seeds_is_drawn_to_both_sides():
     (line,) = score_bars("Scores", [("a", {"m": Cell(70.0, deviation=1.5)})]).axes[0].lines
     assert tuple(line.get_xdata()) == (68.5, 71.5)
+
+
+class Words(HTMLParser):
+    """The tags, attributes and texts of a picture, as a browser reads them."""
+
+    def __init__(self, picture):
+        super().__init__()
+        self.tags, self.names, self.texts = set(), set(), []
+        self.feed(picture)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self.names |= {name for name, _ in attrs}
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+@pytest.mark.filterwarnings("ignore:Glyph")
+@settings(max_examples=10, deadline=None)
+@given(name=WORDS)
+@example("<script>alert(1)</script>&")
+@example('" onload="alert(1)')
+@example("$x$ #0072b2 \\alpha")
+@example("\x00\x1b\ufffe\x85")
+def test_any_text_stays_text_in_svg(name):
+    found = Words(inline_svg("bars", score_bars(name, [(name, {name: Cell(1.0, 0.5, 1.5), "b": Cell(2.0)})])))
+    assert found.tags <= {"svg", "title", "g", "defs", "clippath", "rect", "path", "use", "text"}
+    assert not {one for one in found.names if one.startswith("on")}
+    if name.isprintable() and name.isascii() and len(name) < 26 and name == name.strip() and name:
+        assert found.texts.count(name) >= 3  # as title, row and label
+
+
+def test_svg_is_the_same_every_time_and_has_the_colours_of_the_page():
+    first, second = (inline_svg("bars", score_bars("Scores", BARS)) for _ in range(2))
+    assert first == second
+    assert "fill: var(--accent)" in first
+    assert first.startswith('<svg class="plot" role="img" aria-label="Scores" viewBox="0 0 ')  # as wide as its place
+    assert not any(word in first for word in ("http", "<style", "<metadata"))

@@ -14,7 +14,7 @@ HOSTILE = replace(BARE, reason='<b title="x"> &amp; *a* [b](c) | `d`\n# e')
 
 
 def test_html_is_escaped():
-    assert "&lt;b title=&#34;x&#34;&gt; &amp;amp; *a* [b](c) | `d`\n# e" in page(HOSTILE)
+    assert "&lt;b title=&#34;x&#34;&gt; &amp;amp; *a* [b](c) | `d`\n# e" in page(HOSTILE, {})
 
 
 def test_markdown_is_escaped():

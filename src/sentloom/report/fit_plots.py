@@ -1,41 +1,44 @@
-"""The figures of a fit as PNG files, for places that cannot show the page; figures without numbers are left out."""
+"""The figures of a fit, for the page and as PNG files; figures without numbers are left out.
+
+They are drawn for the width of a phone, so that letters stay readable there; wider pages show two side by side.
+"""
 
 import math
 import textwrap
 from collections.abc import Sequence
 from itertools import chain
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from sentloom.evaluation.results import Cell
-from sentloom.fitting.result import Curve, FitResult, Histogram, Measure, Run
+from sentloom.fitting.result import Curve, FitResult, Histogram, Measure, Run, Shares, Trail
 from sentloom.report import formatting, geometry_plots, labels, plots
-from sentloom.report.plots import COLOURS, FAINT, INK, PAPER, name_axes, name_rows, panels
+from sentloom.report.plots import BASE, COLOURS, FAINT, PAPER, name_axes, name_rows, panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-BASE, FITTED = "#a3abb3", COLOURS[0]
-COLUMNS = 2  # of training curves
+FITTED = COLOURS[0]
+WIDTH, HEIGHT = 4.4, 2.9  # inches
+ROUTE_WIDTH = 20  # characters, before the name of a route is wrapped
 
 
 def figures(result: FitResult) -> dict[str, "Figure"]:
     """By name, in the order of the report."""
     found: dict[str, Figure] = {}
     runs = [run for runs in result.ladder.values() for run in runs.values() if run.difference is not None]
-    curves = [curve for curve in result.curves if sum(map(math.isfinite, curve.loss)) > 1]
     if measures := list(chain.from_iterable(result.parts.values())):
         found["scores"] = scores_figure(measures)
     if runs:
         found["routes"] = runs_figure(runs)
-    if curves:
-        found["training"] = training_figure(curves)
-    if trail := next((one for one in result.trails if one.points and one.route == result.winner), None):
-        points = [(uniformity, alignment) for _, alignment, uniformity in trail.points]
-        found["trajectory"] = geometry_plots.trajectory(trail.route, points, [label for label, *_ in trail.points])
-    if result.histogram:
-        found["similarities"] = similarity_figure(result.histogram)
-    return found
+    curves = [curve for curve in result.curves if len(_finite(curve)) > 1]
+    found |= {f"training-{number}": loss_figure(curve) for number, curve in enumerate(curves, 1)}
+    if trails := [trail for trail in result.trails if trail.points]:
+        found["trajectory"] = trails_figure(trails, result.winner)
+    return found | (similarity_figures(result.histogram) if result.histogram else {})
 
 
 def scores_figure(measures: Sequence[Measure]) -> "Figure":
@@ -67,8 +70,12 @@ def runs_figure(runs: Sequence[Run]) -> "Figure":
 def _run_name(run: Run) -> str:
     """At most two lines. Merged models, which take no steps, belong to no round; what they are made of comes last."""
     if run.steps == 0:
-        return textwrap.shorten(run.route, 2 * plots.LABEL_WIDTH, placeholder=" …")
+        return _two_lines(run.route)
     return f"{textwrap.shorten(run.route, plots.LABEL_WIDTH - 10, placeholder=' …')}, round {run.rung}"
+
+
+def _two_lines(name: str) -> str:
+    return textwrap.shorten(name, 2 * plots.LABEL_WIDTH, placeholder=" …")
 
 
 def _whisker(axes: "Axes", row: int, run: Run) -> None:
@@ -80,30 +87,68 @@ def _whisker(axes: "Axes", row: int, run: Run) -> None:
     plots.name_beside(axes, f"{formatting.signed(difference)}  {run.verdict}", high, row)
 
 
-def training_figure(curves: Sequence[Curve]) -> "Figure":
-    """One panel per stage, each with its own scale: losses of different methods cannot be compared."""
-    columns = min(COLUMNS, len(curves))
-    rows = -(-len(curves) // columns)
-    figure, made = panels(7.2, 0.6 + 2.3 * rows, "Training loss", rows, columns)
-    for axes in made[len(curves) :]:
-        axes.remove()
-    for axes, curve in zip(made, curves, strict=False):
-        axes.plot(curve.steps[: len(curve.loss)], curve.loss[: len(curve.steps)], color=FITTED, lw=1.2)
-        axes.set_title(textwrap.fill(f"{curve.route}: {curve.stage}", 44), loc="left", fontsize=9, color=INK)
-        name_axes(axes, "step")
+def loss_figure(curve: Curve) -> "Figure":
+    """The loss by step: every value as a thin line, a running mean, and its last value as a number."""
+    points = _finite(curve)
+    smooth = _running_mean(points)
+    first, last = (formatting.number(loss, 3) for _, loss in (smooth[0], smooth[-1]))
+    figure, (axes,) = panels(WIDTH, HEIGHT, f"{curve.route}, {curve.stage}: from {first} to {last}")
+    axes.plot(*zip(*points, strict=True), color=FITTED, lw=0.8, alpha=0.35)
+    axes.plot(*zip(*smooth, strict=True), color=FITTED, lw=2)
+    axes.plot(*smooth[-1], "o", color=FITTED, ms=6)
+    style: dict[str, Any] = {"ha": "right", "fontsize": 9, "color": FITTED}
+    axes.annotate(last, smooth[-1], (0, 7), textcoords="offset points", **style)
+    name_axes(axes, "step", "loss")
     return figure
 
 
-def similarity_figure(found: Histogram) -> "Figure":
-    """Cosines of related and unrelated pairs, before and after."""
-    figure, made = panels(7.2, 3.0, "Cosines of related and unrelated pairs", 1, 2, sharey=True)
-    for axes, name, side in zip(made, ("before", "after"), (found.before, found.after), strict=True):
-        for kind, share, colour in (("unrelated", side.unrelated, BASE), ("related", side.related, FITTED)):
-            axes.stairs(share, found.edges, fill=True, color=colour, alpha=0.3)
-            axes.stairs(share, found.edges, color=colour, lw=1.6)
+def _finite(curve: Curve) -> list[tuple[int, float]]:
+    return [(step, loss) for step, loss in zip(curve.steps, curve.loss, strict=False) if math.isfinite(loss)]
+
+
+def _running_mean(points: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
+    """Each point with the mean of those around it, a fifteenth of the curve to both sides."""
+    reach = len(points) // 15
+    return [
+        (step, fmean(loss for _, loss in points[max(0, place - reach) : place + reach + 1]))
+        for place, (step, _) in enumerate(points)
+    ]
+
+
+def trails_figure(trails: Sequence[Trail], winner: str | None) -> "Figure":
+    """Routes by uniformity (x) and alignment (y), named at their ends; the winner is highlighted and drawn last."""
+    figure, axes = geometry_plots.plane("Alignment and uniformity of every route", width=WIDTH, height=HEIGHT)
+    ordered = sorted(trails, key=lambda trail: trail.route == winner)
+    lines = [[(uniformity, alignment) for _, alignment, uniformity in trail.points] for trail in ordered]
+    named: dict[tuple[float, float], str] = {}
+    for trail, line in zip(ordered, lines, strict=True):
+        colour, fill, width = (FITTED, FITTED, 2.0) if trail.route == winner else (BASE, PAPER, 1.2)
+        axes.plot(*zip(*line, strict=True), "o-", color=colour, lw=width, ms=5, mfc=fill)
+        name = textwrap.fill(_two_lines(trail.route), ROUTE_WIDTH)
+        named |= {line[0]: trail.points[0][0], **dict.fromkeys(line[1:-1], ""), line[-1]: name}
+    plots.name_points(axes, np.array(list(named)), list(named.values()), lines)
+    return figure
+
+
+def similarity_figures(found: Histogram) -> dict[str, "Figure"]:
+    """Cosines of related and unrelated pairs, before and after, with the same axes."""
+    sides = {"before": found.before, "after": found.after}
+    top = 1.12 * max(share for side in sides.values() for share in (*side.related, *side.unrelated))
+    return {
+        f"similarities-{name}": similarity_figure(name.capitalize(), found.edges, side, top)
+        for name, side in sides.items()
+    }
+
+
+def similarity_figure(name: str, edges: Sequence[float], side: Shares, top: float) -> "Figure":
+    """Percentages of related and unrelated pairs by cosine, up to a height that figures to compare have in common."""
+    figure, (axes,) = panels(WIDTH, HEIGHT, f"{name}: overlap {side.overlap:.0f}%")
+    for kind, share, colour in (("unrelated", side.unrelated, BASE), ("related", side.related, FITTED)):
+        axes.stairs(share, edges, fill=True, color=colour, alpha=0.3)
+        axes.stairs(share, edges, color=colour, lw=1.6)
+        if any(share):
             style: dict[str, Any] = {"ha": "center", "fontsize": 9, "color": FAINT if colour == BASE else colour}
-            axes.annotate(kind, labels.peak(found.edges, share), (0, 4), textcoords="offset points", **style)
-        axes.set_title(f"{name}: overlap {side.overlap:.0f}%", loc="left", fontsize=9)
-        name_axes(axes, "cosine", "% of pairs" if name == "before" else "")
-    made[0].margins(y=0.12)
+            axes.annotate(kind, labels.peak(edges, share), (0, 4), textcoords="offset points", **style)
+    axes.set_ylim(0, top)
+    name_axes(axes, "cosine", "% of pairs")
     return figure

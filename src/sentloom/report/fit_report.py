@@ -22,7 +22,7 @@ def write_report(result: FitResult, folder: Path) -> Path:
                 plots.write(figure, part / f"{name}.png")
     result.write(folder / "report.json")
     write_text(folder / "report.md", report_markdown(result, list(figures)))
-    write_text(folder / PAGE, page(result))
+    write_text(folder / PAGE, page(result, figures))
     return folder / PAGE
 
 

@@ -23,7 +23,7 @@ def align_uniform(
     points: Mapping[str, tuple[float, float]], variant: UniformityVariant = UniformityVariant.REFERENCE
 ) -> "Figure":
     """Models by their (uniformity, alignment): lower is better for both, so the best are at the lower left."""
-    figure, axes = _plane("Alignment and uniformity", variant)
+    figure, axes = plane("Alignment and uniformity", variant)
     for place, (x, y) in enumerate(points.values()):
         turn, colour = divmod(place, len(COLOURS))  # when all colours are used, shapes tell models apart
         marker = MARKERS[(place + turn) % len(MARKERS)]
@@ -39,7 +39,7 @@ def trajectory(
     variant: UniformityVariant = UniformityVariant.REFERENCE,
 ) -> "Figure":
     """A model's checkpoints by their (uniformity, alignment), with arrows from each to the next."""
-    figure, axes = _plane(f"Alignment and uniformity: {name}", variant)
+    figure, axes = plane(f"Alignment and uniformity: {name}", variant)
     shade = np.linspace(0.35, 1.0, len(points))
     for (start, end), alpha in zip(pairwise(points), shade[1:], strict=True):
         style = {"arrowstyle": "-|>", "color": COLOURS[0], "alpha": alpha, "lw": 1.4, "shrinkA": 4, "shrinkB": 4}
@@ -48,12 +48,15 @@ def trajectory(
         axes.scatter(x, y, s=34, color=COLOURS[0], alpha=float(alpha), zorder=3, linewidths=0)
     step, last = -(-len(labels) // MOST_LABELS), len(labels) - 1
     shown = [label if place % step == 0 or place == last else "" for place, label in enumerate(labels)]
-    name_points(axes, np.array(points), shown, joined=True)
+    name_points(axes, np.array(points), shown, [points])
     return figure
 
 
-def _plane(title: str, variant: UniformityVariant) -> tuple["Figure", "Axes"]:
-    figure, (axes,) = panels(6.4, 4.8, title)
+def plane(
+    title: str, variant: UniformityVariant = UniformityVariant.REFERENCE, width: float = 6.4, height: float = 4.8
+) -> tuple["Figure", "Axes"]:
+    """Axes of uniformity (x) and alignment (y)."""
+    figure, (axes,) = panels(width, height, title)
     better = "↑" if variant == UniformityVariant.PRINTED else "↓"  # as printed, alignment has a minus sign
     name_axes(axes, "uniformity  (← better)", f"alignment  ({better} better)")
     axes.margins(0.18)

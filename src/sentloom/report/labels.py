@@ -1,4 +1,4 @@
-"""Where labels go beside their points, in the SVG and in the PNG plots: on the side where they cover least."""
+"""Where labels go beside their points: on the side where they cover least."""
 
 from collections.abc import Sequence
 from itertools import pairwise

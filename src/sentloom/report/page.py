@@ -1,18 +1,24 @@
 """The report of a fit as one HTML page that needs nothing but itself: it contains its styles and pictures."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from sentloom.fitting.result import FitResult, Measure, Run
-from sentloom.report import formatting, svg
+from sentloom.report import formatting
+from sentloom.report.plots import inline_svg
 from sentloom.report.rendering import render
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 OUTCOMES = {"advanced": ("on", "advanced →"), "dropped": ("out", "✕ dropped"), "won": ("won", "✓ won")}
+TABLES = ("scores", "routes")  # figures that the page shows as tables with bars
 Scale = tuple[float, float]
 
 
-def page(result: FitResult) -> str:
-    """The whole page. Sections without content are left out."""
+def page(result: FitResult, figures: Mapping[str, "Figure"]) -> str:
+    """The whole page, with the figures of `fit_plots.figures`. Sections without content are left out."""
     return render(
         "page.html",
         result,
@@ -21,9 +27,7 @@ def page(result: FitResult) -> str:
         scale_of=_scale,
         bar_scale=_bar_scale(result),
         percent=_percent,
-        curve_plots=[(curve, plot) for curve in result.curves if (plot := svg.loss_curve(curve))],
-        trail_plot=svg.trails(result.trails, result.winner),
-        similarity_plots=svg.similarities(result.histogram) if result.histogram else [],
+        pictures={name: inline_svg(name, figure) for name, figure in figures.items() if name not in TABLES},
     )
 
 

@@ -1,14 +1,20 @@
-"""Figures as PNG files: plain, readable without colour vision, the same bytes for the same numbers."""
+"""Figures as PNG files and in a page: plain, readable without colour vision, the same bytes for the same numbers."""
 
+import io
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
+
+from markupsafe import Markup
 
 from sentloom.evaluation.metrics import Numbers
 from sentloom.evaluation.results import Cell
 from sentloom.files import new_file
 from sentloom.report import labels
+from sentloom.terminal import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,6 +24,11 @@ RESOLUTION = 200  # dots per inch: twice that of a screen
 PAPER, INK, FAINT, LINE = "#ffffff", "#262626", "#6b6b6b", "#e4e4e4"
 # Okabe and Ito's colours, which differ under every kind of colour blindness; yellow is too light for white paper.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+BASE = "#a3abb3"  # what a model is compared with
+# The same colours by their names in page.css, where they follow the light or dark theme.
+THEME = {PAPER: "paper", INK: "ink", FAINT: "soft", LINE: "line", BASE: "base", COLOURS[0]: "accent"}
+NOT_IN_XML = dict.fromkeys([0xFFFE, 0xFFFF], 0xFFFD)  # besides what `printable` replaces
+Points = Sequence[tuple[float, float]]
 LABEL_WIDTH = 30  # characters, before a label is wrapped
 
 
@@ -30,6 +41,46 @@ def write(figure: "Figure", path: Path) -> None:
         FigureCanvasAgg(figure).print_figure(
             part, format="png", dpi=RESOLUTION, facecolor=PAPER, metadata={"Software": None}
         )
+
+
+def inline_svg(name: str, figure: "Figure") -> Markup:
+    """A figure as part of an HTML page, with its title as its description; `name` is unique on the page.
+
+    Its words are text, its colours are those of the page, and it is as wide as there is room.
+    """
+    from matplotlib import rc_context
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+    _literal(figure)
+    written = io.StringIO()
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": name, "font.sans-serif": ["DejaVu Sans"]}):
+        FigureCanvasSVG(figure).print_figure(written, format="svg", facecolor="none", metadata={"Date": None})
+    drawn = ElementTree.fromstring(printable(written.getvalue()).translate(NOT_IN_XML))
+    title = " ".join(figure.get_suptitle().split())
+    root = ElementTree.Element(
+        "svg", {"class": "plot", "role": "img", "aria-label": title, "viewBox": drawn.get("viewBox", "")}
+    )
+    ElementTree.SubElement(root, "title").text = title
+    root.extend(_for_page(part) for part in drawn if not part.tag.endswith("}metadata"))
+    return Markup(ElementTree.tostring(root, encoding="unicode", method="html"))
+
+
+def _for_page(part: ElementTree.Element) -> ElementTree.Element:
+    """An element without namespaces, unused names and digits that nobody sees, in the colours of the page."""
+    kind = part.tag.rpartition("}")[2]
+    given = {name.rpartition("}")[2]: value for name, value in part.items() if (kind, name) != ("g", "id")}
+    if "style" in given:
+        given["style"] = re.sub("#[0-9a-f]{6}", _theme_colour, given["style"])
+    if "d" in given:
+        given["d"] = re.sub(r"\s+", " ", re.sub(r"(\.\d\d)\d+", r"\1", given["d"])).strip()
+    made = ElementTree.Element(kind, given)
+    made.text = part.text if kind == "text" else None
+    made.extend(_for_page(one) for one in part if not one.tag.endswith("}style"))
+    return made
+
+
+def _theme_colour(colour: re.Match[str]) -> str:
+    return f"var(--{THEME[colour[0]]})" if colour[0] in THEME else colour[0]
 
 
 def _literal(figure: "Figure") -> None:
@@ -47,8 +98,8 @@ def panels(
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), facecolor=PAPER, layout="constrained")
-    title = textwrap.fill(title, int(8.5 * width))
-    figure.suptitle(title, x=0.02, ha="left", fontsize=12, fontweight="bold", color=INK)
+    title = textwrap.fill(title, int(9 * width))
+    figure.suptitle(title, x=0.02, ha="left", fontsize=11, fontweight="bold", color=INK)
     made = list(figure.subplots(rows, columns, squeeze=False, **grid).flat)
     for axes in made:
         axes.set_axisbelow(True)
@@ -122,8 +173,8 @@ def name_beside(axes: "Axes", text: str, x: float, y: float) -> None:
     axes.annotate(text, (x, y), (5, 0), textcoords="offset points", va="center", fontsize=8.5, color=INK)
 
 
-def name_points(axes: "Axes", points: Numbers, names: Sequence[str], joined: bool = False) -> None:
-    """Write each name beside its point, away from points, lines (if they are joined) and other labels."""
+def name_points(axes: "Axes", points: Numbers, names: Sequence[str], lines: Sequence[Points] = ()) -> None:
+    """Write each name beside its point, away from points, lines and other labels."""
     import numpy as np
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
@@ -134,7 +185,8 @@ def name_points(axes: "Axes", points: Numbers, names: Sequence[str], joined: boo
     _literal(canvas.figure)
     canvas.draw()  # sizes are known only after the layout
     dots, at = axes.transData.transform(points), axes.transData.transform([at for at, _ in named])
-    taken = np.concatenate([labels.squares(dots, 12), labels.squares(labels.along(dots) if joined else dots, 4)])
+    ways = [labels.squares(labels.along(axes.transData.transform(line)), 4) for line in lines]
+    taken = np.concatenate([labels.squares(dots, 12), *ways])
     sizes = [text.get_window_extent(canvas.get_renderer()).size for text in texts]
     pixels = axes.figure.dpi / 72  # per point
     boxes = labels.place(at, sizes, taken, axes.bbox.extents, 7 * pixels)

@@ -27,13 +27,13 @@ from onnxruntime.quantization.matmul_nbits_quantizer import MatMulNBitsQuantizer
 
 from benchmarks.encode_speed import real_sentences
 from sentloom import Encoder
+from sentloom.encoder.formats.onnx import ONNX
+from sentloom.encoder.formats.registry import target_named
 from sentloom.encoder.golden import Golden, agreement, make_golden
-from sentloom.encoder.model_files import ONNX
 from sentloom.encoder.saving import patch_json
 from sentloom.encoder.settings import BATCHED, OURS
 from sentloom.evaluation.task import Task
 from sentloom.export.judging import judging_tasks, mean_score
-from sentloom.export.targets import TARGETS
 from sentloom.files import read_record, write_record
 
 CALIBRATED = 64  # texts that a static scheme sees
@@ -115,7 +115,7 @@ def build(name, encoder, texts, folder):
     shutil.rmtree(folder, ignore_errors=True)
     if name in EXPORTED:
         folder.mkdir(parents=True)
-        TARGETS[name].write(encoder, folder)
+        target_named(name).write(encoder, folder)
         return
     scheme, batched, options = SCHEMES[name]
     shutil.copytree(folder.parent / "onnx", folder)

@@ -1,8 +1,13 @@
 """A small BERT with everything that a folder has to carry, and its exports, made once."""
 
+import sys
+from dataclasses import replace
+from types import SimpleNamespace
+
 import pytest
 
 from sentloom.encoder import Encoder, Prompt
+from sentloom.encoder.formats import registry, sentence_transformers
 from sentloom.encoder.heads import Projection
 from sentloom.export.export import export
 from tests.encoder.small_models import build_model_folder
@@ -30,3 +35,15 @@ def onnx(encoder, tmp_path_factory):
 @pytest.fixture(scope="session")
 def ctranslate2(encoder, tmp_path_factory):
     return export(encoder, "ctranslate2", tmp_path_factory.mktemp("ctranslate2") / "model")
+
+
+@pytest.fixture
+def listed(monkeypatch):
+    """Lists a target of a name of its own, whose folders are loaded as sentence-transformers' are."""
+
+    def add(name, target):
+        module = SimpleNamespace(FORMAT=replace(sentence_transformers.FORMAT, targets={name: target}))
+        monkeypatch.setitem(sys.modules, f"imaginary_{name}", module)
+        monkeypatch.setattr(registry, "LISTED", [*registry.LISTED, registry.Listed(f"imaginary_{name}", (name,))])
+
+    return add

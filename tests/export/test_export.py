@@ -8,13 +8,13 @@ import pytest
 from sentloom import evaluate, fit
 from sentloom.encoder import Encoder, Pooling
 from sentloom.encoder.device import running_on
+from sentloom.encoder.formats.format import Target
 from sentloom.encoder.golden import golden_texts, read_golden
 from sentloom.encoder.saving import write_model
 from sentloom.errors import InputError, ModelError
 from sentloom.export import export as room
 from sentloom.export.backends import with_backend
 from sentloom.export.export import Scored, export
-from sentloom.export.targets import TARGETS, Target
 
 TEXTS = ["A man is playing a guitar on the stage.", "Two dogs run.", "", "Ein Hund läuft durch den Garten " * 9]
 
@@ -85,22 +85,22 @@ def without_prompts(encoder, folder):
     write_model(Encoder(encoder.backbone, encoder.tokens, pooling=encoder.pooling, heads=list(encoder.heads)), folder)
 
 
-def test_other_vectors_are_refused_and_nothing_is_written(encoder, tmp_path, monkeypatch):
-    monkeypatch.setitem(TARGETS, "wrong", Target("wrong", with_other_pooling))
+def test_other_vectors_are_refused_and_nothing_is_written(encoder, tmp_path, listed):
+    listed("wrong", Target(with_other_pooling))
     with pytest.raises(ModelError, match=r"export to wrong: its vectors are not the model's: the mean cosine is -?0\."):
         export(encoder, "wrong", tmp_path / "new")
     assert not list(tmp_path.glob("*new*"))  # nor a part of it
 
 
-def test_a_role_with_another_prompt_is_noticed(encoder, tmp_path, monkeypatch):
-    monkeypatch.setitem(TARGETS, "bare", Target("bare", without_prompts))
+def test_a_role_with_another_prompt_is_noticed(encoder, tmp_path, listed):
+    listed("bare", Target(without_prompts))
     with pytest.raises(ModelError, match="so nothing was written"):
         export(encoder, "bare", tmp_path / "new")
     assert not list(tmp_path.glob("*new*"))  # nor a part of it
 
 
-def test_a_lost_score_is_refused(encoder, tmp_path, monkeypatch):
-    monkeypatch.setitem(TARGETS, "rounded", Target("rounded", write_model, 0.99))
+def test_a_lost_score_is_refused(encoder, tmp_path, listed, monkeypatch):
+    listed("rounded", Target(write_model, 0.99))
     scores = iter([80.0, 79.4])
     monkeypatch.setattr(room, "mean_score", lambda model, tasks: next(scores))
     with pytest.raises(
@@ -110,8 +110,8 @@ def test_a_lost_score_is_refused(encoder, tmp_path, monkeypatch):
     assert not list(tmp_path.glob("*new*"))  # nor a part of it
 
 
-def test_a_rounded_target_is_scored_and_its_golden_vectors_say_how_close(encoder, tmp_path, monkeypatch):
-    monkeypatch.setitem(TARGETS, "rounded", Target("rounded", write_model, 0.99))
+def test_a_rounded_target_is_scored_and_its_golden_vectors_say_how_close(encoder, tmp_path, listed):
+    listed("rounded", Target(write_model, 0.99))
     done = export(encoder, "rounded", tmp_path / "new", accept_loss=0)
     assert read_golden(tmp_path / "new").required == 0.99
     assert done.score.on == ("general triplets",)
@@ -142,15 +142,6 @@ def test_sentence_transformers_reads_its_target(encoder, tmp_path):
     encoder.export(tmp_path / "new", to="sentence-transformers")
     theirs = SentenceTransformer(str(tmp_path / "new"), device="cpu")
     np.testing.assert_allclose(theirs.encode_query(TEXTS), encoder.encode(TEXTS, role="query"), atol=2e-5)
-
-
-def test_decoder_first_has_no_form_in_sentence_transformers(tmp_path):
-    from tests.encoder.small_models import build_model_folder
-
-    t5 = Encoder.load(build_model_folder("t5", tmp_path / "t5"), pooling="decoder-first")
-    with pytest.raises(ModelError, match="no module for decoder-first pooling"):
-        t5.export(tmp_path / "new", to="sentence-transformers")
-    assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.parametrize("name", ["onnx", "ctranslate2"])

@@ -13,11 +13,16 @@ from rich.text import Text
 
 from sentloom.data.limits import STRICT, Allowance
 from sentloom.data.shapes import Shape, UnclearColumns, parse_columns
+from sentloom.encoder.formats.registry import backend_names
 from sentloom.terminal import Terminal
 
 if TYPE_CHECKING:
     from sentloom.data import Dataset
     from sentloom.encoder import Encoder
+
+    BackendName = str
+else:
+    BackendName = Literal[tuple(backend_names())]
 
 Data = Annotated[
     str,
@@ -79,7 +84,7 @@ PrecisionOption = Annotated[
     typer.Option("--precision", help="fp32, or bf16: faster on recent GPUs, and less exact. By default fp32."),
 ]
 BackendOption = Annotated[
-    Literal["torch", "auto", "onnx", "onnx-int8", "ctranslate2", "ctranslate2-int8"],
+    BackendName,
     typer.Option(
         "--backend",
         help="What runs the model on a CPU. auto: the fastest that is proven to give the same vectors or, with 8-bit "

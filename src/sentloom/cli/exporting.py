@@ -1,7 +1,7 @@
 """The commands that write an encoder in another form: export, shrink."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -16,6 +16,12 @@ from sentloom.cli.common import (
     resumable,
     show,
 )
+from sentloom.encoder.formats.registry import target_names
+
+if TYPE_CHECKING:
+    TargetName = str
+else:
+    TargetName = Literal[tuple(target_names())]
 
 
 def export(
@@ -23,10 +29,7 @@ def export(
         str, typer.Argument(metavar="MODEL", help="The encoder: embedded, a model folder, or a hub name.")
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="The folder to write.")],
-    to: Annotated[
-        Literal["onnx", "onnx-int8", "ctranslate2", "ctranslate2-int8", "static", "sentence-transformers"],
-        typer.Option("--to", help="The form to write."),
-    ] = "onnx",
+    to: Annotated[TargetName, typer.Option("--to", help="The form to write.")] = "onnx",
     against: Annotated[
         list[str] | None,
         typer.Option(

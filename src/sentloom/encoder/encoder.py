@@ -109,7 +109,7 @@ class Encoder(nn.Module):
 
         Folders that `export` wrote are loaded too. `device` is cpu, cuda, cuda:1, mps ..., by default a GPU if there is
         one. With the `precision` bf16, matrix products run in bfloat16, which is faster on recent GPUs; weights and
-        vectors stay float32. On a CPU, the `backend` may also be onnx, onnx-int8, ctranslate2 or ctranslate2-int8, or
+        vectors stay float32. On a CPU, the `backend` may also be onnx, another that `sentloom encode --help` lists, or
         auto: the fastest of them that is proven to give the same vectors or, with 8-bit weights, to lose at most half a
         point of score, measured once per machine.
         """
@@ -145,7 +145,7 @@ class Encoder(nn.Module):
         data: str | Path | None = None,
         accept_loss: float | None = None,
     ) -> "Exported":
-        """Write the encoder as onnx, onnx-int8, ctranslate2, ctranslate2-int8, static or sentence-transformers.
+        """Write the encoder in another form: onnx, static or another that `sentloom export --help` lists.
 
         The folder gets its name only if its vectors are proven to be this encoder's; otherwise a ModelError says why.
         `Encoder.load(folder)` runs it. 8-bit and static forms give other vectors: they are written only if they lose at

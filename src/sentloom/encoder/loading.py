@@ -1,24 +1,25 @@
 """Load the parts of an Encoder from a model folder or name."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from logging import ERROR, getLogger
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
-from transformers import AutoModel, AutoModelForTextEncoding, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedTokenizerBase
 from transformers.utils import logging
 
 from sentloom.encoder.backbone import Backbone
-from sentloom.encoder.folder_checks import CONFIG
+from sentloom.encoder.formats.registry import format_of
 from sentloom.encoder.heads import Projection
 from sentloom.encoder.locate import READ_ONLY, locate
-from sentloom.encoder.model_files import CTRANSLATE, INDEX, ONNX, WEIGHTS, find, inside, read_json
+from sentloom.encoder.model_files import inside
 from sentloom.encoder.packing import pack
-from sentloom.encoder.pooling import DECODER_FIRST, Pooling
-from sentloom.encoder.pretrained import DECODER, MODEL, POOLER, check_ids, load_tokenizer, load_weights, loading
+from sentloom.encoder.pooling import Pooling
+from sentloom.encoder.pretrained import MODEL, check_ids, load_tokenizer, loading
 from sentloom.encoder.projections import load_projection
 from sentloom.encoder.prompts import Prompts, shared_suffix
 from sentloom.encoder.settings import OURS, EncoderSettings, read_settings
@@ -26,34 +27,37 @@ from sentloom.encoder.staging import Staged, staged
 from sentloom.encoder.tokens import Tokens
 from sentloom.errors import InputError, ModelError
 
-ENCODER_DECODERS = ("t5", "mt5", "umt5")
-Form = Literal["torch", "onnx", "ctranslate2", "static"]
 LONGEST_UNSTATED = 512  # for models without a stated limit, such as T5
 
 
-def load(
-    name: str | Path,
+def load(name: str | Path, *, revision: str | None, **asked: Any) -> dict[str, Any]:
+    """Load a model and return the constructor arguments of an Encoder; `asked` as of `Format.load`."""
+    if name in READ_ONLY:
+        from sentloom.encoder.embedded_bge import load_bge
+
+        return load_bge(**asked)
+    folder = locate(name, revision)
+    return format_of(folder).load(folder, **asked)
+
+
+def load_folder(
+    open_backbone: Callable[[Staged, EncoderSettings], Backbone],
+    folder: Path,
     *,
-    revision: str | None,
     pooling: str | None,
     prompts: Prompts | None,
     max_length: int | None,
+    weighted: bool = False,
 ) -> dict[str, Any]:
-    """Load a model and return the constructor arguments of an Encoder."""
-    if name in READ_ONLY:
-        from sentloom.encoder.onnx_backbone import load_bge
+    """Load a folder with the modules of sentence-transformers around a backbone; `weighted` as of `staged`.
 
-        return load_bge(pooling=pooling, prompts=prompts, max_length=max_length)
-    folder = locate(name, revision)
-    form = form_of(folder)
-    if form == "static":
-        from sentloom.encoder.static_backbone import load_static
-
-        return load_static(folder, pooling=pooling, prompts=prompts, max_length=max_length)
+    The backbone is opened with the pooling and the length that are asked for, or else the folder's own.
+    """
     settings = read_settings(folder)
     chosen = Pooling.parse(pooling) if pooling else settings.pooling
-    with quiet(), staged(folder, weighted=form == "torch") as stage:
-        backbone = _load_backbone(stage, form, chosen, settings, max_length)
+    with quiet(), staged(folder, weighted=weighted) as stage:
+        longest = max_length or settings.max_length
+        backbone = open_backbone(stage, replace(settings, pooling=chosen, max_length=longest))
         tokens = _load_tokens(stage, backbone, settings, max_length)
     _check_width(settings, backbone, folder)
     heads = [load_projection(inside(folder, place)) for place in settings.dense_folders]
@@ -90,45 +94,6 @@ def quiet(*others: str) -> Iterator[None]:
         logging.set_verbosity(level)
         if bars:
             logging.enable_progress_bar()
-
-
-def form_of(folder: Path) -> Form:
-    """What a folder holds: weights for torch, an export for another library, or static vectors."""
-    if find(folder, WEIGHTS) or find(folder, INDEX):
-        static = read_json(inside(folder, CONFIG)).get("model_type") == "model2vec"
-        return "static" if static else "torch"
-    if find(folder, ONNX):
-        return "onnx"
-    return "ctranslate2" if find(folder, CTRANSLATE) else "torch"
-
-
-def _load_backbone(
-    stage: Staged, form: Form, pooling: Pooling, settings: EncoderSettings, max_length: int | None
-) -> Backbone:
-    if form == "onnx":
-        from sentloom.encoder.onnx_backbone import open_onnx
-
-        longest = max_length or settings.max_length
-        return open_onnx(stage.origin, stage.config, batched=settings.batched, max_length=longest)
-    if form == "ctranslate2":
-        from sentloom.encoder.ctranslate_backbone import open_ctranslate
-
-        return open_ctranslate(stage.origin, stage.config)
-    model = _load_model(stage, decoder=pooling.how == DECODER_FIRST)
-    with loading(stage.origin, MODEL):
-        return Backbone(model)
-
-
-def _load_model(stage: Staged, decoder: bool) -> PreTrainedModel:
-    config = stage.config
-    if config.is_encoder_decoder and config.model_type not in ENCODER_DECODERS:
-        problem = f"encoder-decoder models of the family {config.model_type} are not supported"
-        raise ModelError(str(stage.origin), problem, "T5, mT5 or UMT5, or an encoder", "choose another model")
-    encoder_only = config.model_type in ENCODER_DECODERS and not decoder
-    kind = AutoModelForTextEncoding if encoder_only else AutoModel
-    model = load_weights(kind, stage, may_miss=[POOLER], unused=[DECODER] if encoder_only else [])
-    model.config.output_hidden_states = False  # a saved layer pooling sets it; we request them when needed
-    return model
 
 
 def _load_tokens(stage: Staged, backbone: Backbone, settings: EncoderSettings, max_length: int | None) -> Tokens:

@@ -13,7 +13,6 @@ from sentloom.errors import ModelError
 from sentloom.files import is_inside
 
 WEIGHTS, INDEX, ADAPTER = "model.safetensors", "model.safetensors.index.json", "adapter_config.json"
-ONNX, CTRANSLATE = "onnx/model.onnx", "ctranslate2/model.bin"  # of exported models; optimum and TEI read the first
 TOKENIZER_JSON = ("tokenizer.json", "vocab.json", "special_tokens_map.json", "added_tokens.json", "target_vocab.json")
 TOKENIZER_OTHERS = (
     *("vocab.txt", "merges.txt", "spiece.model", "sentencepiece.bpe.model", "sentencepiece.model", "spm.model"),
@@ -51,6 +50,11 @@ def find(folder: Path, name: str) -> Path | None:
         return None
     check_regular(path)
     return path
+
+
+def has_weights(folder: Path) -> bool:
+    """Whether a folder has weights as safetensors, in one file or several."""
+    return bool(find(folder, WEIGHTS) or find(folder, INDEX))
 
 
 def check_regular(path: Path) -> None:

@@ -14,6 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from sentloom.encoder import Encoder
+from sentloom.encoder.formats.registry import AUTO, TORCH, backend_names, format_for, tried_names
 from sentloom.encoder.golden import golden_texts
 from sentloom.encoder.read_only import ReadOnlyBackbone
 from sentloom.errors import DamagedFile, InputError, SentloomError, option
@@ -21,21 +22,18 @@ from sentloom.export.export import export
 from sentloom.files import cache_folder, is_sealed, read_record, remove, seal, write_record
 from sentloom.progress import note
 
-TORCH, AUTO = "torch", "auto"
-TRIED = ("onnx", "onnx-int8", "ctranslate2", "ctranslate2-int8")
-BACKENDS = (TORCH, AUTO, *TRIED)
 ROUNDS = 5  # in which every form encodes the texts once; its fastest round counts
 MOST_LOST = 0.5  # points that 8-bit weights may lose
 CLEARLY = 0.95  # of torch's time: another form has to be faster than that
-PACKAGES = ("torch", "onnxruntime", "ctranslate2")
 
 Log = Callable[[str], None]
 
 
 def with_backend(encoder: Encoder, backend: str, log: Log = note) -> Encoder:
     """The encoder in the form that is asked for. An exported model stays as it is, and GPUs run torch."""
-    if backend not in BACKENDS:
-        raise InputError("backend", f"{backend!r} is unknown", f"one of {', '.join(BACKENDS)}", "correct the name")
+    if backend not in backend_names():
+        expected = f"one of {', '.join(backend_names())}"
+        raise InputError("backend", f"{backend!r} is unknown", expected, "correct the name")
     if backend == TORCH or isinstance(encoder.backbone, ReadOnlyBackbone) or encoder.device.type != "cpu":
         return encoder
     if encoder.precision != "fp32":
@@ -61,7 +59,7 @@ def _fastest(encoder: Encoder, place: Path, log: Log) -> str:
     seconds = interleaved({name: partial(one.encode, golden_texts()) for name, one in proven.items()})
     chosen = choose(seconds)
     write_record(record, {"fastest": chosen, "seconds": seconds, "refused": refused})
-    for name in TRIED:
+    for name in tried_names():
         if name != chosen:
             remove(place / name)
     log(f"backend {chosen}: " + ", ".join(f"{name} {value:.3f} s" for name, value in seconds.items()))
@@ -71,7 +69,7 @@ def _fastest(encoder: Encoder, place: Path, log: Log) -> str:
 def _proven(encoder: Encoder, place: Path, log: Log) -> tuple[dict[str, Encoder], dict[str, str]]:
     """Every form that can be written and is proven, and why the others are not."""
     proven, refused = {TORCH: encoder}, {}
-    for name in TRIED:
+    for name in tried_names():
         try:
             proven[name] = _exported(encoder, name, place, log)
         except SentloomError as error:
@@ -111,7 +109,8 @@ def choose(seconds: Mapping[str, float]) -> str:
 
 def _key(encoder: Encoder) -> str:
     """A hash of the model, the CPU and the libraries."""
-    parts = [encoder.fingerprint(), cpu_name(), *map(_version, PACKAGES)]
+    packages = dict.fromkeys([TORCH, *(format_for(name).package for name in tried_names())])
+    parts = [encoder.fingerprint(), cpu_name(), *map(_version, packages)]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:20]
 
 

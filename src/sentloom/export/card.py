@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from sentloom.encoder.formats.registry import format_for
 from sentloom.encoder.locate import EMBEDDED_ON_HUB, HUB_NAME, embedded_folder
 from sentloom.encoder.model_files import find
 from sentloom.errors import SentloomError
@@ -25,7 +26,6 @@ LICENCE = ("license", "license_name", "license_link")
 OURS = "sentloom"  # the tag of cards that `fit` wrote
 RESULTS = "\n## Results\n"  # where such a card stops being about the use of its own folder
 SNAPSHOT = "models--"  # how the hub's cache calls the folder of a model: models--owner--name
-READERS = {"ctranslate2": "sentloom", "ctranslate2-int8": "sentloom"}  # sentence-transformers reads the others
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def export_card(encoder: "Encoder", done: "Exported") -> str:
 
 
 def _front_matter(origin: Origin, done: "Exported") -> str:
-    library = READERS.get(done.to, "sentence-transformers")
+    library = format_for(done.to).reader
     facts = {
         "library_name": library,
         "pipeline_tag": "sentence-similarity",

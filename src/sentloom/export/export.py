@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sentloom.encoder import Encoder
+from sentloom.encoder.formats.format import Target
+from sentloom.encoder.formats.registry import format_of, target_named
 from sentloom.encoder.golden import Agreement, Golden, agreement, make_golden, put_golden
-from sentloom.encoder.loading import form_of
 from sentloom.encoder.prompts import ROLES, Role, prompt_for
 from sentloom.encoder.read_only import ReadOnlyBackbone, refuse_changes
 from sentloom.encoder.saving import refuse_filled
@@ -15,7 +16,6 @@ from sentloom.errors import InputError, ModelError, option
 from sentloom.evaluation.task import Task
 from sentloom.export.card import CARD, export_card
 from sentloom.export.judging import judging_tasks, mean_score
-from sentloom.export.targets import Target, target_named
 from sentloom.files import new_folder
 from sentloom.fitting.result import metric_name
 
@@ -88,9 +88,9 @@ def export(
         target.write(encoder, folder)
         log("Comparing its vectors with the model's ..." if target.required else "Scoring it beside the model ...")
         exported = Encoder.load(folder, device="cpu", precision="fp32")
-        found = _prove(encoder, exported, target, folder)
-        if target.required is None:
-            log("Texts without a known token, such as empty ones or only emoji, get a zero vector from static models.")
+        found = _prove(encoder, exported, to, target, folder)
+        if target.note:
+            log(target.note)
         score = _score(encoder, exported, judging_tasks(encoder, against, data)) if target.lossy else None
         done = Exported(to, output, found, score, (encoder.dimension, exported.dimension))
         _refuse_loss(done, accept_loss)
@@ -108,12 +108,12 @@ def refuse_bad_loss(points: float | None) -> None:
 def _refuse_models(output: Path) -> None:
     """Only an earlier export is ever replaced: a model that can be trained, such as the one to export, is not."""
     refuse_filled(output)
-    if (output / "config.json").is_file() and form_of(output) == "torch":
+    if (output / "config.json").is_file() and format_of(output).trainable:
         problem = "it has a model, which an export may not replace"
         raise InputError(str(output), problem, "a new name or an earlier export", "choose another folder")
 
 
-def _prove(encoder: Encoder, exported: Encoder, target: Target, folder: Path) -> Agreement | None:
+def _prove(encoder: Encoder, exported: Encoder, to: str, target: Target, folder: Path) -> Agreement | None:
     """Compare golden vectors in every role that has a prompt of its own, and write them into the folder."""
     golden = make_golden(encoder if target.required else exported)
     if target.required is None:
@@ -127,7 +127,7 @@ def _prove(encoder: Encoder, exported: Encoder, target: Target, folder: Path) ->
         problem += f" (for {worst.furthest[:40]!r}), so nothing was written"
         expected = f"{'a mean' if target.lossy else 'a cosine'} of at least {target.required}"
         expected += "" if target.lossy else " for every text"
-        raise ModelError(f"export to {target.name}", problem, expected, "use another target")
+        raise ModelError(f"export to {to}", problem, expected, "use another target")
     put_golden(golden, folder)
     return worst
 

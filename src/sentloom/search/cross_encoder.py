@@ -19,8 +19,8 @@ from transformers import AutoModelForSequenceClassification
 
 from sentloom.encoder.carried import Carried, carried_file
 from sentloom.encoder.folder_checks import CONFIG
+from sentloom.encoder.formats.onnx import open_carried
 from sentloom.encoder.model_files import inside, read_json
-from sentloom.encoder.onnx_backbone import open_carried
 from sentloom.encoder.text_models import TextModel, load_for_inference
 from sentloom.errors import ModelError
 

@@ -17,8 +17,8 @@ from starlette.exceptions import HTTPException
 
 from sentloom import __version__
 from sentloom.encoder.dimensions import check_cut, cut
+from sentloom.encoder.formats.static import StaticBackbone
 from sentloom.encoder.prompts import Prompt, Role
-from sentloom.encoder.static_backbone import StaticBackbone
 from sentloom.errors import InputError
 from sentloom.search.vectors import normalised
 from sentloom.serving.batcher import QueueClosed, QueueFull, Vectors, WaitedTooLong

@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from sentloom.encoder import Encoder
+from sentloom.encoder.formats import onnx_graph
+from sentloom.encoder.formats.onnx_graph import PooledStates, write_onnx
 from sentloom.errors import ModelError
-from sentloom.export import onnx_graph
 from sentloom.export.export import export
-from sentloom.export.onnx_graph import PooledStates, write_onnx
 from tests.encoder.small_models import FAMILIES, SENTENCES, build_model_folder
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from sentloom.encoder import Encoder
 from sentloom.encoder.building import build_model
-from sentloom.encoder.model_files import ONNX
-from sentloom.export.targets import TARGETS
+from sentloom.encoder.formats.onnx import ONNX
+from sentloom.encoder.formats.registry import target_named
 from tests.encoder.small_models import SENTENCES
 
 
@@ -23,7 +23,7 @@ def wide(tmp_path_factory):
 @pytest.mark.long
 def test_vectors_are_close_and_do_not_depend_on_the_batch(wide, tmp_path):
     level, handlers = logging.root.level, list(logging.root.handlers)
-    TARGETS["onnx-int8"].write(wide, tmp_path)
+    target_named("onnx-int8").write(wide, tmp_path)
     assert (logging.root.level, logging.root.handlers) == (level, handlers)
     loaded = Encoder.load(tmp_path)
     found, expected = loaded.encode(SENTENCES), wide.encode(SENTENCES)

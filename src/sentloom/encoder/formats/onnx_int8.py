@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sentloom.encoder.onnx_probe import trust_own
+from sentloom.encoder.formats.onnx_probe import trust_own
 from sentloom.errors import MissingPart
 
 BLOCK = 32  # weights with one scale

@@ -1,6 +1,6 @@
 """An ONNX file is tried with limits; tests/attacks/test_onnx_files.py tries hostile ones."""
 
-from sentloom.encoder.onnx_probe import TOKENS, batch_shapes
+from sentloom.encoder.formats.onnx_probe import TOKENS, batch_shapes
 
 
 def test_batches_are_as_large_as_those_that_are_encoded():

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
+from sentloom.encoder.formats.onnx_probe import trust_own
 from sentloom.encoder.loading import quiet
-from sentloom.encoder.onnx_probe import trust_own
 from sentloom.encoder.pooling import DECODER_FIRST
 from sentloom.errors import MissingPart, ModelError, first_line
 

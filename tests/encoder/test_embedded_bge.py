@@ -2,19 +2,17 @@
 
 import sys
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper, numpy_helper, save_model
 from onnxruntime import InferenceSession
 from tokenizers import Tokenizer
-from transformers import AutoConfig
 
 from sentloom.encoder import Encoder
-from sentloom.encoder import onnx_backbone as room
+from sentloom.encoder import embedded_bge as room
 from sentloom.encoder.carried import carried_file
-from sentloom.encoder.onnx_backbone import MODEL, TOKENIZER, OnnxBackbone, open_carried, open_onnx
+from sentloom.encoder.embedded_bge import MODEL, TOKENIZER
+from sentloom.encoder.formats.onnx import open_carried
 from sentloom.errors import InputError, MissingPart, ModelError
 
 TEXTS = ["How do I reset my password?", "I forgot my login.", "A man plays the guitar.", "x " * 40]
@@ -81,37 +79,3 @@ def test_missing_packages_are_reported_with_the_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(MissingPart, match=r"(?i)pip install 'sentloom\[onnx\]'"):
         open_carried(MODEL)
-
-
-@pytest.mark.parametrize(
-    ("inputs", "outputs"), [(["input_ids", "pixels"], ["last_hidden_state"]), (["input_ids"], ["logits"])]
-)
-def test_a_file_with_other_inputs_or_outputs_is_refused(inputs, outputs):
-    named = [[SimpleNamespace(name=name) for name in names] for names in (inputs, outputs)]
-    session = SimpleNamespace(get_inputs=lambda: named[0], get_outputs=lambda: named[1])
-    with pytest.raises(ModelError, match="Expected input_ids and attention_mask, and last_hidden_state"):
-        OnnxBackbone(session, AutoConfig.for_model("bert"), "model/", "abc", batched=True)
-
-
-def test_a_damaged_file_is_refused(tmp_path):
-    (tmp_path / "onnx").mkdir()
-    (tmp_path / "onnx/model.onnx").write_bytes(b"not a model")
-    with pytest.raises(ModelError, match=r"model\.onnx: the model does not load"):
-        open_onnx(tmp_path, AutoConfig.for_model("bert"), batched=True)
-
-
-def test_weights_in_other_files_are_refused(tmp_path):
-    numbers = numpy_helper.from_array(np.ones(300, np.float32), "numbers")
-    graph = helper.make_graph(
-        [helper.make_node("Add", ["input_ids", "numbers"], ["last_hidden_state"])],
-        "adds",
-        [helper.make_tensor_value_info("input_ids", TensorProto.FLOAT, [300])],
-        [helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, [300])],
-        [numbers],
-    )
-    path = tmp_path / "onnx/model.onnx"
-    path.parent.mkdir()
-    save_model(helper.make_model(graph), path, save_as_external_data=True, location="numbers", size_threshold=0)
-    assert (path.parent / "numbers").is_file()
-    with pytest.raises(ModelError, match=r"model\.onnx: its weights are in other files"):
-        open_onnx(tmp_path, AutoConfig.for_model("bert"), batched=True)

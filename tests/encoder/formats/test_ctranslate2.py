@@ -1,13 +1,48 @@
-"""CTranslate2: what it cannot carry is refused in a sentence, and 8-bit weights are close."""
+"""CTranslate2: faults are explained, what it cannot carry is refused in a sentence, and 8-bit weights are close."""
+
+import sys
 
 import numpy as np
 import pytest
+import torch
+from transformers import AutoConfig
 
 from sentloom.encoder import Encoder
-from sentloom.encoder.model_files import CTRANSLATE
-from sentloom.errors import ModelError
-from sentloom.export.targets import TARGETS
+from sentloom.encoder.formats.ctranslate2 import CTRANSLATE, open_ctranslate
+from sentloom.encoder.formats.registry import target_named
+from sentloom.errors import MissingPart, ModelError
 from tests.encoder.small_models import SENTENCES, build_model_folder
+
+
+@pytest.fixture
+def damaged(tmp_path):
+    path = tmp_path / CTRANSLATE
+    path.parent.mkdir()
+    path.write_bytes(b"not a model")
+    return tmp_path
+
+
+def test_a_damaged_file(damaged):
+    with pytest.raises(ModelError, match=r"model\.bin: the model does not load"):
+        open_ctranslate(damaged, AutoConfig.for_model("bert"))
+
+
+def test_torch_keeps_its_threads(bert, tmp_path):
+    pytest.importorskip("ctranslate2")
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        Encoder.load(bert).export(tmp_path / "exported", to="ctranslate2")
+        Encoder.load(tmp_path / "exported").encode("A dog.")
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_a_missing_package(damaged, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ctranslate2", None)
+    with pytest.raises(MissingPart, match=r"(?i)pip install 'sentloom\[ctranslate2\]'"):
+        open_ctranslate(damaged, AutoConfig.for_model("bert"))
 
 
 @pytest.mark.parametrize(
@@ -27,7 +62,7 @@ def test_what_it_cannot_carry(family, pooling, problem, tmp_path):
 
 def test_rounded_weights_are_close(bert, tmp_path):
     encoder = Encoder.load(bert)
-    TARGETS["ctranslate2-int8"].write(encoder, tmp_path)
+    target_named("ctranslate2-int8").write(encoder, tmp_path)
     found, expected = Encoder.load(tmp_path).encode(SENTENCES), encoder.encode(SENTENCES)
     cosines = (found * expected).sum(1) / np.linalg.norm(found, axis=1) / np.linalg.norm(expected, axis=1)
     assert cosines.min() > 0.99

@@ -73,7 +73,7 @@ format: $(VENV)/.installed-dev
 # SENTLOOM_DATA may name a data folder, from which sentences and sets then come.
 recipes: $(VENV)/.installed-dev
 	@echo "== every row of every table, at the scale tiny; tables go to out/recipes"
-	@HF_HUB_OFFLINE=1 $(BIN)/sentloom reproduce bsl cross-lingual gense self-guided sentence-t5 --scale tiny -o out/recipes
+	@HF_HUB_OFFLINE=1 $(BIN)/sentloom lab reproduce bsl cross-lingual gense self-guided sentence-t5 --scale tiny -o out/recipes
 
 faults: $(VENV)/.installed-bench
 	@echo "== fault bench (about 40 minutes on two cores); its table goes to docs/faults.md"

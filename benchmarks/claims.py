@@ -28,12 +28,12 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from benchmarks.claim_variants import CLAIMS, SAMPLES, Setting, Variant
-from sentloom.encoder.building import build_model
 from sentloom.errors import TrainingStopped
 from sentloom.evaluation.score_cache import read_scores, score_file
 from sentloom.evaluation.significance import compare_averages
 from sentloom.evaluation.task import Score
 from sentloom.files import new_file, new_folder
+from sentloom.lab.init_model import build_model
 from sentloom.markdown import table
 from sentloom.pipeline.building import stage
 from sentloom.pipeline.plan import Plan

@@ -18,9 +18,9 @@ from tempfile import TemporaryDirectory
 import torch
 from accelerate import Accelerator
 
-from sentloom.baselines import fit_flow, wk_pooling
 from sentloom.encoder import Encoder
-from sentloom.encoder.building import build_model
+from sentloom.lab.baselines import fit_flow, wk_pooling
+from sentloom.lab.init_model import build_model
 from sentloom.markdown import table
 from sentloom.pipeline.building import stage
 from sentloom.pipeline.plan import Plan

@@ -25,8 +25,9 @@ from pathlib import Path
 from benchmarks.ablations import PRECISIONS, Ablation, learn, run_all, same_label, write
 from benchmarks.real_sets import SETS
 from benchmarks.writer_server import served
-from sentloom import SentloomError, synthesize
+from sentloom import SentloomError
 from sentloom.encoder.locate import embedded_folder
+from sentloom.lab import synthesize
 from sentloom.pipeline.building import stage
 from sentloom.writing.ledger import Ledger
 from sentloom.writing.models import open_model

@@ -54,7 +54,7 @@ def build(folder: Path, causal: bool) -> Path:
 
     from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
-    from sentloom.encoder.building import build_model
+    from sentloom.lab.init_model import build_model
 
     prose = [line for topic in topics.values() for line in topic.splitlines() if line.strip()]
     build_model(folder / "t5", "t5", [*prose, *["true", "false"] * 50], vocabulary=1000, layers=1, width=32)

@@ -21,8 +21,8 @@ import torch
 
 from sentloom import read
 from sentloom.corpus.docstrings import harvest
-from sentloom.encoder.building import build_model
 from sentloom.encoder.loading import quiet
+from sentloom.lab.init_model import build_model
 from sentloom.writing.generator import BACKENDS, open_backend, writing_ids
 from sentloom.writing.language_model import padded
 from sentloom.writing.prompts import NLI_KINDS, Wording

@@ -17,10 +17,11 @@ from pathlib import Path
 
 import numpy as np
 
-from sentloom import Encoder, train
+from sentloom import Encoder
 from sentloom.evaluation.jackknife import influences
 from sentloom.evaluation.retrieval import ranks_of
 from sentloom.evaluation.task import Score
+from sentloom.lab import train
 
 SOURCES = {"SelQA": 2000, "QNLI.dev": 2000, "MedQuAD": 2000}  # rows taken
 TRAININGS = {"30 steps at 2e-5": (30, 2e-5), "100 steps at 2e-5": (100, 2e-5), "40 steps at 1e-4": (40, 1e-4)}

@@ -31,15 +31,15 @@ import pyarrow.parquet as pq
 import torch
 
 from benchmarks.against_script import kept
-from sentloom import read, synthesize, train
+from sentloom import read
 from sentloom.data.nli import ENTAILMENT
+from sentloom.lab import synthesize, train
+from sentloom.lab.synthesizer import Instance, labelled, losses
+from sentloom.lab.writer_training import apart, rows_of
 from sentloom.search.bm25 import words_of
 from sentloom.writing.embedded import EMBEDDED_WRITER, embedded_folder
 from sentloom.writing.filters import KEPT, copied_share
-from sentloom.writing.instances import Instance, labelled, losses
-from sentloom.writing.learning import apart
 from sentloom.writing.ledger import Ledger
-from sentloom.writing.measure import rows_of
 from sentloom.writing.models import open_model
 from sentloom.writing.prompts import NLI_KINDS, prompts_for
 from sentloom.writing.scorer import judge

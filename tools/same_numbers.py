@@ -174,7 +174,7 @@ def training(name: str, data: str, inputs: Path, base: str = "bert", **stage: An
     recipe: dict[str, Any] = {"stages": [one]}
     if not making:
         recipe |= {"base": str(inputs / base), "max_length": 32, "pooling": "first" if "guided" in name else "mean"}
-    return Job(f"train {name}", (("train", "recipe.yaml", "-o", "out"),), (losses, weights), recipe=recipe)
+    return Job(f"train {name}", (("lab", "train", "recipe.yaml", "-o", "out"),), (losses, weights), recipe=recipe)
 
 
 def all_jobs(inputs: Path, data: Path | None) -> list[Job]:

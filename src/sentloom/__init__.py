@@ -10,24 +10,17 @@ from importlib import import_module, metadata
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sentloom.api.comparing import compare
+    from sentloom import lab
     from sentloom.api.fitting import Fit, fit
-    from sentloom.api.mining import mine
-    from sentloom.api.reproducing import reproduce
     from sentloom.api.scoring import evaluate
     from sentloom.api.shrinking import shrink
-    from sentloom.api.synthesis import synthesize
-    from sentloom.api.training import Trained, train
     from sentloom.corpus.opening import read
     from sentloom.data import Dataset, Shape
     from sentloom.encoder import Encoder, Prompt
     from sentloom.errors import SentloomError
 
 __version__ = metadata.version("sentloom")
-__all__ = [
-    "Dataset", "Encoder", "Fit", "Prompt", "SentloomError", "Shape", "Trained", "compare", "evaluate", "fit", "mine",
-    "read", "reproduce", "shrink", "synthesize", "train",
-]  # fmt: skip
+__all__ = ["Dataset", "Encoder", "Fit", "Prompt", "SentloomError", "Shape", "evaluate", "fit", "lab", "read", "shrink"]
 
 # The module of each name. It is imported on first use: torch and transformers take seconds, and `--help` needs neither.
 _MODULES = {
@@ -37,20 +30,16 @@ _MODULES = {
     "Prompt": "encoder",
     "SentloomError": "errors",
     "Shape": "data",
-    "Trained": "api.training",
-    "compare": "api.comparing",
     "evaluate": "api.scoring",
     "fit": "api.fitting",
-    "mine": "api.mining",
     "read": "corpus.opening",
-    "reproduce": "api.reproducing",
     "shrink": "api.shrinking",
-    "synthesize": "api.synthesis",
-    "train": "api.training",
 }
 
 
 def __getattr__(name: str) -> Any:
+    if name == "lab":
+        return import_module("sentloom.lab")
     if name not in _MODULES:
         raise AttributeError(f"module 'sentloom' has no attribute {name!r}")
     return getattr(import_module(f"sentloom.{_MODULES[name]}"), name)

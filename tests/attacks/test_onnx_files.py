@@ -69,7 +69,7 @@ def folder(sentloom, tmp_path):
     """A model folder without weights, to put an ONNX file into."""
     (tmp_path / "texts.txt").write_text("A dog runs.\nA cat sleeps.\nRain fell on the roof.\n", "utf-8")
     small = ("--layers", 1, "--width", WIDTH, "--vocabulary", 50, "--max-length", 16)
-    assert sentloom("init-model", tmp_path / "texts.txt", "-o", tmp_path / "model", *small).returncode == 0
+    assert sentloom("lab", "init-model", tmp_path / "texts.txt", "-o", tmp_path / "model", *small).returncode == 0
     (tmp_path / "model/model.safetensors").unlink()
     (tmp_path / "model/onnx").mkdir()
     return tmp_path / "model"

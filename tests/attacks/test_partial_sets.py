@@ -63,7 +63,7 @@ def test_a_reproduced_table_marks_sets_that_are_not_the_published_ones(sentloom,
         scored_pairs(tmp_path / f"data/sts/{name}.tsv", rows)
     monkeypatch.setenv("GLOVE", str(vectors))
     options = ("--row", "GloVe avg.", "--data", tmp_path / "data", "-o", tmp_path / "out")
-    done = sentloom("reproduce", "bsl/table-1", *options)
+    done = sentloom("lab", "reproduce", "bsl/table-1", *options)
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "out/bsl/table-1"
     markdown = (folder / "table.md").read_text("utf-8")
@@ -83,7 +83,7 @@ def test_a_reproduced_table_marks_sets_that_are_not_the_published_ones(sentloom,
 
 def test_a_table_at_the_scale_tiny_is_marked_too(sentloom, tmp_path, partial):
     options = ("--scale", "tiny", "--row", "max, layer 2", "--data", partial, "-o", tmp_path / "out")
-    done = sentloom("reproduce", "self-guided/figure-1", *options)
+    done = sentloom("lab", "reproduce", "self-guided/figure-1", *options)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count(PARTIAL) == 1
     markdown = (tmp_path / "out/self-guided/figure-1/table.md").read_text("utf-8")
@@ -93,7 +93,7 @@ def test_a_table_at_the_scale_tiny_is_marked_too(sentloom, tmp_path, partial):
 
 def test_the_tables_of_train_and_compare_are_marked(sentloom, tmp_path, recipe):
     mean = "† mean: without STS-B: not comparable with published scores"
-    done = sentloom("train", recipe, "-o", tmp_path / "trained")
+    done = sentloom("lab", "train", recipe, "-o", tmp_path / "trained")
     assert done.returncode == 0, done.stderr
     markdown = (tmp_path / "trained/results.md").read_text("utf-8")
     for text in (done.stdout, markdown):
@@ -103,7 +103,7 @@ def test_the_tables_of_train_and_compare_are_marked(sentloom, tmp_path, recipe):
     (own,) = (cell for name, cell in row.items() if name.endswith("own.tsv"))
     assert row["mean"].split()[0] == f"{own.split()[0]}†"
     assert json.loads((tmp_path / "trained/results.json").read_text())["rows"][0]["not_comparable"] == ["STS-B", "mean"]
-    done = sentloom("compare", recipe, "-o", tmp_path / "compared", "--seeds", 1)
+    done = sentloom("lab", "compare", recipe, "-o", tmp_path / "compared", "--seeds", 1)
     assert done.returncode == 0, done.stderr
     markdown = (tmp_path / "compared/compare.md").read_text("utf-8")
     for text in (done.stdout, markdown):

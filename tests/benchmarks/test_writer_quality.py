@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks.writer_quality import FILES, diversity, held_out_rows, main
 from sentloom import read
-from sentloom.writing.learning import apart
+from sentloom.lab.writer_training import apart
 from tests.writing.small_causal import build_small_causal
 
 

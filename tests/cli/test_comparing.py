@@ -1,4 +1,4 @@
-"""`sentloom compare RECIPE... -o DIR`: a table on the screen and as files; again, nothing is trained twice."""
+"""`sentloom lab compare RECIPE... -o DIR`: a table on the screen and as files; again, nothing is trained twice."""
 
 import json
 
@@ -22,7 +22,7 @@ def test_a_table_of_recipes_and_variants(kitchen, sentloom):
     one = kitchen.recipe("one", {"method": "simcse"})
     two = kitchen.recipe("two", {"method": "simcse"}, variants={"hot": {"simcse.temperature": 0.5}, "plain": {}})
     out = kitchen.folder / "out"
-    command = ["compare", one, two, "-o", out, "--seeds", "2", "--set", "simcse.steps=3"]
+    command = ["lab", "compare", one, two, "-o", out, "--seeds", "2", "--set", "simcse.steps=3"]
     done = sentloom(*command)
     assert done.returncode == 0, done.stderr
     lines = done.stdout[done.stdout.index("Comparison") :].splitlines()
@@ -43,7 +43,9 @@ def test_a_table_of_recipes_and_variants(kitchen, sentloom):
     again = sentloom(*command)
     assert again.stdout.count("done before") == 6
     assert {path: path.stat().st_mtime_ns for path in (out / "stages").rglob("*")} == times
-    alone = sentloom("compare", two, "-o", out, "--seeds", "1", "--variant", "hot", "--on", kitchen.folder / "faq.tsv")
+    alone = sentloom(
+        "lab", "compare", two, "-o", out, "--seeds", "1", "--variant", "hot", "--on", kitchen.folder / "faq.tsv"
+    )
     assert alone.returncode == 0, alone.stderr
     assert "faq.tsv" in alone.stdout
     assert "one seed" in alone.stdout
@@ -52,7 +54,7 @@ def test_a_table_of_recipes_and_variants(kitchen, sentloom):
 
 def test_a_method_that_breaks_is_told_and_the_exit_code_says_so(kitchen, sentloom):
     breaks = kitchen.recipe("breaks", {"method": "simcse", "learning_rate": 1e38, "steps": 20})
-    done = sentloom("compare", breaks, kitchen.recipe("plain"), "-o", kitchen.folder / "out", "--seeds", "1")
+    done = sentloom("lab", "compare", breaks, kitchen.recipe("plain"), "-o", kitchen.folder / "out", "--seeds", "1")
     assert done.returncode == 2
     assert "not in the table: breaks" in done.stdout
     assert len(done.stderr.strip().splitlines()) >= 2
@@ -65,7 +67,7 @@ def test_ctrl_c_says_how_to_go_on(kitchen, sentloom, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(train, "train", interrupted)
-    done = sentloom("compare", kitchen.recipe("one", {"method": "simcse"}), "-o", kitchen.folder / "out")
+    done = sentloom("lab", "compare", kitchen.recipe("one", {"method": "simcse"}), "-o", kitchen.folder / "out")
     assert done.returncode == 130
     assert "Run the same command again to resume" in done.stdout
 
@@ -85,7 +87,7 @@ def test_bad_input_ends_with_2_and_writes_nothing(what, kitchen, sentloom):
     bad = kitchen.recipe("bad", {"method": "simcse", "data": "missing.txt"})
     words, said = BAD[what]
     out = kitchen.folder / "out"
-    done = sentloom("compare", *({"RECIPE": good, "BAD": bad}.get(word, word) for word in words), "-o", out)
+    done = sentloom("lab", "compare", *({"RECIPE": good, "BAD": bad}.get(word, word) for word in words), "-o", out)
     assert done.returncode == 2
     assert said in done.stderr
     assert len(done.stderr.strip().splitlines()) >= 2

@@ -30,7 +30,7 @@ def test_check_finds_leaks_and_says_so_by_its_exit_code(sentloom, faq, tmp_path)
 
 
 def test_clean_writes_what_is_left_and_says_what_is_gone(sentloom, faq, tmp_path):
-    done = sentloom("clean", faq, "-o", tmp_path / "clean.tsv")
+    done = sentloom("check", faq, "-o", tmp_path / "clean.tsv")
     assert done.returncode == 0, done.stderr
     assert "3 rows, 2 kept" in done.stdout
     assert (tmp_path / "clean.tsv").read_text().splitlines() == [
@@ -56,7 +56,9 @@ def test_views_shows_originals_and_views_side_by_side_and_resumes(sentloom, faq,
     monkeypatch.setenv("NLTK_DATA", str(tmp_path / "nltk"))
     build_wordnet(tmp_path / "nltk/corpora/wordnet")
     (tmp_path / "texts.txt").write_text("The box.\nNothing here.\nThe box.\n")
-    done = sentloom("views", tmp_path / "texts.txt", "--kind", "synonyms", "--share", "1", "-o", tmp_path / "v.tsv")
+    done = sentloom(
+        "lab", "views", tmp_path / "texts.txt", "--kind", "synonyms", "--share", "1", "-o", tmp_path / "v.tsv"
+    )
     assert done.returncode == 0, done.stderr
     assert "original" in done.stdout
     assert any("The box." in line and "The case." in line for line in done.stdout.splitlines())
@@ -65,7 +67,7 @@ def test_views_shows_originals_and_views_side_by_side_and_resumes(sentloom, faq,
     assert written == "anchor\tpositive\nThe box.\tThe case.\nNothing here.\tNothing here.\n"
     assert list((tmp_path / ".sentloom/views").glob("*/*.arrow"))
     done = sentloom(
-        "views", tmp_path / "texts.txt", "--kind", "file", "--file", tmp_path / "v.tsv", "-o", tmp_path / "w.tsv"
+        "lab", "views", tmp_path / "texts.txt", "--kind", "file", "--file", tmp_path / "v.tsv", "-o", tmp_path / "w.tsv"
     )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "w.tsv").read_text() == written
@@ -89,7 +91,7 @@ def test_mistakes_with_views(sentloom, tmp_path, monkeypatch, arguments, said):
     (tmp_path / "texts.txt").write_text("One line.\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    done = sentloom("views", "texts.txt", "-o", "views.tsv", *arguments)
+    done = sentloom("lab", "views", "texts.txt", "-o", "views.tsv", *arguments)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert said in done.stderr
@@ -103,7 +105,7 @@ def test_views_that_are_stopped_say_how_to_resume(sentloom, tmp_path, monkeypatc
     monkeypatch.setattr("sentloom.views.pairs.make_missing", stop)
     monkeypatch.setattr("sentloom.views.pairs.makers_for", lambda settings: [type("Maker", (), {"identity": "none"})])
     (tmp_path / "texts.txt").write_text("One line.\n")
-    done = sentloom("views", tmp_path / "texts.txt", "-o", tmp_path / "views.tsv")
+    done = sentloom("lab", "views", tmp_path / "texts.txt", "-o", tmp_path / "views.tsv")
     assert done.returncode != 0
     assert "Run the same command again to resume" in done.stdout
 
@@ -115,20 +117,20 @@ def test_twin_files_are_checked_cleaned_and_teach_a_vocabulary(sentloom, twins, 
     assert "15 rows (source, target)" in done.stdout
     assert "3 lines that are blank on one side" in done.stdout
     assert "tokens per word" in done.stdout
-    assert "sentloom vocabulary" in done.stdout
+    assert "sentloom lab vocabulary" in done.stdout
     options = ["--length-ratio", "3", "--scripts", "Latin,Latin", "--distinct", "target"]
-    done = sentloom("clean", twins, "-o", tmp_path / "clean.tsv", *options)
+    done = sentloom("check", twins, "-o", tmp_path / "clean.tsv", *options)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "clean.tsv").read_text().splitlines() == [
         "source\ttarget",
         "The doctor recommends early screening.\tDer Arzt empfiehlt die Vorsorgeuntersuchung.",
         "same\tx",
     ]
-    done = sentloom("vocabulary", "embedded", twins, "-o", tmp_path / "student", "--size", "100")
+    done = sentloom("lab", "vocabulary", "embedded", twins, "-o", tmp_path / "student", "--size", "100")
     assert done.returncode == 2
     assert "no token" in done.stderr  # three times is too rare to be learned
     (tmp_path / "more.txt").write_text("Der Arzt empfiehlt die Vorsorgeuntersuchung.\n" * 9)
-    done = sentloom("vocabulary", "embedded", tmp_path / "more.txt", "-o", tmp_path / "student", "--size", "100")
+    done = sentloom("lab", "vocabulary", "embedded", tmp_path / "more.txt", "-o", tmp_path / "student", "--size", "100")
     assert done.returncode == 0, done.stderr
     assert "before, 1.00 tokens per word after; 0.0% of the sentences keep their tokens" in done.stdout
     assert sentloom("check", twins, "--model", tmp_path / "student").returncode == 0

@@ -35,7 +35,7 @@ def test_geometry_prints_numbers_and_draws(sentloom, tmp_path):
     (tmp_path / "pairs.tsv").write_text("\n".join(["score\tsentence1\tsentence2", *rows]) + "\n")
     out = tmp_path / "out"
     done = sentloom(
-        "geometry", "embedded", "--pairs", tmp_path / "pairs.tsv", "--sweep", "--trajectory", "--tsne", "-o", out
+        "lab", "geometry", "embedded", "--pairs", tmp_path / "pairs.tsv", "--sweep", "--trajectory", "--tsne", "-o", out
     )
     assert done.returncode == 0, done.stderr
     assert sorted(path.name for path in out.iterdir()) == sorted(

@@ -46,7 +46,7 @@ def test_clean(sentloom, pairs, tmp_path):
 
 def test_views(sentloom, pairs, tmp_path):
     (tmp_path / "texts.txt").write_text("".join(f"{one}\n" for one, _ in PAIRS))
-    command = ["views", tmp_path / "texts.txt", "--kind", "file", "--file", pairs]
+    command = ["lab", "views", tmp_path / "texts.txt", "--kind", "file", "--file", pairs]
     plain, made_safe = both_ways(sentloom, tmp_path / "views.csv", *command)
     assert plain == [*map(list, PAIRS)]
     assert made_safe == [*map(safe, PAIRS)]
@@ -56,7 +56,7 @@ def test_translate(sentloom, tmp_path):
     pytest.importorskip("sentencepiece")
     (tmp_path / "texts.txt").write_text(f"{FORMULA}\nplain\n")
     model = build_translation_model(tmp_path, 0)
-    command = ["translate", tmp_path / "texts.txt", "--model", model, "--beams", "1"]
+    command = ["lab", "translate", tmp_path / "texts.txt", "--model", model, "--beams", "1"]
     plain, made_safe = both_ways(sentloom, tmp_path / "translated.csv", *command)
     assert [row[0] for row in plain] == [FORMULA, "plain"]
     assert made_safe == [*map(safe, plain)]
@@ -64,7 +64,7 @@ def test_translate(sentloom, tmp_path):
 
 def test_mine(sentloom, pairs, tmp_path):
     model = build_model_folder("bert", tmp_path / "model")
-    command = ["mine", pairs, "--model", model, "--margin", "-2"]
+    command = ["lab", "mine", pairs, "--model", model, "--margin", "-2"]
     plain, made_safe = both_ways(sentloom, tmp_path / "triplets.csv", *command)
     assert [row[:2] for row in plain] == [*map(list, PAIRS)]
     assert any(row[2][0] in "=+-@" for row in plain)  # a negative too

@@ -1,4 +1,4 @@
-"""`sentloom synthesize` as a user runs it: from raw text to triplets, filtered again, refused with a reason."""
+"""`sentloom lab synthesize` as a user runs it: from raw text to triplets, filtered again, refused with a reason."""
 
 import json
 import os
@@ -52,7 +52,7 @@ def made(whole, tmp_path):
 
 def test_raw_text_becomes_triplets(sentloom, files, whole, tmp_path):
     ledger = tmp_path / "ledger"
-    done = sentloom("synthesize", files / "raw.txt", "-o", ledger, "--writer", files / "t5", *OPTIONS)
+    done = sentloom("lab", "synthesize", files / "raw.txt", "-o", ledger, "--writer", files / "t5", *OPTIONS)
     assert done.returncode == 0, done.stderr
     assert rows_of(ledger) == rows_of(whole)
     assert derived(ledger) == derived(whole)
@@ -68,17 +68,17 @@ def test_raw_text_becomes_triplets(sentloom, files, whole, tmp_path):
 def test_a_ledger_is_filtered_again_without_model_or_text(sentloom, made):
     loose = derived(made)
     stamps = {path.name: path.stat().st_mtime_ns for path in (made / "blocks").iterdir()}
-    done = sentloom("synthesize", "-o", made, "--filters", "threshold=0.5,finished=false")
+    done = sentloom("lab", "synthesize", "-o", made, "--filters", "threshold=0.5,finished=false")
     assert done.returncode == 0, done.stderr
     assert "threshold 0.5" in done.stdout
     assert derived(made) != loose
-    done = sentloom("synthesize", "-o", made, "--filters", LOOSE)
+    done = sentloom("lab", "synthesize", "-o", made, "--filters", LOOSE)
     assert derived(made) == loose
     assert {path.name: path.stat().st_mtime_ns for path in (made / "blocks").iterdir()} == stamps
 
 
 def test_presets_and_filters_by_name(sentloom, made):
-    done = sentloom("synthesize", "-o", made, "--filters", "official-code,words=2,threshold=0")
+    done = sentloom("lab", "synthesize", "-o", made, "--filters", "official-code,words=2,threshold=0")
     assert done.returncode == 0, done.stderr
     found = json.loads((made / "summary.json").read_text())["filtering"]
     assert found == {**PRESETS["official-code"].model_dump(), "words": 2, "threshold": 0.0}
@@ -86,7 +86,7 @@ def test_presets_and_filters_by_name(sentloom, made):
 
 
 def test_fewer_rows_first(sentloom, whole, files, tmp_path):
-    command = ("synthesize", files / "raw.txt", "-o", tmp_path / "grown", "--writer", files / "t5", *OPTIONS)
+    command = ("lab", "synthesize", files / "raw.txt", "-o", tmp_path / "grown", "--writer", files / "t5", *OPTIONS)
     assert "Synthesis: 5 of 14 sources" in sentloom(*command, "--execution", "block=4,rows=5").stdout
     assert sentloom(*command).returncode == 0
     assert rows_of(tmp_path / "grown") == rows_of(whole)
@@ -105,7 +105,7 @@ def test_fewer_rows_first(sentloom, whole, files, tmp_path):
     ],
 )
 def test_what_makes_no_sense_without_raw_text(sentloom, tmp_path, arguments, said):
-    done = sentloom("synthesize", "-o", tmp_path / "none", *arguments)
+    done = sentloom("lab", "synthesize", "-o", tmp_path / "none", *arguments)
     assert done.returncode == 2
     assert said in done.stderr
     assert not (tmp_path / "none").exists()
@@ -127,7 +127,7 @@ def test_what_makes_no_sense_without_raw_text(sentloom, tmp_path, arguments, sai
 )
 def test_what_cannot_be_is_refused(sentloom, made, files, arguments, said):
     before = derived(made)
-    done = sentloom("synthesize", files / "raw.txt", "-o", made, "--writer", files / "t5", *OPTIONS, *arguments)
+    done = sentloom("lab", "synthesize", files / "raw.txt", "-o", made, "--writer", files / "t5", *OPTIONS, *arguments)
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr
@@ -136,7 +136,16 @@ def test_what_cannot_be_is_refused(sentloom, made, files, arguments, said):
 
 def test_a_column_of_pairs_can_be_the_raw_text(sentloom, files, tmp_path):
     (tmp_path / "pairs.tsv").write_text("anchor\tpositive\na man sleeps\ta man rests\ntwo dogs run\tdogs run\n")
-    command = ("synthesize", tmp_path / "pairs.tsv", "-o", tmp_path / "ledger", "--writer", files / "t5", *OPTIONS)
+    command = (
+        "lab",
+        "synthesize",
+        tmp_path / "pairs.tsv",
+        "-o",
+        tmp_path / "ledger",
+        "--writer",
+        files / "t5",
+        *OPTIONS,
+    )
     assert "Choose one: --columns text=anchor" in sentloom(*command).stderr
     assert sentloom(*command, "--columns", "text=positive").returncode == 0
     assert {row["source_text"] for row in rows_of(tmp_path / "ledger")} == {"a man rests", "dogs run"}
@@ -145,7 +154,7 @@ def test_a_column_of_pairs_can_be_the_raw_text(sentloom, files, tmp_path):
 def test_a_killed_command_resumes(sentloom, whole, files, tmp_path):
     """In a process of its own, killed as soon as the first block is there."""
     ledger = tmp_path / "killed"
-    command = ("synthesize", files / "raw.txt", "-o", ledger, "--writer", files / "t5", *OPTIONS)
+    command = ("lab", "synthesize", files / "raw.txt", "-o", ledger, "--writer", files / "t5", *OPTIONS)
     killed = start(lambda: sentloom(*command), tmp_path)
     while not (ledger / "blocks/000000.parquet").exists():
         assert not ended(killed), "it ended before it could be killed"
@@ -161,13 +170,23 @@ def test_a_killed_command_resumes(sentloom, whole, files, tmp_path):
 
 def test_a_moved_ledger_still_opens(sentloom, made, tmp_path):
     moved = shutil.move(made, tmp_path / "moved")
-    assert sentloom("synthesize", "-o", moved).returncode == 0
+    assert sentloom("lab", "synthesize", "-o", moved).returncode == 0
 
 
 def test_queries_are_written_searched_and_kept_as_pairs(sentloom, files, tmp_path):
     """Own pairs are the shots; nothing is asked of an encoder."""
     (tmp_path / "mine.tsv").write_text("anchor\tpositive\nsleeping man\ta man sleeps in the park\n")
-    command = ("synthesize", files / "raw.txt", "-o", tmp_path / "ledger", "--writer", files / "t5", "--kind", "query")
+    command = (
+        "lab",
+        "synthesize",
+        files / "raw.txt",
+        "-o",
+        tmp_path / "ledger",
+        "--writer",
+        files / "t5",
+        "--kind",
+        "query",
+    )
     runs = ("--execution", "encoder=none,block=4", "--shots", tmp_path / "mine.tsv", "--sampling", SAMPLING)
     done = sentloom(*command, *runs, "--filters", "round_trip=0,finished=false,copied=1,language=false")
     assert done.returncode == 0, done.stderr
@@ -188,6 +207,7 @@ def test_queries_are_written_searched_and_kept_as_pairs(sentloom, files, tmp_pat
 def test_an_endpoint_writes_and_is_announced(sentloom, files, tmp_path):
     with chat_server() as server:
         command = (
+            "lab",
             "synthesize",
             files / "raw.txt",
             "-o",

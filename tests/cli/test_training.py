@@ -8,6 +8,7 @@ pytestmark = pytest.mark.usefixtures("embedded_encoder")
 
 def test_init_model_makes_a_model_that_encodes(sentloom, faq, tmp_path):
     done = sentloom(
+        "lab",
         "init-model",
         faq,
         "-o",
@@ -36,4 +37,4 @@ def test_init_model_makes_a_model_that_encodes(sentloom, faq, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert np.load(tmp_path / "v.npy").shape == (3, 32)
-    assert sentloom("init-model", faq, "-o", tmp_path / "other", "--family", "gpt").returncode == 2
+    assert sentloom("lab", "init-model", faq, "-o", tmp_path / "other", "--family", "gpt").returncode == 2

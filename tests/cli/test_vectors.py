@@ -20,7 +20,7 @@ def test_encode_then_search_with_and_without_its_vectors(sentloom, faq, tmp_path
 
 
 def test_mine_finds_hard_negatives_and_says_what_was_passed_over(sentloom, faq, tmp_path):
-    done = sentloom("mine", faq, "-o", tmp_path / "triplets.tsv", "--margin", "-1")
+    done = sentloom("lab", "mine", faq, "-o", tmp_path / "triplets.tsv", "--margin", "-1")
     assert done.returncode == 0, done.stderr
     assert "3 pairs, 3 with hard negatives" in done.stdout
     lines = (tmp_path / "triplets.tsv").read_text().splitlines()
@@ -30,7 +30,7 @@ def test_mine_finds_hard_negatives_and_says_what_was_passed_over(sentloom, faq, 
 
 def test_mine_wants_pairs(sentloom, tmp_path):
     (tmp_path / "texts.txt").write_text("One line.\nAnother line.\n")
-    done = sentloom("mine", tmp_path / "texts.txt", "-o", tmp_path / "t.tsv")
+    done = sentloom("lab", "mine", tmp_path / "texts.txt", "-o", tmp_path / "t.tsv")
     assert done.returncode == 2
     assert "Expected pairs" in done.stderr
 

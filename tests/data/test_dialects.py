@@ -32,7 +32,7 @@ def test_quotes_that_are_only_likely_stay_unless_cleaned(tmp_path) -> None:
     path = put(tmp_path / "a.tsv", tsv(rows))
     data = read(path)
     assert pairs(data)[0] == ('"say ""a"""', "b")
-    assert "sentloom clean --quoted" in data.notes[0]
+    assert "sentloom check --quoted" in data.notes[0]
     assert pairs(read(path, allow=CLEANING)) == rows
 
 
@@ -44,7 +44,7 @@ def test_the_caller_says_whether_a_tsv_file_is_quoted(tmp_path) -> None:
     assert pairs(read(likely, quoted=False)) == [('"say ""a"""', "b")]
     raw = read(sure, columns={"anchor": 1, "positive": 2}, quoted=False)
     assert pairs(raw) == [('"question"', '"answer"'), ('"say ""a"""', '"b"')]
-    assert "sentloom clean --unquoted" in read(sure).notes[0]
+    assert "sentloom check --unquoted" in read(sure).notes[0]
     assert (pairs(read(stray)), pairs(read(stray, quoted=True))) == ([('"a"', "b c")], [("a", "b c")])
     with pytest.raises(InputError, match="only for tsv files"):
         read(put(tmp_path / "a.csv", "text\none\n"), quoted=False)
@@ -53,9 +53,9 @@ def test_the_caller_says_whether_a_tsv_file_is_quoted(tmp_path) -> None:
 def test_clean_follows_the_quoting_options(tmp_path, sentloom) -> None:
     path, output = put(tmp_path / "a.tsv", 'question\tanswer\n"a"\tb c\n'), tmp_path / "fixed.jsonl"
     for option, text in (("--quoted", "a"), ("--unquoted", '"a"')):
-        assert sentloom("clean", path, option, "-o", output).returncode == 0
+        assert sentloom("check", path, option, "-o", output).returncode == 0
         assert json.loads(output.read_text()) == {"question": text, "answer": "b c"}
-    assert sentloom("clean", output, "--quoted", "-o", tmp_path / "no.csv").returncode == 2
+    assert sentloom("check", output, "--quoted", "-o", tmp_path / "no.csv").returncode == 2
     assert not (tmp_path / "no.csv").exists()
 
 

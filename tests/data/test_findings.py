@@ -55,9 +55,9 @@ def test_unusable_rows_are_left_out_up_to_the_allowance(tmp_path) -> None:
         f"2 empty cells in column 'answer' ({path}, line 5, 52)",
     }
     assert data.sha256 != read(put(tmp_path / "b.tsv", tsv([row for row in rows if row[1]]))).sha256
-    with pytest.raises(DataError, match=r"3 of 101 rows are unusable, more than 2%(.|\n)*sentloom clean"):
+    with pytest.raises(DataError, match=r"3 of 101 rows are unusable, more than 2%(.|\n)*sentloom check"):
         read(path, allow=Allowance(0.02))
-    with pytest.raises(DataError, match="sentloom clean"):
+    with pytest.raises(DataError, match="sentloom check"):
         read(path)
 
 

@@ -137,7 +137,7 @@ def test_a_bad_row_is_named_by_its_number_and_no_command_is_suggested(rows, mess
     with pytest.raises(DataError) as caught:
         read(rows)
     assert str(caught.value).splitlines()[0] == message
-    assert "sentloom clean" not in str(caught.value)
+    assert "sentloom check" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

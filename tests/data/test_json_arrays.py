@@ -76,5 +76,5 @@ def test_cleaning_does_not_advise_cleaning(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("no JSON\nat all\n")
     with pytest.raises(DataError) as caught:
         read(tmp_path / "a.jsonl", allow=CLEANING)
-    assert "sentloom clean" not in str(caught.value)
+    assert "sentloom check" not in str(caught.value)
     assert "the right file" in str(caught.value)

@@ -7,7 +7,7 @@ import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import AutoConfig, AutoModel
 
-from sentloom.encoder.tokenizer_training import letters_of, unigram_tokens, wordpiece_tokens
+from sentloom.lab.init_model import letters_of, unigram_tokens, wordpiece_tokens
 
 SENTENCES = [
     "A man is playing a guitar on the stage.",

@@ -65,7 +65,7 @@ def test_training_it_is_refused_in_one_sentence(sentloom, tmp_path):
     (tmp_path / "r.yaml").write_text("base: embedded-bge\nstages: [{method: contrastive, data: faq.tsv}]\n", "utf-8")
     for call in (
         ("fit", tmp_path / "faq.tsv", "-o", tmp_path / "model", "--base", "embedded-bge"),
-        ("train", tmp_path / "r.yaml", "-o", tmp_path / "run"),
+        ("lab", "train", tmp_path / "r.yaml", "-o", tmp_path / "run"),
     ):
         done = sentloom(*call)
         assert done.returncode == 2

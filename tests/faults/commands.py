@@ -42,36 +42,36 @@ class Command:
 
 
 MODEL = ("--model", "model")
-TRAIN = ("train", "recipe.yaml", "-o", "OUT/run")
+TRAIN = ("lab", "train", "recipe.yaml", "-o", "OUT/run")
 SYNTHESIZE = (
-    *("synthesize", "few.txt", "--writer", "t5", "--sampling", "length=4", "--execution", "block=4"),
+    *("lab", "synthesize", "few.txt", "--writer", "t5", "--sampling", "length=4", "--execution", "block=4"),
     *("--filters", "threshold=0"),
 )
 COMMANDS = {
     "encode": Command(("encode", "texts.txt", "-o", "OUT/v.npy", *MODEL), ("v.npy",)),
     "encode to parquet": Command(("encode", "texts.txt", "-o", "OUT/v.parquet", *MODEL), ("v.parquet",)),
     "check": Command(("check", "texts.txt", "-o", "OUT/c.json", *MODEL), ("c.json",), shares=True),
-    "clean": Command(("clean", "texts.txt", "-o", "OUT/c.csv"), ("c.csv",), shares=True),
+    "clean": Command(("check", "texts.txt", "-o", "OUT/c.csv"), ("c.csv",), shares=True),
     "views": Command(
-        ("views", "few.txt", "--kind", "file", "--file", "pairs.tsv", "--missing", "skip", "-o", "OUT/v.tsv"),
+        ("lab", "views", "few.txt", "--kind", "file", "--file", "pairs.tsv", "--missing", "skip", "-o", "OUT/v.tsv"),
         ("v.tsv",),
         shares=True,
     ),
-    "translate": Command(("translate", "four.txt", "-o", "OUT/t.tsv", "-m", "marian", "--beams", "1"), ("t.tsv",), shares=True),
-    "mine": Command(("mine", "pairs.tsv", "-o", "OUT/m.jsonl", "--margin", "-1", *MODEL), ("m.jsonl",), shares=True),
+    "translate": Command(("lab", "translate", "four.txt", "-o", "OUT/t.tsv", "-m", "marian", "--beams", "1"), ("t.tsv",), shares=True),
+    "mine": Command(("lab", "mine", "pairs.tsv", "-o", "OUT/m.jsonl", "--margin", "-1", *MODEL), ("m.jsonl",), shares=True),
     "evaluate": Command(
         ("evaluate", "model", "--suite", "pairs:scored.tsv", "--cache", "OUT/cache", "-o", "OUT/s.csv", "-o", "OUT/s.md"),
         ("s.csv", "s.md"),
         shares=True,
     ),
-    "geometry": Command(("geometry", "model", "--pairs", "scored.tsv", "-o", "OUT/g"), ("g/geometry.json",)),
-    "init-model": Command(("init-model", "texts.txt", "-o", "OUT/m", "--width", "32", "--layers", "1"), ("m/model.safetensors",)),
+    "geometry": Command(("lab", "geometry", "model", "--pairs", "scored.tsv", "-o", "OUT/g"), ("g/geometry.json",)),
+    "init-model": Command(("lab", "init-model", "texts.txt", "-o", "OUT/m", "--width", "32", "--layers", "1"), ("m/model.safetensors",)),
     "vocabulary": Command(
-        ("vocabulary", "model", "texts.txt", "-o", "OUT/m", "--size", "60"), ("m/*.safetensors", "m/tokenizer.json"),
+        ("lab", "vocabulary", "model", "texts.txt", "-o", "OUT/m", "--size", "60"), ("m/*.safetensors", "m/tokenizer.json"),
         shares=True,
     ),
     "train": Command(TRAIN, ("run/model/*.safetensors", "run/model/tokenizer.json", "run/scores/*.safetensors")),
-    "compare": Command(("compare", "recipe.yaml", "--seeds", "1", "-o", "OUT/c"), ("c/stages/*/model/*.safetensors",)),
+    "compare": Command(("lab", "compare", "recipe.yaml", "--seeds", "1", "-o", "OUT/c"), ("c/stages/*/model/*.safetensors",)),
     "synthesize": Command(
         (*SYNTHESIZE, "-o", "OUT/l"), ("l/*.parquet", "l/summary.json", "l/blocks/*"), shares=True
     ),

@@ -282,7 +282,7 @@ CASES = [
     case("HTML", raw("a.tsv", table([(f"<script>{q}</script>", a) for q, a in ROWS])), 200),
     # JSON
     case("a JSON array", raw("a.jsonl", "[\n" + json_lines(objects(), ",") + "]\n"), 200),
-    case("commas behind objects", raw("a.jsonl", json_lines(objects(), ",")), "end in commas", 200, "sentloom clean"),
+    case("commas behind objects", raw("a.jsonl", json_lines(objects(), ",")), "end in commas", 200, "sentloom check"),
     case("one indented document", raw("a.jsonl", json.dumps(objects(), indent=1)), 200),
     case("one indented object", raw("a.json", json.dumps({"question": "a", "answer": "b"}, indent=1)), "Likely cause"),
     case("brackets 100,000 deep", raw("a.jsonl", json_lines(objects((3, DEEP)))), "cannot be read", 199, 199),

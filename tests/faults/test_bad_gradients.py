@@ -193,7 +193,7 @@ def write_recipe(folder: Path, base: Path, **stage: object) -> Path:
 @pytest.mark.parametrize("rate", [1e12, 1e30])
 def test_the_command_ends_with_2(rate: float, bert: Path, tmp_path: Path, sentloom: Callable) -> None:
     """A learning rate beyond reason: its first step overflows."""
-    done = sentloom("train", write_recipe(tmp_path, bert, learning_rate=rate), "-o", tmp_path / "out")
+    done = sentloom("lab", "train", write_recipe(tmp_path, bert, learning_rate=rate), "-o", tmp_path / "out")
     assert done.returncode == 2, done.stderr
     assert "not finite" in done.stderr or "norm" in done.stderr
     assert "Traceback" not in done.stderr

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from sentloom import SentloomError, synthesize
+from sentloom import SentloomError
+from sentloom.lab import synthesize
 from tests.attacks.endpoints import KEY, SECRET, contents, rows
 from tests.faults.conftest import Tally
 from tests.faults.hostile_answers import hostile

@@ -142,7 +142,7 @@ def write_recipe(folder: Path, base: Path, **stage: object) -> Path:
 @pytest.mark.parametrize("kind", [Kind.EXACT, Kind.CASE, Kind.SPACING, Kind.PUNCTUATION, Kind.SWAPPED])
 def test_train_refuses_them(kind: Kind, bert: Path, tmp_path: Path, sentloom: Callable) -> None:
     write_files(tmp_path, kind)
-    done = sentloom("train", write_recipe(tmp_path, bert), "-o", tmp_path / "out")
+    done = sentloom("lab", "train", write_recipe(tmp_path, bert), "-o", tmp_path / "out")
     assert done.returncode == 2
     said = " ".join(done.stderr.split())
     assert f"train.tsv, line {HOST + 2}" in said
@@ -155,7 +155,9 @@ def test_train_refuses_them(kind: Kind, bert: Path, tmp_path: Path, sentloom: Ca
 
 def test_train_leaves_them_out_when_told(bert: Path, tmp_path: Path, sentloom: Callable) -> None:
     write_files(tmp_path, Kind.CASE)
-    assert sentloom("train", write_recipe(tmp_path, bert, drop_leaks=True), "-o", tmp_path / "out").returncode == 0
+    assert (
+        sentloom("lab", "train", write_recipe(tmp_path, bert, drop_leaks=True), "-o", tmp_path / "out").returncode == 0
+    )
     (run,) = json.loads((tmp_path / "out/results.json").read_text("utf-8"))["runs"]
     data = run["stages"][0]["data"]
     assert data["rows"] == ROWS - 1
@@ -165,7 +167,10 @@ def test_train_leaves_them_out_when_told(bert: Path, tmp_path: Path, sentloom: C
 
 def test_train_uses_them_when_told_and_says_so(bert: Path, tmp_path: Path, sentloom: Callable) -> None:
     write_files(tmp_path, Kind.CASE)
-    assert sentloom("train", write_recipe(tmp_path, bert, transductive=True), "-o", tmp_path / "out").returncode == 0
+    assert (
+        sentloom("lab", "train", write_recipe(tmp_path, bert, transductive=True), "-o", tmp_path / "out").returncode
+        == 0
+    )
     (run,) = json.loads((tmp_path / "out/results.json").read_text("utf-8"))["runs"]
     assert (run["stages"][0]["data"]["rows"], run["stages"][0]["leaked"]) == (ROWS, 1)
     assert "transductive" in (tmp_path / "out/results.md").read_text("utf-8")

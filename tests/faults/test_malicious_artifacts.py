@@ -22,7 +22,7 @@ from sentloom.encoder.locate import FETCHED
 from sentloom.encoder.vector_files import open_vectors
 from sentloom.errors import SentloomError
 from sentloom.files import sha256
-from sentloom.pipeline.recipe import read_recipe
+from sentloom.lab.recipe import read_recipe
 from sentloom.training.checkpoints import Checkpoint, newest_checkpoint, write_best, write_checkpoint
 from sentloom.writing.ledger import Ledger
 from tests.faults.model_folders import build_bert, build_t5, read, write

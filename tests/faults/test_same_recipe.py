@@ -47,7 +47,7 @@ def run(recipe: Path, out: Path) -> str:
     """In a process with a cache of its own, so that nothing is taken over from the other run."""
     cache = out.with_name(f"{out.name}-cache")
     environment = {**os.environ, "SENTLOOM_CACHE": str(cache), "COLUMNS": "500", "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "sentloom", "train", recipe.name, "-o", str(out)]
+    command = [sys.executable, "-m", "sentloom", "lab", "train", recipe.name, "-o", str(out)]
     done = subprocess.run(command, cwd=recipe.parent, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

@@ -1,4 +1,4 @@
-"""kill -9 of `sentloom train`, anywhere: the same command again ends with the same files.
+"""kill -9 of `sentloom lab train`, anywhere: the same command again ends with the same files.
 
 Hidden files that a kill left half-written are not compared: small ones may stay.
 """
@@ -38,7 +38,7 @@ def recipe(tmp_path, monkeypatch) -> Path:
 
 
 def train(recipe: Path, folder: Path) -> None:
-    sys.argv = ["sentloom", "train", str(recipe), "-o", str(folder / "out")]
+    sys.argv = ["sentloom", "lab", "train", str(recipe), "-o", str(folder / "out")]
     with pytest.raises(SystemExit) as ended:
         main()
     assert not ended.value.code

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from accelerate import Accelerator
 
+from sentloom.lab.synthesizer import Synthesizer, SynthesizerOptions
 from sentloom.training import Selection, train
-from sentloom.writing.synthesizer import Synthesizer, SynthesizerOptions
 from sentloom.writing.text_to_text import TextToText
 from tests.encoder.small_models import build_model_folder
 from tests.faults.conftest import Tally

@@ -53,7 +53,7 @@ def small(sentloom, tmp_path):
     def make(card):
         folder = tmp_path / "small"
         size = ("--layers", 1, "--width", 32, "--vocabulary", 300, "--max-length", 32)
-        assert sentloom("init-model", pairs(tmp_path / "some.tsv", GERMAN), "-o", folder, *size).returncode == 0
+        assert sentloom("lab", "init-model", pairs(tmp_path / "some.tsv", GERMAN), "-o", folder, *size).returncode == 0
         if card:
             (folder / "README.md").write_text(f"---\n{card}\nlicense: mit\n---\n# A model\n", "utf-8")
         return folder

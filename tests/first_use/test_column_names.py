@@ -29,7 +29,7 @@ def model(sentloom, tmp_path_factory):
         folder.mkdir()
         (folder / "texts.txt").write_text("\n".join(text for row in ROWS for text in row) + "\n", "utf-8")
         small = ["--layers", 1, "--width", 32, "--vocabulary", 90, "--max-length", 32]
-        assert sentloom("init-model", folder / "texts.txt", "-o", folder / "model", *small).returncode == 0
+        assert sentloom("lab", "init-model", folder / "texts.txt", "-o", folder / "model", *small).returncode == 0
     return folder / "model"
 
 
@@ -131,10 +131,10 @@ def test_a_column_that_is_really_called_positive_works(sentloom, model, tmp_path
     [
         ("search", "{data}", "canteen", "--model", "{model}"),
         ("encode", "{data}", "-o", "{folder}/v.npy", "--model", "{model}"),
-        ("translate", "{data}", "-o", "{folder}/t.csv", "--model", "{model}"),
-        ("vocabulary", "{model}", "{data}", "-o", "{folder}/larger"),
+        ("lab", "translate", "{data}", "-o", "{folder}/t.csv", "--model", "{model}"),
+        ("lab", "vocabulary", "{model}", "{data}", "-o", "{folder}/larger"),
         ("serve", "{model}", "--corpus", "{data}"),
-        ("clean", "{data}", "-o", "{folder}/c.csv"),
+        ("check", "{data}", "-o", "{folder}/c.csv"),
     ],
     ids=lambda command: command[0],
 )
@@ -171,7 +171,9 @@ def test_encode_takes_the_names_of_the_file(sentloom, model, tmp_path, kind):
 def test_vocabulary_takes_and_shows_the_names_of_the_file(sentloom, model, tmp_path):
     rows = [(f"What is xylophonist {at}?", f"A xylophonist plays the xylophone {at}.") for at in range(30)]
     data = put(tmp_path / "faq.csv", rows=rows)
-    shown = said(sentloom("vocabulary", model, data, "-o", tmp_path / "larger", "--size", 120, "--column", "answer"))
+    shown = said(
+        sentloom("lab", "vocabulary", model, data, "-o", tmp_path / "larger", "--size", 120, "--column", "answer")
+    )
     assert "question: " in shown
     assert "answer: " in shown
 
@@ -188,11 +190,11 @@ def test_check_shows_and_writes_the_names_of_the_file(sentloom, model, tmp_path)
 @pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl"])
 def test_clean_takes_and_writes_the_names_of_the_file(sentloom, tmp_path, kind):
     data = put(tmp_path / f"faq.{kind}", rows=[*ROWS, (ROWS[0][0], "Another answer to the same question.")])
-    shown = said(sentloom("clean", data, "-o", tmp_path / f"clean.{kind}", "--distinct", "question"))
+    shown = said(sentloom("check", data, "-o", tmp_path / f"clean.{kind}", "--distinct", "question"))
     assert "repeats an earlier question" in shown
     shown = said(sentloom("check", tmp_path / f"clean.{kind}"))
     assert "4 rows (question, answer)" in shown
-    error = said(sentloom("clean", data, "-o", tmp_path / f"other.{kind}", "--scripts", "Latin"), 2)
+    error = said(sentloom("check", data, "-o", tmp_path / f"other.{kind}", "--scripts", "Latin"), 2)
     assert "one for each column: question, answer" in error
 
 
@@ -206,7 +208,7 @@ def test_clean_keeps_the_names_of_every_shape(sentloom, tmp_path):
     }
     for number, (names, rows) in enumerate(shapes.items()):
         data, cleaned = put(tmp_path / f"{number}.csv", names, rows), tmp_path / f"{number}-clean.csv"
-        assert sentloom("clean", data, "-o", cleaned).returncode == 0
+        assert sentloom("check", data, "-o", cleaned).returncode == 0
         assert cleaned.read_text("utf-8").splitlines()[0] == ",".join(names)
         assert loom.read(cleaned).shape == loom.read(data).shape
 
@@ -214,14 +216,14 @@ def test_clean_keeps_the_names_of_every_shape(sentloom, tmp_path):
 def test_clean_keeps_names_that_are_not_recognised(sentloom, tmp_path):
     data = put(tmp_path / "fragen.csv", ("Frage", "Antwort", "Falsch"), [(*row, "Something else.") for row in ROWS])
     columns = ("--columns", "anchor=Frage,positive=Antwort,negative=Falsch")
-    said(sentloom("clean", data, "-o", tmp_path / "clean.csv", *columns))
+    said(sentloom("check", data, "-o", tmp_path / "clean.csv", *columns))
     assert (tmp_path / "clean.csv").read_text("utf-8").splitlines()[0] == "Frage,Antwort,Falsch"
     assert "4 rows (Frage, Antwort, Falsch)" in said(sentloom("check", tmp_path / "clean.csv", *columns))
 
 
 def test_clean_gives_a_file_without_a_header_one_that_is_recognised(sentloom, tmp_path):
     data = put(tmp_path / "faq.csv", *ROWS[:1], ROWS[1:])
-    sentloom("clean", data, "-o", tmp_path / "clean.csv", "--columns", "anchor=1,positive=2")
+    sentloom("check", data, "-o", tmp_path / "clean.csv", "--columns", "anchor=1,positive=2")
     assert len(loom.read(tmp_path / "clean.csv")) == len(ROWS)
 
 
@@ -236,7 +238,7 @@ def test_the_advice_to_clean_has_the_columns_that_were_given(sentloom, tmp_path)
 
 def test_mined_triplets_keep_the_names_of_the_pairs(sentloom, model, tmp_path):
     data = put(tmp_path / "faq.csv")
-    said(sentloom("mine", data, "-o", tmp_path / "mined.jsonl", "--model", model, "--margin", -2))
+    said(sentloom("lab", "mine", data, "-o", tmp_path / "mined.jsonl", "--model", model, "--margin", -2))
     first = json.loads((tmp_path / "mined.jsonl").read_text("utf-8").splitlines()[0])
     assert [*first] == [*OWN, "negatives"]
     assert "triplets, 4 rows (question, answer, negatives)" in said(sentloom("check", tmp_path / "mined.jsonl"))
@@ -245,7 +247,9 @@ def test_mined_triplets_keep_the_names_of_the_pairs(sentloom, model, tmp_path):
 def test_mine_says_that_pairs_without_negatives_are_left_out(sentloom, model, tmp_path):
     data = put(tmp_path / "faq.csv", rows=[*ROWS, ("What is the answer?", "What is the answer?")])
     for margin, absent in ((-2, ""), (0.0, "are not in the output")):
-        shown = said(sentloom("mine", data, "-o", tmp_path / "mined.jsonl", "--model", model, "--margin", margin))
+        shown = said(
+            sentloom("lab", "mine", data, "-o", tmp_path / "mined.jsonl", "--model", model, "--margin", margin)
+        )
         written = len((tmp_path / "mined.jsonl").read_text("utf-8").splitlines())
         assert (f"the other {5 - written} are not in the output" in shown) == (written < 5)
         assert absent in shown

@@ -310,7 +310,7 @@ def build(place, sentloom, monkeypatch):
     monkeypatch.chdir(place)
     for name, family, seed in (("tiny", "bert", 0), ("models/bge-small", "bert", 1), ("t5", "t5", 0)):
         small = f"--family {family} --seed {seed} --layers 2 --width 32 --vocabulary 300 -o {name}"
-        assert sentloom("init-model", "texts.txt", *small.split()).returncode == 0
+        assert sentloom("lab", "init-model", "texts.txt", *small.split()).returncode == 0
     assert sentloom(*"fit tickets.txt -o model --base tiny --budget 2steps --force".split()).returncode == 0
     for name in ("model.fit/ticks.jsonl", "anna.jsonl", "ben.jsonl"):
         monkeypatch.setattr("sys.stdin", answers(""))

@@ -21,7 +21,7 @@ def test_a_finished_fit_writes_its_report_again_without_examples(name, sentloom,
     monkeypatch.chdir(tmp_path)
     (tmp_path / "words.txt").write_text("\n".join(f"{act} {thing}" for act, thing, _ in CASES), "utf-8")
     (tmp_path / name).write_text("\n".join(FILES[name]) + "\n", "utf-8")
-    assert sentloom("init-model", "words.txt", "--layers", 1, "--width", 32, "-o", "base").returncode == 0
+    assert sentloom("lab", "init-model", "words.txt", "--layers", 1, "--width", 32, "-o", "base").returncode == 0
     command = ["fit", name, "-o", "model", "--base", "base", "--budget", "2steps", "--force"]
 
     assert sentloom(*command).returncode == 0

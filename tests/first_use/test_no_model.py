@@ -37,10 +37,10 @@ def folder(tmp_path_factory):
         ("evaluate", "whitening:faq", "--suite", "pairs.tsv"),
         ("export", "faq", "--to", "onnx", "-o", "exported"),
         ("shrink", "faq", "texts.txt", "-o", "small"),
-        ("geometry", "faq", "--pairs", "pairs.tsv", "-o", "geometry"),
-        ("mine", "pairs.tsv", "--model", "faq", "-o", "mined.tsv"),
+        ("lab", "geometry", "faq", "--pairs", "pairs.tsv", "-o", "geometry"),
+        ("lab", "mine", "pairs.tsv", "--model", "faq", "-o", "mined.tsv"),
         ("fit", "pairs.tsv", "-o", "other", "--base", "faq"),
-        ("train", "recipe.yaml", "-o", "trained"),
+        ("lab", "train", "recipe.yaml", "-o", "trained"),
     ],
     ids=lambda arguments: " ".join(arguments[:2]),
 )
@@ -74,7 +74,7 @@ def test_after_a_real_fit(sentloom, tmp_path):
     lines = [f"{row}\t{' '.join(draw.sample(row.split(), 5))} {number}" for number, row in enumerate(rows)]
     (tmp_path / "faq.tsv").write_text("\n".join(["question\tanswer", *lines]) + "\n", "utf-8")
     small = ("--vocabulary", 80, "--layers", 1, "--width", 32)
-    assert sentloom("init-model", tmp_path / "faq.tsv", "-o", tmp_path / "base", *small).returncode == 0
+    assert sentloom("lab", "init-model", tmp_path / "faq.tsv", "-o", tmp_path / "base", *small).returncode == 0
     fitted = ("fit", tmp_path / "faq.tsv", "-o", tmp_path / "faq", "--base", tmp_path / "base", "--writer", "none")
     done = sentloom(*fitted, "--budget", "2steps")
     assert done.returncode == 3, done.stderr

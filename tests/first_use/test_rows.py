@@ -29,7 +29,7 @@ def base(sentloom, tmp_path_factory):
         folder.mkdir()
         (folder / "texts.txt").write_text("\n".join(texts(300, 1)) + "\n", "utf-8")
         small = ["--layers", 1, "--width", 32, "--vocabulary", 300, "--max-length", 32]
-        assert sentloom("init-model", folder / "texts.txt", "-o", folder / "model", *small).returncode == 0
+        assert sentloom("lab", "init-model", folder / "texts.txt", "-o", folder / "model", *small).returncode == 0
     return folder / "model"
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 
 from sentloom.encoder import Encoder
-from sentloom.encoder.building import build_model
+from sentloom.lab.init_model import build_model
 
 FIRST, SECOND = "bdfgk", "lmnprstvz"
 WORDS = [f"{a}{vowel}{b}{end}" for a in FIRST for vowel in "aeiou" for b in "lmr" for end in "o"][:60]

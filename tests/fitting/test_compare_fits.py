@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from sentloom import Fit, compare, fit
+from sentloom import Fit, fit
 from sentloom.data import read
 from sentloom.data.shapes import Shape
 from sentloom.data.writers import write
@@ -14,6 +14,7 @@ from sentloom.errors import InputError
 from sentloom.evaluation.significance import corrected_level
 from sentloom.fitting.compare_fits import compare_fits, corpus_texts
 from sentloom.fitting.training_sets import write_search_corpus
+from sentloom.lab import compare
 from tests.fitting import small_base
 from tests.fitting.test_training_sets import given
 from tests.small_data import build_dataset

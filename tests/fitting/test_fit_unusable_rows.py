@@ -44,7 +44,7 @@ def test_strict_refuses_a_single_one(run, base, tmp_path, rows):
     done, result, output = run(data, budget="60steps", options=["--strict"])
     assert done.returncode == 2
     assert "line 5: empty cell" in done.stderr
-    assert f"sentloom clean {data} -o" in done.stderr
+    assert f"sentloom check {data} -o" in done.stderr
     assert result is None
     assert not output.exists()
     with pytest.raises(DataError, match="line 5: empty cell"):
@@ -56,6 +56,6 @@ def test_more_than_five_percent_are_refused(run, tmp_path):
     done, result, output = run(data, budget="60steps")
     assert done.returncode == 2
     assert "26 of 500 rows are unusable, more than 5%" in done.stderr
-    assert f"sentloom clean {data} -o" in done.stderr
+    assert f"sentloom check {data} -o" in done.stderr
     assert result is None
     assert not output.exists()

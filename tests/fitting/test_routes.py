@@ -12,9 +12,9 @@ from sentloom.fitting import routes as room
 from sentloom.fitting.resources import Resources, Teacher, WriterResource
 from sentloom.fitting.routes import Route, batch_size, find_routes
 from sentloom.fitting.training_sets import LanguageFile, TrainingSet
+from sentloom.lab.recipe import read_recipe
 from sentloom.pipeline.building import stage
 from sentloom.pipeline.plan import to_yaml
-from sentloom.pipeline.recipe import read_recipe
 from sentloom.pipeline.stages import Synthesize, Train
 from tests.fitting import small_base
 

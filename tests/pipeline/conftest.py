@@ -8,8 +8,8 @@ import torch
 import yaml
 from accelerate import Accelerator
 
+from sentloom.lab.recipe import read_recipe
 from sentloom.pipeline.plan import Plan
-from sentloom.pipeline.recipe import read_recipe
 from sentloom.pipeline.runner import prepare
 from tests.encoder.small_models import SENTENCES, build_model_folder
 

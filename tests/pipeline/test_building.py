@@ -3,11 +3,11 @@
 import pytest
 
 from sentloom.errors import RecipeError
+from sentloom.lab.recipe import read_recipe
 from sentloom.methods import METHODS
 from sentloom.methods.settings import Settings
 from sentloom.pipeline.building import stage
 from sentloom.pipeline.plan import to_yaml
-from sentloom.pipeline.recipe import read_recipe
 from sentloom.pipeline.stages import STAGES, Stage
 from sentloom.writing.filters import Filtering
 from sentloom.writing.sampling import Sampling

@@ -4,8 +4,8 @@ import pytest
 
 from sentloom.encoder import Encoder
 from sentloom.errors import InputError
+from sentloom.lab.recipe import read_recipe
 from sentloom.methods import METHODS
-from sentloom.pipeline.recipe import read_recipe
 
 MLM, SIMCSE = {"method": "mlm"}, {"method": "simcse"}
 SELF_GUIDED = {"method": "self-guided", "head_width": 8}
@@ -91,7 +91,7 @@ def test_self_guided_does_not_change_a_pooling_unasked_and_says_so_before_anythi
 
 def test_a_dry_run_says_that_a_stage_changes_the_pooling(sentloom, kitchen, mean_encoder):
     recipe = kitchen.recipe(SIMCSE, base=str(mean_encoder), evaluate=None)
-    done = sentloom("train", recipe, "-o", kitchen.folder / "out", "--dry-run")
+    done = sentloom("lab", "train", recipe, "-o", kitchen.folder / "out", "--dry-run")
     assert "simcse: changes the encoder's pooling from mean to first, as the recipe says" in done.stdout
 
 

@@ -9,7 +9,7 @@ import torch
 
 from sentloom.encoder import Encoder
 from sentloom.errors import RecipeError
-from sentloom.pipeline.recipe import read_recipe
+from sentloom.lab.recipe import read_recipe
 from sentloom.pipeline.stage_data import read_data
 
 LEARN = {"method": "cross-lingual", "data": "pairs.tsv", "shape": "parallel", "queue": 10}

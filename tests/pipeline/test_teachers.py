@@ -6,8 +6,8 @@ import pytest
 from accelerate import Accelerator
 
 from sentloom.errors import RecipeError
+from sentloom.lab.recipe import read_recipe
 from sentloom.pipeline.forecast import forecast
-from sentloom.pipeline.recipe import read_recipe
 from tests.encoder.small_models import SENTENCES
 from tests.search.small_cross_encoders import build_cross_encoder
 

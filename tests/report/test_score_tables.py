@@ -1,7 +1,7 @@
 """Score tables show the scores, their marks, and the papers' rows."""
 
 from sentloom.evaluation.results import AverageResult, Cell, SetResult, SuiteResult
-from sentloom.evaluation.suites.published import published
+from sentloom.lab.published import published, with_published
 from sentloom.report import score_tables
 from tests.report.printing import printed
 
@@ -38,7 +38,7 @@ def test_many_models_go_below_each_other():
 
 def test_published_rows_stand_beneath_with_source_and_faults():
     rows = published("sts")
-    text = printed(score_tables.with_published(result(["a"]), ["a"]))
+    text = printed(with_published(result(["a"]), ["a"]))
     assert all(f"({number}) {row.label}" in text for number, row in enumerate(rows, start=1))
     assert sum(line.startswith("fault of") for line in text.splitlines()) == len(
         {f for row in rows for f in row.faults}
@@ -50,7 +50,7 @@ def test_published_rows_stand_beneath_with_source_and_faults():
 
 def test_a_single_set_has_no_published_rows():
     one = result(["a"])
-    assert "no published scores" in printed(score_tables.with_published(SuiteResult("STS-B", one.sets, (), {}), ["a"]))
+    assert "no published scores" in printed(with_published(SuiteResult("STS-B", one.sets, (), {}), ["a"]))
 
 
 def wide(models):

@@ -21,7 +21,7 @@ import sys
 from sentloom.views.synonyms import SynonymReplacement
 SynonymReplacement.shard = 10
 from sentloom.cli import main
-sys.argv = ["sentloom", "views", "texts.txt", "--kind", "synonyms", "-o", sys.argv[1], "--cache", sys.argv[2]]
+sys.argv = ["sentloom", "lab", "views", "texts.txt", "--kind", "synonyms", "-o", sys.argv[1], "--cache", sys.argv[2]]
 main()
 """
 TEXTS = 2000

@@ -59,7 +59,7 @@ import sys
 from sentloom.views.embedded_translator import EmbeddedTranslation
 EmbeddedTranslation.shard = 2
 from sentloom.cli import main
-sys.argv = ["sentloom", "translate", "texts.txt", "-o", "pairs.tsv"]
+sys.argv = ["sentloom", "lab", "translate", "texts.txt", "-o", "pairs.tsv"]
 main()
 """
 TEXTS = 24

@@ -7,7 +7,7 @@ import math
 import torch
 from transformers import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
-from sentloom.writing.instances import instances
+from sentloom.lab.synthesizer import instances
 
 WORD = (1 << 64) - 1
 GOLDEN = 0x9E3779B97F4A7C15

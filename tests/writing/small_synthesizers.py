@@ -4,7 +4,7 @@ from pathlib import Path
 
 from sentloom.data.dataset import Dataset
 from sentloom.data.shapes import Shape
-from sentloom.encoder.building import build_model
+from sentloom.lab.init_model import build_model
 from sentloom.writing.prompts import Wording
 from tests.small_data import build_dataset
 

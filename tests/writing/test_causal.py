@@ -8,9 +8,9 @@ import torch
 
 from sentloom.data.batches import Batches
 from sentloom.errors import ModelError
+from sentloom.lab.synthesizer import instances, losses
 from sentloom.writing.causal import Causal
 from sentloom.writing.generator import TransformersWriter, writing_ids
-from sentloom.writing.instances import instances, losses
 from sentloom.writing.prompts import KINDS, Wording, prompts_for
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.scorer import judge, judging_ids

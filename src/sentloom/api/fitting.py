@@ -18,6 +18,7 @@ from sentloom.encoder.device import Device, Precision, running_on
 from sentloom.errors import InputError
 from sentloom.fitting.clock import STARTED
 from sentloom.fitting.fit import run
+from sentloom.fitting.given_routes import GivenRoutes
 from sentloom.fitting.inputs import ID_COLUMNS, LANGUAGE_COLUMNS
 from sentloom.fitting.request import Log, Request, make_request, refuse_bad_request, strings
 from sentloom.fitting.result import FitResult, Measure
@@ -176,11 +177,20 @@ def fit(
         for one in (*given, *deciding, *searched):
             one.write()
         started = STARTED.get() or time.monotonic()
-        result, winner = run(request, log)
+        result, winner = run(request, log, _routes_of_recipe(request, log))
         if people:
             result = with_ticks(result, people, request.folder, request.output, force=force)
         result = with_true_advice(result, request.folder, _seconds_left(request, started))
         return finish(request, result, winner)
+
+
+def _routes_of_recipe(request: Request, log: Log) -> GivenRoutes | None:
+    """The routes of a recipe, which the lab reads, if one is given instead of data."""
+    if request.recipe is None:
+        return None
+    from sentloom.lab.fit_recipe import read_fit_recipe
+
+    return read_fit_recipe(request.recipe, log)
 
 
 def _refuse_mixed(given: Sequence[InputFile]) -> None:

@@ -11,7 +11,7 @@ from sentloom.encoder.device import Device, Precision, running_on
 from sentloom.export.shrink import ShrinkRequest, Shrunk, refuse_bad_output
 from sentloom.export.shrink import shrink as train_student
 from sentloom.fitting.request import Log
-from sentloom.pipeline import start_accelerator
+from sentloom.pipeline.runner import start_accelerator
 
 
 @typed

@@ -1,30 +1,21 @@
 """The command line: one thin function per command, which parses, calls and prints."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from sentloom import __version__
-from sentloom.cli import (
-    comparing,
-    data,
-    exporting,
-    fitting,
-    reproducing,
-    scoring,
-    serving,
-    synthesis,
-    ticking,
-    training,
-    vectors,
-)
+from sentloom.cli import data, exporting, fitting, lab, scoring, serving, ticking, vectors
 from sentloom.cli.common import DeviceOption, ModelOption, PrecisionOption, show
 from sentloom.cli.help_pages import Command, Group
 from sentloom.errors import SentloomError, disk_error
 from sentloom.interrupts import announce_interrupts
 from sentloom.terminal import Terminal, print_any_character
+
+MORE = "More"
 
 app = typer.Typer(
     cls=Group,
@@ -50,20 +41,19 @@ def _root(
     pass
 
 
-VERBS = (
-    *(fitting.fit, ticking.tick),
-    *(data.check, data.clean, data.views, data.translate),
-    *(vectors.encode, vectors.search, serving.serve),
-    *(scoring.evaluate, scoring.geometry, vectors.mine),
-    *(training.train, comparing.compare, reproducing.reproduce, training.recipes),
-    *(training.init_model, training.vocabulary),
-    *(synthesis.synthesize, exporting.export, exporting.shrink),
-)
-for verb in VERBS:
-    app.command(cls=Command)(verb)
+# The commands of users, by what they are for; `fit` comes first.
+PANELS: dict[str, tuple[Callable[..., None], ...]] = {
+    "Fit, and prove it": (fitting.fit, data.check, scoring.evaluate, ticking.tick),
+    "Use": (vectors.search, vectors.encode, serving.serve),
+    "Other forms": (exporting.export, exporting.shrink),
+}
+for panel, verbs in PANELS.items():
+    for verb in verbs:
+        app.command(cls=Command, rich_help_panel=panel)(verb)
+app.add_typer(lab.app, name="lab", rich_help_panel=MORE)
 
 
-@app.command(cls=Command)
+@app.command(cls=Command, rich_help_panel=MORE)
 def demo(
     model: ModelOption = "embedded",
     packages: Annotated[

@@ -1,16 +1,13 @@
-"""The commands about scores: evaluate, geometry."""
+"""The command `evaluate`."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from sentloom.cli.common import DeviceOption, PoolingOption, PrecisionOption, load, read, resumable, show
+from sentloom.cli.common import DeviceOption, PoolingOption, PrecisionOption, load, resumable, show
 from sentloom.errors import InputError
-
-if TYPE_CHECKING:
-    from sentloom.evaluation.geometry import ScoredPairs, UniformityVariant
 
 MODELS = "[LABEL=]MODEL[,MODEL...]"
 NOT_ALL_SCORED = 4  # the exit code
@@ -86,6 +83,7 @@ def evaluate(
     """
     from sentloom.api.scoring import evaluate as run
     from sentloom.evaluation.evaluate import parse_models
+    from sentloom.lab.published import with_published
     from sentloom.report import score_tables
 
     chosen = parse_models(models)
@@ -114,7 +112,7 @@ def evaluate(
     for one in found.suites:
         show(score_tables.suite(one, list(chosen)))
         if published:
-            show(score_tables.with_published(one, list(chosen)))
+            show(with_published(one, list(chosen)))
     show(*(f"written: {target}" for target in targets))
     if found.not_scored:
         names = ", ".join(found.not_scored)
@@ -131,7 +129,7 @@ def _run_mteb(
     precision: str | None,
 ) -> None:
     """Each model on tasks of mteb, whose result files go to the output folder."""
-    from sentloom.evaluation.mteb_files import run_mteb
+    from sentloom.lab.mteb_files import run_mteb
     from sentloom.report import score_tables
 
     folder = output[0] if output else Path("mteb-results")
@@ -144,88 +142,3 @@ def _run_mteb(
         for name in names
     }
     show(score_tables.mteb(scores), f"written: {folder}")
-
-
-def geometry(
-    models: Annotated[list[str], typer.Argument(metavar="MODEL", help="embedded, model folders or hub names.")],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="The folder for numbers and plots.")],
-    data: Annotated[Path | None, typer.Option(help="A data folder with sts/STSB.test.tsv. By default the hub.")] = None,
-    pairs: Annotated[
-        str | None,
-        typer.Option(help="Measure on this file instead: pairs scored from 0 to 5, or positive pairs or translations."),
-    ] = None,
-    sweep: Annotated[bool, typer.Option("--sweep", help="Also score every layer with every pooling.")] = False,
-    tsne: Annotated[
-        bool, typer.Option("--tsne", help="Also plot similar and dissimilar pairs in two dimensions.")
-    ] = False,
-    trajectory: Annotated[
-        bool, typer.Option("--trajectory", help="The models are checkpoints in order: also plot their path.")
-    ] = False,
-    variant: Annotated[
-        Literal["reference", "sentence-t5", "printed"],
-        typer.Option(help="Which definition of alignment and uniformity to use."),
-    ] = "reference",
-    pooling: PoolingOption = None,
-    device: DeviceOption = None,
-    precision: PrecisionOption = None,
-) -> None:
-    """Measure how vectors are distributed: alignment, uniformity, isotropy and rank, with plots."""
-    from sentloom.data.shapes import Shape
-    from sentloom.encoder.device import running_on
-    from sentloom.evaluation import geometry as space
-    from sentloom.evaluation.metrics import is_constant
-    from sentloom.evaluation.suites.set_source import SetSource, read_part
-    from sentloom.evaluation.suites.sts import STS_PARTS
-    from sentloom.locks import alone_in
-
-    if pairs:
-        scored = space.pairs_of(read(pairs, None, None))
-    else:
-        scored = space.scored_pairs(read_part(STS_PARTS["STS-B"], SetSource(data), Shape.SCORED_PAIRS))
-    if (sweep or tsne) and is_constant(scored.gold):
-        option = "--sweep" if sweep else "--tsne"
-        raise InputError(option, "the pairs have no scores, or all the same", "scores that differ", "leave it out")
-    reading = space.UniformityVariant(variant)
-    with alone_in(output), running_on(device, precision):
-        _write_geometry(models, output, scored, reading, pooling, sweep=sweep, tsne=tsne, trajectory=trajectory)
-    show(f"written: {output}")
-
-
-def _write_geometry(
-    models: Sequence[str],
-    output: Path,
-    scored: "ScoredPairs",
-    reading: "UniformityVariant",
-    pooling: str | None,
-    *,
-    sweep: bool,
-    tsne: bool,
-    trajectory: bool,
-) -> None:
-    """Measure every model, write the numbers and the plots, and show the tables."""
-    from functools import partial
-
-    from sentloom.evaluation import geometry as space
-    from sentloom.evaluation.layers import sweep as run_sweep
-    from sentloom.evaluation.pair_map import pair_map
-    from sentloom.report import geometry_plots, geometry_tables, plots
-
-    found, layers = {}, {}
-    for number, model in enumerate(models, start=1):
-        encoder = load(model, pooling)
-        found[model] = space.geometry(partial(encoder.encode, show_progress=True), scored, reading)
-        if sweep:
-            layers[model] = run_sweep(encoder, scored)
-            plots.write(geometry_plots.heat_map(model, layers[model]), output / f"layers-{number}.png")
-        if tsne:
-            places = pair_map(encoder.encode, scored)
-            plots.write(geometry_plots.pairs_on_a_plane(model, places), output / f"tsne-{number}.png")
-    points = {model: (one.uniformity, one.alignment) for model, one in found.items()}
-    plots.write(geometry_plots.align_uniform(points, reading), output / "align-uniform.png")
-    if trajectory:
-        labels = [Path(model).name for model in points]
-        plots.write(
-            geometry_plots.trajectory(models[-1], list(points.values()), labels, reading), output / "trajectory.png"
-        )
-    geometry_tables.write_numbers(output / "geometry.json", found, layers)
-    show(geometry_tables.geometry(found), *(geometry_tables.sweep(model, one) for model, one in layers.items()))

@@ -1,4 +1,4 @@
-"""The commands about vectors: encode, search, mine."""
+"""The commands about vectors: encode, search."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -15,7 +15,6 @@ from sentloom.cli.common import (
     PoolingOption,
     PrecisionOption,
     ShapeOption,
-    SpreadsheetOption,
     load,
     read,
     resumable,
@@ -136,80 +135,3 @@ def search(
             for row, value in zip(numbers[0], cosines[0], strict=True)
         ]
         show("", search_tables.answers(query, found))
-
-
-def mine(
-    data: Data,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="The file of triplets: .csv, .tsv, .jsonl or .parquet.")
-    ],
-    model: ModelOption = "embedded",
-    corpus: Annotated[
-        str | None, typer.Option(help="A file of texts to search for negatives. By default the positives of the pairs.")
-    ] = None,
-    negatives: Annotated[int, typer.Option(min=1, help="How many negatives per pair.")] = 1,
-    margin: Annotated[
-        float,
-        typer.Option(
-            help="How far below the positive's cosine a negative's must be; closer ones may be right answers."
-        ),
-    ] = 0.05,
-    at_most: Annotated[
-        float | None,
-        typer.Option(help="A negative's cosine is also at most this share of the positive's, such as 0.95."),
-    ] = None,
-    guide: Annotated[
-        str | None,
-        typer.Option(help="A second model; what it finds too close to the anchor is not used as a negative either."),
-    ] = None,
-    teacher: Annotated[
-        str | None,
-        typer.Option(
-            help="A cross-encoder: embedded, a model folder, or a hub name. What it scores nearly as high as the "
-            "positive is not used as a negative either."
-        ),
-    ] = None,
-    teacher_margin: Annotated[
-        float, typer.Option(help="How far below the positive's score a negative's must be, by the teacher.")
-    ] = 1.0,
-    skip: Annotated[int, typer.Option(min=0, help="How many of the nearest candidates to skip.")] = 0,
-    depth: Annotated[int, typer.Option(min=1, help="How many candidates to look at.")] = 50,
-    search: Annotated[
-        Literal["exact", "faiss"],
-        typer.Option(help="exact, or faiss for corpora of several hundred thousand texts or more."),
-    ] = "exact",
-    pooling: PoolingOption = None,
-    shape: ShapeOption = None,
-    columns: ColumnsOption = None,
-    spreadsheet_safe: SpreadsheetOption = False,
-    device: DeviceOption = None,
-    precision: PrecisionOption = None,
-) -> None:
-    """Find hard negatives for pairs: texts that rank close to the anchor but are not known to be right.
-
-    Pairs for which none is found are not in the output.
-    """
-    from sentloom.api.mining import mine as run
-    from sentloom.report import search_tables
-
-    _, report = run(
-        read(data, shape, columns),
-        output,
-        model=model,
-        corpus=read(corpus, None, None) if corpus else None,
-        negatives=negatives,
-        margin=margin,
-        at_most=at_most,
-        guide=guide,
-        teacher=teacher,
-        teacher_margin=teacher_margin,
-        skip=skip,
-        depth=depth,
-        search=search,
-        pooling=pooling,
-        spreadsheet_safe=spreadsheet_safe,
-        device=device,
-        precision=precision,
-        show_progress=True,
-    )
-    show(search_tables.mining(report), f"written: {output}")

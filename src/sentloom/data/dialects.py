@@ -68,10 +68,10 @@ def dialect_of(entry: Input, request: ShapeRequest, findings: Findings) -> Diale
     quoting = quoting_of(first_lines(entry.paths[0])) if entry.kind == "tsv" and _has_quotes(entry) else Quoting.NONE
     if quoting is Quoting.SURE or (quoting is Quoting.LIKELY and findings.allowance.repair):
         removed = "cells are quoted as in a csv file; the quotes are removed"
-        findings.notes.append(f"{entry.name}: {removed} (`sentloom clean --unquoted` keeps them)")
+        findings.notes.append(f"{entry.name}: {removed} (`sentloom check --unquoted` keeps them)")
         return Dialect(TAB, quoted=True)
     if quoting is Quoting.LIKELY:
-        kept = "some cells are quoted; the quotes are kept as text (`sentloom clean --quoted` removes them)"
+        kept = "some cells are quoted; the quotes are kept as text (`sentloom check --quoted` removes them)"
         findings.notes.append(f"{entry.name}: {kept}")
     return Dialect(own, quoted=entry.kind == "csv")
 

@@ -39,7 +39,7 @@ class _Kind:
 class Findings:
     """Counts all problems and keeps the first ten. The allowance says how many rows may be unusable.
 
-    `cleaned` is what the suggested `sentloom clean` gets: the file, and options that it was read with; empty for rows
+    `cleaned` is what the suggested `sentloom check` gets: the file, and options that it was read with; empty for rows
     in memory, which no command can clean.
     """
 
@@ -127,7 +127,7 @@ class Findings:
             return RIGHT_FILE
         if not self._cleaned:
             return "correct or drop these rows"
-        return f"correct the rows, or repair or drop them with `sentloom clean {shlex.join(self._cleaned)} -o FIXED`"
+        return f"correct the rows, or repair or drop them with `sentloom check {shlex.join(self._cleaned)} -o FIXED`"
 
     def _too_many(self, whole: int) -> str:
         share = f"{self.allowance.share:.0%}"

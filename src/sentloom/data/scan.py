@@ -144,7 +144,7 @@ def _all(first: bytes, blocks: Iterator[bytes]) -> Iterator[bytes]:
 def _converted(first: bytes, blocks: Iterator[bytes], path: File, findings: Findings) -> Iterator[bytes]:
     encoding = mark_of(first) or ""
     if not findings.allowance.repair:
-        fix = f"convert it with `sentloom clean` or `iconv -f {encoding} -t UTF-8 {path} > NEW_FILE`"
+        fix = f"convert it with `sentloom check` or `iconv -f {encoding} -t UTF-8 {path} > NEW_FILE`"
         findings.stop(1, f"byte order mark of {encoding}", "UTF-8", fix)
     findings.repaired(1, f"files in {encoding}, converted to UTF-8")
     yield from as_utf8(_all(first, blocks), encoding)

@@ -8,17 +8,14 @@ from typing import Any, TypeAlias
 
 from jinja2 import Environment
 
-from sentloom.baselines import open_baseline, parse_baseline
 from sentloom.data.in_memory import Data
 from sentloom.encoder import Encoder
-from sentloom.encoder.device import chosen
-from sentloom.encoder.locate import READ_ONLY, locate
 from sentloom.errors import InputError
 from sentloom.evaluation.bench import Memory, Model, score_tasks
+from sentloom.evaluation.models import check_model, open_model
 from sentloom.evaluation.results import Member, SuiteResult, suite_result
-from sentloom.evaluation.suites.catalog import LoadedSuite, load_suites
+from sentloom.evaluation.suites.catalog import SUITES, LoadedSuite, load_suites
 from sentloom.evaluation.suites.set_source import SetSource
-from sentloom.evaluation.suites.sts import STS_PARTS
 from sentloom.evaluation.task import UNLIKE, Task, signed_note
 from sentloom.files import cache_folder
 from sentloom.search.vector_cache import VectorCache
@@ -151,21 +148,6 @@ def open_memory(folder: Path | None = None, limit: float = 2e9) -> Memory:
     return Memory(VectorCache(place / "vectors", limit), place / "scores")
 
 
-def open_model(name: str, pooling: str | None = None) -> Model:
-    """Load an encoder or a baseline by name; an encoder that cannot run in the chosen precision is refused."""
-    return open_baseline(name, pooling=pooling) or Encoder.load(name, pooling=pooling, precision=chosen().precision)
-
-
-def check_model(name: str) -> None:
-    """Refuse the name of an encoder or a baseline that is not there, without loading it."""
-    baseline = parse_baseline(name)
-    model = baseline.model if baseline else name
-    if model and model not in READ_ONLY:
-        locate(model)
-    if baseline and baseline.kind == "words" and not Path(baseline.source).is_file():
-        raise InputError(baseline.source, "there is no such file", "word vectors as text", "check the path")
-
-
 def parse_models(given: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Parse the command's `[LABEL=]MODEL[,MODEL...]`; models separated by commas are seeds of the same model."""
     found: dict[str, tuple[str, ...]] = {}
@@ -243,7 +225,9 @@ def _aggregated(
 
 def _is_sts(task: Task) -> bool:
     """Whether a task is a set of the suite sts; SentGLUE's STS-B, which has a classifier, is not."""
-    return task.name in STS_PARTS and task.main == "spearman" and task.settings.get("task") == "correlation"
+    sts = SUITES["sts"]
+    named = task.name in (*sts.sets, *sts.parts)
+    return named and task.main == "spearman" and task.settings.get("task") == "correlation"
 
 
 def _with_main(task: Task, main: str) -> Task:

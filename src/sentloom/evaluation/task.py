@@ -103,5 +103,7 @@ class Suite:
 
     name: str
     sets: tuple[str, ...]
-    load: Callable[..., Task]  # (set name, Origin) -> Task
+    load: Callable[..., Task]  # (set name, SetSource) -> Task
     averages: tuple[Average, ...]
+    parts: tuple[str, ...] = ()  # sets that can only be requested alone, such as a dev part
+    measures: Mapping[str, Callable[..., Task]] = field(default_factory=dict)  # scores with tasks of their own

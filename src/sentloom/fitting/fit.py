@@ -10,11 +10,11 @@ MODEL.fit/           everything else
     ticks.jsonl      what people answered, if they were asked (`sentloom tick`)
     report.json, report.html, report.md, plots/
 
-Each step is a file of this package: request, bases, inputs (or recipe), evaluation_sets, clusters, split, languages,
-training_sets, searched and tasks (together: prepare), base_languages, reference, resources, routes, adapt, budget and
-costs (together: plan), making (with plan: find_plan), race, merging, ending, verify (with uses, gate, examples,
-threshold and stability), probing, by_language, by_dimension, and build_result (with result_figures and advice). All of
-them share one clock.
+Each step is a file of this package: request, bases, inputs (or given_routes), evaluation_sets, clusters, split,
+languages, training_sets, searched and tasks (together: prepare), base_languages, reference, resources, routes, adapt,
+budget and costs (together: plan), making (with plan: find_plan), race, merging, ending, verify (with uses, gate,
+examples, threshold and stability), probing, by_language, by_dimension, and build_result (with result_figures and
+advice). All of them share one clock.
 """
 
 from dataclasses import replace
@@ -31,11 +31,11 @@ from sentloom.fitting.by_language import language_measures, language_warnings
 from sentloom.fitting.clock import Clock
 from sentloom.fitting.ending import searching_in_time, time_for_scores
 from sentloom.fitting.find_plan import find_plan
+from sentloom.fitting.given_routes import GivenRoutes
 from sentloom.fitting.merging import merging_effect, with_merged
 from sentloom.fitting.prepare import prepare_inputs
 from sentloom.fitting.probing import with_probes
 from sentloom.fitting.race import BEST, RaceContext, race
-from sentloom.fitting.recipe import read_fit_recipe
 from sentloom.fitting.reference import choosing_scores
 from sentloom.fitting.request import Log, Request
 from sentloom.fitting.result import FitResult
@@ -45,17 +45,16 @@ from sentloom.fitting.verify import GENERAL_ABILITY, Duel, is_tested, refuse_not
 from sentloom.pipeline.runner import start_accelerator
 
 
-def run(request: Request, log: Log) -> tuple[FitResult, Path]:
-    """From inputs to a result, and the folder of the best model.
+def run(request: Request, log: Log, given: GivenRoutes | None = None) -> tuple[FitResult, Path]:
+    """From inputs to a result, and the folder of the best model. `given` are the routes of a recipe.
 
     With a budget in steps, times are reported and change nothing. With a time budget, they may shorten what follows,
     which is written to plan.json first.
     """
-    clock = Clock(None if request.recipe else request.parsed_budget.seconds)
-    recipe = read_fit_recipe(request, log) if request.recipe else None
-    request = replace(request, bases=(recipe.base,), seed=recipe.seed) if recipe else request
+    clock = Clock(None if given else request.parsed_budget.seconds)
+    request = replace(request, bases=(given.base,), seed=given.seed) if given else request
     accelerator, bases = start_accelerator((), request.folder, fast_precision), load_bases(request)
-    prepared = prepare_inputs(request, [base.encoder for base in bases], log, recipe)
+    prepared = prepare_inputs(request, [base.encoder for base in bases], log, given)
     bases = with_languages(bases, prepared.inputs, log)
     memory = open_memory(request.folder / "measured")
     if not request.force:

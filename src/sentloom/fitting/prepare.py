@@ -10,9 +10,9 @@ from sentloom.encoder.lengths import Cut
 from sentloom.evaluation.task import Task
 from sentloom.fitting.cross_validation import Fold, make_folds, refuse_no_tasks
 from sentloom.fitting.evaluation_sets import read_against, read_general, shared_sentences
+from sentloom.fitting.given_routes import GivenRoutes
 from sentloom.fitting.inputs import FitInput, is_graded, read_inputs, sources_of
 from sentloom.fitting.languages import language_parts, without_languages
-from sentloom.fitting.recipe import FitRecipe
 from sentloom.fitting.request import Log, Request
 from sentloom.fitting.result import RowCounts, chosen_on
 from sentloom.fitting.searched import SEARCHING, Candidates, candidate_texts, read_corpus
@@ -44,7 +44,7 @@ class Prepared:
     test: tuple[HeldOut, ...]
     against: tuple[Task, ...]  # evaluation sets that decide instead of the test rows
     general: Task  # what general ability is watched on
-    recipe: FitRecipe | None = None  # what runs, if the user gave a recipe instead of data
+    recipe: GivenRoutes | None = None  # what runs, if the user gave a recipe instead of data
     more: tuple[str, ...] = ()  # texts to search besides those of the inputs (`--corpus`)
     cluster_notes: tuple[str, ...] = ()
     folds: tuple[Fold, ...] = ()  # to choose on if there are too few rows for validation rows
@@ -98,7 +98,7 @@ class Prepared:
         return replace(self, validation=validation, test=test, folds=folds, searched=candidates)
 
 
-def prepare_inputs(request: Request, bases: Sequence[Encoder], log: Log, recipe: FitRecipe | None = None) -> Prepared:
+def prepare_inputs(request: Request, bases: Sequence[Encoder], log: Log, recipe: GivenRoutes | None = None) -> Prepared:
     """Read, split, write the training rows, and build the tasks."""
     inputs = read_inputs(recipe.sources if recipe else sources_of(request), request, log)
     more = read_corpus(request)
@@ -140,6 +140,6 @@ def count_rows(given: FitInput, split: Split, rows: Dataset) -> RowCounts:
     return RowCounts(given.read, len(rows), len(split.validation), len(split.test), left_out)
 
 
-def _form(recipe: FitRecipe | None) -> Callable[[Dataset], Dataset]:
+def _form(recipe: GivenRoutes | None) -> Callable[[Dataset], Dataset]:
     """What training rows become: the stages of a recipe read them as they are."""
     return (lambda rows: rows) if recipe else training_form

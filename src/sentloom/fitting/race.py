@@ -37,8 +37,7 @@ from sentloom.fitting.pacing import (
 from sentloom.fitting.plan import REPORTING, FitPlan
 from sentloom.fitting.request import Log
 from sentloom.fitting.result import Run
-from sentloom.pipeline.plan import Plan, to_yaml
-from sentloom.pipeline.results import file_names
+from sentloom.pipeline.plan import Plan, file_names, to_yaml
 from sentloom.pipeline.runner import PlanResult, prepare
 from sentloom.pipeline.stages import Stage
 from sentloom.pipeline.stages.synthesize import WritingStopped

@@ -14,15 +14,14 @@ from sentloom.errors import Problem, RecipeError
 from sentloom.methods import METHODS, Options
 from sentloom.methods.settings import Settings
 from sentloom.pipeline.references import PREFIX
-from sentloom.pipeline.schema import missing, validated
-from sentloom.pipeline.stages import STAGES, Stage, Train, Views, Vocabulary
+from sentloom.pipeline.schema import Keys, missing, one_of, show, validated
+from sentloom.pipeline.stages import STAGES, Stage, Train, Views
 from sentloom.pipeline.stages.stage import DataStage
-from sentloom.pipeline.stages.vocabulary import VocabularyOptions, VocabularySize
-from sentloom.pipeline.yaml_source import Keys, one_of, show
 from sentloom.views.settings import KINDS, ViewSettings
 
 BESIDE = ("options", "settings")  # fields of a stage whose own keys are written beside the others
-SHORT_FORMS = ("views", "vocabulary")  # of a training stage: an earlier stage of its own
+VOCABULARY = "vocabulary"  # a stage of the lab
+SHORT_FORMS = ("views", VOCABULARY)  # of a training stage: an earlier stage of its own
 LISTS = ("data", "corpus")  # one text is a list of one
 DATA_KEYS = tuple(name for name in DataStage.model_fields if name not in Stage.model_fields)
 
@@ -108,13 +107,13 @@ class Build:
         self.problems += [(("views", *at), found, wanted) for at, found, wanted in wrong]
         return made
 
-    def _vocabulary(self, values: Mapping[str, Any]) -> int | None:
+    def _vocabulary(self, values: Mapping[str, Any]) -> BaseModel | None:
         """The short form `vocabulary`: a number of tokens."""
-        if values.get("vocabulary") is None:
+        if values.get(VOCABULARY) is None:
             return None
-        made, wrong = validated(_Vocabulary, {"vocabulary": values["vocabulary"]})
-        self.problems += wrong
-        return made.vocabulary if made else None
+        options, wrong = validated(STAGES[VOCABULARY].OPTIONS, {"size": values[VOCABULARY]})
+        self.problems += [((VOCABULARY,), found, wanted) for _, found, wanted in wrong]
+        return options
 
     def _model(self, model: type[BaseModel], values: Mapping[str, Any]) -> Any:
         made, wrong = validated(model, {key: values[key] for key in own_keys(model) if key in values})
@@ -139,11 +138,7 @@ class Build:
         return None
 
 
-class _Vocabulary(BaseModel):
-    vocabulary: VocabularySize
-
-
-def expanded(train: Train, views: ViewSettings | None, vocabulary: int | None) -> list[Stage]:
+def expanded(train: Train, views: ViewSettings | None, vocabulary: BaseModel | None) -> list[Stage]:
     """A training stage with its short forms as stages before it."""
     before: list[Stage] = []
     if views is not None:
@@ -153,8 +148,8 @@ def expanded(train: Train, views: ViewSettings | None, vocabulary: int | None) -
         train = train.model_copy(update={**files, "data_share": 1.0, "drop_leaks": False})
     if vocabulary is not None:
         made_of = {**_data(train), "pooling": train.pooling, "default_pooling": train.preset_pooling}
-        options = VocabularyOptions(size=vocabulary)
-        before.append(Vocabulary(name=f"{train.name}-vocabulary", method="vocabulary", options=options, **made_of))
+        stated = {"name": f"{train.name}-{VOCABULARY}", "method": VOCABULARY, "options": vocabulary}
+        before.append(STAGES[VOCABULARY].model_validate({**stated, **made_of}))
     return [*before, train]
 
 

@@ -10,8 +10,7 @@ from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 from sentloom.errors import InputError
 from sentloom.evaluation.bench import distinct, score_tasks
-from sentloom.evaluation.suites.catalog import find_task, split_score
-from sentloom.evaluation.suites.geometry_task import GEOMETRY, geometry_task
+from sentloom.evaluation.suites.catalog import find_measure, find_task, split_score
 from sentloom.evaluation.suites.set_source import SetSource
 from sentloom.evaluation.task import Scores, Task
 
@@ -42,8 +41,7 @@ class EvaluationSet:
         if self.task.main not in scores:
             known = ", ".join(scores)
             raise InputError(self.name, f"the set has no score {self.task.main}", f"one of {known}", "correct the name")
-        value = scores[self.task.main].value
-        return value / 100 if self.task.main in GEOMETRY else value
+        return scores[self.task.main].value
 
 
 def find_evaluation_set(name: str, folder: str | None, *, fast: bool = False, hidden: int = 0) -> EvaluationSet:
@@ -54,9 +52,8 @@ def find_evaluation_set(name: str, folder: str | None, *, fast: bool = False, hi
     one, score = split_score(name)
     probe = {"preset": "fast" if fast else "paper", **({"hidden": hidden} if hidden else {})}
     origin = SetSource(Path(folder) if folder else None, checked=False, probe=probe)
-    if score is not None and score in GEOMETRY:
-        task = geometry_task(one, score, origin)
-    else:
+    task = find_measure(one, score, origin) if score else None
+    if task is None:
         task = find_task(one, origin)
         task = replace(task, main=score) if score else task
     return EvaluationSet(name, task, sentences_of(task))

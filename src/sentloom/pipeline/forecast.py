@@ -6,8 +6,8 @@ from tempfile import TemporaryDirectory
 
 from accelerate import Accelerator
 
-from sentloom.baselines.names import parse_baseline
 from sentloom.encoder.shared import shared_encoder
+from sentloom.evaluation.models import named_model
 from sentloom.pipeline.plan import Plan
 from sentloom.pipeline.poolings import pooling_changes
 from sentloom.pipeline.runner import Runner
@@ -19,7 +19,7 @@ __all__ = ["Forecast", "forecast"]
 def forecast(plan: Plan, accelerator: Accelerator) -> list[Forecast]:
     """Read all data, look for leaks, and time a sample of every stage. Nothing is stored or scored."""
     changes = {}
-    if plan.base is not None and parse_baseline(plan.base) is None:
+    if plan.base is not None and named_model(plan.base) is None:
         shared_encoder(plan.base, pooling=plan.pooling, max_length=plan.max_length, prompts=plan.prompts)
         changes = {change.stage: change.note for change in pooling_changes(plan)}
     with TemporaryDirectory() as scratch:

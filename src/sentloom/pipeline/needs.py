@@ -6,10 +6,10 @@ from pathlib import Path
 
 from huggingface_hub import constants
 
-from sentloom.baselines.names import parse_baseline
 from sentloom.data.inputs import hub_name, twin_files
 from sentloom.encoder.locate import READ_ONLY, refuse_unwritten
 from sentloom.errors import MissingPart, Problem, RecipeError
+from sentloom.evaluation.models import encoder_of, named_model
 from sentloom.evaluation.suites.catalog import OWN, find_task, is_set, split_score
 from sentloom.evaluation.suites.set_source import NO_COPY, SetSource
 from sentloom.files import at_its_name
@@ -68,8 +68,7 @@ def _absent(plan: Plan) -> list[Need]:
 
 
 def _models(plan: Plan) -> Iterator[Need]:
-    baseline = parse_baseline(plan.base or "")
-    named = [("base", baseline.model if baseline else plan.base)]
+    named = [("base", encoder_of(plan.base) if plan.base else None)]
     for stage in plan.stages:
         named += [(f"model of {stage.name}", model) for model in (*stage.models(), *stage.makers())]
         named += [(f"{key} of {stage.name}", model) for key, model in stage.other_models().items()]
@@ -89,7 +88,7 @@ def _models(plan: Plan) -> Iterator[Need]:
 
 
 def _data(plan: Plan) -> Iterator[Need]:
-    baseline = parse_baseline(plan.base or "")
+    baseline = named_model(plan.base) if plan.base else None
     read = [(f"data of {stage.name}", name) for stage in plan.stages for name in stage.sources]
     for what, name in [*(("data of base", file) for file in (baseline.files if baseline else ())), *read]:
         here = Path(name).exists() or name.startswith("embedded") or twin_files(name) is not None

@@ -5,8 +5,11 @@ Plans come from recipes (`pipeline.recipe`) or are built in Python:
     Plan("mine", base="embedded", stages=(stage("simcse", name="s", data="a.txt", steps=100),))
 """
 
-from collections.abc import Iterable, Mapping
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +17,16 @@ import yaml
 
 from sentloom.encoder.prompts import Prompt, Prompts
 from sentloom.errors import InputError
-from sentloom.pipeline.schema import Evaluate, Quoted, Select
+from sentloom.pipeline.schema import Evaluate, Quoted, Select, one_of, show
 from sentloom.pipeline.stages import PREVIOUS, Stage, Train
-from sentloom.pipeline.yaml_source import Dumper, one_of, show
+
+# YAML 1.2, as recipes are written and read: `on` and `no` are text, 5e-5 is a number, a date is text.
+RESOLVERS = [
+    ("tag:yaml.org,2002:null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    ("tag:yaml.org,2002:bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
+    ("tag:yaml.org,2002:int", r"[-+]?[0-9]+", list("-+0123456789")),
+    ("tag:yaml.org,2002:float", r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", list("-+.0123456789")),
+]
 
 
 def training_stages(stages: Iterable[Stage]) -> tuple[Train, ...]:
@@ -87,6 +97,26 @@ class Recipe:
         return self.plans[variant]
 
 
+class _Dumper(yaml.SafeDumper):
+    """Quotes what a recipe's reader would not read as text."""
+
+    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Write everything out."""
+        return True
+
+    def represent_str(self, data: str) -> yaml.ScalarNode:
+        """Every kind of line break is escaped: yaml loses some of them in its other styles."""
+        style = None if data.isprintable() else '"'
+        return self.represent_scalar("tag:yaml.org,2002:str", data, style)
+
+
+_Dumper.add_representer(str, _Dumper.represent_str)
+for _tag, _form, _starts in RESOLVERS:
+    _Dumper.add_implicit_resolver(_tag, re.compile(f"^(?:{_form})$"), _starts)
+
+
 def to_yaml(plan: Plan) -> str:
     """The plan as a recipe of its own, every default written out: read again, it gives an equal plan."""
     written = {
@@ -99,7 +129,7 @@ def to_yaml(plan: Plan) -> str:
         "trackers": list(plan.trackers),
         "published": dict(plan.published),
     }
-    return yaml.dump(written, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=120)
+    return yaml.dump(written, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
 
 
 def stage_values(stage: Stage) -> dict[str, Any]:
@@ -108,4 +138,14 @@ def stage_values(stage: Stage) -> dict[str, Any]:
         **stage.model_dump(mode="json", exclude={"options", "settings"}),
         **stage.options.model_dump(mode="json"),
         **(stage.settings.model_dump(mode="json") if stage.settings else {}),
+    }
+
+
+def file_names(names: Sequence[str]) -> dict[str, str]:
+    """File names of variants; where two would be the same, a hash is added."""
+    plain = {name: re.sub(r"[^\w+.-]+", "-", name).strip(".-") or "variant" for name in names}
+    folded = Counter(one.casefold() for one in plain.values())
+    return {
+        name: f"{one}-{sha256(name.encode()).hexdigest()[:6]}" if folded[one.casefold()] > 1 else one
+        for name, one in plain.items()
     }

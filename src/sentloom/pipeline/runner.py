@@ -25,7 +25,6 @@ from accelerate import Accelerator, PartialState
 from accelerate.state import AcceleratorState
 from accelerate.tracking import get_available_trackers
 
-from sentloom.baselines.names import BaselineName, parse_baseline
 from sentloom.data.dataset import Dataset
 from sentloom.encoder import Encoder
 from sentloom.encoder.device import Precision, chosen, device_for
@@ -34,7 +33,7 @@ from sentloom.encoder.locate import refuse_no_model
 from sentloom.encoder.shared import shared_encoder
 from sentloom.errors import MissingPart
 from sentloom.evaluation.bench import Model, score_tasks
-from sentloom.evaluation.evaluate import open_model
+from sentloom.evaluation.models import encoder_of, named_model, open_model
 from sentloom.evaluation.score_cache import cached_scores
 from sentloom.evaluation.task import NOT_COMPARABLE
 from sentloom.files import new_folder, read_result, remove, write_result
@@ -104,8 +103,8 @@ def prepare(
 
 def find_models(plans: Sequence[Plan], folder: Path) -> None:
     """Load every model that a plan names, except those in the folder itself, where an earlier plan may put them."""
-    bases = [parse_baseline(plan.base) or plan.base for plan in plans if plan.base]
-    models = [("base", name) for one in bases if (name := one.model if isinstance(one, BaselineName) else one)]
+    bases = [encoder_of(plan.base) for plan in plans if plan.base]
+    models = [("base", name) for name in bases if name]
     models += [pair for plan in plans for stage in plan.stages for pair in stage.other_models().items()]
     for key, name in dict.fromkeys(models):
         if not is_in(folder, name):
@@ -322,7 +321,7 @@ class Runner:
     @property
     def _is_encoder(self) -> bool:
         """Whether there is a base, and it is no baseline."""
-        return self.plan.base is not None and parse_baseline(self.plan.base) is None
+        return self.plan.base is not None and named_model(self.plan.base) is None
 
     @cached_property
     def base_fingerprint(self) -> str:

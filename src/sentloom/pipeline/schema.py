@@ -1,8 +1,9 @@
 """The keys of a recipe, and the message for a value that is not allowed."""
 
+import difflib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -10,9 +11,28 @@ from pydantic_core import ErrorDetails
 
 from sentloom.encoder.pooling import Pooling
 from sentloom.errors import InputError, plain_words
-from sentloom.pipeline.yaml_source import Keys, one_of, show
 
+SHOWN_CHARACTERS = 80
+SHOWN_NAMES = 8
+
+Keys = tuple[str | int, ...]  # where a value is: the keys on the way to it
 Model = TypeVar("Model", bound=BaseModel)
+
+
+def show(value: object) -> str:
+    """A value as YAML writes it, cut if it is long."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}..."
+
+
+def one_of(name: str, known: Iterable[str], before: str = "") -> str:
+    """The name nearest to what was written; with the known names, if they are few or if none is near."""
+    names = {re.sub(r"[\W_]+", "", one).casefold(): one for one in known}
+    near = difflib.get_close_matches(re.sub(r"[\W_]+", "", name).casefold(), names, n=1, cutoff=0.6)
+    hint = f'did you mean "{names[near[0]]}"?' if near else ""
+    if near and len(names) > SHOWN_NAMES:
+        return hint
+    return f"{before}one of {', '.join(names.values())}" + (f": {hint}" if hint else "")
 
 
 class Strict(BaseModel):

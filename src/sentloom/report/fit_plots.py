@@ -14,7 +14,7 @@ import numpy as np
 
 from sentloom.evaluation.results import Cell
 from sentloom.fitting.result import Curve, FitResult, Histogram, Measure, Run, Shares, Trail
-from sentloom.report import formatting, geometry_plots, labels, plots
+from sentloom.report import formatting, labels, plots
 from sentloom.report.plots import BASE, COLOURS, FAINT, PAPER, name_axes, name_rows, panels
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _running_mean(points: Sequence[tuple[int, float]]) -> list[tuple[int, float]
 
 def trails_figure(trails: Sequence[Trail], winner: str | None) -> "Figure":
     """Routes by uniformity (x) and alignment (y), named at their ends; the winner is highlighted and drawn last."""
-    figure, axes = geometry_plots.plane("Alignment and uniformity of every route", width=WIDTH, height=HEIGHT)
+    figure, axes = plots.plane("Alignment and uniformity of every route", width=WIDTH, height=HEIGHT)
     ordered = sorted(trails, key=lambda trail: trail.route == winner)
     lines = [[(uniformity, alignment) for _, alignment, uniformity in trail.points] for trail in ordered]
     named: dict[tuple[float, float], str] = {}

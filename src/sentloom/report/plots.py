@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 from markupsafe import Markup
 
+from sentloom.evaluation.geometry import UniformityVariant
 from sentloom.evaluation.metrics import Numbers
 from sentloom.evaluation.results import Cell
 from sentloom.files import new_file
@@ -192,3 +193,14 @@ def name_points(axes: "Axes", points: Numbers, names: Sequence[str], lines: Sequ
     boxes = labels.place(at, sizes, taken, axes.bbox.extents, 7 * pixels)
     for text, dot, box in zip(texts, at, boxes, strict=True):
         text.set_position(tuple(((box[:2] + box[2:]) / 2 - dot) / pixels))
+
+
+def plane(
+    title: str, variant: UniformityVariant = UniformityVariant.REFERENCE, width: float = 6.4, height: float = 4.8
+) -> tuple["Figure", "Axes"]:
+    """Axes of uniformity (x) and alignment (y)."""
+    figure, (axes,) = panels(width, height, title)
+    better = "↑" if variant == UniformityVariant.PRINTED else "↓"  # as printed, alignment has a minus sign
+    name_axes(axes, "uniformity  (← better)", f"alignment  ({better} better)")
+    axes.margins(0.18)
+    return figure, axes

@@ -1,7 +1,8 @@
-"""Scores in the terminal: models side by side, and published scores below them."""
+"""Scores in the terminal: models side by side, and the rows that papers print below them."""
 
 import textwrap
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -9,7 +10,6 @@ from rich.text import Text
 
 from sentloom.evaluation.results import Cell, SuiteResult
 from sentloom.evaluation.suites.catalog import SUITES
-from sentloom.evaluation.suites.published import PublishedRow, published
 from sentloom.evaluation.task import signed_note
 from sentloom.report.score_files import cell_text, difference_legend, differences
 from sentloom.report.tables import Wide, plain_table
@@ -23,7 +23,7 @@ def suite(one: SuiteResult, models: Sequence[str]) -> RenderableType:
     down = len(models) <= MOST_COLUMNS
     if not one.sets:
         return Group(Text(one.name, style="bold"), *_notes(one))
-    body = _sets_down(one, models) if down else _sets_across(one, models, ())
+    body = _sets_down(one, models) if down else sets_across(one, models, ())
     return Group(body, *_legend(one, intervals=down), *_differences(one, models), *_notes(one))
 
 
@@ -34,19 +34,6 @@ def _differences(one: SuiteResult, models: Sequence[str]) -> list[RenderableType
         return []
     table = Wide(f"{one.name}: difference from {first}", others, [differences(one, others)], "set")
     return [table, Text("; ".join(difference_legend(one, others)), style="dim")]
-
-
-def with_published(one: SuiteResult, models: Sequence[str]) -> RenderableType:
-    """The models, then the published rows of a suite, with the source and the known faults of each."""
-    rows = published(one.name)
-    if not rows:
-        return Text(f"{one.name}: no published scores; whole suites such as --suite sts have them", style="yellow")
-    faults: dict[str, list[str]] = {}
-    for number, row in enumerate(rows, start=1):
-        for fault in row.faults:
-            faults.setdefault(fault, []).append(f"({number})")
-    lines = [Text(f"fault of {' '.join(numbers)}: {fault}", style="yellow") for fault, numbers in faults.items()]
-    return Group(_sets_across(one, models, rows), *lines)
 
 
 def mteb(scores: Mapping[str, Mapping[str, float]]) -> RenderableType:
@@ -75,8 +62,17 @@ def _cell(cell: Cell, models: int) -> str:
     return cell_text(cell).replace(" (", "\n(") if models > 1 else cell_text(cell)
 
 
-def _sets_across(one: SuiteResult, models: Sequence[str], rows: Sequence[PublishedRow]) -> RenderableType:
-    """One row per model, then one per published row, whose mean belongs under the suite's first mean."""
+@dataclass(frozen=True)
+class PrintedRow:
+    """A row of scores that a paper prints."""
+
+    label: str
+    scores: Mapping[str, float | None]
+    average: float | None
+
+
+def sets_across(one: SuiteResult, models: Sequence[str], rows: Sequence[PrintedRow]) -> RenderableType:
+    """One row per model, then one per printed row, whose mean belongs under the suite's first mean."""
     own = {row.name: row for row in one.sets}
     suite_order = SUITES[one.name].sets if one.name in SUITES else ()
     printed = {*own, *(name for row in rows for name in row.scores)}
@@ -89,10 +85,7 @@ def _sets_across(one: SuiteResult, models: Sequence[str], rows: Sequence[Publish
         )
         for model in models
     ]
-    theirs = [
-        (_printed_label(number, row), [*_numbers(row.scores, names), *_numbers({0: row.average}, [0])])
-        for number, row in enumerate(rows, start=1)
-    ]
+    theirs = [(row.label, [*_numbers(row.scores, names), *_numbers({0: row.average}, [0])]) for row in rows]
     heads = [name.replace(" ", "\n") for name in names] + (_mean_heads(one) or ["mean"] * bool(rows))
     return Wide(one.name, heads, [ours, theirs])
 
@@ -103,11 +96,6 @@ def _mean_heads(one: SuiteResult) -> list[str]:
     if len(labels) == 1:
         return ["mean" + labels[0].partition(":")[2].replace(" ", "\n", 1)]
     return [textwrap.fill(label, HEAD) for label in labels]
-
-
-def _printed_label(number: int, row: PublishedRow) -> str:
-    joined = f", {row.aggregation}" if row.aggregation not in (None, "all") else ""
-    return f"({number}) {row.label}, {row.source}{joined}"
 
 
 def _short(cell: Cell) -> str:

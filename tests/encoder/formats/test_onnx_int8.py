@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from sentloom.encoder import Encoder
-from sentloom.encoder.building import build_model
 from sentloom.encoder.formats.onnx import ONNX
 from sentloom.encoder.formats.registry import target_named
+from sentloom.lab.init_model import build_model
 from tests.encoder.small_models import SENTENCES
 
 

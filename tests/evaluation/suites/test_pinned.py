@@ -7,7 +7,7 @@ import re
 from sentloom.data.inputs import HUB_NAME
 from sentloom.evaluation import suites
 from sentloom.evaluation.suites.set_source import SetPart
-from sentloom.evaluation.suites.set_tables import SetTable
+from sentloom.lab.suites.set_tables import SetTable
 
 OWNED = re.compile(r"[\w.-]+/[\w.{}/-]+(@[\w.-]+)?:[\w{}+]+")
 

@@ -7,11 +7,11 @@ from accelerate import Accelerator
 
 from sentloom.encoder import Encoder
 from sentloom.errors import InputError, RecipeError
+from sentloom.lab.recipe import read_recipe
 from sentloom.pipeline.building import stage
 from sentloom.pipeline.forecast import forecast
 from sentloom.pipeline.needs import needs
 from sentloom.pipeline.plan import Plan, to_yaml
-from sentloom.pipeline.recipe import read_recipe
 from sentloom.pipeline.runner import prepare
 from tests.encoder.small_models import SENTENCES, build_model_folder
 

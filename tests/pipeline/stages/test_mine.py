@@ -11,10 +11,10 @@ from accelerate import Accelerator
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 from sentloom.errors import InputError, RecipeError
+from sentloom.lab.recipe import read_recipe
 from sentloom.pipeline.building import stage
 from sentloom.pipeline.forecast import forecast
 from sentloom.pipeline.plan import Plan, to_yaml
-from sentloom.pipeline.recipe import read_recipe
 from sentloom.pipeline.runner import prepare
 from sentloom.search.cross_encoder import CrossEncoder
 from tests.search.small_cross_encoders import build_cross_encoder

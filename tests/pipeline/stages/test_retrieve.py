@@ -6,11 +6,11 @@ import yaml
 from accelerate import Accelerator
 
 from sentloom.errors import InputError, ModelError
+from sentloom.lab.recipe import read_recipe
+from sentloom.lab.tiny import write_tiny_models
 from sentloom.pipeline.artifacts import DATA, open_dataset
-from sentloom.pipeline.recipe import read_recipe
 from sentloom.pipeline.runner import prepare
 from sentloom.pipeline.stages.retrieve import candidates, entailed
-from sentloom.pipeline.tiny import write_tiny_models
 from sentloom.search.bm25 import Bm25
 from sentloom.search.cross_encoder import load_nli_judge
 

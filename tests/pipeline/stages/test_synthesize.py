@@ -15,9 +15,9 @@ from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 from sentloom.encoder.prompts import Prompt
 from sentloom.errors import InputError
+from sentloom.lab.recipe import read_recipe
 from sentloom.pipeline.evaluation_sets import find_evaluation_set
 from sentloom.pipeline.forecast import forecast
-from sentloom.pipeline.recipe import read_recipe
 from sentloom.pipeline.runner import prepare
 from sentloom.pipeline.stage_data import read_data, share_of
 from sentloom.writing.chat import TokenLimit
@@ -182,13 +182,13 @@ def test_a_run_that_was_killed_while_it_wrote_goes_on(loom):
 def test_the_command_tells_what_was_made_and_where_the_model_is(loom, sentloom):
     out = loom.folder / "out"
     recipe = loom.recipe({**WRITER, "model": "t5"}, WRITTEN, base=None, pooling=None, title="Small")
-    dry = sentloom("train", recipe, "-o", out, "--dry-run")
+    dry = sentloom("lab", "train", recipe, "-o", out, "--dry-run")
     assert dry.returncode == 0, dry.stderr
     lines = [line.split() for line in dry.stdout.splitlines()]
     assert any(line[:4] == ["written", "synthesize", "texts", "20"] for line in lines)
     assert any(line[:3] == ["writer", "synthesizer", "triplets"] and line[4:6] == ["4", "3"] for line in lines)
     assert not out.exists()
-    done = sentloom("train", recipe, "-o", out)
+    done = sentloom("lab", "train", recipe, "-o", out)
     assert done.returncode == 0, done.stderr
     results = json.loads((out / "results.json").read_text())
     (run,) = results["runs"]
@@ -205,7 +205,7 @@ def test_the_command_tells_what_was_made_and_where_the_model_is(loom, sentloom):
     assert TextToText.load(out / "model").sha256 == writer["fingerprint"]
     assert read_recipe(out / "recipe.yaml").resolve() == read_recipe(recipe).resolve()
     files = loom.files()
-    assert sentloom("train", out / "recipe.yaml", "-o", out).returncode == 0
+    assert sentloom("lab", "train", out / "recipe.yaml", "-o", out).returncode == 0
     assert loom.files() == files
 
 

@@ -1,4 +1,7 @@
-"""All suites by name, and lookup of tasks: a suite, one of its sets, or the user's own file."""
+"""Suites by name, and lookup of tasks: a suite, one of its sets, or the user's own file.
+
+Installed packages offer suites through the entry point group `sentloom.suites`, which names mappings of them.
+"""
 
 import re
 from collections import Counter
@@ -10,20 +13,12 @@ from pathlib import Path
 from sentloom.corpus.opening import open_data
 from sentloom.data.in_memory import Data
 from sentloom.errors import InputError, MissingPart, SentloomError
-from sentloom.evaluation.suites.afs import AFS
-from sentloom.evaluation.suites.domain import DOMAIN
-from sentloom.evaluation.suites.glue import GLUE
-from sentloom.evaluation.suites.multilingual import MULTILINGUAL, PARTS
-from sentloom.evaluation.suites.sentglue import SENTGLUE
 from sentloom.evaluation.suites.set_source import SetSource, UnlikePublished
-from sentloom.evaluation.suites.sts import STS, STS_PARTS
-from sentloom.evaluation.suites.transfer import TRANSFER
 from sentloom.evaluation.suites.user_tasks import QUESTION, data_task, own_task
 from sentloom.evaluation.task import Average, Suite, Task
+from sentloom.plugins import Registry
 
-SUITES: Mapping[str, Suite] = {
-    suite.name: suite for suite in (STS, TRANSFER, SENTGLUE, MULTILINGUAL, DOMAIN, AFS, GLUE)
-}
+SUITES: Mapping[str, Suite] = Registry[Suite]("sentloom.suites")
 OWN = re.compile(r"(?P<kind>retrieval|pairs|classification):(?P<file>.+)")
 
 
@@ -101,6 +96,13 @@ def find_task(name: str, origin: SetSource) -> Task:
     )
 
 
+def find_measure(name: str, score: str, origin: SetSource) -> Task | None:
+    """The task of a measure that a suite has besides the scores of its sets; None if it has no such measure."""
+    if (published := _published(name)) and (build := published[0].measures.get(score)):
+        return build(published[1], origin)
+    return None
+
+
 def split_score(name: str) -> tuple[str, str | None]:
     """A set and which of its scores is meant, as in `STS-B@pearson`; None: its main score."""
     one, _, score = name.rpartition("@")
@@ -120,7 +122,7 @@ def _published(name: str) -> tuple[Suite, str] | None:
 
 def _sets(suite: Suite) -> tuple[str, ...]:
     """List the sets that can be requested alone, including dev parts, which are in no suite and no average."""
-    return tuple({STS.name: STS_PARTS, MULTILINGUAL.name: PARTS}.get(suite.name, suite.sets))
+    return (*suite.sets, *suite.parts)
 
 
 def _load_suite(suite: Suite, origin: SetSource, absences: Absences) -> LoadedSuite:

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sentloom.evaluation.metrics import Numbers, Ranks, mean_average_precision, mrr_at, ndcg_at, recall_at
-from sentloom.evaluation.retrieval import ranked_relevant
-from sentloom.evaluation.suites.set_source import Rows
+from sentloom.evaluation.retrieval import ranked_relevant, ranks_of
+from sentloom.evaluation.suites.pairs import clusters_of
+from sentloom.evaluation.suites.set_source import Rows, joint_sha256
 from sentloom.evaluation.task import CLUSTER, Lookup, Score, Scores, Task
 from sentloom.hygiene.near_duplicates import connect
 
@@ -104,3 +105,45 @@ def _shown(searched: SearchSet) -> list[tuple[str, str]]:
     """Each query with its best document."""
     best = [max(some, key=lambda number: (some[number], -number)) for some in searched.grades]
     return [(query, searched.documents[number]) for query, number in zip(searched.queries, best, strict=True)]
+
+
+def translation_task(
+    name: str,
+    rows: Rows,
+    known: Rows | None = None,
+    to_target: str = "accuracy-to-target",
+    to_source: str = "accuracy-to-source",
+) -> Task:
+    """Build the task of finding each sentence's translation; `accuracy` is the mean of both directions.
+
+    Sentences search among those of `rows` and `known`, which has translations besides `rows`. A sentence with several
+    translations may find any of them. Ties count as wrong.
+    """
+    sources, targets = ([*rows[side], *(known[side] if known else ())] for side in ("source", "target"))
+
+    def score(lookup: Lookup) -> Scores:
+        there, back = (_translated(lookup, *sides, len(rows)) for sides in ((sources, targets), (targets, sources)))
+        ways = {to_target: there, to_source: back, "accuracy": (there + back) / 2}
+        return {label: Score("mean", found[:, None], clusters=clusters_of(rows)) for label, found in ways.items()}
+
+    return Task(
+        name,
+        "accuracy",
+        {"symmetric": [*sources, *targets]},
+        score,
+        rows.source,
+        joint_sha256(rows, known),
+        {"task": "translation"},
+        rows.notes,
+        tuple(zip(rows["source"], rows["target"], strict=True)),
+    )
+
+
+def _translated(lookup: Lookup, queries: Sequence[str], documents: Sequence[str], asked: int) -> Numbers:
+    """Return for each of the first queries 1 if the closest distinct document is one of its translations, else 0."""
+    place = {text: number for number, text in enumerate(dict.fromkeys(documents))}
+    right: dict[str, set[int]] = {}
+    for text, translation in zip(queries, documents, strict=True):
+        right.setdefault(text, set()).add(place[translation])
+    ranks = ranks_of(lookup(queries[:asked]), lookup(list(place)), [right[text] for text in queries[:asked]])
+    return np.array([float(found[0] == 1) for found in ranks])

@@ -14,7 +14,6 @@ from sentloom.encoder.prompts import Role
 from sentloom.errors import InputError
 from sentloom.evaluation.metrics import cosine_of_pairs
 from sentloom.evaluation.suites.labels import classification_task, neighbour_task, probe_task
-from sentloom.evaluation.suites.multilingual import translation_task
 from sentloom.evaluation.suites.pairs import (
     SEARCH,
     clusters_of,
@@ -23,7 +22,7 @@ from sentloom.evaluation.suites.pairs import (
     is_binary,
     ranking_task,
 )
-from sentloom.evaluation.suites.search import GRADE, search_set, search_task
+from sentloom.evaluation.suites.search import GRADE, search_set, search_task, translation_task
 from sentloom.evaluation.suites.set_source import Rows, SetSource
 from sentloom.evaluation.task import CLUSTER, Lookup, Score, Scores, Task
 

@@ -1,4 +1,9 @@
-"""The stages, by the name that a recipe gives as `method`. To add one: write its file, and add one line here."""
+"""The stages, by the name that a recipe gives as `method`. To add one: write its file, and add one line here.
+
+Installed packages offer stages through the entry point group `sentloom.stages`, which names mappings of them.
+"""
+
+from collections.abc import Mapping
 
 from sentloom.methods import METHODS
 from sentloom.pipeline.stages.merge import Merge
@@ -10,22 +15,21 @@ from sentloom.pipeline.stages.synthesize import Synthesize
 from sentloom.pipeline.stages.train import Train
 from sentloom.pipeline.stages.translate import Translate
 from sentloom.pipeline.stages.views import Views
-from sentloom.pipeline.stages.vocabulary import Vocabulary
-from sentloom.pipeline.stages.writer import DenoisingStage, SynthesizerStage
+from sentloom.plugins import Registry
 
-STAGES: dict[str, type[Stage]] = {
-    **dict.fromkeys(METHODS, Train),
-    "vocabulary": Vocabulary,
-    "denoising": DenoisingStage,
-    "synthesizer": SynthesizerStage,
-    "synthesize": Synthesize,
-    "views": Views,
-    "translate": Translate,
-    "mine": Mine,
-    "retrieve": Retrieve,
-    "merge": Merge,
-    "shrink": Shrink,
-}
+STAGES: Mapping[str, type[Stage]] = Registry[type[Stage]](
+    "sentloom.stages",
+    {
+        **dict.fromkeys(METHODS, Train),
+        "synthesize": Synthesize,
+        "views": Views,
+        "translate": Translate,
+        "mine": Mine,
+        "retrieve": Retrieve,
+        "merge": Merge,
+        "shrink": Shrink,
+    },
+)
 
 __all__ = [
     "BASE",
@@ -33,7 +37,6 @@ __all__ = [
     "STAGES",
     "Context",
     "DataStage",
-    "DenoisingStage",
     "Forecast",
     "Inputs",
     "Merge",
@@ -42,9 +45,7 @@ __all__ = [
     "Shrink",
     "Stage",
     "Synthesize",
-    "SynthesizerStage",
     "Train",
     "Translate",
     "Views",
-    "Vocabulary",
 ]

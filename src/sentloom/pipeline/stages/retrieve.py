@@ -23,10 +23,9 @@ from sentloom.errors import InputError
 from sentloom.methods import Options
 from sentloom.pipeline.artifacts import Artifact
 from sentloom.pipeline.schema import Text
-from sentloom.pipeline.stages.stage import LATER, Context, Forecast, Inputs
+from sentloom.pipeline.stages.stage import LATER, ONCE, Context, Forecast, Inputs
 from sentloom.pipeline.stages.timing import placeholder, time_per_item
 from sentloom.pipeline.stages.views import StoredDataset
-from sentloom.pipeline.stages.writer import ONCE
 from sentloom.progress import progress
 from sentloom.search.bm25 import Bm25
 from sentloom.search.cross_encoder import CrossEncoder, load_nli_judge

@@ -34,6 +34,7 @@ BASE = "base"  # as a model's name: the base of the plan, whatever stages come b
 TEACHER = "teacher"  # the option that names a cross-encoder
 LATER: Any = None  # options and settings are filled in once they have been checked
 ENGINE = 1  # raised when the numbers of the training loop change
+ONCE = "runs once for all seeds"
 IDLE = {"log_every", "checkpoint_seconds", "snapshots"}  # settings that change no number
 
 

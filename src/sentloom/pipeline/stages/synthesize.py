@@ -26,9 +26,9 @@ from sentloom.errors import InputError
 from sentloom.files import new_file
 from sentloom.methods import Options
 from sentloom.pipeline.artifacts import Artifact, content_key
-from sentloom.pipeline.stages.stage import LATER, Context, Forecast, Inputs, Stage
+from sentloom.pipeline.schema import Text
+from sentloom.pipeline.stages.stage import LATER, ONCE, Context, DataStage, Forecast, Inputs, Stage
 from sentloom.pipeline.stages.timing import placeholder, time_per_item
-from sentloom.pipeline.stages.writer import ONCE, WriterStage
 from sentloom.progress import OutOfTime, deadline
 from sentloom.writing.answers import ANSWERS, Answers
 from sentloom.writing.chat import TokenLimit
@@ -36,15 +36,16 @@ from sentloom.writing.embedded import version_for
 from sentloom.writing.endpoint import EndpointOptions, find_endpoint, requests_per_text
 from sentloom.writing.filters import PRESETS, Filtering
 from sentloom.writing.judges import BM25_ALONE
+from sentloom.writing.language_model import LanguageModel
 from sentloom.writing.ledger import PLAN, Ledger
 from sentloom.writing.models import open_model
 from sentloom.writing.prompts import NLI_KINDS, Kind
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.summary import Summary
 from sentloom.writing.synthesize import Execution, WritingTask, synthesize, writer_loader
-from sentloom.writing.synthesizer import Synthesizer
 from sentloom.writing.triplets import PAIRS, SUMMARY, TRIPLETS, draw
 
+SYNTHESIZER = "synthesizer"  # the method of a stage whose model has learned to write and to judge
 TIMED_TEXTS = 16
 ENDPOINT_SECONDS = 1.0  # per request, as long as nobody has asked it: a forecast sends nothing
 PARTS = {"": ("triplets", TRIPLETS), "pairs": ("pairs", PAIRS)}
@@ -92,6 +93,30 @@ class WritingStopped(Exception):
         self.stage, self.rows, self.wanted, self.late = stage, rows, wanted, late
 
 
+class WriterStage(DataStage):
+    """A stage that takes a language model."""
+
+    MODEL_KIND = "writer"
+
+    model: Text  # embedded, a folder, a hub name, or `stage:NAME`; for writing also the address of an endpoint
+
+    def located(self, locate: Callable[[str], str]) -> Self:
+        """With every path and model name located."""
+        return super().located(locate).model_copy(update={"model": locate(self.model)})
+
+    def models(self) -> tuple[str, ...]:
+        """The writer."""
+        return (self.model,)
+
+    def load(self, source: str) -> LanguageModel:
+        """The model as this stage uses it."""
+        return open_model(source)
+
+    def fingerprint(self, model: str, prompts: Prompts | None) -> str:
+        """The hash of a model as it is loaded."""
+        return self.load(model).sha256
+
+
 class Synthesize(WriterStage):
     """A writer writes sentences or queries for each text, judges them, and keeps the good ones."""
 
@@ -116,7 +141,7 @@ class Synthesize(WriterStage):
     @classmethod
     def takes_model_of(cls, other: type[Stage], method: str) -> bool:
         """A model that has only learned to restore sentences can neither write nor judge."""
-        return method == Synthesizer.NAME
+        return method == SYNTHESIZER
 
     def fingerprint(self, model: str, prompts: Prompts | None) -> str:
         """The hash of a writer that no stage trained, or the endpoint."""

@@ -11,10 +11,9 @@ from sentloom.data.sentences import texts_of
 from sentloom.data.shapes import Shape
 from sentloom.methods import Options
 from sentloom.pipeline.artifacts import Artifact
-from sentloom.pipeline.stages.stage import LATER, Context, Forecast, Inputs
+from sentloom.pipeline.stages.stage import LATER, ONCE, Context, Forecast, Inputs
 from sentloom.pipeline.stages.timing import placeholder
 from sentloom.pipeline.stages.views import StoredDataset, time_makers
-from sentloom.pipeline.stages.writer import ONCE
 from sentloom.views.maker import Maker
 from sentloom.views.pairs import make_translations
 from sentloom.views.translation import translation_maker

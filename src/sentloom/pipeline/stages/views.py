@@ -12,9 +12,8 @@ from sentloom.data.sentences import texts_of
 from sentloom.data.shapes import Shape
 from sentloom.files import sha256
 from sentloom.pipeline.artifacts import DATA, Artifact, open_dataset, store_dataset
-from sentloom.pipeline.stages.stage import LATER, Context, DataStage, Forecast, Inputs
+from sentloom.pipeline.stages.stage import LATER, ONCE, Context, DataStage, Forecast, Inputs
 from sentloom.pipeline.stages.timing import placeholder, time_per_item
-from sentloom.pipeline.stages.writer import ONCE
 from sentloom.views.maker import Maker
 from sentloom.views.pairs import make_pairs, makers_for
 from sentloom.views.settings import (

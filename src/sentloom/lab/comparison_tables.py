@@ -1,0 +1,140 @@
+"""A comparison of methods for the terminal, and as compare.json (with every run), compare.md and compare.csv."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from sentloom import __version__
+from sentloom.fitting.compare_fits import FitComparison
+from sentloom.fitting.result import NO_DIFFERENCE
+from sentloom.lab.comparison import MARK, Compared, ComparisonCell, ComparisonTable, Cost, Line, comparison_table
+from sentloom.lab.results import refuse_foreign_file, run_values, score_text
+from sentloom.markdown import plain, raw_table, table
+from sentloom.report.formatting import change_text, number
+from sentloom.report.tables import Wide, plain_table
+from sentloom.report.text_files import csv_text, json_text, write_text
+
+FOUND = {
+    "better": "The newer model is better. ",
+    "worse": "The newer model is worse. ",
+    NO_DIFFERENCE: "",
+}
+JSON, MARKDOWN, CSV = FILES = "compare.json", "compare.md", "compare.csv"
+
+
+def refuse_foreign_tables(folder: Path) -> None:
+    """Never overwrite a table that no comparison wrote."""
+    for name in (MARKDOWN, CSV):
+        refuse_foreign_file(folder / name, folder / JSON)
+
+
+def write_comparison(found: Compared, folder: Path) -> None:
+    """Write all three files."""
+    table = comparison_table(found)
+    runs = [run_values(result, folder) for result in found.results]
+    write_text(folder / JSON, json_text({"sentloom": __version__, **asdict(table), "runs": runs}))
+    write_text(folder / MARKDOWN, comparison_markdown(table))
+    write_text(folder / CSV, comparison_csv(table))
+
+
+def methods_table(title: str, found: ComparisonTable) -> RenderableType:
+    """For the terminal."""
+    heads = [*_labels(found.sets).values(), *(head.replace(" per ", "\nper ") for head in _cost_heads(found))]
+    sections = [
+        [(line.name, _shown(line, found)) for line in found.lines if line.is_base == bases] for bases in (True, False)
+    ]
+    return Group(Wide(title, heads, sections, "method"), *(Text(note, style="dim") for note in found.notes))
+
+
+def fits_table(found: FitComparison) -> RenderableType:
+    """Two fits for the terminal: what differs, and the scores of both."""
+    facts = plain_table("What differs", "", "older", "newer")
+    for name, both in {"fit": (found.old, found.new), **found.settings}.items():
+        facts.add_row(name, *both)
+    scores = plain_table("Scores on the same test rows", "", "older", "newer", "difference", numbers=3)
+    for one in (*found.measures, *([found.total] if len(found.measures) > 1 else [])):
+        scores.add_row(one.name, number(one.before), number(one.after), change_text(one))
+    return Group(facts, scores, Text(fits_reason(found)))
+
+
+def fits_reason(found: FitComparison) -> str:
+    """What the comparison shows, and on which rows."""
+    left = f" {found.left_out:,} others were left out, because the older fit had seen them." if found.left_out else ""
+    return f"{FOUND[found.verdict]}{found.reason} Both were tested on {found.rows:,} rows.{left}"
+
+
+def write_fits(found: FitComparison, folder: Path) -> None:
+    """Write compare.json and compare.md of two fits."""
+    write_text(folder / JSON, json_text({"sentloom": __version__, **asdict(found)}))
+    scores = [[one.name, number(one.before), number(one.after), change_text(one)] for one in found.measures]
+    facts = [[name, *both] for name, both in {"fit": (found.old, found.new), **found.settings}.items()]
+    tables = [table(["", "older", "newer"], facts), table(["", "older", "newer", "difference"], scores)]
+    text = "\n\n".join(["# Two fits", *tables, plain(fits_reason(found)), f"`{found.verdict_line}`"])
+    write_text(folder / MARKDOWN, f"{text}\n")
+
+
+def _shown(line: Line, found: ComparisonTable) -> list[str | Text]:
+    cells = [line.cells.get(name) for name in found.sets]
+    styled = [Text(_text(cell), style="bold" if cell and cell.standing == "best" else "") for cell in cells]
+    return [*styled, *_cost(line, found)]
+
+
+def _text(cell: ComparisonCell | None) -> str:
+    if cell is None:
+        return ""
+    mark = f"{MARK} " if cell.standing == "near" else ""
+    return mark + score_text(cell.score, cell.deviation, cell.change, unlike=not cell.comparable)
+
+
+def _labels(sets: Sequence[str]) -> dict[str, str]:
+    """The names of files without their folders, unless two have the same name."""
+    files = [Path(name).name for name in sets]
+    return {
+        name: file if Path(name).is_absolute() and files.count(file) == 1 else name
+        for name, file in zip(sets, files, strict=True)
+    }
+
+
+def _cost_heads(found: ComparisonTable) -> list[str]:
+    return ["seeds", "minutes per seed", "steps per seed", *(["minutes, made once"] if _makes(found) else [])]
+
+
+def _cost(line: Line, found: ComparisonTable) -> list[str]:
+    if line.cost is None:
+        return [""] * len(_cost_heads(found))
+    made = [f"{line.cost.made_seconds / 60:.1f}"] if _makes(found) else []
+    return [str(line.cost.seeds), f"{line.cost.seconds / 60:.1f}", f"{line.cost.steps:,.0f}", *made]
+
+
+def _makes(found: ComparisonTable) -> bool:
+    return any(line.cost and line.cost.made_seconds for line in found.lines)
+
+
+def comparison_markdown(found: ComparisonTable) -> str:
+    """The table and its notes."""
+    heads = ["method", *_labels(found.sets).values(), *_cost_heads(found)]
+    lines = [
+        [plain(line.name), *(_bold(line.cells.get(name)) for name in found.sets), *_cost(line, found)]
+        for line in found.lines
+    ]
+    notes = "\n".join(f"- {plain(note)}" for note in found.notes)
+    return f"{raw_table([*map(plain, heads)], lines)}\n\n{notes}\n"
+
+
+def _bold(cell: ComparisonCell | None) -> str:
+    return f"**{_text(cell)}**" if cell and cell.standing == "best" else _text(cell)
+
+
+def comparison_csv(found: ComparisonTable) -> str:
+    """One row per method and set, with every digit."""
+    no_cost = [""] * len(Cost.__dataclass_fields__)
+    head = ["method", "set", *ComparisonCell.__dataclass_fields__, *Cost.__dataclass_fields__]
+    rows = [
+        [line.name, name, *vars(cell).values(), *(vars(line.cost).values() if line.cost else no_cost)]
+        for line in found.lines
+        for name, cell in line.cells.items()
+    ]
+    return csv_text(head, rows)

@@ -1,0 +1,82 @@
+"""`reproduce`."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from sentloom.api.common import silent, training_in
+from sentloom.arguments import typed
+from sentloom.encoder.device import Device, Precision, running_on
+from sentloom.errors import InputError, option
+from sentloom.fitting.request import Log, strings
+from sentloom.lab import reproduction_tables
+from sentloom.lab.recipe import find_tables, read_recipe
+from sentloom.lab.reproduction import DATA_FOLDER, Reproduction, run_table, scored_in, with_earlier
+from sentloom.lab.tiny import tiny_recipe
+from sentloom.pipeline.runner import start_accelerator
+from sentloom.pipeline.schema import one_of
+
+Scale = Literal["paper", "tiny"]
+
+
+@typed
+def reproduce(
+    tables: str | Sequence[str],
+    output: str | Path | None = None,
+    *,
+    scale: Scale = "paper",
+    row: str | Sequence[str] = (),
+    data: str | Path | None = None,
+    device: Device | None = None,
+    precision: Precision | None = None,
+    log: Log = silent,
+) -> dict[str, Reproduction]:
+    """Run the rows of a paper's table (`bsl/table-1`), or of all tables of a paper (`bsl`), beside published scores.
+
+    A row whose models or data are not here does not run; the result says what it lacks. `row` chooses some rows.
+    With the scale tiny, the same rows run on small models and a few sentences, from the folder `data` as far as it has
+    them. Models, table.md and table.json go to `output/PAPER/TABLE`. The same call resumes.
+
+    >>> tables = reproduce("self-guided/figure-1", "tables", scale="tiny", row="max, layer 2")
+    >>> tables["self-guided/figure-1"].rows["max, layer 2"].published
+    {'STS-B': 63.19}
+    """
+    if not (names := strings(tables)):
+        raise InputError("tables", "no table is given", "one or more", "name a table or a paper")
+    folder, tiny, rows = Path(output or f"reproduced/{scale}"), scale == "tiny", strings(row)
+    given = Path(data) if data else None
+    if given and not given.is_dir():
+        raise InputError(option("data"), f"there is no folder {given}", "a folder of sets", "correct the path")
+    variables = {**os.environ, DATA_FOLDER: str(given)} if given else os.environ
+    paths = _with_rows(find_tables(names), rows)
+    found = {}
+    with running_on(device, precision):
+        accelerator = start_accelerator((), folder)
+        said = log if accelerator.is_main_process else silent
+        for name, path in paths.items():
+            place = folder / name
+            with training_in(place, accelerator, ()):
+                reproduction_tables.refuse_foreign_tables(place)
+                if tiny:
+                    recipe = tiny_recipe(path, folder / "tiny", given)
+                else:
+                    recipe = scored_in(read_recipe(path, variables=variables), given)
+                only = [one for one in rows if one in recipe.variants]
+                found[name] = run_table(recipe, place, accelerator, said, only=only, tiny=tiny)
+                if accelerator.is_main_process:
+                    earlier = reproduction_tables.read_reproduction(place) if rows else None
+                    reproduction_tables.write_reproduction(with_earlier(found[name], earlier, recipe), place)
+    return found
+
+
+def _with_rows(paths: Mapping[str, Path], rows: Sequence[str]) -> dict[str, Path]:
+    """The tables that have one of these rows; all of them if none is named."""
+    if not rows:
+        return dict(paths)
+    known = {name: read_recipe(path).variants for name, path in paths.items()}
+    for row in rows:
+        if not any(row in some for some in known.values()):
+            every = dict.fromkeys(one for some in known.values() for one in some)
+            raise InputError(option("row"), f'there is no row "{row}"', one_of(row, every), "correct the name")
+    return {name: path for name, path in paths.items() if any(row in known[name] for row in rows)}

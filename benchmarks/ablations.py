@@ -28,11 +28,11 @@ import numpy as np
 from benchmarks.plain_scores import item_clusters, item_scores
 from benchmarks.real_sets import SETS
 from sentloom.encoder.locate import embedded_folder
+from sentloom.engine.building import stage
+from sentloom.engine.plan import Plan
+from sentloom.engine.runner import prepare, start_accelerator
 from sentloom.evaluation.significance import compare_averages
 from sentloom.evaluation.task import Score
-from sentloom.pipeline.building import stage
-from sentloom.pipeline.plan import Plan
-from sentloom.pipeline.runner import prepare, start_accelerator
 
 BATCH = 32
 HIGH = 4.0  # the scores of pairs that mean much the same, from 0 to 5

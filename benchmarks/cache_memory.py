@@ -31,8 +31,8 @@ def measure(name, batch, chunk):
     from accelerate import Accelerator
 
     from sentloom import Encoder
-    from sentloom.corpus.docstrings import harvest
     from sentloom.data.batches import Batches
+    from sentloom.data.corpus.docstrings import harvest
     from sentloom.methods import METHODS
     from sentloom.training import Settings
     from sentloom.training.gradients import add_gradients

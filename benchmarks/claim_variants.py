@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from sentloom.encoder.prompts import Prompt
-from sentloom.pipeline.building import stage
-from sentloom.pipeline.stages import Stage
+from sentloom.encoder.tokens import Prompt
+from sentloom.engine.building import stage
+from sentloom.engine.stages import Stage
 
 SAMPLES = {  # by name: a file of the data folder, and that every so many-th row is taken
     "texts": ("text/sentences.en.tsv.gz", 20),

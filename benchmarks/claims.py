@@ -28,17 +28,17 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from benchmarks.claim_variants import CLAIMS, SAMPLES, Setting, Variant
+from sentloom.engine.building import stage
+from sentloom.engine.plan import Plan
+from sentloom.engine.runner import Runner, prepare, start_accelerator
+from sentloom.engine.schema import Evaluate
 from sentloom.errors import TrainingStopped
-from sentloom.evaluation.score_cache import read_scores, score_file
+from sentloom.evaluation.bench import read_scores, score_file
 from sentloom.evaluation.significance import compare_averages
 from sentloom.evaluation.task import Score
 from sentloom.files import new_file, new_folder
 from sentloom.lab.init_model import build_model
 from sentloom.markdown import table
-from sentloom.pipeline.building import stage
-from sentloom.pipeline.plan import Plan
-from sentloom.pipeline.runner import Runner, prepare, start_accelerator
-from sentloom.pipeline.schema import Evaluate
 from sentloom.writing.triplets import TRIPLETS
 
 ADAFACTOR = {"optimizer": "adafactor", "scale_parameter": True}

@@ -15,7 +15,7 @@ import torch
 from transformers import T5Config, T5Model
 
 from sentloom import Encoder
-from sentloom.corpus.docstrings import harvest
+from sentloom.data.corpus.docstrings import harvest
 from sentloom.encoder.locate import embedded_folder
 
 

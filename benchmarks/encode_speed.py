@@ -16,7 +16,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 
 from sentloom import Encoder, read
-from sentloom.corpus.docstrings import harvest
+from sentloom.data.corpus.docstrings import harvest
 from sentloom.encoder.locate import embedded_folder
 
 STS = Path(__file__).parents[2] / "shared/data/sts"

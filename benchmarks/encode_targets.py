@@ -21,11 +21,11 @@ from sentence_transformers import SentenceTransformer
 
 from benchmarks.encode_speed import mixed_lengths, real_sentences, seconds
 from sentloom import Encoder
+from sentloom.encoder.formats.format import ReadOnlyBackbone
 from sentloom.encoder.formats.onnx import ONNX
 from sentloom.encoder.formats.registry import tried_names
 from sentloom.encoder.golden import agreement
 from sentloom.encoder.locate import locate
-from sentloom.encoder.read_only import ReadOnlyBackbone
 from sentloom.errors import SentloomError
 from sentloom.files import sha256
 

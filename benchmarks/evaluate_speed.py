@@ -23,8 +23,8 @@ import torch
 from sentloom import Encoder
 from sentloom.errors import MissingPart
 from sentloom.evaluation.bench import score_tasks
-from sentloom.evaluation.suites.catalog import SUITES
-from sentloom.evaluation.suites.set_source import SetSource
+from sentloom.evaluation.set_source import SetSource
+from sentloom.evaluation.suites import SUITES
 
 DATA = Path(__file__).parents[2] / "shared/data"
 NAMES = [*SUITES["sts"].sets, *SUITES["transfer"].sets]

@@ -33,7 +33,7 @@ from sentloom.encoder.golden import Golden, agreement, make_golden
 from sentloom.encoder.saving import patch_json
 from sentloom.encoder.settings import BATCHED, OURS
 from sentloom.evaluation.task import Task
-from sentloom.export.judging import judging_tasks, mean_score
+from sentloom.export.export import judging_tasks, mean_score
 from sentloom.files import read_record, write_record
 
 CALIBRATED = 64  # texts that a static scheme sees

@@ -24,7 +24,7 @@ def timed_steps(side: str, texts: str, steps: int) -> tuple[float, int]:
     import torch
 
     from benchmarks.step_lengths import SHORT, bert, contrastive_step, faq, interleaved, texts_of
-    from sentloom.training.freed_memory import keep_freed_memory
+    from sentloom.training.gradients import keep_freed_memory
 
     if side == "kept":
         keep_freed_memory()

@@ -11,7 +11,7 @@ import argparse
 from pathlib import Path
 
 from sentloom.data import read
-from sentloom.hygiene.languages import identify, language_shares, main_language
+from sentloom.data.hygiene.languages import identify, language_shares, main_language
 
 FILES = {
     "ar": "xnli.en-ar", "cs": "multi30k.en-cs.train", "de": "tatoeba_test.en-de", "en": "tatoeba_test.en-de",

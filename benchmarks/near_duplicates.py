@@ -27,9 +27,9 @@ import numpy as np
 import pyarrow as pa
 from scipy.sparse import csr_array
 
-from sentloom.corpus.opening import open_data
 from sentloom.data import Dataset, read
-from sentloom.hygiene.near_duplicates import HASHES, SHINGLE, banding, jaccard, similar_pairs
+from sentloom.data.corpus.opening import open_data
+from sentloom.data.hygiene.near_duplicates import HASHES, SHINGLE, banding, jaccard, similar_pairs
 
 Pairs = set[tuple[int, int]]
 ROUNDS, VERIFIED, BLOCK = 3, 1 << 11, 500

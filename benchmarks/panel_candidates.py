@@ -15,17 +15,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sentloom.engine.artifacts import content_key
 from sentloom.errors import MissingPart
 from sentloom.evaluation.reranking import rerank, sample_queries
-from sentloom.evaluation.suites.search import search_set
-from sentloom.evaluation.suites.set_source import Rows
+from sentloom.evaluation.retrieval import search_set
+from sentloom.evaluation.set_source import Rows
 from sentloom.evaluation.task import Score
-from sentloom.fitting.panel import distinct_texts, text_key
+from sentloom.fitting.tasks import distinct_texts, text_key
 from sentloom.lab import synthesize
-from sentloom.pipeline.artifacts import content_key
 from sentloom.search.nearest import top_k
+from sentloom.writing.judges import FUSION
 from sentloom.writing.ledger import Ledger
-from sentloom.writing.round_trip import FUSION
 
 DEPTH = 50  # results of every query that are fused
 K = 10

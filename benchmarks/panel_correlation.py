@@ -24,15 +24,14 @@ from benchmarks.panel_domains import CHOSEN, DOMAINS
 from benchmarks.panel_models import BASE, DOCSTRINGS, NLI, load, models
 from benchmarks.panel_tables import report
 from sentloom import read
-from sentloom.corpus.opening import open_data
+from sentloom.data.corpus.opening import open_data
+from sentloom.engine.artifacts import content_key
 from sentloom.evaluation.bench import distinct, score_tasks
 from sentloom.evaluation.evaluate import open_memory
 from sentloom.evaluation.geometry import effective_rank, mean_cosine, uniformity
 from sentloom.files import new_file
-from sentloom.fitting.panel import panel
-from sentloom.pipeline.artifacts import content_key
-from sentloom.search.cross_encoder import CrossEncoder
-from sentloom.search.pair_scores import pair_scores
+from sentloom.fitting.tasks import panel
+from sentloom.search.cross_encoder import CrossEncoder, pair_scores
 
 REVISION = 1  # raised when measurements would come out otherwise
 CORPUS, ASKED = 400, 50  # texts that queries search; held-out sentences that a query is written for

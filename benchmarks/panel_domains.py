@@ -7,9 +7,9 @@ from functools import partial
 from benchmarks import real_sets
 from sentloom import read
 from sentloom.evaluation.bench import distinct
-from sentloom.evaluation.suites.pairs import correlation_task, detection_task, ranking_task
-from sentloom.evaluation.suites.search import search_set, search_task
-from sentloom.evaluation.suites.set_source import Rows
+from sentloom.evaluation.pairs import correlation_task, detection_task, ranking_task
+from sentloom.evaluation.retrieval import search_set, search_task
+from sentloom.evaluation.set_source import Rows
 from sentloom.evaluation.task import Task
 
 HELD_OUT, LABELLED, QUESTIONS = 150, 400, 80  # sentences of the panel; rows, or questions, with labels

@@ -11,9 +11,9 @@ import torch
 from sentloom import Encoder
 from sentloom.data.dataset import FILE, LINE, Dataset
 from sentloom.data.shapes import Shape, arrow_type
-from sentloom.fitting.panel import halves, without_some_words
+from sentloom.engine.artifacts import content_key
+from sentloom.fitting.tasks import halves, without_some_words
 from sentloom.methods import METHODS
-from sentloom.pipeline.artifacts import content_key
 from sentloom.training import Settings, train
 
 REVISION = 1  # raised when trained models would come out otherwise

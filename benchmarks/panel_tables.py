@@ -7,7 +7,7 @@ from benchmarks import panel_candidates
 from sentloom.evaluation.metrics import spearman
 from sentloom.evaluation.significance import compare_averages
 from sentloom.evaluation.task import Score
-from sentloom.fitting.stability import shared_neighbours
+from sentloom.fitting.race import shared_neighbours
 
 PANEL = "panel"
 HALF_OF_THE_LABELS = "half of the labels, against the other half"

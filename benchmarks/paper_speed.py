@@ -19,12 +19,12 @@ import torch
 from accelerate import Accelerator
 
 from sentloom.encoder import Encoder
+from sentloom.engine.building import stage
+from sentloom.engine.plan import Plan
+from sentloom.engine.runner import prepare
 from sentloom.lab.baselines import fit_flow, wk_pooling
 from sentloom.lab.init_model import build_model
 from sentloom.markdown import table
-from sentloom.pipeline.building import stage
-from sentloom.pipeline.plan import Plan
-from sentloom.pipeline.runner import prepare
 
 WORDS = "the red kite flies over an old town while two children watch it from a hill and wave".split()
 LENGTHS, BATCHES = (16, 32, 64, 128), (1, 8, 32)

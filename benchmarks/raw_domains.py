@@ -27,8 +27,8 @@ from benchmarks.real_sets import SETS
 from benchmarks.writer_server import served
 from sentloom import SentloomError
 from sentloom.encoder.locate import embedded_folder
+from sentloom.engine.building import stage
 from sentloom.lab import synthesize
-from sentloom.pipeline.building import stage
 from sentloom.writing.ledger import Ledger
 from sentloom.writing.models import open_model
 

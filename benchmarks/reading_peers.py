@@ -43,7 +43,7 @@ import pyarrow.compute as pc
 
 from benchmarks.read_memory import WORDS, PeakAnonymous
 from sentloom.data import read
-from sentloom.data.scratch import FOLDER_VARIABLE, scratch_table
+from sentloom.data.dataset import FOLDER_VARIABLE, scratch_table
 
 Rows = list[tuple[object, ...]]
 TEXTS = {"question": "VARCHAR", "answer": "VARCHAR"}

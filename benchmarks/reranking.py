@@ -15,10 +15,9 @@ from pathlib import Path
 from sentloom.encoder import Encoder
 from sentloom.evaluation.evaluate import open_memory
 from sentloom.evaluation.reranking import rerank, sample_queries
-from sentloom.evaluation.suites.search import SearchSet, search_set
-from sentloom.evaluation.suites.set_source import Rows
-from sentloom.search.cross_encoder import CrossEncoder
-from sentloom.search.pair_scores import pair_scores
+from sentloom.evaluation.retrieval import SearchSet, search_set
+from sentloom.evaluation.set_source import Rows
+from sentloom.search.cross_encoder import CrossEncoder, pair_scores
 
 SUBSETS = ("WikiQA", "SelQA", "OpenTriviaQA", "MedQuAD")
 

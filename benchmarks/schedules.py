@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 
 from sentloom.encoder import Encoder
+from sentloom.engine.building import stage
+from sentloom.engine.plan import Plan
+from sentloom.engine.runner import prepare, start_accelerator
 from sentloom.evaluation.significance import compare_averages
 from sentloom.evaluation.task import Score
-from sentloom.pipeline.building import stage
-from sentloom.pipeline.plan import Plan
-from sentloom.pipeline.runner import prepare, start_accelerator
 
 SETS = {"OpenTriviaQA": 1500, "MedQuAD": 2000}
 TESTED = 500

@@ -18,8 +18,8 @@ import torch
 from accelerate import Accelerator
 
 from sentloom import Encoder, read
-from sentloom.corpus.opening import open_data
 from sentloom.data.batches import Batches
+from sentloom.data.corpus.opening import open_data
 from sentloom.methods.cross_lingual import CrossLingual, CrossLingualOptions
 from sentloom.training import Settings
 from sentloom.training.gradients import add_gradients

@@ -20,16 +20,14 @@ import numpy as np
 import torch
 
 from sentloom import read
-from sentloom.corpus.docstrings import harvest
+from sentloom.data.corpus.docstrings import harvest
 from sentloom.encoder.loading import quiet
 from sentloom.lab.init_model import build_model
-from sentloom.writing.generator import BACKENDS, open_backend, writing_ids
+from sentloom.writing.judges import judging_ids
 from sentloom.writing.language_model import padded
-from sentloom.writing.prompts import NLI_KINDS, Wording
 from sentloom.writing.sampling import Sampling
-from sentloom.writing.scorer import judging_ids
-from sentloom.writing.text_to_text import TextToText
-from sentloom.writing.writer import SourceText, Written
+from sentloom.writing.text_to_text import BACKENDS, TextToText, open_backend, writing_ids
+from sentloom.writing.writer import NLI_KINDS, SourceText, Wording, Written
 
 STS = Path(__file__).parents[2] / "shared/data/sts"
 BATCH, THRESHOLD = 64, 0.9

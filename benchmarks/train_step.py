@@ -23,8 +23,8 @@ from torch.utils.data import BatchSampler, SequentialSampler
 from transformers import TrainerCallback
 
 from sentloom import Encoder, read
-from sentloom.corpus.opening import open_data
 from sentloom.data.batches import Batch
+from sentloom.data.corpus.opening import open_data
 from sentloom.encoder.locate import embedded_folder
 from sentloom.losses import info_nce
 from sentloom.methods import Method, Options

@@ -37,12 +37,11 @@ from sentloom.lab import synthesize, train
 from sentloom.lab.synthesizer import Instance, labelled, losses
 from sentloom.lab.writer_training import apart, rows_of
 from sentloom.search.bm25 import words_of
-from sentloom.writing.embedded import EMBEDDED_WRITER, embedded_folder
 from sentloom.writing.filters import KEPT, copied_share
+from sentloom.writing.judges import judge
 from sentloom.writing.ledger import Ledger
-from sentloom.writing.models import open_model
-from sentloom.writing.prompts import NLI_KINDS, prompts_for
-from sentloom.writing.scorer import judge
+from sentloom.writing.models import EMBEDDED_WRITER, embedded_folder, open_model
+from sentloom.writing.writer import NLI_KINDS, prompts_for
 
 RECIPE, HELD_OUT = "embedded-writer", 0.03  # of the premises, in both recipes
 FILES = ("SNLI.dev", "SNLI.test", "SNLI.train18k", "MNLI.dev_matched", "MNLI.dev_mismatched", "MNLI.train10k")

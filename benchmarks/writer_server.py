@@ -8,8 +8,8 @@ import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from sentloom.writing.generator import TransformersWriter
 from sentloom.writing.sampling import Sampling
+from sentloom.writing.text_to_text import TransformersWriter
 from sentloom.writing.writer import SourceText
 
 

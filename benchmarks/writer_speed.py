@@ -24,14 +24,13 @@ from pathlib import Path
 
 import torch
 
-from sentloom.corpus.docstrings import harvest
+from sentloom.data.corpus.docstrings import harvest
 from sentloom.encoder.loading import quiet
-from sentloom.writing.generator import BACKENDS, open_backend, writing_ids
 from sentloom.writing.language_model import padded
 from sentloom.writing.models import open_model
-from sentloom.writing.prompts import prompts_for
 from sentloom.writing.sampling import Sampling
-from sentloom.writing.writer import SourceText
+from sentloom.writing.text_to_text import BACKENDS, open_backend, writing_ids
+from sentloom.writing.writer import SourceText, prompts_for
 
 SAMPLING = Sampling(length=32)
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}

@@ -9,9 +9,8 @@ import yaml
 
 from sentloom.cli import app
 from sentloom.serving.gate import OPEN, PATHS
-from sentloom.serving.security import VARIABLE
 from sentloom.serving.server import LAST_SECONDS, SHUTDOWN_SECONDS
-from sentloom.serving.service import ServiceLimits
+from sentloom.serving.service import VARIABLE, ServiceLimits
 from tests.paths import ROOT
 
 DEPLOY = ROOT / "deploy"

@@ -22,14 +22,11 @@ def embedded_encoder():
 
 
 def examples():
-    owners = [sentloom, *(getattr(sentloom, name) for name in sentloom.__all__)]
-    owners += [sentloom.Encoder.similarity, sentloom.Encoder.search]
+    owners = {"sentloom": sentloom, **{name: getattr(sentloom, name) for name in sentloom.__all__ if name != "lab"}}
+    owners |= {name: getattr(sentloom.lab, name) for name in sentloom.lab.__all__}
+    owners |= {"Encoder.similarity": sentloom.Encoder.similarity, "Encoder.search": sentloom.Encoder.search}
     finder = doctest.DocTestFinder(recurse=False)
-    return [
-        test
-        for owner in owners
-        for test in finder.find(owner, owner.__qualname__ if owner is not sentloom else "sentloom")
-    ]
+    return [test for name, owner in owners.items() for test in finder.find(owner, name)]
 
 
 SLOW = {"compare", "shrink"}  # like `train`, on the embedded encoder
@@ -53,8 +50,9 @@ def test_the_example_prints_what_it_says(example, tmp_path, monkeypatch):
 
 
 def test_every_public_name_is_visible_documented_and_real():
-    assert set(sentloom.__all__) <= set(dir(sentloom))
-    for name in sentloom.__all__:
-        assert inspect.getdoc(getattr(sentloom, name)), name
-    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
-        sentloom.nonsense  # noqa: B018
+    for module in (sentloom, sentloom.lab):
+        assert set(module.__all__) <= set(dir(module))
+        for name in module.__all__:
+            assert inspect.getdoc(getattr(module, name)), name
+        with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+            module.nonsense  # noqa: B018

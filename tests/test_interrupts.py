@@ -9,7 +9,7 @@ import time
 import pytest
 
 from sentloom.interrupts import SAVING, STOPPING, announce_interrupts, stop_asked
-from sentloom.views.embedded_translator import EmbeddedTranslator
+from sentloom.writing.views.translation import EmbeddedTranslator
 
 
 def test_a_run_that_has_to_save_prints_so_at_once(capfd):

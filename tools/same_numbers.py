@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 import yaml
 from safetensors.numpy import load_file
 
-from sentloom.corpus.opening import open_data
+from sentloom.data.corpus.opening import open_data
 
 Facts = dict[str, Any]  # what a job measured: name -> number or hash
 STEPS = 20

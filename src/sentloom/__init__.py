@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sentloom import lab
     from sentloom.api.fitting import Fit, fit
-    from sentloom.api.scoring import evaluate
-    from sentloom.api.shrinking import shrink
-    from sentloom.corpus.opening import read
+    from sentloom.api.scoring import evaluate, shrink
     from sentloom.data import Dataset, Shape
+    from sentloom.data.corpus.opening import read
     from sentloom.encoder import Encoder, Prompt
     from sentloom.errors import SentloomError
 
@@ -32,8 +31,8 @@ _MODULES = {
     "Shape": "data",
     "evaluate": "api.scoring",
     "fit": "api.fitting",
-    "read": "corpus.opening",
-    "shrink": "api.shrinking",
+    "read": "data.corpus.opening",
+    "shrink": "api.scoring",
 }
 
 

@@ -4,8 +4,8 @@ import pytest
 
 import sentloom
 from sentloom.api.common import building_in, refuse_options_in_memory, scored_inputs
+from sentloom.engine.runner import STAGES
 from sentloom.errors import InputError, TrainingStopped
-from sentloom.pipeline.runner import STAGES
 from tests.api.small_pairs import PAIRS
 
 

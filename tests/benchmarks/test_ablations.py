@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from benchmarks.ablations import BATCH, VARIANTS, main, same_label, topic
-from sentloom.pipeline.stages import Train
+from sentloom.engine.stages import Train
 
 SOME = {  # one of each kind of stage; all of them take several minutes
     "pairs": ["other answers of the batch", "mined, margin 0.05", "merged, 0.50 of it"],

@@ -9,9 +9,9 @@ from benchmarks import panel_correlation as script
 from benchmarks.panel_candidates import Asked
 from benchmarks.panel_domains import Domain
 from sentloom import Encoder
-from sentloom.evaluation.suites.pairs import correlation_task
-from sentloom.evaluation.suites.set_source import Rows
-from sentloom.fitting.panel import panel
+from sentloom.evaluation.pairs import correlation_task
+from sentloom.evaluation.set_source import Rows
+from sentloom.fitting.tasks import panel
 from tests.encoder.small_models import SENTENCES, build_model_folder
 
 

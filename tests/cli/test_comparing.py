@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.encoder.small_models import build_model_folder
-from tests.pipeline.small_recipes import Kitchen
+from tests.engine.small_recipes import Kitchen
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def test_a_method_that_breaks_is_told_and_the_exit_code_says_so(kitchen, sentloo
 
 
 def test_ctrl_c_says_how_to_go_on(kitchen, sentloom, monkeypatch):
-    from sentloom.pipeline.stages import train
+    from sentloom.engine.stages import train
 
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt

@@ -51,7 +51,7 @@ def test_bad_data_is_named_by_file_and_line_with_exit_code_2(sentloom, tmp_path)
 
 
 def test_views_shows_originals_and_views_side_by_side_and_resumes(sentloom, faq, tmp_path, monkeypatch):
-    from tests.views.small_parts import build_wordnet
+    from tests.writing.views.small_parts import build_wordnet
 
     monkeypatch.setenv("NLTK_DATA", str(tmp_path / "nltk"))
     build_wordnet(tmp_path / "nltk/corpora/wordnet")
@@ -102,8 +102,10 @@ def test_views_that_are_stopped_say_how_to_resume(sentloom, tmp_path, monkeypatc
     def stop(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("sentloom.views.pairs.make_missing", stop)
-    monkeypatch.setattr("sentloom.views.pairs.makers_for", lambda settings: [type("Maker", (), {"identity": "none"})])
+    monkeypatch.setattr("sentloom.writing.views.pairs.make_missing", stop)
+    monkeypatch.setattr(
+        "sentloom.writing.views.pairs.makers_for", lambda settings: [type("Maker", (), {"identity": "none"})]
+    )
     (tmp_path / "texts.txt").write_text("One line.\n")
     done = sentloom("lab", "views", tmp_path / "texts.txt", "-o", tmp_path / "views.tsv")
     assert done.returncode != 0

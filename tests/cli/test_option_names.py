@@ -7,7 +7,7 @@ import typer
 
 import sentloom
 from sentloom.cli import app
-from sentloom.writing.options import Running
+from sentloom.lab.making import Running
 
 COMMANDS = typer.main.get_command(app).commands
 FUNCTIONS = ("fit", "train", "compare", "reproduce", "evaluate", "mine", "shrink", "synthesize")

@@ -116,7 +116,7 @@ def test_what_is_neither_data_nor_a_model(sentloom):
 
 
 def test_a_model_without_a_corpus_looks_in_docstrings_and_reads_them_once(model, ask, monkeypatch):
-    monkeypatch.setattr("sentloom.corpus.docstrings.DEFAULT_PACKAGES", ("click",))
+    monkeypatch.setattr("sentloom.data.corpus.docstrings.DEFAULT_PACKAGES", ("click",))
     done = ask(b"Outputs the message.\n", model)
     assert done.returncode == 0, done.stderr
     assert "there is no model.fit/corpus.parquet beside" in done.stdout

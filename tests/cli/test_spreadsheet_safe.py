@@ -5,7 +5,7 @@ import csv
 import pytest
 
 from tests.encoder.small_models import build_model_folder
-from tests.views.small_parts import build_translation_model
+from tests.writing.views.small_parts import build_translation_model
 
 FORMULA = '=HYPERLINK("evil")'
 PAIRS = [(FORMULA, "@SUM(A1)"), ("a dog", "a cat runs"), ("-x", "+y"), ("plain", "1 = 1")]

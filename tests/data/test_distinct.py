@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentloom.data.distinct import as_texts, distinct, texts_at
+from sentloom.data.sentences import as_texts, distinct, texts_at
 from sentloom.errors import InputError
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from sentloom.data import read
-from sentloom.data.joining import join
+from sentloom.data.readers import join
 from sentloom.errors import InputError
 from tests.data.reading import put, rows
 

@@ -1,7 +1,7 @@
 """JSON Lines: one object per line, and what else is found is reported."""
 
 from sentloom.data.findings import Findings
-from sentloom.data.json_lines import jsonl_records
+from sentloom.data.json_rows import jsonl_records
 from sentloom.data.limits import CLEANING
 from tests.data.reading import findings, problems
 

@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sentloom.data.batches import Batches
-from sentloom.data.label_batches import LabelBatches
-from sentloom.data.mixing import MixedBatches, make_batches
+from sentloom.data.batches import Batches, LabelBatches, MixedBatches, make_batches
 from sentloom.data.shapes import Shape
 from sentloom.errors import InputError
 from tests.small_data import build_dataset

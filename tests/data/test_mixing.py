@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sentloom.data.joining import join
-from sentloom.data.mixing import MixedBatches, MixedLabelBatches
+from sentloom.data.batches import MixedBatches, MixedLabelBatches
+from sentloom.data.readers import join
 from sentloom.data.shapes import Shape
 from sentloom.errors import InputError
 from tests.small_data import build_dataset

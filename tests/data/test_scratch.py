@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentloom.data.scratch import keep_rows, scratch_folder, scratch_table, take_rows
+from sentloom.data.dataset import keep_rows, scratch_folder, scratch_table, take_rows
 from sentloom.errors import SentloomError
 
 SCHEMA = pa.schema([("text", pa.large_string()), ("negatives", pa.list_(pa.large_string()))])
@@ -64,7 +64,7 @@ def test_the_error_names_a_folder_that_cannot_be_created(tmp_path: Path, monkeyp
 
 FULL_DISK = """
 import resource, pyarrow as pa
-from sentloom.data.scratch import scratch_table
+from sentloom.data.dataset import scratch_table
 from sentloom.errors import SentloomError
 resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))  # the kernel refuses to write more, as a full disk does
 schema = pa.schema([("text", pa.large_string())])

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentloom.data import read
+from sentloom.data.inputs import twins_in_zip
 from sentloom.data.limits import Allowance
 from sentloom.data.shapes import Shape
-from sentloom.data.zipped import twins_in_zip
 from sentloom.errors import DataError, InputError, SentloomError
 
 ENGLISH, GERMAN = b"A dog.\nTwo cats.\n\nThe end.\n", b"Ein Hund.\nZwei Katzen.\n\nDas Ende.\n"

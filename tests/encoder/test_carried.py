@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sentloom.encoder.carried import Carried, carried_file
+from sentloom.encoder.locate import Carried, carried_file
 from sentloom.errors import MissingPart, ModelError
 
 HERE = Carried("part 'x'", "pytest", "pytest/py.typed", hashlib.sha256(b"").hexdigest(), "an empty file", "install it")

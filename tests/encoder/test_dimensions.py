@@ -7,7 +7,7 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 from sentloom.encoder import Encoder
-from sentloom.encoder.dimensions import check_dimensions, record_dimensions
+from sentloom.encoder.heads import check_dimensions, record_dimensions
 from sentloom.errors import InputError
 from tests.encoder.small_models import SENTENCES, build_model_folder
 

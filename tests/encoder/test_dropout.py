@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from sentloom.encoder import Encoder
-from sentloom.encoder.dropout import Dropout, dropout_mask
+from sentloom.encoder.packing import Dropout, dropout_mask
 
 
 @pytest.mark.parametrize("p", [0.01, 0.1, 0.5, 0.9])

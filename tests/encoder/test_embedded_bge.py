@@ -10,9 +10,9 @@ from tokenizers import Tokenizer
 
 from sentloom.encoder import Encoder
 from sentloom.encoder import embedded_bge as room
-from sentloom.encoder.carried import carried_file
 from sentloom.encoder.embedded_bge import MODEL, TOKENIZER
 from sentloom.encoder.formats.onnx import open_carried
+from sentloom.encoder.locate import carried_file
 from sentloom.errors import InputError, MissingPart, ModelError
 
 TEXTS = ["How do I reset my password?", "I forgot my login.", "A man plays the guitar.", "x " * 40]

@@ -4,7 +4,7 @@ import pytest
 
 from sentloom.encoder import Encoder
 from sentloom.encoder.lengths import count_cut, covering_cut, covering_length, token_counts
-from sentloom.encoder.prompts import Prompt
+from sentloom.encoder.tokens import Prompt
 from tests.encoder.small_models import SENTENCES, build_model_folder
 
 

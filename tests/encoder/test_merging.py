@@ -6,8 +6,8 @@ import torch
 
 from sentloom.encoder import Encoder
 from sentloom.encoder.heads import Projection
-from sentloom.encoder.merging import merge
-from sentloom.encoder.prompts import Prompt
+from sentloom.encoder.reshaping import merge
+from sentloom.encoder.tokens import Prompt
 from sentloom.errors import InputError
 from sentloom.lab.vocabulary import new_vocabulary
 from tests.encoder.small_models import SENTENCES, build_model_folder

@@ -6,7 +6,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from sentloom.encoder.projections import load_projection
+from sentloom.encoder.heads import load_projection
 from sentloom.errors import ModelError
 
 WEIGHTS = {"linear.weight": torch.tensor([[1.0, -1.0, 0.0], [0.0, 2.0, 1.0]]), "linear.bias": torch.tensor([1.0, 0.0])}

@@ -3,7 +3,7 @@
 import pytest
 
 from sentloom.encoder import Encoder, Prompt
-from sentloom.encoder.prompts import ROLES, check_prompts, prompt_for, shared_suffix
+from sentloom.encoder.tokens import ROLES, check_prompts, prompt_for, shared_suffix
 from sentloom.errors import InputError
 
 

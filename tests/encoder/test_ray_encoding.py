@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sentloom.encoder import Encoder, ray_encoding
-from sentloom.encoder.ray_encoding import Worker, encode_with_ray, shard
-from sentloom.encoder.vector_files import encode_to_file
+from sentloom.encoder import Encoder
+from sentloom.encoder import vector_files as ray_encoding
+from sentloom.encoder.vector_files import Worker, encode_to_file, encode_with_ray, shard
 from tests.encoder.small_models import SENTENCES, build_model_folder
 from tests.faults.test_ray_kills import workers_of
 

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from sentloom.encoder import Encoder
-from sentloom.encoder.merging import merge
-from sentloom.encoder.shared import SharedEncoders
+from sentloom.encoder.loading import SharedEncoders
+from sentloom.encoder.reshaping import merge
 from tests.encoder.small_models import build_model_folder
 
 

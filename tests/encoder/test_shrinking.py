@@ -7,7 +7,7 @@ import torch
 from sentloom.encoder import Encoder
 from sentloom.encoder.heads import Projection
 from sentloom.encoder.pooling import Pooling
-from sentloom.encoder.shrinking import evenly_spaced_layers, plain_pooling, shrink
+from sentloom.encoder.reshaping import evenly_spaced_layers, plain_pooling, shrink
 from sentloom.errors import InputError
 from tests.encoder.small_models import FAMILIES, SENTENCES, build_model_folder
 

@@ -8,7 +8,7 @@ import pytest
 from safetensors.torch import load_file, save_file
 
 from sentloom.encoder import Encoder
-from sentloom.encoder.staging import staged
+from sentloom.encoder.pretrained import staged
 from sentloom.errors import ModelError
 from tests.encoder.small_models import SENTENCES
 

@@ -5,7 +5,7 @@ import torch
 from transformers import AutoModel, AutoModelForSeq2SeqLM
 
 from sentloom.encoder.device import running_on
-from sentloom.encoder.text_models import load_for_inference, load_model
+from sentloom.encoder.loading import load_for_inference, load_model
 from sentloom.errors import ModelError
 
 

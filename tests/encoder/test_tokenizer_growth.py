@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sentloom.encoder import Encoder
-from sentloom.encoder.tokenizer_growth import MOST_GROWTH, MOST_STEPS, check_growth
+from sentloom.encoder.folder_checks import MOST_GROWTH, MOST_STEPS, check_growth
 from sentloom.errors import ModelError
 
 

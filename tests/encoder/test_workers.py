@@ -4,7 +4,7 @@ import threading
 
 import torch
 
-from sentloom.encoder.workers import pack_workers
+from sentloom.encoder.device import pack_workers
 
 CPU = torch.device("cpu")
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from sentloom.encoder.prompts import Prompt
+from sentloom.encoder.tokens import Prompt
 from sentloom.errors import InputError, ModelError
 from sentloom.evaluation.bench import Memory, score_tasks
 from sentloom.evaluation.task import Score, Task
-from sentloom.search.vector_cache import VectorCache
+from sentloom.search.vectors import VectorCache
 
 
 class Counting:

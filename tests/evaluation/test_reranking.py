@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from sentloom.encoder import Encoder
 from sentloom.evaluation.evaluate import open_memory
 from sentloom.evaluation.reranking import Reranking, rerank, reranked, sample_queries
-from sentloom.evaluation.suites.search import search_set, search_task
-from sentloom.evaluation.suites.set_source import Rows
+from sentloom.evaluation.retrieval import search_set, search_task
+from sentloom.evaluation.set_source import Rows
 from sentloom.evaluation.task import Score
 from sentloom.search.cross_encoder import CrossEncoder
 from tests.encoder.small_models import SENTENCES, build_model_folder

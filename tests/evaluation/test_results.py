@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sentloom.evaluation.results import suite_result
-from sentloom.evaluation.suites.catalog import LoadedSuite
+from sentloom.evaluation.suites import LoadedSuite
 from sentloom.evaluation.task import Average, Score, Task
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sentloom.evaluation.score_cache import read_scores, score_file, write_scores
+from sentloom.evaluation.bench import read_scores, score_file, write_scores
 from sentloom.evaluation.task import Score, Task
 
 TASK = Task("a", "accuracy", {}, lambda lookup: {}, sha256="1")

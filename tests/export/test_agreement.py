@@ -5,7 +5,7 @@ import pytest
 
 from sentloom.encoder import Encoder
 from sentloom.evaluation.bench import main_scores
-from sentloom.export.agreement import agreement_task, disjoint_pairs
+from sentloom.export.shrink import agreement_task, disjoint_pairs
 from tests.encoder.small_models import SENTENCES
 
 

@@ -9,7 +9,7 @@ import pytest
 from sentloom.data import read
 from sentloom.data.writers import write
 from sentloom.encoder import Encoder
-from sentloom.export.judging import judging_tasks, mean_score, validation_tasks
+from sentloom.export.export import judging_tasks, mean_score, validation_tasks
 from tests.encoder.small_models import SENTENCES
 from tests.report.results_by_hand import FULL
 

@@ -16,8 +16,8 @@ import yaml
 from sentloom.cli import main
 from tests.encoder.small_models import SENTENCES, build_model_folder
 from tests.fitting import small_base
-from tests.views.small_parts import build_translation_model
 from tests.writing.small_synthesizers import build_small_t5
+from tests.writing.views.small_parts import build_translation_model
 
 EXIT_OK, EXIT_REFUSED, EXIT_NOT_BETTER = 0, 2, 3
 

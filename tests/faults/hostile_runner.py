@@ -14,8 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import sentloom.cli
+import sentloom.data.hygiene.cleaning
 import sentloom.fitting.inputs
-import sentloom.hygiene.cleaning
 import sentloom.report.tables
 
 CPU_SECONDS = 60  # of a child

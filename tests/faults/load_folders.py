@@ -18,7 +18,7 @@ import torch
 
 from sentloom.encoder import Encoder
 from sentloom.errors import SentloomError
-from sentloom.writing.scorer import judge
+from sentloom.writing.judges import judge
 from sentloom.writing.text_to_text import TextToText
 
 TEXTS = ["A man is playing a guitar.", "", "no [SEP] </s> <unk> \N{SNOWMAN}", "dogs " * 300]

@@ -14,7 +14,7 @@ import pytest
 from accelerate import Accelerator
 from accelerate.state import AcceleratorState, GradientState, PartialState
 
-from sentloom.data.joining import join
+from sentloom.data.readers import join
 from sentloom.training import train
 from tests.encoder.small_models import build_model_folder
 from tests.training.killing import start

@@ -15,13 +15,13 @@ import pytest
 import torch
 
 from sentloom.errors import DamagedFile
-from sentloom.evaluation.score_cache import read_scores, write_scores
+from sentloom.evaluation.bench import read_scores, write_scores
 from sentloom.evaluation.task import Score
 from sentloom.files import is_sealed, read_record, read_result, seal, write_record, write_result
-from sentloom.search.vector_cache import VectorCache
+from sentloom.search.vectors import VectorCache
 from sentloom.training.checkpoints import Checkpoint, newest_checkpoint, read_best, write_best, write_checkpoint
-from sentloom.views.cache import ViewCache
 from sentloom.writing.ledger import Ledger
+from sentloom.writing.views.pairs import ViewCache
 from tests.faults.commands import COMMANDS, EXIT_REFUSED, Command, Ended, build_kitchen, run
 from tests.faults.conftest import Tally
 from tests.writing.ledgers import fill, plan_of, raw_texts

@@ -14,11 +14,11 @@ import yaml
 
 from sentloom.data import read
 from sentloom.data.dataset import FILE, LINE, Dataset
+from sentloom.data.hygiene.leaks import Kind, find_leaks
 from sentloom.data.shapes import COLUMNS, Shape, arrow_type
 from sentloom.encoder import Encoder
 from sentloom.fitting.prepare import prepare_inputs
 from sentloom.fitting.request import Request
-from sentloom.hygiene.leaks import Kind, find_leaks
 from tests.encoder.small_models import build_model_folder
 from tests.faults.conftest import Tally
 from tests.fitting import small_base

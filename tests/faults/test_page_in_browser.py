@@ -11,10 +11,8 @@ import torch
 
 from sentloom.encoder import Encoder
 from sentloom.serving.batcher import Batcher
-from sentloom.serving.corpus import Corpus
-from sentloom.serving.models import Probe, ServedModel
-from sentloom.serving.security import Key
-from sentloom.serving.service import Service
+from sentloom.serving.models import Corpus, Probe, ServedModel
+from sentloom.serving.service import Key, Service
 from tests.encoder.small_models import SENTENCES, build_model_folder
 from tests.serving.test_server import serving
 

@@ -13,10 +13,10 @@ import pytest
 from sentloom.errors import DiskError
 from sentloom.writing.filters import Filtering
 from sentloom.writing.ledger import Ledger
-from sentloom.writing.prompts import NLI_KINDS
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.synthesize import Execution, synthesize
 from sentloom.writing.triplets import draw
+from sentloom.writing.writer import NLI_KINDS
 from tests.faults.conftest import Tally
 from tests.training.killing import complete, hidden, kill, kill_until_done, start
 from tests.writing.ledgers import derived, fill, plan_of, raw_texts, rows_of

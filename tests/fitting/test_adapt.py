@@ -6,14 +6,14 @@ import pytest
 
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
-from sentloom.encoder.prompts import Prompt
+from sentloom.encoder.tokens import Prompt
+from sentloom.engine.building import stage
 from sentloom.errors import InputError
 from sentloom.fitting.adapt import Wanted, adapted, routes_from
 from sentloom.fitting.bases import load_bases
 from sentloom.fitting.plan import refuse_no_route
 from sentloom.fitting.prepare import prepare_inputs
 from sentloom.fitting.routes import Route, TrainsOn
-from sentloom.pipeline.building import stage
 from tests.fitting import small_base
 from tests.fitting.test_request import request
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from sentloom.fitting.advice import advise
+from sentloom.fitting.build_result import advise
 from sentloom.fitting.routes import SkippedRoute
 from tests.report.results_by_hand import measure
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sentloom.fitting.base_languages import card_languages
+from sentloom.fitting.bases import card_languages
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sentloom.encoder import Encoder
-from sentloom.encoder.prompts import Prompt
+from sentloom.encoder.tokens import Prompt
 from sentloom.errors import InputError, MissingPart
 from sentloom.fitting.bases import base_at, load_bases
 from tests.fitting import small_base

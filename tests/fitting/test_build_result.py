@@ -8,7 +8,7 @@ import pytest
 from sentloom.data.shapes import Shape
 from sentloom.encoder.lengths import Cut
 from sentloom.fitting.build_result import advice_after, final_run, input_summaries, outcome, route_summaries
-from sentloom.fitting.gate import Gate
+from sentloom.fitting.gate import Gate, Uses
 from sentloom.fitting.inputs import InputSource, look
 from sentloom.fitting.plan import FitPlan
 from sentloom.fitting.prepare import Prepared, count_rows
@@ -16,7 +16,6 @@ from sentloom.fitting.race import TrainedRun
 from sentloom.fitting.result import RowCounts, Run
 from sentloom.fitting.routes import Route, SkippedRoute
 from sentloom.fitting.split import Split
-from sentloom.fitting.uses import Uses
 from sentloom.fitting.verify import Proof
 from tests.fitting import small_base
 from tests.report.results_by_hand import measure

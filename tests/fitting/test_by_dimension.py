@@ -9,8 +9,8 @@ import pytest
 from sentloom.data.shapes import Shape
 from sentloom.evaluation.bench import score_tasks
 from sentloom.evaluation.evaluate import open_memory
-from sentloom.fitting.by_dimension import Shortened, dimension_measures, dimensions_in_time
 from sentloom.fitting.clock import Clock
+from sentloom.fitting.ending import Shortened, dimension_measures, dimensions_in_time
 from sentloom.fitting.race import RaceContext
 from sentloom.fitting.tasks import held_out
 from sentloom.fitting.verify import Duel

@@ -7,12 +7,11 @@ import pytest
 from sentloom.data.shapes import Shape
 from sentloom.evaluation.evaluate import open_memory
 from sentloom.evaluation.task import CLUSTER
-from sentloom.fitting.by_language import item_languages, language_measures, language_warnings
-from sentloom.fitting.general import general_task
+from sentloom.fitting.evaluation_sets import general_task
 from sentloom.fitting.inputs import FitInput
 from sentloom.fitting.prepare import Prepared
 from sentloom.fitting.tasks import held_out
-from sentloom.fitting.verify import Duel
+from sentloom.fitting.verify import Duel, item_languages, language_measures, language_warnings
 from tests.fitting.test_verify import ByNumber
 from tests.small_data import build_dataset
 

@@ -6,14 +6,14 @@ import pytest
 from accelerate import Accelerator
 
 from sentloom.data.shapes import Shape
-from sentloom.fitting.costs import FEWEST_MADE, FEWEST_WRITTEN, TimedRoute, Timer, limited, most_steps
+from sentloom.engine.building import stage
+from sentloom.engine.forecast import Forecast
+from sentloom.engine.stages import Train
+from sentloom.fitting.bases import Resources, Teacher, WriterResource
+from sentloom.fitting.budget import FEWEST_MADE, FEWEST_WRITTEN, TimedRoute, Timer, limited, most_steps
 from sentloom.fitting.request import Budget
-from sentloom.fitting.resources import Resources, Teacher, WriterResource
 from sentloom.fitting.routes import SCHEDULE, Route, SkippedRoute, find_routes
 from sentloom.fitting.training_sets import TrainingSet
-from sentloom.pipeline.building import stage
-from sentloom.pipeline.forecast import Forecast
-from sentloom.pipeline.stages import Train
 from tests.fitting import small_base
 
 RESOURCES = Resources("embedded", pooling="mean", dropout=0.1, translator=None, writer=WriterResource("writer"))

@@ -11,26 +11,34 @@ from sentloom import fit
 from sentloom.data import read
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
+from sentloom.engine.building import stage
+from sentloom.engine.plan import Plan
+from sentloom.engine.runner import PlanResult
 from sentloom.errors import InputError
 from sentloom.evaluation.evaluate import open_memory
 from sentloom.evaluation.significance import compare_averages
 from sentloom.evaluation.task import Score
+from sentloom.fitting.bases import Resources, WriterResource
 from sentloom.fitting.budget import Pace, Rung
 from sentloom.fitting.clock import Clock
 from sentloom.fitting.clusters import find_clusters, rows_of
-from sentloom.fitting.cross_validation import FOLDS, Fold, fold_numbers, fold_scores, make_folds, per_training, pooled
 from sentloom.fitting.plan import FitPlan, read_plan
-from sentloom.fitting.prepare import prepare_inputs
+from sentloom.fitting.prepare import (
+    FOLDS,
+    Fold,
+    fold_numbers,
+    fold_scores,
+    make_folds,
+    per_training,
+    pooled,
+    prepare_inputs,
+)
 from sentloom.fitting.race import RaceContext, race
 from sentloom.fitting.request import Budget
-from sentloom.fitting.resources import Resources, WriterResource
 from sentloom.fitting.routes import find_routes
 from sentloom.fitting.split import split_all
-from sentloom.pipeline.building import stage
-from sentloom.pipeline.plan import Plan
-from sentloom.pipeline.runner import PlanResult
 from sentloom.progress import OutOfTime
-from sentloom.training.schedules import stable_steps
+from sentloom.training.optimizers import stable_steps
 from tests.fitting import small_base
 from tests.fitting.test_request import request
 from tests.small_data import build_dataset

@@ -3,17 +3,15 @@
 import pytest
 
 from sentloom.data.shapes import Shape
-from sentloom.fitting.clock import Clock
+from sentloom.fitting.clock import BESIDES, Clock, Speed
 from sentloom.fitting.ending import candidate_counts, searching_in_time, time_for_scores
-from sentloom.fitting.general import general_task
+from sentloom.fitting.evaluation_sets import general_task
 from sentloom.fitting.inputs import FitInput
 from sentloom.fitting.plan import REPORTING, read_plan
 from sentloom.fitting.prepare import Prepared
 from sentloom.fitting.race import RaceContext
-from sentloom.fitting.searched import Candidates
-from sentloom.fitting.speed import BESIDES, Speed
 from sentloom.fitting.split import Split
-from sentloom.fitting.tasks import held_out
+from sentloom.fitting.tasks import Candidates, held_out
 from tests.fitting.test_race import PACE, plan_for, stopped
 from tests.small_data import build_dataset
 

@@ -5,9 +5,9 @@ import pytest
 
 from sentloom.encoder import Encoder
 from sentloom.evaluation.evaluate import open_memory
-from sentloom.evaluation.suites.labels import neighbour_task
-from sentloom.evaluation.suites.search import search_set, search_task
-from sentloom.evaluation.suites.set_source import Rows
+from sentloom.evaluation.labels import neighbour_task
+from sentloom.evaluation.retrieval import search_set, search_task
+from sentloom.evaluation.set_source import Rows
 from sentloom.evaluation.task import Score, Task
 from sentloom.fitting.examples import LONGEST, SHOWN, examples
 

@@ -1,7 +1,7 @@
 """The plan in words."""
 
 from sentloom.fitting.budget import Pace, Rung
-from sentloom.fitting.find_plan import plan_lines, race_cost
+from sentloom.fitting.fit import plan_lines, race_cost
 from sentloom.fitting.plan import FitPlan
 from sentloom.fitting.prepare import Prepared
 from sentloom.fitting.request import Budget

@@ -11,7 +11,7 @@ from sentence_transformers import SentenceTransformer
 from sentloom import fit
 from sentloom.data import read
 from sentloom.encoder import Encoder
-from sentloom.encoder.prompts import Prompt
+from sentloom.encoder.tokens import Prompt
 from sentloom.fitting.bases import load_bases
 from tests.fitting import small_base
 

@@ -10,9 +10,9 @@ import pytest
 from sentloom import fit
 from sentloom.data import read
 from sentloom.data.shapes import Shape
+from sentloom.engine.building import stage
 from sentloom.fitting import routes
 from sentloom.fitting.routes import SCHEDULE, Route
-from sentloom.pipeline.building import stage
 from sentloom.writing.chat import EndpointError
 from sentloom.writing.endpoint import KEY
 from tests.fitting import small_base

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sentloom.encoder import Encoder
-from sentloom.fitting.general import general_task
+from sentloom.fitting.evaluation_sets import general_task
 
 
 @pytest.fixture(scope="module")

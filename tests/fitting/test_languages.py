@@ -7,7 +7,7 @@ import pytest
 
 from sentloom.data.shapes import Shape
 from sentloom.fitting.inputs import FitInput
-from sentloom.fitting.languages import language_parts, row_languages, without_languages
+from sentloom.fitting.training_sets import language_parts, row_languages, without_languages
 from tests.small_data import build_dataset
 
 ENGLISH, GERMAN = "How much is the ticket number {}?", "Wie viel kostet die Fahrkarte Nummer {}?"

@@ -7,12 +7,12 @@ import pytest
 from accelerate import Accelerator
 
 from sentloom.data.shapes import Shape
+from sentloom.engine.building import stage
 from sentloom.fitting.budget import Pace
 from sentloom.fitting.making import LATE, NO_TOKENS, Making, bounded, time_to_make
 from sentloom.fitting.plan import read_plan
 from sentloom.fitting.request import Budget
 from sentloom.fitting.routes import SkippedRoute
-from sentloom.pipeline.building import stage
 from tests.fitting import small_base
 from tests.fitting.test_costs import timed
 from tests.fitting.test_plan import planned, still

@@ -5,20 +5,19 @@ import pytest
 from accelerate import Accelerator
 
 from sentloom.encoder import Encoder
+from sentloom.engine.building import stage
 from sentloom.evaluation.bench import main_scores
 from sentloom.evaluation.evaluate import open_memory
 from sentloom.evaluation.task import Score
 from sentloom.fitting.budget import Rung
 from sentloom.fitting.clock import Clock
-from sentloom.fitting.general import general_task
+from sentloom.fitting.evaluation_sets import general_task
 from sentloom.fitting.inputs import InputSource, look
-from sentloom.fitting.merging import choose, merging_effect, with_merged
 from sentloom.fitting.plan import FitPlan
-from sentloom.fitting.race import RaceContext, TrainedRun, race
+from sentloom.fitting.race import RaceContext, TrainedRun, choose, merging_effect, race, with_merged
 from sentloom.fitting.result import Run
 from sentloom.fitting.routes import Route
 from sentloom.fitting.tasks import held_out
-from sentloom.pipeline.building import stage
 from tests.fitting import small_base
 
 
@@ -101,7 +100,7 @@ def test_the_effect_on_general_ability_is_reported(raced, tmp_path):
 
 def test_unlike_models_and_a_plan_without_merging_are_left_alone(raced, monkeypatch):
     context, runs, _, _, told = raced
-    monkeypatch.setattr("sentloom.fitting.merging.unlike", lambda one, other: "they have different vocabularies")
+    monkeypatch.setattr("sentloom.fitting.race.unlike", lambda one, other: "they have different vocabularies")
     assert with_merged(context, runs) == runs
     assert "Not merged with the base: they have different vocabularies" in told
     without = RaceContext(**{**vars(context), "plan": FitPlan({}, (), (), {}, 0.0, ())})

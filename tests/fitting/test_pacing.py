@@ -5,7 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from sentloom.fitting.pacing import (
+from sentloom.engine.building import stage
+from sentloom.engine.plan import Plan
+from sentloom.fitting.making import (
     at_most,
     fold_key,
     fold_limits,
@@ -16,8 +18,6 @@ from sentloom.fitting.pacing import (
     without_run,
 )
 from sentloom.fitting.routes import Route
-from sentloom.pipeline.building import stage
-from sentloom.pipeline.plan import Plan
 from sentloom.progress import OutOfTime
 from tests.fitting.test_race import PACE, plan_for
 

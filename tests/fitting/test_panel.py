@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from sentloom import Encoder
 from sentloom.evaluation.bench import score_tasks
 from sentloom.evaluation.task import Score
-from sentloom.fitting import panel as room
-from sentloom.fitting.panel import (
+from sentloom.fitting import tasks as room
+from sentloom.fitting.tasks import (
     PANEL,
     few_words,
     halves,

@@ -6,8 +6,7 @@ import pytest
 from sentloom.errors import NothingToGain
 from sentloom.evaluation.significance import corrected_level, smallest_gain
 from sentloom.evaluation.task import Score, Task
-from sentloom.fitting.power import expected_power, power_line, power_of, refuse_no_room
-from sentloom.fitting.uses import earlier_uses, record_use
+from sentloom.fitting.gate import earlier_uses, expected_power, power_line, power_of, record_use, refuse_no_room
 
 
 def score(*hits, clusters=None):

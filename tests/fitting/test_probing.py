@@ -4,10 +4,9 @@ import pytest
 
 from sentloom.data.shapes import Shape
 from sentloom.evaluation.evaluate import open_memory
-from sentloom.fitting.probing import probing_time, with_probes
 from sentloom.fitting.split import Split
 from sentloom.fitting.tasks import held_out_part
-from sentloom.fitting.verify import Duel
+from sentloom.fitting.verify import Duel, probing_time, with_probes
 from tests.fitting.test_by_dimension import Coded
 from tests.small_data import build_dataset
 

@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
+from sentloom.engine.building import stage
 from sentloom.fitting.budget import Pace, Rung
 from sentloom.fitting.clock import Clock
 from sentloom.fitting.plan import FitPlan, read_plan
 from sentloom.fitting.race import RaceContext, TrainedRun, best_run, race, stage_summary, train_with_next_seed
 from sentloom.fitting.result import Run
 from sentloom.fitting.routes import Route
-from sentloom.pipeline.building import stage
 from sentloom.progress import OutOfTime
-from sentloom.training.schedules import stable_steps
+from sentloom.training.optimizers import stable_steps
 
 
 def trained(route, score, steps=10, rung=1):

@@ -7,8 +7,8 @@ from sentloom.data.shapes import Shape
 from sentloom.evaluation.evaluate import open_memory
 from sentloom.evaluation.task import Score, Task
 from sentloom.fitting.bases import load_bases
+from sentloom.fitting.plan import choosing_scores, mean_score, strongest
 from sentloom.fitting.prepare import Prepared, prepare_inputs
-from sentloom.fitting.reference import choosing_scores, mean_score, strongest
 from sentloom.fitting.tasks import HeldOut
 from tests.fitting import small_base
 from tests.fitting.test_request import request

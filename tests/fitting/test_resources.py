@@ -5,10 +5,9 @@ from dataclasses import replace
 import pytest
 
 from sentloom.errors import MissingPart
-from sentloom.fitting import resources as room
-from sentloom.fitting.bases import load_bases
-from sentloom.fitting.resources import WriterResource, find_resources, find_writer
-from sentloom.writing.embedded import EMBEDDED
+from sentloom.fitting import bases as room
+from sentloom.fitting.bases import WriterResource, find_resources, find_writer, load_bases
+from sentloom.writing.models import EMBEDDED
 from tests.fitting import small_base
 from tests.fitting.test_request import request
 

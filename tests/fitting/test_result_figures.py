@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 from sentloom.data.shapes import Shape
+from sentloom.engine.runner import PlanResult
 from sentloom.evaluation.evaluate import open_memory
-from sentloom.fitting.examples import LONGEST
-from sentloom.fitting.race import TrainedRun
-from sentloom.fitting.result import Run
-from sentloom.fitting.result_figures import (
+from sentloom.fitting.build_result import (
     BINS,
     MOST_POINTS,
     PairGeometry,
@@ -21,8 +19,10 @@ from sentloom.fitting.result_figures import (
     neighbours,
     trail,
 )
+from sentloom.fitting.examples import LONGEST
+from sentloom.fitting.race import TrainedRun
+from sentloom.fitting.result import Run
 from sentloom.fitting.tasks import HeldOut
-from sentloom.pipeline.runner import PlanResult
 from sentloom.training.health import Gauges
 from tests.small_data import build_dataset
 

@@ -7,15 +7,15 @@ import pytest
 from sentloom.data import read
 from sentloom.data.shapes import Shape
 from sentloom.data.writers import write
+from sentloom.engine.building import stage
+from sentloom.engine.plan import to_yaml
+from sentloom.engine.stages import Synthesize, Train
 from sentloom.errors import InputError
 from sentloom.fitting import routes as room
-from sentloom.fitting.resources import Resources, Teacher, WriterResource
+from sentloom.fitting.bases import Resources, Teacher, WriterResource
 from sentloom.fitting.routes import Route, batch_size, find_routes
 from sentloom.fitting.training_sets import LanguageFile, TrainingSet
 from sentloom.lab.recipe import read_recipe
-from sentloom.pipeline.building import stage
-from sentloom.pipeline.plan import to_yaml
-from sentloom.pipeline.stages import Synthesize, Train
 from tests.fitting import small_base
 
 RESOURCES = Resources(

@@ -4,7 +4,8 @@ import pytest
 
 from sentloom.data.shapes import Shape
 from sentloom.fitting.request import Budget, Request
-from sentloom.fitting.searched import (
+from sentloom.fitting.split import Split
+from sentloom.fitting.tasks import (
     FEWEST_LABELLED,
     MOST_CANDIDATES,
     Candidates,
@@ -15,7 +16,6 @@ from sentloom.fitting.searched import (
     labelled_rows,
     read_corpus,
 )
-from sentloom.fitting.split import Split
 from tests.small_data import build_dataset
 
 

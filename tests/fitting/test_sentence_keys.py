@@ -3,7 +3,7 @@
 import numpy as np
 
 from sentloom.data.shapes import Shape
-from sentloom.fitting.sentence_keys import apart_from, distinct_keys, sentences, union
+from sentloom.fitting.clusters import apart_from, distinct_keys, sentences, union
 from tests.small_data import build_dataset
 
 

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from sentloom.evaluation.suites.set_source import Rows
-from sentloom.evaluation.suites.user_tasks import triplet_task
-from sentloom.fitting.speed import BESIDES, PER_TOKEN, Speed, measure_speed
+from sentloom.evaluation.set_source import Rows
+from sentloom.evaluation.user_tasks import triplet_task
+from sentloom.fitting.clock import BESIDES, PER_TOKEN, Speed, measure_speed
 
 
 class Slow:

@@ -9,6 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from sentloom.data.dataset import Dataset
+from sentloom.data.hygiene.leaks import find_leaks
 from sentloom.data.shapes import COLUMNS, Shape
 from sentloom.errors import InputError
 from sentloom.fitting.clusters import find_clusters, rows_of
@@ -25,7 +26,6 @@ from sentloom.fitting.split import (
     sides,
     split_all,
 )
-from sentloom.hygiene.leaks import find_leaks
 from tests.fitting.test_request import request
 from tests.paths import DATA
 from tests.small_data import build_dataset

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentloom.errors import InputError
-from sentloom.fitting.stability import agreement, shared_neighbours
+from sentloom.fitting.race import agreement, shared_neighbours
 
 
 def at_angles(*degrees):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from sentloom.data.shapes import Shape
-from sentloom.evaluation.suites.user_tasks import Corpus
-from sentloom.fitting.general import general_task
+from sentloom.evaluation.user_tasks import Corpus
+from sentloom.fitting.evaluation_sets import general_task
 from sentloom.fitting.tasks import held_out, item_count, task_label, task_labels
 from tests.small_data import build_dataset
 

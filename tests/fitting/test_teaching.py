@@ -8,10 +8,10 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from sentloom.encoder import Encoder
 from sentloom.evaluation.evaluate import open_memory
-from sentloom.fitting import teaching
+from sentloom.fitting import bases as teaching
+from sentloom.fitting.bases import find_teacher
 from sentloom.fitting.prepare import prepare_inputs
 from sentloom.fitting.request import Budget
-from sentloom.fitting.teaching import find_teacher
 from sentloom.search.cross_encoder import EMBEDDED_TOKENIZER, CrossEncoder
 from tests.fitting.small_base import FORMS, WORDS, build_base, pairs
 from tests.fitting.test_request import request

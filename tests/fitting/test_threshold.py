@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentloom.fitting.threshold import FEWEST_ACCEPTED, Matches, choose
+from sentloom.fitting.examples import FEWEST_ACCEPTED, Matches, choose
 
 cosines = st.lists(st.tuples(st.sampled_from([0.1, 0.2, 0.5, 0.7, 0.9]), st.booleans()), min_size=1, max_size=30)
 

@@ -8,18 +8,18 @@ import pyarrow.parquet as pq
 import pytest
 
 from sentloom.data import read
-from sentloom.data.joining import join
-from sentloom.data.mixing import make_batches
+from sentloom.data.batches import make_batches
+from sentloom.data.readers import join
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
-from sentloom.encoder.prompts import Prompt
+from sentloom.encoder.tokens import Prompt
 from sentloom.errors import InputError
 from sentloom.fitting.inputs import FitInput, is_graded
-from sentloom.fitting.languages import LanguagePart
 from sentloom.fitting.split import Split
 from sentloom.fitting.training_sets import (
     FEWEST_ROWS,
     LanguageFile,
+    LanguagePart,
     TrainingSet,
     cut_line,
     high_pairs,

@@ -3,7 +3,7 @@
 import pytest
 
 from sentloom.evaluation.task import Task
-from sentloom.fitting.uses import record_use
+from sentloom.fitting.gate import record_use
 
 
 def task(*numbers, name="faq.csv"):

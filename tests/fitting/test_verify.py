@@ -9,7 +9,7 @@ from sentloom.data.shapes import Shape
 from sentloom.errors import InputError
 from sentloom.evaluation.evaluate import open_memory
 from sentloom.evaluation.significance import corrected_level
-from sentloom.fitting.general import general_task
+from sentloom.fitting.evaluation_sets import general_task
 from sentloom.fitting.prepare import Prepared
 from sentloom.fitting.result import Run
 from sentloom.fitting.tasks import HeldOut, held_out

@@ -7,11 +7,11 @@ from functools import cache
 
 import pytest
 
+from sentloom.engine.needs import needs
 from sentloom.errors import InputError
-from sentloom.evaluation.suites.catalog import SUITES
+from sentloom.evaluation.suites import SUITES
 from sentloom.lab.published import published
 from sentloom.lab.recipe import find_recipe, find_tables, read_recipe, shipped
-from sentloom.pipeline.needs import needs
 from tests.paths import ROOT
 
 

@@ -12,7 +12,7 @@ from sentloom.lab.synthesizer import Synthesizer, SynthesizerOptions
 from sentloom.lab.writer_training import apart, fast_attention, train_denoising, train_synthesizer
 from sentloom.methods.settings import Lora
 from sentloom.training import Settings
-from sentloom.writing.attention import GROUPED
+from sentloom.writing.causal import GROUPED
 from sentloom.writing.models import open_model
 from sentloom.writing.text_to_text import TextToText
 from tests.small_data import build_dataset

@@ -9,7 +9,7 @@ import pytest
 from sentloom.data.readers import read
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
-from sentloom.encoder.prompts import Prompt
+from sentloom.encoder.tokens import Prompt
 from sentloom.errors import InputError, MissingPart
 from sentloom.evaluation.metrics import cosine_of_pairs, pearson, spearman
 from sentloom.lab.mteb_files import _Wrapped, find_tasks, run_mteb, run_tasks

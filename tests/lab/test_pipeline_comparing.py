@@ -8,13 +8,13 @@ import pytest
 from accelerate import Accelerator
 
 from sentloom.encoder import Encoder
+from sentloom.engine.evaluation_sets import find_evaluation_set
 from sentloom.errors import InputError, RecipeError, TrainingStopped
 from sentloom.lab.comparison import compare, comparison_table, read_methods
 from sentloom.lab.comparison_tables import refuse_foreign_tables, write_comparison
 from sentloom.lab.recipe import read_recipe
-from sentloom.pipeline.evaluation_sets import find_evaluation_set
 from tests.encoder.small_models import build_model_folder
-from tests.pipeline.small_recipes import Kitchen
+from tests.engine.small_recipes import Kitchen
 
 
 @pytest.fixture(scope="module")

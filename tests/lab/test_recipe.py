@@ -10,15 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sentloom.data.shapes import Shape
+from sentloom.engine.building import SHORT_FORMS, own_keys
+from sentloom.engine.plan import Recipe, to_yaml
+from sentloom.engine.schema import Evaluate, Select, Top
+from sentloom.engine.stages import STAGES, Mine, Train
 from sentloom.errors import InputError, RecipeError
 from sentloom.lab.recipe import read_recipe, without
+from sentloom.lab.stages import SynthesizerStage
 from sentloom.methods import METHODS
 from sentloom.methods.settings import Settings
-from sentloom.pipeline.building import SHORT_FORMS, own_keys
-from sentloom.pipeline.plan import Recipe, to_yaml
-from sentloom.pipeline.schema import Evaluate, Select, Top
-from sentloom.pipeline.stages import STAGES, Mine, SynthesizerStage, Train
-from sentloom.views.settings import BackTranslation, MaskFill, Pivot, ReadyPairs, Synonyms
+from sentloom.writing.views.settings import BackTranslation, MaskFill, Pivot, ReadyPairs, Synonyms
 from tests.paths import ROOT
 
 FULL = """\

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from sentloom.data.shapes import Shape
+from sentloom.engine.building import stage
+from sentloom.engine.needs import Need
+from sentloom.engine.plan import Plan, Recipe
+from sentloom.engine.stages import Forecast
 from sentloom.lab.recipe_tables import forecasts, outline, recipe
-from sentloom.pipeline.building import stage
-from sentloom.pipeline.needs import Need
-from sentloom.pipeline.plan import Plan, Recipe
-from sentloom.pipeline.stages import Forecast
 from tests.report.printing import printed
 
 

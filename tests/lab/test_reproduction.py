@@ -8,7 +8,7 @@ from accelerate import Accelerator
 from sentloom.lab.recipe import read_recipe
 from sentloom.lab.reproduction import Lack, NotRun, Reproduction, run_table, scored_in, with_earlier
 from sentloom.lab.results import Row
-from tests.pipeline.conftest import COMMON
+from tests.engine.conftest import COMMON
 
 
 @pytest.fixture

@@ -5,17 +5,19 @@ from dataclasses import replace
 
 import pytest
 
+from sentloom.engine.schema import Quoted
 from sentloom.errors import InputError
-from sentloom.lab.reproduction import Lack, NotRun, Reproduction
-from sentloom.lab.reproduction_tables import (
+from sentloom.lab.reproduction import (
     TINY,
+    Lack,
+    NotRun,
+    Reproduction,
     notes,
     refuse_foreign_tables,
     reproduction_markdown,
     write_reproduction,
 )
 from sentloom.lab.results import Row
-from sentloom.pipeline.schema import Quoted
 
 ROW = Row(
     name="ours", seeds=3, base="b", before={"A": 10.0}, start="b", at_start={"A": 10.0}, after={"A": 41.5, "B": 7.0},

@@ -1,10 +1,10 @@
 """A stage with a vocabulary: its encoder learns the pieces of the data first."""
 
 from sentloom.encoder import Encoder
+from sentloom.engine.forecast import forecast
+from sentloom.engine.plan import to_yaml
+from sentloom.engine.runner import start_accelerator
 from sentloom.lab.recipe import read_recipe
-from sentloom.pipeline.forecast import forecast
-from sentloom.pipeline.plan import to_yaml
-from sentloom.pipeline.runner import start_accelerator
 
 WORDS = ["straßenbahnhaltestelle", "wasserversorgung", "bundesregierung", "krankenhausgesellschaft"]
 

@@ -3,12 +3,12 @@
 import pytest
 from accelerate import Accelerator
 
+from sentloom.engine.needs import needs
 from sentloom.errors import InputError
 from sentloom.lab.recipe import read_recipe, shipped
 from sentloom.lab.reproduction import run_table
 from sentloom.lab.tiny import BATCH, STEPS, stand_in, tiny_recipe
-from sentloom.pipeline.needs import needs
-from tests.views.small_parts import build_wordnet
+from tests.writing.views.small_parts import build_wordnet
 
 TABLES = {name: path for name, path in shipped().items() if "/" in name}
 
@@ -41,7 +41,7 @@ def test_models_of_the_hub_have_a_stand_in():
 
 
 def test_views_come_from_what_is_here(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr("sentloom.views.wordnet.candidates", lambda: [tmp_path / "wordnet"])
+    monkeypatch.setattr("sentloom.writing.views.synonyms.candidates", lambda: [tmp_path / "wordnet"])
 
     def kinds():
         rows = ("NLI, back-translation", "Synonym", "MLM", "NLI entailment")

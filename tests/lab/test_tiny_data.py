@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from sentloom.corpus.opening import open_data
+from sentloom.data.corpus.opening import open_data
 from sentloom.data.shapes import Shape
-from sentloom.evaluation.suites.catalog import SUITES, find_task
-from sentloom.evaluation.suites.set_source import SetSource
-from sentloom.lab.tiny_data import ROWS, TRAINING, write_tiny_data
+from sentloom.evaluation.set_source import SetSource
+from sentloom.evaluation.suites import SUITES, find_task
+from sentloom.lab.tiny import ROWS, TRAINING, write_tiny_data
 
 SHAPES = {
     "NLI": Shape.NLI,

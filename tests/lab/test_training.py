@@ -5,7 +5,7 @@ import torch
 
 import sentloom
 from sentloom.errors import InputError
-from tests.pipeline.small_recipes import Kitchen
+from tests.engine.small_recipes import Kitchen
 
 
 def test_train_takes_rows_in_memory_and_resumes(base, tmp_path):

@@ -3,8 +3,8 @@
 import pytest
 
 from sentloom.data.shapes import Shape
+from sentloom.engine.building import stage
 from sentloom.lab.stages import DenoisingStage, SynthesizerStage
-from sentloom.pipeline.building import stage
 from tests.small_data import build_dataset
 
 PAIRS = build_dataset(Shape.PAIRS, [("a", "b"), ("b", "c")])

@@ -7,8 +7,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sentloom.engine.plan import Dumper
+from sentloom.engine.schema import one_of, show
 from sentloom.errors import Problem, RecipeError
-from sentloom.lab.recipe_yaml import Dumper, Faults, Spot, Tree, one_of, parse, read_file, show
+from sentloom.lab.recipe_yaml import Faults, Spot, Tree, parse, read_file
 
 TEXT = """\
 base: embedded

@@ -6,8 +6,8 @@ import torch
 from sentloom.data.batches import Batch
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
-from sentloom.encoder.prompts import Prompt
-from sentloom.methods.guide import Guide, false_negatives
+from sentloom.encoder.tokens import Prompt
+from sentloom.methods.frozen_source import Guide, false_negatives
 from tests.encoder.small_models import SENTENCES
 from tests.methods.conftest import OTHERS
 from tests.small_data import build_dataset
@@ -70,7 +70,7 @@ def test_a_rehearsal_counts_every_text_once_per_role_and_encodes_no_more_in_a_st
     encoder.prompts = {"query": Prompt("find this: "), "document": Prompt("")}
     pairs = build_dataset(Shape.PAIRS, list(zip(SENTENCES, OTHERS, strict=True)))
     guide, ticks = Guide(encoder), iter((10.0, 13.0))
-    monkeypatch.setattr("sentloom.methods.guide.time.perf_counter", lambda: next(ticks))
+    monkeypatch.setattr("sentloom.methods.frozen_source.time.perf_counter", lambda: next(ticks))
     assert guide.rehearse(pairs) == 3.0 * 2  # all texts in three seconds, as queries and as documents
     monkeypatch.setattr(guide.encoder, "encode", None)
     batch = Batch({"anchor": SENTENCES[:2], "positive": OTHERS[:2]}, np.arange(2), np.arange(2), (1, 0))

@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 
-from sentloom.methods.hard_negatives import sample_negatives, sample_places
+from sentloom.methods.negatives import sample_negatives, sample_places
 
 
 def test_all_are_used_if_there_are_few():

@@ -6,7 +6,7 @@ from torch import nn
 from sentloom.encoder import Encoder
 from sentloom.encoder.heads import Projection
 from sentloom.errors import InputError
-from sentloom.methods.heads import attach_head, build_head
+from sentloom.methods.method import attach_head, build_head
 from tests.encoder.small_models import build_model_folder
 
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from sentloom.data.batches import text_keys
 from sentloom.data.shapes import Shape
-from sentloom.methods.known_pairs import KnownPairs
+from sentloom.methods.negatives import KnownPairs
 from tests.small_data import build_dataset
 
 words = st.sampled_from("abcdefgh")

@@ -5,7 +5,7 @@ from pydantic import ValidationError
 
 from sentloom.errors import InputError
 from sentloom.methods import METHODS, Method, read_presets
-from sentloom.methods.presets import check_presets
+from sentloom.methods.registry import check_presets
 from sentloom.methods.settings import Settings
 
 STAGE = {"pooling", "max_length", "prompt"}  # settings of the encoder

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentloom.losses import info_nce
-from sentloom.methods.queue import Queue
+from sentloom.methods.negatives import Queue
 
 
 @given(size=st.integers(1, 12), batches=st.lists(st.integers(1, 30), max_size=8))

@@ -1,7 +1,7 @@
 """Summaries of a synthesis with known counts."""
 
 from sentloom.writing.filters import Filtering
-from sentloom.writing.summary import KindSummary, Sample, Summary
+from sentloom.writing.triplets import KindSummary, Sample, Summary
 
 KEPT = [Sample("A man [bold]plays", "A man makes music.", 0.97, "")]
 

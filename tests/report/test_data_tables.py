@@ -1,7 +1,7 @@
 """Data tables show the numbers that they were given."""
 
 from sentloom.data import read
-from sentloom.hygiene.inspection import inspect
+from sentloom.data.hygiene.inspection import inspect
 from sentloom.report import data_tables
 from tests.report.printing import printed
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from sentloom.fitting.result import FitResult
 from sentloom.markdown import fenced
 from sentloom.report import fit_plots
-from sentloom.report.fit_report import report_markdown, write_report
 from sentloom.report.model_card import ModelFacts, model_card
+from sentloom.report.page import report_markdown, write_report
 from tests.report.results_by_hand import BARE, FULL, STORIES, WORDS
 
 FEW = settings(max_examples=25, deadline=None)

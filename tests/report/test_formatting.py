@@ -9,7 +9,7 @@ from sentloom.evaluation.significance import compare_averages
 from sentloom.evaluation.task import Score
 from sentloom.fitting.result import Agreement, Merging, Ticks
 from sentloom.report import formatting
-from sentloom.report.rendering import render
+from sentloom.report.page import render
 from tests.report.results_by_hand import BARE, FULL
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sentloom.report import labels
+from sentloom.report import plots as labels
 
 ROOM = (0.0, 0.0, 100.0, 100.0)
 NOTHING = np.empty((0, 4))

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from sentloom.fitting.result import FitResult, Measure
-from sentloom.report.notebook import fit_html
+from sentloom.report.fit_tables import fit_html
 
 NUMBERS = {"before_low": 0, "before_high": 0, "after_low": 0, "after_high": 0, "p": 0.01}
 

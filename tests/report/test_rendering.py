@@ -5,9 +5,7 @@ from dataclasses import replace
 import pytest
 from jinja2 import UndefinedError
 
-from sentloom.report.fit_report import report_markdown
-from sentloom.report.page import page
-from sentloom.report.rendering import render
+from sentloom.report.page import page, render, report_markdown
 from tests.report.results_by_hand import BARE
 
 HOSTILE = replace(BARE, reason='<b title="x"> &amp; *a* [b](c) | `d`\n# e')

@@ -1,6 +1,6 @@
 """Search results: text that looks like markup stays text, and long texts are cut."""
 
-from sentloom.report.search_tables import answers
+from sentloom.report.data_tables import answers
 from tests.report.printing import printed
 
 

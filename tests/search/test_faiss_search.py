@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from sentloom.search.faiss_search import faiss_top_k
-from sentloom.search.nearest import top_k
+from sentloom.search.nearest import faiss_top_k, top_k
 
 pytest.importorskip("faiss")
 

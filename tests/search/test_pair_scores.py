@@ -5,9 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sentloom.search.cross_encoder import CrossEncoder
-from sentloom.search.pair_scores import pair_scores
-from sentloom.search.vector_cache import VectorCache
+from sentloom.search.cross_encoder import CrossEncoder, pair_scores
+from sentloom.search.vectors import VectorCache
 from tests.encoder.small_models import SENTENCES
 from tests.search.small_cross_encoders import build_cross_encoder
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
 from sentloom.errors import InputError, ModelError
-from sentloom.search import vector_cache
-from sentloom.search.vector_cache import VectorCache
+from sentloom.search import vectors as vector_cache
+from sentloom.search.vectors import VectorCache
 
 WIDTH = 8
 

@@ -12,9 +12,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentloom.encoder.dimensions import record_dimensions
 from sentloom.encoder.formats.static import StaticBackbone
-from sentloom.encoder.prompts import Prompt
+from sentloom.encoder.heads import record_dimensions
+from sentloom.encoder.tokens import Prompt
 from sentloom.serving.app import INLINE, build_app
 from sentloom.serving.batcher import BatchLimits
 from sentloom.serving.service import TOKENISERS, ServiceLimits

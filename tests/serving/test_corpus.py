@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sentloom.serving.corpus import Corpus
+from sentloom.serving.models import Corpus
 from sentloom.serving.service import ServiceLimits
 from tests.serving.asking import post
 

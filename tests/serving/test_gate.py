@@ -7,8 +7,7 @@ import pytest
 from sentloom.serving.app import build_app
 from sentloom.serving.batcher import BatchLimits
 from sentloom.serving.gate import OPEN, PATHS
-from sentloom.serving.security import Key
-from sentloom.serving.service import ServiceLimits
+from sentloom.serving.service import Key, ServiceLimits
 from tests.serving.asking import ask, get, post
 
 SECRET = "0123456789abcdef0123"

@@ -8,7 +8,7 @@ import pytest
 HELD = """
 import ctypes
 import os
-from sentloom.serving.memory import limit_memory
+from sentloom.serving.server import limit_memory
 
 def resident():
     return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from sentloom.encoder.golden import put_golden, read_golden
-from sentloom.encoder.prompts import Prompt
+from sentloom.encoder.tokens import Prompt
 from sentloom.errors import InputError, ModelError
 from sentloom.serving.models import Probe, ServedModel, load_models, split_name, warm_up
 

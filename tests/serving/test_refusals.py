@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from sentloom.serving.refusals import Refusal
+from sentloom.serving.schema import Refusal
 from tests.serving.asking import get, post
 
 

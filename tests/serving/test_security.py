@@ -3,7 +3,7 @@
 import pytest
 
 from sentloom.errors import InputError
-from sentloom.serving.security import Key, check_address, is_local_name, read_key
+from sentloom.serving.service import Key, check_address, is_local_name, read_key
 
 SECRET = "0123456789abcdef0123"
 

@@ -15,9 +15,8 @@ import uvicorn
 
 from sentloom.errors import InputError
 from sentloom.serving.app import build_app
-from sentloom.serving.security import Key
 from sentloom.serving.server import Crowd, DrainingServer, ServedProtocol, bind
-from sentloom.serving.service import ServiceLimits
+from sentloom.serving.service import Key, ServiceLimits
 from tests.serving.asking import post
 
 

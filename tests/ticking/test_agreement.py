@@ -2,7 +2,7 @@
 
 import pytest
 
-from sentloom.ticking.agreement import agreement
+from sentloom.ticking.estimate import agreement
 
 
 def test_two_people_by_hand(answered):

@@ -3,8 +3,7 @@
 import pytest
 
 from sentloom.ticking.answers import header_for, open_answers, read_answers
-from sentloom.ticking.asking import ask
-from sentloom.ticking.session import Session
+from sentloom.ticking.session import Session, ask
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from sentloom.encoder import Encoder
 from sentloom.errors import InputError
 from sentloom.fitting.result import FitResult
 from sentloom.ticking.answers import open_answers, read_answers
-from sentloom.ticking.fits import find_questions, refuse_too_few, without_labels
 from sentloom.ticking.questions import Questions
+from sentloom.ticking.verdict import find_questions, refuse_too_few, without_labels
 
 
 def test_results_are_what_each_model_finds_first(fit_folder):

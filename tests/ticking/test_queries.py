@@ -5,7 +5,7 @@ import pytest
 from sentloom.data.shapes import Shape
 from sentloom.data.writers import write
 from sentloom.errors import InputError
-from sentloom.ticking.queries import asking_task, read_fit, read_queries, read_searched
+from sentloom.ticking.questions import asking_task, read_fit, read_queries, read_searched
 from tests.small_data import build_dataset
 
 

@@ -181,7 +181,7 @@ def similarity(encoder: Encoder) -> float:
 
 def journal(folder: Path) -> list[dict]:
     """The records of a run without its times."""
-    from sentloom.training.journal import read_journal
+    from sentloom.training.health import read_journal
 
     return [{name: value for name, value in line.items() if name != "seconds"} for line in read_journal(folder)]
 

@@ -5,12 +5,12 @@ import sys
 
 import pytest
 
-from sentloom.training.freed_memory import keep_freed_memory
+from sentloom.training.gradients import keep_freed_memory
 
 FAULTS = """
 import resource
 import numpy as np
-from sentloom.training.freed_memory import keep_freed_memory
+from sentloom.training.gradients import keep_freed_memory
 
 def faults():
     np.ones(50_000_000, np.uint8)

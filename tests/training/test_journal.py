@@ -8,8 +8,7 @@ import pytest
 
 from sentloom.data.batches import Batches
 from sentloom.training import train
-from sentloom.training.health import gauge
-from sentloom.training.journal import Journal, read_journal
+from sentloom.training.health import Journal, gauge, read_journal
 from tests.training.small_runs import build, data_for, pairs, settings
 
 

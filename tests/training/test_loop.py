@@ -5,7 +5,7 @@ import torch
 
 from sentloom.data.batches import Batches
 from sentloom.training import train
-from sentloom.training.journal import read_journal
+from sentloom.training.health import read_journal
 from sentloom.training.optimizers import learning
 from tests.training.small_runs import build, data_for, journal, run, settings, whole_loss
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from sentloom.training.schedules import rate
+from sentloom.training.optimizers import rate
 
 # 10 steps, of which 4 warm up.
 HAND = {

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sentloom.writing.prompts import NLI_KINDS, Kind, Wording
-from sentloom.writing.writer import SourceText, Writer
+from sentloom.writing.writer import NLI_KINDS, Kind, SourceText, Wording, Writer
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,9 @@ import pyarrow as pa
 from sentloom.data.dataset import Dataset
 from sentloom.data.shapes import Shape
 from sentloom.writing.ledger import Ledger, LedgerPlan
-from sentloom.writing.prompts import Kind, Wording, WritingPrompt, prompts_for
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.synthesize import make_block
-from sentloom.writing.writer import SourceText, Written
+from sentloom.writing.writer import Kind, SourceText, Wording, WritingPrompt, Written, prompts_for
 from tests.small_data import build_dataset
 from tests.writing.small_synthesizers import TRIPLETS
 

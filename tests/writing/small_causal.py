@@ -6,7 +6,7 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast
 
-from sentloom.writing.prompts import KINDS, Wording, prompts_for, shown_judgements
+from sentloom.writing.writer import KINDS, Wording, prompts_for, shown_judgements
 from tests.writing.small_synthesizers import SHORT, TRIPLETS
 
 SIZES = {

@@ -5,7 +5,7 @@ from pathlib import Path
 from sentloom.data.dataset import Dataset
 from sentloom.data.shapes import Shape
 from sentloom.lab.init_model import build_model
-from sentloom.writing.prompts import Wording
+from sentloom.writing.writer import Wording
 from tests.small_data import build_dataset
 
 WHO = ["a man", "a woman", "a child", "two dogs", "the teacher", "my friend", "an old cat", "some people"]

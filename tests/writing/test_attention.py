@@ -5,8 +5,7 @@ import torch
 from torch import nn
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-from sentloom.writing.attention import GROUPED, grouped_attention
-from sentloom.writing.causal import Causal
+from sentloom.writing.causal import GROUPED, Causal, grouped_attention
 from tests.writing.small_causal import build_small_causal
 
 ROWS, KEYS, WIDTH = 3, 11, 8

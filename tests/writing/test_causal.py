@@ -10,11 +10,10 @@ from sentloom.data.batches import Batches
 from sentloom.errors import ModelError
 from sentloom.lab.synthesizer import instances, losses
 from sentloom.writing.causal import Causal
-from sentloom.writing.generator import TransformersWriter, writing_ids
-from sentloom.writing.prompts import KINDS, Wording, prompts_for
+from sentloom.writing.judges import judge, judging_ids
 from sentloom.writing.sampling import Sampling
-from sentloom.writing.scorer import judge, judging_ids
-from sentloom.writing.writer import SourceText
+from sentloom.writing.text_to_text import TransformersWriter, writing_ids
+from sentloom.writing.writer import KINDS, SourceText, Wording, prompts_for
 from tests.writing.oracles import limited, noise
 from tests.writing.small_causal import SIZES, build_small_causal
 from tests.writing.small_synthesizers import TRIPLETS, triplets

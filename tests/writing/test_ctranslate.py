@@ -11,12 +11,10 @@ from sentloom.errors import MissingPart, ModelError
 from sentloom.writing import ctranslate
 from sentloom.writing.causal import Causal
 from sentloom.writing.ctranslate import open_ctranslate2
-from sentloom.writing.generator import TransformersWriter, open_backend
-from sentloom.writing.prompts import prompts_for
+from sentloom.writing.judges import judge
 from sentloom.writing.sampling import Sampling
-from sentloom.writing.scorer import judge
-from sentloom.writing.text_to_text import TextToText
-from sentloom.writing.writer import SourceText
+from sentloom.writing.text_to_text import TextToText, TransformersWriter, open_backend
+from sentloom.writing.writer import SourceText, prompts_for
 from tests.writing.asking import texts_for
 from tests.writing.conftest import stir
 from tests.writing.oracles import in_int8

@@ -12,8 +12,16 @@ from safetensors.torch import load_file, save_file
 from sentloom.data.shapes import Shape
 from sentloom.errors import InputError, MissingPart, ModelError
 from sentloom.writing.causal import Causal
-from sentloom.writing.embedded import EMBEDDED, LEARNED, embedded_folder, nli_folder, version_for, with_adapters
-from sentloom.writing.models import family_of, open_model
+from sentloom.writing.models import (
+    EMBEDDED,
+    LEARNED,
+    embedded_folder,
+    family_of,
+    nli_folder,
+    open_model,
+    version_for,
+    with_adapters,
+)
 from sentloom.writing.synthesize import WritingTask
 from tests.small_data import build_dataset
 

@@ -9,10 +9,9 @@ from sentloom.writing.answers import ANSWERS, Answers
 from sentloom.writing.chat import EndpointError, TokenLimit, most_tokens
 from sentloom.writing.endpoint import KEY, Endpoint, EndpointOptions, _tidy, is_endpoint, requests_per_text
 from sentloom.writing.filters import Filtering
-from sentloom.writing.prompts import prompts_for
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.synthesize import Execution, WritingTask, synthesize
-from sentloom.writing.writer import SourceText, Written
+from sentloom.writing.writer import SourceText, Written, prompts_for
 from tests.writing.chat_server import chat_server, reset, status, tokens_of
 from tests.writing.ledgers import raw_texts, rows_of
 

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from sentloom.errors import InputError
-from sentloom.writing.generator import TransformersWriter, open_backend, writing_ids
 from sentloom.writing.sampling import Sampling
+from sentloom.writing.text_to_text import TransformersWriter, open_backend, writing_ids
 from sentloom.writing.writer import SourceText
 from tests.writing.asking import texts_for
 from tests.writing.oracles import read_to_write, written

@@ -6,13 +6,12 @@ import pytest
 from sentloom.errors import InputError
 from sentloom.search.cross_encoder import CrossEncoder
 from sentloom.writing.filters import Filtering
-from sentloom.writing.judges import QueryJudges, open_query_judges, score_all
+from sentloom.writing.judges import QueryJudges, RoundTrip, open_query_judges, score_all
 from sentloom.writing.ledger import Ledger
-from sentloom.writing.prompts import prompts_for
-from sentloom.writing.round_trip import RoundTrip
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.synthesize import Execution, WritingTask, synthesize
 from sentloom.writing.triplets import draw
+from sentloom.writing.writer import prompts_for
 from tests.search.small_cross_encoders import build_cross_encoder
 from tests.writing.ledgers import Hashes, plan_of, raw_texts, rows_of
 from tests.writing.small_causal import build_small_causal

@@ -5,7 +5,7 @@ import pytest
 from sentloom.errors import InputError
 from sentloom.writing.causal import Causal
 from sentloom.writing.language_model import padded
-from sentloom.writing.prompts import Wording
+from sentloom.writing.writer import Wording
 from tests.writing.small_causal import build_small_causal
 
 

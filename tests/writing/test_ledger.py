@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from sentloom.errors import DiskError, InputError
 from sentloom.files import STALE
 from sentloom.writing.ledger import SCHEMA, Ledger
-from sentloom.writing.prompts import WritingPrompt
 from sentloom.writing.sampling import Sampling
 from sentloom.writing.synthesize import make_block
-from sentloom.writing.writer import Written
+from sentloom.writing.writer import WritingPrompt, Written
 from tests.writing.ledgers import PROMPTS, Hashes, fill, plan_of, raw_texts, rows_of
 
 

@@ -5,7 +5,7 @@ from pydantic import ValidationError
 
 from sentloom.data.shapes import Shape
 from sentloom.errors import InputError
-from sentloom.writing.prompts import KINDS, Wording, WritingPrompt, prompts_for, shown_judgements
+from sentloom.writing.writer import KINDS, Wording, WritingPrompt, prompts_for, shown_judgements
 from tests.small_data import build_dataset
 
 

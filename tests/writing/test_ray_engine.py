@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sentloom.encoder.device import DEFAULT, Choice, chosen
-from sentloom.writing import ray_engine
+from sentloom.writing import synthesize as ray_engine
 from sentloom.writing.filters import Filtering
 from sentloom.writing.ledger import Ledger
 from sentloom.writing.sampling import Sampling

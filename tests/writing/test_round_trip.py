@@ -3,7 +3,7 @@
 import numpy as np
 
 from sentloom.encoder import Encoder
-from sentloom.writing.round_trip import RoundTrip, fused_rank, rank_in
+from sentloom.writing.judges import RoundTrip, fused_rank, rank_in
 
 TEXTS = [
     "To reset your password, open the settings and choose Security.",

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from sentloom.writing.scorer import by_length, chance_of_true, judge, judging_ids
+from sentloom.writing.judges import by_length, chance_of_true, judge, judging_ids
 from tests.writing.oracles import read_to_judge
 
 

@@ -4,7 +4,7 @@ import json
 import random
 
 from sentloom.writing.filters import Candidate, Filtering
-from sentloom.writing.summary import SAMPLES, Tally
+from sentloom.writing.triplets import SAMPLES, Tally
 
 
 def rows(n=3):

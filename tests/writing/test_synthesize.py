@@ -13,14 +13,12 @@ from sentloom.encoder import Encoder
 from sentloom.encoder.device import running_on
 from sentloom.errors import InputError
 from sentloom.writing.filters import Filtering
-from sentloom.writing.generator import TransformersWriter
+from sentloom.writing.judges import RoundTrip, judge
 from sentloom.writing.ledger import Ledger
 from sentloom.writing.models import open_model
-from sentloom.writing.round_trip import RoundTrip
 from sentloom.writing.sampling import Sampling
-from sentloom.writing.scorer import judge
 from sentloom.writing.synthesize import Execution, WritingTask, language_of, synthesize, writing_precision
-from sentloom.writing.text_to_text import TextToText
+from sentloom.writing.text_to_text import TextToText, TransformersWriter
 from tests.small_data import build_dataset
 from tests.writing.asking import Request, texts_for
 from tests.writing.ledgers import derived, raw_texts, rows_of

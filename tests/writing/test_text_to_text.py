@@ -8,8 +8,8 @@ import torch
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 from sentloom.errors import InputError, ModelError
-from sentloom.writing.prompts import Wording
 from sentloom.writing.text_to_text import TextToText
+from sentloom.writing.writer import Wording
 from tests.encoder.small_models import build_model_folder
 from tests.writing.oracles import read_to_judge, read_to_write
 from tests.writing.small_synthesizers import SHORT, build_small_t5

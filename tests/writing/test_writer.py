@@ -5,10 +5,9 @@ import pytest
 
 from sentloom.writing.causal import Causal
 from sentloom.writing.endpoint import Endpoint, EndpointOptions
-from sentloom.writing.generator import TransformersWriter
-from sentloom.writing.prompts import KINDS, prompts_for
 from sentloom.writing.sampling import Sampling
-from sentloom.writing.writer import SourceText
+from sentloom.writing.text_to_text import TransformersWriter
+from sentloom.writing.writer import KINDS, SourceText, prompts_for
 from tests.writing.chat_server import chat_server
 from tests.writing.small_causal import build_small_causal
 

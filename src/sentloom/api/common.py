@@ -7,14 +7,14 @@ from pathlib import Path
 from accelerate import Accelerator
 
 from sentloom.data.in_memory import Inputs
+from sentloom.engine.plan import Plan
+from sentloom.engine.rows import InputFile, input_file, inputs_in
+from sentloom.engine.runner import STAGES
 from sentloom.errors import InputError, SentloomError
-from sentloom.evaluation.suites.user_tasks import QUESTION, refuse_unscored
+from sentloom.evaluation.user_tasks import QUESTION, refuse_unscored
 from sentloom.files import remove
 from sentloom.fitting.request import Log
 from sentloom.locks import LOCK, alone_in
-from sentloom.pipeline.input_files import InputFile, input_file, inputs_in
-from sentloom.pipeline.plan import Plan
-from sentloom.pipeline.runner import STAGES
 
 
 def silent(line: str) -> None:

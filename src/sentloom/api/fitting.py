@@ -15,22 +15,21 @@ from sentloom.data.limits import FITTING, STRICT
 from sentloom.data.shapes import TITLE, Columns, Shape, as_columns, as_shape, one_label_each
 from sentloom.encoder import Encoder
 from sentloom.encoder.device import Device, Precision, running_on
+from sentloom.engine.rows import InputFile, input_file, inputs_in, labels_of
+from sentloom.engine.runner import copy_encoder
 from sentloom.errors import InputError
 from sentloom.fitting.clock import STARTED
 from sentloom.fitting.fit import run
-from sentloom.fitting.given_routes import GivenRoutes
 from sentloom.fitting.inputs import ID_COLUMNS, LANGUAGE_COLUMNS
 from sentloom.fitting.request import Log, Request, make_request, refuse_bad_request, strings
 from sentloom.fitting.result import FitResult, Measure
-from sentloom.pipeline.input_files import InputFile, input_file, inputs_in, labels_of
-from sentloom.pipeline.runner import copy_encoder
+from sentloom.fitting.routes import GivenRoutes
 from sentloom.progress import is_watched, note, showing
-from sentloom.report.fit_report import write_report
+from sentloom.report.fit_tables import fit_html
 from sentloom.report.model_card import facts_of, model_card
-from sentloom.report.notebook import fit_html
+from sentloom.report.page import write_report
 from sentloom.ticking.answers import read_answers
-from sentloom.ticking.fits import with_true_advice
-from sentloom.ticking.verdict import with_ticks
+from sentloom.ticking.verdict import with_ticks, with_true_advice
 
 LEAST_LEFT = 5.0  # seconds to find out whether there is something to tick, whatever the budget
 

@@ -70,8 +70,8 @@ def demo(
     precision: PrecisionOption = None,
 ) -> None:
     """Fit, test and search on the docstrings of installed packages. Needs neither the hub nor your own data."""
-    from sentloom.corpus.docstrings import harvest
-    from sentloom.demo.docstrings import run
+    from sentloom.data.corpus.docstrings import harvest
+    from sentloom.demo import run
     from sentloom.encoder.device import running_on
     from sentloom.locks import alone_in
 

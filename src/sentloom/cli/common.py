@@ -146,7 +146,7 @@ def read(
 
     If its columns are not recognised, and none were assigned, only the `column` that is used is read, as texts.
     """
-    from sentloom.corpus.opening import open_data
+    from sentloom.data.corpus.opening import open_data
     from sentloom.report import data_tables
 
     opened = partial(open_data, name, shape=shape, keep=keep, quoted=quoted, allow=allow)

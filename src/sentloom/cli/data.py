@@ -13,9 +13,9 @@ from sentloom.errors import InputError, MissingPart
 
 if TYPE_CHECKING:
     from sentloom.data import Dataset
+    from sentloom.data.hygiene.cleaning import CleanSettings
+    from sentloom.data.hygiene.leaks import Leaks
     from sentloom.encoder.tokens import Tokens
-    from sentloom.hygiene.cleaning import CleanSettings
-    from sentloom.hygiene.leaks import Leaks
 
 FOUND_LEAKS = 1  # the exit code if there are leaks
 REPAIRS = "What is repaired or dropped in FIXED"
@@ -86,11 +86,10 @@ def check(
     The exit code is 2 if the data has errors (with -o, if more than half of its rows are unusable), and 1 if --against
     finds evaluation sentences in it.
     """
+    from sentloom.data.hygiene.cleaning import CleanSettings
+    from sentloom.data.hygiene.inspection import count_tokens, inspect
+    from sentloom.data.hygiene.leaks import find_leaks
     from sentloom.data.limits import CLEANING
-    from sentloom.hygiene.cleaning import CleanSettings
-    from sentloom.hygiene.inspection import inspect
-    from sentloom.hygiene.leaks import find_leaks
-    from sentloom.hygiene.token_stats import count_tokens
     from sentloom.report import data_tables
 
     settings = CleanSettings(
@@ -126,8 +125,8 @@ def check(
 
 def _fixed(data: "Dataset", settings: "CleanSettings", output: Path, spreadsheet_safe: bool) -> "Dataset":
     """Write the repaired copy, and say what was done."""
+    from sentloom.data.hygiene.cleaning import clean
     from sentloom.data.writers import write
-    from sentloom.hygiene.cleaning import clean
     from sentloom.report import data_tables
 
     cleaned, report = clean(data, settings)

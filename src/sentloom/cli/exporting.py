@@ -113,7 +113,7 @@ def shrink(
     precision: PrecisionOption = None,
 ) -> None:
     """Train a smaller model that mimics another one on raw text. Run the same command again to resume."""
-    from sentloom.api.shrinking import shrink as run
+    from sentloom.api.scoring import shrink as run
 
     with resumable():
         done = run(

@@ -9,9 +9,8 @@ from sentloom.cli.common import ColumnOption, ColumnsOption, DeviceOption, Preci
 from sentloom.errors import MissingPart
 
 if TYPE_CHECKING:
-    from sentloom.cli.searching import SearchTarget
-    from sentloom.serving.corpus import Corpus
-    from sentloom.serving.models import ServedModel
+    from sentloom.cli.vectors import SearchTarget
+    from sentloom.serving.models import Corpus, ServedModel
     from sentloom.serving.service import Service
 
 
@@ -55,13 +54,12 @@ def serve(
         from sentloom.serving.server import bind, run
     except ImportError as error:
         raise MissingPart("serve", f"{error.name} is not installed", "", "pip install 'sentloom[serve]'") from None
-    from sentloom.cli.searching import ground
-    from sentloom.encoder.workers import pack_workers, worker_count
+    from sentloom.cli.vectors import ground
+    from sentloom.encoder.device import pack_workers, worker_count
     from sentloom.serving.batcher import Batcher, BatchLimits
-    from sentloom.serving.memory import limit_memory
     from sentloom.serving.models import load_models, tokenise_in_own_threads, warm_up
-    from sentloom.serving.security import check_address, read_key
-    from sentloom.serving.service import Service, ServiceLimits
+    from sentloom.serving.server import limit_memory
+    from sentloom.serving.service import Service, ServiceLimits, check_address, read_key
 
     limit_memory()
     tokenise_in_own_threads()
@@ -88,8 +86,8 @@ def serve(
 
 def _corpus(target: "SearchTarget", models: "list[ServedModel]") -> "Corpus":
     """The texts of a file, with the vectors of every model, cached."""
-    from sentloom.cli.searching import cached_vectors
-    from sentloom.serving.corpus import Corpus
+    from sentloom.cli.vectors import cached_vectors
+    from sentloom.serving.models import Corpus
 
     vectors = {model.name: cached_vectors(model.encoder, target.texts) for model in models}
     return Corpus(target.texts.to_pylist(), target.place, vectors)

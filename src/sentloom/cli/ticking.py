@@ -15,8 +15,8 @@ from sentloom.cli.common import DeviceOption, PrecisionOption, show
 from sentloom.errors import MissingPart
 
 if TYPE_CHECKING:
-    from sentloom.ticking.fits import FitQuestions
     from sentloom.ticking.session import Session
+    from sentloom.ticking.verdict import FitQuestions
 
 
 def tick(
@@ -43,8 +43,8 @@ def tick(
     show(f"Looking for queries on which the models of {fit} disagree ...")
     from sentloom.encoder.device import running_on
     from sentloom.ticking.answers import open_answers, read_answers
-    from sentloom.ticking.fits import find_questions
     from sentloom.ticking.session import Session
+    from sentloom.ticking.verdict import find_questions
 
     folder = fit if fit.suffix == ".fit" else fit.with_name(f"{fit.name}.fit")
     others = [read_answers(path) for path in labels or ()]
@@ -70,7 +70,7 @@ def _require_server() -> None:
 
 def _ask(session: "Session", terminal: bool, port: int) -> None:
     if terminal:
-        from sentloom.ticking.asking import ask
+        from sentloom.ticking.session import ask
 
         ask(session, _typed(), show)
         return

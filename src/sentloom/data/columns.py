@@ -10,8 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sentloom.data.dataset import FILE, LINE, Dataset
-from sentloom.data.scratch import BATCH_ROWS, take_rows
+from sentloom.data.dataset import BATCH_ROWS, FILE, LINE, Dataset, take_rows
 from sentloom.data.shapes import COLUMNS, Shape, squash, text_columns
 from sentloom.errors import InputError, option
 

@@ -16,11 +16,10 @@ import pyarrow as pa
 
 from sentloom.arguments import kind_of
 from sentloom.data.cells import Chunk
-from sentloom.data.dataset import Dataset
+from sentloom.data.dataset import BATCH_ROWS, Dataset
 from sentloom.data.findings import Findings
 from sentloom.data.limits import MOST_UNPACKED
 from sentloom.data.nli import is_nli_word
-from sentloom.data.scratch import BATCH_ROWS
 from sentloom.data.shapes import COLUMNS, Shape, ShapeRequest
 from sentloom.data.typed import Typed
 from sentloom.errors import InputError

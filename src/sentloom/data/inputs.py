@@ -1,20 +1,161 @@
-"""Resolve a name to inputs: a file, a folder of files, a saved data set, or a data set on the hub."""
+"""Find twin files in a zip file, the format of OPUS translations: Books.de-en.de and Books.de-en.en."""
 
+import codecs
+import io
 import json
 import os
 import re
 import stat
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from pathlib import Path
+from itertools import chain
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple, TypeAlias
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
-from sentloom.data.encodings import EXPORT
-from sentloom.data.limits import MOST_FACTS, MOST_FILES
-from sentloom.data.zipped import twins_in_zip
+from sentloom.data.limits import FREE_UNPACKED, MOST_FACTS, MOST_FILES, packed_room
 from sentloom.errors import InputError, MissingPart, first_line
 from sentloom.files import is_inside
+
+TWINS_EXPECTED = "a zip file with two text files such as corpus.en and corpus.de; a README may be there too"
+LANGUAGE = re.compile(r"[a-z]{2,3}([_-]\w+)?")  # de, pt_br, zh_Hant
+NO_LANGUAGES = ("csv", "htm", "ids", "md", "rst", "tsv", "txt", "xml")
+UNREAD = 0x01 | 0x20 | 0x40  # flags: encrypted, patched, strongly encrypted
+
+
+def twins_in_zip(path: Path, free_unpacked: int = FREE_UNPACKED) -> tuple[str, str]:
+    """Return the twin members, ordered as the languages in their stem: for en-de, en comes first."""
+    try:
+        with _Directory(path) as file, ZipFile(file) as archive:
+            members = [member for member in archive.infolist() if not member.is_dir()]
+    except Exception as error:  # many kinds of errors, as of damage; all mean the same
+        problem = f"the zip file cannot be read ({error})"
+        raise InputError(str(path), problem, TWINS_EXPECTED, "download it again") from None
+    if len(members) > MOST_FILES:
+        problem, expected = f"{len(members):,} files are too many", f"at most {MOST_FILES:,}"
+        raise InputError(str(path), problem, expected, "unzip it and give the files: corpus.en+corpus.de")
+    pairs = _pairs([member.filename for member in members])
+    if len(pairs) != 1:
+        several = " and ".join(" with ".join(pair) for pair in pairs[:3])
+        problem = f"more than one pair of files: {several}" if several else f"no pair of files, {_listed(members)}"
+        raise InputError(str(path), problem, TWINS_EXPECTED, "unzip it and give the files: corpus.en+corpus.de")
+    for member in members:
+        if member.filename in pairs[0]:
+            _check(path, member, free_unpacked)
+    return pairs[0]
+
+
+class _Directory(io.FileIO):
+    """A zip file of which only the directory is read, at once; a huge directory is refused."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if size is not None and size > MOST_FACTS:
+            raise ValueError(f"the list of files has {size:,} bytes")
+        return super().read(size) or b""
+
+
+def _pairs(names: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the pairs of names with the same stem and two languages."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        stem, _, language = name.rpartition(".")
+        hidden = PurePosixPath(name).name.startswith(".")  # macOS adds such hidden twins
+        if not hidden and LANGUAGE.fullmatch(language) and language not in NO_LANGUAGES:
+            found.setdefault(stem, []).append(language)
+    couples = [(stem, languages) for stem, languages in found.items() if len(languages) == 2]
+    return [_ordered(stem, *languages) for stem, languages in couples]
+
+
+def _ordered(stem: str, one: str, other: str) -> tuple[str, str]:
+    first, second = (other, one) if stem.endswith(f"{other}-{one}") else (one, other)
+    return f"{stem}.{first}", f"{stem}.{second}"
+
+
+def _listed(members: Sequence[ZipInfo]) -> str:
+    names = ", ".join(member.filename for member in members[:5])
+    return f"only {names}{' ...' if len(members) > 5 else ''}" if members else "the zip file is empty"
+
+
+def _check(path: Path, member: ZipInfo, free_unpacked: int) -> None:
+    if member.flag_bits & UNREAD or member.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
+        problem = f"{member.filename} is encrypted or uses a rare compression"
+        raise InputError(str(path), problem, "members that are deflated or stored", "unzip it and give the files")
+    room = packed_room(member.compress_size, free_unpacked)
+    if member.file_size > room:
+        problem = f"{member.compress_size:,} bytes of {member.filename} unpack to {member.file_size:,}"
+        raise InputError(
+            str(path), problem, f"at most {room:,} bytes", "if you trust the file, unzip it and give the files"
+        )
+
+
+BYTE_ORDER_MARKS = {  # the longer ones first: the UTF-16 mark is a prefix of the UTF-32 mark
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
+WESTERN = "cp1252"
+
+
+class Foreign(NamedTuple):
+    """A format that is not text, and what to do with such a file."""
+
+    name: str
+    fix: str
+
+
+EXPORT = "open it in the spreadsheet program and save it as CSV (UTF-8)"
+FOREIGN = {  # by the first bytes
+    b"PK\x03\x04": Foreign("a spreadsheet (.xlsx, .ods) or a zip file", f"{EXPORT}; unpack a zip file first"),
+    b"\xd0\xcf\x11\xe0": Foreign("an old spreadsheet (.xls)", EXPORT),
+    b"\x1f\x8b": Foreign("gzip data", "rename the file to end in .gz"),
+    b"PAR1": Foreign("parquet data", "rename the file to end in .parquet"),
+}
+# Codes that are letters in Windows-1250 (Polish) and others: inside a word they show that a text is not Western.
+SIGNS_IN_WORDS = re.compile(r"(?<=[^\W\d_])[¡¢£¤¥¦¨©ª«¬®¯±²³µ¶¸¹º»¼½¾¿×÷](?=[^\W\d_])")
+MOST_ACCENTED = 1 / 3  # share of the letters; in Greek or Cyrillic nearly all are beyond ASCII
+
+
+def foreign_format(block: bytes) -> Foreign | None:
+    """Recognise a format other than text by the first bytes of a file."""
+    return next((foreign for start, foreign in FOREIGN.items() if block.startswith(start)), None)
+
+
+def mark_of(block: bytes) -> str | None:
+    """Return the encoding named by the byte order mark at the start of a file, unless it is UTF-8."""
+    return next((name for mark, name in BYTE_ORDER_MARKS.items() if block.startswith(mark)), None)
+
+
+def as_utf8(blocks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
+    """Convert blocks of another encoding to UTF-8; undecodable bytes become U+FFFD."""
+    decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
+    for block in chain(blocks, [b""]):
+        yield decoder.decode(block, final=not block).encode()
+
+
+def is_western(lines: Iterable[bytes]) -> bool:
+    """Whether all lines that are not UTF-8 are plausible as Windows-1252."""
+    return all(_reads_well(line) for line in lines if not _is_utf8(line))
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _reads_well(line: bytes) -> bool:
+    try:
+        text = line.decode(WESTERN)
+    except UnicodeDecodeError:  # five bytes are undefined in it
+        return False
+    letters = [letter for letter in text if letter.isalpha()]
+    accented = sum(letter > "\x7f" for letter in letters)
+    return accented <= MOST_ACCENTED * len(letters) and not SIGNS_IN_WORDS.search(text)
+
 
 LINE_KINDS = ("txt", "csv", "tsv", "jsonl")  # each also with .gz
 JSON = re.compile(r"\.json(\.gz)?$", re.IGNORECASE)

@@ -8,8 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sentloom.data.dataset import Dataset
-from sentloom.data.scratch import BATCH_ROWS, keep_rows, scratch_table, take_rows
+from sentloom.data.dataset import BATCH_ROWS, Dataset, keep_rows, scratch_table, take_rows
 from sentloom.data.shapes import COLUMNS, Shape, arrow_type, squash
 from sentloom.errors import InputError
 

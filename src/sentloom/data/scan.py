@@ -14,9 +14,8 @@ from contextlib import suppress
 from typing import IO, Any
 
 from sentloom.data.dataset import BLANK_LINES
-from sentloom.data.encodings import WESTERN, as_utf8, foreign_format, is_western, mark_of
 from sentloom.data.findings import Findings
-from sentloom.data.inputs import File
+from sentloom.data.inputs import WESTERN, File, as_utf8, foreign_format, is_western, mark_of
 from sentloom.data.limits import CLEANING, ENDLESS, packed_room
 from sentloom.errors import DataError
 

@@ -1,14 +1,94 @@
-"""The distinct sentences of a data set, each with the file and line of its first occurrence."""
+"""Find the distinct texts of any kind of sequence, using a few bytes of memory per row."""
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from sentloom.data.dataset import FILE, LINE, Dataset, shape_schema
-from sentloom.data.distinct import distinct
-from sentloom.data.scratch import BATCH_ROWS, keep_rows, scratch_table
-from sentloom.data.shapes import Shape, text_columns
+from sentloom.arguments import kind_of
+from sentloom.data.columns import searched_column
+from sentloom.data.dataset import BATCH_ROWS, FILE, LINE, Dataset, keep_rows, scratch_table, shape_schema, take_rows
+from sentloom.data.in_memory import is_table
+from sentloom.data.readers import read
+from sentloom.data.shapes import COLUMNS, Shape, text_columns
+from sentloom.errors import InputError
+
+Texts: TypeAlias = Sequence[str] | pa.ChunkedArray
+
+
+def as_texts(texts: Any, *, answers: bool = False) -> Texts:
+    """Return texts as an indexable sequence: lists, tuples and Arrow columns unchanged, a table's text column.
+
+    With `answers`, that of pairs is the one with the answers.
+    """
+    if isinstance(texts, pa.Array):
+        return pa.chunked_array([texts])
+    if is_table(texts):
+        return _text_column(texts, answers)
+    if not isinstance(texts, Iterable) or isinstance(texts, Mapping | Set):  # a set has no order, a dict gives its keys
+        raise InputError(
+            "texts", f"found {kind_of(texts)}", "a string or a sequence of strings", "pass a list of strings"
+        )
+    return texts if isinstance(texts, (list, tuple, pa.ChunkedArray)) else list(texts)
+
+
+def _text_column(table: Any, answers: bool) -> pa.ChunkedArray:
+    """The texts of a Dataset, a DataFrame or the like, if there is one text column only, or else the answers."""
+    data = read(table)
+    if answers and data.shape in (Shape.PAIRS, Shape.TRIPLETS):
+        return data.column(searched_column(data, None))
+    if data.shape not in (Shape.TEXTS, Shape.CLASSIFICATION):
+        names = [data.own_name(name) for name in COLUMNS[data.shape]]
+        fix = f"pass one column, such as data[{names[0]!r}]"
+        raise InputError(data.files[0], f"it has the columns {', '.join(names)}", "one column of texts", fix)
+    return data.column("text")
+
+
+def texts_at(texts: Texts, rows: NDArray[np.int64]) -> list[str]:
+    """Return the texts of the given rows."""
+    if isinstance(texts, pa.ChunkedArray):
+        return list(take_rows(pa.table({"text": texts}), rows).column("text").to_pylist())
+    return [texts[row] for row in rows]
+
+
+def distinct(texts: Texts) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the rows where each distinct text first occurs, sorted, and for every row the first row with its text.
+
+    Texts are compared by 128-bit hashes, so that ten million rows take megabytes instead of a copy of the texts.
+    """
+    digests = bytearray()
+    for row, text in enumerate(_each(texts)):
+        digests += _digest(row, text)
+    keys = np.frombuffer(digests, dtype=np.uint64).reshape(-1, 2)
+    order = np.lexsort((keys[:, 0], keys[:, 1]))  # stable: equal keys stay in row order
+    fresh = np.ones(len(order), dtype=bool)
+    fresh[1:] = (keys[order[1:]] != keys[order[:-1]]).any(axis=1)
+    first_of_row = np.empty(len(order), dtype=np.int64)
+    first_of_row[order] = order[fresh][np.cumsum(fresh) - 1]
+    return np.sort(order[fresh]), first_of_row
+
+
+def _each(texts: Texts) -> Iterator[str]:
+    if isinstance(texts, pa.ChunkedArray):
+        for chunk in texts.chunks:
+            yield from chunk.to_pylist()
+    else:
+        yield from texts
+
+
+def _digest(row: int, text: object) -> bytes:
+    if not isinstance(text, str):
+        problem = "found None" if text is None else f"found {type(text).__name__} {text!r}"
+        raise InputError(f"texts, item {row}", problem[:80], "a string", "convert or drop it")
+    try:
+        return hashlib.blake2b(text.encode(), digest_size=16).digest()
+    except UnicodeEncodeError as error:
+        problem = f"found a lone surrogate at character {error.start}"
+        raise InputError(f"texts, item {row}", problem, "valid Unicode", "decode the text again or drop it") from None
+
 
 SCHEMA = shape_schema(Shape.TEXTS)
 

@@ -10,15 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from sentloom.data.cells import Chunk
-from sentloom.data.delimited import DelimitedRows
-from sentloom.data.dialects import dialect_of
-from sentloom.data.encodings import WESTERN
+from sentloom.data.delimited import DelimitedRows, dialect_of
 from sentloom.data.findings import Findings
 from sentloom.data.in_memory import open_rows
-from sentloom.data.inputs import MEMORY, TWINS, Input
-from sentloom.data.json_arrays import NOTE as ARRAY_NOTE
-from sentloom.data.json_arrays import array_records
-from sentloom.data.json_lines import jsonl_records
+from sentloom.data.inputs import MEMORY, TWINS, WESTERN, Input
+from sentloom.data.json_rows import NOTE as ARRAY_NOTE
+from sentloom.data.json_rows import array_records, jsonl_records
 from sentloom.data.limits import LONGEST_NAME, MOST_COLUMNS, shown
 from sentloom.data.scan import Digest, text_blocks, text_chunks, text_lines, twin_lines
 from sentloom.data.shapes import Layout, ShapeRequest

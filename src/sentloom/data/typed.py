@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from sentloom.data.cells import Chunk
+from sentloom.data.dataset import BATCH_ROWS
 from sentloom.data.findings import Findings
 from sentloom.data.inputs import Input
 from sentloom.data.limits import BATCH_BYTES, packed_room
-from sentloom.data.scratch import BATCH_ROWS
 from sentloom.errors import first_line
 
 DAMAGE = (pa.ArrowException, OSError, UnicodeDecodeError)  # raised by Arrow for broken files, the last for names

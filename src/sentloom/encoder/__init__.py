@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sentloom.encoder.encoder import Encoder
     from sentloom.encoder.pooling import Pooling
-    from sentloom.encoder.prompts import Prompt
+    from sentloom.encoder.tokens import Prompt
 
 __all__ = ["Encoder", "Pooling", "Prompt"]
 
 # The module of each name, imported on first use: a model can be located without torch, which takes seconds to import.
-_MODULES = {"Encoder": "encoder", "Pooling": "pooling", "Prompt": "prompts"}
+_MODULES = {"Encoder": "encoder", "Pooling": "pooling", "Prompt": "tokens"}
 
 
 def __getattr__(name: str) -> Any:

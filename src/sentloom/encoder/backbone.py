@@ -7,9 +7,8 @@ from torch import Tensor, nn
 from transformers import AttentionInterface, PreTrainedModel
 
 from sentloom.encoder.device import Precision, precision_for
-from sentloom.encoder.dropout import dropout_of, set_dropout, with_cheap_masks
 from sentloom.encoder.fused import can_fuse, fused_states
-from sentloom.encoder.packing import ATTENTION, Pack, packed_attention, pad
+from sentloom.encoder.packing import ATTENTION, Pack, dropout_of, packed_attention, pad, set_dropout, with_cheap_masks
 from sentloom.encoder.pooling import DECODER_FIRST, Pooling
 from sentloom.errors import InputError
 

@@ -5,11 +5,10 @@ from typing import Any
 
 from transformers import AutoConfig, PreTrainedTokenizerFast
 
-from sentloom.encoder.carried import Carried, carried_file
 from sentloom.encoder.formats.onnx import OnnxBackbone, open_carried
+from sentloom.encoder.locate import Carried, carried_file
 from sentloom.encoder.pooling import Pooling
-from sentloom.encoder.prompts import Prompts
-from sentloom.encoder.tokens import Tokens
+from sentloom.encoder.tokens import Prompts, Tokens
 from sentloom.errors import InputError
 
 NAME = "embedded-bge"

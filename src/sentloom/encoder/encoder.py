@@ -15,16 +15,13 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from sentloom.arguments import typed
-from sentloom.data.distinct import Texts, as_texts, distinct, texts_at
+from sentloom.data.sentences import Texts, as_texts, distinct, texts_at
 from sentloom.encoder.backbone import Backbone
-from sentloom.encoder.device import Device, Precision, device_for
-from sentloom.encoder.dimensions import check_cut, cut, trained_dimensions
-from sentloom.encoder.heads import Projection, normalize
+from sentloom.encoder.device import Device, Precision, device_for, pack_workers
+from sentloom.encoder.heads import Projection, check_cut, cut, normalize, trained_dimensions
 from sentloom.encoder.packing import Pack, pack, plan, plan_side_by_side
 from sentloom.encoder.pooling import DECODER_FIRST, Pooling, pool
-from sentloom.encoder.prompts import EXPECTED, FIX, Prompts, Role, check_prompts, prompt_for
-from sentloom.encoder.tokens import Tokens
-from sentloom.encoder.workers import pack_workers
+from sentloom.encoder.tokens import EXPECTED, FIX, Prompts, Role, Tokens, check_prompts, prompt_for
 from sentloom.errors import InputError, ModelError
 from sentloom.progress import progress
 

@@ -1,7 +1,20 @@
 """Projection heads and normalisation, applied after pooling in training and inference."""
 
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 import torch
+from safetensors.torch import load_file
 from torch import Tensor, nn
+
+from sentloom.encoder.model_files import WEIGHTS, Shapes, as_sizes, inside, read_json, read_shapes, wrong_value
+from sentloom.encoder.pretrained import check_finite, loading
+from sentloom.errors import InputError, ModelError
+
+if TYPE_CHECKING:
+    from sentloom.encoder.encoder import Encoder, Vectors
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"identity": nn.Identity, "tanh": nn.Tanh}
 
@@ -24,3 +37,98 @@ class Projection(nn.Module):
 def normalize(x: Tensor) -> Tensor:
     """Scale rows to unit length; a zero row stays zero."""
     return torch.nn.functional.normalize(x, dim=-1)
+
+
+KEY = "matryoshka_dimensions"
+
+
+def trained_dimensions(encoder: "Encoder") -> tuple[int, ...]:
+    """The dimensions that the encoder was trained for, largest first; none for an ordinary encoder."""
+    found = getattr(encoder.backbone.model.config, KEY, None)
+    if not isinstance(found, list | tuple) or not all(type(one) is int for one in found):
+        return ()
+    return tuple(sorted({one for one in found if 1 <= one <= encoder.dimension}, reverse=True))
+
+
+def record_dimensions(encoder: "Encoder", dimensions: Sequence[int] | None) -> None:
+    """Record in the encoder which dimensions it was trained for; None: only its own."""
+    config = encoder.backbone.model.config
+    if dimensions:
+        setattr(config, KEY, sorted(dimensions, reverse=True))
+    elif hasattr(config, KEY):
+        delattr(config, KEY)
+
+
+def check_dimensions(where: str, encoder: "Encoder", dimensions: Sequence[int]) -> None:
+    """Refuse to train for more dimensions than vectors have."""
+    if max(dimensions) > encoder.dimension:
+        problem = f"{max(dimensions)} dimensions of vectors that have {encoder.dimension}"
+        raise InputError(where, problem, f"{encoder.dimension} or fewer", "correct the option dimensions")
+
+
+def check_cut(encoder: "Encoder", dimension: int) -> None:
+    """Refuse a dimension that the encoder was not trained for."""
+    known = trained_dimensions(encoder)
+    if dimension not in (*known, encoder.dimension):
+        trained = (
+            f"one of {', '.join(map(str, known))}" if known else f"{encoder.dimension}: it was trained for no other"
+        )
+        fix = "train with the option dimensions, or cut the vectors yourself if the loss in quality is acceptable"
+        raise InputError("dimension", f"the model was not trained for {dimension}", trained, fix)
+
+
+def cut(vectors: "Vectors", dimension: int, unit_length: bool) -> "Vectors":
+    """The first `dimension` dimensions of vectors, scaled to unit length if asked for."""
+    short = np.ascontiguousarray(vectors[..., :dimension])
+    return short / np.maximum(np.linalg.norm(short, axis=-1, keepdims=True), 1e-12) if unit_length else short
+
+
+DENSE_ACTIVATIONS = {
+    "torch.nn.modules.linear.Identity": "identity",
+    "torch.nn.modules.activation.Tanh": "tanh",
+}
+TANH = "torch.nn.modules.activation.Tanh"  # sentence-transformers' default
+
+
+def load_projection(folder: Path) -> Projection:
+    """Load a Dense layer on sentence embeddings, with Identity or Tanh, without a residual."""
+    settings, path = inside(folder, "config.json"), inside(folder, WEIGHTS)
+    config = read_json(settings)
+    _check_config(settings, config)
+    width_in, width_out, bias = config["in_features"], config["out_features"], config.get("bias", True)
+    declared = {"linear.weight": (width_out, width_in)} | ({"linear.bias": (width_out,)} if bias else {})
+    _check_shapes(settings, read_shapes(path), declared)
+    activation = DENSE_ACTIVATIONS[config.get("activation_function", TANH)]
+    head = Projection(width_in, width_out, bias=bias, activation=activation)
+    with loading(path, "the layer"):
+        head.load_state_dict(load_file(path))
+    check_finite(head, path)
+    return head
+
+
+def _check_config(path: Path, config: dict[str, Any]) -> None:
+    for key in ("in_features", "out_features"):
+        if not (type(config.get(key)) is int and config[key] >= 1):
+            raise wrong_value(path, key, config.get(key), "a whole number, 1 or more")
+    if type(config.get("bias", True)) is not bool:
+        raise wrong_value(path, "bias", config["bias"], "true or false")
+    activation = config.get("activation_function", TANH)
+    if not (isinstance(activation, str) and activation in DENSE_ACTIVATIONS):
+        raise wrong_value(path, "activation_function", activation, f"one of {', '.join(ACTIVATIONS)}")
+    if config.get("use_residual") not in (None, False):
+        raise wrong_value(path, "use_residual", config["use_residual"], "false, because residuals are not supported")
+    for key in ("module_input_name", "module_output_name"):
+        if config.get(key) not in (None, "sentence_embedding"):
+            raise wrong_value(path, key, config[key], "sentence_embedding")
+
+
+def _check_shapes(path: Path, shapes: Shapes, declared: Shapes) -> None:
+    """Refuse weights other than those that the configuration declares, before reading them."""
+    if shapes.keys() != declared.keys():
+        problem = f"{WEIGHTS} contains the tensors {', '.join(sorted(shapes))[:200] or '(none)'}"
+        raise ModelError(str(path), problem, f"{' and '.join(declared)}", "save the model again")
+    for name, shape in shapes.items():
+        if shape != declared[name]:
+            problem = f"{name} in {WEIGHTS} has the shape {as_sizes(shape)}"
+            expected = f"{as_sizes(declared[name])}, as in config.json"
+            raise ModelError(str(path), problem, expected, "save the model again")

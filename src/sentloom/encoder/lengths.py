@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sentloom.encoder.encoder import Encoder
-from sentloom.encoder.prompts import ROLES, Prompt, prompt_for
+from sentloom.encoder.tokens import ROLES, Prompt, prompt_for
 
 COVERED = 0.95  # of the texts, at least, by the length that `covering_length` chooses
 WORTH_CUTTING = 0.9  # of the tokens are left at most: otherwise cutting the longest texts saves too little to pay

@@ -1,31 +1,35 @@
 """Load the parts of an Encoder from a model folder or name."""
 
-from collections.abc import Callable, Iterator, Sequence
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from logging import ERROR, getLogger
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from transformers import PreTrainedTokenizerBase
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging
 
 from sentloom.encoder.backbone import Backbone
+from sentloom.encoder.device import device_for, precision_for
+from sentloom.encoder.encoder import Encoder
+from sentloom.encoder.folder_checks import CONFIG
 from sentloom.encoder.formats.registry import format_of
-from sentloom.encoder.heads import Projection
+from sentloom.encoder.heads import Projection, load_projection
 from sentloom.encoder.locate import READ_ONLY, locate
-from sentloom.encoder.model_files import inside
+from sentloom.encoder.model_files import inside, read_json
 from sentloom.encoder.packing import pack
 from sentloom.encoder.pooling import Pooling
-from sentloom.encoder.pretrained import MODEL, check_ids, load_tokenizer, loading
-from sentloom.encoder.projections import load_projection
-from sentloom.encoder.prompts import Prompts, shared_suffix
+from sentloom.encoder.pretrained import MODEL, Staged, check_ids, load_tokenizer, load_weights, loading, staged
 from sentloom.encoder.settings import OURS, EncoderSettings, read_settings
-from sentloom.encoder.staging import Staged, staged
-from sentloom.encoder.tokens import Tokens
-from sentloom.errors import InputError, ModelError
+from sentloom.encoder.tokens import Prompts, Tokens, shared_suffix
+from sentloom.errors import InputError, MissingPart, ModelError
+from sentloom.files import sha256
 
 LONGEST_UNSTATED = 512  # for models without a stated limit, such as T5
 
@@ -150,3 +154,120 @@ def _length(tokenizer: PreTrainedTokenizerBase, backbone: Backbone, saved: int |
     if asked is None and saved and room:
         saved = min(saved, room)
     return asked or saved or int(min(tokenizer.model_max_length, room or LONGEST_UNSTATED))
+
+
+ENDINGS = (".json", ".safetensors", ".txt", ".model", ".spm")  # files that a model's output depends on
+
+
+@dataclass(frozen=True)
+class TextModel:
+    """A model and its tokenizer."""
+
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    sha256: str  # of the folder's files
+    folder: Path
+
+    @property
+    def longest(self) -> int:
+        """The maximum number of tokens, assuming for all models that positions start at 2, as in RoBERTa."""
+        positions = getattr(self.model.config, "max_position_embeddings", None) or 514
+        return min(self.tokenizer.model_max_length, positions - 2)
+
+    def cut(self, ids: list[int]) -> tuple[list[int], list[int]]:
+        """Truncate token ids to the maximum length, keeping the final token; also return the ids cut out."""
+        if len(ids) <= self.longest:
+            return ids, []
+        return [*ids[: self.longest - 1], ids[-1]], ids[self.longest - 1 : -1]
+
+
+def load_model(name: str, kind: Any, expected: str, outputs: int | None = None) -> TextModel:
+    """Load a model with one of transformers' Auto classes; `expected` describes it in error messages.
+
+    A model that classifies must have as many `outputs`.
+    """
+    folder = locate(name)
+    if any(folder.glob("*.spm")) and find_spec("sentencepiece") is None:
+        problem = "the model's tokenizer needs the package sentencepiece, which is not installed"
+        raise MissingPart(name, problem, "", "pip install sentencepiece")
+    with quiet(), staged(folder) as stage:
+        if type(stage.config) not in kind._model_mapping:
+            raise ModelError(
+                str(folder), f"this is a {stage.config.model_type} model", expected, "choose another model"
+            )
+        if outputs is not None:
+            _check_outputs(folder, outputs, expected)
+            stage.config.num_labels = outputs
+        model, tokenizer = load_weights(kind, stage), load_tokenizer(stage)
+    check_ids(tokenizer, model, folder)
+    if hasattr(tokenizer, "backend_tokenizer"):  # now, because it must not change while several workers use it
+        tokenizer.backend_tokenizer.no_truncation()
+        tokenizer.backend_tokenizer.no_padding()
+    device: Any = device_for()
+    return TextModel(model.to(device).eval(), tokenizer, _folder_sha256(folder), folder)
+
+
+def load_for_inference(name: str, kind: Any, expected: str, outputs: int | None = None) -> TextModel:
+    """Load a model that is not trained, in the chosen precision, which is then part of its hash."""
+    loaded, precision = load_model(name, kind, expected, outputs), precision_for()
+    if precision == "fp32":
+        return loaded
+    model: Any = loaded.model
+    return replace(loaded, model=model.to(torch.bfloat16), sha256=f"{loaded.sha256} {precision}")
+
+
+def _check_outputs(folder: Path, outputs: int, expected: str) -> None:
+    """Compare the number of classes; a configuration without a number means two. The weights are checked later."""
+    content = read_json(inside(folder, CONFIG))
+    labels = content.get("id2label")
+    found = len(labels) if isinstance(labels, dict) and labels else content.get("num_labels", 2)
+    if found != outputs:
+        raise ModelError(str(folder), f"the model has {found} outputs", expected, "choose another model")
+
+
+def _folder_sha256(folder: Path) -> str:
+    files = sorted(path for path in folder.iterdir() if path.suffix in ENDINGS and path.is_file())
+    return hashlib.sha256(" ".join(f"{path.name} {sha256(path)}" for path in files).encode()).hexdigest()
+
+
+class SharedEncoders:
+    """At most so many encoders, whose weights have at most so many bytes together; the least recently used go first."""
+
+    def __init__(self, most: int = 12, most_bytes: int = 1_500_000_000) -> None:
+        self.most, self.most_bytes = most, most_bytes
+        self.loaded: OrderedDict[Hashable, Encoder] = OrderedDict()  # the least recently used first
+        self.bytes: dict[Hashable, int] = {}  # of the weights of each
+
+    def __call__(
+        self,
+        name: str | Path,
+        *,
+        pooling: str | None = None,
+        prompts: Prompts | None = None,
+        max_length: int | None = None,
+    ) -> Encoder:
+        """The encoder that `Encoder.load` gives, which nobody may change; its fingerprint is computed once."""
+        prompted = None if prompts is None else tuple(sorted(prompts.items()))
+        key = (str(name), _files(name), pooling, prompted, max_length, str(device_for()), precision_for())
+        if key not in self.loaded:
+            encoder = Encoder.load(name, pooling=pooling, prompts=prompts, max_length=max_length)
+            encoder.known_fingerprint = encoder.fingerprint()
+            self.loaded[key] = encoder
+            self.bytes[key] = sum(weight.nbytes for weight in encoder.parameters())
+        self.loaded.move_to_end(key)
+        found = self.loaded[key]
+        while len(self.loaded) > self.most or sum(self.bytes.values()) > self.most_bytes:
+            oldest, _ = self.loaded.popitem(last=False)
+            del self.bytes[oldest]
+        return found
+
+
+shared_encoder = SharedEncoders()
+
+
+def _files(name: str | Path) -> Hashable:
+    """What changes when a folder is written again: the files, their sizes, times and inodes."""
+    if name in READ_ONLY:
+        return ()
+    stats = ((path, path.stat()) for path in sorted(locate(name).rglob("*")) if path.is_file())
+    return tuple((str(path), one.st_size, one.st_mtime_ns, one.st_ino) for path, one in stats)

@@ -16,14 +16,12 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from sentloom.encoder.golden import write_golden
-from sentloom.encoder.heads import Projection
+from sentloom.encoder.heads import DENSE_ACTIVATIONS, Projection
 from sentloom.encoder.loading import quiet
 from sentloom.encoder.model_files import read_json
 from sentloom.encoder.pooling import DECODER_FIRST
-from sentloom.encoder.projections import ACTIVATIONS
-from sentloom.encoder.prompts import ROLES, Prompts, prompt_for, shared_suffix
 from sentloom.encoder.settings import LEGACY_MODES, NEEDS_US, OURS, POOLING_MODES
-from sentloom.encoder.tokens import Tokens
+from sentloom.encoder.tokens import ROLES, Prompts, Tokens, prompt_for, shared_suffix
 from sentloom.errors import ModelError
 from sentloom.files import new_folder
 
@@ -109,7 +107,7 @@ def _chain(encoder: "Encoder") -> list[Module]:
 
 
 def _dense(head: Projection) -> Module:
-    names = {ours: theirs for theirs, ours in ACTIVATIONS.items()}
+    names = {ours: theirs for theirs, ours in DENSE_ACTIVATIONS.items()}
     config = {
         "in_features": head.linear.in_features,
         "out_features": head.linear.out_features,

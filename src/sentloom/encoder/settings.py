@@ -10,7 +10,7 @@ from typing import Any
 
 from sentloom.encoder.model_files import find, inside, read_json, read_json_value, wrong_value
 from sentloom.encoder.pooling import Pooling
-from sentloom.encoder.prompts import ROLES, Prompt, Prompts, check_prompts, prompt_for
+from sentloom.encoder.tokens import ROLES, Prompt, Prompts, check_prompts, prompt_for
 from sentloom.errors import InputError, ModelError
 
 OURS, MODULES = "sentloom.json", "modules.json"

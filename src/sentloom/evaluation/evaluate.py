@@ -14,11 +14,11 @@ from sentloom.errors import InputError
 from sentloom.evaluation.bench import Memory, Model, score_tasks
 from sentloom.evaluation.models import check_model, open_model
 from sentloom.evaluation.results import Member, SuiteResult, suite_result
-from sentloom.evaluation.suites.catalog import SUITES, LoadedSuite, load_suites
-from sentloom.evaluation.suites.set_source import SetSource
+from sentloom.evaluation.set_source import SetSource
+from sentloom.evaluation.suites import SUITES, LoadedSuite, load_suites
 from sentloom.evaluation.task import UNLIKE, Task, signed_note
 from sentloom.files import cache_folder
-from sentloom.search.vector_cache import VectorCache
+from sentloom.search.vectors import VectorCache
 
 AGGREGATIONS = ("all", "mean", "wmean")
 

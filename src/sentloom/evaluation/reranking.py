@@ -11,12 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from sentloom.evaluation.bench import Memory, Model, vectors_of
-from sentloom.evaluation.retrieval import ranked_relevant
+from sentloom.evaluation.retrieval import MAIN, SearchSet, ranked_relevant, search_scores
 from sentloom.evaluation.significance import LEAST_CLUSTERS, Comparison, compare_averages
-from sentloom.evaluation.suites.search import MAIN, SearchSet, search_scores
 from sentloom.evaluation.task import Score
+from sentloom.search.cross_encoder import PairScores
 from sentloom.search.nearest import top_k
-from sentloom.search.pair_scores import PairScores
 
 DEPTH = 30  # documents per query that are re-ranked
 MOST_QUERIES = 150

@@ -15,7 +15,7 @@ from sentloom.evaluation.significance import (
     joint_level,
     mean_and_deviation,
 )
-from sentloom.evaluation.suites.catalog import LoadedSuite
+from sentloom.evaluation.suites import LoadedSuite
 from sentloom.evaluation.task import NOT_COMPARABLE, Average, Score, Scores
 
 

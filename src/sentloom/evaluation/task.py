@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from sentloom.encoder.prompts import Role
+from sentloom.encoder.tokens import Role
 from sentloom.evaluation.metrics import METRICS, Numbers
 from sentloom.search.vectors import Vectors
 
 if TYPE_CHECKING:
-    from sentloom.evaluation.suites.search import SearchSet
-    from sentloom.evaluation.suites.set_source import Rows
+    from sentloom.evaluation.retrieval import SearchSet
+    from sentloom.evaluation.set_source import Rows
 
 CLUSTER = "cluster"  # the column of a set that has the cluster of each row
 NOT_COMPARABLE = "not comparable with"  # in a note about a set: its scores are not those that papers print

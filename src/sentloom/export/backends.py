@@ -14,9 +14,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from sentloom.encoder import Encoder
+from sentloom.encoder.formats.format import ReadOnlyBackbone
 from sentloom.encoder.formats.registry import AUTO, TORCH, backend_names, format_for, tried_names
 from sentloom.encoder.golden import golden_texts
-from sentloom.encoder.read_only import ReadOnlyBackbone
 from sentloom.errors import DamagedFile, InputError, SentloomError, option
 from sentloom.export.export import export
 from sentloom.files import cache_folder, is_sealed, read_record, remove, seal, write_record

@@ -1,8 +1,4 @@
-"""`shrink`: a smaller student that mimics an encoder on raw text, and what that costs in score.
-
-OUTPUT           the student
-OUTPUT.shrink/   its stages (see `pipeline.runner`), the training texts, scores, and result.json
-"""
+"""How far a student ranks pairs of texts as its teacher does: a score for raw text, which has no labels."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -12,33 +8,68 @@ from pathlib import Path
 
 import numpy as np
 from accelerate import Accelerator
+from numpy.typing import NDArray
 
 from sentloom.data.columns import evenly_spaced, hashes
 from sentloom.data.dataset import Dataset
+from sentloom.data.hygiene.leaks import without_leaks
 from sentloom.data.sentences import texts_of
 from sentloom.encoder import Encoder
+from sentloom.encoder.loading import shared_encoder
 from sentloom.encoder.locate import refuse_no_model
 from sentloom.encoder.pooling import Pooling
-from sentloom.encoder.shared import shared_encoder
-from sentloom.encoder.shrinking import kept_layers, plain_pooling
+from sentloom.encoder.reshaping import kept_layers, plain_pooling
+from sentloom.engine.building import stage
+from sentloom.engine.evaluation_sets import sentences_of
+from sentloom.engine.plan import Plan
+from sentloom.engine.rows import input_file
+from sentloom.engine.runner import copy_encoder, prepare
+from sentloom.engine.stages import Stage
 from sentloom.errors import InputError, option
-from sentloom.evaluation.bench import score_tasks
-from sentloom.evaluation.score_cache import cached_scores
+from sentloom.evaluation.bench import cached_scores, score_tasks
+from sentloom.evaluation.metrics import cosine_of_pairs
+from sentloom.evaluation.pairs import correlation_task
+from sentloom.evaluation.set_source import Rows
 from sentloom.evaluation.significance import LEAST_CLUSTERS
 from sentloom.evaluation.task import Scores, Task
-from sentloom.export.agreement import agreement_task
 from sentloom.export.backends import interleaved
-from sentloom.export.judging import named_tasks
+from sentloom.export.export import named_tasks
 from sentloom.files import write_record
 from sentloom.fitting.gate import mean_measure, measure
 from sentloom.fitting.result import Measure
-from sentloom.hygiene.leaks import without_leaks
-from sentloom.pipeline.building import stage
-from sentloom.pipeline.evaluation_sets import sentences_of
-from sentloom.pipeline.input_files import input_file
-from sentloom.pipeline.plan import Plan
-from sentloom.pipeline.runner import copy_encoder, prepare
-from sentloom.pipeline.stages import Stage
+from sentloom.search.vectors import Vectors, normalised
+
+NAME = "agreement with the teacher"
+
+
+def agreement_task(teacher: Encoder, texts: list[str]) -> Task:
+    """The rank correlation of a student's cosines with the teacher's, over pairs that share no text.
+
+    The teacher itself scores 100.
+    """
+    vectors = teacher.encode(texts, show_progress=True)
+    left, right = disjoint_pairs(vectors).T
+    gold = cosine_of_pairs(vectors[left], vectors[right])
+    sides = {name: [texts[place] for place in some] for name, some in (("sentence1", left), ("sentence2", right))}
+    return correlation_task(NAME, Rows({**sides, "score": gold.tolist()}, "held-out texts"))
+
+
+def disjoint_pairs(vectors: Vectors) -> NDArray[np.int64]:
+    """Pair up texts by their vectors (n, d) -> (n // 2, 2), each text in one pair, so that pairs are independent.
+
+    A text's partner is drawn from those left, by its rank in similarity, log-uniformly: random pairs alone would be
+    unrelated, and nearest ones alone all alike.
+    """
+    unit, random = normalised(vectors), np.random.default_rng(0)
+    left, pairs = np.arange(len(vectors)), []
+    while len(left) > 1:
+        one, left = left[0], left[1:]
+        nearest_first = np.argsort(-(unit[left] @ unit[one]), kind="stable")
+        place = nearest_first[int(len(left) ** random.random()) - 1]
+        pairs.append((one, left[place]))
+        left = np.delete(left, place)
+    return np.array(pairs, np.int64).reshape(-1, 2)
+
 
 Log = Callable[[str], None]
 HELD_OUT = 0.1  # the share of the texts that agreement is measured on, if no set is named

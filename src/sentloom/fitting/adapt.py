@@ -11,14 +11,13 @@ from itertools import repeat, zip_longest
 from typing import Any
 
 from sentloom.data.shapes import Shape
+from sentloom.engine.stages import Train
 from sentloom.errors import option
-from sentloom.fitting.bases import Base
+from sentloom.fitting.bases import Base, Teacher, find_resources
 from sentloom.fitting.prepare import Prepared
 from sentloom.fitting.request import Request
-from sentloom.fitting.resources import Teacher, find_resources
 from sentloom.fitting.routes import Route, SkippedRoute, TrainsOn, batch_size, find_routes
 from sentloom.methods.settings import Lora
-from sentloom.pipeline.stages import Train
 
 SEARCHED = (Shape.PAIRS, Shape.TRIPLETS, Shape.NLI)  # a query and what it should find
 ADAPTERS = Lora(rank=16, alpha=32.0)

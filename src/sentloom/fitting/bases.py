@@ -1,16 +1,38 @@
 """The bases of a fit: what routes start from."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
+from sentloom.data.dataset import Dataset
+from sentloom.data.hygiene.inspection import count_tokens
+from sentloom.data.hygiene.languages import NAMES, language_name, recognised
+from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
+from sentloom.encoder.formats.format import ReadOnlyBackbone, refuse_changes
+from sentloom.encoder.loading import shared_encoder
+from sentloom.encoder.locate import CARD, carried_file
 from sentloom.encoder.lora import require_peft
-from sentloom.encoder.prompts import is_asymmetric
-from sentloom.encoder.read_only import ReadOnlyBackbone, refuse_changes
-from sentloom.encoder.shared import shared_encoder
-from sentloom.errors import InputError, MissingPart, option
-from sentloom.fitting.request import DIMENSIONS_FIX, Request
+from sentloom.encoder.model_files import find
+from sentloom.encoder.tokens import is_asymmetric
+from sentloom.engine.stages.train import stated_pooling
+from sentloom.errors import InputError, MissingPart, ModelError, option
+from sentloom.evaluation.bench import Memory
+from sentloom.evaluation.reranking import DEPTH, MOST_QUERIES, rerank, sample_queries
+from sentloom.evaluation.retrieval import SearchSet
+from sentloom.evaluation.task import Task
+from sentloom.fitting.evaluation_sets import general_rows
+from sentloom.fitting.inputs import FitInput
+from sentloom.fitting.request import DIMENSIONS_FIX, Budget, Log, Request
+from sentloom.methods.tsdae import DECODERS
+from sentloom.progress import duration
+from sentloom.search.cross_encoder import CrossEncoder, pair_scores
+from sentloom.writing.models import EMBEDDED, EMBEDDED_WRITER
+from sentloom.writing.views.translation import models_folder
 
 # Weights, gradients and the two moments of AdamW take 16 bytes a parameter: 8 GB before the first activation.
 LARGE = 500_000_000  # parameters, from which on adapters are trained instead
@@ -78,3 +100,209 @@ def _refuse_no_adapters(base: Base) -> None:
 def base_at(bases: Sequence[Base], path: str | None) -> Base:
     """The base that a plan starts from."""
     return next((one for one in bases if one.path == path), bases[0])
+
+
+MADE_FOR = {"embedded": ("en",)}
+ANY = "multilingual"  # in a card: more languages than it lists
+HEADER = 1 << 16  # bytes of a card that are read
+CODES = {name.casefold(): code for code, name in NAMES.items()}  # some cards have names
+CODES |= {"eng": "en", "deu": "de", "ger": "de", "fra": "fr", "fre": "fr", "spa": "es", "ita": "it", "por": "pt"}
+CODES |= {"nld": "nl", "dut": "nl", "pol": "pl", "rus": "ru", "zho": "zh", "chi": "zh", "jpn": "ja", "nb": "no"}
+LEAST_SHARE = 0.2  # of the texts: rarer languages are often mistakes
+ADVICE = (
+    "choose a base that was made for it, such as a multilingual one ({base}), or add translations into it as a file"
+)
+
+
+def with_languages(bases: Sequence[Base], inputs: Sequence[FitInput], log: Log) -> tuple[Base, ...]:
+    """The bases with the languages that they were made for, which are logged."""
+    found = []
+    for base in bases:
+        codes = MADE_FOR.get(base.name) or card_languages(Path(base.encoder.backbone.model.config.name_or_path))
+        words = ", ".join(map(language_name, codes)) if codes else _unknown(base, inputs)
+        found.append(replace(base, languages=codes, made_for=words))
+        log(f"Languages that the base {base.name} was made for: {words}")
+        for warning in language_gap(found[-1], inputs):
+            log(f"WARNING: {warning}")
+    return tuple(found)
+
+
+def card_languages(folder: Path) -> tuple[str, ...]:
+    """The languages in the header of a model's card; empty if it does not say."""
+    import yaml
+
+    path = find(folder, CARD)
+    if path is None:
+        return ()
+    with path.open("rb") as file:
+        _, *parts = re.split(r"^---\s*$", file.read(HEADER).decode("utf-8", "replace"), maxsplit=2, flags=re.MULTILINE)
+    said: object = None
+    if len(parts) == 2:
+        with suppress(yaml.YAMLError, RecursionError, ValueError):
+            header = yaml.safe_load(parts[0])
+            said = header.get("language") if isinstance(header, dict) else None
+    listed = said if isinstance(said, list) else [] if said is None else [said]
+    return tuple(dict.fromkeys(_code(one) for one in listed if isinstance(one, str | bool)))
+
+
+def _code(value: str | bool) -> str:
+    """An ISO 639-1 code if it can be known; YAML reads the code of Norwegian as false."""
+    text = "no" if value is False else str(value).strip().casefold()
+    return CODES.get(text) or CODES.get(short := re.split("[-_]", text)[0], short)
+
+
+def _unknown(base: Base, inputs: Sequence[FitInput]) -> str:
+    """How the vocabulary fits, where nothing says the languages."""
+    own, unit = _tokens(base, inputs[0].data)
+    english, _ = _tokens(base, general_rows())
+    splits = f"its vocabulary splits {unit}s of the training texts into {own:.2f} tokens"
+    return f"unknown: {splits}, English words into {english:.2f}"
+
+
+def _tokens(base: Base, data: Dataset) -> tuple[float, str]:
+    """The mean of a word of the first column, or of a character in scripts without spaces."""
+    tokens = base.encoder.tokens
+    first = count_tokens(data, tokens.bare, tokens.tokenizer.unk_token_id)[0]
+    return first.mean, first.unit
+
+
+def language_gap(base: Base, inputs: Sequence[FitInput]) -> Iterator[str]:
+    """A warning for every language of the texts that the base was not made for.
+
+    Translations from a language that it knows are how it learns another one: they are no reason for a warning.
+    """
+    if not base.languages or ANY in base.languages:
+        return
+    spoken = dict.fromkeys(code for given in inputs for code in _languages(given) if not _teaches(given, base))
+    for code in spoken:
+        if code in base.languages:
+            continue
+        name = language_name(code)
+        yield (
+            f"The training texts are in {name}, and the base {base.name} was made for {base.made_for}. The fitted "
+            f"model is compared with this base only: it can be better and still be poor at {name}. To get a good one, "
+            f"{ADVICE.format(base=option('base', 'MODEL'))}."
+        )
+
+
+def _languages(given: FitInput) -> list[str]:
+    return [code for code, share in recognised(given.shares).items() if share >= LEAST_SHARE]
+
+
+def _teaches(given: FitInput, base: Base) -> bool:
+    return given.data.shape is Shape.PARALLEL and not set(base.languages).isdisjoint(given.languages.values())
+
+
+NO_WRITER = "none"  # as a value of --writer
+LEAST_SECONDS = 300  # of a budget, for a writer that the user did not name
+
+
+@dataclass(frozen=True)
+class Teacher:
+    """A cross-encoder as stages name it, and why it does not teach; None: it does."""
+
+    name: str
+    why_not: str | None = None
+
+
+@dataclass(frozen=True)
+class WriterResource:
+    """A language model as stages name it, and why it does not write; None: it does."""
+
+    name: str
+    why_not: str | None = None
+    named: bool = True  # by the user
+    options: Mapping[str, Any] = field(default_factory=dict)  # of the stages that it writes in
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What there is besides the data."""
+
+    base: str  # as stages name it
+    pooling: str | None  # of the base; None: a raw language model, which gets the preset's
+    dropout: float  # of the base
+    translator: str | None  # why there is none; None: there is one
+    writer: WriterResource
+    decoder: bool = True  # whether TSDAE has a decoder for the base's family
+    projection: bool = False  # whether the base maps its pooled states once more
+    guide: str | None = None  # an encoder that filters false negatives; None: there is none
+    teacher: Teacher | None = None  # a cross-encoder that the user named
+
+
+def find_resources(request: Request, base: Base, teacher: Teacher | None = None) -> Resources:
+    """Look for everything that a route may need."""
+    try:
+        models_folder()  # it is loaded by the stage that uses it
+        translator = None
+    except MissingPart as error:
+        translator = f"it learns from back-translations, and the translator is missing: {error.problem}"
+    return Resources(
+        base=base.path,
+        pooling=stated_pooling(base.name),
+        dropout=base.encoder.backbone.dropout,
+        translator=translator,
+        writer=find_writer(request),
+        decoder=base.encoder.backbone.model.config.model_type in DECODERS,
+        projection=len(base.encoder.heads) > 0,
+        guide=request.guide_path,
+        teacher=teacher,
+    )
+
+
+def find_writer(request: Request) -> WriterResource:
+    """The writer that the user named, otherwise the embedded one, if it is installed and there is time for it."""
+    if request.writer == NO_WRITER:
+        return WriterResource(NO_WRITER, "--writer none says that nothing is written", named=False)
+    if endpoint := request.endpoint:
+        limits = {"writer_model": endpoint.model, "max_tokens": endpoint.max_tokens}
+        return WriterResource(endpoint.url, options=limits)
+    if request.writer_path and request.writer_path != EMBEDDED_WRITER:
+        return WriterResource(request.writer_path)
+    named, seconds = request.writer_path is not None, request.parsed_budget.seconds
+    if not named and (seconds is None or seconds < LEAST_SECONDS):
+        only = f"with a budget in steps or of less than {duration(LEAST_SECONDS)}, the writer only runs if you name one"
+        return WriterResource(EMBEDDED_WRITER, f"{only} with --writer", named=False)
+    try:
+        carried_file(EMBEDDED)
+    except (MissingPart, ModelError) as error:
+        return WriterResource(EMBEDDED_WRITER, f"{error.problem}; {error.fix}", named)
+    return WriterResource(EMBEDDED_WRITER, None, named)
+
+
+SHARE = 0.1  # of a time budget, for the test
+FEWEST_QUERIES = 40
+TIMED_PAIRS = 8
+
+
+def find_teacher(
+    name: str, validation: Sequence[Task], base: Encoder, memory: Memory, budget: Budget, log: Log = lambda line: None
+) -> Teacher:
+    """Let the cross-encoder re-rank what the base finds for the validation queries, as many as there is time for."""
+    sets = [task.searched for task in validation if task.searched is not None]
+    searched = max(sets, key=lambda one: len(one.queries), default=None)
+    if searched is None:
+        return Teacher(name, "there are no validation queries on which a teacher could be compared with the base")
+    try:
+        model = CrossEncoder.load(name)
+    except MissingPart as error:
+        return Teacher(name, f"{error.problem}; {error.fix}")
+    most = _affordable_queries(model, searched, budget)
+    if most < min(FEWEST_QUERIES, len(searched.queries)):
+        return Teacher(
+            name, f"the budget has time to test the teacher on {most} queries, and it needs {FEWEST_QUERIES}"
+        )
+    log(f"\nTesting the teacher {name} ...")
+    found = rerank(sample_queries(searched, most), base, lambda pairs: pair_scores(model, pairs), memory)
+    log(f"  {found}")
+    return Teacher(name, None if found.better else f"the teacher is not shown to rank better than the base: {found}")
+
+
+def _affordable_queries(model: CrossEncoder, searched: SearchSet, budget: Budget) -> int:
+    if budget.seconds is None:
+        return MOST_QUERIES
+    pairs = list(zip(searched.queries, searched.documents, strict=False))[:TIMED_PAIRS]
+    start = time.perf_counter()
+    model.score(pairs)
+    each = DEPTH * (time.perf_counter() - start) / len(pairs)
+    return min(MOST_QUERIES, int(SHARE * budget.seconds / each))

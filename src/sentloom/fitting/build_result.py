@@ -1,29 +1,280 @@
-"""The last step: everything that was done and measured, as one result that the report and the model card render."""
+"""What the figures of the report show: loss curves, alignment and uniformity, cosines, and nearest neighbours."""
 
 import datetime
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+import math
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import torch
 
-from sentloom.evaluation.bench import Memory
-from sentloom.fitting.advice import advise
-from sentloom.fitting.base_languages import language_gap
-from sentloom.fitting.bases import Base, base_at
+from sentloom.data.shapes import COLUMNS, Shape
+from sentloom.encoder import Encoder
+from sentloom.engine.plan import to_yaml
+from sentloom.errors import option
+from sentloom.evaluation.bench import Memory, vectors_of
+from sentloom.evaluation.geometry import alignment
+from sentloom.evaluation.metrics import cosine_of_pairs
+from sentloom.evaluation.significance import LEAST_CLUSTERS
+from sentloom.fitting.bases import Base, base_at, language_gap
+from sentloom.fitting.budget import LEAST_STEPS
+from sentloom.fitting.examples import shortened
 from sentloom.fitting.gate import Gate
 from sentloom.fitting.inputs import describe_unusable
-from sentloom.fitting.plan import FitPlan
+from sentloom.fitting.plan import FitPlan, mean_score
 from sentloom.fitting.prepare import Prepared
 from sentloom.fitting.race import BEST, TrainedRun
-from sentloom.fitting.reference import mean_score
 from sentloom.fitting.request import Request
-from sentloom.fitting.result import BaseSummary, FitResult, InputSummary, RouteSummary, Run
-from sentloom.fitting.result_figures import collapse_warnings, curves, geometries, histogram, neighbours, trail
+from sentloom.fitting.result import (
+    BaseSummary,
+    Curve,
+    FitResult,
+    Histogram,
+    InputSummary,
+    Measure,
+    NearestTexts,
+    RouteSummary,
+    Run,
+    Trail,
+)
+from sentloom.fitting.routes import SkippedRoute
+from sentloom.fitting.tasks import HeldOut
 from sentloom.fitting.training_sets import cut_line
 from sentloom.fitting.verify import Proof
-from sentloom.pipeline.plan import to_yaml
+from sentloom.search.nearest import top_k
+from sentloom.search.vectors import encode_distinct
+from sentloom.training.health import Gauges, alarms, gauge, read_journal
+
+BINS = 40
+MOST_POINTS = 400  # of a curve
+SAMPLES = 6  # sentences whose neighbours are shown
+NEAREST = 4
+MOST_TEXTS = 2_000  # to search for neighbours in
+BASE = "base"  # the label of the start of a trail
+LOST_RANK = 0.5  # a model that loses half of the effective rank of its base gets a warning
+
+
+@dataclass(frozen=True)
+class PairGeometry:
+    """How the vectors of related pairs are arranged."""
+
+    alignment: float  # the mean squared distance of the two sides of a pair
+    gauges: Gauges  # over the distinct texts
+
+
+def curves(trained: TrainedRun, folder: Path) -> tuple[Curve, ...]:
+    """The loss along each stage of a run, from its journal."""
+    assert trained.result is not None
+    found = []
+    for stage in (one for one in trained.result.stages if one["produces"] == "encoder"):
+        lines = [line for line in read_journal(folder / stage["place"]) if "loss" in line]
+        places = np.unique(np.linspace(0, len(lines) - 1, min(MOST_POINTS, len(lines))).astype(int))
+        steps, loss = ([lines[place][name] for place in places] for name in ("step", "loss"))
+        if steps:
+            found.append(Curve(trained.run.route, stage["stage"], tuple(steps), tuple(loss)))
+    return tuple(found)
+
+
+def geometries(
+    runs: Sequence[TrainedRun], bases: Sequence[Base], parts: Sequence[HeldOut], memory: Memory
+) -> dict[str, dict[str, PairGeometry | None]]:
+    """By route: the geometry of its base and of every run."""
+    starts = {one.path: geometry(one.encoder, parts, memory) for one in bases}
+    found: dict[str, dict[str, PairGeometry | None]] = {}
+    for one in runs:
+        if one.result:
+            start = starts[base_at(bases, one.plan.base).path]
+            found.setdefault(one.run.route, {BASE: start})[_round(one)] = geometry(one.encoder(), parts, memory)
+    return found
+
+
+def _round(one: TrainedRun) -> str:
+    return "merged" if one.route else f"round {one.run.rung}"
+
+
+def geometry(encoder: Encoder, parts: Sequence[HeldOut], memory: Memory) -> PairGeometry | None:
+    """Of a model on pairs that belong together, whose vectors are mostly cached; None if none are known."""
+    pairs = [pair for part in parts for pair in part.related]
+    if not pairs:
+        return None
+    left, right = zip(*pairs, strict=True)
+    vectors = encode_distinct(lambda texts: vectors_of(encoder, texts, "symmetric", memory), [*left, *right])
+    one, other = (np.stack([vectors[text] for text in side]) for side in (left, right))
+    return PairGeometry(
+        alignment(one, other), gauge(np.stack([vectors[text] for text in dict.fromkeys([*left, *right])]))
+    )
+
+
+def trail(route: str, points: Mapping[str, PairGeometry | None]) -> Trail:
+    """Alignment and uniformity along a route."""
+    known = [(label, one.alignment, one.gauges.uniformity) for label, one in points.items() if one]
+    return Trail(route, tuple(known))
+
+
+def collapse_warnings(points: Mapping[str, PairGeometry | None], best: TrainedRun) -> Iterator[str]:
+    """A warning if the vectors of the best run have collapsed compared with the base."""
+    before, after = points[BASE], points[_round(best)]
+    found = alarms(after.gauges, before.gauges, lost_rank=LOST_RANK) if before and after else []
+    if found:
+        yield f"The vectors have collapsed: {'; '.join(found)}."
+
+
+def histogram(before: Encoder, after: Encoder, parts: Sequence[HeldOut], memory: Memory) -> Histogram | None:
+    """The cosines of pairs that belong together, and of the same texts paired differently."""
+    pairs = [pair for part in parts for pair in part.related]
+    if len(pairs) < 2:
+        return None
+    cosines = [_related_and_not(encoder, pairs, memory) for encoder in (before, after)]
+    least = min(-0.2, *(float(some.min()) for both in cosines for some in both))
+    edges = np.linspace(least, 1.0, BINS + 1)
+    counts = [np.histogram(np.clip(some, least, 1.0), edges)[0].tolist() for both in cosines for some in both]
+    return Histogram(tuple(edges.tolist()), *(tuple(one) for one in counts))
+
+
+def _related_and_not(
+    encoder: Encoder, pairs: Sequence[tuple[str, str]], memory: Memory
+) -> tuple[npt.NDArray[np.float64], ...]:
+    left, right = (vectors_of(encoder, list(side), "symmetric", memory) for side in zip(*pairs, strict=True))
+    return cosine_of_pairs(left, right), cosine_of_pairs(left, np.roll(right, 1, axis=0))
+
+
+def neighbours(before: Encoder, after: Encoder, parts: Sequence[HeldOut], memory: Memory) -> tuple[NearestTexts, ...]:
+    """What a few test texts find among the others, before and after."""
+    queries, documents = _queries_and_documents(parts)
+    if len(documents) <= NEAREST:
+        return ()
+    found = []
+    for encoder in (before, after):
+        vectors = vectors_of(encoder, documents, "document", memory)
+        numbers, cosines = top_k(vectors_of(encoder, queries, "query", memory), vectors, NEAREST + 1)
+        rows = zip(queries, numbers.tolist(), cosines.tolist(), strict=True)
+        found.append([_others(*row, documents) for row in rows])
+    return tuple(NearestTexts(*row) for row in zip(map(shortened, queries), *found, strict=True))
+
+
+def _others(
+    query: str, numbers: Sequence[int], cosines: Sequence[float], documents: Sequence[str]
+) -> tuple[tuple[float, str], ...]:
+    """The nearest texts except the query itself."""
+    near = [(cosine, documents[number]) for number, cosine in zip(numbers, cosines, strict=True)]
+    return tuple((cosine, shortened(text)) for cosine, text in near if text != query)[:NEAREST]
+
+
+def _queries_and_documents(parts: Sequence[HeldOut]) -> tuple[list[str], list[str]]:
+    """A few queries, evenly from all test rows, and the texts to search in."""
+    queries, documents = [], []
+    for part in parts:
+        names = [name for name in COLUMNS[part.data.shape] if name not in ("negatives", "score", "label")]
+        queries += part.data.column(names[0]).to_pylist()
+        documents += part.data.column(names[-1] if part.data.shape is not Shape.SCORED_PAIRS else names[0]).to_pylist()
+    distinct = list(dict.fromkeys(queries))
+    places = np.linspace(0, len(distinct) - 1, min(SAMPLES, len(distinct))).astype(int)
+    return [distinct[place] for place in places], list(dict.fromkeys(documents))[:MOST_TEXTS]
+
+
+LITTLE_LEFT = 95.0  # a base with this score has little left to gain
+MOST_CLUSTERS = 100_000  # in test rows
+POWER = ((1.96 + 0.84) / 1.96) ** 2  # times as many clusters show a gain in 80% of cases instead of every second one
+
+
+def advise(
+    decided: Measure,
+    validation_gain: float,
+    *,
+    label_free: bool,
+    not_prose: bool,
+    skipped: Sequence[SkippedRoute],
+    folder: Path,
+    steps: int,  # of the training; 0: nothing was trained for it
+) -> tuple[str, ...]:
+    """A few sentences: what the numbers mean, and what to try next."""
+    if not_prose:
+        return (
+            "Give labelled pairs, or name a labelled set that decides (--against): short or repetitive texts show too "
+            "little without labels. If the base does not know their language, choose one that does (--base).",
+        )
+    short = (_too_short(steps),) if 0 < steps <= LEAST_STEPS and not decided.worse else ()
+    return (*_sentences(decided, validation_gain, label_free, skipped, folder), *short)
+
+
+def _sentences(
+    decided: Measure, validation_gain: float, label_free: bool, skipped: Sequence[SkippedRoute], folder: Path
+) -> Iterator[str]:
+    if not label_free or decided.worse or decided.effective < LEAST_CLUSTERS:
+        yield _meaning(decided, validation_gain)
+    if decided.before >= LITTLE_LEFT:
+        yield f"The base already scores {decided.before:.2f} of 100 on these rows, which leaves little to gain."
+    if label_free:
+        yield tick_advice(folder)
+        yield (
+            "Raw text alone rarely improves a sentence encoder. A few hundred labelled pairs (a question and its "
+            "answer, a title and its body) as a second file help most; labelled rows can also decide "
+            f"({option('against', 'SET')})."
+        )
+    else:
+        yield "What may help: labels checked for mistakes, other kinds of pairs from the same domain, another base."
+    late = [one.name for one in skipped if one.for_time]
+    if late:
+        yield f"Not tried for lack of time: {', '.join(late)}. A larger budget leaves time for more routes."
+
+
+def tick_advice(folder: Path) -> str:
+    """That people can decide. It holds if the models disagree often enough, see `ticking.fits`."""
+    return (
+        f"You can decide in ten minutes: `sentloom tick {shlex.quote(str(folder))}` shows about 30 queries on "
+        "which base and model disagree, and asks which result is right."
+    )
+
+
+def _too_short(steps: int) -> str:
+    return f"Only {steps} steps were trained, which teaches little: a larger budget ({option('budget')}) may gain more."
+
+
+def _meaning(decided: Measure, validation_gain: float) -> str:
+    if decided.effective < LEAST_CLUSTERS:
+        return _too_few(decided)
+    if decided.worse:
+        return f"Training made the base worse by {-decided.difference:.2f} points: keep the base as it is."
+    if decided.better and validation_gain <= 0:
+        return (
+            "The validation rows and the test rows disagree: more rows, or a separate set (--against), would settle it."
+        )
+    needed = _clusters_needed(decided)
+    if needed is None:
+        return (
+            f"The base is at least as good ({decided.before:.2f} against {decided.after:.2f}): keep the base as it is."
+        )
+    return (
+        f"A gain of {decided.difference:+.2f} in {decided.clusters:,} test clusters may be chance; about {needed:,} "
+        "would detect it with 80% power (rows that share a text count as one cluster). A tenth of the rows "
+        "is used for testing, up to a fifth of small files; name a larger set with "
+        f"{option('against', 'SET')}."
+    )
+
+
+def _too_few(decided: Measure) -> str:
+    more = math.ceil(LEAST_CLUSTERS - decided.effective)
+    return (
+        f"Too few test clusters to show anything: at least {more} more are needed. Add rows that share no text with "
+        f"the others, at least three for each of these clusters, or name a set with {option('against', 'SET')}."
+    )
+
+
+def _clusters_needed(decided: Measure) -> int | None:
+    """How many clusters show this gain in 80% of cases (an interval's width falls with their root); None without one.
+
+    A gain that needs more than `MOST_CLUSTERS` is as good as none.
+    """
+    if decided.difference <= 0:
+        return None
+    half = decided.difference - decided.low
+    needed = math.ceil(POWER * decided.clusters * (half / decided.difference) ** 2)
+    return max(needed, decided.clusters + 1) if needed <= MOST_CLUSTERS else None
+
 
 VERSIONS = ("sentloom", "torch", "transformers", "tokenizers", "numpy")  # what the numbers depend on
 

@@ -15,20 +15,27 @@ from sentloom.data.dataset import Dataset
 from sentloom.data.readers import read
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
-from sentloom.encoder.shared import shared_encoder
+from sentloom.encoder.loading import shared_encoder
 from sentloom.errors import InputError
 from sentloom.evaluation.evaluate import open_memory
 from sentloom.evaluation.significance import corrected_level
 from sentloom.evaluation.task import CLUSTER
 from sentloom.files import at_its_name
-from sentloom.fitting.gate import judge
+from sentloom.fitting.clusters import connecting_keys, distinct_keys, sentences, union
+from sentloom.fitting.gate import judge, record_use
 from sentloom.fitting.inputs import is_graded
 from sentloom.fitting.result import FitResult, Measure, Verdict, verdict_line
-from sentloom.fitting.searched import MOST_CANDIDATES, SEARCHING, corpus_of, labelled_rows
-from sentloom.fitting.sentence_keys import connecting_keys, distinct_keys, sentences, union
 from sentloom.fitting.split import Split
-from sentloom.fitting.tasks import FEWEST_ITEMS, HeldOut, held_out, item_count
-from sentloom.fitting.uses import record_use
+from sentloom.fitting.tasks import (
+    FEWEST_ITEMS,
+    MOST_CANDIDATES,
+    SEARCHING,
+    HeldOut,
+    corpus_of,
+    held_out,
+    item_count,
+    labelled_rows,
+)
 from sentloom.fitting.verify import Duel
 
 REPORT, SUFFIX = "report.json", ".fit"

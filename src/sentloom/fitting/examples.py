@@ -1,16 +1,22 @@
 """Examples: the test items on which the fitted model gains most, and those on which it loses most."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
+from sentloom.data.dataset import Dataset
+from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
-from sentloom.encoder.prompts import Role
+from sentloom.encoder.tokens import Role
 from sentloom.evaluation.bench import Memory, vectors_of
 from sentloom.evaluation.metrics import Numbers
 from sentloom.evaluation.task import Score, Scores, Task
-from sentloom.fitting.result import Example
+from sentloom.fitting.prepare import Prepared
+from sentloom.fitting.result import Example, Threshold
+from sentloom.fitting.split import Split
+from sentloom.fitting.tasks import MOST_LABELLED, HeldOut, labelled_rows
 from sentloom.search.nearest import top_k
 
 SHOWN = 8  # of each kind
@@ -83,3 +89,114 @@ def _nearest_place(model: Encoder, query: str, texts: Sequence[str], roles: tupl
 def shortened(text: str) -> str:
     """At most so many characters of a text, because the page of a report stays below 1 MB."""
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+
+
+PRECISION = 0.9  # asked for
+FEWEST = 20  # queries that a threshold is chosen on
+FEWEST_ACCEPTED = 10  # of them: a precision of 100% from a single match says nothing
+
+
+@dataclass(frozen=True)
+class Matches:
+    """The nearest candidate of each query: its cosine, and whether it is right."""
+
+    cosines: Numbers
+    right: Numbers
+
+    def at(self, threshold: float) -> tuple[float | None, float]:
+        """Precision and recall if matches below the threshold are rejected; no precision if none is left."""
+        given = self.cosines >= threshold
+        return float(self.right[given].mean()) if given.any() else None, float(self.right[given].sum() / len(given))
+
+
+def find_threshold(encoder: Encoder, folds: Sequence[Encoder], prepared: Prepared, memory: Memory) -> Threshold | None:
+    """The lowest threshold that reaches the precision on the validation rows, and what it gives on both sides.
+
+    If no threshold reaches it, the one with the highest precision, which is not advised. None if no input has pairs or
+    labels, or if there are too few queries. Without validation rows, the models of the folds look for what they have
+    not seen.
+    """
+    names = [given.name for given in prepared.inputs]
+    asked = [(model, fold.parts, fold.splits) for model, fold in zip(folds, prepared.folds, strict=True)]
+    asked = asked or [(encoder, prepared.validation, prepared.splits)]
+    tested = [(encoder, prepared.test, prepared.splits)]
+    chosen, proven = (
+        joined(
+            [
+                nearest_matches(model, parts, dict(zip(names, splits, strict=True)), memory, most)
+                for model, parts, splits in some
+            ]
+        )
+        for some, most in ((asked, prepared.searched.validation), (tested, prepared.searched.test))
+    )
+    if chosen is None or proven is None or len(chosen.cosines) < FEWEST:
+        return None
+    cosine, accepted = choose(chosen, PRECISION)
+    precision, recall = chosen.at(cosine)
+    assert precision is not None
+    return Threshold(cosine, PRECISION, precision, recall, *proven.at(cosine), len(chosen.cosines), accepted)
+
+
+def choose(found: Matches, precision: float) -> tuple[float, int]:
+    """The lowest cosine at which the precision is reached, or else the one with the highest; and how many it accepts.
+
+    At least `FEWEST_ACCEPTED` matches are accepted, or all if there are fewer.
+    """
+    order = np.argsort(-found.cosines, kind="stable")
+    cosines = found.cosines[order]
+    reached = np.cumsum(found.right[order]) / np.arange(1, len(order) + 1)
+    last_of_tie = np.append(np.diff(cosines) != 0, True)  # a threshold accepts all matches with its cosine
+    places = np.flatnonzero(last_of_tie)
+    places = places[places + 1 >= min(FEWEST_ACCEPTED, len(order))]
+    enough = places[reached[places] >= precision]
+    place = enough[-1] if len(enough) else places[np.argmax(reached[places])]
+    return float(cosines[place]), int(place) + 1
+
+
+def nearest_matches(
+    encoder: Encoder,
+    parts: Sequence[HeldOut],
+    splits: Mapping[str, Split],
+    memory: Memory,
+    most: int = MOST_LABELLED,
+) -> list[Matches]:
+    """Of the held-out queries of pairs, triplets and labelled texts; `splits` has the rows of the inputs by name.
+
+    Labelled texts search as many training rows as in their tasks.
+    """
+    found = []
+    for part in parts:
+        split = splits.get(part.name)
+        if part.data.shape in (Shape.PAIRS, Shape.TRIPLETS):
+            found.append(_of_pairs(encoder, part, split.dropped if split else part.data[:0], memory))
+        if part.data.shape is Shape.CLASSIFICATION and split and (rows := labelled_rows(split, most)):
+            found.append(_of_labels(encoder, part.data, rows.known[0], memory))
+    return found
+
+
+def joined(found: Sequence[Sequence[Matches]]) -> Matches | None:
+    """All matches; None if there are none."""
+    every = list(chain(*found))
+    if not every:
+        return None
+    return Matches(np.concatenate([one.cosines for one in every]), np.concatenate([one.right for one in every]))
+
+
+def _of_pairs(encoder: Encoder, part: HeldOut, dropped: Dataset, memory: Memory) -> Matches:
+    """A query's nearest candidate is right if it is one of its partners, some of which may be in dropped rows."""
+    (task,) = part.tasks
+    queries, documents = task.texts["query"], task.texts["document"]
+    numbers, cosines = top_k(
+        vectors_of(encoder, queries, "query", memory), vectors_of(encoder, documents, "document", memory), 1
+    )
+    partners = {pair for data in (part.data, dropped) for pair in zip(data["anchor"], data["positive"], strict=True)}
+    right = [(query, documents[at]) in partners for query, at in zip(queries, numbers[:, 0].tolist(), strict=True)]
+    return Matches(cosines[:, 0].astype(np.float64), np.array(right, np.float64))
+
+
+def _of_labels(encoder: Encoder, held_out: Dataset, train: Dataset, memory: Memory) -> Matches:
+    """A text's nearest training row is right if it has the same label."""
+    own, others = (vectors_of(encoder, data["text"], "symmetric", memory) for data in (held_out, train))
+    numbers, cosines = top_k(own, others, 1)
+    right = np.array(train["label"], object)[numbers[:, 0]] == np.array(held_out["label"], object)
+    return Matches(cosines[:, 0].astype(np.float64), right.astype(np.float64))

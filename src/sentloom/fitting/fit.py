@@ -1,48 +1,115 @@
-"""`fit`, the main job: read the data, try the methods that it supports, compare them, and write or refuse the best.
+"""The plan that a fit follows: made once, with the data that its routes learn from, and read again on resume."""
 
-MODEL/               the encoder, an ordinary sentence-transformers folder; missing if the gate refuses it
-MODEL.fit/           everything else
-    plan.json        what is done: made once, so that a resumed call does the same
-    data/            the rows of each input: train (in the form that methods take), validation and test
-    recipes/         every run as a recipe
-    stages/ ...      the results of the runs, under content hashes (see `pipeline.runner`)
-    corpus.parquet   what `sentloom search MODEL` searches
-    ticks.jsonl      what people answered, if they were asked (`sentloom tick`)
-    report.json, report.html, report.md, plots/
-
-Each step is a file of this package: request, bases, inputs (or given_routes), evaluation_sets, clusters, split,
-languages, training_sets, searched and tasks (together: prepare), base_languages, reference, resources, routes, adapt,
-budget and costs (together: plan), making (with plan: find_plan), race, merging, ending, verify (with uses, gate,
-examples, threshold and stability), probing, by_language, by_dimension, and build_result (with result_figures and
-advice). All of them share one clock.
-"""
-
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from accelerate import Accelerator
+
 from sentloom.encoder.device import fast_precision
+from sentloom.engine.runner import start_accelerator
 from sentloom.errors import TrainingStopped
+from sentloom.evaluation.bench import Memory
 from sentloom.evaluation.evaluate import open_memory
-from sentloom.fitting.base_languages import with_languages
-from sentloom.fitting.bases import base_at, load_bases
+from sentloom.fitting.bases import Base, base_at, load_bases, with_languages
+from sentloom.fitting.budget import LEAST_STEPS, most_expensive, round_costs
 from sentloom.fitting.build_result import build_result
-from sentloom.fitting.by_dimension import dimensions_in_time
-from sentloom.fitting.by_language import language_measures, language_warnings
-from sentloom.fitting.clock import Clock
-from sentloom.fitting.ending import searching_in_time, time_for_scores
-from sentloom.fitting.find_plan import find_plan
-from sentloom.fitting.given_routes import GivenRoutes
-from sentloom.fitting.merging import merging_effect, with_merged
-from sentloom.fitting.prepare import prepare_inputs
-from sentloom.fitting.probing import with_probes
-from sentloom.fitting.race import BEST, RaceContext, race
-from sentloom.fitting.reference import choosing_scores
-from sentloom.fitting.request import Log, Request
+from sentloom.fitting.clock import Clock, measure_speed
+from sentloom.fitting.ending import dimensions_in_time, searching_in_time, time_for_scores
+from sentloom.fitting.gate import power_line
+from sentloom.fitting.making import Making
+from sentloom.fitting.plan import (
+    FitPlan,
+    choosing_scores,
+    new_plan,
+    plan_inputs,
+    read_plan,
+    training_budget,
+    with_lengths,
+)
+from sentloom.fitting.prepare import Prepared, prepare_inputs
+from sentloom.fitting.race import BEST, RaceContext, measure_stability, merging_effect, race, with_merged
+from sentloom.fitting.request import Budget, Log, Request
 from sentloom.fitting.result import FitResult
-from sentloom.fitting.speed import measure_speed
-from sentloom.fitting.stability import measure_stability
-from sentloom.fitting.verify import GENERAL_ABILITY, Duel, is_tested, refuse_not_prose, verify
-from sentloom.pipeline.runner import start_accelerator
+from sentloom.fitting.routes import GivenRoutes
+from sentloom.fitting.verify import (
+    GENERAL_ABILITY,
+    Duel,
+    is_tested,
+    language_measures,
+    language_warnings,
+    refuse_not_prose,
+    verify,
+    with_probes,
+)
+from sentloom.progress import duration
+
+
+def find_plan(
+    request: Request,
+    prepared: Prepared,
+    bases: Sequence[Base],
+    memory: Memory,
+    accelerator: Accelerator,
+    clock: Clock,
+    log: Log,
+) -> FitPlan:
+    """The plan that was made before for the same inputs, or a new one; described either way."""
+    path, inputs = request.folder / "plan.json", plan_inputs(request, prepared, bases)
+    plan = read_plan(path, inputs)
+    if plan:
+        log(f"\nResuming the plan in {path}")
+    else:
+        plan = new_plan(inputs, request, prepared, bases, memory, accelerator, clock, log)
+        clock.lap("planning")
+        plan.write(path)
+    if not plan.rungs:  # what the routes learn from has to be made first
+        budget = training_budget(request, prepared)
+        plan = Making(plan, request, budget, accelerator, clock, log).run()
+        clock.lap("making data")
+        plan = with_lengths(plan, budget, clock, again=prepared.label_free and request.force)
+        plan.write(path)
+    for line in plan_lines(plan, prepared, request):
+        log(line)
+    return plan
+
+
+def plan_lines(plan: FitPlan, prepared: Prepared, request: Request) -> Iterator[str]:
+    """The plan in words."""
+    for route in plan.routes:
+        yield f"  try {route.name}: {route.why}"
+    for skipped in plan.skipped:
+        yield f"  skip {skipped.name}: {skipped.why}"
+    for number, rung in enumerate(plan.rungs[: plan.rounds], 1):
+        longest = max(sum(steps) for steps in rung.steps.values())
+        length = f"up to {longest:,} steps each" if longest else "as long as the recipe says"
+        yield f"  round {number}: {rung.runs} {'routes' if rung.runs > 1 else 'route'}, {length}"
+    for part in prepared.searching(plan.candidates).test:
+        for task in part.tasks:
+            if "of_documents" in task.settings:
+                searched, there = len(task.texts["document"]), task.settings["of_documents"]
+                sample = f" of {there:,}, a sample that verification has time for" if searched < there else ""
+                yield f"  test queries of {part.name} search {searched:,} candidates{sample}"
+    if not request.recipe:
+        yield from (f"  {line}" for line in _budget_lines(plan, request.parsed_budget, 1 + len(prepared.folds)))
+    if plan.power:
+        yield f"  {power_line(plan.power)}"
+
+
+def _budget_lines(plan: FitPlan, budget: Budget, trainings: int) -> Iterator[str]:
+    planned, few = trainings * race_cost(plan, budget), f"a stage trains for at least {LEAST_STEPS} steps"
+    if budget.seconds is not None:
+        yield f"about {duration(planned)} for these runs, {duration(plan.ending)} for merging, verification and report"
+        if planned + plan.ending > budget.seconds:
+            yield f"that is more than the budget of {duration(budget.seconds)}: {few}"
+    elif planned > (budget.steps or 0):
+        yield f"{planned:,.0f} steps run, more than the budget of {budget.steps:,}: {few}"
+
+
+def race_cost(plan: FitPlan, budget: Budget) -> float:
+    """What all rounds take if the most expensive routes continue, in steps of each training or seconds."""
+    rounds = enumerate(plan.rungs)
+    return sum(most_expensive(round_costs(plan.rungs, at, plan.paces, budget), rung.runs) for at, rung in rounds)
 
 
 def run(request: Request, log: Log, given: GivenRoutes | None = None) -> tuple[FitResult, Path]:

@@ -1,14 +1,148 @@
-"""The gate: whether the winner is better than its base on rows that nothing was chosen on."""
+"""Power: the smallest gain that the test rows can show, stated before anything is trained."""
 
+import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
+
+from sentloom.data.hygiene.leaks import forms
+from sentloom.encoder import Encoder
+from sentloom.errors import DamagedFile, DiskError, NothingToGain, option
+from sentloom.evaluation.bench import Memory, main_scores
 from sentloom.evaluation.metrics import CORRELATIONS
-from sentloom.evaluation.significance import LEAST_CLUSTERS, LEVEL, average_interval, compare_averages, is_within
+from sentloom.evaluation.significance import (
+    CORRELATION,
+    LEAST_CLUSTERS,
+    LEVEL,
+    average_interval,
+    compare_averages,
+    corrected_level,
+    count_clusters,
+    effective_clusters,
+    is_within,
+    smallest_gain,
+)
 from sentloom.evaluation.task import Score, Scores, Task
-from sentloom.fitting.result import NO_DIFFERENCE, Measure, Part, Run, Verdict, chosen_on, rounded_down
+from sentloom.files import cache_folder, read_record, write_record
+from sentloom.fitting.result import NO_DIFFERENCE, Measure, Part, Power, Run, Verdict, chosen_on, rounded_down
+from sentloom.progress import note
+
+PROBABILITY = 0.8  # with which the smallest gain is found
+HIGHEST = 100.0
+ONLY_WORSE = "without labels no gain can be shown, only that a model is worse"
+NO_ROOM = "no gain can be shown: the base already has the highest score on every test row"
+
+
+def expected_power(base: Encoder, tasks: Sequence[Task], memory: Memory, *, label_free: bool = False) -> Power:
+    """What the tasks that decide can show, at the level that the next verdict on them will have."""
+    scores, level = main_scores(base, tasks, memory, show_progress=True), corrected_level(1 + earlier_uses(tasks))
+    return power_of(scores, level, label_free=label_free)
+
+
+def refuse_no_room(power: Power, where: str) -> None:
+    """Stop before anything is trained, if nothing could be shown."""
+    if power.note == NO_ROOM:
+        other = option("against", "SET")
+        fix = f"add rows that the base gets wrong, name another set ({other}), or train anyway: {option('force', True)}"
+        raise NothingToGain(where, power.note, "", fix)
+
+
+def power_of(base: Sequence[Score], level: float = LEVEL, *, label_free: bool = False) -> Power:
+    """What test rows can show, from the scores of the base alone; without labels, no gain."""
+    clusters, effective = count_clusters(base), effective_clusters(base)
+    gain = smallest_gain(base, level=level, power=PROBABILITY, correlation=CORRELATION)
+    note = _why_nothing(base, gain, clusters, effective) or (ONLY_WORSE if label_free else "")
+    return Power(None if note else gain, PROBABILITY, CORRELATION, clusters, level, effective, note)
+
+
+def _why_nothing(base: Sequence[Score], gain: float | None, clusters: int, effective: float) -> str:
+    if effective < LEAST_CLUSTERS:
+        few, other = few_clusters(clusters, effective), option("against", "SET")
+        return f"no difference can be shown: {few}; add rows with other texts, or name a set with {other}"
+    if all(score.value >= HIGHEST for score in base):
+        return NO_ROOM
+    if gain is None:
+        return "the smallest gain that the test rows can show is unknown: the scores of the base do not vary on them"
+    return ""
+
+
+def power_line(power: Power) -> str:
+    """What the test rows can show, in words."""
+    if power.gain is None:
+        return power.note
+    rows = f"the test rows ({power.clusters:,} clusters)"
+    level = f" ({100 * power.level:.4g}% interval, because they were used before)" if power.level > LEVEL else ""
+    return f"{rows} have {power.probability:.0%} power to detect a gain of {power.gain:.1f} points{level}"
+
+
+FOLDER = "test-uses"
+SAME = 0.5  # of the smaller set that two sets share, to count as the same rows
+
+
+@dataclass(frozen=True)
+class Uses:
+    """Which use of the test rows this is, from 1, and the hash of their content."""
+
+    number: int
+    sha256: str
+
+
+def record_use(tasks: Sequence[Task], model: str, other: str) -> Uses:
+    """Record that a model, by its fingerprint, is tested against another one; before it is, so that a crash counts too.
+
+    A model that is compared with itself shows nothing, so that is no use.
+    """
+    content = hashlib.sha256(str(sorted(_asked(tasks))).encode()).hexdigest()
+    if model == other:
+        return Uses(max(1, earlier_uses(tasks)), content)
+    path = _folder() / f"{hashlib.sha256(f'{content} {model} {other}'.encode()).hexdigest()[:32]}.json"
+    if known := _read(path):
+        return Uses(known["number"], content)
+    number = 1 + earlier_uses(tasks)
+    try:
+        write_record(path, {"number": number, "sha256": content, "model": model, "asked": sorted(_asked(tasks))})
+    except (OSError, DiskError) as error:
+        note(f"uses of the test rows cannot be counted in {path.parent}: {error}")
+    return Uses(number, content)
+
+
+def earlier_uses(tasks: Sequence[Task]) -> int:
+    """How many models have been tested on these rows; asking is no use."""
+    asked = _asked(tasks)
+    return sum(_is_same(asked, set(one["asked"])) for one in _records(_folder()))
+
+
+def _folder() -> Path:
+    return cache_folder() / FOLDER
+
+
+def _asked(tasks: Sequence[Task]) -> set[int]:
+    """Hashes of what the tasks ask, or of their texts if they do not say; case and punctuation do not matter."""
+    texts = [" ".join(item) for task in tasks for item in task.items or zip(*task.texts.values(), strict=False)]
+    return {int(one) for one in forms(pa.array(texts, pa.large_string()))[-1]}
+
+
+def _is_same(one: set[int], other: set[int]) -> bool:
+    return bool(one and other) and len(one & other) > SAME * min(len(one), len(other))
+
+
+def _records(folder: Path) -> Iterator[dict[str, Any]]:
+    for path in sorted(folder.glob("*.json")):
+        if found := _read(path):
+            yield found
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        return read_record(path, "") if path.is_file() else None
+    except DamagedFile:
+        note(f"{path} is damaged and is not counted")
+        return None
+
 
 GENERAL_MARGIN = 2.0  # points that general ability may fall before there is a warning
 EQUIVALENT = 0.5  # points: a difference shown to be smaller than this is none that matters

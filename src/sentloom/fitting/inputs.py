@@ -9,18 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sentloom.corpus.opening import open_data
 from sentloom.data.columns import sampled_texts
+from sentloom.data.corpus.opening import open_data
 from sentloom.data.dataset import Dataset
-from sentloom.data.inputs import find_inputs, hub_name
-from sentloom.data.limits import FITTING, STRICT, Allowance, listed
-from sentloom.data.nli import ENTAILMENT, pairs_from_nli, triplets_from_nli
-from sentloom.data.shapes import COLUMNS, TITLE, Shape, one_label_each, squash, text_columns
-from sentloom.errors import InputError, option
-from sentloom.fitting.sentence_keys import sentences
-from sentloom.hygiene.cleaning import TWO_SIDED, CleanSettings, clean
-from sentloom.hygiene.inspection import Inspection, inspect
-from sentloom.hygiene.languages import (
+from sentloom.data.hygiene.cleaning import TWO_SIDED, CleanSettings, clean
+from sentloom.data.hygiene.inspection import Inspection, inspect
+from sentloom.data.hygiene.languages import (
     SAMPLED,
     UNDETERMINED,
     language_name,
@@ -29,6 +23,12 @@ from sentloom.hygiene.languages import (
     recognised,
     shares_in_words,
 )
+from sentloom.data.inputs import find_inputs, hub_name
+from sentloom.data.limits import FITTING, STRICT, Allowance, listed
+from sentloom.data.nli import ENTAILMENT, pairs_from_nli, triplets_from_nli
+from sentloom.data.shapes import COLUMNS, TITLE, Shape, one_label_each, squash, text_columns
+from sentloom.errors import InputError, option
+from sentloom.fitting.clusters import sentences
 
 if TYPE_CHECKING:
     from sentloom.fitting.request import Log, Request  # which imports PyTorch

@@ -1,4 +1,7 @@
-"""The plan of a fit: which routes run, in how many rounds, how many steps each; made once and read again on resume."""
+"""The reference: the base that the winner has to beat, which is the best one on the validation rows.
+
+It need not be the one that the winner started from: being better than a weak base is no reason to use a model.
+"""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -10,27 +13,40 @@ from accelerate import Accelerator
 from pydantic import TypeAdapter, ValidationError
 
 from sentloom.errors import DamagedFile, InputError, option
-from sentloom.evaluation.bench import Memory, score_tasks
-from sentloom.evaluation.task import Task
+from sentloom.evaluation.bench import Memory, main_scores, score_tasks
+from sentloom.evaluation.task import Score, Task
 from sentloom.files import read_record, write_record
 from sentloom.fitting.adapt import routes_from
-from sentloom.fitting.bases import Base
-from sentloom.fitting.budget import Pace, Rung, affordable, round_costs, rungs
-from sentloom.fitting.clock import Clock
-from sentloom.fitting.costs import TimedRoute, Timer, limited
-from sentloom.fitting.cross_validation import per_training
-from sentloom.fitting.power import expected_power, refuse_no_room
-from sentloom.fitting.prepare import Prepared
-from sentloom.fitting.probing import probing_time
-from sentloom.fitting.reference import strongest
+from sentloom.fitting.bases import Base, find_teacher
+from sentloom.fitting.budget import Pace, Rung, TimedRoute, Timer, affordable, limited, round_costs, rungs
+from sentloom.fitting.clock import Clock, Speed, measure_speed
+from sentloom.fitting.gate import expected_power, refuse_no_room
+from sentloom.fitting.prepare import Prepared, fold_scores, per_training
 from sentloom.fitting.request import Budget, Log, Request
 from sentloom.fitting.result import Power
 from sentloom.fitting.routes import Route, SkippedRoute
-from sentloom.fitting.searched import Candidates, affordable_candidates
-from sentloom.fitting.speed import Speed, measure_speed
-from sentloom.fitting.tasks import PANEL_TEXTS
-from sentloom.fitting.teaching import find_teacher
+from sentloom.fitting.tasks import PANEL_TEXTS, Candidates, affordable_candidates
+from sentloom.fitting.verify import probing_time
 from sentloom.progress import note
+
+
+def strongest(bases: Sequence[Base], prepared: Prepared, memory: Memory) -> Base:
+    """The base with the best mean score on the validation rows or folds; among equals the first."""
+    return bases[0] if len(bases) == 1 else max(bases, key=lambda one: mean_score(one, prepared, memory))
+
+
+def mean_score(base: Base, prepared: Prepared, memory: Memory) -> float:
+    """The mean of the main scores of a base on what chooses among the runs."""
+    found = choosing_scores(base, prepared, memory)
+    return sum(score.value for score in found) / len(found)
+
+
+def choosing_scores(base: Base, prepared: Prepared, memory: Memory) -> list[Score]:
+    """The main scores of a base on the validation rows, or on the folds."""
+    if prepared.folds:
+        return fold_scores([base.encoder] * len(prepared.folds), prepared.folds, memory)
+    return main_scores(base.encoder, prepared.choosing, memory)
+
 
 REVISION = 16  # raised when the same inputs would lead to another plan
 MOST_MERGES = 5  # merged models that are scored

@@ -11,19 +11,31 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 from accelerate import Accelerator
 
 from sentloom.encoder import Encoder
-from sentloom.encoder.shared import shared_encoder
+from sentloom.encoder.loading import shared_encoder
+from sentloom.encoder.reshaping import unlike
+from sentloom.engine.artifacts import PREFIX
+from sentloom.engine.building import stage
+from sentloom.engine.plan import Plan, file_names, to_yaml
+from sentloom.engine.runner import PlanResult, prepare
+from sentloom.engine.stages import Stage
+from sentloom.engine.stages.stage import BASE
+from sentloom.engine.stages.synthesize import WritingStopped
+from sentloom.engine.stages.train import TRUNKS
 from sentloom.errors import InputError, MissingPart, ModelError, TrainingStopped, option
-from sentloom.evaluation.bench import Memory, main_scores
-from sentloom.evaluation.significance import compare_averages
+from sentloom.evaluation.bench import Memory, main_scores, score_tasks
+from sentloom.evaluation.metrics import Numbers
+from sentloom.evaluation.significance import average_interval, compare_averages
 from sentloom.evaluation.task import Score, Task
 from sentloom.files import new_file, remove
 from sentloom.fitting.clock import Clock
-from sentloom.fitting.cross_validation import Fold, fold_scores
-from sentloom.fitting.making import NO_TOKENS, TOKEN_LIMIT, writing_line
-from sentloom.fitting.pacing import (
+from sentloom.fitting.making import (
+    NO_TOKENS,
+    TOKEN_LIMIT,
     at_most,
     fold_key,
     fold_limits,
@@ -33,17 +45,16 @@ from sentloom.fitting.pacing import (
     shortened,
     time_share,
     without_run,
+    writing_line,
 )
 from sentloom.fitting.plan import REPORTING, FitPlan
+from sentloom.fitting.prepare import Fold, Prepared, fold_scores
 from sentloom.fitting.request import Log
-from sentloom.fitting.result import Run
-from sentloom.pipeline.plan import Plan, file_names, to_yaml
-from sentloom.pipeline.runner import PlanResult, prepare
-from sentloom.pipeline.stages import Stage
-from sentloom.pipeline.stages.synthesize import WritingStopped
-from sentloom.pipeline.stages.train import TRUNKS
+from sentloom.fitting.result import Merging, Run, Stability
+from sentloom.fitting.tasks import PANEL_TEXTS
 from sentloom.progress import OutOfTime, duration
-from sentloom.training.schedules import total_steps
+from sentloom.search.nearest import top_k
+from sentloom.training.optimizers import total_steps
 
 BEST = "best"  # the verdict of the run that the gate tests
 AGREEMENT = "the agreement with another seed"
@@ -336,3 +347,138 @@ def stage_summary(one: Stage) -> str:
         return f"{one.method}, {steps:,} steps" if steps else f"{one.method}, {epochs:g} epochs"
     rows = getattr(one.options, "rows", None)
     return f"{one.method}, {rows:,} rows" if rows else one.method
+
+
+SHARES = (0.25, 0.5, 0.75)  # of the base; a quarter costs nothing where it was measured (docs/results-fit.md)
+KEPT_GAIN = 0.9  # of the winner's, in a tie
+OTHER_SHARES = (0.5, 0.25)  # of the best run of another route
+ONE_ERROR = 0.6827  # the level of an interval that reaches one standard error to either side
+
+
+def with_merged(context: RaceContext, runs: Sequence[TrainedRun]) -> list[TrainedRun]:
+    """The runs of a race, and merged ones after them; the best of all is marked again."""
+    best = best_run(runs)
+    if best is None or not context.plan.merges:
+        return list(runs)
+    context.log("\nMerging ...")
+    rung = max(one.run.rung for one in runs) + 1
+    merged, took = list[TrainedRun](), 0.0
+    for name, plan in list(_plans(context, runs, best))[: context.plan.merges]:
+        if context.timed and len(merged) >= context.plan.merged:
+            if _is_late(context, took):
+                tried = "1 merged model is" if len(merged) == 1 else f"{len(merged)} merged models are"
+                few = f"only {tried} tried" if merged else "nothing is merged"
+                context.change(replace(context.plan, merges=len(merged)), few)
+                break
+            context.change(replace(context.plan, merged=len(merged) + 1))
+        began = context.clock.now()
+        quiet = replace(context, log=lambda line: None)  # about stages that are reused
+        found = run_plan(quiet, Run(name, rung, 0, 0.0, None, None, None, None, ""), plan)
+        took = context.clock.now() - began
+        if found.result is None:
+            context.log(f"{name} {found.run.verdict}")
+            continue
+        run = replace(found.run, steps=0, seconds=found.result.stages[-1]["seconds"], verdict="finished")
+        merged.append(replace(found, run=run, route=best.run.route))
+        context.log(f"{name}: {against_base(run)}")
+    return _marked([*runs, *merged], choose(best, merged))
+
+
+def choose(best: TrainedRun, merged: Sequence[TrainedRun]) -> TrainedRun:
+    """The best merged model if it is better than the winner or ties with it, otherwise the winner."""
+    found = best_run(merged)
+    if found is None:
+        return best
+    kept = (found.run.difference or 0.0) >= KEPT_GAIN * (best.run.difference or 0.0)
+    return found if kept and compare_averages(found.scores, best.scores, level=ONE_ERROR).high >= 0 else best
+
+
+def _marked(runs: Sequence[TrainedRun], best: TrainedRun) -> list[TrainedRun]:
+    """The runs with the verdict of the best on the right one."""
+    verdicts = [BEST if one is best else "finished" if one.run.verdict == BEST else one.run.verdict for one in runs]
+    return [replace(one, run=replace(one.run, verdict=verdict)) for one, verdict in zip(runs, verdicts, strict=True)]
+
+
+def _is_late(context: RaceContext, took: float) -> bool:
+    """Whether there is no time for one more, if the last one `took` so long: what follows must still be possible."""
+    after = context.plan.ending - context.plan.merges * context.plan.scoring
+    return context.clock.left < after * context.slower + max(took, context.plan.scoring * context.slower)
+
+
+def _plans(context: RaceContext, runs: Sequence[TrainedRun], best: TrainedRun) -> Iterator[tuple[str, Plan]]:
+    """Every merged model as a plan: the winner's stages and a merge, or two models that are there."""
+    base, encoder = str(best.plan.base), best.encoder()
+    if why := unlike(encoder, shared_encoder(base)):
+        context.log(f"Not merged with the base: {why}")
+    else:
+        last = f"{PREFIX}{best.plan.stages[-1].name}"
+        for share in SHARES:
+            merge = stage("merge", name="merged", models=[last, BASE], weights=[1 - share, share])
+            name = f"{best.run.route}, merged with {share:.0%} of the base"
+            yield name, replace(best.plan, name=name, title=name, stages=(*best.plan.stages, merge))
+    others = [one for one in runs if one.run.route != best.run.route and one.plan.base == best.plan.base]
+    second = best_run([one for one in others if (one.run.difference or 0) > 0])
+    if second is None or context.folds:  # models of all rows have seen every fold
+        return
+    if why := unlike(encoder, second.encoder()):
+        context.log(f"Not merged with {second.run.route}: {why}")
+        return
+    assert best.result is not None
+    assert second.result is not None
+    models = [str(one.resolve()) for one in (best.result.model, second.result.model) if one]
+    for share in OTHER_SHARES:
+        name = f"{best.run.route}, merged with {share:.0%} of {second.run.route}"
+        merge = stage("merge", name="merged", models=models, weights=[1 - share, share])
+        yield name, replace(best.plan, name=name, title=name, stages=(merge,))
+
+
+def merging_effect(runs: Sequence[TrainedRun], base: Encoder, general: Task, memory: Memory) -> Merging | None:
+    """What merging changed: the best merged model beside the best trained one; None if nothing was merged."""
+    tuned, merged = (best_run([one for one in runs if bool(one.route) is kind]) for kind in (False, True))
+    if tuned is None or merged is None:
+        return None
+    models = (base, tuned.encoder(), merged.encoder())
+    scores = [score_tasks(model, [general], memory)[0][general.main].value for model in models]
+    return Merging(merged.run.route, merged.run.verdict == BEST, tuned.value, merged.value, general.name, *scores)
+
+
+K = 10  # neighbours that are compared
+
+
+def measure_stability(
+    context: RaceContext, runs: Sequence[TrainedRun], best: TrainedRun, prepared: Prepared
+) -> Stability | None:
+    """Train the best route again with another seed, and compare neighbours; None if there are too few texts."""
+    texts = list(dict.fromkeys(text for part in prepared.test for _, _, text in part.data.sentences()))[:PANEL_TEXTS]
+    route = best.route or best.run.route
+    first = next(one for one in runs if one.run.route == route and one.result)
+    second = train_with_next_seed(context, route) if len(texts) > K else None
+    if second is None:
+        return None
+    one, other = (trained.encoder().encode(texts) for trained in (first, second))
+    return agreement(shared_neighbours(one, other))
+
+
+def agreement(shares: Numbers) -> Stability:
+    """The mean share with its interval over texts."""
+    score = Score("mean", shares[:, None])
+    low, high = average_interval([score])
+    return Stability(score.value, low, high, len(shares), K)
+
+
+def shared_neighbours(a: npt.NDArray[np.floating], b: npt.NDArray[np.floating], k: int = K) -> npt.NDArray[np.float64]:
+    """For each text, the share of its k nearest neighbours that two models agree on; row i of both is text i.
+
+    1 if they agree on all of them; for n texts, chance gives k / (n - 1).
+    """
+    if len(a) != len(b) or len(a) <= k:
+        problem = f"{len(a)} and {len(b)} vectors for k = {k}"
+        raise InputError("shared neighbours", problem, "vectors of the same texts, more than k", "take more texts")
+    pairs = zip(_neighbours(a, k), _neighbours(b, k), strict=True)
+    return np.array([len(set(one) & set(other)) / k for one, other in pairs])
+
+
+def _neighbours(vectors: npt.NDArray[np.floating], k: int) -> list[list[int]]:
+    """The k nearest others of each vector."""
+    found, _ = top_k(vectors, vectors, k + 1)
+    return [[number for number in row if number != own][:k] for own, row in enumerate(found.tolist())]

@@ -9,22 +9,24 @@ packages add routes of their own through the entry point group `sentloom.routes`
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import BeforeValidator, PlainSerializer
 
 from sentloom.data.shapes import Shape
-from sentloom.encoder.prompts import Prompt
+from sentloom.encoder.tokens import Prompt
+from sentloom.engine.artifacts import PREFIX, named_stage
+from sentloom.engine.building import stage
+from sentloom.engine.plan import Plan, stage_values, training_stages
+from sentloom.engine.schema import Select
+from sentloom.engine.stages import DataStage, Stage, Train
+from sentloom.engine.stages.stage import PREVIOUS
 from sentloom.errors import InputError
-from sentloom.fitting.resources import Resources
+from sentloom.fitting.bases import Resources
+from sentloom.fitting.inputs import InputSource
 from sentloom.fitting.training_sets import MOST_NEGATIVES, TrainingSet
-from sentloom.pipeline.building import stage
-from sentloom.pipeline.plan import Plan, stage_values, training_stages
-from sentloom.pipeline.references import PREFIX
-from sentloom.pipeline.schema import Select
-from sentloom.pipeline.stages import Stage, Train
-from sentloom.pipeline.stages.stage import PREVIOUS
-from sentloom.writing.embedded import EMBEDDED_WRITER
+from sentloom.writing.models import EMBEDDED_WRITER
 
 ENTRY_POINTS = "sentloom.routes"
 ORDER = (
@@ -442,3 +444,47 @@ def _joined(routes: Sequence[Route], why: str = "") -> Route:
         tuple(one for route in routes for one in route.stages),
         tuple(one for route in routes for one in route.trains_on),
     )
+
+
+@dataclass(frozen=True)
+class GivenRoutes:
+    """Routes that the user gives, with the base and the seed of all of them."""
+
+    base: str
+    seed: int
+    routes: tuple[Route, ...]
+    sha256: str  # of everything that is run
+
+    @property
+    def sources(self) -> tuple[InputSource, ...]:
+        """Every file that a stage reads."""
+        by_key = {_key(source): source for route in self.routes for stage in route.stages for source in _files(stage)}
+        return tuple(by_key.values())
+
+    def reading(self, files: Sequence[Path]) -> "GivenRoutes":
+        """The routes with the files of training rows instead of their sources, in the same order."""
+        instead = dict(zip(map(_key, self.sources), map(str, (file.resolve() for file in files)), strict=True))
+        routes = [
+            replace(route, stages=tuple(_reading(stage, instead) for stage in route.stages)) for route in self.routes
+        ]
+        return replace(self, routes=tuple(routes))
+
+
+def _files(stage: Stage) -> list[InputSource]:
+    """The files that a stage reads."""
+    if not isinstance(stage, DataStage):
+        return []
+    return [InputSource(name, stage.shape, stage.columns) for name in stage.data if not named_stage(name)]
+
+
+def _key(source: InputSource) -> tuple[object, ...]:
+    return source.name, source.shape, tuple(sorted((source.columns or {}).items()))
+
+
+def _reading(stage: Stage, instead: dict[tuple[object, ...], str]) -> Stage:
+    """A stage that reads training rows instead of whole files."""
+    if not isinstance(stage, DataStage) or not _files(stage):
+        return stage
+    names = {source.name: instead[_key(source)] for source in _files(stage)}
+    data = tuple(names.get(name, name) for name in stage.data)
+    return stage.model_copy(update={"data": data, "shape": None, "columns": None})

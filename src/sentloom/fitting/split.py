@@ -20,24 +20,29 @@ import numpy.typing as npt
 import pyarrow.compute as pc
 
 from sentloom.data.dataset import Dataset
+from sentloom.data.hygiene.near_duplicates import mix
 from sentloom.data.shapes import Shape
+from sentloom.engine.evaluation_sets import sentences_of
 from sentloom.errors import InputError
 from sentloom.evaluation.task import Task
-from sentloom.fitting.clusters import MOST_SHARE, Clusters, InputRows, find_clusters, rows_of, with_clusters
-from sentloom.fitting.inputs import FitInput
-from sentloom.fitting.request import Log, Request
-from sentloom.fitting.sentence_keys import (
+from sentloom.fitting.clusters import (
+    MOST_SHARE,
     NEGATIVES,
+    Clusters,
+    InputRows,
     Integers,
     Keys,
     Sentences,
     apart_from,
     distinct_keys,
+    find_clusters,
+    rows_of,
     union,
+    with_clusters,
     without_negatives,
 )
-from sentloom.hygiene.near_duplicates import mix
-from sentloom.pipeline.evaluation_sets import sentences_of
+from sentloom.fitting.inputs import FitInput
+from sentloom.fitting.request import Log, Request
 
 VALIDATION_SHARE = 0.1  # of the rows
 TEST_SHARE, SMALL_TEST_SHARE = 0.1, 0.2  # of the rows; of few rows more are tested, or they would show large gains only

@@ -1,5 +1,6 @@
 """Step 3, training sets: the training rows in the form that methods take, written to files that recipes name."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +13,8 @@ import pyarrow.parquet as pq
 
 from sentloom.data.columns import only_column, sampled_texts
 from sentloom.data.dataset import Dataset
+from sentloom.data.hygiene.languages import recognised, text_languages
+from sentloom.data.nli import triplets_from_nli
 from sentloom.data.sentences import texts_of
 from sentloom.data.shapes import COLUMNS, Shape, text_columns
 from sentloom.data.writers import write
@@ -19,11 +22,10 @@ from sentloom.encoder import Encoder
 from sentloom.encoder.lengths import Cut, covering_cut
 from sentloom.errors import InputError
 from sentloom.files import new_file
-from sentloom.fitting.inputs import FitInput, is_graded, is_titled
-from sentloom.fitting.languages import FEWEST_EXAMPLES, LanguagePart
+from sentloom.fitting.inputs import LANGUAGE_COLUMNS, FitInput, is_graded, is_titled
 from sentloom.fitting.split import Split
-from sentloom.views.passages import neighbours
-from sentloom.views.settings import Neighbours
+from sentloom.writing.views.passages import neighbours
+from sentloom.writing.views.settings import Neighbours
 
 SAMPLED = 2_000  # rows whose lengths are measured
 MOST_NEGATIVES = 4  # of a row in one step; of more, so many are drawn at each step
@@ -34,6 +36,15 @@ FEWEST_ROWS = 10  # training rows of an input
 HIGH = 0.8  # of the way from the lowest to the highest score: such pairs mean much the same
 GRADED = ("query", "document", "relevance")  # columns of graded rows
 MOST_SEARCHED = 200_000  # texts that `sentloom search MODEL` looks in
+
+
+@dataclass(frozen=True)
+class LanguagePart:
+    """The training rows of one language, and of how many examples batches are made: triplets, for NLI."""
+
+    language: str
+    data: Dataset
+    examples: int
 
 
 @dataclass(frozen=True)
@@ -234,3 +245,61 @@ def write_search_corpus(inputs: Sequence[FitInput], more: Sequence[str], path: P
     texts, of = list(found)[:MOST_SEARCHED], [" ".join(one) for one in found.values()][:MOST_SEARCHED]
     with new_file(path) as part:
         pq.write_table(pa.table({"text": texts, "of": of}), part, write_page_checksum=True)
+
+
+FEWEST_EXAMPLES = 200  # of a language, for batches of its own: with fewer, the same rows meet too often
+MOST_DETECTED = 50_000  # rows, in about five seconds; with more, a column must say the language
+
+
+def row_languages(given: FitInput, rows: Dataset, most: int = MOST_DETECTED) -> list[str]:
+    """The language of each row: that of the column `language`, or else detected if the file has several; "": unknown.
+
+    Empty if the file has a single language or too many rows to detect it, and for translations, which have two in every
+    row.
+    """
+    if rows.shape is Shape.PARALLEL:
+        return []
+    columns = [name for name in LANGUAGE_COLUMNS if name in rows.table.column_names]
+    if columns:
+        return [str(code or "").strip().lower() for code in rows.column(columns[0]).to_pylist()]
+    if len(rows) > most or len(recognised(next(iter(given.column_shares.values())))) < 2:
+        return []
+    return [code or "" for code in text_languages(first_texts(rows))]
+
+
+def first_texts(rows: Dataset) -> list[str]:
+    """The texts of the first column."""
+    texts: list[str] = rows.column(COLUMNS[rows.shape][0]).to_pylist()
+    return texts
+
+
+def language_parts(given: FitInput, rows: Dataset) -> list[LanguagePart]:
+    """The training rows of each language, the largest first; none for raw text, or if only one language has enough.
+
+    Rows of other languages, and rows whose language is unknown, go with the largest one.
+    """
+    if rows.shape is Shape.TEXTS:
+        return []
+    examples = triplets_from_nli(rows) if rows.shape is Shape.NLI else rows
+    codes = row_languages(given, examples)
+    counts = Counter(filter(None, codes))
+    large = [code for code, count in counts.most_common() if count >= FEWEST_EXAMPLES]
+    if len(large) < 2:
+        return []
+    own = np.array([code if code in large else large[0] for code in _of_rows(rows, examples, codes)])
+    plain = without_languages(rows)
+    return [LanguagePart(code, plain.select(own == code), counts[code]) for code in large]
+
+
+def _of_rows(rows: Dataset, examples: Dataset, codes: Sequence[str]) -> Sequence[str]:
+    """The language of each row, from those of the examples made of them; rows of one premise stay together."""
+    if examples is rows:
+        return codes
+    known = dict(zip(first_texts(examples), codes, strict=True))
+    return [known.get(text, "") for text in first_texts(rows)]
+
+
+def without_languages(rows: Dataset) -> Dataset:
+    """The rows with only what methods take."""
+    extra = [name for name in LANGUAGE_COLUMNS if name in rows.table.column_names]
+    return rows.derive(rows.table.drop_columns(extra), "without languages") if extra else rows

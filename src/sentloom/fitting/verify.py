@@ -1,22 +1,33 @@
 """Verify: the winner against its base on test rows that nothing was chosen on, and its general ability."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
+import numpy as np
+
+from sentloom.data.hygiene.languages import language_name
 from sentloom.encoder import Encoder
 from sentloom.errors import InputError, option
 from sentloom.evaluation.bench import Memory, main_scores, score_tasks
-from sentloom.evaluation.significance import LEVEL, corrected_level
-from sentloom.evaluation.task import Scores, Task
-from sentloom.fitting.examples import examples
-from sentloom.fitting.gate import Gate, general_warning, judge, mean_measure, measure, which_to_believe
-from sentloom.fitting.panel import CAUTION, HALVES, NO_LABELS, is_at_chance
-from sentloom.fitting.power import power_of
+from sentloom.evaluation.labels import probe_seconds
+from sentloom.evaluation.significance import LEAST_CLUSTERS, LEVEL, corrected_level, effective_clusters
+from sentloom.evaluation.task import Score, Scores, Task
+from sentloom.fitting.examples import examples, find_threshold
+from sentloom.fitting.gate import (
+    Gate,
+    Uses,
+    general_warning,
+    judge,
+    mean_measure,
+    measure,
+    power_of,
+    record_use,
+    which_to_believe,
+)
 from sentloom.fitting.prepare import Prepared
 from sentloom.fitting.result import Example, Measure, Part, Power, Run, Threshold
-from sentloom.fitting.tasks import task_labels
-from sentloom.fitting.threshold import find_threshold
-from sentloom.fitting.uses import Uses, record_use
+from sentloom.fitting.tasks import CAUTION, HALVES, NO_LABELS, HeldOut, is_at_chance, task_labels
+from sentloom.fitting.training_sets import first_texts, row_languages
 
 TEST_ROWS, GENERAL_ABILITY = "the score on the data's own test rows", "general ability"  # measured if there is time
 FEWEST_HALVES = 25  # to search among: with fewer, ten found by chance are too large a part
@@ -137,3 +148,74 @@ def refuse_not_prose(bases: Sequence[Encoder], prepared: Prepared, memory: Memor
         f"one that does ({option('base')}); {option('force', True)} trains anyway"
     )
     raise InputError(where, f"nothing can be shown on this text: {NOT_PROSE}", "sentences with some content", fix)
+
+
+def probing_time(parts: Sequence[HeldOut], dimension: int) -> float:
+    """Seconds to train the probes of these parts for the base and the winner."""
+    return sum(2 * probe_seconds(part.probe, dimension) for part in parts if part.probe)
+
+
+def with_probes(
+    duel: Duel, parts: Sequence[HeldOut], measures: Sequence[Measure], has_time: Callable[[str, float], bool]
+) -> tuple[Measure, ...]:
+    """The measures, each with the accuracy of its probe beside the other scores, if there is time for it."""
+    by_name = {part.name: part for part in parts if part.probe}
+    return tuple(
+        _with_probe(duel, by_name[one.name], one, has_time) if one.name in by_name else one for one in measures
+    )
+
+
+def _with_probe(duel: Duel, part: HeldOut, one: Measure, has_time: Callable[[str, float], bool]) -> Measure:
+    assert part.probe is not None
+    if not has_time(f"the linear probe of {part.name}", probing_time([part], duel.after.dimension)):
+        return one
+    (before,), (after,) = duel.scores([part.probe])
+    return replace(one, also={**one.also, "probe": (before["probe"].value, after["probe"].value)})
+
+
+def language_measures(duel: Duel, prepared: Prepared) -> tuple[Measure, ...]:
+    """Both models on the test rows of each language that has enough of them, file by file."""
+    inputs = {given.name: given for given in prepared.inputs}
+    parts = [part for part in prepared.test if part.labelled or not prepared.labelled]
+    spoken = [(part, row_languages(inputs[part.name], part.data)) for part in parts]
+    tasks = [task for part in parts for task in part.tasks]
+    labels = dict(zip([task.name for task in tasks], task_labels(tasks), strict=True))
+    several = [(part, codes) for part, codes in spoken if len(set(codes) - {""}) > 1]
+    return tuple(one for part, codes in several for one in _measured(duel, part, codes, labels))
+
+
+def _measured(duel: Duel, part: HeldOut, rows: Sequence[str], labels: Mapping[str, str]) -> Iterator[Measure]:
+    """By language, the most frequent first."""
+    for task, before, after in zip(part.tasks, *duel.scores(part.tasks), strict=True):
+        codes = item_languages(task, len(before[task.main].items), first_texts(part.data), rows)
+        for code in sorted(set(codes) - {""}, key=lambda one: (-codes.count(one), one)):
+            chosen = np.array([own == code for own in codes])
+            old, new = (_only(scores, task.main, chosen) for scores in (before, after))
+            if effective_clusters([old[task.main]]) >= LEAST_CLUSTERS:
+                found = measure(task, f"{language_name(code)}: {labels[task.name]}", "watched", old, new)
+                yield replace(found, name=f"{task.name}, {code}")
+
+
+def item_languages(task: Task, count: int, texts: Sequence[str], rows: Sequence[str]) -> list[str]:
+    """The language of each item: of the row that it asks about or expects, or of the row that it is; "" if unknown."""
+    if not task.items:
+        return list(rows) if count == len(rows) else []
+    known = dict(zip(texts, rows, strict=True))
+    return [known.get(asked) or known.get(expected, "") for asked, expected in task.items]
+
+
+def _only(scores: Scores, main: str, chosen: np.ndarray) -> dict[str, Score]:
+    """The main score on some items."""
+    one = scores[main]
+    groups, clusters = (None if some is None else some[chosen] for some in (one.groups, one.clusters))
+    return {main: replace(one, items=one.items[chosen], groups=groups, clusters=clusters)}
+
+
+def language_warnings(found: Sequence[Measure]) -> Iterator[str]:
+    """A warning for every language that the model is worse in."""
+    for one in found:
+        if one.worse:
+            yield (
+                f"One language got worse. {one.label}: {one.before:.2f} before, {one.after:.2f} after "
+                f"({one.low:+.2f} to {one.high:+.2f}, {one.items:,} test items)."
+            )

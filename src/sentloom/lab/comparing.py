@@ -9,6 +9,8 @@ from sentloom.arguments import typed
 from sentloom.data.in_memory import Inputs
 from sentloom.encoder.device import Device, Precision, running_on
 from sentloom.encoder.locate import is_model
+from sentloom.engine.rows import Changes, recipe_changes
+from sentloom.engine.runner import start_accelerator
 from sentloom.errors import InputError, option
 from sentloom.fitting.compare_fits import FitComparison, compare_fits, is_fit
 from sentloom.fitting.request import Log, Request, strings
@@ -16,8 +18,6 @@ from sentloom.lab import comparison as comparing
 from sentloom.lab import comparison_tables
 from sentloom.lab.comparison import Compared
 from sentloom.lab.recipe import find_recipe
-from sentloom.pipeline.input_files import Changes, recipe_changes
-from sentloom.pipeline.runner import start_accelerator
 
 SEEDS = 3  # of `compare`
 

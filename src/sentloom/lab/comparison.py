@@ -13,13 +13,13 @@ from typing import Literal
 
 from accelerate import Accelerator
 
+from sentloom.engine.plan import Plan, Recipe
+from sentloom.engine.runner import PlanResult, Runner, prepare
+from sentloom.engine.schema import TOP, one_of
 from sentloom.errors import InputError, SentloomError, TrainingStopped, option
 from sentloom.lab.recipe import find_recipe, read_recipe, with_names, with_variants
 from sentloom.lab.recipe_yaml import Faults, read_file
 from sentloom.lab.results import Row, change, set_notes, summarise, unlike_at, untouched
-from sentloom.pipeline.plan import Plan, Recipe
-from sentloom.pipeline.runner import PlanResult, Runner, prepare
-from sentloom.pipeline.schema import TOP, one_of
 
 
 @dataclass(frozen=True)

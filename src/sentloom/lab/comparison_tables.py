@@ -14,8 +14,7 @@ from sentloom.lab.comparison import MARK, Compared, ComparisonCell, ComparisonTa
 from sentloom.lab.results import refuse_foreign_file, run_values, score_text
 from sentloom.markdown import plain, raw_table, table
 from sentloom.report.formatting import change_text, number
-from sentloom.report.tables import Wide, plain_table
-from sentloom.report.text_files import csv_text, json_text, write_text
+from sentloom.report.tables import Wide, csv_text, json_text, plain_table, write_text
 
 FOUND = {
     "better": "The newer model is better. ",

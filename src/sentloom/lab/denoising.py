@@ -11,7 +11,7 @@ from torch import Tensor
 from sentloom.data.batches import Batch
 from sentloom.lab.synthesizer import Instance, TextLearner, losses
 from sentloom.methods import Options
-from sentloom.methods.presets import read_presets
+from sentloom.methods.registry import read_presets
 from sentloom.methods.settings import Positive, Share
 from sentloom.writing.language_model import SOURCE_LENGTH, TARGET_LENGTH, Ids
 from sentloom.writing.text_to_text import TextToText

@@ -5,13 +5,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from sentloom.engine.needs import refuse_missing
+from sentloom.engine.plan import Plan, to_yaml
 from sentloom.errors import InputError, option
-from sentloom.fitting.given_routes import GivenRoutes
 from sentloom.fitting.request import Log
-from sentloom.fitting.routes import Route
+from sentloom.fitting.routes import GivenRoutes, Route
 from sentloom.lab.recipe import read_recipe
-from sentloom.pipeline.needs import refuse_missing
-from sentloom.pipeline.plan import Plan, to_yaml
 
 
 def read_fit_recipe(path: Path, log: Log) -> GivenRoutes:

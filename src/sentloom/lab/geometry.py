@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from sentloom.encoder.device import pack_workers
 from sentloom.encoder.encoder import Encoder
 from sentloom.encoder.packing import pack
 from sentloom.encoder.pooling import POOLERS, pool
-from sentloom.encoder.workers import pack_workers
 from sentloom.errors import InputError
 from sentloom.evaluation.geometry import ScoredPairs
 from sentloom.evaluation.metrics import Numbers, cosine_of_pairs, spearman

@@ -13,8 +13,7 @@ from rich.text import Text
 from sentloom.evaluation.geometry import Geometry, UniformityVariant
 from sentloom.lab.geometry import PairMap, Sweep
 from sentloom.report.plots import COLOURS, INK, PAPER, legend, name_axes, name_points, panels, plane
-from sentloom.report.tables import plain_table
-from sentloom.report.text_files import json_text, write_text
+from sentloom.report.tables import json_text, plain_table, write_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

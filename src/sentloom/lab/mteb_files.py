@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sentloom.encoder import Encoder
-from sentloom.encoder.prompts import Role
+from sentloom.encoder.tokens import Role
 from sentloom.errors import InputError, MissingPart, first_line
 from sentloom.files import new_file
 from sentloom.progress import progress

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 
+from sentloom.engine.plan import Recipe
+from sentloom.engine.schema import TOP, Keys, Quoted, one_of, show
+from sentloom.engine.stages import STAGES
 from sentloom.errors import InputError, RecipeError, option
 from sentloom.lab.recipe_checks import Check
 from sentloom.lab.recipe_yaml import Faults, Spot, Tree, parse, read_file, without
-from sentloom.pipeline.plan import Recipe
-from sentloom.pipeline.schema import TOP, Keys, Quoted, one_of, show
-from sentloom.pipeline.stages import STAGES
 
 
 def read_recipe(path: Path, overrides: Sequence[str] = (), variables: Mapping[str, str] = os.environ) -> Recipe:

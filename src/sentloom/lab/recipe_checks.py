@@ -8,14 +8,14 @@ from typing import Any
 
 from sentloom.data.inputs import BETWEEN_TWINS, twin_files
 from sentloom.encoder.locate import READ_ONLY
-from sentloom.encoder.prompts import Prompt
+from sentloom.encoder.tokens import Prompt
+from sentloom.engine.artifacts import PREFIX, named_stage
+from sentloom.engine.building import Build
+from sentloom.engine.plan import Plan
+from sentloom.engine.schema import FOR_ALL_STAGES, Keys, Model, Top, missing, one_of, show, validated
+from sentloom.engine.stages import STAGES, Stage, Train
 from sentloom.lab.baselines.names import parse_baseline
 from sentloom.lab.recipe_yaml import Faults, Tree, without
-from sentloom.pipeline.building import Build
-from sentloom.pipeline.plan import Plan
-from sentloom.pipeline.references import PREFIX, named_stage
-from sentloom.pipeline.schema import FOR_ALL_STAGES, Keys, Model, Top, missing, one_of, show, validated
-from sentloom.pipeline.stages import STAGES, Stage, Train
 
 PATH_KEYS = (
     *("base", "data", "on", "sets", "file", "corpus"),

@@ -12,10 +12,10 @@ from sentloom.report.formatting import duration
 from sentloom.report.tables import plain_table
 
 if TYPE_CHECKING:
+    from sentloom.engine.forecast import Forecast
+    from sentloom.engine.needs import Need
+    from sentloom.engine.plan import Plan, Recipe
     from sentloom.lab.results import Row
-    from sentloom.pipeline.forecast import Forecast
-    from sentloom.pipeline.needs import Need
-    from sentloom.pipeline.plan import Plan, Recipe
 
 
 def recipe(name: str, read: "Recipe", whole: bool) -> RenderableType:
@@ -49,7 +49,7 @@ def _repository(file: str) -> str | None:
 
 def _files(plan: "Plan") -> list[str]:
     """The data of a plan, without the output of its own stages."""
-    from sentloom.pipeline.references import named_stage
+    from sentloom.engine.artifacts import named_stage
 
     files = dict.fromkeys(file for stage in plan.stages for file in stage.sources)
     return [file for file in files if not named_stage(file)]
@@ -70,7 +70,7 @@ def _in_short(plans: Sequence["Plan"]) -> list[str]:
 
 
 def _models(plan: "Plan") -> list[str]:
-    from sentloom.pipeline.references import named_stage
+    from sentloom.engine.artifacts import named_stage
 
     writers = [stage for stage in plan.stages if stage.MODEL_KIND == "writer"]
     return [_named(model) for stage in writers for model in stage.models() if not named_stage(model)]

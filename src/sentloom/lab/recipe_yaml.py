@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, NoReturn
 
 import yaml
 
+from sentloom.engine.plan import RESOLVERS
+from sentloom.engine.schema import Keys, show
 from sentloom.errors import Problem, RecipeError, option
-from sentloom.pipeline.plan import RESOLVERS
-from sentloom.pipeline.schema import Keys, show
 
 MOST_BYTES = 1_000_000
 DEEPEST = 12  # levels of a file

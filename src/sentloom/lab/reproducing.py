@@ -8,14 +8,14 @@ from typing import Literal
 from sentloom.api.common import silent, training_in
 from sentloom.arguments import typed
 from sentloom.encoder.device import Device, Precision, running_on
+from sentloom.engine.runner import start_accelerator
+from sentloom.engine.schema import one_of
 from sentloom.errors import InputError, option
 from sentloom.fitting.request import Log, strings
-from sentloom.lab import reproduction_tables
+from sentloom.lab import reproduction as reproduction_tables
 from sentloom.lab.recipe import find_tables, read_recipe
 from sentloom.lab.reproduction import DATA_FOLDER, Reproduction, run_table, scored_in, with_earlier
 from sentloom.lab.tiny import tiny_recipe
-from sentloom.pipeline.runner import start_accelerator
-from sentloom.pipeline.schema import one_of
 
 Scale = Literal["paper", "tiny"]
 

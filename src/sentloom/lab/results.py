@@ -9,12 +9,12 @@ from typing import Any
 from accelerate import Accelerator
 
 from sentloom.encoder.locate import refuse_no_model
+from sentloom.engine.plan import Plan, to_yaml
+from sentloom.engine.runner import PlanResult, Runner, copy_encoder, copy_model, prepare
 from sentloom.errors import InputError
 from sentloom.evaluation.task import UNLIKE, signed_note
 from sentloom.files import new_file, read_record, write_record
 from sentloom.markdown import plain, table
-from sentloom.pipeline.plan import Plan, to_yaml
-from sentloom.pipeline.runner import PlanResult, Runner, copy_encoder, copy_model, prepare
 from sentloom.terminal import printable
 
 

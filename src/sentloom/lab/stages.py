@@ -18,19 +18,19 @@ from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 from sentloom.encoder.lora import add_adapters
 from sentloom.encoder.pooling import Pooling
-from sentloom.encoder.prompts import Prompts
+from sentloom.encoder.tokens import Prompts
+from sentloom.engine.artifacts import MODEL, Artifact
+from sentloom.engine.schema import PoolingName
+from sentloom.engine.stages.stage import LATER, ONCE, PREVIOUS, Context, DataStage, Forecast, Inputs
+from sentloom.engine.stages.synthesize import WriterStage
+from sentloom.engine.stages.timing import training_time
+from sentloom.engine.stages.train import stated_pooling
 from sentloom.lab.denoising import Denoising, DenoisingOptions
 from sentloom.lab.synthesizer import Synthesizer, SynthesizerOptions, TextLearner
 from sentloom.lab.vocabulary import new_vocabulary
 from sentloom.lab.writer_training import apart, train_denoising, train_synthesizer
 from sentloom.methods import Options
 from sentloom.methods.settings import Settings
-from sentloom.pipeline.artifacts import MODEL, Artifact
-from sentloom.pipeline.schema import PoolingName
-from sentloom.pipeline.stages.stage import LATER, ONCE, PREVIOUS, Context, DataStage, Forecast, Inputs
-from sentloom.pipeline.stages.synthesize import WriterStage
-from sentloom.pipeline.stages.timing import training_time
-from sentloom.pipeline.stages.train import stated_pooling
 from sentloom.writing.language_model import LanguageModel
 from sentloom.writing.models import open_model
 from sentloom.writing.text_to_text import TextToText

@@ -15,10 +15,10 @@ from sentloom.data.nli import CONTRADICTION, ENTAILMENT
 from sentloom.data.shapes import Shape
 from sentloom.encoder.lora import without_adapters
 from sentloom.methods import Options, TokenMethod
-from sentloom.methods.presets import read_presets
+from sentloom.methods.registry import read_presets
 from sentloom.methods.settings import Positive, Share
 from sentloom.writing.language_model import SOURCE_LENGTH, TARGET_LENGTH, Ids, LanguageModel
-from sentloom.writing.prompts import NLI_KINDS, Wording
+from sentloom.writing.writer import NLI_KINDS, Wording
 
 PerplexityBy = Literal["token", "batch"]
 

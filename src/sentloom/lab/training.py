@@ -9,13 +9,13 @@ from sentloom.api.common import silent, trackers_of, training_in
 from sentloom.arguments import typed
 from sentloom.encoder import Encoder
 from sentloom.encoder.device import Device, Precision, running_on
+from sentloom.engine.plan import Plan, file_names
+from sentloom.engine.rows import Changes, InputFile, recipe_changes
+from sentloom.engine.runner import start_accelerator
 from sentloom.errors import InputError
 from sentloom.fitting.request import Log, strings
 from sentloom.lab.recipe import find_recipe, read_recipe
 from sentloom.lab.results import Row, refuse_foreign, run_plans
-from sentloom.pipeline.input_files import Changes, InputFile, recipe_changes
-from sentloom.pipeline.plan import Plan, file_names
-from sentloom.pipeline.runner import start_accelerator
 
 
 @dataclass(frozen=True)

@@ -24,14 +24,14 @@ from sentloom.data.batches import Batch, text_keys
 from sentloom.data.dataset import Dataset
 from sentloom.data.nli import NEUTRAL
 from sentloom.data.shapes import Shape, text_columns
-from sentloom.encoder.dropout import set_dropout
 from sentloom.encoder.lora import add_adapters, save_adapters
+from sentloom.encoder.packing import set_dropout
 from sentloom.errors import InputError
 from sentloom.lab.denoising import Denoising, DenoisingOptions
 from sentloom.lab.synthesizer import PerplexityBy, Synthesizer, SynthesizerOptions, TextLearner, instances, losses
 from sentloom.progress import progress
 from sentloom.training import Selection, Settings, train
-from sentloom.training.journal import read_journal
+from sentloom.training.health import read_journal
 from sentloom.writing.language_model import LanguageModel
 from sentloom.writing.models import open_model
 from sentloom.writing.text_to_text import TextToText

@@ -9,8 +9,7 @@ from sentloom.methods.method import (
     Options,
     TokenMethod,
 )
-from sentloom.methods.presets import read_presets
-from sentloom.methods.registry import METHODS
+from sentloom.methods.registry import METHODS, read_presets
 from sentloom.methods.settings import Settings
 
 __all__ = [

@@ -17,7 +17,7 @@ from sentloom.errors import InputError
 from sentloom.losses import angle, cosent, info_nce
 from sentloom.methods.cosent import scores_of
 from sentloom.methods.method import Embeddings, MatryoshkaOptions, Method, NegativesOptions
-from sentloom.methods.presets import read_presets
+from sentloom.methods.registry import read_presets
 from sentloom.methods.settings import Positive, Share, Weight
 
 

@@ -15,7 +15,7 @@ from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 from sentloom.losses import negative_cosine
 from sentloom.methods.method import Embeddings, Method, Options
-from sentloom.methods.presets import read_presets
+from sentloom.methods.registry import read_presets
 from sentloom.methods.settings import Positive, Share
 
 

@@ -18,12 +18,10 @@ from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 from sentloom.encoder.heads import Projection
 from sentloom.losses import contrastive
-from sentloom.methods.frozen_source import load_source
-from sentloom.methods.guide import Guide, MarginKind
-from sentloom.methods.hard_negatives import encode_candidates, missing, right_answers, sample_batch
-from sentloom.methods.known_pairs import KnownPairs
+from sentloom.methods.frozen_source import Guide, MarginKind, load_source
 from sentloom.methods.method import Embeddings, Log, MatryoshkaOptions, Method, NegativesOptions
-from sentloom.methods.presets import read_presets
+from sentloom.methods.negatives import KnownPairs, encode_candidates, missing, right_answers, sample_batch
+from sentloom.methods.registry import read_presets
 from sentloom.methods.settings import Positive
 
 

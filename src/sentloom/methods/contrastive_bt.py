@@ -13,7 +13,7 @@ from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 from sentloom.losses import nt_xent
 from sentloom.methods.method import Embeddings, MatryoshkaOptions, Method, NegativesOptions
-from sentloom.methods.presets import read_presets
+from sentloom.methods.registry import read_presets
 from sentloom.methods.self_guided import distance, projection_head, refuse_cut_head
 from sentloom.methods.settings import Positive
 

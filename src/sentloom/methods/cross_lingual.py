@@ -24,10 +24,18 @@ from sentloom.encoder import Encoder
 from sentloom.encoder.pooling import Pooling
 from sentloom.losses import info_nce
 from sentloom.methods.frozen_source import FrozenSource, load_source, set_pooling
-from sentloom.methods.heads import Head, attach_head, build_head
-from sentloom.methods.method import Embeddings, Log, MatryoshkaOptions, Method, NegativesOptions
-from sentloom.methods.presets import read_presets
-from sentloom.methods.queue import Queue
+from sentloom.methods.method import (
+    Embeddings,
+    Head,
+    Log,
+    MatryoshkaOptions,
+    Method,
+    NegativesOptions,
+    attach_head,
+    build_head,
+)
+from sentloom.methods.negatives import Queue
+from sentloom.methods.registry import read_presets
 from sentloom.methods.settings import Positive
 
 MIN_TEMPERATURE = 0.01  # of a learned tau, as in CLIP

@@ -11,7 +11,7 @@ from torch import Tensor
 from sentloom.data.batches import Batch
 from sentloom.losses import listwise_kl
 from sentloom.methods.method import Embeddings
-from sentloom.methods.presets import read_presets
+from sentloom.methods.registry import read_presets
 from sentloom.methods.settings import Positive
 from sentloom.methods.teacher import TaughtMethod, TeacherOptions
 

@@ -1,19 +1,25 @@
 """A frozen encoder to learn from. Its vectors of the training data are computed once and stored on disk."""
 
 import hashlib
+import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
+import numpy as np
 import pyarrow as pa
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from sentloom.data.batches import Batch
+from sentloom.data.batches import Batch, text_keys
 from sentloom.data.dataset import Dataset
+from sentloom.data.sentences import texts_of
 from sentloom.data.shapes import text_columns
 from sentloom.encoder import Encoder
 from sentloom.encoder.encoder import Vectors
 from sentloom.encoder.pooling import Pooling
-from sentloom.encoder.prompts import Role
+from sentloom.encoder.tokens import Role, is_asymmetric
 from sentloom.encoder.vector_files import build_file, open_vectors
 from sentloom.files import is_sealed, seal
 from sentloom.locks import in_turn
@@ -79,3 +85,72 @@ def set_pooling(encoder: Encoder, pooling: str) -> None:
     chosen = Pooling.parse(pooling)
     encoder.backbone.check(chosen)
     encoder.pooling = chosen
+
+
+TIMED_TEXTS = 64
+MarginKind = Literal["absolute", "relative"]
+
+
+class Guide(nn.Module):
+    """An encoder that never changes, and its vectors of the data."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        super().__init__()
+        self.encoder = encoder.requires_grad_(False).eval()
+        self.roles: tuple[Role, Role] = ("query", "document") if is_asymmetric(encoder.prompts) else ("symmetric",) * 2
+        self.stored: dict[Role, Vectors] = {}
+        self.keys = self.order = np.empty(0, np.int64)  # of the stored texts, sorted, and the row of each
+
+    def prepare(self, data: Dataset, folder: Path, log: Log = lambda text: None) -> None:
+        """Encode every distinct text of the data, or use the vectors of an earlier run."""
+        texts = texts_of(data).column("text")
+        content = f"distinct {data.sha256} {data.shape} {sorted(data.used.items())}"
+        self.stored = {role: stored_vectors(self.encoder, texts, content, folder, log, role) for role in self.roles}
+        keys = np.concatenate([text_keys(chunk.to_pylist()) for chunk in texts.chunks])
+        self.order = np.argsort(keys, kind="stable")
+        self.keys = keys[self.order]
+
+    def rehearse(self, data: Dataset) -> float:
+        """Time the guide on a few texts; any vectors will do for the steps that are timed next."""
+        texts = texts_of(data).column("text")
+        sample = texts.slice(0, TIMED_TEXTS).to_pylist()
+        start = time.perf_counter()
+        self.encoder.encode(sample)
+        seconds = (time.perf_counter() - start) / len(sample)
+        self.stored = {role: np.zeros((1, self.encoder.dimension), np.float32) for role in self.roles}
+        self.keys, self.order = np.zeros(1, np.uint64), np.zeros(1, np.int64)
+        return seconds * len(texts) * len(self.stored)
+
+    def forward(self, texts: Sequence[str], role: Role = "symmetric") -> Tensor:
+        """Unit vectors of texts, (n, d): read from disk after `prepare`, computed without it."""
+        if role not in self.stored:
+            found = self.encoder.encode(list(texts), role=role)
+        else:
+            places = np.searchsorted(self.keys, text_keys(texts))
+            rows = self.order[np.minimum(places, len(self.keys) - 1)]  # "", a missing hard negative, may be beyond
+            found = self.stored[role][rows]
+        return F.normalize(torch.from_numpy(np.array(found)).to(next(self.encoder.parameters())), dim=-1)
+
+    def false_negatives(
+        self, batch: Batch, negatives: Sequence[str], margin: float, kind: MarginKind
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """What is no negative of q among p, (b, b), of p among q, (b, b), and of q among m hard negatives, (b, m)."""
+        query, document = self.roles
+        q, others = self(batch.first, query), self([*batch.second, *negatives], document)
+        p, hard = others.split([len(batch.second), len(negatives)])
+        scores, own = q @ p.T, (q * p).sum(dim=1)
+        forth, back, of_hard = (false_negatives(one, own, margin, kind) for one in (scores, scores.T, q @ hard.T))
+        return forth, back, of_hard
+
+    def train(self, mode: bool = True) -> "Guide":
+        """Stay in evaluation mode."""
+        return super().train(False)
+
+
+def false_negatives(scores: Tensor, right: Tensor, margin: float, kind: MarginKind) -> Tensor:
+    """(b, m), (b,) -> (b, m): candidates that the guide finds closer to q_i than its positive, less the margin.
+
+    The limit is s(q_i, p_i) - margin (absolute) or (1 - margin) s(q_i, p_i) (relative).
+    """
+    limit = right - margin if kind == "absolute" else right - margin * right.abs()
+    return scores > limit[:, None]

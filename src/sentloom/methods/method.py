@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +14,9 @@ from sentloom.data.batches import Batch
 from sentloom.data.dataset import Dataset
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
-from sentloom.encoder.dimensions import record_dimensions
+from sentloom.encoder.heads import Projection, record_dimensions
 from sentloom.encoder.lora import without_lora
+from sentloom.errors import InputError
 
 Embeddings = tuple[Tensor, ...]  # each (n, ...), one row per row of the batch
 Presets = Mapping[str, Mapping[str, Any]]  # name -> options, training settings, pooling and max_length of a stage
@@ -172,3 +173,24 @@ class TokenMethod(Learner):
     def summed_loss(self, batch: Batch) -> Tensor:
         """The sum over the tokens of these rows."""
         raise NotImplementedError
+
+
+Head = Literal["none", "linear", "linear-tanh"]
+
+
+def build_head(method: str, kind: Head, width_in: int, width_out: int) -> Projection | None:
+    """The map from the trained encoder's width to the source's; None if there is none."""
+    if kind != "none":
+        return Projection(width_in, width_out, activation="tanh" if kind == "linear-tanh" else "identity")
+    if width_in != width_out:
+        problem = f"the encoder has width {width_in} and the source has width {width_out}"
+        raise InputError(method, problem, "equal widths, or a head between them", "set head: linear")
+    return None
+
+
+def attach_head(encoder: Encoder, head: Projection | None, keep: bool) -> nn.Module:
+    """Return what training applies after the encoder: the head, or nothing if the encoder keeps it or there is none."""
+    if head is None or not keep:
+        return head or nn.Identity()
+    encoder.heads.append(head)
+    return nn.Identity()

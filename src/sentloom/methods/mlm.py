@@ -15,11 +15,10 @@ from transformers.modeling_outputs import BaseModelOutputWithPoolingAndCrossAtte
 from sentloom.data.batches import Batch
 from sentloom.encoder import Encoder
 from sentloom.encoder.loading import quiet
-from sentloom.encoder.pretrained import load_weights
-from sentloom.encoder.staging import staged
+from sentloom.encoder.pretrained import load_weights, staged
 from sentloom.errors import InputError, ModelError
 from sentloom.methods.method import Method, Options, TokenMethod
-from sentloom.methods.presets import read_presets
+from sentloom.methods.registry import read_presets
 from sentloom.methods.settings import Share
 
 

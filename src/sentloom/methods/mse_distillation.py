@@ -15,9 +15,8 @@ from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 from sentloom.encoder.heads import normalize
 from sentloom.methods.frozen_source import FrozenSource, load_source
-from sentloom.methods.heads import Head, attach_head, build_head
-from sentloom.methods.method import Embeddings, Log, Method, Options
-from sentloom.methods.presets import read_presets
+from sentloom.methods.method import Embeddings, Head, Log, Method, Options, attach_head, build_head
+from sentloom.methods.registry import read_presets
 
 
 class MseDistillationOptions(Options):

@@ -12,7 +12,7 @@ from sentloom.data.nli import CONTRADICTION, ENTAILMENT, NEUTRAL, NOT_ENTAILMENT
 from sentloom.data.shapes import Shape
 from sentloom.encoder import Encoder
 from sentloom.methods.method import Embeddings, Method, Options
-from sentloom.methods.presets import read_presets
+from sentloom.methods.registry import read_presets
 
 CLASSES = {ENTAILMENT: 0, NEUTRAL: 1, CONTRADICTION: 2, NOT_ENTAILMENT: 1}
 

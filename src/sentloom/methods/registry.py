@@ -1,17 +1,39 @@
-"""Methods by name: the built-in ones, and those that installed packages offer.
-
-A package offers a method through the entry point group `sentloom.methods` (name = "module:Class"). A method's module is
-imported when the method is asked for.
-"""
+"""Presets are data: `simcse.yaml` beside `simcse.py` has those of simcse."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import Any
 
-from sentloom.errors import InputError
-from sentloom.methods.method import Method, Options
-from sentloom.methods.presets import check_presets
+import yaml
+
+from sentloom.errors import InputError, checked
+from sentloom.methods.method import Learner, Method, Options, Presets
+from sentloom.methods.settings import Settings
+
+# Of the encoder: pooling is for a base that has none of its own, prompt for a recipe that states none.
+ENCODER_KEYS = {"pooling", "max_length", "prompt"}
+
+
+def read_presets(module: str) -> Presets:
+    """The presets of the method in this file, from the YAML file beside it: call it with `__file__`."""
+    presets: Presets = yaml.safe_load(Path(module).with_suffix(".yaml").read_text("utf-8"))
+    return presets
+
+
+def check_presets(kind: type[Learner]) -> None:
+    """Refuse presets without `default`, with unknown keys or with values that are not valid."""
+    if "default" not in kind.PRESETS:
+        raise InputError(f"method {kind.NAME}", "it has no preset 'default'", "", "add it to PRESETS")
+    for name, values in kind.PRESETS.items():
+        where = f"method {kind.NAME}, preset {name}"
+        known = {*kind.Options.model_fields, *Settings.model_fields, *ENCODER_KEYS}
+        for key in values.keys() - known:
+            raise InputError(where, f"the key {key!r} is unknown", f"one of {', '.join(sorted(known))}", "correct it")
+        for model in (kind.Options, Settings):
+            checked(model, where, {key: value for key, value in values.items() if key in model.model_fields})
+
 
 GROUP = "sentloom.methods"
 BUILT_IN = {

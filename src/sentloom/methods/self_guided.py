@@ -18,7 +18,7 @@ from sentloom.encoder import Encoder
 from sentloom.errors import InputError
 from sentloom.losses import guided_opt1, guided_opt3, info_nce, nt_xent
 from sentloom.methods.method import Embeddings, MatryoshkaOptions, Method, NegativesOptions
-from sentloom.methods.presets import read_presets
+from sentloom.methods.registry import read_presets
 from sentloom.methods.settings import Positive
 
 OBJECTIVES = {"sg": nt_xent, "opt1": guided_opt1, "opt2": info_nce, "opt3": guided_opt3}

@@ -4,9 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from sentloom.data.batches import Batches
+from sentloom.data.batches import Batches, make_batches
 from sentloom.data.dataset import Dataset
-from sentloom.data.mixing import make_batches
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[float, Field(gt=0)]

@@ -10,9 +10,8 @@ from sentloom.data.batches import Batch
 from sentloom.encoder import Encoder
 from sentloom.encoder.heads import Projection
 from sentloom.losses import info_nce
-from sentloom.methods.heads import attach_head
-from sentloom.methods.method import Embeddings, MatryoshkaOptions, Method, NegativesOptions
-from sentloom.methods.presets import read_presets
+from sentloom.methods.method import Embeddings, MatryoshkaOptions, Method, NegativesOptions, attach_head
+from sentloom.methods.registry import read_presets
 from sentloom.methods.settings import Positive
 
 

@@ -14,7 +14,7 @@ from sentloom.data.batches import Batch
 from sentloom.data.shapes import Shape
 from sentloom.losses import supervised_contrastive
 from sentloom.methods.method import Embeddings, MatryoshkaOptions, Method, NegativesOptions
-from sentloom.methods.presets import read_presets
+from sentloom.methods.registry import read_presets
 from sentloom.methods.settings import Positive
 
 

@@ -16,16 +16,14 @@ from pydantic import Field
 from torch import Tensor
 
 from sentloom.data.batches import Batch
-from sentloom.data.dataset import Dataset
-from sentloom.data.scratch import BATCH_ROWS
+from sentloom.data.dataset import BATCH_ROWS, Dataset
 from sentloom.data.shapes import Shape
 from sentloom.files import is_sealed, new_file, seal
 from sentloom.locks import in_turn
 from sentloom.losses import candidate_scores
-from sentloom.methods.hard_negatives import encode_candidates, sample_batch, sample_places
 from sentloom.methods.method import Embeddings, Log, MatryoshkaOptions, Method
-from sentloom.search.cross_encoder import CrossEncoder, Scores
-from sentloom.search.pair_scores import PairScores, pair_scores
+from sentloom.methods.negatives import encode_candidates, sample_batch, sample_places
+from sentloom.search.cross_encoder import CrossEncoder, PairScores, Scores, pair_scores
 
 TIMED_PAIRS = 32
 

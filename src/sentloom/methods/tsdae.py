@@ -15,13 +15,12 @@ from transformers import AutoModelForCausalLM
 from sentloom.data.batches import Batch
 from sentloom.encoder import Encoder
 from sentloom.encoder.backbone import SHORTEST_WHEN_PADDED
-from sentloom.encoder.dropout import set_dropout
 from sentloom.encoder.loading import quiet
-from sentloom.encoder.packing import plan
+from sentloom.encoder.packing import plan, set_dropout
 from sentloom.errors import InputError
 from sentloom.methods.method import Method, Options, TokenMethod
 from sentloom.methods.mlm import NoBody
-from sentloom.methods.presets import read_presets
+from sentloom.methods.registry import read_presets
 from sentloom.methods.settings import Share
 
 DECODERS = ("bert", "camembert", "electra", "roberta", "xlm-roberta")  # transformers has a decoder of these families

@@ -1,20 +1,23 @@
 """Data for the terminal: what was read, inspected, cleaned or turned into views."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from sentloom.corpus.docstrings import DocstringCorpus
+from sentloom.data.corpus.docstrings import DocstringCorpus
 from sentloom.data.dataset import Dataset
+from sentloom.data.hygiene.cleaning import CleanReport
+from sentloom.data.hygiene.inspection import Distribution, Inspection
+from sentloom.data.hygiene.leaks import Leaks
 from sentloom.data.limits import listed
-from sentloom.hygiene.cleaning import CleanReport
-from sentloom.hygiene.inspection import Distribution, Inspection
-from sentloom.hygiene.leaks import Leaks
-from sentloom.report.search_tables import shortened
 from sentloom.report.tables import plain_table
+
+if TYPE_CHECKING:
+    from sentloom.search.mining import MineReport
 
 SHOWN_LABELS = 8
 SHOWN_ROWS = 10  # leaks, or pairs of views
@@ -115,3 +118,32 @@ def corpus(found: DocstringCorpus) -> RenderableType:
     table.add_section()
     table.add_row("total", "", *(f"{sum(getattr(one, name) for one in found.packages):,}" for name in columns))
     return Group(table, f"not installed: {', '.join(found.missing)}") if found.missing else table
+
+
+TEXT_WIDTH = 160  # characters
+
+
+def answers(query: str, found: Sequence[tuple[float, str, str]]) -> RenderableType:
+    """The results of a query: cosine, place or name, text."""
+    table = Table(title=Text(f"“{query}”"), title_justify="left", title_style="bold", show_header=False, box=None)
+    for column in ("cosine", "place", "text"):
+        table.add_column(column, overflow="fold")  # a long path or word is wrapped, never cut
+    for cosine, place, text in found:
+        table.add_row(Text(f"{cosine:.2f}", "dim"), Text(place, "cyan"), Text(shortened(text)))
+    return table
+
+
+def shortened(text: str) -> str:
+    """At most TEXT_WIDTH characters."""
+    return text if len(text) <= TEXT_WIDTH else text[: TEXT_WIDTH - 3] + "..."
+
+
+def mining(report: "MineReport") -> RenderableType:
+    """How many negatives were found, and why candidates were skipped."""
+    absent = report.rows - report.kept
+    without = f"; the other {absent:,} are not in the output" if absent else ""
+    rejected = f", {report.rejected:,} scored too high by the teacher" if report.rejected else ""
+    return Text(
+        f"{report.rows:,} pairs, {report.kept:,} with hard negatives ({report.negatives:,} in total){without}; skipped "
+        f"candidates: {report.known_right:,} known positives, {report.too_near:,} within the margin{rejected}"
+    )

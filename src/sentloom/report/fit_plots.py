@@ -14,7 +14,8 @@ import numpy as np
 
 from sentloom.evaluation.results import Cell
 from sentloom.fitting.result import Curve, FitResult, Histogram, Measure, Run, Shares, Trail
-from sentloom.report import formatting, labels, plots
+from sentloom.report import formatting, plots
+from sentloom.report import plots as labels
 from sentloom.report.plots import BASE, COLOURS, FAINT, PAPER, name_axes, name_rows, panels
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from sentloom import progress
+from sentloom.data.hygiene.languages import NAMES, recognised
 from sentloom.evaluation.significance import LEAST_P
 from sentloom.fitting.gate import EQUIVALENT
 from sentloom.fitting.result import FitResult, InputSummary, Measure, Run, Ticks, metric_name, rounded_down
-from sentloom.hygiene.languages import NAMES, recognised
 
 HEADLINES = {
     "better": "Better than its base",

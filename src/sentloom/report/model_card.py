@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from sentloom.data.hygiene.languages import recognised
 from sentloom.encoder.locate import EMBEDDED_ON_HUB, HUB_NAME
 from sentloom.files import without_folders
 from sentloom.fitting.result import FitResult, InputSummary
-from sentloom.hygiene.languages import recognised
 from sentloom.report import formatting
-from sentloom.report.rendering import render
+from sentloom.report.page import render
 from sentloom.terminal import printable
 
 if TYPE_CHECKING:
@@ -55,8 +55,8 @@ class ModelFacts:
 
 def facts_of(encoder: "Encoder") -> ModelFacts:
     """The facts about an encoder as it will be saved."""
-    from sentloom.encoder.prompts import prompt_for
     from sentloom.encoder.saving import is_native
+    from sentloom.encoder.tokens import prompt_for
 
     query, document = (prompt_for(encoder.prompts, role) for role in ("query", "document"))
     return ModelFacts(

@@ -12,7 +12,7 @@ from sentloom.evaluation.significance import LEAST_CLUSTERS
 from sentloom.evaluation.task import UNLIKE, signed_note
 from sentloom.markdown import plain, raw_table
 from sentloom.report import plots
-from sentloom.report.text_files import csv_text, json_text, write_text
+from sentloom.report.tables import csv_text, json_text, write_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from sentloom.evaluation.results import Cell, SuiteResult
-from sentloom.evaluation.suites.catalog import SUITES
+from sentloom.evaluation.suites import SUITES
 from sentloom.evaluation.task import signed_note
 from sentloom.report.score_files import cell_text, difference_legend, differences
 from sentloom.report.tables import Wide, plain_table

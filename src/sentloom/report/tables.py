@@ -1,12 +1,20 @@
 """Tables for the terminal: a plain one, and one that continues below where the terminal is too narrow."""
 
-from collections.abc import Iterator, Sequence
+import csv
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, ConsoleOptions
 from rich.table import Table
 from rich.text import Text
+
+from sentloom.data.writers import no_formula
+from sentloom.files import new_file
+from sentloom.terminal import json_text, printable
 
 LABEL = 30  # characters that a row's label gets at least
 BETWEEN = 3  # characters between two cells
@@ -55,3 +63,24 @@ class Wide:
                 table.add_row(Text(label), *(cells[place] if place < len(cells) else "" for place in block))
             table.add_section()
         return table
+
+
+__all__ = ["csv_text", "json_text", "write_text"]
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text in which no name or data can control a terminal that shows it."""
+    with new_file(path) as part:
+        part.write_text(printable(text), "utf-8")
+
+
+def csv_text(head: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
+    """Rows as CSV in which no cell is run as a formula."""
+    return "".join(map(_csv_line, [head, *(map(no_formula, row) for row in rows)]))
+
+
+def _csv_line(cells: Iterable[Any]) -> str:
+    """One line. Python 3.11 quotes a cell with a carriage return only if lines end with one."""
+    text = StringIO()
+    csv.writer(text, lineterminator="\r\n").writerow(cells)
+    return text.getvalue().removesuffix("\r\n") + "\n"

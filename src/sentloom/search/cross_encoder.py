@@ -17,12 +17,14 @@ from tokenizers import Encoding, Tokenizer
 from torch import Tensor
 from transformers import AutoModelForSequenceClassification
 
-from sentloom.encoder.carried import Carried, carried_file
 from sentloom.encoder.folder_checks import CONFIG
 from sentloom.encoder.formats.onnx import open_carried
+from sentloom.encoder.loading import TextModel, load_for_inference
+from sentloom.encoder.locate import Carried, carried_file
 from sentloom.encoder.model_files import inside, read_json
-from sentloom.encoder.text_models import TextModel, load_for_inference
 from sentloom.errors import ModelError
+from sentloom.files import cache_folder
+from sentloom.search.vectors import VectorCache
 
 Pairs: TypeAlias = Sequence[tuple[str, str]]  # (query, passage)
 Scores: TypeAlias = npt.NDArray[np.float32]  # (n,)
@@ -157,3 +159,31 @@ def _embedded() -> CrossEncoder:
         return scores
 
     return CrossEncoder(tokenizer, 0, logits, 1, torch.get_num_threads(), f"cross-encoder {EMBEDDED.sha256}")
+
+
+BLOCK = 512  # pairs per shard: a killed run loses at most this many
+
+PairScores: TypeAlias = Callable[[Pairs], Scores]
+
+
+def pair_scores(
+    model: CrossEncoder, pairs: Pairs, cache: VectorCache | None = None, show_progress: bool = False
+) -> Scores:
+    """Return the score of each pair, (n,): those in the cache as they are, the others computed and stored."""
+    if not pairs:
+        return np.empty(0, np.float32)
+    keys = [_key(*pair) for pair in pairs]
+    by_key = dict(zip(keys, pairs, strict=True))
+    found = (cache or VectorCache(cache_folder() / "vectors", block=BLOCK)).vectors(
+        model.identity,
+        keys,
+        lambda some: model.score([by_key[key] for key in some])[:, None],
+        show_progress=show_progress,
+        work=("scoring", "pairs"),
+    )
+    return found[:, 0]
+
+
+def _key(query: str, passage: str) -> str:
+    """One text for both, from which neither can be read as the other."""
+    return f"{len(query)} {query}{passage}"

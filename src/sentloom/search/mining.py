@@ -11,16 +11,13 @@ import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from sentloom.data.batches import text_keys
-from sentloom.data.dataset import FILE, LINE, Dataset, shape_schema
-from sentloom.data.scratch import BATCH_ROWS, scratch_table, take_rows
+from sentloom.data.dataset import BATCH_ROWS, FILE, LINE, Dataset, scratch_table, shape_schema, take_rows
 from sentloom.data.shapes import Shape, arrow_type
 from sentloom.encoder import Encoder
 from sentloom.encoder.encoder import Vectors
 from sentloom.errors import InputError
-from sentloom.search.cross_encoder import CrossEncoder
-from sentloom.search.faiss_search import faiss_top_k
-from sentloom.search.nearest import top_k
-from sentloom.search.pair_scores import pair_scores
+from sentloom.search.cross_encoder import CrossEncoder, pair_scores
+from sentloom.search.nearest import faiss_top_k, top_k
 from sentloom.search.vectors import normalised
 
 TRIPLETS = shape_schema(Shape.TRIPLETS)

@@ -16,27 +16,28 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from sentloom import __version__
-from sentloom.encoder.dimensions import check_cut, cut
 from sentloom.encoder.formats.static import StaticBackbone
-from sentloom.encoder.prompts import Prompt, Role
+from sentloom.encoder.heads import check_cut, cut
+from sentloom.encoder.tokens import Prompt, Role
 from sentloom.errors import InputError
 from sentloom.search.vectors import normalised
 from sentloom.serving.batcher import QueueClosed, QueueFull, Vectors, WaitedTooLong
 from sentloom.serving.gate import GONE, App, Gate, queue_full
 from sentloom.serving.models import ServedModel, Tokenised
-from sentloom.serving.refusals import Refusal, refused
 from sentloom.serving.schema import (
     EmbeddingRequest,
     EmbeddingResponse,
     ModelCard,
     ModelList,
     Problem,
+    Refusal,
     SearchRequest,
     SearchResponse,
     SimilarityRequest,
     SimilarityResponse,
     Usage,
     parse,
+    refused,
 )
 from sentloom.serving.service import Service
 

@@ -5,7 +5,7 @@ import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, TypeAlias
 
-from sentloom.serving.refusals import Refusal
+from sentloom.serving.schema import Refusal
 from sentloom.serving.service import Service
 
 Message: TypeAlias = MutableMapping[str, Any]

@@ -1,10 +1,10 @@
-"""The models that are served: found by name, with a probe that shows whether they still compute what they did."""
+"""The texts that are searched, with the vectors that each model gives them."""
 
 import os
 import re
 import time
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,9 +15,32 @@ import numpy as np
 from sentloom.encoder import Encoder
 from sentloom.encoder.golden import read_golden
 from sentloom.encoder.locate import READ_ONLY, locate
-from sentloom.encoder.prompts import Role, prompt_for
+from sentloom.encoder.tokens import Role, prompt_for
 from sentloom.errors import InputError, ModelError
+from sentloom.search.nearest import top_k
 from sentloom.serving.batcher import Tokens, Vectors
+from sentloom.serving.schema import FoundText
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Texts, where each came from, and their vectors (n, d) by the name of a model."""
+
+    texts: Sequence[str]
+    place: Callable[[int], str]
+    vectors: Mapping[str, Vectors]
+
+    def search(self, model: str, queries: Vectors, k: int) -> list[list[FoundText]]:
+        """The k texts nearest to each query."""
+        rows, cosines = top_k(queries, self.vectors[model], k)
+        return [
+            [self._found(int(row), float(cosine)) for row, cosine in zip(*one, strict=True)]
+            for one in zip(rows, cosines, strict=True)
+        ]
+
+    def _found(self, row: int, score: float) -> FoundText:
+        return FoundText(row=row, place=self.place(row), score=round(score, 6), text=self.texts[row])
+
 
 PROBE = "The quick brown fox jumps over the lazy dog."
 SHARES = 16  # of the largest batch: how many sizes run before the first request

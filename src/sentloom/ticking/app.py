@@ -16,8 +16,8 @@ from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, Response
 
 from sentloom.errors import SentloomError
-from sentloom.serving.security import is_local_name
 from sentloom.serving.server import TimedProtocol, bind
+from sentloom.serving.service import is_local_name
 from sentloom.ticking.answers import Choice
 from sentloom.ticking.session import Session
 

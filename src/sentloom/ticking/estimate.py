@@ -1,24 +1,56 @@
-"""What answers to some of the questions say about all queries: a stratified estimate with an interval.
+"""How far people agree who answered the same questions."""
 
-Every query counts 1 if the first result of the fitted model is preferred, -1 if that of the base is, and 0 if both or
-neither are right; without a single answer it is known to be 0 where the two are the same. N queries were drawn from all
-that users ask; W_h of them are in stratum h, of which n_h were answered, with mean m_h and variance s_h^2. The gain is
-the sum of W_h m_h, and its variance that of sampling in two phases (Cochran 1977, section 12.2), in which the share of
-a stratum that was answered cancels out:
-
-    sum of W_h^2 s_h^2 / n_h  +  sum of W_h (m_h - gain)^2 / N
-
-The second sum includes the queries with equal first results. docs/ticks.md has the coverage, by simulation.
-"""
-
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from math import sqrt
+from statistics import fmean
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from sentloom.evaluation.significance import LEVEL
+from sentloom.fitting.result import Agreement
+from sentloom.ticking.answers import Answers
+
+AGREEMENT_LEVEL = 0.95
+
+
+def agreement(people: Sequence[Answers]) -> Agreement | None:
+    """Over all queries that two or more people answered; None if there are none. Skipping is no answer.
+
+    For more than two people, both figures are means over pairs of people; the interval counts queries.
+    """
+    from scipy.stats import binomtest
+
+    pairs = [_both(one, other) for one, other in combinations(people, 2)]
+    answered = [pair for pair in pairs if pair]
+    if not answered:
+        return None
+    queries = len(set().union(*answered))
+    share = fmean(fmean(one == other for one, other in pair.values()) for pair in answered)
+    bounds = binomtest(round(share * queries), queries).proportion_ci(AGREEMENT_LEVEL, "wilson")
+    kappas = [kappa for pair in answered if (kappa := _kappa(list(pair.values()))) is not None]
+    return Agreement(queries, 100 * share, 100 * bounds.low, 100 * bounds.high, fmean(kappas) if kappas else None)
+
+
+def _both(one: Answers, other: Answers) -> dict[str, tuple[str, str]]:
+    """The answers of two people to the queries that both answered."""
+    left, right = one.latest, other.latest
+    found = {query: (left[query].answer, right[query].answer) for query in left if query in right}
+    return {query: said for query, said in found.items() if "skip" not in said}
+
+
+def _kappa(said: Sequence[tuple[str, str]]) -> float | None:
+    """Cohen's kappa; None where chance alone explains complete agreement, because nobody ever said anything else."""
+    from sklearn.metrics import cohen_kappa_score
+
+    if len({answer for both in said for answer in both}) == 1:
+        return None
+    kappa = float(cohen_kappa_score(*zip(*said, strict=True)))
+    return kappa if math.isfinite(kappa) else None
+
 
 LEAST_ANSWERS = 2  # in every stratum, for a variance
 UNSEEN = 0.5  # answers of either kind that are added where all answers of a stratum are the same

@@ -1,22 +1,40 @@
-"""One step's gradient, in constant memory and over several processes.
+"""Values that training processes exchange, besides tensors."""
 
-Every process embeds its own share of the batch, a chunk at a time. The vectors of all processes are gathered into one
-set of leaves, on which each process computes the same loss; the gradient of its own leaves flows back through its
-chunks. With several chunks, each is first embedded without a graph, and then again with one under the same random
-numbers: the gradient cache (Gao et al., 2021). A single chunk takes the same path but is embedded once.
-"""
-
+import ctypes
+import platform
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
 from accelerate import Accelerator
+from accelerate.utils import broadcast_object_list
 from torch import Tensor
 
 from sentloom.data.batches import Batch
 from sentloom.errors import InputError
 from sentloom.methods import Embeddings, Learner, Method, TokenMethod
 from sentloom.training.optimizers import learning
+
+
+def from_main(accelerator: Accelerator, value: Any) -> Any:
+    """The main process's value, in all processes."""
+    values = [value]
+    if accelerator.num_processes > 1:
+        broadcast_object_list(values)
+    return values[0]
+
+
+TRIM_THRESHOLD, MMAP_MAX = -1, -4  # M_TRIM_THRESHOLD and M_MMAP_MAX of malloc.h
+KEPT = 2**30  # bytes
+
+
+def keep_freed_memory() -> None:
+    """Have malloc keep up to a gigabyte of freed memory; does nothing where there is no glibc."""
+    if platform.libc_ver()[0] == "glibc":
+        libc = ctypes.CDLL(None)
+        libc.mallopt(MMAP_MAX, 0)
+        libc.mallopt(TRIM_THRESHOLD, KEPT)
 
 
 def add_gradients(

@@ -1,11 +1,18 @@
 """Signs that a run has gone wrong: gauges of collapse, and non-finite weights."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from accelerate import Accelerator
 from torch import Tensor
+
+from sentloom.errors import disk_errors
+from sentloom.files import new_file
 
 MOST_COSINE = 0.99  # above it, sentences can no longer be told apart
 MOST_UNIFORMITY = -0.04  # corresponds to a mean cosine of 0.99
@@ -83,3 +90,39 @@ def alarms(now: Gauges, best: Gauges, *, lost_rank: float = LOST) -> list[str]:
 def overflowing(tensors: Mapping[str, Tensor]) -> list[str]:
     """The names of those whose norm is not finite: NaN, infinity, or values too large to be squared."""
     return [name for name, tensor in tensors.items() if tensor.is_floating_point() and not tensor.norm().isfinite()]
+
+
+JOURNAL = "log.jsonl"
+
+
+class Journal:
+    """One line per record, each with its step. A resumed run drops the lines after the step it resumes from."""
+
+    def __init__(self, folder: Path, accelerator: Accelerator, resumed_at: int) -> None:
+        self.path, self.accelerator = folder / JOURNAL, accelerator
+        if accelerator.is_main_process:
+            lines = [line for line in read_journal(folder) if line["step"] <= resumed_at]
+            with new_file(self.path) as part:
+                part.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+
+    def write(self, step: int, **values: Any) -> None:
+        """Append a record and send its numbers to the trackers."""
+        if self.accelerator.is_main_process:
+            with disk_errors(self.path), self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"step": step, **values}) + "\n")
+        numbers = {name: value for name, value in values.items() if isinstance(value, int | float)}
+        self.accelerator.log(numbers, step=step)
+
+
+def read_journal(folder: Path) -> list[dict[str, Any]]:
+    """The records of a run, without a last line that was cut short by a kill."""
+    path = folder / JOURNAL
+    if not path.is_file():
+        return []
+    records = []
+    for line in path.read_text("utf-8").splitlines():
+        try:
+            records.append(json.loads(line))
+        except ValueError:
+            break
+    return records

@@ -39,19 +39,28 @@ from sentloom.training.checkpoints import (
     write_best,
     write_checkpoint,
 )
-from sentloom.training.distributed import from_main
-from sentloom.training.gradients import add_gradients, average_gradients
-from sentloom.training.health import GAUGE_EVERY, WATCH_EVERY, Gauges, alarms, best_of, gauge, overflowing
-from sentloom.training.journal import JOURNAL, Journal
+from sentloom.training.gradients import add_gradients, average_gradients, from_main
+from sentloom.training.health import (
+    GAUGE_EVERY,
+    JOURNAL,
+    WATCH_EVERY,
+    Gauges,
+    Journal,
+    alarms,
+    best_of,
+    gauge,
+    overflowing,
+)
 from sentloom.training.optimizers import (
     build_optimizer,
     gradient_norm,
     learning,
     load_optimizer_state,
     optimizer_state,
+    rate,
     set_rate,
+    stable_steps,
 )
-from sentloom.training.schedules import rate, stable_steps
 
 SNAPSHOTS = "snapshots"  # their folder
 FEWEST_STEPS = 2  # before the decay, however late it is

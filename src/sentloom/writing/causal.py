@@ -1,4 +1,4 @@
-"""Causal models, such as SmolLM2: they continue a prompt. What all rows begin with is computed once."""
+"""Attention of models whose heads share keys and values (Llama and its relatives), without repeating these per head."""
 
 import inspect
 from collections.abc import Sequence
@@ -6,15 +6,58 @@ from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import torch
-from torch import Tensor
-from transformers import AutoModelForCausalLM, DynamicCache, GenerationConfig
+import torch.nn.functional as F
+from torch import Tensor, nn
+from transformers import (
+    AttentionInterface,
+    AttentionMaskInterface,
+    AutoModelForCausalLM,
+    DynamicCache,
+    GenerationConfig,
+)
 from transformers.cache_utils import DynamicLayer
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.masking_utils import sdpa_mask
 
-from sentloom.encoder.text_models import TextModel
-from sentloom.writing.attention import GROUPED
+from sentloom.encoder.loading import TextModel
 from sentloom.writing.language_model import Ids, LanguageModel, head_at, padded, refuse_ids
-from sentloom.writing.prompts import Wording, shown_judgements
 from sentloom.writing.sampling import Draw
+from sentloom.writing.writer import Wording, shown_judgements
+
+GROUPED = "sentloom_grouped"  # the name of `grouped_attention` in transformers' registry
+
+
+def grouped_attention(
+    module: nn.Module,
+    query: Tensor,  # (n, heads, L, D)
+    key: Tensor,  # (n, shared, K, D), like value
+    value: Tensor,
+    attention_mask: Tensor | None,  # (n, 1, L, K)
+    *,
+    scaling: float | None = None,
+    dropout: float = 0.0,
+    **others: Any,
+) -> tuple[Tensor, None]:
+    """Heads with the same keys and values are further queries to them.
+
+    transformers copies keys and values for each head whenever there is a mask, so for every token that is written.
+    """
+    rows, heads, length, width = query.shape
+    shared = key.shape[1]
+    if attention_mask is None or heads == shared or dropout or module.training:
+        options = {"scaling": scaling, "dropout": dropout, **others}
+        plain: tuple[Tensor, None] = sdpa_attention_forward(module, query, key, value, attention_mask, **options)
+        return plain
+    group = heads // shared
+    together = query.reshape(rows, shared, group * length, width)
+    mask = attention_mask.repeat(1, 1, group, 1)  # (n, 1, group * L, K)
+    found = F.scaled_dot_product_attention(together, key, value, attn_mask=mask, scale=scaling)
+    return found.reshape(rows, heads, length, width).transpose(1, 2), None
+
+
+AttentionInterface.register(GROUPED, grouped_attention)
+AttentionMaskInterface.register(GROUPED, sdpa_mask)
+
 
 UNTRAINED_TEMPERATURE = 0.5
 READ_TOGETHER = 256  # tokens: more at a time are hardly faster, and rows of different lengths need padding

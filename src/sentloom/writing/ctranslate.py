@@ -9,18 +9,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from sentloom.encoder.device import device_for
+from sentloom.encoder.device import device_for, keeping_threads
 from sentloom.encoder.loading import quiet
-from sentloom.encoder.workers import keeping_threads
 from sentloom.errors import MissingPart, ModelError
 from sentloom.files import is_sealed, new_folder, seal
 from sentloom.writing.causal import Causal
-from sentloom.writing.generator import as_written, writing_ids
+from sentloom.writing.judges import chance_of_true, judge, judging_ids
 from sentloom.writing.language_model import Ids, LanguageModel
-from sentloom.writing.prompts import Kind, WritingPrompt
 from sentloom.writing.sampling import Sampling
-from sentloom.writing.scorer import chance_of_true, judge, judging_ids
-from sentloom.writing.writer import Pair, SourceText, Written
+from sentloom.writing.text_to_text import as_written, writing_ids
+from sentloom.writing.writer import Kind, Pair, SourceText, WritingPrompt, Written
 
 BATCH = 32  # texts that a worker runs at a time; finished ones leave the batch
 AT_ONCE = 512  # pairs whose logits over the whole vocabulary fit in memory together

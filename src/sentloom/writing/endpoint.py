@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from sentloom.errors import InputError, option
 from sentloom.writing.answers import ANSWERS, UNKNOWN, Answers, Prices, Usage
 from sentloom.writing.chat import FIRST_WAIT, PATIENCE, Chat, Messages
-from sentloom.writing.prompts import KINDS, Kind, Wording, WritingPrompt
-from sentloom.writing.writer import Pair, SourceText, Written
+from sentloom.writing.writer import KINDS, Kind, Pair, SourceText, Wording, WritingPrompt, Written
 
 if TYPE_CHECKING:
     from sentloom.writing.sampling import Sampling  # which imports PyTorch

@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from sentloom.hygiene.languages import LEAST_AMONG, LEAST_SCORE, identify
-from sentloom.hygiene.near_duplicates import SHINGLE
-from sentloom.methods.presets import read_presets
+from sentloom.data.hygiene.languages import LEAST_AMONG, LEAST_SCORE, identify
+from sentloom.data.hygiene.near_duplicates import SHINGLE
+from sentloom.methods.registry import read_presets
 from sentloom.search.bm25 import words_of
-from sentloom.writing.prompts import Kind
+from sentloom.writing.writer import Kind
 
 KEPT = ""  # the reason of a row that no filter dropped
 # In the order they are tried.

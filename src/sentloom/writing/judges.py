@@ -1,20 +1,134 @@
-"""Scores of what was written: by the writer itself, or, for queries, by the round trip and a cross-encoder."""
+"""Judge whether one sentence follows from another: the probability of "true" against "false" (GenSE, section 3.2)."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
+import torch
 from numpy.typing import NDArray
 
 from sentloom.encoder import Encoder
-from sentloom.encoder.shared import shared_encoder
-from sentloom.search.cross_encoder import CrossEncoder
-from sentloom.search.pair_scores import PairScores, pair_scores
+from sentloom.encoder.device import pack_workers
+from sentloom.encoder.loading import shared_encoder
+from sentloom.errors import ModelError
+from sentloom.search.bm25 import Bm25
+from sentloom.search.cross_encoder import CrossEncoder, PairScores, pair_scores
+from sentloom.search.nearest import top_k
+from sentloom.writing.language_model import Ids, LanguageModel
 from sentloom.writing.ledger import LedgerPlan
-from sentloom.writing.prompts import Kind
-from sentloom.writing.round_trip import RoundTrip
-from sentloom.writing.writer import Pair, Writer
+from sentloom.writing.writer import Kind, Pair, Writer
+
+
+def judge(model: LanguageModel, pairs: Sequence[Pair], batch: int = 64) -> NDArray[np.float64]:
+    """P(true) (n,) of each pair: the softmax over the two answers alone, at the first decoded position."""
+    ids = judging_ids(model, pairs)
+    batches = by_length(ids, batch)
+    found = np.empty(len(pairs))
+    prefix = model.prefix(model.opening(model.judge_ids)) if pairs else None
+    with pack_workers(model.model.device) as executor:
+        parts = executor.map(lambda rows: _judged(model, [ids[row] for row in rows], prefix), batches)
+        for rows, part in zip(batches, parts, strict=True):
+            found[rows] = part
+    return found
+
+
+def judging_ids(model: LanguageModel, pairs: Sequence[Pair]) -> list[Ids]:
+    """What the model reads to judge each pair."""
+    prompt = model.judge_ids
+    premises, hypotheses = (model.sentences([pair[side] for pair in pairs]) for side in (0, 1))
+    return [model.framed(prompt, both) for both in zip(premises, hypotheses, strict=True)]
+
+
+def by_length(ids: Sequence[Ids], size: int) -> list[NDArray[np.int64]]:
+    """The rows of each batch, longest first: similar lengths share a batch, so that there is little padding."""
+    order = np.argsort([-len(row) for row in ids], kind="stable")
+    return [order[at : at + size] for at in range(0, len(order), size)]
+
+
+def chance_of_true(true: NDArray[np.float64], false: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The softmax over two logits, which is the logistic function of their difference."""
+    if not (np.isfinite(true).all() and np.isfinite(false).all()):
+        found, fix = "its verdicts are NaN or infinite", "check the model: its weights may be damaged"
+        raise ModelError("judge", found, "finite numbers", fix)
+    return np.exp(-np.logaddexp(0, false - true))
+
+
+@torch.inference_mode()
+def _judged(model: LanguageModel, ids: Sequence[Ids], prefix: Any) -> NDArray[np.float64]:
+    logits = model.first_logits(ids, prefix)
+    true, false = logits[:, list(model.verdict_ids)].double().cpu().numpy().T
+    return chance_of_true(true, false)
+
+
+DEPTH = 100  # results of each search that count
+FUSION = 60  # the constant of reciprocal rank fusion
+BATCH = 32  # queries scored at a time against all texts
+
+Ranks = npt.NDArray[np.int32]
+
+
+class Found(NamedTuple):
+    """The rank (n,) of each query's source, from 1; 0 if it is not among the first DEPTH."""
+
+    fused: Ranks
+    bm25: Ranks
+    encoder: Ranks
+
+
+class RoundTrip:
+    """All distinct texts of the raw data, ready to be searched; equal texts are one."""
+
+    def __init__(self, texts: Sequence[str], encoder: Encoder | None) -> None:
+        """Without an encoder, BM25 decides alone."""
+        self._places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+        self._bm25 = Bm25(list(self._places))
+        self._encoder = encoder
+        self._vectors = encoder.encode(list(self._places), role="document") if encoder else None
+
+    def find(self, queries: Sequence[str], sources: Sequence[str]) -> Found:
+        """The ranks of the sources for these queries."""
+        wanted = np.array([self._places[source] for source in sources], np.int64)
+        lists = [self._by_words(queries)]
+        if self._encoder and self._vectors is not None and queries:
+            vectors = self._encoder.encode(queries, role="query")
+            lists.append(top_k(vectors, self._vectors, min(DEPTH, len(self._places)))[0])
+        ranks = [rank_in(found, wanted) for found in lists]
+        by_encoder = ranks[1] if len(ranks) > 1 else np.zeros(len(queries), np.int32)
+        return Found(fused_rank(lists, wanted), ranks[0], by_encoder)
+
+    def _by_words(self, queries: Sequence[str]) -> npt.NDArray[np.int64]:
+        """(queries, DEPTH): the best texts by BM25; -1 where no more share a word with the query."""
+        width = min(DEPTH, len(self._places))
+        found = np.full((len(queries), width), -1, np.int64)
+        for start in range(0, len(queries), BATCH):
+            scores = self._bm25.scores(queries[start : start + BATCH])
+            best = np.argsort(-scores, axis=1, kind="stable")[:, :width]
+            scored = np.take_along_axis(scores, best, axis=1) > 0
+            found[start : start + BATCH] = np.where(scored, best, -1)
+        return found
+
+
+def rank_in(found: npt.NDArray[np.int64], wanted: npt.NDArray[np.int64]) -> Ranks:
+    """The rank of each wanted text in its row of results, from 1; 0 if it is not there."""
+    hits = found == wanted[:, None]
+    return np.where(hits.any(axis=1), hits.argmax(axis=1) + 1, 0).astype(np.int32)
+
+
+def fused_rank(lists: Sequence[npt.NDArray[np.int64]], wanted: npt.NDArray[np.int64]) -> Ranks:
+    """The rank of each wanted text by the sum of 1 / (60 + rank) over the lists; ties count against it."""
+    ranks = np.zeros(len(wanted), np.int32)
+    for row, target in enumerate(wanted):
+        points: dict[int, float] = {}
+        for found in lists:
+            for rank, text in enumerate(found[row].tolist(), 1):
+                if text >= 0:
+                    points[text] = points.get(text, 0.0) + 1 / (FUSION + rank)
+        if target in points:
+            ranks[row] = sum(one >= points[target] for one in points.values())
+    return ranks
+
 
 BM25_ALONE = "none"  # as the name of the encoder
 

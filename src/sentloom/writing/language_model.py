@@ -12,15 +12,14 @@ from pydantic import ValidationError
 from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from sentloom.encoder.dropout import with_cheap_masks
 from sentloom.encoder.folder_checks import reason_of
-from sentloom.encoder.loading import quiet
+from sentloom.encoder.loading import TextModel, load_model, quiet
 from sentloom.encoder.model_files import find, read_json
-from sentloom.encoder.text_models import TextModel, load_model
+from sentloom.encoder.packing import with_cheap_masks
 from sentloom.errors import InputError, ModelError
 from sentloom.files import new_folder
-from sentloom.writing.prompts import Wording, WritingPrompt
 from sentloom.writing.sampling import Draw
+from sentloom.writing.writer import Wording, WritingPrompt
 
 SETTINGS = "synthesizer.json"
 SOURCE_LENGTH, TARGET_LENGTH = 96, 48  # the official code's

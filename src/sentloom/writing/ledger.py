@@ -23,8 +23,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sentloom.errors import InputError
 from sentloom.files import STALE, new_file
 from sentloom.writing.answers import PRINTED_LIST
-from sentloom.writing.prompts import Kind, WritingPrompt
 from sentloom.writing.sampling import Sampling
+from sentloom.writing.writer import Kind, WritingPrompt
 
 PLAN, BLOCKS = "plan.json", "blocks"
 SCHEMA = pa.schema(

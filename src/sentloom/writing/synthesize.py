@@ -7,31 +7,30 @@ from typing import Literal, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import torch
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from sentloom.data.dataset import Dataset
+from sentloom.data.hygiene.languages import NAMES, language_shares, main_language
 from sentloom.data.shapes import Shape
-from sentloom.encoder.device import Precision, chosen, device_for, fast_precision
+from sentloom.encoder.device import DEFAULT, Choice, Precision, chosen, device_for, fast_precision, running_on
 from sentloom.errors import InputError, option
-from sentloom.hygiene.languages import NAMES, language_shares, main_language
 from sentloom.progress import progress
+from sentloom.ray_actors import Actor, check_workers, lay_out, run_blocks
 from sentloom.search.cross_encoder import CrossEncoder
 from sentloom.writing.answers import ANSWERS, Answers, Prices
 from sentloom.writing.chat import PATIENCE
-from sentloom.writing.embedded import EMBEDDED_NLI, EMBEDDED_WRITER, version_for
 from sentloom.writing.endpoint import Endpoint, EndpointOptions, find_endpoint
 from sentloom.writing.filters import Filtering
-from sentloom.writing.generator import BackendName, open_backend
 from sentloom.writing.judges import QueryJudges, open_encoder, open_query_judges, score_all
 from sentloom.writing.language_model import LanguageModel
 from sentloom.writing.ledger import SCHEMA, Ledger, LedgerPlan
-from sentloom.writing.models import open_model
-from sentloom.writing.prompts import NLI_KINDS, Kind, Wording, WritingPrompt, prompts_for
+from sentloom.writing.models import EMBEDDED_NLI, EMBEDDED_WRITER, open_model, version_for
 from sentloom.writing.sampling import Sampling
-from sentloom.writing.summary import Summary
-from sentloom.writing.triplets import check_filters, draw
-from sentloom.writing.writer import SourceText, Writer, Written
+from sentloom.writing.text_to_text import BackendName, open_backend
+from sentloom.writing.triplets import Summary, check_filters, draw
+from sentloom.writing.writer import NLI_KINDS, Kind, SourceText, Wording, Writer, WritingPrompt, Written, prompts_for
 
 Engine = Literal["local", "ray"]
 Loader = Callable[[], LanguageModel]
@@ -128,8 +127,6 @@ def synthesize(
     wanted = len(raw) if rows is None else min(rows, len(raw))
     missing = ledger.missing(wanted)
     if missing and execution.engine == "ray":
-        from sentloom.writing.ray_engine import make_blocks
-
         if opening.load is None:
             fix = "leave out engine=ray; requests=N sends more of them at a time"
             raise InputError("execution", "the engine ray runs models, and the writer is an endpoint", "", fix)
@@ -298,3 +295,63 @@ def _written(asked: Sequence[_Asked], writer: Writer) -> list[Written]:
         texts = writer.write([asked[place].source for place in places], kind, prompt)
         found |= dict(zip(places, texts, strict=True))
     return [found[place] for place in range(len(asked))]
+
+
+SOURCES = "sources.parquet"  # the raw texts, one row group per block
+
+
+def make_blocks(
+    ledger: Ledger,
+    raw: Dataset,
+    load: Callable[[], LanguageModel],
+    execution: Execution,
+    numbers: Sequence[int],
+    rows: int,
+    show_progress: bool,
+) -> None:
+    """Write the blocks of these numbers, for the first `rows` sources, with all workers."""
+    check_workers(execution.workers)
+    lay_out_sources(raw, ledger)
+    arguments = (str(ledger.folder.resolve()), load, execution, rows, chosen())
+    total = sum(len(ledger.span(number, rows)) for number in numbers)
+    gpu = device_for().type == "cuda"
+    with progress("writing and judging", total, "sources", show_progress) as advance:
+        run_blocks(Worker, arguments, numbers, workers=execution.workers, gpu=gpu, advance=advance)
+
+
+class Worker(Actor):
+    """Holds a model and its judges."""
+
+    def __init__(
+        self, folder: str, load: Callable[[], LanguageModel], runs: Execution, rows: int, choice: Choice = DEFAULT
+    ) -> None:
+        self.ledger, self.rows = Ledger.open(Path(folder)), rows
+        self.texts = pq.ParquetFile(self.ledger.folder / SOURCES)
+        with running_on(choice.device, choice.precision):
+            model = load().eval()
+            if model.sha256 != self.ledger.plan.writer:
+                raise RuntimeError("this worker's model is not the one that the ledger was started with")
+            self.writer = open_ledgers_writer(self.ledger, model)
+            self.judges = open_query_judges(self.ledger.plan, self._all_texts, runs.encoder, runs.teacher)
+
+    def write(self, number: int) -> int:
+        """Write one block of the ledger, unless it exists."""
+        span = self.ledger.span(number, self.rows)
+        if not self.ledger.has(number, self.rows):
+            texts = self.texts.read_row_group(number)["text"].slice(0, len(span)).to_pylist()
+            self.ledger.write(number, make_block(self.ledger.plan, span, texts, self.writer, self.judges))
+        return len(span)
+
+    def _all_texts(self) -> list[str]:
+        texts: list[str] = self.texts.read()["text"].to_pylist()
+        return texts
+
+
+def lay_out_sources(raw: Dataset, ledger: Ledger) -> None:
+    """Write the raw texts, a row group per block."""
+    block = ledger.plan.block
+
+    def texts(start: int) -> pa.Array:
+        return raw.column("text").slice(start, block).combine_chunks()
+
+    lay_out(ledger.folder / SOURCES, lambda: map(texts, range(0, len(raw), block)))

@@ -1,14 +1,13 @@
-"""Triplets and pairs from a ledger: filtered, joined and written block by block, without a model.
+"""What a ledger contains: candidates dropped per filter, the distribution of scores, and random samples."""
 
-triplets.parquet  anchor, positive, negative: a source, its entailment and its contradiction
-pairs.parquet     anchor, positive: from sources whose contradictions were all dropped; a query and its source; a source
-                  and its paraphrase
-reasons.parquet   source, kind, candidate, reason: for every candidate, empty if it was kept
-summary.json      written last
-"""
-
+import hashlib
+import heapq
+import json
+import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -24,7 +23,151 @@ from sentloom.progress import progress
 from sentloom.writing.answers import ANSWERS, Answers
 from sentloom.writing.filters import KEPT, Candidate, Filtering, verdicts
 from sentloom.writing.ledger import Ledger, LedgerPlan
-from sentloom.writing.summary import Summary, Tally
+from sentloom.writing.writer import Kind
+
+BINS = 20  # of scores, from 0 to 1
+SAMPLES = 20  # of each kind, kept and dropped
+VERDICT, RANK = "probability of the expected verdict", "1 / rank of the source"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A candidate with its source; `reason` is empty if it was kept."""
+
+    source: str
+    text: str
+    score: float
+    reason: str
+    style: str = ""
+    cross_encoder: float | None = None
+
+
+@dataclass(frozen=True)
+class KindSummary:
+    """The candidates of one kind."""
+
+    kept: int
+    dropped: dict[str, int]  # reason -> candidates
+    histogram: list[int]  # candidates by score, in bins of equal width from 0 to 1
+    kept_samples: list[Sample]
+    dropped_samples: list[Sample]
+    tokens_read: int = 0  # to write, without judgements
+    tokens_written: int = 0
+    relevance: dict[int, int] = field(default_factory=dict)  # queries by the cross-encoder's score, rounded down
+
+    @property
+    def written(self) -> int:
+        """All candidates."""
+        return self.kept + sum(self.dropped.values())
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A whole ledger under one set of filters."""
+
+    sources: int  # that have been written for
+    raw_rows: int  # of the raw data
+    triplets: int
+    pairs: int
+    filtering: Filtering
+    kinds: dict[Kind, KindSummary]
+    endpoint_tokens: int = 0  # of all requests to an endpoint, with judgements and failures
+    endpoint_cost: float = 0.0  # of these tokens, at the user's prices; 0 without prices
+    unusable: dict[str, int] = field(default_factory=dict)  # reason -> answers of an endpoint
+
+    @property
+    def score(self) -> str:
+        """What the scores of these kinds are."""
+        if "query" not in self.kinds:
+            return f"score: {VERDICT}"
+        return f"score: {RANK}" if len(self.kinds) == 1 else f"score: {VERDICT}; of a query, {RANK}"
+
+    @property
+    def least_score(self) -> tuple[float, str]:
+        """The lowest score that is kept, and what it is called."""
+        if set(self.kinds) != {"query"}:
+            return self.filtering.threshold, f"threshold {self.filtering.threshold:g}"
+        first = self.filtering.round_trip
+        place = "first" if first == 1 else f"among the first {first}"
+        return (1 / first, f"a query must find its source {place}") if first else (0.0, "no round trip")
+
+    def write(self, path: Path) -> None:
+        """Write JSON; the same ledger and filters give the same bytes."""
+        values = {**vars(self), "filtering": self.filtering.model_dump()}
+        values["kinds"] = {kind: asdict(one) for kind, one in self.kinds.items()}
+        with new_file(path) as part:
+            part.write_text(json.dumps(values, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+class Tally:
+    """Counts candidates in a stream."""
+
+    def __init__(self, kinds: Sequence[Kind]) -> None:
+        self.sources = 0
+        self._kinds = {kind: _KindTally() for kind in kinds}
+
+    def add(self, rows: Sequence[Candidate], reasons: Sequence[str]) -> None:
+        """Count the candidates of one source."""
+        self.sources += 1
+        for row, reason in zip(rows, reasons, strict=True):
+            self._kinds[row.kind].add(row, reason)
+
+    def summary(
+        self,
+        raw_rows: int,
+        triplets: int,
+        pairs: int,
+        filtering: Filtering,
+        answers: Answers | None = None,
+    ) -> Summary:
+        """The counts so far, with what the answers of an endpoint cost."""
+        kinds = {kind: tally.summary() for kind, tally in self._kinds.items()}
+        paid = (answers.usage.total, answers.cost, dict(sorted(answers.unusable.items()))) if answers else ()
+        return Summary(self.sources, raw_rows, triplets, pairs, filtering, kinds, *paid)
+
+
+class _KindTally:
+    def __init__(self) -> None:
+        self.reasons: Counter[str] = Counter()
+        self.histogram = [0] * BINS
+        self.relevance: Counter[int] = Counter()
+        self.read = self.written = 0
+        self.kept, self.dropped = _Sampled(), _Sampled()
+
+    def add(self, row: Candidate, reason: str) -> None:
+        self.reasons[reason] += 1
+        self.read, self.written = self.read + row.tokens_read, self.written + row.tokens_written
+        if row.cross_encoder is not None:
+            self.relevance[math.floor(row.cross_encoder)] += 1
+        if math.isfinite(row.score):
+            self.histogram[min(int(row.score * BINS), BINS - 1)] += 1
+        (self.dropped if reason else self.kept).add(row, reason)
+
+    def summary(self) -> KindSummary:
+        dropped = {reason: count for reason, count in self.reasons.most_common() if reason != KEPT}
+        return KindSummary(
+            self.reasons[KEPT], dropped, self.histogram, self.kept.samples(), self.dropped.samples(),
+            self.read, self.written, dict(sorted(self.relevance.items())),
+        )  # fmt: skip
+
+
+class _Sampled:
+    """A uniform sample of a stream: the rows with the greatest hashes, whatever their order."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[bytes, Sample]] = []
+
+    def add(self, row: Candidate, reason: str) -> None:
+        key = hashlib.blake2b(f"{row.source} {row.kind} {row.candidate}".encode(), digest_size=16).digest()
+        one = Sample(row.source_text, row.text, row.score, reason, row.style, row.cross_encoder)
+        if len(self._heap) < SAMPLES:
+            heapq.heappush(self._heap, (key, one))
+        elif key > self._heap[0][0]:
+            heapq.heapreplace(self._heap, (key, one))
+
+    def samples(self) -> list[Sample]:
+        return [sample for _, sample in sorted(self._heap, key=lambda pair: pair[0], reverse=True)]
+
 
 TRIPLETS, PAIRS, REASONS_FILE, SUMMARY = "triplets.parquet", "pairs.parquet", "reasons.parquet", "summary.json"
 TEXTS = pa.large_string()

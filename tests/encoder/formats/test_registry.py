@@ -20,7 +20,7 @@ from sentloom.encoder.formats.format import Format, Target
 from sentloom.encoder.formats.sentence_transformers import open_torch
 from sentloom.encoder.loading import load_folder
 from sentloom.encoder.saving import write_model, write_settings
-from sentloom.encoder.staging import staged
+from sentloom.encoder.pretrained import staged
 
 
 def write(encoder, folder):

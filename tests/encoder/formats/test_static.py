@@ -14,7 +14,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from sentloom.encoder import Encoder
 from sentloom.encoder.golden import read_golden
 from sentloom.encoder.heads import Projection
-from sentloom.encoder.prompts import Prompt
+from sentloom.encoder.tokens import Prompt
 from sentloom.errors import ModelError
 from tests.encoder.small_models import SENTENCES, build_model_folder
 

@@ -3,7 +3,7 @@
 import pytest
 
 from sentloom.errors import DataError, InputError, MissingPart
-from sentloom.evaluation.suites.set_source import SetSource
+from sentloom.evaluation.set_source import SetSource
 from sentloom.lab.suites.sts import AFS, load_afs
 from tests.evaluation.by_hand import at_angles, values, write
 

@@ -8,7 +8,7 @@ from sklearn.metrics import average_precision_score
 
 from sentloom.data.inputs import HUB_NAME
 from sentloom.errors import DataError, InputError, MissingPart
-from sentloom.evaluation.suites.set_source import SetSource
+from sentloom.evaluation.set_source import SetSource
 from sentloom.lab.suites.domain import (
     ASKUBUNTU,
     DOMAIN,

@@ -4,10 +4,9 @@ import pytest
 
 from sentloom.encoder import Encoder
 from sentloom.errors import InputError, MissingPart
-from sentloom.evaluation.bench import score_tasks
-from sentloom.evaluation.score_cache import score_file
-from sentloom.evaluation.suites.catalog import find_task
-from sentloom.evaluation.suites.set_source import SetSource
+from sentloom.evaluation.bench import score_file, score_tasks
+from sentloom.evaluation.set_source import SetSource
+from sentloom.evaluation.suites import find_task
 from sentloom.lab.baselines import open_baseline
 from sentloom.lab.suites import glue as fine_tuning
 from sentloom.lab.suites.glue import GLUE

@@ -3,7 +3,7 @@
 import pytest
 
 from sentloom.errors import InputError, MissingPart
-from sentloom.evaluation.suites.set_source import SetSource
+from sentloom.evaluation.set_source import SetSource
 from sentloom.lab.suites.domain import hub_columns, hub_texts, load
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from sentloom.data.inputs import HUB_NAME
 from sentloom.errors import DataError, InputError, MissingPart
-from sentloom.evaluation.suites.catalog import is_set
-from sentloom.evaluation.suites.set_source import Rows, SetSource
+from sentloom.evaluation.set_source import Rows, SetSource
+from sentloom.evaluation.suites import is_set
 from sentloom.lab.suites.multilingual import MULTILINGUAL, PARTS, load, translation_task
 from tests.evaluation.by_hand import all_alike, any_vectors, at_angles, scored, values, write
 from tests.paths import DATA

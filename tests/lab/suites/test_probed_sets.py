@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from sentloom.evaluation.suites.set_source import SetSource
+from sentloom.evaluation.set_source import SetSource
 from sentloom.lab.suites.probed_sets import FAST_ROWS, probed_task
 from sentloom.lab.suites.transfer import SETS, TABLE, TRANSFER
-from tests.evaluation.suites.small_sets import fast, lookup, put, reviews
+from tests.evaluation.small_sets import fast, lookup, put, reviews
 
 PARTS = TABLE.parts
 

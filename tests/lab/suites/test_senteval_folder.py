@@ -4,7 +4,7 @@ import pytest
 
 from sentloom.data.shapes import Shape
 from sentloom.errors import DataError, InputError, MissingPart
-from sentloom.evaluation.suites.set_source import SetPart, SetSource
+from sentloom.evaluation.set_source import SetPart, SetSource
 from sentloom.lab.suites import senteval_folder
 from sentloom.lab.suites.senteval_folder import (
     READERS,

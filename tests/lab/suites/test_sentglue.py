@@ -6,8 +6,8 @@ from datasets import ClassLabel, Dataset, Features, Value
 from scipy import stats
 
 from sentloom.errors import InputError, MissingPart
-from sentloom.evaluation.suites.set_source import SetSource
-from sentloom.lab.suites.sentglue import MOST_ROWS, SENTGLUE, SETS
+from sentloom.evaluation.set_source import SetSource
+from sentloom.lab.suites.transfer import MOST_ROWS, SENTGLUE, SENTGLUE_SETS
 from tests.paths import DATA
 
 REAL = DATA
@@ -156,7 +156,7 @@ def test_large_training_parts_are_sampled(tmp_path):
     assert SENTGLUE.load("CoLA", fast(tmp_path)).settings["train_rows"] == 10_000
 
 
-@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("name", SENTGLUE_SETS)
 def test_missing_data_is_named_by_the_published_part(tmp_path, name):
     with pytest.raises(MissingPart, match=r"no file (glue|senteval|sts)/\S+\.tsv"):
         SENTGLUE.load(name, fast(tmp_path))
@@ -202,7 +202,7 @@ def test_the_hubs_copies_are_the_same_task(tmp_path, monkeypatch, name, configur
         columns = {side: [f"{split} {side}"] for side in sides} | {"label": [1], "idx": [0]}
         types = {side: Value("string") for side in sides} | {"label": ClassLabel(names=classes), "idx": Value("int32")}
         Dataset.from_dict(columns, Features(types)).save_to_disk(GLUE.format(configuration, split))
-    one = SETS[name][0]
+    one = SENTGLUE_SETS[name][0]
     for part, split in zip(one.parts, splits, strict=True):
         header = "label\ttext" if len(sides) == 1 else PAIR
         put(tmp_path, part.files[0], [(label, *(f"{split} {side}" for side in sides))], header)

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from sentloom.data.shapes import Shape
-from sentloom.evaluation.suites.set_source import SetPart
+from sentloom.evaluation.set_source import SetPart
 from sentloom.evaluation.task import Average
 from sentloom.lab.suites.probed_sets import ProbedSet
 from sentloom.lab.suites.set_tables import read_table

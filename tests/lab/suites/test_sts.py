@@ -14,7 +14,7 @@ from sentloom.data.inputs import HUB_NAME
 from sentloom.encoder import Encoder
 from sentloom.errors import DataError, InputError, MissingPart
 from sentloom.evaluation.bench import score_tasks
-from sentloom.evaluation.suites.set_source import SetSource
+from sentloom.evaluation.set_source import SetSource
 from sentloom.lab.suites import sts
 from sentloom.lab.suites.sts import SETS, STS_PARTS, load
 from tests.paths import DATA

@@ -6,9 +6,9 @@ from datasets import ClassLabel, Dataset, Features, Value
 
 from sentloom.data.shapes import Shape
 from sentloom.errors import DataError, InputError, MissingPart
-from sentloom.evaluation.suites.set_source import SetSource, read_rows
+from sentloom.evaluation.set_source import SetSource, read_rows
 from sentloom.lab.suites.transfer import SETS, TABLE, TRANSFER
-from tests.evaluation.suites.small_sets import fast, lookup, put, reviews
+from tests.evaluation.small_sets import fast, lookup, put, reviews
 from tests.paths import DATA
 
 REAL = DATA

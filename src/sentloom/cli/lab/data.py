@@ -77,7 +77,7 @@ def mine(
     Pairs for which none is found are not in the output.
     """
     from sentloom.lab.making import mine as run
-    from sentloom.report import search_tables
+    from sentloom.report import data_tables as search_tables
 
     _, report = run(
         read(data, shape, columns),
@@ -172,8 +172,8 @@ def synthesize(
 
     Run the same command again to resume. Without RAW, an existing ledger is filtered again, and no model runs.
     """
+    from sentloom.lab import synthesis_tables
     from sentloom.lab.making import synthesize as run
-    from sentloom.report import synthesis_tables
 
     data = read(raw, None, columns) if raw is not None else None
     with resumable():
@@ -239,8 +239,8 @@ def views(
     from sentloom.data.writers import check_ending, write
     from sentloom.encoder.device import running_on
     from sentloom.report import data_tables
-    from sentloom.views.pairs import make_pairs
-    from sentloom.views.settings import parse_pivot, view_settings
+    from sentloom.writing.views.pairs import make_pairs
+    from sentloom.writing.views.settings import parse_pivot, view_settings
 
     pivots = [parse_pivot(one) for one in pivot] if pivot else None
     given = {"pivots": pivots, "decoding": decoding, "beams": beams, "top_k": top_k, "top_p": top_p, "model": model}
@@ -286,7 +286,7 @@ def translate(
     from sentloom.data.shapes import Shape
     from sentloom.data.writers import check_ending, write
     from sentloom.encoder.device import running_on
-    from sentloom.views.translation import translate as run
+    from sentloom.writing.views.translation import translate as run
 
     check_ending(output, Shape.PARALLEL)  # before the work, which may take hours
     dataset = read(data, shape, columns, column=column)

@@ -66,8 +66,8 @@ def vocabulary(
 ) -> None:
     """Extend a model's vocabulary with words of your text; their embeddings start from those of their old tokens."""
     from sentloom.data.columns import sampled_texts, text_column
+    from sentloom.data.hygiene.inspection import count_tokens
     from sentloom.data.shapes import Shape, text_columns
-    from sentloom.hygiene.token_stats import count_tokens
     from sentloom.lab.vocabulary import new_vocabulary, same_tokens
 
     encoder, dataset = load(model, None), read(data, shape, columns)
@@ -115,7 +115,7 @@ def geometry(
     from sentloom.encoder.device import running_on
     from sentloom.evaluation import geometry as space
     from sentloom.evaluation.metrics import is_constant
-    from sentloom.evaluation.suites.set_source import SetSource, read_part
+    from sentloom.evaluation.set_source import SetSource, read_part
     from sentloom.lab.suites.sts import STS_PARTS
     from sentloom.locks import alone_in
 

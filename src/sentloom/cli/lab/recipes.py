@@ -65,11 +65,11 @@ def _look_ahead(
 ) -> None:
     """Print what each plan would do, with times if everything it needs is there; else what is missing."""
     from sentloom.encoder.device import running_on
+    from sentloom.engine.forecast import forecast
+    from sentloom.engine.needs import needs
+    from sentloom.engine.runner import start_accelerator
     from sentloom.lab import recipe_tables
     from sentloom.lab.training import open_recipe
-    from sentloom.pipeline.forecast import forecast
-    from sentloom.pipeline.needs import needs
-    from sentloom.pipeline.runner import start_accelerator
 
     opened = open_recipe(recipe, output, variant, changes)
     missing: list[str] = []
@@ -192,7 +192,7 @@ def reproduce(
     Rows whose models or data are not here are named with what they lack, where it comes from and what to do. If no row
     ran, or at the scale tiny not every one, the exit code is 1.
     """
-    from sentloom.lab import reproduction_tables
+    from sentloom.lab import reproduction as reproduction_tables
     from sentloom.lab.reproducing import reproduce as run
 
     folder = output or Path("reproduced") / scale

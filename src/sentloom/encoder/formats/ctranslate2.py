@@ -13,15 +13,13 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedConfig
 
-from sentloom.encoder.formats.format import CLOSE, Format, Target
+from sentloom.encoder.device import keeping_threads
+from sentloom.encoder.formats.format import CLOSE, Format, ReadOnlyBackbone, Target
 from sentloom.encoder.loading import load_folder, quiet
 from sentloom.encoder.model_files import find, has_weights, inside
-from sentloom.encoder.pretrained import loading
-from sentloom.encoder.read_only import ReadOnlyBackbone
+from sentloom.encoder.pretrained import Staged, loading
 from sentloom.encoder.saving import write_settings
 from sentloom.encoder.settings import EncoderSettings
-from sentloom.encoder.staging import Staged
-from sentloom.encoder.workers import keeping_threads
 from sentloom.errors import MissingPart, ModelError, first_line
 from sentloom.files import sha256
 

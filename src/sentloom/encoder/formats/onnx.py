@@ -16,21 +16,18 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedConfig
 
-from sentloom.encoder.carried import Carried, carried_file
 from sentloom.encoder.folder_checks import TOKENIZER_CONFIG
-from sentloom.encoder.formats.format import CLOSE, Format, Target
-from sentloom.encoder.formats.onnx_graph import write_onnx
-from sentloom.encoder.formats.onnx_int8 import write_int8
+from sentloom.encoder.formats.format import CLOSE, Format, ReadOnlyBackbone, Target, first_position
+from sentloom.encoder.formats.onnx_graph import write_int8, write_onnx
 from sentloom.encoder.formats.onnx_probe import IDS, MASK, TYPES, batch_shapes, check_onnx, open_session, output_name
 from sentloom.encoder.loading import load_folder
+from sentloom.encoder.locate import Carried, carried_file
 from sentloom.encoder.model_files import find, has_weights, inside, read_json
 from sentloom.encoder.pooling import DECODER_FIRST, Pooling
-from sentloom.encoder.pretrained import loading
-from sentloom.encoder.prompts import shared_suffix
-from sentloom.encoder.read_only import ReadOnlyBackbone, first_position
+from sentloom.encoder.pretrained import Staged, loading
 from sentloom.encoder.saving import patch_json, write_json, write_settings
 from sentloom.encoder.settings import BATCHED, OURS, EncoderSettings
-from sentloom.encoder.staging import Staged
+from sentloom.encoder.tokens import shared_suffix
 from sentloom.errors import ModelError
 
 if TYPE_CHECKING:

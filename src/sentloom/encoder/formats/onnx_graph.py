@@ -4,7 +4,10 @@ The layers of a pooling are averaged inside, and decoder-first runs the decoder 
 token. So every folder needs only an ordinary pooling, which all tools that read ONNX folders have.
 """
 
+import logging
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -100,3 +103,37 @@ def _refuse_large(encoder: "Encoder") -> None:
     if size > LARGEST:
         problem = f"the weights have {size / 1e9:.1f} GB"
         raise ModelError("export to onnx", problem, "at most 2 GB, the limit of an ONNX file", "use ctranslate2")
+
+
+BLOCK = 32  # weights with one scale
+AS_INT8 = 4  # onnxruntime's accuracy level at which products are of 8-bit integers
+
+
+def write_int8(path: Path) -> None:
+    """Replace a float32 file by one with 8-bit weights."""
+    try:
+        import onnx
+
+        with _own_logging():
+            from onnxruntime.quantization.matmul_nbits_quantizer import MatMulNBitsQuantizer
+    except ImportError:
+        problem = "the packages onnx and onnxruntime are not installed"
+        raise MissingPart("export to onnx-int8", problem, "", "pip install 'sentloom[onnx]'") from None
+    quantizer: Any = MatMulNBitsQuantizer(
+        onnx.load(path), bits=8, block_size=BLOCK, is_symmetric=True, accuracy_level=AS_INT8
+    )
+    quantizer.process()
+    onnx.save(quantizer.model.model, path)
+    trust_own(path.read_bytes())
+
+
+@contextmanager
+def _own_logging() -> Iterator[None]:
+    """Undo what importing onnxruntime's module does to the root logger."""
+    root = logging.getLogger()
+    level, handlers = root.level, list(root.handlers)
+    try:
+        yield
+    finally:
+        root.setLevel(level)
+        root.handlers[:] = handlers

@@ -14,10 +14,9 @@ from sentloom.encoder.formats.format import Format, Target
 from sentloom.encoder.loading import load_folder
 from sentloom.encoder.model_files import has_weights
 from sentloom.encoder.pooling import DECODER_FIRST
-from sentloom.encoder.pretrained import DECODER, MODEL, POOLER, load_weights, loading
+from sentloom.encoder.pretrained import DECODER, MODEL, POOLER, Staged, load_weights, loading
 from sentloom.encoder.saving import is_native, write_model
 from sentloom.encoder.settings import EncoderSettings
-from sentloom.encoder.staging import Staged
 from sentloom.errors import ModelError
 
 if TYPE_CHECKING:

@@ -15,17 +15,14 @@ from tokenizers import Tokenizer, processors
 from torch import Tensor
 from transformers import PreTrainedConfig, PreTrainedTokenizerFast
 
-from sentloom.encoder.folder_checks import CONFIG
-from sentloom.encoder.formats.format import Format, Target
+from sentloom.encoder.folder_checks import CONFIG, check_growth
+from sentloom.encoder.formats.format import LAST, Format, ReadOnlyBackbone, Target
 from sentloom.encoder.loading import quiet
 from sentloom.encoder.model_files import LARGEST_VOCABULARY, WEIGHTS, has_weights, inside, read_json, read_shapes
 from sentloom.encoder.packing import Pack
 from sentloom.encoder.pooling import DECODER_FIRST, Pooling
 from sentloom.encoder.pretrained import loading
-from sentloom.encoder.prompts import Prompts
-from sentloom.encoder.read_only import LAST, ReadOnlyBackbone
-from sentloom.encoder.tokenizer_growth import check_growth
-from sentloom.encoder.tokens import Tokens
+from sentloom.encoder.tokens import Prompts, Tokens
 from sentloom.errors import MissingPart, ModelError, first_line
 from sentloom.files import sha256
 

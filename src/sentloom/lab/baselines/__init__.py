@@ -1,6 +1,6 @@
 """Baselines without training of an encoder, for comparison: word vectors, TF-IDF, whitening, BERT-flow, SBERT-WK."""
 
-from sentloom.corpus.opening import open_data
+from sentloom.data.corpus.opening import open_data
 from sentloom.encoder import Encoder
 from sentloom.lab.baselines.flow import Flowed, FlowEncoder, fit_flow
 from sentloom.lab.baselines.names import FORMS, Baseline, BaselineName, parse_baseline

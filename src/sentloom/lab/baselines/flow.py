@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from sentloom.encoder.encoder import Encoder, Vectors
 from sentloom.encoder.heads import Projection, normalize
 from sentloom.encoder.packing import Pack
-from sentloom.encoder.prompts import Role
+from sentloom.encoder.tokens import Role
 from sentloom.errors import InputError, ModelError
 from sentloom.progress import progress
 

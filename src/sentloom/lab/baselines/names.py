@@ -7,9 +7,9 @@ from typing import Protocol
 
 import numpy as np
 
-from sentloom.data.distinct import as_texts, distinct, texts_at
+from sentloom.data.sentences import as_texts, distinct, texts_at
 from sentloom.encoder.encoder import Vectors
-from sentloom.encoder.prompts import Role
+from sentloom.encoder.tokens import Role
 from sentloom.errors import InputError
 
 

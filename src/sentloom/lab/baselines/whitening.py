@@ -13,10 +13,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from sentloom.data.distinct import as_texts, distinct, texts_at
+from sentloom.data.sentences import as_texts, distinct, texts_at
 from sentloom.encoder.encoder import Encoder, Vectors
 from sentloom.encoder.heads import Projection
-from sentloom.encoder.prompts import Role
+from sentloom.encoder.tokens import Role
 from sentloom.errors import InputError
 from sentloom.progress import progress
 

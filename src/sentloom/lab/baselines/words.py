@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 
 from sentloom.encoder.encoder import Vectors
-from sentloom.encoder.prompts import Role
+from sentloom.encoder.tokens import Role
 from sentloom.errors import DataError, InputError, Problem
 from sentloom.lab.baselines.names import of_distinct
 from sentloom.progress import progress

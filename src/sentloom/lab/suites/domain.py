@@ -18,9 +18,9 @@ import pyarrow as pa
 from sentloom.data.inputs import find_inputs
 from sentloom.data.shapes import Shape
 from sentloom.errors import InputError, MissingPart, option
+from sentloom.evaluation.pairs import correlation_task, detection_task, ranking_task
 from sentloom.evaluation.retrieval import ranks_of
-from sentloom.evaluation.suites.pairs import correlation_task, detection_task, ranking_task
-from sentloom.evaluation.suites.set_source import Rows, SetPart, SetSource, check, read_part
+from sentloom.evaluation.set_source import Rows, SetPart, SetSource, check, read_part
 from sentloom.evaluation.task import Lookup, Score, Scores, Suite, Task
 from sentloom.lab.suites.set_tables import read_table
 

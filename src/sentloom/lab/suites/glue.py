@@ -19,14 +19,13 @@ from transformers import BatchEncoding, PreTrainedModel, PreTrainedTokenizerBase
 from sentloom.encoder import Encoder
 from sentloom.errors import InputError
 from sentloom.evaluation.metrics import METRICS, Numbers
-from sentloom.evaluation.suites.set_source import Rows, SetSource, joint_sha256
+from sentloom.evaluation.set_source import Rows, SetSource, joint_sha256
 from sentloom.evaluation.task import Score, Scores, Suite, Task
 from sentloom.lab.suites.probed_sets import ProbedSet, read_edition, sides
-from sentloom.lab.suites.sentglue import SETS as SENTGLUE_SETS
+from sentloom.lab.suites.transfer import SENTGLUE_SETS
 from sentloom.methods.settings import Settings
 from sentloom.progress import progress
-from sentloom.training.optimizers import build_optimizer, gradient_norm, set_rate
-from sentloom.training.schedules import rate
+from sentloom.training.optimizers import build_optimizer, gradient_norm, rate, set_rate
 
 if TYPE_CHECKING:
     from sentloom.evaluation.bench import Model

@@ -5,9 +5,9 @@ machine translations of its test part, CNSD STS-B the Chinese one. In Tatoeba, e
 """
 
 from sentloom.data.shapes import Shape
-from sentloom.evaluation.suites.pairs import correlation_task
-from sentloom.evaluation.suites.search import translation_task
-from sentloom.evaluation.suites.set_source import Rows, SetPart, SetSource, read_part
+from sentloom.evaluation.pairs import correlation_task
+from sentloom.evaluation.retrieval import translation_task
+from sentloom.evaluation.set_source import Rows, SetPart, SetSource, read_part
 from sentloom.evaluation.task import Suite, Task
 from sentloom.lab.suites.set_tables import read_table
 

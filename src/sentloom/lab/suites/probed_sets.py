@@ -10,7 +10,7 @@ import numpy as np
 from sentloom.data.shapes import Shape
 from sentloom.errors import MissingPart
 from sentloom.evaluation.metrics import Numbers
-from sentloom.evaluation.suites.set_source import Rows, SetPart, SetSource, check
+from sentloom.evaluation.set_source import Rows, SetPart, SetSource, check
 from sentloom.evaluation.task import Lookup, Score, Scores, Task
 from sentloom.lab.suites.senteval_folder import read_any
 from sentloom.search.vectors import Vectors

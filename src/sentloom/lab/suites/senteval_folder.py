@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sentloom.data.shapes import Shape
 from sentloom.errors import DataError, InputError, MissingPart, Problem
-from sentloom.evaluation.suites.set_source import Rows, SetPart, SetSource, read_rows
+from sentloom.evaluation.set_source import Rows, SetPart, SetSource, read_rows
 
 FETCH = "run SentEval's download script again"
 SIGNS = ("MR", "CR", "SUBJ", "MPQA", "SST/binary", "TREC", "MRPC", "SICK", "STS/STSBenchmark", "STS/STS12-en-test")

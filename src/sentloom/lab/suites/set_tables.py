@@ -7,7 +7,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, field_validator
 
 from sentloom.data.shapes import Shape
-from sentloom.evaluation.suites.set_source import SetPart
+from sentloom.evaluation.set_source import SetPart
 from sentloom.evaluation.task import Average
 from sentloom.lab.suites.probed_sets import Features, ProbedSet
 

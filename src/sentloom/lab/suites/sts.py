@@ -20,8 +20,8 @@ from sentloom.data.cells import CellFault, as_score, as_text
 from sentloom.data.shapes import Shape
 from sentloom.errors import DataError, InputError, Problem
 from sentloom.evaluation.geometry import geometry, scored_pairs
-from sentloom.evaluation.suites.pairs import correlation_task
-from sentloom.evaluation.suites.set_source import Rows, SetPart, SetSource, check, read_part
+from sentloom.evaluation.pairs import correlation_task
+from sentloom.evaluation.set_source import Rows, SetPart, SetSource, check, read_part
 from sentloom.evaluation.task import Lookup, Score, Scores, Suite, Task
 from sentloom.lab.suites.senteval_folder import read_any
 from sentloom.lab.suites.set_tables import read_table

@@ -6,8 +6,9 @@ copies of SUBJ, SST-2's test part (GLUE hides its labels) and TREC are not used,
 these rows.
 """
 
-from sentloom.evaluation.suites.set_source import SetSource
+from sentloom.evaluation.set_source import SetSource
 from sentloom.evaluation.task import Suite, Task
+from sentloom.lab.suites import transfer
 from sentloom.lab.suites.probed_sets import probed_task
 from sentloom.lab.suites.set_tables import read_table
 
@@ -21,3 +22,16 @@ def load(name: str, origin: SetSource) -> Task:
 
 
 TRANSFER = Suite("transfer", tuple(SETS), load, TABLE.means)
+
+
+MOST_ROWS = 50_000  # for training: the features of all of QQP or MNLI would take gigabytes
+SENTGLUE_TABLE = read_table("sentglue")
+SENTGLUE_SETS = SENTGLUE_TABLE.probed(transfer.TABLE.parts | SENTGLUE_TABLE.parts)
+
+
+def load_sentglue(name: str, origin: SetSource) -> Task:
+    """Build the task of one of the nine sets."""
+    return probed_task(SENTGLUE_SETS[name], origin, MOST_ROWS)
+
+
+SENTGLUE = Suite("sentglue", tuple(SENTGLUE_SETS), load_sentglue, SENTGLUE_TABLE.means)

@@ -1,1 +1,0 @@
-"""Demos that run on embedded data, without downloads."""

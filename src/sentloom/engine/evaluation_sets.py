@@ -1,0 +1,67 @@
+"""What models are scored on while they are made, by name: a set of a suite, or a file."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from sentloom.data.dataset import FILE, LINE, Dataset
+from sentloom.data.shapes import Shape
+from sentloom.encoder import Encoder
+from sentloom.errors import InputError
+from sentloom.evaluation.bench import distinct, score_tasks
+from sentloom.evaluation.set_source import SetSource
+from sentloom.evaluation.suites import find_measure, find_task, split_score
+from sentloom.evaluation.task import Scores, Task
+
+
+@dataclass(frozen=True)
+class EvaluationSet:
+    """A set with a score, times 100, higher is better (but alignment and uniformity); `data` has its sentences."""
+
+    name: str
+    task: Task
+    data: Dataset
+
+    @property
+    def metric(self) -> str:
+        """Which score it is, and how it is computed."""
+        return f"{self.task.main} of {dict(self.task.settings)}" if self.task.settings else self.task.main
+
+    def under(self, seed: int) -> "EvaluationSet":
+        """The set under a seed of the plan, which matters if the model is fine-tuned on it."""
+        return self if self.task.seed is None else replace(self, task=self.task.under(seed))
+
+    def score(self, encoder: Encoder) -> float:
+        """The score of an encoder, computed now."""
+        return self.main(score_tasks(encoder, [self.task])[0])
+
+    def main(self, scores: Scores) -> float:
+        """The score that the set is reported by."""
+        if self.task.main not in scores:
+            known = ", ".join(scores)
+            raise InputError(self.name, f"the set has no score {self.task.main}", f"one of {known}", "correct the name")
+        return scores[self.task.main].value
+
+
+def find_evaluation_set(name: str, folder: str | None, *, fast: bool = False, hidden: int = 0) -> EvaluationSet:
+    """Find a set by name (`sts-b/dev`, `MR`, `STS-B@pearson`) in a data folder or on the hub, or a file.
+
+    `fast` and `hidden` are for classifiers. A set that is not the published one, such as a part of it, has a note.
+    """
+    one, score = split_score(name)
+    probe = {"preset": "fast" if fast else "paper", **({"hidden": hidden} if hidden else {})}
+    origin = SetSource(Path(folder) if folder else None, checked=False, probe=probe)
+    task = find_measure(one, score, origin) if score else None
+    if task is None:
+        task = find_task(one, origin)
+        task = replace(task, main=score) if score else task
+    return EvaluationSet(name, task, sentences_of(task))
+
+
+def sentences_of(task: Task) -> Dataset:
+    """The sentences of a task as a data set, so that leaks can be looked for."""
+    texts = distinct(task.texts)
+    origin = {FILE: pa.array([0] * len(texts), pa.int32()), LINE: pa.array(range(1, len(texts) + 1), pa.int64())}
+    table = pa.table({"text": pa.array(texts, pa.large_string()), **origin})
+    return Dataset(Shape.TEXTS, table, (f"{task.name} ({task.source})",), "sentence", task.sha256)

@@ -1,0 +1,168 @@
+"""The rows of a stage: read, joined, reduced to a share, and searched for sentences of the evaluation sets."""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sentloom.data.batches import text_keys
+from sentloom.data.corpus.opening import open_data
+from sentloom.data.dataset import Dataset
+from sentloom.data.hygiene.leaks import find_leaks, without_leaks
+from sentloom.data.in_memory import Data, Inputs, is_table
+from sentloom.data.readers import join
+from sentloom.data.sentences import texts_of
+from sentloom.data.shapes import text_columns
+from sentloom.data.writers import are_recognised, write
+from sentloom.engine.artifacts import named_stage
+from sentloom.errors import InputError
+
+if TYPE_CHECKING:
+    from sentloom.engine.stages.stage import DataStage
+
+Opened = Callable[[str], Dataset]  # the rows that `stage:NAME` refers to
+SLICES = 10_000  # rows are assigned to slices by the hash of their first text
+
+
+def clean_data(stage: "DataStage", evaluated: Sequence[Dataset], opened: Opened | None = None) -> Dataset:
+    """A stage's rows as one dataset, without rows that leak if the stage says so."""
+    data = read_data(stage, opened)
+    return without_leaks(data, evaluated) if stage.drop_leaks else data
+
+
+def read_data(stage: "DataStage", opened: Opened | None = None) -> Dataset:
+    """A stage's rows, or the wanted share of them, as one dataset, in the shape they have."""
+    parts = [
+        opened(name) if opened and named_stage(name) else open_data(name, shape=stage.shape, columns=stage.columns)
+        for name in stage.data
+    ]
+    flat = len({part.shape for part in parts}) > 1 and stage.takes_texts
+    return share_of(join([texts_of(part) for part in parts] if flat else parts), stage.data_share)
+
+
+def share_of(data: Dataset, share: float) -> Dataset:
+    """A share of the rows, by a hash of their first text: rows of a smaller share are among those of a larger one."""
+    if share == 1:
+        return data
+    first = data.column(text_columns(data.shape)[0])
+    keys = np.concatenate([text_keys(chunk.to_pylist()) for chunk in first.chunks])
+    keep = keys // SLICES % SLICES < round(share * SLICES)  # not the slices that premises are held out by
+    if not keep.any():
+        raise InputError(
+            data.files[0], f"a share of {share} has no rows", "at least one", "give more data or a larger share"
+        )
+    return data.select(keep)
+
+
+def refuse_leaks(stage: "DataStage", data: Dataset, evaluated: Sequence[Dataset]) -> int:
+    """How many sentences of the evaluation sets are in the data; none may be, unless the stage says so."""
+    if not evaluated:
+        return 0
+    leaks = find_leaks(data, evaluated)
+    if leaks.leaked_sentences and not stage.transductive:
+        one = leaks.first[0]
+        raise InputError(
+            f"stage {stage.name}, {one.training}",
+            f"{leaks.leaked_sentences:,} of its sentences are also scored on, such as {one.text!r} of {one.evaluation}",
+            "training data without them",
+            "set drop_leaks: true to leave those rows out, or transductive: true to train on them, which reports state",
+        )
+    return leaks.leaked_sentences
+
+
+Changes = str | Mapping[str, Any] | Sequence[str]  # to a recipe: KEY=VALUE, one or several
+INPUTS = "inputs"  # a folder in the output folder
+FILE_NAME = re.compile(r"\S+\.(csv|tsv|txt|jsonl?|parquet|arrow|ya?ml)(\.gz)?")  # a typo in it is not a text
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """The name of an input, and the rows to write there; None for what is a file or a name already."""
+
+    name: str
+    rows: Dataset | None = None
+    label_column: str = ""  # which of several label columns these rows have
+    lost: Mapping[str, int] = field(default_factory=dict)  # rows in memory that are not among these: reason -> rows
+
+    def write(self) -> None:
+        """Write the rows, unless an earlier call has."""
+        if self.rows is not None and not Path(self.name).exists():
+            write(self.rows, Path(self.name), own_names=are_recognised(self.rows))
+
+
+def input_file(
+    data: Data, folder: Path, log: Callable[[str], None], *, label_column: str = "", **reading: Any
+) -> InputFile:
+    """A file or name as it is; rows in memory, once checked, as a file in the folder `inputs`."""
+    if isinstance(data, str | Path):
+        return InputFile(str(data))
+    rows = open_data(data, **reading)
+    for one in rows.irregular:
+        log(f"{rows.files[0]}: {one}")
+    if label_column:  # the same rows are written once for each
+        rows = rows.derive(rows.table, f"label column {label_column}")
+    lost = {} if rows is data else rows.lost  # rows that the caller has read are counted as they are
+    return InputFile(str(folder / INPUTS / f"rows-{rows.sha256[:16]}.parquet"), rows, label_column, lost)
+
+
+def labels_of(inputs: Sequence[InputFile]) -> dict[str, str]:
+    """What the files of rows in memory are called in messages: "the list", or "the list (input 2)" of several."""
+    names = [_in_messages(one) for one in inputs]
+    return {
+        one.name: name if names.count(name) == 1 else f"{name} (input {number})"
+        for number, (one, name) in enumerate(zip(inputs, names, strict=True), 1)
+        if name
+    }
+
+
+def _in_messages(one: InputFile) -> str:
+    column = f": {one.label_column}" if one.label_column else ""
+    return f"{one.rows.files[0]}{column}" if one.rows is not None else ""
+
+
+def inputs_in(data: Inputs, *, scored: bool = False) -> list[Data]:
+    """The inputs in an argument: one, or several in a list of Paths or tables.
+
+    A list of strings is one input, texts, unless each of them is, or looks like, the name of a file. With `scored` the
+    strings are names of sets or files: nothing can be scored on bare texts.
+    """
+    if not isinstance(data, list | tuple):
+        return [data]
+    several = any(isinstance(one, Path) or is_table(one) or (scored and isinstance(one, str)) for one in data)
+    files = all(isinstance(one, str) and (_is_path(one) or FILE_NAME.fullmatch(one)) for one in data)
+    return [*data] if several or files else [data]
+
+
+def _is_path(name: str, folder: Path = Path()) -> bool:
+    try:
+        return bool(name) and (folder / name).exists()
+    except (OSError, ValueError):  # a text that is too long for a path, or has a NUL character
+        return False
+
+
+def recipe_changes(changes: Changes, recipe: Path, folder: Path) -> tuple[list[str], list[InputFile]]:
+    """Changes to a recipe as the command takes them, KEY=VALUE; rows in memory as files that are yet to be written."""
+    if not isinstance(changes, Mapping):
+        return [changes] if isinstance(changes, str) else [*changes], []
+    found, files = [], []
+    for key, value in changes.items():
+        if key.rpartition(".")[2] == "data" and not _names_files(value, recipe.parent):
+            files.append(input_file(value, folder.resolve(), lambda line: None))
+            value = files[-1].name
+        found.append(f"{key}={json.dumps(value, default=str)}")
+    return found, files
+
+
+def _names_files(value: Any, folder: Path) -> bool:
+    """Whether a stage's `data` is names, as in a YAML file."""
+    if isinstance(value, str | Path):
+        return True
+    return isinstance(value, list | tuple) and all(
+        isinstance(one, Path)
+        or (isinstance(one, str) and (named_stage(one) or one.startswith("embedded") or _is_path(one, folder)))
+        for one in value
+    )

@@ -1,0 +1,80 @@
+"""Pairs of passages from documents: neighbouring passages, or two spans of the same text, are positives."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+
+from sentloom.data.batches import text_keys
+from sentloom.data.dataset import BATCH_ROWS, FILE, LINE, Dataset, scratch_table, shape_schema
+from sentloom.data.sentences import distinct_sentences
+from sentloom.data.shapes import Shape
+from sentloom.errors import InputError
+from sentloom.writing.views.settings import Neighbours, Spans
+
+PAIRS = shape_schema(Shape.PAIRS)
+SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])|\n\s*\n")
+SHORTEST = 4  # words, or characters of a text without spaces, of a document that spans are cut from
+LONGEST_WORD = 20  # characters: if words are longer on average, they are not words
+TOO_SHORT = "texts too short for two passages"
+
+
+def passage_pairs(dataset: Dataset, settings: Neighbours | Spans) -> Dataset:
+    """Pairs of passages of every distinct text, with its origin; texts too short for a pair are counted."""
+    counts: Counter[str] = Counter()
+    table = scratch_table(PAIRS, _batches(distinct_sentences(dataset), settings, counts))
+    if not len(table):
+        found = "no text is long enough for two passages"
+        raise InputError(dataset.files[0], found, "texts of several sentences", "choose another kind of view")
+    pairs = dataset.derive(table, f"passages {settings.model_dump_json()}", Shape.PAIRS)
+    used = {"anchor": settings.kind, "positive": settings.kind}
+    return replace(pairs, used=used, ignored=(), skipped={**dataset.skipped, **+counts})
+
+
+def neighbours(text: str, sentences: int) -> list[tuple[str, str]]:
+    """Each passage of `sentences` sentences with the next one; the last may be shorter."""
+    parts = sentences_of(text)
+    passages = [" ".join(parts[start : start + sentences]) for start in range(0, len(parts), sentences)]
+    return list(pairwise(passages))
+
+
+def spans(text: str, settings: Spans) -> list[tuple[str, str]]:
+    """Pairs of two random spans of a text, as in Contriever (Izacard et al., 2022); a function of seed and text."""
+    words = text.split()
+    between = " "
+    if LONGEST_WORD * len(words) < len(text):  # a script without spaces
+        words, between = list(text.strip()), ""
+    if len(words) < SHORTEST:
+        return []
+    draw = np.random.default_rng([settings.seed, int(text_keys([text])[0])])
+    pairs = [tuple(between.join(_stretch(words, settings, draw)) for _ in range(2)) for _ in range(settings.pairs)]
+    return [(one, other) for one, other in pairs if one.strip() and other.strip() and one != other]
+
+
+def sentences_of(text: str) -> list[str]:
+    """The sentences of a text: split after . ! ? with a space behind, after their Chinese forms, and at empty lines."""
+    return [part.strip() for part in SENTENCE_END.split(text) if part.strip()]
+
+
+def _stretch(words: list[str], settings: Spans, draw: np.random.Generator) -> list[str]:
+    share = draw.uniform(settings.shortest, settings.longest)
+    length = max(1, round(share * len(words)))
+    start = int(draw.integers(len(words) - length + 1))
+    return words[start : start + length]
+
+
+def _batches(texts: pa.Table, settings: Neighbours | Spans, counts: Counter[str]) -> Iterator[pa.RecordBatch]:
+    for batch in texts.to_batches(max_chunksize=BATCH_ROWS):
+        rows, found = [], []
+        for row, text in enumerate(batch.column("text").to_pylist()):
+            made = neighbours(text, settings.sentences) if isinstance(settings, Neighbours) else spans(text, settings)
+            counts[TOO_SHORT] += not made
+            rows += [row] * len(made)
+            found += made
+        sides = [pa.array([pair[side] for pair in found], pa.large_string()) for side in (0, 1)]
+        origin = (batch.column(name).take(pa.array(rows, pa.int64())) for name in (FILE, LINE))
+        yield pa.record_batch([*sides, *origin], schema=PAIRS)

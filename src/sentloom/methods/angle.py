@@ -49,7 +49,7 @@ class Angle(Method):
 
     def __init__(self, encoder: Encoder, options: AngleOptions) -> None:
         super().__init__(encoder, options)
-        odd = [one for one in (encoder.dimension, *(options.dimensions or ())) if one % 2]
+        odd = [width for width in (encoder.dimension, *(options.dimensions or ())) if width % 2]
         if odd:
             problem = f"vectors of {odd[0]} dimensions have no two halves"
             raise InputError("angle", problem, "an even number: real and imaginary parts", "use the method cosent")

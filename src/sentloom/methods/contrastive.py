@@ -135,10 +135,10 @@ class Contrastive(Method):
 
     def barred(self, batch: Batch, negatives: Sequence[str]) -> Tensor:
         """(b, b * m): hard negatives that are not used: missing, or equal to the row's v or a known positive of it."""
-        found = missing(batch, negatives)
+        barred = missing(batch, negatives)
         if self.options.mask_duplicates:
-            found |= right_answers(batch, negatives, self.known)
-        return torch.from_numpy(found).to(self.encoder.device)
+            barred |= right_answers(batch, negatives, self.known)
+        return torch.from_numpy(barred).to(self.encoder.device)
 
 
 def _has_head(encoder: Encoder, width: int, bias: bool, activation: str) -> bool:

@@ -61,6 +61,6 @@ class ContrastiveBt(Method):
         return nt_xent(x, y, temperature=self.options.temperature, same=self.same(batch))
 
     def total_loss(self, embeddings: Embeddings, batch: Batch) -> Tensor:
-        """NT-Xent, for every dimension that vectors shall be cut to, plus the distance from the start, once."""
+        """NT-Xent, summed over the dimensions that vectors can be cut to, plus the distance from the start, once."""
         loss, strength = super().total_loss(embeddings, batch), self.options.regularizer
         return loss + strength * distance(self.encoder, self.start) if strength else loss

@@ -198,8 +198,8 @@ def both_keys(batch: Batch) -> Tensor:
 
 def equal(keys: Tensor, others: Tensor) -> Tensor:
     """(n, 2), (m, 2) -> (n, m): whether any text of one is any text of the other."""
-    found = torch.zeros(len(keys), len(others), dtype=torch.bool, device=keys.device)
+    shared = torch.zeros(len(keys), len(others), dtype=torch.bool, device=keys.device)
     for mine in keys.T:
         for theirs in others.T:
-            found |= mine[:, None] == theirs[None, :]
-    return found
+            shared |= mine[:, None] == theirs[None, :]
+    return shared

@@ -1,4 +1,7 @@
-"""A frozen encoder to learn from. Its vectors of the training data are computed once and stored on disk."""
+"""Frozen encoders: a source to learn from, and a guide that tells which candidates are not negatives.
+
+Their vectors of the training data are computed once and stored on disk.
+"""
 
 import hashlib
 import time
@@ -24,6 +27,9 @@ from sentloom.encoder.vector_files import build_file, open_vectors
 from sentloom.files import is_sealed, seal
 from sentloom.locks import in_turn
 from sentloom.methods.method import Log
+
+TIMED_TEXTS = 64
+MarginKind = Literal["absolute", "relative"]
 
 
 class FrozenSource(nn.Module):
@@ -87,10 +93,6 @@ def set_pooling(encoder: Encoder, pooling: str) -> None:
     encoder.pooling = chosen
 
 
-TIMED_TEXTS = 64
-MarginKind = Literal["absolute", "relative"]
-
-
 class Guide(nn.Module):
     """An encoder that never changes, and its vectors of the data."""
 
@@ -124,12 +126,12 @@ class Guide(nn.Module):
     def forward(self, texts: Sequence[str], role: Role = "symmetric") -> Tensor:
         """Unit vectors of texts, (n, d): read from disk after `prepare`, computed without it."""
         if role not in self.stored:
-            found = self.encoder.encode(list(texts), role=role)
+            vectors = self.encoder.encode(list(texts), role=role)
         else:
             places = np.searchsorted(self.keys, text_keys(texts))
             rows = self.order[np.minimum(places, len(self.keys) - 1)]  # "", a missing hard negative, may be beyond
-            found = self.stored[role][rows]
-        return F.normalize(torch.from_numpy(np.array(found)).to(next(self.encoder.parameters())), dim=-1)
+            vectors = self.stored[role][rows]
+        return F.normalize(torch.from_numpy(np.array(vectors)).to(next(self.encoder.parameters())), dim=-1)
 
     def false_negatives(
         self, batch: Batch, negatives: Sequence[str], margin: float, kind: MarginKind
@@ -139,7 +141,9 @@ class Guide(nn.Module):
         q, others = self(batch.first, query), self([*batch.second, *negatives], document)
         p, hard = others.split([len(batch.second), len(negatives)])
         scores, own = q @ p.T, (q * p).sum(dim=1)
-        forth, back, of_hard = (false_negatives(one, own, margin, kind) for one in (scores, scores.T, q @ hard.T))
+        forth, back, of_hard = (
+            false_negatives(cosines, own, margin, kind) for cosines in (scores, scores.T, q @ hard.T)
+        )
         return forth, back, of_hard
 
     def train(self, mode: bool = True) -> "Guide":

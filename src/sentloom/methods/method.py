@@ -22,6 +22,7 @@ Embeddings = tuple[Tensor, ...]  # each (n, ...), one row per row of the batch
 Presets = Mapping[str, Mapping[str, Any]]  # name -> options, training settings, pooling and max_length of a stage
 Log = Callable[[str], None]
 Dimension = Annotated[int, Field(ge=1)]
+Head = Literal["none", "linear", "linear-tanh"]
 
 
 class Options(BaseModel):
@@ -115,11 +116,13 @@ class Method(Learner):
         raise NotImplementedError
 
     def total_loss(self, embeddings: Embeddings, batch: Batch) -> Tensor:
-        """The loss, or its sum over the dimensions that vectors shall be cut to (Kusupati et al., 2022, eq. 1)."""
+        """The loss, or its sum over the dimensions that vectors can be cut to (Kusupati et al., 2022, eq. 1)."""
         dimensions = getattr(self.options, "dimensions", None)
         if not dimensions:
             return self.loss(embeddings, batch)
-        return torch.stack([self.loss(tuple(one[..., :m] for one in embeddings), batch) for m in dimensions]).sum()
+        return torch.stack(
+            [self.loss(tuple(vectors[..., :m] for vectors in embeddings), batch) for m in dimensions]
+        ).sum()
 
     def finished(self) -> Encoder:
         """The trained encoder, without the parts that only training needs."""
@@ -173,9 +176,6 @@ class TokenMethod(Learner):
     def summed_loss(self, batch: Batch) -> Tensor:
         """The sum over the tokens of these rows."""
         raise NotImplementedError
-
-
-Head = Literal["none", "linear", "linear-tanh"]
 
 
 def build_head(method: str, kind: Head, width_in: int, width_out: int) -> Projection | None:

@@ -1,4 +1,4 @@
-"""Which texts are known to be each other's positives, in any row of the data: they are not negatives of each other."""
+"""Which texts are negatives: hard ones of the data, all but the known positives, and a queue of earlier vectors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -37,16 +37,16 @@ class KnownPairs:
 
     def among(self, anchors: Keys, others: Keys) -> npt.NDArray[np.bool_]:
         """(n,), (m,) -> (n, m): whether a text is a known positive of an anchor."""
-        wanted = _pair(anchors[:, None], others[None, :])
-        places = np.searchsorted(self.hashes, wanted)
-        found: npt.NDArray[np.bool_] = np.append(self.hashes, self.hashes[:1])[places] == wanted
-        return found
+        pairs = _pair(anchors[:, None], others[None, :])
+        places = np.searchsorted(self.hashes, pairs)
+        known: npt.NDArray[np.bool_] = np.append(self.hashes, self.hashes[:1])[places] == pairs
+        return known
 
     def of_other_rows(self, batch: Batch) -> npt.NDArray[np.bool_]:
         """(b, b): whether the second text of row j != i is a known positive of the first text of row i."""
-        found = self.among(text_keys(batch.first), text_keys(batch.second))
-        np.fill_diagonal(found, False)
-        return found
+        known = self.among(text_keys(batch.first), text_keys(batch.second))
+        np.fill_diagonal(known, False)
+        return known
 
 
 def _pair(anchors: Keys, others: Keys) -> Keys:
@@ -69,12 +69,25 @@ def encode_candidates(
     return (anchor, positive, torch.stack(others, dim=1)) if others else (anchor, positive)
 
 
-def sample_batch(batch: Batch, wanted: int) -> list[list[str]]:
+def sample_batch(batch: Batch, count: int) -> list[list[str]]:
     """The wanted number of hard negatives for each row; "" where a row has fewer. Pairs have none at all."""
-    if "negatives" not in batch.texts or not wanted:
+    if "negatives" not in batch.texts or not count:
         return []
     rows = zip(batch.texts["negatives"], batch.places, strict=True)
-    return [sample_negatives(given, wanted, batch.random(int(place))) for given, place in rows]
+    return [sample_negatives(texts, count, batch.random(int(place))) for texts, place in rows]
+
+
+def sample_negatives(texts: Sequence[str], count: int, random: np.random.Generator) -> list[str]:
+    """As many of the given texts as are wanted, in order; "" where there are fewer."""
+    chosen = [texts[place] for place in sample_places(len(texts), count, random)]
+    return [*chosen, *[""] * (count - len(chosen))]
+
+
+def sample_places(total: int, count: int, random: np.random.Generator) -> npt.NDArray[np.int64]:
+    """Sorted places of a sample of `wanted` among `count` texts, or of all of them."""
+    if total <= count:
+        return np.arange(total)
+    return np.sort(random.choice(total, count, replace=False))
 
 
 def missing(batch: Batch, negatives: Sequence[str]) -> npt.NDArray[np.bool_]:
@@ -85,23 +98,10 @@ def missing(batch: Batch, negatives: Sequence[str]) -> npt.NDArray[np.bool_]:
 def right_answers(batch: Batch, negatives: Sequence[str], known: KnownPairs | None) -> npt.NDArray[np.bool_]:
     """(b, m): which of m texts are a text of the row itself, or a known positive of its first text."""
     keys, first = text_keys(negatives), text_keys(batch.first)
-    found = (first[:, None] == keys) | (text_keys(batch.second)[:, None] == keys)
+    right = (first[:, None] == keys) | (text_keys(batch.second)[:, None] == keys)
     if known is not None and len(keys):
-        found |= known.among(first, keys)
-    return np.asarray(found)
-
-
-def sample_negatives(given: Sequence[str], wanted: int, random: np.random.Generator) -> list[str]:
-    """As many of the given texts as are wanted, in order; "" where there are fewer."""
-    chosen = [given[place] for place in sample_places(len(given), wanted, random)]
-    return [*chosen, *[""] * (wanted - len(chosen))]
-
-
-def sample_places(count: int, wanted: int, random: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Sorted places of a sample of `wanted` among `count` texts, or of all of them."""
-    if count <= wanted:
-        return np.arange(count)
-    return np.sort(random.choice(count, wanted, replace=False))
+        right |= known.among(first, keys)
+    return np.asarray(right)
 
 
 class Queue(nn.Module):

@@ -1,8 +1,11 @@
-"""Presets are data: `simcse.yaml` beside `simcse.py` has those of simcse."""
+"""All methods by name, ours and those of installed packages, and their presets.
+
+Presets are data: `simcse.yaml` beside `simcse.py` has those of simcse.
+"""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -11,31 +14,11 @@ import yaml
 from sentloom.errors import InputError, checked
 from sentloom.methods.method import Learner, Method, Options, Presets
 from sentloom.methods.settings import Settings
-
-# Of the encoder: pooling is for a base that has none of its own, prompt for a recipe that states none.
-ENCODER_KEYS = {"pooling", "max_length", "prompt"}
-
-
-def read_presets(module: str) -> Presets:
-    """The presets of the method in this file, from the YAML file beside it: call it with `__file__`."""
-    presets: Presets = yaml.safe_load(Path(module).with_suffix(".yaml").read_text("utf-8"))
-    return presets
-
-
-def check_presets(kind: type[Learner]) -> None:
-    """Refuse presets without `default`, with unknown keys or with values that are not valid."""
-    if "default" not in kind.PRESETS:
-        raise InputError(f"method {kind.NAME}", "it has no preset 'default'", "", "add it to PRESETS")
-    for name, values in kind.PRESETS.items():
-        where = f"method {kind.NAME}, preset {name}"
-        known = {*kind.Options.model_fields, *Settings.model_fields, *ENCODER_KEYS}
-        for key in values.keys() - known:
-            raise InputError(where, f"the key {key!r} is unknown", f"one of {', '.join(sorted(known))}", "correct it")
-        for model in (kind.Options, Settings):
-            checked(model, where, {key: value for key, value in values.items() if key in model.model_fields})
-
+from sentloom.plugins import offered
 
 GROUP = "sentloom.methods"
+# Of the encoder: pooling is for a base that has none of its own, prompt for a recipe that states none.
+ENCODER_KEYS = {"pooling", "max_length", "prompt"}
 BUILT_IN = {
     "simcse": "simcse:Simcse",
     "self-guided": "self_guided:SelfGuided",
@@ -71,14 +54,17 @@ class Registry(Mapping[str, type[Method]]):
         return name in offers()
 
 
+METHODS = Registry()
+
+
 @cache
 def offers() -> dict[str, list[EntryPoint]]:
     """Where each method is defined. A name that is built in cannot be replaced by a package."""
-    found = {name: [EntryPoint(name, f"{__package__}.{place}", GROUP)] for name, place in BUILT_IN.items()}
-    for offer in sorted(entry_points(group=GROUP), key=lambda offer: (offer.name, offer.value)):
-        if offer.name not in BUILT_IN and offer not in found.setdefault(offer.name, []):
-            found[offer.name].append(offer)
-    return found
+    by_name = {name: [EntryPoint(name, f"{__package__}.{place}", GROUP)] for name, place in BUILT_IN.items()}
+    for offer in offered(GROUP):
+        if offer.name not in BUILT_IN and offer not in by_name.setdefault(offer.name, []):
+            by_name[offer.name].append(offer)
+    return by_name
 
 
 @cache
@@ -100,8 +86,8 @@ def load(name: str) -> type[Method]:
 
 
 def _broken(name: str, offer: EntryPoint, problem: str) -> InputError:
-    found = f"{_origin(offer)} offers it as {offer.value}, {problem}"
-    return InputError(f"method {name}", found, "", "repair the package or uninstall it")
+    problem = f"{_origin(offer)} offers it as {offer.value}, {problem}"
+    return InputError(f"method {name}", problem, "", "repair the package or uninstall it")
 
 
 def _problem(name: str, kind: Any) -> str | None:
@@ -119,4 +105,20 @@ def _origin(offer: EntryPoint) -> str:
     return f"package {offer.dist.name}" if offer.dist else "sentloom"
 
 
-METHODS = Registry()
+def read_presets(module: str) -> Presets:
+    """The presets of the method in this file, from the YAML file beside it: call it with `__file__`."""
+    presets: Presets = yaml.safe_load(Path(module).with_suffix(".yaml").read_text("utf-8"))
+    return presets
+
+
+def check_presets(kind: type[Learner]) -> None:
+    """Refuse presets without `default`, with unknown keys or with values that are not valid."""
+    if "default" not in kind.PRESETS:
+        raise InputError(f"method {kind.NAME}", "it has no preset 'default'", "", "add it to PRESETS")
+    for name, values in kind.PRESETS.items():
+        where = f"method {kind.NAME}, preset {name}"
+        known = {*kind.Options.model_fields, *Settings.model_fields, *ENCODER_KEYS}
+        for key in values.keys() - known:
+            raise InputError(where, f"the key {key!r} is unknown", f"one of {', '.join(sorted(known))}", "correct it")
+        for model in (kind.Options, Settings):
+            checked(model, where, {key: value for key, value in values.items() if key in model.model_fields})

@@ -90,7 +90,7 @@ class SelfGuided(Method):
         return objective(c, h, temperature=self.options.temperature, same=self.same(batch))
 
     def total_loss(self, embeddings: Embeddings, batch: Batch) -> Tensor:
-        """L^objective, for every dimension that vectors shall be cut to, plus lambda * L^reg, once."""
+        """L^objective, summed over the dimensions that vectors can be cut to, plus lambda * L^reg, once."""
         loss, strength = super().total_loss(embeddings, batch), self.options.regularizer
         return loss + strength * distance(self.encoder, self.guide) if strength else loss
 

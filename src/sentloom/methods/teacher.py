@@ -61,13 +61,13 @@ class TaughtMethod(Method):
     def teacher_scores(self, batch: Batch, like: Tensor) -> Tensor:
         """t, (b, 1 + m), the positive's first; NaN where a row has fewer negatives."""
         stored = self.stored
-        found = _scores(self.teacher.score, *_candidates(batch)) if stored is None else stored[batch.rows]
-        scores = np.full((len(batch), 1 + self.options.negatives), np.nan, np.float32)
-        scores[:, 0] = found[:, 0]
-        for row, (given, place) in enumerate(zip(batch.texts["negatives"], batch.places, strict=True)):
-            chosen = sample_places(len(given), self.options.negatives, batch.random(int(place)))
-            scores[row, 1 : 1 + len(chosen)] = found[row, 1 + chosen]
-        return torch.from_numpy(scores).to(like)
+        scores = _scores(self.teacher.score, *_candidates(batch)) if stored is None else stored[batch.rows]
+        sampled = np.full((len(batch), 1 + self.options.negatives), np.nan, np.float32)
+        sampled[:, 0] = scores[:, 0]
+        for row, (negatives, place) in enumerate(zip(batch.texts["negatives"], batch.places, strict=True)):
+            chosen = sample_places(len(negatives), self.options.negatives, batch.random(int(place)))
+            sampled[row, 1 : 1 + len(chosen)] = scores[row, 1 + chosen]
+        return torch.from_numpy(sampled).to(like)
 
     def sampled(self, batch: Batch) -> list[list[str]]:
         """For each of the n rows, m hard negatives; "" where a row has fewer."""

@@ -69,7 +69,7 @@ class Tsdae(TokenMethod, Method):
         """-log p(x | x~), summed over some sentences, from their vectors c, (n, d)."""
         padding = self.encoder.backbone.padding
         lengths = torch.tensor([len(ids) - 1 for ids in x], device=c.device)
-        ids = nn.utils.rnn.pad_sequence([torch.tensor(one) for one in x], True, padding).to(c.device)  # (n, l)
+        ids = nn.utils.rnn.pad_sequence([torch.tensor(row) for row in x], True, padding).to(c.device)  # (n, l)
         mask = torch.arange(ids.shape[1] - 1, device=c.device)[None, :] < lengths[:, None]  # (n, l - 1)
         states = self.decoder(
             input_ids=ids[:, :-1], attention_mask=mask.long(), encoder_hidden_states=c[:, None], use_cache=False

@@ -97,8 +97,10 @@ def read_best(folder: Path, best: Mapping[str, str]) -> dict[str, Tensor]:
     """The weights that `write_best` stored."""
     path = folder / best["file"]
     if not path.is_file() or sha256(path) != best["sha256"]:
-        found = "the file is not what was written"
-        raise DamagedFile(str(path), found, "the best weights", "run the same command again: an earlier state is used")
+        problem = "the file is not what was written"
+        raise DamagedFile(
+            str(path), problem, "the best weights", "run the same command again: an earlier state is used"
+        )
     state: dict[str, Tensor] = load_file(path)
     return state
 
@@ -108,13 +110,13 @@ def newest_checkpoint(folder: Path, log: Callable[[str], None], most: float = ma
 
     A damaged one is logged and removed, so that it does not count as one of the two.
     """
-    for place in sorted((one for one in folder.glob(PLACES) if _step(one) <= most), reverse=True):
+    for checkpoint in sorted((place for place in folder.glob(PLACES) if _step(place) <= most), reverse=True):
         try:
-            return _read(folder, place)
+            return _read(folder, checkpoint)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
-            log(f"{place.name} is damaged ({error}): going back to the checkpoint before it")
+            log(f"{checkpoint.name} is damaged ({error}): going back to the checkpoint before it")
             if not isinstance(error, PermissionError):
-                shutil.rmtree(place, ignore_errors=True)
+                shutil.rmtree(checkpoint, ignore_errors=True)
     return None
 
 

@@ -1,4 +1,4 @@
-"""Signs that a run has gone wrong: gauges of collapse, and non-finite weights."""
+"""Signs that a run has gone wrong, gauges of collapse and non-finite weights, and the journal that records them."""
 
 import json
 from collections.abc import Mapping
@@ -21,6 +21,7 @@ LEAST_RANK = 2.0
 LOST = 0.1  # a tenth of the best rank, or of the best spread (1 - mean cosine) if that was below 0.01
 GAUGE_EVERY = 10  # steps, however often a run writes to its journal: gauges cost as much as a third of a step
 WATCH_EVERY = 200  # steps between checks of the gauges, even if a run writes to its journal less often
+JOURNAL = "log.jsonl"
 
 
 @dataclass(frozen=True)
@@ -55,13 +56,13 @@ def gauge(vectors: npt.NDArray[np.float32]) -> Gauges:
     )
 
 
-def best_of(one: Gauges, other: Gauges) -> Gauges:
+def best_of(first: Gauges, second: Gauges) -> Gauges:
     """The healthier value of each gauge."""
     return Gauges(
-        mean_cosine=min(one.mean_cosine, other.mean_cosine),
-        effective_rank=max(one.effective_rank, other.effective_rank),
-        deviation=max(one.deviation, other.deviation),
-        uniformity=min(one.uniformity, other.uniformity),
+        mean_cosine=min(first.mean_cosine, second.mean_cosine),
+        effective_rank=max(first.effective_rank, second.effective_rank),
+        deviation=max(first.deviation, second.deviation),
+        uniformity=min(first.uniformity, second.uniformity),
     )
 
 
@@ -71,28 +72,25 @@ def alarms(now: Gauges, best: Gauges, *, lost_rank: float = LOST) -> list[str]:
     The effective rank may fall to the share `lost_rank` of its best. A base may have a mean cosine above 0.99 from the
     start: it collapses when it loses most of the spread it had.
     """
-    found = []
+    messages = []
     cosine = MOST_COSINE if best.mean_cosine <= MOST_COSINE else 1 - LOST * (1 - best.mean_cosine)
     if now.mean_cosine > cosine:
-        found.append(f"mean cosine of distinct sentences {now.mean_cosine:.4f} (at best {best.mean_cosine:.4f})")
+        messages.append(f"mean cosine of distinct sentences {now.mean_cosine:.4f} (at best {best.mean_cosine:.4f})")
     uniformity = MOST_UNIFORMITY if best.uniformity <= MOST_UNIFORMITY else LOST * best.uniformity
     if now.uniformity > uniformity:
-        found.append(f"uniformity {now.uniformity:.3f} (at best {best.uniformity:.3f})")
+        messages.append(f"uniformity {now.uniformity:.3f} (at best {best.uniformity:.3f})")
     deviation = LEAST_DEVIATION if best.deviation >= LEAST_DEVIATION else LOST**0.5 * best.deviation
     if now.deviation < deviation:
-        found.append(f"deviation per dimension {now.deviation:.3f} (at best {best.deviation:.3f})")
+        messages.append(f"deviation per dimension {now.deviation:.3f} (at best {best.deviation:.3f})")
     least = max(LEAST_RANK, lost_rank * best.effective_rank)
     if now.effective_rank < least <= best.effective_rank:
-        found.append(f"effective rank {now.effective_rank:.1f} (at best {best.effective_rank:.1f})")
-    return found
+        messages.append(f"effective rank {now.effective_rank:.1f} (at best {best.effective_rank:.1f})")
+    return messages
 
 
 def overflowing(tensors: Mapping[str, Tensor]) -> list[str]:
     """The names of those whose norm is not finite: NaN, infinity, or values too large to be squared."""
     return [name for name, tensor in tensors.items() if tensor.is_floating_point() and not tensor.norm().isfinite()]
-
-
-JOURNAL = "log.jsonl"
 
 
 class Journal:

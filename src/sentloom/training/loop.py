@@ -176,8 +176,8 @@ class _Run:
     def prepare(self) -> int:
         """Build what the run needs and resume from the newest checkpoint; returns its step, 0 for a fresh run."""
         if self.accelerator.mixed_precision not in ("no", "bf16"):
-            found = f"the mixed precision {self.accelerator.mixed_precision} is not supported"
-            raise InputError("training", found, "bf16 or none", "bf16 needs no loss scaling and is as fast")
+            problem = f"the mixed precision {self.accelerator.mixed_precision} is not supported"
+            raise InputError("training", problem, "bf16 or none", "bf16 needs no loss scaling and is as fast")
         self.method.to(self.accelerator.device)
         self.batches = self.settings.batches(self.data, self.seed)
         self.total = self.settings.total_steps(self.batches.per_epoch)
@@ -189,8 +189,8 @@ class _Run:
         self.started = self.clock = self.saved = time.monotonic()
         self._resume()
         if from_main(self.accelerator, self.now.step) != self.now.step:
-            found = f"this process has a checkpoint of step {self.now.step}, and the first process another"
-            raise InputError(str(self.folder), found, "one folder that all processes see", "use a shared disk")
+            problem = f"this process has a checkpoint of step {self.now.step}, and the first process another"
+            raise InputError(str(self.folder), problem, "one folder that all processes see", "use a shared disk")
         fresh = self.now.best_gauges is None
         self.journal = Journal(self.folder, self.accelerator, -1 if fresh else self.now.step)
         if fresh:
@@ -263,8 +263,8 @@ class _Run:
         """Whether any process was asked: a signal may not reach all of them, or not in the same step."""
         if self.accelerator.num_processes == 1:
             return asked
-        one = torch.tensor([float(asked)], device=self.accelerator.device)
-        return bool(self.accelerator.reduce(one, reduction="sum") > 0)
+        votes = torch.tensor([float(asked)], device=self.accelerator.device)
+        return bool(self.accelerator.reduce(votes, reduction="sum") > 0)
 
     def checkpoint_if_due(self) -> None:
         """Save a checkpoint if the last one is old enough, by the clock of any process."""
@@ -346,11 +346,11 @@ class _Run:
     def _load(self, checkpoint: Checkpoint) -> None:
         facts = checkpoint.facts
         if unknown := vars(Progress()).keys() - facts.keys():
-            found = f"its checkpoints are of another version of sentloom, without {', '.join(sorted(unknown))}"
-            raise InputError(str(self._checkpoints), found, "those of this version", "choose another folder")
+            problem = f"its checkpoints are of another version of sentloom, without {', '.join(sorted(unknown))}"
+            raise InputError(str(self._checkpoints), problem, "those of this version", "choose another folder")
         if facts["frozen"] != self.frozen:
-            found = "its checkpoints are of a run with other frozen parts"
-            raise InputError(str(self._checkpoints), found, "those of this run", "choose another folder")
+            problem = "its checkpoints are of a run with other frozen parts"
+            raise InputError(str(self._checkpoints), problem, "those of this run", "choose another folder")
         if facts["machine"] != (here := _machine(self.accelerator)):
             self.log(_other_machine(facts["machine"], here))
         load_changing_state(self.method, checkpoint.state)
@@ -434,8 +434,8 @@ class _Run:
     def _refuse(self, loss: float, norm: float) -> NoReturn:
         """Stop before the optimiser ruins the weights, and write the rows of the batch for the user to inspect."""
         where, rows = self._batch_of(self.now.step + 1)
-        found = f"the loss is {loss}, and the norm of the gradient {norm}"
-        self._stop(where, found, loss=str(loss), gradient_norm=str(norm), **rows)
+        problem = f"the loss is {loss}, and the norm of the gradient {norm}"
+        self._stop(where, problem, loss=str(loss), gradient_norm=str(norm), **rows)
 
     def _refuse_non_finite(self) -> None:
         """Stop before weights are stored that overflow or give non-finite vectors."""
@@ -454,14 +454,14 @@ class _Run:
         places = [self.data.place(int(row)) for row in rows]
         return f"step {step}, rows {', '.join(places[:3])} ...", {"places": places, **self.data.take(rows)}
 
-    def _stop(self, where: str, found: str, **facts: Any) -> NoReturn:
+    def _stop(self, where: str, problem: str, **facts: Any) -> NoReturn:
         """End the run; its checkpoints stay untouched."""
         path = self.folder / "stopped.json"
         if self.accelerator.is_main_process:
             with new_file(path) as part:
-                part.write_text(json.dumps({"step": self.now.step, "found": found, **facts}, indent=1), "utf-8")
+                part.write_text(json.dumps({"step": self.now.step, "found": problem, **facts}, indent=1), "utf-8")
         fix = f"see {path}; lower the learning rate, or set clip; the last checkpoint is untouched"
-        raise TrainingStopped(where, found, "finite numbers", fix)
+        raise TrainingStopped(where, problem, "finite numbers", fix)
 
 
 def _other_machine(then: Mapping[str, Any], here: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The papers' optimisers over the trainable parameters, and their state as plain tensors and numbers."""
+"""The papers' optimisers, their state as plain tensors and numbers, and the schedules of the learning rate."""
 
 import math
 from collections.abc import Iterable
@@ -10,11 +10,6 @@ from torch.optim import Adam, AdamW, Optimizer
 from transformers.optimization import Adafactor
 
 from sentloom.methods.settings import Settings
-
-
-def learning(method: nn.Module) -> dict[str, nn.Parameter]:
-    """The trainable parameters by name, each once."""
-    return {name: parameter for name, parameter in method.named_parameters() if parameter.requires_grad}
 
 
 def build_optimizer(method: nn.Module, settings: Settings) -> Optimizer:
@@ -31,6 +26,11 @@ def build_optimizer(method: nn.Module, settings: Settings) -> Optimizer:
         )
     kind = Adam if settings.optimizer == "adam" else AdamW
     return kind(groups, lr=settings.learning_rate, betas=settings.betas, eps=settings.eps, fused=True)
+
+
+def learning(method: nn.Module) -> dict[str, nn.Parameter]:
+    """The trainable parameters by name, each once."""
+    return {name: parameter for name, parameter in method.named_parameters() if parameter.requires_grad}
 
 
 def set_rate(optimizer: Optimizer, rate: float) -> None:
@@ -63,8 +63,8 @@ def load_optimizer_state(optimizer: Optimizer, tensors: dict[str, Tensor], value
 
 def gradient_norm(parameters: Iterable[nn.Parameter], clip: float | None) -> float:
     """The norm of all gradients together; if it exceeds `clip`, they are scaled down to it."""
-    found = [parameter for parameter in parameters if parameter.grad is not None]
-    norm = torch.nn.utils.clip_grad_norm_(found, clip if clip is not None else torch.inf)
+    with_gradient = [parameter for parameter in parameters if parameter.grad is not None]
+    norm = torch.nn.utils.clip_grad_norm_(with_gradient, clip if clip is not None else torch.inf)
     return float(norm)
 
 

@@ -140,7 +140,9 @@ class Answers:
     def usage(self) -> Usage:
         """The tokens of all requests so far."""
         known = self._known.values()
-        return Usage(sum(one.tokens_read for one in known), sum(one.tokens_written for one in known), self._lost)
+        return Usage(
+            sum(answer.tokens_read for answer in known), sum(answer.tokens_written for answer in known), self._lost
+        )
 
     @property
     def cost(self) -> float:

@@ -1,4 +1,8 @@
-"""Attention of models whose heads share keys and values (Llama and its relatives), without repeating these per head."""
+"""Causal models, such as SmolLM2: they read a prompt and continue it, token by token.
+
+The tokens that all rows begin with are read once, rows of similar length are read together, and where heads share keys
+and values (Llama and its relatives), attention does not repeat these for each head.
+"""
 
 import inspect
 from collections.abc import Sequence
@@ -24,43 +28,9 @@ from sentloom.writing.language_model import Ids, LanguageModel, head_at, padded,
 from sentloom.writing.sampling import Draw
 from sentloom.writing.writer import Wording, shown_judgements
 
-GROUPED = "sentloom_grouped"  # the name of `grouped_attention` in transformers' registry
-
-
-def grouped_attention(
-    module: nn.Module,
-    query: Tensor,  # (n, heads, L, D)
-    key: Tensor,  # (n, shared, K, D), like value
-    value: Tensor,
-    attention_mask: Tensor | None,  # (n, 1, L, K)
-    *,
-    scaling: float | None = None,
-    dropout: float = 0.0,
-    **others: Any,
-) -> tuple[Tensor, None]:
-    """Heads with the same keys and values are further queries to them.
-
-    transformers copies keys and values for each head whenever there is a mask, so for every token that is written.
-    """
-    rows, heads, length, width = query.shape
-    shared = key.shape[1]
-    if attention_mask is None or heads == shared or dropout or module.training:
-        options = {"scaling": scaling, "dropout": dropout, **others}
-        plain: tuple[Tensor, None] = sdpa_attention_forward(module, query, key, value, attention_mask, **options)
-        return plain
-    group = heads // shared
-    together = query.reshape(rows, shared, group * length, width)
-    mask = attention_mask.repeat(1, 1, group, 1)  # (n, 1, group * L, K)
-    found = F.scaled_dot_product_attention(together, key, value, attn_mask=mask, scale=scaling)
-    return found.reshape(rows, heads, length, width).transpose(1, 2), None
-
-
-AttentionInterface.register(GROUPED, grouped_attention)
-AttentionMaskInterface.register(GROUPED, sdpa_mask)
-
-
 UNTRAINED_TEMPERATURE = 0.5
 READ_TOGETHER = 256  # tokens: more at a time are hardly faster, and rows of different lengths need padding
+GROUPED = "sentloom_grouped"  # the name of `grouped_attention` in transformers' registry
 
 
 class Prefix(NamedTuple):
@@ -70,10 +40,10 @@ class Prefix(NamedTuple):
     cache: DynamicCache
 
     def repeated(self, rows: int) -> DynamicCache:
-        """A cache of its own for so many rows."""
+        """A cache that `rows` rows which begin with these tokens can add to."""
         layers: list[Any] = self.cache.layers
         return DynamicCache(
-            [(one.keys.expand(rows, -1, -1, -1), one.values.expand(rows, -1, -1, -1)) for one in layers]
+            [(layer.keys.expand(rows, -1, -1, -1), layer.values.expand(rows, -1, -1, -1)) for layer in layers]
         )
 
 
@@ -165,19 +135,19 @@ class Causal(LanguageModel):
         rows = [[*source, *target[:-1]] for source, target in zip(sources, targets, strict=True)]
         ids, read = padded(rows, self)
         starts = torch.tensor([len(source) - 1 for source in sources], device=ids.device)[:, None]
-        wanted = read & (torch.arange(ids.shape[1], device=ids.device) >= starts)
-        with head_at(self, wanted):
+        places = read & (torch.arange(ids.shape[1], device=ids.device) >= starts)
+        with head_at(self, places):
             logits: Tensor = self.model(input_ids=ids, attention_mask=read.long(), use_cache=False).logits
         return logits
 
     def first_logits(self, sources: Sequence[Ids], prefix: Prefix | None = None) -> Tensor:
         """What comes after the source."""
-        return torch.cat([_Reading.of(self, some, prefix).scores for some in _groups(sources, prefix)])
+        return torch.cat([_Reading.of(self, group, prefix).scores for group in _groups(sources, prefix)])
 
 
 def _read(model: Causal, rows: Sequence[Ids], prefix: Prefix | None, room: int) -> "_Reading":
-    """All rows as one batch, with room for so many more tokens. Rows of similar length are read together."""
-    parts = [_Reading.of(model, some, prefix) for some in _groups(rows, prefix)]
+    """All rows as one batch, with room for `room` more tokens. Rows of similar length are read together."""
+    parts = [_Reading.of(model, group, prefix) for group in _groups(rows, prefix)]
     return _joined(model, parts, prefix.length, room) if prefix else parts[0]
 
 
@@ -185,14 +155,14 @@ def _groups(rows: Sequence[Ids], prefix: Prefix | None) -> list[list[Ids]]:
     """Neighbouring rows with few tokens after the prefix; all rows if their caches could not be joined."""
     if prefix is None:
         return [list(rows)]
-    found = [[rows[0]]]
+    groups = [[rows[0]]]
     for row in rows[1:]:
-        longest = max(map(len, [*found[-1], row])) - prefix.length
-        if longest * (len(found[-1]) + 1) <= READ_TOGETHER:
-            found[-1].append(row)
+        longest = max(map(len, [*groups[-1], row])) - prefix.length
+        if longest * (len(groups[-1]) + 1) <= READ_TOGETHER:
+            groups[-1].append(row)
         else:
-            found.append([row])
-    return found
+            groups.append([row])
+    return groups
 
 
 class _Reading:
@@ -227,8 +197,8 @@ class _Reading:
 
 def _last_scores(model: Causal, ids: Tensor, mask: Tensor, positions: Tensor, cache: DynamicCache) -> Tensor:
     """The logits (n, V) after the last of these tokens (n, length), whose keys and values are added to the cache."""
-    given = {"position_ids": positions, "logits_to_keep": 1}
-    known = {name: value for name, value in given.items() if name in model.takes}
+    options = {"position_ids": positions, "logits_to_keep": 1}
+    known = {name: value for name, value in options.items() if name in model.takes}
     run = model.model(input_ids=ids, attention_mask=mask, past_key_values=cache, use_cache=True, **known)
     last: Tensor = run.logits[:, -1]
     return last.float()
@@ -254,12 +224,12 @@ def _stacked(parts: Sequence[Tensor], start: int, longest: int, room: int = 0) -
     The first `start` places stay, and the others move to the right.
     """
     _, heads, _, width = parts[0].shape
-    found = parts[0].new_zeros(sum(map(len, parts)), heads, longest + room, width)
-    for rows, part in zip(found.split([len(part) for part in parts]), parts, strict=True):
+    stacked = parts[0].new_zeros(sum(map(len, parts)), heads, longest + room, width)
+    for rows, part in zip(stacked.split([len(part) for part in parts]), parts, strict=True):
         own = part.shape[2] - start
         rows[:, :, :start] = part[:, :, :start]
         rows[:, :, longest - own : longest] = part[:, :, start:]
-    return found
+    return stacked
 
 
 class _RoomyLayer(DynamicLayer):  # type: ignore[misc]
@@ -290,3 +260,35 @@ class _RoomyLayer(DynamicLayer):  # type: ignore[misc]
         keys, values = self._places
         self._places = keys[indices], values[indices]
         self._use(self.keys.shape[2])
+
+
+def grouped_attention(
+    module: nn.Module,
+    query: Tensor,  # (n, heads, L, D)
+    key: Tensor,  # (n, shared, K, D), like value
+    value: Tensor,
+    attention_mask: Tensor | None,  # (n, 1, L, K)
+    *,
+    scaling: float | None = None,
+    dropout: float = 0.0,
+    **others: Any,
+) -> tuple[Tensor, None]:
+    """Heads with the same keys and values are further queries to them.
+
+    transformers copies keys and values for each head whenever there is a mask, so for every token that is written.
+    """
+    rows, heads, length, width = query.shape
+    shared = key.shape[1]
+    if attention_mask is None or heads == shared or dropout or module.training:
+        options = {"scaling": scaling, "dropout": dropout, **others}
+        plain: tuple[Tensor, None] = sdpa_attention_forward(module, query, key, value, attention_mask, **options)
+        return plain
+    group = heads // shared
+    together = query.reshape(rows, shared, group * length, width)
+    mask = attention_mask.repeat(1, 1, group, 1)  # (n, 1, group * L, K)
+    attended = F.scaled_dot_product_attention(together, key, value, attn_mask=mask, scale=scaling)
+    return attended.reshape(rows, heads, length, width).transpose(1, 2), None
+
+
+AttentionInterface.register(GROUPED, grouped_attention)
+AttentionMaskInterface.register(GROUPED, sdpa_mask)

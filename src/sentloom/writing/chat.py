@@ -233,7 +233,7 @@ class _Spending:
 
 def most_tokens(body: dict[str, Any]) -> int:
     """The most tokens that a request can cost: a token has at least one byte."""
-    read = sum(len(one["content"].encode()) + FRAME for one in body["messages"])
+    read = sum(len(message["content"].encode()) + FRAME for message in body["messages"])
     return read + int(body["max_tokens"])
 
 
@@ -268,7 +268,7 @@ def parse_answer(content: bytes) -> tuple[Written, bool]:
     try:
         completion = _Completion.model_validate(json.loads(content))
     except ValidationError as error:
-        halved = any(one["type"] == "string_unicode" for one in error.errors(include_input=False))
+        halved = any(details["type"] == "string_unicode" for details in error.errors(include_input=False))
         raise _Unusable(BAD_TEXT if halved else NO_COMPLETION) from None
     except (ValueError, RecursionError):
         raise _Unusable(NO_COMPLETION) from None

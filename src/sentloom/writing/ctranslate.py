@@ -72,8 +72,8 @@ class CTranslate2Writer:
         logits = np.empty((len(pairs), 2))
         for at in range(0, len(pairs), AT_ONCE):
             ids = judging_ids(self._model, pairs[at : at + AT_ONCE])
-            for row, found in enumerate(self.firsts(ids, opening), at):
-                logits[row] = found[verdicts]
+            for row, first in enumerate(self.firsts(ids, opening), at):
+                logits[row] = first[verdicts]
         return chance_of_true(logits[:, 0], logits[:, 1])
 
     def opener(self, package: Any) -> Any:
@@ -96,8 +96,10 @@ class CTranslate2Writer:
         """Refuse a conversion whose judgements differ from the model's: converters lag behind transformers."""
         off = np.abs(self.judge(PROBES) - judge(self._model, PROBES)).mean()
         if not off <= FAR[precision]:
-            found = f"once converted, this {self._model.model.config.model_type} model judges differently, by {off:.2g}"
-            raise ModelError("backend ctranslate2", found, WANTED, NEXT_STEP)
+            problem = (
+                f"once converted, this {self._model.model.config.model_type} model judges differently, by {off:.2g}"
+            )
+            raise ModelError("backend ctranslate2", problem, WANTED, NEXT_STEP)
 
 
 class TextToTextWriter(CTranslate2Writer):
@@ -168,11 +170,11 @@ def _package() -> Any:
     try:
         import ctranslate2
     except ImportError:
-        found, fix = (
+        problem, fix = (
             "the package ctranslate2 is not installed",
             "pip install 'sentloom[ctranslate2]', or use the backend transformers",
         )
-        raise MissingPart("backend ctranslate2", found, "", fix) from None
+        raise MissingPart("backend ctranslate2", problem, "", fix) from None
     return ctranslate2
 
 
@@ -180,16 +182,16 @@ def _convert(model: LanguageModel, folder: Path, precision: Precision) -> None:
     from ctranslate2.converters import TransformersConverter
 
     class Converter(TransformersConverter):  # type: ignore[misc]
-        def load_model(self, *given: Any, **named: Any) -> Any:
-            return _as_expected(super().load_model(*given, **named))
+        def load_model(self, *positional: Any, **named: Any) -> Any:
+            return _as_expected(super().load_model(*positional, **named))
 
     with tempfile.TemporaryDirectory() as saved, new_folder(folder) as part, quiet():
         model.save(Path(saved) / "model")
         try:
             Converter(str(Path(saved) / "model")).convert(str(part), quantization=precision, force=True)
         except (ValueError, NotImplementedError, KeyError, AttributeError) as error:
-            found = f"CTranslate2 cannot convert a {model.model.config.model_type} model ({error})"
-            raise ModelError("backend ctranslate2", found[:300], WANTED, NEXT_STEP) from None
+            problem = f"CTranslate2 cannot convert a {model.model.config.model_type} model ({error})"
+            raise ModelError("backend ctranslate2", problem[:300], WANTED, NEXT_STEP) from None
 
 
 def _as_expected(model: Any) -> Any:
@@ -218,7 +220,7 @@ def _open(opener: Any, folder: Path, precision: Precision) -> Any:
                 intra_threads=1,
             )
     except (RuntimeError, ValueError) as error:
-        found = f"the converted model cannot be opened ({error})"
+        problem = f"the converted model cannot be opened ({error})"
         raise ModelError(
-            str(folder), found, "a sound one", f"delete the folder, and it is made again; or {NEXT_STEP}"
+            str(folder), problem, "a sound one", f"delete the folder, and it is made again; or {NEXT_STEP}"
         ) from None

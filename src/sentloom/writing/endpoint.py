@@ -107,8 +107,8 @@ def find_endpoint(
     """The endpoint that a writer's name says; None for a model that runs here, which takes none of its options."""
     if isinstance(writer, str | Path) and is_endpoint(str(writer)):
         return EndpointOptions(str(writer), model, max_tokens, requests, prices, spent, timeout)
-    given = {option("writer_model"): model, option("max_tokens"): max_tokens, "a price": any(prices) or None}
-    if names := " and ".join(name for name, value in given.items() if value is not None):
+    options = {option("writer_model"): model, option("max_tokens"): max_tokens, "a price": any(prices) or None}
+    if names := " and ".join(name for name, value in options.items() if value is not None):
         raise InputError("writer", f"{names} can only be given for an endpoint", "https://...", f"leave out {names}")
     return None
 
@@ -144,19 +144,20 @@ class Endpoint:
         """See `Writer`."""
         from sentloom.writing.sampling import sampling_keys
 
-        names = [(one.row, KINDS.index(kind), one.candidate) for one in sources]
+        names = [(source.row, KINDS.index(kind), source.candidate) for source in sources]
         keys = sampling_keys(self._sampling.seed, names)
         asked = [
-            self._body(prompt.messages(one.text), self._sampling.length, seed=int(key >> np.uint64(33)))
-            for one, key in zip(sources, keys, strict=True)
+            self._body(prompt.messages(source.text), self._sampling.length, seed=int(key >> np.uint64(33)))
+            for source, key in zip(sources, keys, strict=True)
         ]
-        tidied = [_tidy(one, prompt.label) for one in self._all(asked)]
-        return [replace(one, text=self._chat.masked(one.text)) for one in tidied]  # what was around thoughts is joined
+        tidied = [_tidy(answer, prompt.label) for answer in self._all(asked)]
+        # Masked again: without its thoughts, a text may contain the key in one piece.
+        return [replace(answer, text=self._chat.masked(answer.text)) for answer in tidied]
 
     def judge(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
         """1 for an answer that begins with "true", 0 for any other: what it is asked has no other answer."""
         asked = [self._body([_judging(pair)], VERDICT_TOKENS, seed=0, temperature=0.0) for pair in pairs]
-        return np.array([float(bool(re.match(r"\W*true", one.text, re.IGNORECASE))) for one in self._all(asked)])
+        return np.array([float(bool(re.match(r"\W*true", answer.text, re.IGNORECASE))) for answer in self._all(asked)])
 
     def announcement(
         self, prompts: Mapping[Kind, Sequence[WritingPrompt]], texts: Sequence[str], candidates: int
@@ -177,8 +178,8 @@ class Endpoint:
     def _estimate(prompts: Mapping[Kind, Sequence[WritingPrompt]], texts: Sequence[str], candidates: int) -> Usage:
         characters = sum(map(len, texts))
         read = written = 0
-        for kind, of_kind in prompts.items():
-            prompt = sum(len(json.dumps(one.messages(""))) for one in of_kind) / len(of_kind)
+        for kind, styles in prompts.items():
+            prompt = sum(len(json.dumps(style.messages(""))) for style in styles) / len(styles)
             judged = JUDGEMENTS[kind]
             read += int((characters * (1 + judged) + len(texts) * (prompt + judged * JUDGING)) * candidates / TOKEN)
             written += len(texts) * candidates * (EXPECTED_TOKENS + judged * VERDICT_TOKENS)
@@ -207,8 +208,8 @@ class Endpoint:
         executor = ThreadPoolExecutor(self._options.requests)
         with self._chat:
             try:
-                found = dict(zip(distinct, executor.map(self._one, distinct.keys(), distinct.values()), strict=True))
-                return [found[key] for key in keys]
+                answers = dict(zip(distinct, executor.map(self._one, distinct.keys(), distinct.values()), strict=True))
+                return [answers[key] for key in keys]
             except BaseException:
                 self._chat.stop()
                 raise

@@ -48,7 +48,7 @@ class Filtering(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     threshold: float = Field(default=0.9, ge=0, le=1)  # the smallest probability of the judgement, the paper's alpha
-    round_trip: int = Field(default=1, ge=0)  # a query's source must be among so many results; 0: it need not be found
+    round_trip: int = Field(default=1, ge=0)  # a query must find its source among this many results; 0: it need not
     drop_vague: bool = True  # neither of the two searches may rank the source lower than that
     cross_encoder: float | None = None  # the smallest score of a query, if there is one; None: RELEVANT
     copied: float = Field(default=0.8, gt=0, le=1)  # share of a query or paraphrase in one run of the source's words
@@ -124,7 +124,7 @@ def verdicts(rows: Sequence[Candidate], by: Filtering) -> list[str]:
 
 
 def _resembles(text: str, earlier: Sequence[str], least: float) -> bool:
-    return least < 1 and any(resemblance(text, one) >= least for one in earlier)
+    return least < 1 and any(resemblance(text, other) >= least for other in earlier)
 
 
 def _copies(text: str, source: str, most: float) -> bool:
@@ -143,8 +143,8 @@ def copied_share(text: str, source: str) -> float:
 
 def resemblance(first: str, second: str) -> float:
     """The Jaccard index of the five-character shingles of two texts, ignoring case."""
-    one, other = (_shingles(_folded(text)) for text in (first, second))
-    return len(one & other) / len(one | other)
+    these, those = (_shingles(_folded(text)) for text in (first, second))
+    return len(these & those) / len(these | those)
 
 
 def _shingles(text: str) -> set[str]:

@@ -107,8 +107,8 @@ class LanguageModel(nn.Module):
         loaded = load_model(str(name), cls.AUTO, cls.WANTED)
         cls.check_ids(loaded)
         saved = _saved_settings(loaded.folder)
-        given = {"wording": wording, "source_length": source_length, "target_length": target_length}
-        settings = saved | {key: value for key, value in given.items() if value is not None}
+        options = {"wording": wording, "source_length": source_length, "target_length": target_length}
+        settings = saved | {key: value for key, value in options.items() if value is not None}
         try:
             return cls(loaded.model, loaded.tokenizer, **settings)
         except InputError as error:
@@ -140,8 +140,8 @@ class LanguageModel(nn.Module):
         """Token ids without special tokens, uncut."""
         if not texts:
             return []
-        found: list[Ids] = self.tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]
-        return found
+        ids: list[Ids] = self.tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]
+        return ids
 
     def sentences(self, texts: Sequence[str]) -> list[Ids]:
         """The token ids of what is put into a prompt."""
@@ -229,8 +229,8 @@ class LanguageModel(nn.Module):
         """The first tokens of true and false, which distinguish the two judgements."""
         true, false = (ids[0] if ids else None for ids in self.targets([self.wording.true, self.wording.false]))
         if true is None or false is None or true == false:
-            found = f"{self.wording.true!r} and {self.wording.false!r} begin with the same token"
-            raise InputError("wording", found, "verdicts that differ in their first token", "choose other words")
+            problem = f"{self.wording.true!r} and {self.wording.false!r} begin with the same token"
+            raise InputError("wording", problem, "verdicts that differ in their first token", "choose other words")
         return true, false
 
 
@@ -240,8 +240,10 @@ def refuse_ids(loaded: TextModel, *keys: str) -> None:
     for key in keys:
         value = getattr(loaded.model.config, key, None)
         if not (type(value) is int and 0 <= value < rows):
-            found, wanted = f"{key} is {value!r:.100}", f"an id below {rows}"
-            raise ModelError(str(loaded.folder / "config.json"), found, wanted, "correct it, or choose another model")
+            problem, expected = f"{key} is {value!r:.100}", f"an id below {rows}"
+            raise ModelError(
+                str(loaded.folder / "config.json"), problem, expected, "correct it, or choose another model"
+            )
 
 
 def padded(rows: Sequence[Ids], model: LanguageModel, left: bool = False) -> tuple[Tensor, Tensor]:
@@ -256,10 +258,10 @@ def padded(rows: Sequence[Ids], model: LanguageModel, left: bool = False) -> tup
 
 
 @contextmanager
-def head_at(model: LanguageModel, wanted: Tensor) -> Iterator[None]:
+def head_at(model: LanguageModel, places: Tensor) -> Iterator[None]:
     """The head over the vocabulary, the most expensive part of a small model, only runs where `wanted` (n, length)."""
     head = model.model.get_output_embeddings()
-    hook = head.register_forward_pre_hook(lambda _, states: (states[0][wanted],))
+    hook = head.register_forward_pre_hook(lambda _, states: (states[0][places],))
     try:
         yield
     finally:
@@ -277,5 +279,5 @@ def _saved_settings(folder: Path) -> dict[str, Any]:
             raise ValueError(f"lengths {lengths}")
         return {**lengths, "wording": Wording(**values["wording"])}
     except (ValueError, KeyError, TypeError, ValidationError) as error:
-        wanted = "the prompts and lengths of a synthesizer"
-        raise ModelError(str(path), reason_of(error), wanted, "save the model again") from None
+        expected = "the prompts and lengths of a synthesizer"
+        raise ModelError(str(path), reason_of(error), expected, "save the model again") from None

@@ -84,13 +84,13 @@ class Ledger:
         try:
             return cls(folder, (folder / PLAN).read_text("utf-8"))
         except FileNotFoundError:
-            wanted = "a ledger, with a plan and blocks"
+            expected = "a ledger, with a plan and blocks"
             raise InputError(
-                str(folder), f"there is no {PLAN}", wanted, "check the folder, or give raw text to begin"
+                str(folder), f"there is no {PLAN}", expected, "check the folder, or give raw text to begin"
             ) from None
         except (ValidationError, UnicodeDecodeError) as error:
-            found = f"the plan cannot be read ({_reason(error)})"
-            raise InputError(str(folder / PLAN), found, "a plan of this version", "choose another folder") from None
+            problem = f"the plan cannot be read ({_reason(error)})"
+            raise InputError(str(folder / PLAN), problem, "a plan of this version", "choose another folder") from None
 
     @classmethod
     def begin(cls, folder: Path, plan: LedgerPlan) -> "Ledger":
@@ -99,9 +99,9 @@ class Ledger:
             with new_file(folder / PLAN) as part:
                 part.write_text(plan.model_dump_json(indent=1) + "\n", "utf-8")
         ledger = cls.open(folder)
-        if found := _differences(ledger.plan, plan):
+        if differences := _differences(ledger.plan, plan):
             fix = "give what it was made with, or choose another folder for what is new"
-            raise InputError(str(folder), f"the ledger was made with {'; '.join(found)}", "the same values", fix)
+            raise InputError(str(folder), f"the ledger was made with {'; '.join(differences)}", "the same values", fix)
         ledger._sweep()
         return ledger
 
@@ -205,11 +205,11 @@ def _differences(there: LedgerPlan, now: LedgerPlan) -> list[str]:
 
 
 def _flat(values: Mapping[Any, Any], before: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for name, value in values.items():
         nested = dict(enumerate(value)) if isinstance(value, list) else value
-        found |= _flat(nested, f"{before}{name}.") if isinstance(nested, dict) else {f"{before}{name}": value}
-    return found
+        flat |= _flat(nested, f"{before}{name}.") if isinstance(nested, dict) else {f"{before}{name}": value}
+    return flat
 
 
 def _shown(value: Any) -> str:

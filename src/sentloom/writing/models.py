@@ -1,4 +1,4 @@
-"""The embedded writer: a small model from a package, and what it has learned about entailments and contradictions.
+"""Open a language model by its name: a folder, a hub name, or one of the two versions of the embedded writer.
 
 CACHE/writers/HASH/           SmolLM2-135M-Instruct as published, for queries
 CACHE/writers/HASH-ADAPTER/   the same with the adapters of `embedded-nli/` added to its weights, for all other kinds
@@ -46,6 +46,24 @@ EMBEDDED_WRITER, EMBEDDED_NLI = "embedded", "embedded-nli"  # as published, and 
 UNPACKED = "writers"  # the folder for unpacked models in the cache
 LEARNED = Path(__file__).with_name("embedded-nli")
 ADAPTERS = "adapter_model.safetensors"  # as peft writes them
+
+
+def open_model(name: str | Path, **settings: Any) -> LanguageModel:
+    """Load the model of this name, with the prompts and lengths that are given."""
+    unpack = UNPACKED_BY.get(str(name))
+    folder = unpack() if unpack else locate(name)
+    return family_of(folder).load(folder, **settings)
+
+
+def family_of(folder: Path) -> type[LanguageModel]:
+    """Text-to-text or causal, as config.json says."""
+    kind = str(read_json(folder / "config.json").get("model_type"))
+    if kind in MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES:
+        return TextToText
+    if kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES:
+        return Causal
+    expected = f"{TextToText.WANTED}, or {Causal.WANTED}"
+    raise ModelError(str(folder), f"this is a {kind} model", expected, "choose another model")
 
 
 def version_for(name: str, kinds: Sequence[Kind], *, shown: bool) -> str:
@@ -122,21 +140,3 @@ def _unpack(file: Path, folder: Path) -> None:
 
 
 UNPACKED_BY = {EMBEDDED_WRITER: embedded_folder, EMBEDDED_NLI: nli_folder}
-
-
-def open_model(name: str | Path, **settings: Any) -> LanguageModel:
-    """Load the model of this name, with the prompts and lengths that are given."""
-    unpack = UNPACKED_BY.get(str(name))
-    folder = unpack() if unpack else locate(name)
-    return family_of(folder).load(folder, **settings)
-
-
-def family_of(folder: Path) -> type[LanguageModel]:
-    """Text-to-text or causal, as config.json says."""
-    kind = str(read_json(folder / "config.json").get("model_type"))
-    if kind in MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES:
-        return TextToText
-    if kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES:
-        return Causal
-    wanted = f"{TextToText.WANTED}, or {Causal.WANTED}"
-    raise ModelError(str(folder), f"this is a {kind} model", wanted, "choose another model")

@@ -1,4 +1,7 @@
-"""Raw text in, labelled data out: blocks that the ledger lacks are written and judged, then everything is filtered."""
+"""Raw text in, labelled data out: blocks that the ledger lacks are written and judged, then everything is filtered.
+
+Blocks are made in this process, one after the other, or by several workers with Ray.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -36,6 +39,7 @@ Engine = Literal["local", "ray"]
 Loader = Callable[[], LanguageModel]
 Log = Callable[[str], None]
 BLOCK = 256  # sources
+SOURCES = "sources.parquet"  # the raw texts, one row group per block
 CONVERTED = "converted"  # the folder, inside the ledger's, for a backend's converted model
 LANGUAGE_ROWS = 500  # of the raw data, evenly spaced, whose language is identified
 TAUGHT = ("English", None)  # languages of what the embedded writer has learned from; None: unknown
@@ -124,20 +128,20 @@ def synthesize(
     ledger = Ledger.begin(out, plan)
     if any(execution.prices):
         Answers(ledger.folder / ANSWERS).set_prices(execution.prices)
-    wanted = len(raw) if rows is None else min(rows, len(raw))
-    missing = ledger.missing(wanted)
+    count = len(raw) if rows is None else min(rows, len(raw))
+    missing = ledger.missing(count)
     if missing and execution.engine == "ray":
         if opening.load is None:
             fix = "leave out engine=ray; requests=N sends more of them at a time"
             raise InputError("execution", "the engine ray runs models, and the writer is an endpoint", "", fix)
-        make_blocks(ledger, raw, opening.load, execution, missing, wanted, show_progress)
+        _make_blocks_with_ray(ledger, raw, opening.load, execution, missing, count, show_progress)
     elif missing:
         opened = opening.open(ledger)
         if isinstance(opened, Endpoint):
-            log(opened.announcement(plan.prompts, _missing_texts(ledger, raw, missing, wanted), sampling.candidates))
+            log(opened.announcement(plan.prompts, _missing_texts(ledger, raw, missing, count), sampling.candidates))
         judges = open_query_judges(plan, raw.column("text").to_pylist, execution.encoder, execution.teacher)
-        _make_blocks(ledger, raw, opened, judges, missing, wanted, show_progress)
-    return draw(ledger, filtering, rows=wanted, show_progress=show_progress)
+        _make_blocks_here(ledger, raw, opened, judges, missing, count, show_progress)
+    return draw(ledger, filtering, rows=count, show_progress=show_progress)
 
 
 @dataclass(frozen=True)
@@ -228,7 +232,7 @@ def _missing_texts(ledger: Ledger, raw: Dataset, numbers: Sequence[int], rows: i
     return [text for number in numbers for text in raw.take(ledger.span(number, rows))["text"]]
 
 
-def _make_blocks(
+def _make_blocks_here(
     ledger: Ledger,
     raw: Dataset,
     writer: Writer,
@@ -248,7 +252,7 @@ def _make_blocks(
             advance(len(span))
 
 
-class _Asked(NamedTuple):
+class _Request(NamedTuple):
     source: SourceText
     kind: Kind
     prompt: WritingPrompt
@@ -258,58 +262,55 @@ def make_block(
     plan: LedgerPlan, sources: range, texts: Sequence[str], writer: Writer, judges: QueryJudges | None = None
 ) -> pa.Table:
     """All candidates of some sources with their scores: per source the kinds, per kind the candidates."""
-    asked = [
-        _Asked(SourceText(row, text, candidate), kind, prompts[(row + candidate) % len(prompts)])  # styles take turns
+    requests = [
+        _Request(SourceText(row, text, candidate), kind, prompts[(row + candidate) % len(prompts)])  # styles take turns
         for row, text in zip(sources, texts, strict=True)
         for kind, prompts in plan.prompts.items()
         for candidate in range(plan.sampling.candidates)
     ]
-    written = _written(asked, writer)
-    texts = [one.text.replace("\0", "") for one in written]  # which data readers refuse
-    pairs = [(one.source.text, text) for one, text in zip(asked, texts, strict=True)]
-    scores = score_all([one.kind for one in asked], pairs, writer, judges)
+    answers = _written(requests, writer)
+    texts = [answer.text.replace("\0", "") for answer in answers]  # which data readers refuse
+    pairs = [(request.source.text, text) for request, text in zip(requests, texts, strict=True)]
+    scores = score_all([request.kind for request in requests], pairs, writer, judges)
     columns = {
-        "source": [one.source.row for one in asked],
-        "source_text": [one.source.text for one in asked],
-        "kind": [one.kind for one in asked],
-        "style": [one.prompt.style for one in asked],
-        "candidate": [one.source.candidate for one in asked],
-        "prompt": ["{}".join(one.prompt.around) for one in asked],
-        "seed": [plan.sampling.seed] * len(asked),
-        "writer": [plan.writer] * len(asked),
+        "source": [request.source.row for request in requests],
+        "source_text": [request.source.text for request in requests],
+        "kind": [request.kind for request in requests],
+        "style": [request.prompt.style for request in requests],
+        "candidate": [request.source.candidate for request in requests],
+        "prompt": ["{}".join(request.prompt.around) for request in requests],
+        "seed": [plan.sampling.seed] * len(requests),
+        "writer": [plan.writer] * len(requests),
         "text": texts,
-        "finished": [one.finished for one in written],
-        "tokens_read": [one.tokens_read for one in written],
-        "tokens_written": [one.tokens_written for one in written],
+        "finished": [answer.finished for answer in answers],
+        "tokens_read": [answer.tokens_read for answer in answers],
+        "tokens_written": [answer.tokens_written for answer in answers],
         **scores._asdict(),
         "cross_encoder": pa.array(scores.cross_encoder, from_pandas=True),  # NaN becomes null
     }
     return pa.table(columns, schema=SCHEMA)
 
 
-def _written(asked: Sequence[_Asked], writer: Writer) -> list[Written]:
-    """All that share a kind and a prompt are written together."""
-    found: dict[int, Written] = {}
-    for kind, prompt in dict.fromkeys((one.kind, one.prompt) for one in asked):
-        places = [place for place, one in enumerate(asked) if (one.kind, one.prompt) == (kind, prompt)]
-        texts = writer.write([asked[place].source for place in places], kind, prompt)
-        found |= dict(zip(places, texts, strict=True))
-    return [found[place] for place in range(len(asked))]
+def _written(requests: Sequence[_Request], writer: Writer) -> list[Written]:
+    """What was written for the requests: those that share a kind and a prompt are written together."""
+    written: dict[int, Written] = {}
+    for kind, prompt in dict.fromkeys((request.kind, request.prompt) for request in requests):
+        places = [place for place, request in enumerate(requests) if (request.kind, request.prompt) == (kind, prompt)]
+        texts = writer.write([requests[place].source for place in places], kind, prompt)
+        written |= dict(zip(places, texts, strict=True))
+    return [written[place] for place in range(len(requests))]
 
 
-SOURCES = "sources.parquet"  # the raw texts, one row group per block
-
-
-def make_blocks(
+def _make_blocks_with_ray(
     ledger: Ledger,
     raw: Dataset,
-    load: Callable[[], LanguageModel],
+    load: Loader,
     execution: Execution,
     numbers: Sequence[int],
     rows: int,
     show_progress: bool,
 ) -> None:
-    """Write the blocks of these numbers, for the first `rows` sources, with all workers."""
+    """Write the blocks with several workers, each of which holds a model."""
     check_workers(execution.workers)
     lay_out_sources(raw, ledger)
     arguments = (str(ledger.folder.resolve()), load, execution, rows, chosen())
@@ -322,9 +323,7 @@ def make_blocks(
 class Worker(Actor):
     """Holds a model and its judges."""
 
-    def __init__(
-        self, folder: str, load: Callable[[], LanguageModel], runs: Execution, rows: int, choice: Choice = DEFAULT
-    ) -> None:
+    def __init__(self, folder: str, load: Loader, runs: Execution, rows: int, choice: Choice = DEFAULT) -> None:
         self.ledger, self.rows = Ledger.open(Path(folder)), rows
         self.texts = pq.ParquetFile(self.ledger.folder / SOURCES)
         with running_on(choice.device, choice.precision):

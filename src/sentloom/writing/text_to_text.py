@@ -1,4 +1,7 @@
-"""Write and judge with transformers (GenSE, section 3.2): greedily, or with samples that depend on the text alone."""
+"""Write and judge with transformers, whatever the family of the model, and the text-to-text family, such as T5.
+
+As in GenSE, section 3.2: greedily, or with samples that depend on the text alone.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +23,19 @@ from sentloom.writing.writer import KINDS, Kind, Pair, SourceText, Wording, Writ
 
 BackendName = Literal["transformers", "ctranslate2", "ctranslate2-int8"]
 BACKENDS: tuple[BackendName, ...] = get_args(BackendName)
+
+
+def open_backend(name: str, model: LanguageModel, sampling: Sampling, cache: Path) -> Writer:
+    """The writer that runs a model with this backend. `cache` is the folder for CTranslate2's converted models."""
+    from sentloom.writing.ctranslate import open_ctranslate2  # here, since it builds on this file
+
+    if name not in BACKENDS:
+        raise InputError(
+            "backend", f"there is no backend {name!r}", f"one of {', '.join(BACKENDS)}", "name one of these"
+        )
+    if name == "transformers":
+        return TransformersWriter(model, sampling)
+    return open_ctranslate2(model, sampling, cache, "int8" if name == "ctranslate2-int8" else "float32")
 
 
 class TransformersWriter:
@@ -78,19 +94,6 @@ def as_written(model: LanguageModel, read: Ids, written: Ids) -> Written:
     return Written(model.text_of(written), model.finished(written), len(read), len(written))
 
 
-def open_backend(name: str, model: LanguageModel, sampling: Sampling, cache: Path) -> Writer:
-    """The writer that runs a model with this backend. `cache` is the folder for CTranslate2's converted models."""
-    from sentloom.writing.ctranslate import open_ctranslate2  # here, since it builds on this file
-
-    if name not in BACKENDS:
-        raise InputError(
-            "backend", f"there is no backend {name!r}", f"one of {', '.join(BACKENDS)}", "name one of these"
-        )
-    if name == "transformers":
-        return TransformersWriter(model, sampling)
-    return open_ctranslate2(model, sampling, cache, "int8" if name == "ctranslate2-int8" else "float32")
-
-
 class TextToText(LanguageModel):
     """Its own or GenSE's wording, since T5 was pretrained on prompts of this form."""
 
@@ -139,9 +142,9 @@ class TextToText(LanguageModel):
     def target_logits(self, sources: Sequence[Ids], targets: Sequence[Ids]) -> Tensor:
         """The decoder reads the target, one token behind."""
         ids, read = padded(sources, self)
-        wanted_ids, wanted = padded(targets, self)
-        shifted = torch.cat([torch.full_like(wanted_ids[:, :1], self.start), wanted_ids[:, :-1]], dim=1)
-        with head_at(self, wanted):
+        target_ids, places = padded(targets, self)
+        shifted = torch.cat([torch.full_like(target_ids[:, :1], self.start), target_ids[:, :-1]], dim=1)
+        with head_at(self, places):
             logits: Tensor = self.model(input_ids=ids, attention_mask=read, decoder_input_ids=shifted).logits
         return logits
 

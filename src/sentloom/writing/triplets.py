@@ -1,4 +1,10 @@
-"""What a ledger contains: candidates dropped per filter, the distribution of scores, and random samples."""
+"""From a ledger to training data: `draw` filters the candidates, joins the rest to triplets and pairs, and sums up.
+
+triplets.parquet   anchor, positive, negative
+pairs.parquet      anchor, positive
+reasons.parquet    why each candidate was dropped; empty: it was kept
+summary.json       candidates dropped per filter, the distribution of scores, and random samples
+"""
 
 import hashlib
 import heapq
@@ -25,6 +31,14 @@ from sentloom.writing.filters import KEPT, Candidate, Filtering, verdicts
 from sentloom.writing.ledger import Ledger, LedgerPlan
 from sentloom.writing.writer import Kind
 
+TRIPLETS, PAIRS, REASONS_FILE, SUMMARY = "triplets.parquet", "pairs.parquet", "reasons.parquet", "summary.json"
+TEXTS = pa.large_string()
+TRIPLET_SCHEMA = pa.schema([("anchor", TEXTS), ("positive", TEXTS), ("negative", TEXTS)])
+PAIR_SCHEMA = pa.schema([("anchor", TEXTS), ("positive", TEXTS)])
+REASON_SCHEMA = pa.schema(
+    [("source", pa.int64()), ("kind", pa.string()), ("candidate", pa.int32()), ("reason", pa.string())]
+)
+GROUP = 1 << 14  # rows held before they are written
 BINS = 20  # of scores, from 0 to 1
 SAMPLES = 20  # of each kind, kept and dropped
 VERDICT, RANK = "probability of the expected verdict", "1 / rank of the source"
@@ -94,89 +108,9 @@ class Summary:
     def write(self, path: Path) -> None:
         """Write JSON; the same ledger and filters give the same bytes."""
         values = {**vars(self), "filtering": self.filtering.model_dump()}
-        values["kinds"] = {kind: asdict(one) for kind, one in self.kinds.items()}
+        values["kinds"] = {kind: asdict(summary) for kind, summary in self.kinds.items()}
         with new_file(path) as part:
             part.write_text(json.dumps(values, indent=1, ensure_ascii=False) + "\n", "utf-8")
-
-
-class Tally:
-    """Counts candidates in a stream."""
-
-    def __init__(self, kinds: Sequence[Kind]) -> None:
-        self.sources = 0
-        self._kinds = {kind: _KindTally() for kind in kinds}
-
-    def add(self, rows: Sequence[Candidate], reasons: Sequence[str]) -> None:
-        """Count the candidates of one source."""
-        self.sources += 1
-        for row, reason in zip(rows, reasons, strict=True):
-            self._kinds[row.kind].add(row, reason)
-
-    def summary(
-        self,
-        raw_rows: int,
-        triplets: int,
-        pairs: int,
-        filtering: Filtering,
-        answers: Answers | None = None,
-    ) -> Summary:
-        """The counts so far, with what the answers of an endpoint cost."""
-        kinds = {kind: tally.summary() for kind, tally in self._kinds.items()}
-        paid = (answers.usage.total, answers.cost, dict(sorted(answers.unusable.items()))) if answers else ()
-        return Summary(self.sources, raw_rows, triplets, pairs, filtering, kinds, *paid)
-
-
-class _KindTally:
-    def __init__(self) -> None:
-        self.reasons: Counter[str] = Counter()
-        self.histogram = [0] * BINS
-        self.relevance: Counter[int] = Counter()
-        self.read = self.written = 0
-        self.kept, self.dropped = _Sampled(), _Sampled()
-
-    def add(self, row: Candidate, reason: str) -> None:
-        self.reasons[reason] += 1
-        self.read, self.written = self.read + row.tokens_read, self.written + row.tokens_written
-        if row.cross_encoder is not None:
-            self.relevance[math.floor(row.cross_encoder)] += 1
-        if math.isfinite(row.score):
-            self.histogram[min(int(row.score * BINS), BINS - 1)] += 1
-        (self.dropped if reason else self.kept).add(row, reason)
-
-    def summary(self) -> KindSummary:
-        dropped = {reason: count for reason, count in self.reasons.most_common() if reason != KEPT}
-        return KindSummary(
-            self.reasons[KEPT], dropped, self.histogram, self.kept.samples(), self.dropped.samples(),
-            self.read, self.written, dict(sorted(self.relevance.items())),
-        )  # fmt: skip
-
-
-class _Sampled:
-    """A uniform sample of a stream: the rows with the greatest hashes, whatever their order."""
-
-    def __init__(self) -> None:
-        self._heap: list[tuple[bytes, Sample]] = []
-
-    def add(self, row: Candidate, reason: str) -> None:
-        key = hashlib.blake2b(f"{row.source} {row.kind} {row.candidate}".encode(), digest_size=16).digest()
-        one = Sample(row.source_text, row.text, row.score, reason, row.style, row.cross_encoder)
-        if len(self._heap) < SAMPLES:
-            heapq.heappush(self._heap, (key, one))
-        elif key > self._heap[0][0]:
-            heapq.heapreplace(self._heap, (key, one))
-
-    def samples(self) -> list[Sample]:
-        return [sample for _, sample in sorted(self._heap, key=lambda pair: pair[0], reverse=True)]
-
-
-TRIPLETS, PAIRS, REASONS_FILE, SUMMARY = "triplets.parquet", "pairs.parquet", "reasons.parquet", "summary.json"
-TEXTS = pa.large_string()
-TRIPLET_SCHEMA = pa.schema([("anchor", TEXTS), ("positive", TEXTS), ("negative", TEXTS)])
-PAIR_SCHEMA = pa.schema([("anchor", TEXTS), ("positive", TEXTS)])
-REASON_SCHEMA = pa.schema(
-    [("source", pa.int64()), ("kind", pa.string()), ("candidate", pa.int32()), ("reason", pa.string())]
-)
-GROUP = 1 << 14  # rows held before they are written
 
 
 def draw(
@@ -205,16 +139,17 @@ def _draw(ledger: Ledger, by: Filtering, rows: int | None, show_progress: bool) 
         progress("filtering", len(ledger), "blocks", show_progress) as advance,
         _rows_to(folder / TRIPLETS, TRIPLET_SCHEMA, by) as triplets,
         _rows_to(folder / PAIRS, PAIR_SCHEMA, by) as pairs,
-        _rows_to(folder / REASONS_FILE, REASON_SCHEMA, by) as reasons,
+        _rows_to(folder / REASONS_FILE, REASON_SCHEMA, by) as reason_rows,
     ):
         for table in ledger.tables(rows):
             for candidates in _by_source(table):
-                found = verdicts(candidates, by)
-                tally.add(candidates, found)
-                reasons.add(
-                    (row.source, row.kind, row.candidate, why) for row, why in zip(candidates, found, strict=True)
+                reasons = verdicts(candidates, by)
+                tally.add(candidates, reasons)
+                reason_rows.add(
+                    (row.source, row.kind, row.candidate, reason)
+                    for row, reason in zip(candidates, reasons, strict=True)
                 )
-                joined = join([row for row, why in zip(candidates, found, strict=True) if why == KEPT])
+                joined = join([row for row, reason in zip(candidates, reasons, strict=True) if reason == KEPT])
                 triplets.add(row for row in joined if len(row) == 3)
                 pairs.add(row for row in joined if len(row) == 2)
             advance(1)
@@ -279,3 +214,73 @@ def _rows_to(path: Path, schema: pa.Schema, by: Filtering) -> Iterator[_Rows]:
         rows = _Rows(writer, described)
         yield rows
         rows.flush()
+
+
+class Tally:
+    """Counts candidates in a stream."""
+
+    def __init__(self, kinds: Sequence[Kind]) -> None:
+        self.sources = 0
+        self._kinds = {kind: _KindTally() for kind in kinds}
+
+    def add(self, rows: Sequence[Candidate], reasons: Sequence[str]) -> None:
+        """Count the candidates of one source."""
+        self.sources += 1
+        for row, reason in zip(rows, reasons, strict=True):
+            self._kinds[row.kind].add(row, reason)
+
+    def summary(
+        self,
+        raw_rows: int,
+        triplets: int,
+        pairs: int,
+        filtering: Filtering,
+        answers: Answers | None = None,
+    ) -> Summary:
+        """The counts so far, with what the answers of an endpoint cost."""
+        kinds = {kind: tally.summary() for kind, tally in self._kinds.items()}
+        paid = (answers.usage.total, answers.cost, dict(sorted(answers.unusable.items()))) if answers else ()
+        return Summary(self.sources, raw_rows, triplets, pairs, filtering, kinds, *paid)
+
+
+class _KindTally:
+    def __init__(self) -> None:
+        self.reasons: Counter[str] = Counter()
+        self.histogram = [0] * BINS
+        self.relevance: Counter[int] = Counter()
+        self.read = self.written = 0
+        self.kept, self.dropped = _Sampled(), _Sampled()
+
+    def add(self, row: Candidate, reason: str) -> None:
+        self.reasons[reason] += 1
+        self.read, self.written = self.read + row.tokens_read, self.written + row.tokens_written
+        if row.cross_encoder is not None:
+            self.relevance[math.floor(row.cross_encoder)] += 1
+        if math.isfinite(row.score):
+            self.histogram[min(int(row.score * BINS), BINS - 1)] += 1
+        (self.dropped if reason else self.kept).add(row, reason)
+
+    def summary(self) -> KindSummary:
+        dropped = {reason: count for reason, count in self.reasons.most_common() if reason != KEPT}
+        return KindSummary(
+            self.reasons[KEPT], dropped, self.histogram, self.kept.samples(), self.dropped.samples(),
+            self.read, self.written, dict(sorted(self.relevance.items())),
+        )  # fmt: skip
+
+
+class _Sampled:
+    """A uniform sample of a stream: the rows with the greatest hashes, whatever their order."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[bytes, Sample]] = []
+
+    def add(self, row: Candidate, reason: str) -> None:
+        key = hashlib.blake2b(f"{row.source} {row.kind} {row.candidate}".encode(), digest_size=16).digest()
+        sample = Sample(row.source_text, row.text, row.score, reason, row.style, row.cross_encoder)
+        if len(self._heap) < SAMPLES:
+            heapq.heappush(self._heap, (key, sample))
+        elif key > self._heap[0][0]:
+            heapq.heapreplace(self._heap, (key, sample))
+
+    def samples(self) -> list[Sample]:
+        return [sample for _, sample in sorted(self._heap, key=lambda pair: pair[0], reverse=True)]

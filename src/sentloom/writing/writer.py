@@ -1,4 +1,4 @@
-"""The instructions of a writer, as data: the kinds of text, and the prompts of each in prompts.yaml."""
+"""What a writer is, and what it is told: the kinds of text, and the prompts of each, which are data in prompts.yaml."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,8 +21,10 @@ NLI_KINDS: tuple[Kind, ...] = ("entailment", "contradiction")  # GenSE's
 MOST_SHOTS = 5  # of the user
 ANY_LANGUAGE = "the language of the text"
 SOURCE = "Text"  # the label of the source in a prompt with shots
+ROLES = ("user", "assistant")
 
 Shots = tuple[tuple[str, str], ...]  # a source, and what is written for it
+Pair: TypeAlias = tuple[str, str]  # a premise and a hypothesis
 
 
 class Wording(BaseModel):
@@ -79,78 +81,6 @@ class WritingPrompt(BaseModel):
         return [_message("system", f"{self.instruction} Answer with nothing else."), *turns, _message("user", source)]
 
 
-ROLES = ("user", "assistant")
-
-
-def _message(role: str, content: str) -> dict[str, str]:
-    return {"role": role, "content": content}
-
-
-def prompts_for(
-    kinds: Sequence[Kind], language: str | None, shots: Dataset | None = None, learned: Wording | None = None
-) -> dict[Kind, tuple[WritingPrompt, ...]]:
-    """The prompts of each kind, in the order of KINDS; several for a kind with styles.
-
-    `shots` are the user's own examples, which replace ours; `learned` are the prompts of a trained model.
-    """
-    found: dict[Kind, tuple[WritingPrompt, ...]] = {}
-    for kind in (kind for kind in KINDS if kind in kinds):
-        if shots is None and learned and kind in NLI_KINDS:
-            found[kind] = (learned.prompt(kind),)
-        else:
-            own = None if shots is None else user_shots(shots, kind)
-            found[kind] = tuple(_in_language(prompt, language) for prompt in _shown(kind, own))
-    return found
-
-
-def _shown(kind: Kind, own: Shots | None) -> list[WritingPrompt]:
-    content = _content()
-    if own is None:
-        return [WritingPrompt(**values) for values in content[kind]]
-    return [WritingPrompt(**{**content["own"].get(kind, content[kind][0]), "shots": own})]
-
-
-def _in_language(prompt: WritingPrompt, language: str | None) -> WritingPrompt:
-    said = prompt.instruction.replace("{language}", language or ANY_LANGUAGE)
-    return prompt.model_copy(update={"instruction": said})
-
-
-def user_shots(data: Dataset, kind: Kind) -> Shots:
-    """The first rows of the user's pairs or triplets as shots: a query is written for the text that it finds."""
-    columns = {"query": ("positive", "anchor"), "contradiction": ("anchor", "negatives")}
-    source, target = columns.get(kind, ("anchor", "positive"))
-    needed = Shape.TRIPLETS if kind == "contradiction" else Shape.PAIRS
-    if data.shape not in (needed, Shape.TRIPLETS):
-        problem = f"its shape is {data.shape}"
-        raise InputError(data.files[0], problem, f"{needed}, as examples of kind {kind}", "give other shots")
-    cells = data.take(range(min(len(data), MOST_SHOTS)))
-    targets = [one[0] if isinstance(one, list | tuple) else one for one in cells[target]]
-    return tuple((_line(a), _line(b)) for a, b in zip(cells[source], targets, strict=True))
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())
-
-
-def shown_judgements() -> Wording:
-    """The wording for a causal model that was not trained to judge: examples come first."""
-    start, middle, end = Wording().judge
-    shown = [
-        f"{start}{premise}{middle}{hypothesis}{end}: {verdict}\n"
-        for premise, hypothesis, verdict in _content()["judge"]
-    ]
-    return Wording(judge=("".join(shown) + start, middle, f"{end}:"))
-
-
-@cache
-def _content() -> dict[str, Any]:
-    content: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("prompts.yaml").read_text("utf-8"))
-    return content
-
-
-Pair: TypeAlias = tuple[str, str]  # a premise and a hypothesis
-
-
 @dataclass(frozen=True)
 class SourceText:
     """A text to write for: a row of the raw data, for the `candidate`-th time."""
@@ -180,3 +110,69 @@ class Writer(Protocol):
 
     def judge(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
         """P(true) (n,) that each hypothesis follows from its premise."""
+
+
+def prompts_for(
+    kinds: Sequence[Kind], language: str | None, shots: Dataset | None = None, learned: Wording | None = None
+) -> dict[Kind, tuple[WritingPrompt, ...]]:
+    """The prompts of each kind, in the order of KINDS; several for a kind with styles.
+
+    `shots` are the user's own examples, which replace ours; `learned` are the prompts of a trained model.
+    """
+    prompts: dict[Kind, tuple[WritingPrompt, ...]] = {}
+    for kind in (kind for kind in KINDS if kind in kinds):
+        if shots is None and learned and kind in NLI_KINDS:
+            prompts[kind] = (learned.prompt(kind),)
+        else:
+            own = None if shots is None else user_shots(shots, kind)
+            prompts[kind] = tuple(_in_language(prompt, language) for prompt in _shown(kind, own))
+    return prompts
+
+
+def _shown(kind: Kind, own: Shots | None) -> list[WritingPrompt]:
+    content = _content()
+    if own is None:
+        return [WritingPrompt(**values) for values in content[kind]]
+    return [WritingPrompt(**{**content["own"].get(kind, content[kind][0]), "shots": own})]
+
+
+def _in_language(prompt: WritingPrompt, language: str | None) -> WritingPrompt:
+    said = prompt.instruction.replace("{language}", language or ANY_LANGUAGE)
+    return prompt.model_copy(update={"instruction": said})
+
+
+def user_shots(data: Dataset, kind: Kind) -> Shots:
+    """The first rows of the user's pairs or triplets as shots: a query is written for the text that it finds."""
+    columns = {"query": ("positive", "anchor"), "contradiction": ("anchor", "negatives")}
+    source, target = columns.get(kind, ("anchor", "positive"))
+    needed = Shape.TRIPLETS if kind == "contradiction" else Shape.PAIRS
+    if data.shape not in (needed, Shape.TRIPLETS):
+        problem = f"its shape is {data.shape}"
+        raise InputError(data.files[0], problem, f"{needed}, as examples of kind {kind}", "give other shots")
+    cells = data.take(range(min(len(data), MOST_SHOTS)))
+    targets = [cell[0] if isinstance(cell, list | tuple) else cell for cell in cells[target]]
+    return tuple((_line(a), _line(b)) for a, b in zip(cells[source], targets, strict=True))
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def shown_judgements() -> Wording:
+    """The wording for a causal model that was not trained to judge: examples come first."""
+    start, middle, end = Wording().judge
+    shown = [
+        f"{start}{premise}{middle}{hypothesis}{end}: {verdict}\n"
+        for premise, hypothesis, verdict in _content()["judge"]
+    ]
+    return Wording(judge=("".join(shown) + start, middle, f"{end}:"))
+
+
+@cache
+def _content() -> dict[str, Any]:
+    content: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("prompts.yaml").read_text("utf-8"))
+    return content
+
+
+def _message(role: str, content: str) -> dict[str, str]:
+    return {"role": role, "content": content}

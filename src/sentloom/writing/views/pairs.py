@@ -1,4 +1,7 @@
-"""A cache of views on disk, in small Arrow files (text, view) that are written atomically."""
+"""Pairs of a sentence and its view, or of two views: made, or read from the user's file.
+
+Views are cached on disk, in small Arrow files (text, view) that are written atomically.
+"""
 
 import hashlib
 from collections import Counter
@@ -36,6 +39,8 @@ from sentloom.writing.views.settings import (
 
 SCHEMA = pa.schema([("text", pa.large_string()), ("view", pa.large_string())])
 
+Rows = NDArray[np.int64]
+
 
 class Maker(Protocol):
     """Makes one view per text. A view depends only on the maker's identity and the text, never on the batch."""
@@ -50,106 +55,6 @@ class Maker(Protocol):
 
     def views(self, texts: Sequence[str]) -> Iterator[str]:
         """Yield the views of the texts, in the same order."""
-
-
-class ViewCache:
-    """The cached views of one maker identity, in files named by their SHA-256."""
-
-    def __init__(self, cache: Path, identity: str) -> None:
-        self.folder = cache / hashlib.sha256(identity.encode()).hexdigest()[:32]
-        self.identity = identity
-
-    def table(self) -> pa.Table:
-        """Open all views, memory-mapped; a text may appear twice if two runs made its view at the same time."""
-        shards = sorted(self.folder.glob("[0-9a-f]*.arrow"))  # names of incomplete files start with a dot
-        opened = [table for shard in shards if (table := _open(shard)) is not None]
-        return pa.concat_tables([SCHEMA.empty_table(), *opened])
-
-    def add(self, texts: Sequence[str], views: Sequence[str]) -> None:
-        """Write the views of some texts to the cache."""
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_file(sink, SCHEMA) as writer:
-            writer.write_table(pa.table([pa.array(texts), pa.array(views)], names=SCHEMA.names).cast(SCHEMA))
-        content = sink.getvalue()
-        with new_file(self.folder / f"{hashlib.sha256(content).hexdigest()}.arrow") as part:
-            part.write_bytes(content)
-
-
-def _open(shard: Path) -> pa.Table | None:
-    """Open a file of views; a damaged file is removed and gives None."""
-    if sha256(shard) != shard.stem:
-        note(f"{shard} is damaged: its views are made again")
-        shard.unlink(missing_ok=True)
-        return None
-    return pa.ipc.open_file(pa.memory_map(str(shard))).read_all()
-
-
-def find(known: pa.ChunkedArray, wanted: pa.ChunkedArray) -> NDArray[np.int64]:
-    """Return for each wanted text the first row of `known` with that text, or -1."""
-    both = pa.chunked_array([*known.chunks, *wanted.chunks], type=pa.large_string())
-    _, first = distinct(both)
-    at = first[len(known) :]
-    return np.where(at < len(known), at, -1)
-
-
-def make_missing(maker: Maker, texts: pa.ChunkedArray, cache: ViewCache, title: str) -> None:
-    """Make and cache the missing views, shard by shard: an interrupted run resumes after the last complete shard."""
-    missing = np.flatnonzero(find(cache.table().column("text"), texts) < 0)
-    with progress(title, len(missing), "sentences") as advance:
-        for start in range(0, len(missing), maker.shard):
-            part = texts_at(texts, missing[start : start + maker.shard])
-            views = []
-            for view in maker.views(part):
-                views.append(view)
-                advance(1)
-            cache.add(part, views)
-
-
-def seed_for(seed: int, text: str) -> int:
-    """Derive a 63-bit seed for one text, so that sampling does not depend on order or batch."""
-    return int.from_bytes(hashlib.blake2b(f"{seed} {text}".encode(), digest_size=8).digest()) >> 1
-
-
-def ready_views(settings: ReadyPairs, dataset: Dataset, sentences: pa.Table) -> tuple[Dataset, NDArray[np.int64]]:
-    """Read the file's pairs, and find for each sentence the row with the same anchor, or -1 if that is allowed."""
-    ready = read(settings.file, show_progress=True)
-    if ready.shape is not Shape.PAIRS:
-        fix = "give two columns, such as anchor and positive"
-        raise InputError(settings.file, f"the file contains {ready.shape}", "pairs of an original and its view", fix)
-    rows = find(ready.column("anchor"), sentences.column("text"))
-    missing = np.flatnonzero(rows < 0)
-    if len(missing) and settings.missing == "refuse":
-        fix = f"add them to {settings.file}, or leave such sentences out with `missing: skip`"
-        raise DataError(_problems(dataset, take_rows(sentences, missing[:SHOWN_PROBLEMS])), len(missing), fix)
-    return ready, rows
-
-
-def _problems(dataset: Dataset, sentences: pa.Table) -> list[Problem]:
-    return [
-        Problem(
-            dataset.files[row[FILE]],
-            f"{dataset.place_name} {row[LINE]}",
-            f"{row['text'][:80]!r} has no view",
-            "one for every sentence",
-        )
-        for row in sentences.to_pylist()
-    ]
-
-
-Rows = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class _Side:
-    """One side of the pairs: sentence i has row `rows[i]` of the only column of `texts`, or no text if that is -1."""
-
-    name: str
-    identity: str
-    texts: pa.Table
-    rows: Rows
-
-    def at(self, sentences: Rows) -> pa.Array:
-        return take_rows(self.texts, self.rows[sentences]).column(0).combine_chunks()
 
 
 def make_pairs(
@@ -188,22 +93,6 @@ def make_translations(dataset: Dataset, maker: Maker, *, cache: Path | None = No
     return replace(pairs, table=table, shape=Shape.PARALLEL, used={"source": "original", "target": "translation"})
 
 
-def _paired(
-    dataset: Dataset, sentences: pa.Table, left: _Side, right: _Side, *, batch_rows: int = BATCH_ROWS
-) -> Dataset:
-    counts: Counter[str] = Counter()
-    table = scratch_table(PAIRS, _batches(sentences, left, right, counts, batch_rows))
-    if not len(table):
-        raise InputError(dataset.files[0], "no sentence has a view", "at least one", "choose another kind of view")
-    pairs = dataset.derive(table, f"pairs of {left.identity} and {right.identity}", Shape.PAIRS)
-    return replace(
-        pairs,
-        used={"anchor": left.name, "positive": right.name},
-        ignored=(),
-        skipped={**dataset.skipped, **+counts},
-    )
-
-
 def makers_for(settings: BackTranslation | Synonyms | MaskFill) -> list[Maker]:
     """Return one maker, whose views are paired with the originals, or two, whose views are paired."""
     if isinstance(settings, Synonyms):
@@ -221,6 +110,19 @@ def makers_for(settings: BackTranslation | Synonyms | MaskFill) -> list[Maker]:
     from sentloom.writing.views.translation import EmbeddedTranslator
 
     return [EmbeddedTranslator()]
+
+
+@dataclass(frozen=True)
+class _Side:
+    """One side of the pairs: sentence i has row `rows[i]` of the only column of `texts`, or no text if that is -1."""
+
+    name: str
+    identity: str
+    texts: pa.Table
+    rows: Rows
+
+    def at(self, sentences: Rows) -> pa.Array:
+        return take_rows(self.texts, self.rows[sentences]).column(0).combine_chunks()
 
 
 def _originals(sentences: pa.Table) -> _Side:
@@ -257,6 +159,22 @@ def _folder(cache: Path | None) -> Iterator[Path]:
         yield Path(name)
 
 
+def _paired(
+    dataset: Dataset, sentences: pa.Table, left: _Side, right: _Side, *, batch_rows: int = BATCH_ROWS
+) -> Dataset:
+    counts: Counter[str] = Counter()
+    table = scratch_table(PAIRS, _batches(sentences, left, right, counts, batch_rows))
+    if not len(table):
+        raise InputError(dataset.files[0], "no sentence has a view", "at least one", "choose another kind of view")
+    pairs = dataset.derive(table, f"pairs of {left.identity} and {right.identity}", Shape.PAIRS)
+    return replace(
+        pairs,
+        used={"anchor": left.name, "positive": right.name},
+        ignored=(),
+        skipped={**dataset.skipped, **+counts},
+    )
+
+
 def _batches(
     sentences: pa.Table, left: _Side, right: _Side, counts: Counter[str], batch_rows: int
 ) -> Iterator[pa.RecordBatch]:
@@ -273,3 +191,87 @@ def _batches(
         equal = "views equal to the original (kept)" if left.name == "original" else "equal views (kept)"
         counts[equal] += pc.sum(pc.equal(full.column(0), full.column(1))).as_py() or 0
         yield full
+
+
+def ready_views(settings: ReadyPairs, dataset: Dataset, sentences: pa.Table) -> tuple[Dataset, NDArray[np.int64]]:
+    """Read the file's pairs, and find for each sentence the row with the same anchor, or -1 if that is allowed."""
+    ready = read(settings.file, show_progress=True)
+    if ready.shape is not Shape.PAIRS:
+        fix = "give two columns, such as anchor and positive"
+        raise InputError(settings.file, f"the file contains {ready.shape}", "pairs of an original and its view", fix)
+    rows = find(ready.column("anchor"), sentences.column("text"))
+    missing = np.flatnonzero(rows < 0)
+    if len(missing) and settings.missing == "refuse":
+        fix = f"add them to {settings.file}, or leave such sentences out with `missing: skip`"
+        raise DataError(_problems(dataset, take_rows(sentences, missing[:SHOWN_PROBLEMS])), len(missing), fix)
+    return ready, rows
+
+
+def _problems(dataset: Dataset, sentences: pa.Table) -> list[Problem]:
+    return [
+        Problem(
+            dataset.files[row[FILE]],
+            f"{dataset.place_name} {row[LINE]}",
+            f"{row['text'][:80]!r} has no view",
+            "one for every sentence",
+        )
+        for row in sentences.to_pylist()
+    ]
+
+
+class ViewCache:
+    """The cached views of one maker identity, in files named by their SHA-256."""
+
+    def __init__(self, cache: Path, identity: str) -> None:
+        self.folder = cache / hashlib.sha256(identity.encode()).hexdigest()[:32]
+        self.identity = identity
+
+    def table(self) -> pa.Table:
+        """Open all views, memory-mapped; a text may appear twice if two runs made its view at the same time."""
+        shards = sorted(self.folder.glob("[0-9a-f]*.arrow"))  # names of incomplete files start with a dot
+        opened = [table for shard in shards if (table := _open(shard)) is not None]
+        return pa.concat_tables([SCHEMA.empty_table(), *opened])
+
+    def add(self, texts: Sequence[str], views: Sequence[str]) -> None:
+        """Write the views of some texts to the cache."""
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_file(sink, SCHEMA) as writer:
+            writer.write_table(pa.table([pa.array(texts), pa.array(views)], names=SCHEMA.names).cast(SCHEMA))
+        content = sink.getvalue()
+        with new_file(self.folder / f"{hashlib.sha256(content).hexdigest()}.arrow") as part:
+            part.write_bytes(content)
+
+
+def _open(shard: Path) -> pa.Table | None:
+    """Open a file of views; a damaged file is removed and gives None."""
+    if sha256(shard) != shard.stem:
+        note(f"{shard} is damaged: its views are made again")
+        shard.unlink(missing_ok=True)
+        return None
+    return pa.ipc.open_file(pa.memory_map(str(shard))).read_all()
+
+
+def find(known: pa.ChunkedArray, texts: pa.ChunkedArray) -> NDArray[np.int64]:
+    """Return for each wanted text the first row of `known` with that text, or -1."""
+    both = pa.chunked_array([*known.chunks, *texts.chunks], type=pa.large_string())
+    _, first = distinct(both)
+    at = first[len(known) :]
+    return np.where(at < len(known), at, -1)
+
+
+def make_missing(maker: Maker, texts: pa.ChunkedArray, cache: ViewCache, title: str) -> None:
+    """Make and cache the missing views, shard by shard: an interrupted run resumes after the last complete shard."""
+    missing = np.flatnonzero(find(cache.table().column("text"), texts) < 0)
+    with progress(title, len(missing), "sentences") as advance:
+        for start in range(0, len(missing), maker.shard):
+            part = texts_at(texts, missing[start : start + maker.shard])
+            views = []
+            for view in maker.views(part):
+                views.append(view)
+                advance(1)
+            cache.add(part, views)
+
+
+def seed_for(seed: int, text: str) -> int:
+    """Derive a 63-bit seed for one text, so that sampling does not depend on order or batch."""
+    return int.from_bytes(hashlib.blake2b(f"{seed} {text}".encode(), digest_size=8).digest()) >> 1

@@ -28,8 +28,8 @@ def passage_pairs(dataset: Dataset, settings: Neighbours | Spans) -> Dataset:
     counts: Counter[str] = Counter()
     table = scratch_table(PAIRS, _batches(distinct_sentences(dataset), settings, counts))
     if not len(table):
-        found = "no text is long enough for two passages"
-        raise InputError(dataset.files[0], found, "texts of several sentences", "choose another kind of view")
+        problem = "no text is long enough for two passages"
+        raise InputError(dataset.files[0], problem, "texts of several sentences", "choose another kind of view")
     pairs = dataset.derive(table, f"passages {settings.model_dump_json()}", Shape.PAIRS)
     used = {"anchor": settings.kind, "positive": settings.kind}
     return replace(pairs, used=used, ignored=(), skipped={**dataset.skipped, **+counts})
@@ -52,7 +52,7 @@ def spans(text: str, settings: Spans) -> list[tuple[str, str]]:
         return []
     draw = np.random.default_rng([settings.seed, int(text_keys([text])[0])])
     pairs = [tuple(between.join(_stretch(words, settings, draw)) for _ in range(2)) for _ in range(settings.pairs)]
-    return [(one, other) for one, other in pairs if one.strip() and other.strip() and one != other]
+    return [(first, second) for first, second in pairs if first.strip() and second.strip() and first != second]
 
 
 def sentences_of(text: str) -> list[str]:
@@ -69,12 +69,12 @@ def _stretch(words: list[str], settings: Spans, draw: np.random.Generator) -> li
 
 def _batches(texts: pa.Table, settings: Neighbours | Spans, counts: Counter[str]) -> Iterator[pa.RecordBatch]:
     for batch in texts.to_batches(max_chunksize=BATCH_ROWS):
-        rows, found = [], []
+        rows, pairs = [], []
         for row, text in enumerate(batch.column("text").to_pylist()):
             made = neighbours(text, settings.sentences) if isinstance(settings, Neighbours) else spans(text, settings)
             counts[TOO_SHORT] += not made
             rows += [row] * len(made)
-            found += made
-        sides = [pa.array([pair[side] for pair in found], pa.large_string()) for side in (0, 1)]
+            pairs += made
+        sides = [pa.array([pair[side] for pair in pairs], pa.large_string()) for side in (0, 1)]
         origin = (batch.column(name).take(pa.array(rows, pa.int64())) for name in (FILE, LINE))
         yield pa.record_batch([*sides, *origin], schema=PAIRS)

@@ -39,9 +39,9 @@ class BackTranslation(_Settings):
     def _no_idle_setting(self) -> "BackTranslation":
         """Refuse settings that have no effect with the chosen decoding."""
         fields = type(self).model_fields
-        given = {name for name in fields if getattr(self, name) != fields[name].default}
+        changed = {name for name in fields if getattr(self, name) != fields[name].default}
         used = {"beam": {"beams"}, "sampling": {"top_k", "top_p", "seed"}}[self.decoding] if self.pivots else set()
-        if idle := sorted(given - used - ({"pivots", "decoding"} if self.pivots else set())):
+        if idle := sorted(changed - used - ({"pivots", "decoding"} if self.pivots else set())):
             how = f"decoding {self.decoding}" if self.pivots else "the embedded translator, whose decoding is fixed"
             raise ValueError(f"{', '.join(idle)} has no effect with {how}")
         return self

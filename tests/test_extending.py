@@ -1,4 +1,4 @@
-"""docs/extending.md is installed as it is printed, and its method and route are used by the real commands."""
+"""docs/extending.md is installed as it is printed, and everything it adds is used by the real commands."""
 
 import json
 import os
@@ -18,7 +18,9 @@ PAGE = Path(__file__).parents[1] / "docs" / "extending.md"
 
 @pytest.fixture(scope="module")
 def code():
-    return dict(re.findall(r"```(toml|python|yaml)\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL))
+    blocks = re.findall(r"```(toml|python|yaml)\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    kinds = {kind for kind, _ in blocks}
+    return {kind: "\n".join(block for other, block in blocks if other == kind) for kind in kinds}
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +35,15 @@ def installed(code, tmp_path_factory):
 
 
 TRAIN = {
-    "train": ["train", "recipe.yaml", "-o", "out"],
-    "unknown option": ["train", "recipe.yaml", "-o", "other", "--set", "pull-together.heat=1"],
+    "train": ["lab", "train", "recipe.yaml", "-o", "out"],
+    "unknown option": ["lab", "train", "recipe.yaml", "-o", "other", "--set", "pull-together.heat=1"],
+    "stage": ["lab", "train", "layers.yaml", "-o", "layers"],
+}
+SCORED = ["BASE", "letters", "--data", ".", "--cache", "cache"]
+EVALUATE = {
+    "suite": ["evaluate", *SCORED, "--suite", "helpdesk", "-o", "scores.json"],
+    "set": ["evaluate", *SCORED, "--suite", "helpdesk/chat", "-o", "one.json"],
+    "no file": ["evaluate", "letters", "--data", "cache", "--suite", "helpdesk/mail", "-o", "none.json"],
 }
 FIT = {"fit": ["fit", "pairs.tsv", "-o", "m", "--base", "BASE", "--budget", "120steps"]}
 CHILD = """
@@ -58,6 +67,9 @@ def run(commands, installed, code, folder):
     base = small_base.build_base(folder)
     small_base.pairs(folder / "pairs.tsv", 300)
     (folder / "recipe.yaml").write_text(code["yaml"].replace("embedded", str(base)))
+    (stages,) = re.findall(r"^    (stages: .*)", PAGE.read_text("utf-8"), re.MULTILINE)
+    short = stages.replace("data: pairs.tsv", "data: pairs.tsv, batch: 4, steps: 2")
+    (folder / "layers.yaml").write_text(f"base: {base}\n{short}\n")
     path = os.pathsep.join([str(installed), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "PYTHONPATH": path, "HF_HUB_OFFLINE": "1", "COLUMNS": "200"}
     command = [sys.executable, "-c", CHILD, json.dumps(commands).replace("BASE", str(base))]
@@ -74,6 +86,20 @@ def test_a_recipe_trains_the_method(installed, code, tmp_path):
     ended, said = done["unknown option"]
     assert ended == 2
     assert "heat" in said
+    ended, said = done["stage"]
+    assert ended == 0, said
+    assert json.loads((tmp_path / "layers" / "model" / "config.json").read_text())["num_hidden_layers"] == 1
+
+
+def test_a_suite_and_a_model_are_scored(installed, code, tmp_path):
+    (tmp_path / "helpdesk").mkdir()
+    for name in ("chat", "mail"):
+        small_base.pairs(tmp_path / "helpdesk" / f"{name}.tsv", 40)
+    done = run(EVALUATE, installed, code, tmp_path)
+    assert {name: ended for name, (ended, _) in done.items()} == {"suite": 0, "set": 0, "no file": 4}, done
+    assert "there is no file cache/helpdesk/mail.tsv" in done["no file"][1]
+    scores = json.loads((tmp_path / "scores.json").read_text())
+    assert "letters" in json.dumps(scores)
 
 
 @pytest.mark.long

@@ -1,14 +1,18 @@
 """Batches, list columns, joined rows and hashes of text columns."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sentloom.data.columns import Seen, among, any_sentence, evenly_spaced, flat, hashes, joined, refill, walk
 from sentloom.data.shapes import Shape
+from tests.data.reading import put
+from tests.encoder.small_models import build_model_folder
 from tests.small_data import build_dataset
 
 LISTS = pa.array([["a", "b"], ["c"], ["d", "e", "f"]], pa.list_(pa.large_string()))
@@ -48,8 +52,8 @@ def test_a_slice_of_a_list_column_is_flattened_and_rebuilt() -> None:
 
 def test_any_sentence_looks_into_lists() -> None:
     batch = pa.record_batch([texts("x", "e", "y"), LISTS], names=["anchor", "negatives"])
-    found = any_sentence(batch, ("anchor", "negatives"), lambda part: np.array(part.to_pylist()) == "e")
-    assert found.tolist() == [False, True, True]
+    passed = any_sentence(batch, ("anchor", "negatives"), lambda part: np.array(part.to_pylist()) == "e")
+    assert passed.tolist() == [False, True, True]
 
 
 def test_joined_rows_differ_if_any_cell_differs() -> None:
@@ -67,8 +71,8 @@ def test_joined_rows_differ_if_any_cell_differs() -> None:
 @given(st.lists(st.text(alphabet="ab é", max_size=3)))
 def test_hashes_are_equal_exactly_for_equal_texts(values: list[str]) -> None:
     codes = hashes(texts(*values))
-    for one, code in zip(values, codes, strict=True):
-        assert [other == one for other in values] == (codes == code).tolist()
+    for value, code in zip(values, codes, strict=True):
+        assert [other == value for other in values] == (codes == code).tolist()
 
 
 @given(st.lists(st.lists(st.integers(0, 40))))
@@ -86,3 +90,30 @@ def test_seen_equals_a_set(calls: list[list[int]]) -> None:
 def test_among_equals_the_in_operator(values: list[int], members: set[int]) -> None:
     ordered = np.array(sorted(members), np.uint64)
     assert among(np.array(values, np.uint64), ordered).tolist() == [value in members for value in values]
+
+
+TRIPLETS = {
+    "mined.jsonl": json.dumps({"query": "a", "passage": "b", "negatives": ["c", "d"]}) + "\n",
+    "mined.csv": "query,passage,hard_neg_1,hard_neg_2\na,b,c,d\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("file", "column"), [("mined.jsonl", "negatives"), ("mined.jsonl", "Negatives"), ("mined.csv", "hard_neg_2")]
+)
+def test_a_command_says_why_the_negatives_cannot_be_its_column(sentloom, tmp_path, file, column) -> None:
+    data, model = put(tmp_path / file, TRIPLETS[file]), build_model_folder("bert", tmp_path / "model")
+    done = sentloom("encode", data, "-o", tmp_path / "v.npy", "--model", model, "--column", column)
+    assert done.returncode == 2, done.stdout + done.stderr
+    shown = " ".join(done.stderr.split())
+    assert f"the column '{column}' holds negatives, which can be several texts per row, and cannot be chosen" in shown
+    assert "one of query, passage" in shown
+    assert "there is no" not in shown
+    assert not (tmp_path / "v.npy").exists()
+
+
+def test_a_column_of_another_name_is_still_unknown_in_triplets(sentloom, tmp_path) -> None:
+    data, model = put(tmp_path / "mined.jsonl", TRIPLETS["mined.jsonl"]), build_model_folder("bert", tmp_path / "model")
+    done = sentloom("encode", data, "-o", tmp_path / "v.npy", "--model", model, "--column", "answer")
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "there is no text column 'answer'" in " ".join(done.stderr.split())

@@ -38,10 +38,18 @@ def text_column(dataset: Dataset, asked: str | None, argument: str = "column") -
     for names, name in known:
         if names.count(name) == 1:
             return columns[names.index(name)]
-    found = f"there is no text column {asked!r}" if asked else f"{dataset.shape} have several text columns"
-    raise InputError(
-        option(argument), found, f"one of {', '.join(own)}", f"choose one, as in {option(argument, own[-1])}"
-    )
+    fix = f"choose one, as in {option(argument, own[-1])}"
+    raise InputError(option(argument), _why_none(dataset, asked), f"one of {', '.join(own)}", fix)
+
+
+def _why_none(dataset: Dataset, asked: str | None) -> str:
+    """Why no text column was chosen."""
+    if not asked:
+        return f"{dataset.shape} have several text columns"
+    names = (*dataset.own_name("negatives").split(", "), "negatives")  # in the file they may be several columns
+    if "negatives" in COLUMNS[dataset.shape] and squash(asked) in map(squash, names):
+        return f"the column {asked!r} holds negatives, which can be several texts per row, and cannot be chosen"
+    return f"there is no text column {asked!r}"
 
 
 def searched_column(dataset: Dataset, asked: str | None) -> str:
@@ -94,11 +102,11 @@ def mask(values: pa.BooleanArray) -> np.ndarray:
 
 def any_sentence(batch: pa.RecordBatch, columns: tuple[str, ...], test: Callable[[Texts], np.ndarray]) -> np.ndarray:
     """For each row, whether any of its sentences passes the test."""
-    found = np.zeros(batch.num_rows, bool)
+    passed = np.zeros(batch.num_rows, bool)
     for name in columns:
         texts, owner = flat(batch.column(name))
-        found[owner[test(texts)]] = True
-    return found
+        passed[owner[test(texts)]] = True
+    return passed
 
 
 def identical(batch: pa.RecordBatch, columns: tuple[str, ...]) -> np.ndarray:

@@ -56,8 +56,8 @@ def findings(allowance: Allowance = STRICT) -> Findings:
     return empty
 
 
-def problems(found: Findings) -> list[str]:
-    return [str(problem) for problem in found.error().problems]
+def problems(recorded: Findings) -> list[str]:
+    return [str(problem) for problem in recorded.error().problems]
 
 
 def pairs(data) -> list[tuple[str, str]]:

@@ -30,8 +30,8 @@ def test_an_epoch_is_a_permutation_without_the_last_incomplete_batch(rows, size,
     assert batches.per_epoch == rows // size
     steps = range(epoch * batches.per_epoch, (epoch + 1) * batches.per_epoch)
     seen = [batches.rows(step).tolist() for step in steps]
-    assert all(len(one) == size for one in seen)
-    flat = [row for one in seen for row in one]
+    assert all(len(batch) == size for batch in seen)
+    flat = [row for batch in seen for row in batch]
     assert len(set(flat)) == len(flat) == rows // size * size
     assert set(flat) <= set(range(rows))
 
@@ -39,7 +39,7 @@ def test_an_epoch_is_a_permutation_without_the_last_incomplete_batch(rows, size,
 def test_every_row_is_left_out_in_some_epoch_and_not_in_another():
     batches = Batches(texts(7), 3, seed=1)
     left_out = [set(range(7)) - {r for step in (2 * e, 2 * e + 1) for r in batches.rows(step)} for e in range(60)]
-    assert all(len(one) == 1 for one in left_out)
+    assert all(len(left) == 1 for left in left_out)
     assert set.union(*left_out) == set(range(7))
 
 
@@ -153,11 +153,11 @@ words = st.text("aB \t", max_size=4)
 @given(st.lists(st.tuples(words, words), min_size=1, max_size=7), st.booleans())
 def test_equal_rows_share_a_text_in_any_column(rows, pairs):
     columns = [list(column) for column in zip(*rows, strict=True)][: 2 if pairs else 1]
-    found = by_hand(*columns).equal()
+    equal = by_hand(*columns).equal()
     for i in range(len(rows)):
         for j in range(len(rows)):
             shared = any(plain(left[i]) == plain(right[j]) for left in columns for right in columns)
-            assert found[i, j] == (shared and i != j)
+            assert equal[i, j] == (shared and i != j)
 
 
 def test_equality_by_hand():

@@ -47,10 +47,10 @@ def test_row_numbers_in_a_list_or_an_array_give_these_rows(sizes: list[int], dat
     total = sum(sizes)
     rows = data.draw(st.lists(st.integers(-total, total - 1)))
     for given_rows in (rows, np.array(rows, np.int32), tuple(rows)):
-        found = triplets(sizes)[given_rows]
-        assert isinstance(found, Dataset)
-        assert found["anchor"] == [f"a{n % total}" for n in rows]
-        assert [found.place(at) for at in range(len(found))] == [triplets(sizes).place(n % total) for n in rows]
+        chosen = triplets(sizes)[given_rows]
+        assert isinstance(chosen, Dataset)
+        assert chosen["anchor"] == [f"a{n % total}" for n in rows]
+        assert [chosen.place(at) for at in range(len(chosen))] == [triplets(sizes).place(n % total) for n in rows]
 
 
 def test_other_rows_have_another_hash_and_what_names_no_rows_is_refused() -> None:

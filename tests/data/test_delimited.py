@@ -25,10 +25,10 @@ def blocks_of(text: str, sizes: list[int]) -> Iterator[Block]:
         number, lines = number + size, lines[size:]
 
 
-def rows_of(found: Iterator[DelimitedRows]) -> list[tuple[int, list[str]]]:
+def rows_of(batches: Iterator[DelimitedRows]) -> list[tuple[int, list[str]]]:
     """Return rows as lists of cells, with the lines they start at."""
     result = []
-    for rows in found:
+    for rows in batches:
         cells = iter(rows.cells)
         for place, width in zip(rows.places, rows.widths, strict=True):
             result.append((place, [next(cells) for _ in range(width)]))
@@ -37,10 +37,10 @@ def rows_of(found: Iterator[DelimitedRows]) -> list[tuple[int, list[str]]]:
 
 
 def test_tsv_has_no_quotes_and_a_line_of_tabs_is_not_blank() -> None:
-    found = findings()
+    recorded = findings()
     text = 'a\t"b\tc"\n\t\n\n  \r\n'
-    assert rows_of(tsv_rows([(1, text)], found)) == [(1, ["a", '"b', 'c"']), (2, ["", ""])]
-    assert found.skipped == {"blank lines": 2}
+    assert rows_of(tsv_rows([(1, text)], recorded)) == [(1, ["a", '"b', 'c"']), (2, ["", ""])]
+    assert recorded.skipped == {"blank lines": 2}
 
 
 CELL = st.text(alphabet='a,"\n\r é', max_size=8)
@@ -68,9 +68,9 @@ def test_csv_reads_what_the_csv_module_writes(rows: list[list[str]], end: str, q
         # "\r" is quoted only if it is in the line end, so every cell that holds one is.
         style = csv.QUOTE_ALL if any("\r" in cell for cell in row) else quoting
         csv.writer(file, lineterminator=end, quoting=style).writerow(row)
-    found = findings()
-    assert rows_of(csv_rows(blocks_of(file.getvalue(), sizes), found)) == list(zip(starts, rows, strict=True))
-    assert found.total == 0
+    recorded = findings()
+    assert rows_of(csv_rows(blocks_of(file.getvalue(), sizes), recorded)) == list(zip(starts, rows, strict=True))
+    assert recorded.total == 0
 
 
 def slow_split(text: str) -> list[str] | None:
@@ -105,28 +105,28 @@ def test_one_record_equals_a_slow_parser(text: str) -> None:
 def test_block_boundaries_do_not_matter(text: str, sizes: list[int]) -> None:
     results = []
     for cut in ([1000], list(sizes)):
-        found = findings()
+        recorded = findings()
         try:
-            rows = rows_of(csv_rows(blocks_of(text, cut), found))
+            rows = rows_of(csv_rows(blocks_of(text, cut), recorded))
         except DataError:
             rows = []
-        results.append((rows if not found.total else None, found.total and problems(found), found.skipped))
+        results.append((rows if not recorded.total else None, recorded.total and problems(recorded), recorded.skipped))
     assert results[0] == results[1]
 
 
 def test_problems_in_csv_are_located_and_reading_continues() -> None:
-    found = findings()
+    recorded = findings()
     text = 'a,b\n5" disk,x\n"open\nclosed"x,y\n1,2\n'
-    assert rows_of(csv_rows([(1, text)], found)) == [(1, ["a", "b"]), (5, ["1", "2"])]
-    assert [problem.place for problem in found.error().problems] == ["line 2", "line 3"]
-    assert "quote inside an unquoted cell" in problems(found)[0]
-    assert "text after a cell's closing quote" in problems(found)[1]
+    assert rows_of(csv_rows([(1, text)], recorded)) == [(1, ["a", "b"]), (5, ["1", "2"])]
+    assert [problem.place for problem in recorded.error().problems] == ["line 2", "line 3"]
+    assert "quote inside an unquoted cell" in problems(recorded)[0]
+    assert "text after a cell's closing quote" in problems(recorded)[1]
 
 
 def test_an_unclosed_quote_is_located_where_it_opens() -> None:
-    found = findings()
+    recorded = findings()
     with pytest.raises(DataError, match="line 4: quote that is not closed before the end"):
-        list(csv_rows([(1, 'a,b\n1,2\n"two\nlines","open\nx,y\n')], found))
+        list(csv_rows([(1, 'a,b\n1,2\n"two\nlines","open\nx,y\n')], recorded))
 
 
 def test_an_unclosed_quote_is_refused_at_the_limit() -> None:

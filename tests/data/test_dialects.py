@@ -12,7 +12,7 @@ from tests.data.reading import ROWS, pairs, put, tsv
 
 
 def test_a_quoted_tsv_file_is_recognised_with_a_note(tmp_path) -> None:
-    rows = [(one, f'{other}\nand "more"\tof it') for one, other in ROWS]
+    rows = [(question, f'{answer}\nand "more"\tof it') for question, answer in ROWS]
     data = read(put(tmp_path / "a.tsv", tsv(rows)))
     assert pairs(data) == rows
     assert "quoted" in data.notes[0]

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentloom.data import read
-from sentloom.data.inputs import as_utf8, is_western, mark_of
 from sentloom.data.limits import CLEANING, STRICT
+from sentloom.data.scan import as_utf8, is_western, mark_of
 from sentloom.errors import DataError
 from tests.data.reading import put
 

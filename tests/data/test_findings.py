@@ -22,22 +22,22 @@ def test_problems_of_all_files_are_counted(tmp_path: Path) -> None:
 
 
 def test_all_problems_are_counted_and_the_first_ten_in_file_order_shown() -> None:
-    found = findings()
+    recorded = findings()
     for line in [*range(30, 10, -1), 5, 5]:
-        found.problem(line, f"x{line}", "y")
-    error = found.error()
+        recorded.problem(line, f"x{line}", "y")
+    error = recorded.error()
     assert error.total == 22
     assert [problem.place for problem in error.problems] == [f"line {line}" for line in (5, 5, *range(11, 19))]
     assert "12 more problems, 22 in all" in str(error)
 
 
 def test_a_later_file_comes_later() -> None:
-    found = findings()
-    found.problem(9, "x", "y")
-    found.begin("b.csv", "row")
-    found.problem(1, "x", "y")
-    found.problem(0, "z", "y")
-    assert problems(found) == [
+    recorded = findings()
+    recorded.problem(9, "x", "y")
+    recorded.begin("b.csv", "row")
+    recorded.problem(1, "x", "y")
+    recorded.problem(0, "z", "y")
+    assert problems(recorded) == [
         "a.csv, line 9: x. Expected y.",
         "b.csv: z. Expected y.",
         "b.csv, row 1: x. Expected y.",
@@ -45,12 +45,12 @@ def test_a_later_file_comes_later() -> None:
 
 
 def test_unusable_rows_are_left_out_up_to_the_allowance(tmp_path) -> None:
-    rows = [(one, "" if number in (3, 50) else other) for number, (one, other) in enumerate(ROWS)]
+    rows = [(question, "" if number in (3, 50) else answer) for number, (question, answer) in enumerate(ROWS)]
     path = put(tmp_path / "a.tsv", tsv(rows) + "alone\n")
     data = read(path, allow=FITTING)
     assert pairs(data) == [row for row in rows if row[1]]
     assert data.left_out == 3
-    assert {str(one) for one in data.irregular} == {
+    assert {str(kind) for kind in data.irregular} == {
         f"1 rows with 1 cell where 2 were expected ({path}, line 102)",
         f"2 empty cells in column 'answer' ({path}, line 5, 52)",
     }

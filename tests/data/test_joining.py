@@ -9,9 +9,9 @@ from tests.data.reading import put, rows
 
 
 def test_rows_keep_their_order_file_and_line(tmp_path) -> None:
-    one = read(put(tmp_path / "one.csv", "question,answer,id\na,b,7\n"))
-    two = read(put(tmp_path / "two.tsv", "anchor\tpositive\tgenre\n\nc\td\tx\ne\tf\ty\n"))
-    both = join([one, two])
+    left = read(put(tmp_path / "one.csv", "question,answer,id\na,b,7\n"))
+    right = read(put(tmp_path / "two.tsv", "anchor\tpositive\tgenre\n\nc\td\tx\ne\tf\ty\n"))
+    both = join([left, right])
     assert rows(both) == {"anchor": ["a", "c", "e"], "positive": ["b", "d", "f"]}
     places = [f"{tmp_path}/one.csv, line 2", f"{tmp_path}/two.tsv, line 3", f"{tmp_path}/two.tsv, line 4"]
     assert [both.place(row) for row in range(3)] == places
@@ -20,9 +20,9 @@ def test_rows_keep_their_order_file_and_line(tmp_path) -> None:
 
 
 def test_one_data_set_is_returned_as_it_is_and_the_order_changes_the_hash(tmp_path) -> None:
-    one, two = (read(put(tmp_path / f"{text}.txt", text)) for text in ("one", "two"))
-    assert join([one]) is one
-    assert join([one, two]).sha256 != join([two, one]).sha256
+    left, right = (read(put(tmp_path / f"{text}.txt", text)) for text in ("one", "two"))
+    assert join([left]) is left
+    assert join([left, right]).sha256 != join([right, left]).sha256
 
 
 def test_other_shapes_are_refused(tmp_path) -> None:

@@ -15,7 +15,7 @@ FORMS = {
     "one line": json.dumps(OBJECTS),
     "indented": json.dumps(OBJECTS, indent=2),
     "one object a line": "[\n" + ",\n".join(map(json.dumps, OBJECTS)) + "\n]\n",
-    "a comma behind the last object": "\ufeff [" + "".join(f"{json.dumps(one)} , " for one in OBJECTS) + "] ",
+    "a comma behind the last object": "\ufeff [" + "".join(f"{json.dumps(row)} , " for row in OBJECTS) + "] ",
 }
 
 
@@ -26,8 +26,8 @@ def test_every_form_is_read_with_a_note(form: str, block: int, tmp_path: Path) -
         raw = FORMS[form].encode()
         (tmp_path / name).write_bytes(gzip.compress(raw) if name.endswith(".gz") else raw)
         data = read(tmp_path / name, allow=Allowance(block=block))
-        assert data.column("anchor").to_pylist() == [one["question"] for one in OBJECTS]
-        assert data.column("positive").to_pylist() == [one["answer"] for one in OBJECTS]
+        assert data.column("anchor").to_pylist() == [row["question"] for row in OBJECTS]
+        assert data.column("positive").to_pylist() == [row["answer"] for row in OBJECTS]
         assert data.place(29) == f"{tmp_path / name}, row 30"
         assert data.notes == (f"{tmp_path / name}: read as one JSON array, with one row per object",)
 

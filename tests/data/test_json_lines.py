@@ -7,12 +7,12 @@ from tests.data.reading import findings, problems
 
 
 def test_jsonl_reports_values_that_are_not_objects() -> None:
-    found = findings()
+    recorded = findings()
     text = '{"a": 1}\n[1]\n{"a": }\n\n"s"\n' + "[" * 100_000 + "\n" + "9" * 5000 + '\n{"b": "x"}\n'
-    assert [*jsonl_records([(1, text)], found)] == [([1, 8], [{"a": 1}, {"b": "x"}])]
-    assert [problem.place for problem in found.error().problems] == [f"line {n}" for n in (2, 3, 5, 6, 7)]
-    assert "'[1]'" in problems(found)[0]
-    assert "character 7" in problems(found)[1]
+    assert [*jsonl_records([(1, text)], recorded)] == [([1, 8], [{"a": 1}, {"b": "x"}])]
+    assert [problem.place for problem in recorded.error().problems] == [f"line {n}" for n in (2, 3, 5, 6, 7)]
+    assert "'[1]'" in problems(recorded)[0]
+    assert "character 7" in problems(recorded)[1]
 
 
 def test_a_comma_after_an_object_is_repaired_when_cleaning_and_named_as_the_cause_otherwise() -> None:
@@ -22,11 +22,11 @@ def test_a_comma_after_an_object_is_repaired_when_cleaning_and_named_as_the_caus
     assert [*jsonl_records(block, strict)] == [([2], [{"a": 2}])]
     assert "Likely cause: lines that end in commas" in str(strict.error())
     assert [*jsonl_records(block, cleaning)] == [([1, 2], [{"a": 1}, {"a": 2}])]
-    assert [str(one) for one in cleaning.irregular()] == ["1 lines with a comma after the object (a.jsonl, line 1)"]
+    assert [str(kind) for kind in cleaning.irregular()] == ["1 lines with a comma after the object (a.jsonl, line 1)"]
 
 
 def test_one_object_over_many_lines_is_named_as_the_cause() -> None:
-    found = findings()
-    list(jsonl_records([(1, '{\n"a": 1\n}\n')], found))
-    assert found.total == 3
-    assert "one JSON object spread over many lines" in str(found.error())
+    recorded = findings()
+    list(jsonl_records([(1, '{\n"a": 1\n}\n')], recorded))
+    assert recorded.total == 3
+    assert "one JSON object spread over many lines" in str(recorded.error())

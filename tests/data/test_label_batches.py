@@ -34,9 +34,9 @@ def labels_in(batches, rows):
 def test_every_row_comes_in_every_epoch_whatever_the_labels(counts, size, rows_per_label, number):
     size = min(size, sum(counts))
     batches = LabelBatches(labelled(*counts), size, 7, rows_per_label)
-    found = epoch(batches, number)
-    assert all(len(rows) == size for rows in found)
-    assert set(np.concatenate(found).tolist()) == set(range(sum(counts)))
+    drawn = epoch(batches, number)
+    assert all(len(rows) == size for rows in drawn)
+    assert set(np.concatenate(drawn).tolist()) == set(range(sum(counts)))
     once = sum(-(-count // rows_per_label) * rows_per_label for count in counts)
     assert batches.per_epoch * size <= 2 * once + len(counts) * rows_per_label + size  # repeats at most double an epoch
 
@@ -45,19 +45,19 @@ def test_equal_labels_give_batches_of_p_labels_with_k_rows_each():
     batches = LabelBatches(labelled(*[8] * 10), 16, seed=1, rows_per_label=4)
     assert batches.per_epoch == 5
     for number in range(3):
-        found = epoch(batches, number)
-        assert sorted(np.concatenate(found).tolist()) == list(range(80))  # once each
-        counts = [labels_in(batches, rows) for rows in found]
-        assert all(count % 4 == 0 for one in counts for count in one.values())
-        assert np.mean([len(one) for one in counts]) > 3.5  # of at most 4
+        drawn = epoch(batches, number)
+        assert sorted(np.concatenate(drawn).tolist()) == list(range(80))  # once each
+        counts = [labels_in(batches, rows) for rows in drawn]
+        assert all(rows % 4 == 0 for count in counts for rows in count.values())
+        assert np.mean([len(count) for count in counts]) > 3.5  # of at most 4
 
 
 def test_a_label_that_has_most_rows_is_spread_evenly_and_rare_ones_come_with_it():
     batches = LabelBatches(labelled(900, *[2] * 20, *[1] * 20), 32, seed=1, rows_per_label=4)
-    found = [labels_in(batches, rows) for rows in epoch(batches)]
-    assert np.std([one["label 0"] for one in found]) < 4  # of 25 in a batch
-    assert min(len(one) for one in found) > 1  # there are negatives in every batch
-    seen = sum(found, Counter())
+    counts = [labels_in(batches, rows) for rows in epoch(batches)]
+    assert np.std([count["label 0"] for count in counts]) < 4  # of 25 in a batch
+    assert min(len(count) for count in counts) > 1  # there are negatives in every batch
+    seen = sum(counts, Counter())
     assert seen["label 0"] in range(900, 933)  # once, and in what fills the last batch
     mean = round((225 + 20 + 20) / 41)
     assert all(2 * mean <= seen[f"label {n}"] <= 2 * mean + 2 for n in range(1, 21))
@@ -85,7 +85,7 @@ def test_any_order_of_calls_and_a_new_object_give_the_same_rows():
         assert first.rows(int(step)).tolist() == forwards[step]
         assert LabelBatches(data, 4, seed=7, rows_per_label=3).rows(int(step)).tolist() == forwards[step]
     assert [LabelBatches(data, 4, seed=8, rows_per_label=3).rows(step).tolist() for step in range(40)] != forwards
-    assert len({tuple(one) for one in forwards}) > 30  # epochs differ
+    assert len({tuple(rows) for rows in forwards}) > 30  # epochs differ
 
 
 def test_a_batch_has_its_labels():

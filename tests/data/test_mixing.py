@@ -81,7 +81,7 @@ def test_label_columns_are_mixed_batch_by_batch_and_balanced_within():
         (source,) = {int(row) // 24 for row in batch.rows}
         assert set(batch.labels) <= set(("ab", "xy")[source])
         seen[source] += batch.first
-    assert all(set(some) == set(texts) for some in seen.values())
+    assert all(set(own) == set(texts) for own in seen.values())
     share = sum(text in texts[:3] for text in seen[1]) / len(seen[1])
     assert 0.25 < share < 0.35  # 9 of 30 rows per epoch: 6 groups in place of 2
     again = MixedLabelBatches(join([even, rare]), 4, 1, 1.0, 2)

@@ -95,8 +95,8 @@ def test_against_a_slow_oracle(rows: list[tuple[str, str]], tmp_path_factory: py
         with pytest.raises(InputError, match="both an entailment and a contradiction"):
             triplets_from_nli(dataset)
         return
-    found = triplets_from_nli(dataset)
-    columns = found.take(range(len(found)))
+    triplets = triplets_from_nli(dataset)
+    columns = triplets.take(range(len(triplets)))
     assert list(zip(columns["anchor"], columns["positive"], columns["negatives"], strict=True)) == expected
 
 

@@ -15,8 +15,8 @@ from sentloom.errors import DataError
 from tests.data.reading import findings, pairs, problems, put
 
 
-def decoded(path: Path, found: Findings) -> str:
-    return "".join(text for _, text in text_blocks(path, Digest(), found))
+def decoded(path: Path, recorded: Findings) -> str:
+    return "".join(text for _, text in text_blocks(path, Digest(), recorded))
 
 
 # --- bytes to text ---
@@ -30,8 +30,8 @@ def test_text_is_complete_in_blocks_of_whole_lines(
     raw = content.encode()
     stored = gzip.compress(raw) if zipped else raw
     path.write_bytes(stored)
-    found, digest = findings(Allowance(block=block)), Digest()
-    blocks = list(text_blocks(path, digest, found))
+    recorded, digest = findings(Allowance(block=block)), Digest()
+    blocks = list(text_blocks(path, digest, recorded))
     only_returns = "\n" not in content and "\r" in content.rstrip("\r")  # these then end lines
     assert "".join(text for _, text in blocks) == (content.replace("\r", "\n") if only_returns else content)
     assert all(text.endswith("\n") for _, text in blocks[:-1])
@@ -39,7 +39,7 @@ def test_text_is_complete_in_blocks_of_whole_lines(
     for number, text in blocks:
         assert number == line
         line += text.count("\n")
-    assert found.total == 0
+    assert recorded.total == 0
     assert (digest.hexdigest(), digest.size) == (hashlib.sha256(stored).hexdigest(), len(stored))
 
 
@@ -59,9 +59,9 @@ def test_wide_encodings_are_refused_with_a_conversion_command(encoding: str, tmp
 
 def test_bad_bytes_and_nul_are_reported_and_become_replacement_characters(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"good\nna\xefve\nn\0l\ntwo \xff\0\nlast")
-    found = findings()
-    assert decoded(tmp_path / "a.txt", found) == "good\nna\ufffdve\nn\ufffdl\ntwo \ufffd\ufffd\nlast"
-    assert problems(found) == [
+    recorded = findings()
+    assert decoded(tmp_path / "a.txt", recorded) == "good\nna\ufffdve\nn\ufffdl\ntwo \ufffd\ufffd\nlast"
+    assert problems(recorded) == [
         "a.csv, line 2: invalid byte 0xEF at byte 3 of the line. Expected UTF-8.",
         "a.csv, line 3: NUL character at character 2 of the line. Expected text.",
         "a.csv, line 4: invalid byte 0xFF at byte 5 of the line. Expected UTF-8.",
@@ -73,9 +73,9 @@ def test_bad_bytes_and_nul_are_reported_and_become_replacement_characters(tmp_pa
 def test_overlong_lines_are_reported_and_dropped(block: int, tmp_path: Path) -> None:
     lines = ["short", "x" * 20, "x" * 21, "after", "y" * 500, "", "z" * 21]
     (tmp_path / "a.txt").write_text("\n".join(lines))
-    found = findings(Allowance(longest=20, block=block))
-    assert decoded(tmp_path / "a.txt", found).split("\n")[:6] == ["short", "x" * 20, "", "after", "", ""]
-    assert [problem.place for problem in found.error().problems] == ["line 3", "line 5", "line 7"]
+    recorded = findings(Allowance(longest=20, block=block))
+    assert decoded(tmp_path / "a.txt", recorded).split("\n")[:6] == ["short", "x" * 20, "", "after", "", ""]
+    assert [problem.place for problem in recorded.error().problems] == ["line 3", "line 5", "line 7"]
 
 
 @pytest.mark.parametrize(
@@ -102,10 +102,10 @@ def test_an_unreadable_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_lines_keep_their_numbers_when_blank_ones_are_skipped() -> None:
-    found = findings()
+    recorded = findings()
     text = "one\r\n\r\n \t\ntwo  \nthree"
-    assert [*text_lines([(4, text)], found)] == [([4, 7, 8], ["one", "two  ", "three"])]
-    assert found.skipped == {"blank lines": 2}
+    assert [*text_lines([(4, text)], recorded)] == [([4, 7, 8], ["one", "two  ", "three"])]
+    assert recorded.skipped == {"blank lines": 2}
 
 
 @pytest.mark.parametrize("block", [1, 5, 1 << 18])

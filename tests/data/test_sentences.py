@@ -8,7 +8,7 @@ from tests.data.reading import put
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "shape", "wanted"),
+    ("name", "text", "shape", "expected"),
     [
         ("a.txt", "one\ntwo\none\n", "texts", [("one", 1), ("two", 2)]),
         ("a.tsv", "anchor\tpositive\nb\ta\nc\tb\n", "pairs", [("b", 2), ("a", 2), ("c", 3)]),
@@ -18,11 +18,11 @@ from tests.data.reading import put
         ("a.tsv", "text\tlabel\na\tx\nb\ty\n", "classification", [("a", 2), ("b", 3)]),
     ],
 )  # fmt: skip
-def test_distinct_sentences_of_every_shape(tmp_path, name, text, shape, wanted):
+def test_distinct_sentences_of_every_shape(tmp_path, name, text, shape, expected):
     data = read(put(tmp_path / name, text))
     assert data.shape == shape
     table = distinct_sentences(data)
-    assert list(zip(table.column("text").to_pylist(), table.column("_line").to_pylist(), strict=True)) == wanted
+    assert list(zip(table.column("text").to_pylist(), table.column("_line").to_pylist(), strict=True)) == expected
 
 
 def test_sentences_are_distinct_over_many_batches(tmp_path):

@@ -62,10 +62,10 @@ def test_every_shape_has_text_columns_without_score_and_label() -> None:
     ],
 )
 def test_the_shape_is_inferred_from_names(header: str, shape: str, used: str) -> None:
-    found = layout(header)
-    assert found.shape == shape
-    assert found.used == dict(zip(COLUMNS[found.shape], used.split(), strict=True))
-    assert set(found.ignored) == set(header.split(",")) - set(used.split())
+    inferred = layout(header)
+    assert inferred.shape == shape
+    assert inferred.used == dict(zip(COLUMNS[inferred.shape], used.split(), strict=True))
+    assert set(inferred.ignored) == set(header.split(",")) - set(used.split())
 
 
 def test_a_label_that_is_an_nli_word_makes_the_shape_nli() -> None:
@@ -84,14 +84,14 @@ def test_several_negatives_are_taken_in_the_order_of_the_header() -> None:
 
 @given(st.permutations(["Anchor", "POSITIVE", "hard-neg", "id"]))
 def test_order_and_case_do_not_matter(names: list[str]) -> None:
-    found = layout(",".join(names))
-    assert found.shape is Shape.TRIPLETS
-    assert found.roles == {
+    inferred = layout(",".join(names))
+    assert inferred.shape is Shape.TRIPLETS
+    assert inferred.roles == {
         "anchor": (names.index("Anchor"),),
         "positive": (names.index("POSITIVE"),),
         "negatives": (names.index("hard-neg"),),
     }
-    assert found.ignored == ("id",)
+    assert inferred.ignored == ("id",)
 
 
 @pytest.mark.parametrize(
@@ -133,20 +133,20 @@ def test_a_requested_shape_is_the_only_one_considered() -> None:
 
 
 def test_requested_columns_win() -> None:
-    found = layout("text,body,label", ShapeRequest(columns={"text": "body"}))
-    assert (found.shape, found.roles, found.ignored) == (Shape.TEXTS, {"text": (1,)}, ("text", "label"))
-    found = layout(
+    asked = layout("text,body,label", ShapeRequest(columns={"text": "body"}))
+    assert (asked.shape, asked.roles, asked.ignored) == (Shape.TEXTS, {"text": (1,)}, ("text", "label"))
+    asked = layout(
         "a,b,c,d", ShapeRequest(columns={"negative_1": "c", "anchor": "b", "positive": "a", "negative_2": "d"})
     )
-    assert (found.shape, found.roles) == (Shape.TRIPLETS, {"anchor": (1,), "positive": (0,), "negatives": (2, 3)})
-    found = layout("column 1,column 2", ShapeRequest(columns={"anchor": 2, "positive": 1}))
-    assert found.roles == {"anchor": (1,), "positive": (0,)}
+    assert (asked.shape, asked.roles) == (Shape.TRIPLETS, {"anchor": (1,), "positive": (0,), "negatives": (2, 3)})
+    asked = layout("column 1,column 2", ShapeRequest(columns={"anchor": 2, "positive": 1}))
+    assert asked.roles == {"anchor": (1,), "positive": (0,)}
 
 
 def test_texts_may_have_a_title_which_is_kept() -> None:
-    found = layout("subject,body,id", ShapeRequest(columns={"text": "body", "title": "subject"}))
-    assert (found.shape, found.roles, found.kept) == (Shape.TEXTS, {"text": (1,)}, {"title": 0})
-    assert (found.used, found.ignored) == ({"text": "body"}, ("id",))
+    asked = layout("subject,body,id", ShapeRequest(columns={"text": "body", "title": "subject"}))
+    assert (asked.shape, asked.roles, asked.kept) == (Shape.TEXTS, {"text": (1,)}, {"title": 0})
+    assert (asked.used, asked.ignored) == ({"text": "body"}, ("id",))
     with pytest.raises(InputError, match="the roles of one shape"):
         layout("subject,body,id", ShapeRequest(columns={"title": "subject"}))
 
@@ -178,9 +178,9 @@ def test_columns_and_shape_must_agree() -> None:
 
 
 def test_kept_columns_are_included_if_present() -> None:
-    found = layout("Subset,text,id", ShapeRequest(keep=("subset", "genre", "text")))
-    assert found.kept == {"subset": 0}
-    assert found.ignored == ("id",)
+    asked = layout("Subset,text,id", ShapeRequest(keep=("subset", "genre", "text")))
+    assert asked.kept == {"subset": 0}
+    assert asked.ignored == ("id",)
 
 
 def test_several_label_columns() -> None:

@@ -86,11 +86,11 @@ def test_problems_name_their_file(tmp_path) -> None:
 
 
 def test_the_hash_depends_on_both_and_columns_can_be_swapped(tmp_path) -> None:
-    one = read(twins(tmp_path, b"a\nb\n", b"A\nB\n"))
+    data = read(twins(tmp_path, b"a\nb\n", b"A\nB\n"))
     swapped = read(twins(tmp_path, b"a\nb\n", b"A\nB\n"), columns={"source": "target", "target": "source"})
     assert twin_rows(swapped) == [("A", "a"), ("B", "b")]
-    assert read(twins(tmp_path, b"a\nb\n", b"A\nC\n")).sha256 != one.sha256
-    assert read(twins(tmp_path, b"a\nb\n", b"A\nB\n")).sha256 == one.sha256
+    assert read(twins(tmp_path, b"a\nb\n", b"A\nC\n")).sha256 != data.sha256
+    assert read(twins(tmp_path, b"a\nb\n", b"A\nB\n")).sha256 == data.sha256
 
 
 LINE = st.text(st.characters(exclude_characters="\n\r\0\ufeff", exclude_categories=("Cs",)), max_size=9)

@@ -127,11 +127,11 @@ def test_any_changed_byte_is_read_or_refused(tmp_path_factory, place, change, ho
     content[place % len(content)] ^= change
     path.write_bytes(content)
     try:
-        found = rows(read(path))
+        pairs = rows(read(path))
     except SentloomError as error:
         assert str(path) in str(error)  # noqa: PT017
     else:  # a byte without effect, as in a date, or one that renames a member
-        assert sorted(map(sorted, found)) == sorted(map(sorted, zip(*TEXTS, strict=True)))
+        assert sorted(map(sorted, pairs)) == sorted(map(sorted, zip(*TEXTS, strict=True)))
 
 
 def test_memory_does_not_grow_with_the_files(tmp_path) -> None:

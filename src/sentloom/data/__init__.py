@@ -1,4 +1,9 @@
-"""What comes in: data of seven shapes, read from files or memory, checked and held on disk."""
+"""What comes in: data of seven shapes, read from files or memory, checked and held on disk.
+
+The modules here read rows into a `Dataset` (`inputs` finds what to read, `sources` opens it, `readers` checks every
+row) and make batches of it. `corpus` opens data by name, also the text of installed packages. `hygiene` inspects and
+cleans data: near duplicates, leaks, languages.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

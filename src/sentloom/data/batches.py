@@ -1,4 +1,7 @@
-"""Batches as a pure function of (seed, step): loaders are stateless, and a resumed run continues with the next step."""
+"""Batches as a pure function of (seed, step): loaders are stateless, and a resumed run continues with the next step.
+
+Batches are drawn from all rows, balanced over labels, or each from one of several sources.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +17,7 @@ from sentloom.data.shapes import Shape, text_columns
 from sentloom.errors import InputError
 
 Rows = npt.NDArray[np.int64]
+Mix = float | tuple[float, ...]  # a temperature, or a weight for each source
 
 
 @dataclass(frozen=True)
@@ -55,13 +59,13 @@ class Batch:
 
         Such rows must not serve as negatives for each other.
         """
-        found = np.zeros((len(self), len(self)), bool)
+        shared = np.zeros((len(self), len(self)), bool)
         columns = [text_keys(self.first), text_keys(self.second)]
         for left in columns:
             for right in columns:
-                found |= left[:, None] == right[None, :]
-        np.fill_diagonal(found, False)
-        return found
+                shared |= left[:, None] == right[None, :]
+        np.fill_diagonal(shared, False)
+        return shared
 
 
 def text_keys(texts: Sequence[str]) -> npt.NDArray[np.uint64]:
@@ -69,6 +73,16 @@ def text_keys(texts: Sequence[str]) -> npt.NDArray[np.uint64]:
     bare = (" ".join(text.casefold().split()) for text in texts)
     digests = (blake2b(text.encode(), digest_size=8).digest() for text in bare)
     return np.array([int.from_bytes(digest, "little") for digest in digests], np.uint64)
+
+
+def make_batches(data: Dataset, size: int, seed: int, mix: Mix | None, rows_per_label: int) -> "Batches":
+    """Return batches of one source each if `mix` is given, else of all rows together; balanced over labels if any."""
+    labelled = data.shape is Shape.CLASSIFICATION
+    if mix is None:
+        return LabelBatches(data, size, seed, rows_per_label) if labelled else Batches(data, size, seed)
+    if labelled:
+        return MixedLabelBatches(data, size, seed, mix, rows_per_label)
+    return MixedBatches(data, size, seed, mix)
 
 
 @dataclass(frozen=True)
@@ -165,19 +179,6 @@ class LabelBatches(Batches):
         return order
 
 
-Mix = float | tuple[float, ...]  # a temperature, or a weight for each source
-
-
-def make_batches(data: Dataset, size: int, seed: int, mix: Mix | None, rows_per_label: int) -> Batches:
-    """Return batches of one source each if `mix` is given, else of all rows together; balanced over labels if any."""
-    labelled = data.shape is Shape.CLASSIFICATION
-    if mix is None:
-        return LabelBatches(data, size, seed, rows_per_label) if labelled else Batches(data, size, seed)
-    if labelled:
-        return MixedLabelBatches(data, size, seed, mix, rows_per_label)
-    return MixedBatches(data, size, seed, mix)
-
-
 @dataclass(frozen=True)
 class MixedBatches(Batches):
     """Batches of one source each, in proportions given by `mix`; an epoch has as many as the sources have full batches.
@@ -237,8 +238,8 @@ class MixedBatches(Batches):
 
     def _sequence(self, epoch: int) -> Rows:
         """Return the sources of an epoch's batches, in order."""
-        each = np.repeat(np.arange(len(self.counts)), self.counts)
-        return each[epoch_order(len(each), self.seed, epoch, len(self.counts) + 1)]
+        sources = np.repeat(np.arange(len(self.counts)), self.counts)
+        return sources[epoch_order(len(sources), self.seed, epoch, len(self.counts) + 1)]
 
 
 @dataclass(frozen=True)

@@ -162,7 +162,7 @@ def make_batch(layout: Layout, chunk: Chunk, file: int, findings: Findings) -> p
 def _joined(rows: Iterable[Sequence[Any]], name: str, places: Sequence[int], findings: Findings) -> list[object]:
     """Concatenate the lists of several columns, of which one at least must have a text."""
     lists = [UNUSABLE if UNUSABLE in row else list(chain(*row)) for row in rows]
-    return [one or _parse_one(as_text, name, None, place, findings) for one, place in zip(lists, places, strict=True)]
+    return [cell or _parse_one(as_text, name, None, place, findings) for cell, place in zip(lists, places, strict=True)]
 
 
 def _parser(shape: Shape, role: str) -> Callable[[Any], Any]:

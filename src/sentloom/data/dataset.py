@@ -1,4 +1,7 @@
-"""A data set: one shape, one memory-mapped Arrow table, and for each row the file and line that it came from."""
+"""A data set: one shape, one memory-mapped Arrow table, and for each row the file and line that it came from.
+
+The rows that were read are in an unnamed scratch file, whose space is freed with the table.
+"""
 
 import hashlib
 import mmap
@@ -23,16 +26,13 @@ from sentloom.files import cache_folder
 if TYPE_CHECKING:
     import pandas as pd
 
-SHOWN = 60  # characters of a cell in the repr
 RowNumbers = Sequence[int] | npt.NDArray[np.integer[Any]]
-BLANK_LINES = "blank lines"  # the only skipped items that are no rows
+
 FILE, LINE = "_file", "_line"  # the origin columns: index into `files`, and line (parquet: row) from 1
-
-
-def shape_schema(shape: Shape) -> pa.Schema:
-    """Return the schema of a table of this shape: its canonical columns and the origin."""
-    columns = [(name, arrow_type(name)) for name in COLUMNS[shape]]
-    return pa.schema([*columns, (FILE, pa.int32()), (LINE, pa.int64())])
+BLANK_LINES = "blank lines"  # the only skipped items that are no rows
+SHOWN = 60  # characters of a cell in the repr
+FOLDER_VARIABLE = "SENTLOOM_SCRATCH"
+BATCH_ROWS = 1 << 14  # rows held in memory at a time: some megabytes of sentences
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Dataset:
     def lost(self) -> dict[str, int]:
         """Rows that were there and are not among these: reason -> rows."""
         skipped = {what: count for what, count in self.skipped.items() if count and what != BLANK_LINES}
-        kinds = {one.what: one.count for one in self.irregular if not one.repaired}
+        kinds = {kind.what: kind.count for kind in self.irregular if not kind.repaired}
         if sum(kinds.values()) > self.left_out:  # some rows have several of these problems
             kinds = {"; ".join(kinds): self.left_out}
         return {**(kinds if self.left_out else {}), **skipped}
@@ -126,20 +126,20 @@ class Dataset:
         return self.column(name).to_pylist()
 
     def _no_column(self, name: str) -> InputError:
-        names = ", ".join(self.own_name(one) for one in self.table.column_names if one not in (FILE, LINE))
+        names = ", ".join(self.own_name(column) for column in self.table.column_names if column not in (FILE, LINE))
         return InputError("data", f"there is no column {name!r}", f"one of {names}", "correct the name")
 
-    def _numbers(self, given: "RowNumbers") -> npt.NDArray[np.int64]:
+    def _numbers(self, rows: "RowNumbers") -> npt.NDArray[np.int64]:
         """Row numbers as an array."""
-        at = np.asarray(given)
+        at = np.asarray(rows)
         if at.ndim != 1 or (at.size and not np.issubdtype(at.dtype, np.integer)):
-            problem, fix = f"{given!r:.100} does not name rows", "for a mask of booleans use select"
+            problem, fix = f"{rows!r:.100} does not name rows", "for a mask of booleans use select"
             raise InputError("data", problem, "a number, a slice, a list of row numbers or the name of a column", fix)
         return at.astype(np.int64)
 
-    def _row_numbers(self, given: "RowNumbers") -> npt.NDArray[np.int64]:
+    def _row_numbers(self, rows: "RowNumbers") -> npt.NDArray[np.int64]:
         """Row numbers from 0; negative ones count from the end."""
-        numbers = self._numbers(given)
+        numbers = self._numbers(rows)
         numbers[numbers < 0] += len(self)
         return self._in_range(numbers)
 
@@ -234,52 +234,10 @@ class Dataset:
                 row += 1
 
 
-FOLDER_VARIABLE = "SENTLOOM_SCRATCH"
-BATCH_ROWS = 1 << 14  # rows held in memory at a time: some megabytes of sentences
-
-
-def scratch_folder() -> Path:
-    """Where scratch files go: the user's cache unless the variable names another, since /tmp is often memory."""
-    named = os.environ.get(FOLDER_VARIABLE)
-    return Path(named) if named else cache_folder()
-
-
-@contextmanager
-def _disk_errors(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise SentloomError(
-            f"scratch folder {folder}",
-            error.strerror or str(error),
-            "a writable folder with space for a copy of the data",
-            f"free some space there, or set {FOLDER_VARIABLE} to a folder on a larger disk.",
-        ) from error
-
-
-def _unnamed_file(folder: Path) -> IO[bytes]:
-    with _disk_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        return TemporaryFile(dir=folder)
-
-
-def scratch_table(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> pa.Table:
-    """Write the batches to an unnamed temporary file and map it; the space is freed with the table."""
-    folder = scratch_folder()
-    file = _unnamed_file(folder)
-    try:
-        writer = pa.ipc.new_file(file, schema)
-        for batch in batches:  # outside the guard: an error of the producer is not one of this folder
-            with _disk_errors(folder):
-                writer.write_batch(batch)
-        with _disk_errors(folder):
-            writer.close()
-            file.flush()
-            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    finally:
-        with suppress(OSError):  # closing flushes again, and a full disk was reported above
-            file.close()
-    return pa.ipc.open_file(pa.py_buffer(mapped)).read_all()
+def shape_schema(shape: Shape) -> pa.Schema:
+    """Return the schema of a table of this shape: its canonical columns and the origin."""
+    columns = [(name, arrow_type(name)) for name in COLUMNS[shape]]
+    return pa.schema([*columns, (FILE, pa.int32()), (LINE, pa.int64())])
 
 
 def take_rows(table: pa.Table, rows: np.ndarray) -> pa.Table:
@@ -310,3 +268,47 @@ def _kept(table: pa.Table, keep: np.ndarray) -> Iterator[pa.RecordBatch]:
     for batch in table.to_batches(max_chunksize=BATCH_ROWS):
         yield batch.filter(pa.array(keep[start : start + batch.num_rows]))
         start += batch.num_rows
+
+
+def scratch_table(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> pa.Table:
+    """Write the batches to an unnamed temporary file and map it; the space is freed with the table."""
+    folder = scratch_folder()
+    file = _unnamed_file(folder)
+    try:
+        writer = pa.ipc.new_file(file, schema)
+        for batch in batches:  # outside the guard: an error of the producer is not one of this folder
+            with _disk_errors(folder):
+                writer.write_batch(batch)
+        with _disk_errors(folder):
+            writer.close()
+            file.flush()
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    finally:
+        with suppress(OSError):  # closing flushes again, and a full disk was reported above
+            file.close()
+    return pa.ipc.open_file(pa.py_buffer(mapped)).read_all()
+
+
+def scratch_folder() -> Path:
+    """Where scratch files go: the user's cache unless the variable names another, since /tmp is often memory."""
+    named = os.environ.get(FOLDER_VARIABLE)
+    return Path(named) if named else cache_folder()
+
+
+def _unnamed_file(folder: Path) -> IO[bytes]:
+    with _disk_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        return TemporaryFile(dir=folder)
+
+
+@contextmanager
+def _disk_errors(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise SentloomError(
+            f"scratch folder {folder}",
+            error.strerror or str(error),
+            "a writable folder with space for a copy of the data",
+            f"free some space there, or set {FOLDER_VARIABLE} to a folder on a larger disk.",
+        ) from error

@@ -1,4 +1,4 @@
-"""Detect the dialect of a csv or tsv file: other separators than the extension implies, and quotes in tsv files."""
+"""Read csv and tsv files: recognise the separator and whether cells are quoted, then split the text into rows."""
 
 import io
 import re
@@ -17,11 +17,19 @@ from sentloom.data.shapes import ShapeRequest
 from sentloom.errors import DataError
 
 COMMA, SEMICOLON, TAB, BAR = ",", ";", "\t", "|"
+SEPARATORS = {  # that the extensions imply
+    "csv": COMMA,
+    "tsv": TAB,
+}
+IN_WORDS = {COMMA: "commas", SEMICOLON: "semicolons", TAB: "tabs", BAR: "vertical bars"}
+STATED = re.compile(rf'"?sep=([{"".join(IN_WORDS)}])"?', re.IGNORECASE)  # the first line, as Excel reads it
 # One cell and its terminator. Possessive quantifiers keep the search linear.
 CSV_CELLS = {
     mark: re.compile(rf'(?:"((?:[^"]++|"")*+)"|([^"{mark}]*+))([{mark}]|\Z)') for mark in (COMMA, SEMICOLON, TAB, BAR)
 }
 CSV_OPEN_CELL = re.compile(r'"(?:[^"]++|"")*+\Z')
+NUMBER = re.compile(r"[+-]?[\d.,]+([eE][+-]?\d+)?")
+FAR_FEWER = 10  # times fewer rows of the wrong width with quotes than without
 UNQUOTED = "quotes in the text that were not doubled when the file was written"
 
 
@@ -31,105 +39,6 @@ class DelimitedRows(NamedTuple):
     places: Sequence[int]  # the line at which each row starts
     widths: Sequence[int]  # the number of cells of each row
     cells: Sequence[str]
-
-
-def tsv_rows(blocks: Iterable[Block], findings: Findings) -> Iterator[DelimitedRows]:
-    """Split lines on tabs; a line of only tabs is a row of empty cells, not a blank line."""
-    for numbers, lines in text_lines(blocks, findings, spaces=" \r"):
-        yield split_plain(TAB, numbers, lines)
-
-
-def split_plain(mark: str, numbers: Sequence[int], lines: list[str]) -> DelimitedRows:
-    """Split lines on a separator; quotes have no meaning."""
-    widths = [line.count(mark) + 1 for line in lines]
-    return DelimitedRows(numbers, widths, mark.join(lines).split(mark) if lines else [])
-
-
-def csv_rows(blocks: Iterable[Block], findings: Findings, separator: str = COMMA) -> Iterator[DelimitedRows]:
-    """Parse records as in RFC 4180: a quoted cell may contain separators, doubled quotes and line breaks."""
-    record = CsvRecord(findings, separator)
-    for first, text in blocks:
-        if '"' not in text and not record.is_open:
-            for numbers, lines in text_lines([(first, text)], findings):
-                yield split_plain(separator, numbers, lines)
-            continue
-        starts, rows = [], []
-        for number, line in enumerate(text.removesuffix("\n").split("\n"), first):
-            if cells := record.add(number, line):
-                starts.append(record.start)
-                rows.append(cells)
-        yield DelimitedRows(starts, [*map(len, rows)], [*chain.from_iterable(rows)])
-    record.end()
-
-
-class CsvRecord:
-    """The current record: one line, or several while a quote is open."""
-
-    def __init__(self, findings: Findings, separator: str) -> None:
-        self.start, self.is_open, self._separator = 0, False, separator
-        self._text, self._findings = io.StringIO(), findings  # a buffer for an open record, not one string per line
-
-    def add(self, number: int, line: str) -> list[str] | None:
-        """Add a line; return the cells if it completes the record."""
-        if not self.is_open:
-            if not line.strip():
-                self._findings.skipped[BLANK_LINES] += 1
-                return None
-            self.start = number
-            return self._split(line)
-        self._text.write("\n")
-        self._text.write(line)
-        if line.count('"') % 2:  # the quote that was open is closed
-            return self._split(self._text.getvalue())
-        if self._text.tell() > (longest := self._findings.allowance.longest):
-            self._stop_unclosed(f"within {longest:,} characters")
-        return None
-
-    def _split(self, text: str) -> list[str] | None:
-        cells, at = split_csv(text.removesuffix("\r"), self._separator)
-        self.is_open = at is not None and CSV_OPEN_CELL.match(text, at) is not None
-        if at is None:
-            return cells
-        if self.is_open:
-            self._text = io.StringIO()
-            self._text.write(text)
-            return None
-        problem = "text after a cell's closing quote" if text[at] == '"' else "quote inside an unquoted cell"
-        expected = "cells that contain quotes to be quoted, with each inner quote doubled"
-        self._findings.problem(self.start + text.count("\n", 0, at), problem, expected, "misplaced quotes", UNQUOTED)
-        return None
-
-    def end(self) -> None:
-        """Finish the file; an open quote is an error."""
-        if self.is_open:
-            self._stop_unclosed("before the end of the file")
-
-    def _stop_unclosed(self, limit: str) -> NoReturn:
-        text = self._text.getvalue()
-        _, at = split_csv(text, self._separator)
-        line = self.start + text.count("\n", 0, at)
-        self._findings.stop(line, f"quote that is not closed {limit}", "a closing quote", "close or double the quote")
-
-
-def split_csv(text: str, separator: str = COMMA) -> tuple[list[str], int | None]:
-    """Return the cells of one record, and where its first malformed cell starts (None if there is none)."""
-    if '"' not in text:
-        return text.split(separator), None
-    cells, at, pattern = [], 0, CSV_CELLS[separator]
-    while cell := pattern.match(text, at):
-        quoted, plain, end = cell.groups()
-        cells.append(plain if quoted is None else quoted.replace('""', '"'))
-        if not end:
-            return cells, None
-        at = cell.end()
-    return cells, at
-
-
-OWN = {"csv": COMMA, "tsv": TAB}
-NAMES = {COMMA: "commas", SEMICOLON: "semicolons", TAB: "tabs", BAR: "vertical bars"}
-STATED = re.compile(rf'"?sep=([{"".join(NAMES)}])"?', re.IGNORECASE)  # the first line, as Excel reads it
-NUMBER = re.compile(r"[+-]?[\d.,]+([eE][+-]?\d+)?")
-FAR_FEWER = 10  # times fewer rows of the wrong width with quotes than without
 
 
 @dataclass(frozen=True)
@@ -153,16 +62,16 @@ class Dialect:
 
 def dialect_of(entry: Input, request: ShapeRequest, findings: Findings) -> Dialect:
     """Return the dialect of a file; adds a note if the extension does not imply it."""
-    own = OWN[entry.kind]
+    own = SEPARATORS[entry.kind]
     if request.quoted is False:
         return Dialect(own, quoted=False)
     line = _first_line(entry)
     if stated := STATED.fullmatch(line):
-        findings.notes.append(f"{entry.name}: cells are separated by {NAMES[stated[1]]}, as its first line states")
+        findings.notes.append(f"{entry.name}: cells are separated by {IN_WORDS[stated[1]]}, as its first line states")
         return Dialect(stated[1], quoted=True, stated=True)
-    separator = _separator(line, OWN[entry.kind], request)
+    separator = _separator(line, own, request)
     if separator != own:
-        findings.notes.append(f"{entry.name}: cells are separated by {NAMES[separator]}")
+        findings.notes.append(f"{entry.name}: cells are separated by {IN_WORDS[separator]}")
         return Dialect(separator, quoted=True)
     if request.quoted:
         return Dialect(own, quoted=True)
@@ -180,20 +89,9 @@ def dialect_of(entry: Input, request: ShapeRequest, findings: Findings) -> Diale
 def _first_line(entry: Input) -> str:
     """Return the first line that is not blank."""
     for _, text in first_lines(entry.paths[0]):
-        if line := next((one for one in text.split("\n") if one.strip()), ""):
+        if line := next(filter(str.strip, text.split("\n")), ""):
             return line.removesuffix("\r")
     return ""
-
-
-def _without_first_line(blocks: Iterator[Block]) -> Iterator[Block]:
-    """Drop the first line that is not blank."""
-    for first, text in blocks:
-        lines = text.split("\n")
-        at = next((number for number, line in enumerate(lines) if line.strip()), None)
-        if at is not None:
-            yield first + at + 1, "\n".join(lines[at + 1 :])
-            break
-    yield from blocks
 
 
 def _separator(line: str, own: str, request: ShapeRequest) -> str:
@@ -290,3 +188,106 @@ class _Evidence:
         if self.ragged_plain or not self.bare or (self.spanning and not self.ragged):
             return Quoting.SURE
         return Quoting.NONE if self.needless else Quoting.LIKELY
+
+
+def _without_first_line(blocks: Iterator[Block]) -> Iterator[Block]:
+    """Drop the first line that is not blank."""
+    for first, text in blocks:
+        lines = text.split("\n")
+        at = next((number for number, line in enumerate(lines) if line.strip()), None)
+        if at is not None:
+            yield first + at + 1, "\n".join(lines[at + 1 :])
+            break
+    yield from blocks
+
+
+def tsv_rows(blocks: Iterable[Block], findings: Findings) -> Iterator[DelimitedRows]:
+    """Split lines on tabs; a line of only tabs is a row of empty cells, not a blank line."""
+    for numbers, lines in text_lines(blocks, findings, spaces=" \r"):
+        yield split_plain(TAB, numbers, lines)
+
+
+def split_plain(mark: str, numbers: Sequence[int], lines: list[str]) -> DelimitedRows:
+    """Split lines on a separator; quotes have no meaning."""
+    widths = [line.count(mark) + 1 for line in lines]
+    return DelimitedRows(numbers, widths, mark.join(lines).split(mark) if lines else [])
+
+
+def csv_rows(blocks: Iterable[Block], findings: Findings, separator: str = COMMA) -> Iterator[DelimitedRows]:
+    """Parse records as in RFC 4180: a quoted cell may contain separators, doubled quotes and line breaks."""
+    record = CsvRecord(findings, separator)
+    for first, text in blocks:
+        if '"' not in text and not record.is_open:
+            for numbers, lines in text_lines([(first, text)], findings):
+                yield split_plain(separator, numbers, lines)
+            continue
+        starts, rows = [], []
+        for number, line in enumerate(text.removesuffix("\n").split("\n"), first):
+            if cells := record.add(number, line):
+                starts.append(record.start)
+                rows.append(cells)
+        yield DelimitedRows(starts, [*map(len, rows)], [*chain.from_iterable(rows)])
+    record.end()
+
+
+class CsvRecord:
+    """The current record: one line, or several while a quote is open."""
+
+    def __init__(self, findings: Findings, separator: str) -> None:
+        self.start, self.is_open, self._separator = 0, False, separator
+        self._text, self._findings = io.StringIO(), findings  # a buffer for an open record, not one string per line
+
+    def add(self, number: int, line: str) -> list[str] | None:
+        """Add a line; return the cells if it completes the record."""
+        if not self.is_open:
+            if not line.strip():
+                self._findings.skipped[BLANK_LINES] += 1
+                return None
+            self.start = number
+            return self._split(line)
+        self._text.write("\n")
+        self._text.write(line)
+        if line.count('"') % 2:  # the quote that was open is closed
+            return self._split(self._text.getvalue())
+        if self._text.tell() > (longest := self._findings.allowance.longest):
+            self._stop_unclosed(f"within {longest:,} characters")
+        return None
+
+    def _split(self, text: str) -> list[str] | None:
+        cells, at = split_csv(text.removesuffix("\r"), self._separator)
+        self.is_open = at is not None and CSV_OPEN_CELL.match(text, at) is not None
+        if at is None:
+            return cells
+        if self.is_open:
+            self._text = io.StringIO()
+            self._text.write(text)
+            return None
+        problem = "text after a cell's closing quote" if text[at] == '"' else "quote inside an unquoted cell"
+        expected = "cells that contain quotes to be quoted, with each inner quote doubled"
+        self._findings.problem(self.start + text.count("\n", 0, at), problem, expected, "misplaced quotes", UNQUOTED)
+        return None
+
+    def end(self) -> None:
+        """Finish the file; an open quote is an error."""
+        if self.is_open:
+            self._stop_unclosed("before the end of the file")
+
+    def _stop_unclosed(self, limit: str) -> NoReturn:
+        text = self._text.getvalue()
+        _, at = split_csv(text, self._separator)
+        line = self.start + text.count("\n", 0, at)
+        self._findings.stop(line, f"quote that is not closed {limit}", "a closing quote", "close or double the quote")
+
+
+def split_csv(text: str, separator: str = COMMA) -> tuple[list[str], int | None]:
+    """Return the cells of one record, and where its first malformed cell starts (None if there is none)."""
+    if '"' not in text:
+        return text.split(separator), None
+    cells, at, pattern = [], 0, CSV_CELLS[separator]
+    while cell := pattern.match(text, at):
+        quoted, plain, end = cell.groups()
+        cells.append(plain if quoted is None else quoted.replace('""', '"'))
+        if not end:
+            return cells, None
+        at = cell.end()
+    return cells, at

@@ -108,7 +108,7 @@ class Findings:
     def error(self, fix: str = "") -> DataError:
         """Return one error for all problems; the default fix is to clean the data, if there is any."""
         fix = NO_ROWS if [*self._kinds] == [EMPTY] else fix or self._clean()
-        kinds = sorted(self._kinds.items(), key=lambda one: -one[1].count)
+        kinds = sorted(self._kinds.items(), key=lambda item: -item[1].count)
         summary = [f"{kind.count:,} {what}" for what, kind in kinds]
         cause = kinds[0][1].cause if kinds else ""
         problems = [problem for *_, problem in self._first]

@@ -42,7 +42,8 @@ else:  # what can be known of an argument before its rows are read
         "pass the rows, or the path of a file; a polars LazyFrame needs .collect() first",
     ]
 
-LEAST_LABELLED, LABEL_REPEATS = 20, 5  # from so many rows on, texts that repeat so often on average look like labels
+# Texts that repeat LABEL_REPEATS times on average, in LEAST_LABELLED rows or more, look like labels.
+LEAST_LABELLED, LABEL_REPEATS = 20, 5
 
 
 def is_table(data: object) -> bool:

@@ -1,15 +1,13 @@
-"""Find twin files in a zip file, the format of OPUS translations: Books.de-en.de and Books.de-en.en."""
+"""Find what to read: a file, a folder of files, two parallel text files (also in a zip file), or data on the hub."""
 
-import codecs
 import io
 import json
 import os
 import re
 import stat
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple, TypeAlias
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
@@ -18,144 +16,7 @@ from sentloom.data.limits import FREE_UNPACKED, MOST_FACTS, MOST_FILES, packed_r
 from sentloom.errors import InputError, MissingPart, first_line
 from sentloom.files import is_inside
 
-TWINS_EXPECTED = "a zip file with two text files such as corpus.en and corpus.de; a README may be there too"
-LANGUAGE = re.compile(r"[a-z]{2,3}([_-]\w+)?")  # de, pt_br, zh_Hant
-NO_LANGUAGES = ("csv", "htm", "ids", "md", "rst", "tsv", "txt", "xml")
-UNREAD = 0x01 | 0x20 | 0x40  # flags: encrypted, patched, strongly encrypted
-
-
-def twins_in_zip(path: Path, free_unpacked: int = FREE_UNPACKED) -> tuple[str, str]:
-    """Return the twin members, ordered as the languages in their stem: for en-de, en comes first."""
-    try:
-        with _Directory(path) as file, ZipFile(file) as archive:
-            members = [member for member in archive.infolist() if not member.is_dir()]
-    except Exception as error:  # many kinds of errors, as of damage; all mean the same
-        problem = f"the zip file cannot be read ({error})"
-        raise InputError(str(path), problem, TWINS_EXPECTED, "download it again") from None
-    if len(members) > MOST_FILES:
-        problem, expected = f"{len(members):,} files are too many", f"at most {MOST_FILES:,}"
-        raise InputError(str(path), problem, expected, "unzip it and give the files: corpus.en+corpus.de")
-    pairs = _pairs([member.filename for member in members])
-    if len(pairs) != 1:
-        several = " and ".join(" with ".join(pair) for pair in pairs[:3])
-        problem = f"more than one pair of files: {several}" if several else f"no pair of files, {_listed(members)}"
-        raise InputError(str(path), problem, TWINS_EXPECTED, "unzip it and give the files: corpus.en+corpus.de")
-    for member in members:
-        if member.filename in pairs[0]:
-            _check(path, member, free_unpacked)
-    return pairs[0]
-
-
-class _Directory(io.FileIO):
-    """A zip file of which only the directory is read, at once; a huge directory is refused."""
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        if size is not None and size > MOST_FACTS:
-            raise ValueError(f"the list of files has {size:,} bytes")
-        return super().read(size) or b""
-
-
-def _pairs(names: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the pairs of names with the same stem and two languages."""
-    found: dict[str, list[str]] = {}
-    for name in names:
-        stem, _, language = name.rpartition(".")
-        hidden = PurePosixPath(name).name.startswith(".")  # macOS adds such hidden twins
-        if not hidden and LANGUAGE.fullmatch(language) and language not in NO_LANGUAGES:
-            found.setdefault(stem, []).append(language)
-    couples = [(stem, languages) for stem, languages in found.items() if len(languages) == 2]
-    return [_ordered(stem, *languages) for stem, languages in couples]
-
-
-def _ordered(stem: str, one: str, other: str) -> tuple[str, str]:
-    first, second = (other, one) if stem.endswith(f"{other}-{one}") else (one, other)
-    return f"{stem}.{first}", f"{stem}.{second}"
-
-
-def _listed(members: Sequence[ZipInfo]) -> str:
-    names = ", ".join(member.filename for member in members[:5])
-    return f"only {names}{' ...' if len(members) > 5 else ''}" if members else "the zip file is empty"
-
-
-def _check(path: Path, member: ZipInfo, free_unpacked: int) -> None:
-    if member.flag_bits & UNREAD or member.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
-        problem = f"{member.filename} is encrypted or uses a rare compression"
-        raise InputError(str(path), problem, "members that are deflated or stored", "unzip it and give the files")
-    room = packed_room(member.compress_size, free_unpacked)
-    if member.file_size > room:
-        problem = f"{member.compress_size:,} bytes of {member.filename} unpack to {member.file_size:,}"
-        raise InputError(
-            str(path), problem, f"at most {room:,} bytes", "if you trust the file, unzip it and give the files"
-        )
-
-
-BYTE_ORDER_MARKS = {  # the longer ones first: the UTF-16 mark is a prefix of the UTF-32 mark
-    codecs.BOM_UTF32_LE: "UTF-32",
-    codecs.BOM_UTF32_BE: "UTF-32",
-    codecs.BOM_UTF16_LE: "UTF-16",
-    codecs.BOM_UTF16_BE: "UTF-16",
-}
-WESTERN = "cp1252"
-
-
-class Foreign(NamedTuple):
-    """A format that is not text, and what to do with such a file."""
-
-    name: str
-    fix: str
-
-
-EXPORT = "open it in the spreadsheet program and save it as CSV (UTF-8)"
-FOREIGN = {  # by the first bytes
-    b"PK\x03\x04": Foreign("a spreadsheet (.xlsx, .ods) or a zip file", f"{EXPORT}; unpack a zip file first"),
-    b"\xd0\xcf\x11\xe0": Foreign("an old spreadsheet (.xls)", EXPORT),
-    b"\x1f\x8b": Foreign("gzip data", "rename the file to end in .gz"),
-    b"PAR1": Foreign("parquet data", "rename the file to end in .parquet"),
-}
-# Codes that are letters in Windows-1250 (Polish) and others: inside a word they show that a text is not Western.
-SIGNS_IN_WORDS = re.compile(r"(?<=[^\W\d_])[¡¢£¤¥¦¨©ª«¬®¯±²³µ¶¸¹º»¼½¾¿×÷](?=[^\W\d_])")
-MOST_ACCENTED = 1 / 3  # share of the letters; in Greek or Cyrillic nearly all are beyond ASCII
-
-
-def foreign_format(block: bytes) -> Foreign | None:
-    """Recognise a format other than text by the first bytes of a file."""
-    return next((foreign for start, foreign in FOREIGN.items() if block.startswith(start)), None)
-
-
-def mark_of(block: bytes) -> str | None:
-    """Return the encoding named by the byte order mark at the start of a file, unless it is UTF-8."""
-    return next((name for mark, name in BYTE_ORDER_MARKS.items() if block.startswith(mark)), None)
-
-
-def as_utf8(blocks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
-    """Convert blocks of another encoding to UTF-8; undecodable bytes become U+FFFD."""
-    decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
-    for block in chain(blocks, [b""]):
-        yield decoder.decode(block, final=not block).encode()
-
-
-def is_western(lines: Iterable[bytes]) -> bool:
-    """Whether all lines that are not UTF-8 are plausible as Windows-1252."""
-    return all(_reads_well(line) for line in lines if not _is_utf8(line))
-
-
-def _is_utf8(line: bytes) -> bool:
-    try:
-        line.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _reads_well(line: bytes) -> bool:
-    try:
-        text = line.decode(WESTERN)
-    except UnicodeDecodeError:  # five bytes are undefined in it
-        return False
-    letters = [letter for letter in text if letter.isalpha()]
-    accented = sum(letter > "\x7f" for letter in letters)
-    return accented <= MOST_ACCENTED * len(letters) and not SIGNS_IN_WORDS.search(text)
-
+File: TypeAlias = Path | zipfile.Path
 
 LINE_KINDS = ("txt", "csv", "tsv", "jsonl")  # each also with .gz
 JSON = re.compile(r"\.json(\.gz)?$", re.IGNORECASE)
@@ -167,11 +28,15 @@ EXPECTED = (
     "a .txt, .csv, .tsv, .jsonl, .json (each also .gz) or .parquet file, a folder of such files, "
     "two parallel text files such as corpus.en+corpus.de, or a zip file with two such files"
 )
+EXPORT = "open it in the spreadsheet program and save it as CSV (UTF-8)"
 MOST_SPLITS = 20  # named in a message
 HUB_FORM = "owner/name[/configuration][@revision][:split]"
 HUB_NAME = re.compile(r"(\w[\w.-]*/\w[\w.-]*)(?:/([\w.-]+))?(?:@([\w.-]+))?(?::([\w.-]+))?", re.ASCII)
 
-File: TypeAlias = Path | zipfile.Path
+TWINS_EXPECTED = "a zip file with two text files such as corpus.en and corpus.de; a README may be there too"
+LANGUAGE = re.compile(r"[a-z]{2,3}([_-]\w+)?")  # de, pt_br, zh_Hant
+NO_LANGUAGES = ("csv", "htm", "ids", "md", "rst", "tsv", "txt", "xml")
+UNREAD = 0x01 | 0x20 | 0x40  # flags: encrypted, patched, strongly encrypted
 
 
 class Input(NamedTuple):
@@ -228,6 +93,15 @@ def hub_name(path: str) -> re.Match[str] | None:
     return None if is_file else HUB_NAME.fullmatch(path)
 
 
+def _kind(path: Path) -> str | None:
+    """Return the kind that the extension implies; whether .json holds JSON lines or one array is detected later."""
+    name = path.name.lower()
+    kind = Path(name.removesuffix(".gz")).suffix.removeprefix(".")
+    if JSON.search(name):
+        return "jsonl"
+    return kind if kind in LINE_KINDS or name.endswith(".parquet") else None
+
+
 def _check_regular(path: Path) -> None:
     """Refuse pipes, sockets and devices: they may never end, and data is read more than once."""
     mode = path.stat().st_mode
@@ -237,9 +111,65 @@ def _check_regular(path: Path) -> None:
         raise InputError(str(path), f"this is {kind}", "a regular file", "save the data to a file first")
 
 
-def _zipped(name: str) -> Input:
-    members = twins_in_zip(Path(name))
-    return Input(f"{name}/{BETWEEN_TWINS.join(members)}", TWINS, (Path(name),), members)
+def _folder(folder: Path) -> list[Input]:
+    """Return the data files in a folder, sorted; ignores hidden files, .json (often settings), others and folders."""
+    names = _file_names(folder)
+    if {"state.json", "dataset_info.json"} <= names:
+        return [_saved(folder)]
+    if "dataset_dict.json" in names:
+        splits = ", ".join(sorted(split.parent.name for split in folder.glob("*/state.json"))[:MOST_SPLITS])
+        problem = f"this saved data set has the splits {splits}"
+        raise InputError(str(folder), problem, "one split", "give the folder of one split")
+    paths = [folder / name for name in sorted(names) if not (name.startswith(".") or JSON.search(name))]
+    inputs = [Input(str(path), kind, (path,)) for path in paths if (kind := _kind(path))]
+    _check_inside(folder, [entry.paths[0].name for entry in inputs])
+    kinds = {entry.kind for entry in inputs}
+    if len(kinds) != 1:
+        problem = f"the folder has files of the kinds {', '.join(sorted(kinds))}" if kinds else "no data files here"
+        raise InputError(str(folder), problem, "data files of one kind", "give the files of one kind by name")
+    return inputs
+
+
+def _file_names(folder: Path) -> set[str]:
+    """Return the names of the regular files in a folder."""
+    names: set[str] = set()
+    with os.scandir(folder) as entries:
+        for number, entry in enumerate(entries, 1):
+            if number > MOST_FILES:
+                fix = "merge them into fewer, larger files"
+                raise InputError(str(folder), f"the folder has more than {MOST_FILES:,} files", "", fix)
+            with suppress(OSError):  # a link to itself
+                if entry.is_file():
+                    names.add(entry.name)
+    return names
+
+
+def _check_inside(folder: Path, names: Sequence[str]) -> None:
+    """Refuse links out of the folder: a folder made by someone else may link to any of your files."""
+    if outside := next((name for name in names if not is_inside(folder, name)), None):
+        problem, fix = f"{outside!r} links out of the folder", "if you trust it, copy the file into the folder"
+        raise InputError(str(folder), problem, "files inside the folder", f"{fix} or give its own path")
+
+
+def _saved(folder: Path) -> Input:
+    """Return the Arrow streams of a folder made by `save_to_disk`, as its state.json lists them."""
+    file, expected = folder / "state.json", "a list of data files in the same folder"
+    try:
+        if file.stat().st_size > MOST_FACTS:
+            raise ValueError(f"the file has more than {MOST_FACTS:,} bytes")
+        state = json.loads(file.read_text("utf-8"))
+        paths = tuple(folder / part["filename"] for part in state["_data_files"])
+        if strange := next((path for path in paths if path.resolve().parent != folder.resolve()), None):
+            raise ValueError(f"{strange} is outside the folder")
+        for path in paths:
+            _check_regular(path)
+    except FileNotFoundError as error:
+        problem = f"no such file: {Path(error.filename).name}"
+        raise InputError(str(file), problem, expected, "save the data again") from error
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        problem = str(error)[:300] or "no list of data files"
+        raise InputError(str(file), problem, expected, "save the data again") from error
+    return Input(str(folder), "arrow", paths)
 
 
 def _twins(name: str) -> Input:
@@ -265,74 +195,74 @@ def twin_files(name: str, folder: Path = Path()) -> tuple[Path, Path] | None:
     return pairs[0] if len(pairs) == 1 else None
 
 
-def _kind(path: Path) -> str | None:
-    """Return the kind that the extension implies; whether .json holds JSON lines or one array is detected later."""
-    name = path.name.lower()
-    kind = Path(name.removesuffix(".gz")).suffix.removeprefix(".")
-    if JSON.search(name):
-        return "jsonl"
-    return kind if kind in LINE_KINDS or name.endswith(".parquet") else None
+def _zipped(name: str) -> Input:
+    members = twins_in_zip(Path(name))
+    return Input(f"{name}/{BETWEEN_TWINS.join(members)}", TWINS, (Path(name),), members)
 
 
-def _folder(folder: Path) -> list[Input]:
-    """Return the data files in a folder, sorted; ignores hidden files, .json (often settings), others and folders."""
-    names = _file_names(folder)
-    if {"state.json", "dataset_info.json"} <= names:
-        return [_saved(folder)]
-    if "dataset_dict.json" in names:
-        splits = ", ".join(sorted(split.parent.name for split in folder.glob("*/state.json"))[:MOST_SPLITS])
-        problem = f"this saved data set has the splits {splits}"
-        raise InputError(str(folder), problem, "one split", "give the folder of one split")
-    paths = [folder / name for name in sorted(names) if not (name.startswith(".") or JSON.search(name))]
-    inputs = [Input(str(path), kind, (path,)) for path in paths if (kind := _kind(path))]
-    _check_inside(folder, [entry.paths[0].name for entry in inputs])
-    kinds = {entry.kind for entry in inputs}
-    if len(kinds) != 1:
-        problem = f"the folder has files of the kinds {', '.join(sorted(kinds))}" if kinds else "no data files here"
-        raise InputError(str(folder), problem, "data files of one kind", "give the files of one kind by name")
-    return inputs
-
-
-def _check_inside(folder: Path, names: Sequence[str]) -> None:
-    """Refuse links out of the folder: a folder made by someone else may link to any of your files."""
-    if outside := next((name for name in names if not is_inside(folder, name)), None):
-        problem, fix = f"{outside!r} links out of the folder", "if you trust it, copy the file into the folder"
-        raise InputError(str(folder), problem, "files inside the folder", f"{fix} or give its own path")
-
-
-def _file_names(folder: Path) -> set[str]:
-    """Return the names of the regular files in a folder."""
-    names: set[str] = set()
-    with os.scandir(folder) as entries:
-        for number, entry in enumerate(entries, 1):
-            if number > MOST_FILES:
-                fix = "merge them into fewer, larger files"
-                raise InputError(str(folder), f"the folder has more than {MOST_FILES:,} files", "", fix)
-            with suppress(OSError):  # a link to itself
-                if entry.is_file():
-                    names.add(entry.name)
-    return names
-
-
-def _saved(folder: Path) -> Input:
-    """Return the Arrow streams of a folder made by `save_to_disk`, as its state.json lists them."""
-    file, expected = folder / "state.json", "a list of data files in the same folder"
+def twins_in_zip(path: Path, free_unpacked: int = FREE_UNPACKED) -> tuple[str, str]:
+    """Return the twin members, ordered as the languages in their stem: for en-de, en comes first."""
     try:
-        if file.stat().st_size > MOST_FACTS:
-            raise ValueError(f"the file has more than {MOST_FACTS:,} bytes")
-        state = json.loads(file.read_text("utf-8"))
-        paths = tuple(folder / part["filename"] for part in state["_data_files"])
-        if strange := next((path for path in paths if path.resolve().parent != folder.resolve()), None):
-            raise ValueError(f"{strange} is outside the folder")
-        for path in paths:
-            _check_regular(path)
-    except FileNotFoundError as error:
-        problem = f"no such file: {Path(error.filename).name}"
-        raise InputError(str(file), problem, expected, "save the data again") from error
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        problem = str(error)[:300] or "no list of data files"
-        raise InputError(str(file), problem, expected, "save the data again") from error
-    return Input(str(folder), "arrow", paths)
+        with _Directory(path) as file, ZipFile(file) as archive:
+            members = [member for member in archive.infolist() if not member.is_dir()]
+    except Exception as error:  # many kinds of errors, as of damage; all mean the same
+        problem = f"the zip file cannot be read ({error})"
+        raise InputError(str(path), problem, TWINS_EXPECTED, "download it again") from None
+    if len(members) > MOST_FILES:
+        problem, expected = f"{len(members):,} files are too many", f"at most {MOST_FILES:,}"
+        raise InputError(str(path), problem, expected, "unzip it and give the files: corpus.en+corpus.de")
+    pairs = _pairs([member.filename for member in members])
+    if len(pairs) != 1:
+        several = " and ".join(" with ".join(pair) for pair in pairs[:3])
+        problem = f"more than one pair of files: {several}" if several else f"no pair of files, {_listed(members)}"
+        raise InputError(str(path), problem, TWINS_EXPECTED, "unzip it and give the files: corpus.en+corpus.de")
+    for member in members:
+        if member.filename in pairs[0]:
+            _check_member(path, member, free_unpacked)
+    return pairs[0]
+
+
+class _Directory(io.FileIO):
+    """A zip file of which only the directory is read, at once; a huge directory is refused."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if size is not None and size > MOST_FACTS:
+            raise ValueError(f"the list of files has {size:,} bytes")
+        return super().read(size) or b""
+
+
+def _pairs(names: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the pairs of names with the same stem and two languages."""
+    languages_of: dict[str, list[str]] = {}
+    for name in names:
+        stem, _, language = name.rpartition(".")
+        hidden = PurePosixPath(name).name.startswith(".")  # macOS adds such hidden twins
+        if not hidden and LANGUAGE.fullmatch(language) and language not in NO_LANGUAGES:
+            languages_of.setdefault(stem, []).append(language)
+    couples = [(stem, languages) for stem, languages in languages_of.items() if len(languages) == 2]
+    return [_ordered(stem, *languages) for stem, languages in couples]
+
+
+def _ordered(stem: str, left: str, right: str) -> tuple[str, str]:
+    first, second = (right, left) if stem.endswith(f"{right}-{left}") else (left, right)
+    return f"{stem}.{first}", f"{stem}.{second}"
+
+
+def _listed(members: Sequence[ZipInfo]) -> str:
+    names = ", ".join(member.filename for member in members[:5])
+    return f"only {names}{' ...' if len(members) > 5 else ''}" if members else "the zip file is empty"
+
+
+def _check_member(path: Path, member: ZipInfo, free_unpacked: int) -> None:
+    if member.flag_bits & UNREAD or member.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
+        problem = f"{member.filename} is encrypted or uses a rare compression"
+        raise InputError(str(path), problem, "members that are deflated or stored", "unzip it and give the files")
+    room = packed_room(member.compress_size, free_unpacked)
+    if member.file_size > room:
+        problem = f"{member.compress_size:,} bytes of {member.filename} unpack to {member.file_size:,}"
+        raise InputError(
+            str(path), problem, f"at most {room:,} bytes", "if you trust the file, unzip it and give the files"
+        )
 
 
 def _hub(match: re.Match[str]) -> Input:

@@ -1,4 +1,4 @@
-"""Parse JSON Lines: one object per line."""
+"""Read JSON: one object per line, or one array of objects, which is parsed in parts as it is read."""
 
 import json
 import re
@@ -16,6 +16,20 @@ from sentloom.errors import DataError
 EXPECTED = "one JSON object"
 COMMAS = "lines that end in commas; each line should hold one object and nothing else"
 PRETTY = "one JSON object spread over many lines: write one object per line, or an array of objects"
+ARRAY = "json"
+ARRAY_NOTE = "read as one JSON array, with one row per object"
+DECODER = json.JSONDecoder()
+SPACE = re.compile(r"[ \t\r\n]*+")
+
+
+def recognised(entry: Input) -> Input:
+    """Change the kind of a JSON Lines input to an array if its first character is a bracket."""
+    unreported, start = Findings(CLEANING), ""
+    unreported.begin(entry.name, "row")
+    if entry.kind == "jsonl":
+        with suppress(DataError):
+            start = next(filter(str.strip, text_chunks(entry.paths[0], Digest(), unreported)), "")
+    return entry._replace(kind=ARRAY) if start.lstrip().startswith("[") else entry
 
 
 def jsonl_records(blocks: Iterable[Block], findings: Findings) -> Iterator[Records]:
@@ -63,10 +77,12 @@ def _cause(line: str) -> str:
     return "" if _without_comma(line) is None else COMMAS
 
 
-KIND = "json"
-NOTE = "read as one JSON array, with one row per object"
-DECODER = json.JSONDecoder()
-SPACE = re.compile(r"[ \t\r\n]*+")
+def array_records(chunks: Iterable[str], findings: Findings) -> Iterator[Records]:
+    """Yield the objects with their numbers from 1."""
+    array = _Array(findings)
+    for chunk in chunks:
+        yield array.add(chunk)
+    yield array.end()
 
 
 class _Place(Enum):
@@ -84,24 +100,6 @@ AFTER = {
     (_Place.COMMA, ","): _Place.VALUE,
     (_Place.COMMA, "]"): _Place.END,
 }
-
-
-def recognised(entry: Input) -> Input:
-    """Change the kind of a JSON Lines input to an array if its first character is a bracket."""
-    unreported, start = Findings(CLEANING), ""
-    unreported.begin(entry.name, "row")
-    if entry.kind == "jsonl":
-        with suppress(DataError):
-            start = next(filter(str.strip, text_chunks(entry.paths[0], Digest(), unreported)), "")
-    return entry._replace(kind=KIND) if start.lstrip().startswith("[") else entry
-
-
-def array_records(chunks: Iterable[str], findings: Findings) -> Iterator[Records]:
-    """Yield the objects with their numbers from 1."""
-    array = _Array(findings)
-    for chunk in chunks:
-        yield array.add(chunk)
-    yield array.end()
 
 
 class _Array:
@@ -162,5 +160,5 @@ class _Array:
 
 
 def _after_space(text: str, at: int) -> int:
-    found = SPACE.match(text, at)
-    return found.end() if found else at
+    space = SPACE.match(text, at)
+    return space.end() if space else at

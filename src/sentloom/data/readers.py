@@ -1,4 +1,4 @@
-"""Join several data sets of one shape."""
+"""Read data of any kind into one table and check every row, and join several data sets of one shape."""
 
 import hashlib
 import zipfile
@@ -23,41 +23,6 @@ from sentloom.data.shapes import COLUMNS, Columns, Layout, Shape, ShapeRequest, 
 from sentloom.data.sources import Source, joined_hash, open_source
 from sentloom.errors import InputError
 from sentloom.progress import progress
-
-
-def join(datasets: Sequence[Dataset]) -> Dataset:
-    """Concatenate data sets; every row keeps its file and line."""
-    first = datasets[0]
-    if len(datasets) == 1:
-        return first
-    other = next((one for one in datasets if one.shape is not first.shape), None)
-    if other is not None:
-        problem = f"its shape is {other.shape}, but the shape of {first.files[0]} is {first.shape}"
-        raise InputError(other.files[0], problem, "files of one shape", "put them in separate stages")
-    tables, offset = [], 0
-    for one in datasets:
-        table = one.table.select([*COLUMNS[one.shape], FILE, LINE])
-        files = pc.add(table.column(FILE), pa.scalar(offset, pa.int32()))
-        tables.append(table.set_column(table.schema.get_field_index(FILE), FILE, files))
-        offset += len(one.files)
-    names = {one.place_name for one in datasets}
-    skipped: Counter[str] = Counter()
-    for one in datasets:
-        skipped.update(one.skipped)
-    return Dataset(
-        shape=first.shape,
-        table=pa.concat_tables(tables),
-        files=tuple(file for one in datasets for file in one.files),
-        place_name=names.pop() if len(names) == 1 else "row",
-        sha256=hashlib.sha256(" ".join(one.sha256 for one in datasets).encode()).hexdigest(),
-        used=first.used,
-        ignored=tuple(dict.fromkeys(name for one in datasets for name in one.ignored)),
-        skipped=skipped,
-        notes=tuple(note for one in datasets for note in one.notes),
-        left_out=sum(one.left_out for one in datasets),
-        irregular=tuple(kind for one in datasets for kind in one.irregular),
-        sources=tuple(number for number, one in enumerate(datasets) for _ in one.files),
-    )
 
 
 @typed
@@ -168,9 +133,45 @@ class _Reading:
         self.layouts.append(layout)
         first = self.layouts[0]
         if (layout.shape, [*layout.kept]) != (first.shape, [*first.kept]):
-            problem, expected = (
-                f"{one.shape} with {', '.join([*one.used.values(), *one.kept])}" for one in (layout, first)
-            )
-            expected = f"{expected}, as in {self.inputs[0].name}"
-            self.findings.stop(0, f"found {problem}", expected, "read the two files separately")
+            expected = f"{_in_words(first)}, as in {self.inputs[0].name}"
+            self.findings.stop(0, f"found {_in_words(layout)}", expected, "read the two files separately")
         return layout
+
+
+def _in_words(layout: Layout) -> str:
+    return f"{layout.shape} with {', '.join([*layout.used.values(), *layout.kept])}"
+
+
+def join(datasets: Sequence[Dataset]) -> Dataset:
+    """Concatenate data sets; every row keeps its file and line."""
+    first = datasets[0]
+    if len(datasets) == 1:
+        return first
+    other = next((data for data in datasets if data.shape is not first.shape), None)
+    if other is not None:
+        problem = f"its shape is {other.shape}, but the shape of {first.files[0]} is {first.shape}"
+        raise InputError(other.files[0], problem, "files of one shape", "put them in separate stages")
+    tables, offset = [], 0
+    for data in datasets:
+        table = data.table.select([*COLUMNS[data.shape], FILE, LINE])
+        files = pc.add(table.column(FILE), pa.scalar(offset, pa.int32()))
+        tables.append(table.set_column(table.schema.get_field_index(FILE), FILE, files))
+        offset += len(data.files)
+    names = {data.place_name for data in datasets}
+    skipped: Counter[str] = Counter()
+    for data in datasets:
+        skipped.update(data.skipped)
+    return Dataset(
+        shape=first.shape,
+        table=pa.concat_tables(tables),
+        files=tuple(file for data in datasets for file in data.files),
+        place_name=names.pop() if len(names) == 1 else "row",
+        sha256=hashlib.sha256(" ".join(data.sha256 for data in datasets).encode()).hexdigest(),
+        used=first.used,
+        ignored=tuple(dict.fromkeys(name for data in datasets for name in data.ignored)),
+        skipped=skipped,
+        notes=tuple(note for data in datasets for note in data.notes),
+        left_out=sum(data.left_out for data in datasets),
+        irregular=tuple(kind for data in datasets for kind in data.irregular),
+        sources=tuple(number for number, data in enumerate(datasets) for _ in data.files),
+    )

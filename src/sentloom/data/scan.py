@@ -7,26 +7,38 @@ import codecs
 import gzip
 import hashlib
 import io
+import re
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import IO, Any
+from itertools import chain
+from typing import IO, Any, NamedTuple
 
 from sentloom.data.dataset import BLANK_LINES
 from sentloom.data.findings import Findings
-from sentloom.data.inputs import WESTERN, File, as_utf8, foreign_format, is_western, mark_of
+from sentloom.data.inputs import EXPORT, File
 from sentloom.data.limits import CLEANING, ENDLESS, packed_room
 from sentloom.errors import DataError
+
+Block = tuple[int, str]  # the number of the first line, and whole lines of text
+Records = tuple[Sequence[int], list[Any]]  # the line at which each record starts, and the records
 
 LOOK = 1 << 16  # bytes to search for a line feed
 GZIP_SIZE = 4  # bytes at the end of a gzip file that state its unpacked size
 MOST_DEFLATED = 1032  # the highest compression ratio of deflate
 HALF_BLANK = "lines that are blank on one side"
 OTHER_ENCODING = "the file is not in UTF-8 but in another encoding, such as Windows-1252 from Excel"
-
-Block = tuple[int, str]  # the number of the first line, and whole lines of text
-Records = tuple[Sequence[int], list[Any]]  # the line at which each record starts, and the records
+WESTERN = "cp1252"
+BYTE_ORDER_MARKS = {  # the longer ones first: the UTF-16 mark is a prefix of the UTF-32 mark
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
+# Codes that are letters in Windows-1250 (Polish) and others: inside a word they show that a text is not Western.
+SIGNS_IN_WORDS = re.compile(r"(?<=[^\W\d_])[¡¢£¤¥¦¨©ª«¬®¯±²³µ¶¸¹º»¼½¾¿×÷](?=[^\W\d_])")
+MOST_ACCENTED = 1 / 3  # share of the letters; in Greek or Cyrillic nearly all are beyond ASCII
 
 
 class Digest:
@@ -76,7 +88,7 @@ def text_blocks(path: File, digest: Digest, findings: Findings) -> Iterator[Bloc
         except UnicodeDecodeError:
             valid = False
             if western is None:
-                western = findings.allowance.repair and _is_western(path)
+                western = findings.allowance.repair and _file_is_western(path)
         if not valid:
             lines = enumerate(block.split(b"\n"), first)
             text = "\n".join([_decode_line(number, line, findings, bool(western)) for number, line in lines])
@@ -99,18 +111,6 @@ def first_lines(path: File) -> Iterator[Block]:
         yield from text_blocks(path, Digest(), unreported)
 
 
-def _is_western(path: File) -> bool:
-    unreported = Findings()
-    unreported.begin(str(path), "line")
-    with suppress(DataError):
-        return is_western(
-            line
-            for _, raw in _whole_lines(raw_blocks(path, Digest(), unreported), unreported)
-            for line in raw.split(b"\n")
-        )
-    return False
-
-
 def _utf8(path: File, digest: Digest, findings: Findings) -> Iterator[bytes]:
     """Yield the bytes of a file as UTF-8; an encoding named by a byte order mark is converted or refused."""
     blocks = raw_blocks(path, digest, findings)
@@ -120,24 +120,34 @@ def _utf8(path: File, digest: Digest, findings: Findings) -> Iterator[bytes]:
     yield from _converted(first, blocks, path, findings) if mark_of(first) else _all(first, blocks)
 
 
-def _with_line_ends(blocks: Iterator[bytes], path: File, findings: Findings) -> Iterator[bytes]:
-    """Replace carriage returns by line feeds if the first LOOK bytes have no line feed."""
-    start = b""
-    for block in blocks:
-        start += block
-        if len(start) >= LOOK or b"\n" in start:
-            break
-    if b"\n" in start or b"\r" not in start.rstrip(b"\r"):
-        yield from _all(start, blocks)
-        return
-    findings.notes.append(f"{path}: lines end in carriage returns without line feeds")
-    for block in _all(start, blocks):
-        yield block.replace(b"\r", b"\n")
-
-
 def _all(first: bytes, blocks: Iterator[bytes]) -> Iterator[bytes]:
     yield first
     yield from blocks
+
+
+class Foreign(NamedTuple):
+    """A format that is not text, and what to do with such a file."""
+
+    name: str
+    fix: str
+
+
+FOREIGN = {  # by the first bytes
+    b"PK\x03\x04": Foreign("a spreadsheet (.xlsx, .ods) or a zip file", f"{EXPORT}; unpack a zip file first"),
+    b"\xd0\xcf\x11\xe0": Foreign("an old spreadsheet (.xls)", EXPORT),
+    b"\x1f\x8b": Foreign("gzip data", "rename the file to end in .gz"),
+    b"PAR1": Foreign("parquet data", "rename the file to end in .parquet"),
+}
+
+
+def foreign_format(block: bytes) -> Foreign | None:
+    """Recognise a format other than text by the first bytes of a file."""
+    return next((foreign for start, foreign in FOREIGN.items() if block.startswith(start)), None)
+
+
+def mark_of(block: bytes) -> str | None:
+    """Return the encoding named by the byte order mark at the start of a file, unless it is UTF-8."""
+    return next((name for mark, name in BYTE_ORDER_MARKS.items() if block.startswith(mark)), None)
 
 
 def _converted(first: bytes, blocks: Iterator[bytes], path: File, findings: Findings) -> Iterator[bytes]:
@@ -147,6 +157,13 @@ def _converted(first: bytes, blocks: Iterator[bytes], path: File, findings: Find
         findings.stop(1, f"byte order mark of {encoding}", "UTF-8", fix)
     findings.repaired(1, f"files in {encoding}, converted to UTF-8")
     yield from as_utf8(_all(first, blocks), encoding)
+
+
+def as_utf8(blocks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
+    """Convert blocks of another encoding to UTF-8; undecodable bytes become U+FFFD."""
+    decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
+    for block in chain(blocks, [b""]):
+        yield decoder.decode(block, final=not block).encode()
 
 
 def raw_blocks(path: File, digest: Digest, findings: Findings) -> Iterator[bytes]:
@@ -190,6 +207,21 @@ def _check_declared(file: IO[bytes], findings: Findings) -> None:
         problem = f"{packed:,} bytes of compressed data claim to unpack to {declared:,} bytes"
         fix = "download it again, since it may be truncated; if you trust it, unpack it and give the unpacked file"
         findings.stop(0, problem, f"at most {room:,} bytes", fix)
+
+
+def _with_line_ends(blocks: Iterator[bytes], path: File, findings: Findings) -> Iterator[bytes]:
+    """Replace carriage returns by line feeds if the first LOOK bytes have no line feed."""
+    start = b""
+    for block in blocks:
+        start += block
+        if len(start) >= LOOK or b"\n" in start:
+            break
+    if b"\n" in start or b"\r" not in start.rstrip(b"\r"):
+        yield from _all(start, blocks)
+        return
+    findings.notes.append(f"{path}: lines end in carriage returns without line feeds")
+    for block in _all(start, blocks):
+        yield block.replace(b"\r", b"\n")
 
 
 def _whole_lines(blocks: Iterable[bytes], findings: Findings) -> Iterator[tuple[int, bytes]]:
@@ -246,6 +278,41 @@ def _decode_other(number: int, line: bytes, start: int, findings: Findings, west
     problem = f"invalid byte 0x{line[start]:02X} at byte {start + 1} of the line"
     findings.problem(number, problem, "UTF-8", "lines that are not UTF-8", OTHER_ENCODING)
     return line.decode(errors="replace")
+
+
+def _file_is_western(path: File) -> bool:
+    unreported = Findings()
+    unreported.begin(str(path), "line")
+    with suppress(DataError):
+        return is_western(
+            line
+            for _, raw in _whole_lines(raw_blocks(path, Digest(), unreported), unreported)
+            for line in raw.split(b"\n")
+        )
+    return False
+
+
+def is_western(lines: Iterable[bytes]) -> bool:
+    """Whether all lines that are not UTF-8 are plausible as Windows-1252."""
+    return all(_reads_well(line) for line in lines if not _is_utf8(line))
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _reads_well(line: bytes) -> bool:
+    try:
+        text = line.decode(WESTERN)
+    except UnicodeDecodeError:  # five bytes are undefined in it
+        return False
+    letters = [letter for letter in text if letter.isalpha()]
+    accented = sum(letter > "\x7f" for letter in letters)
+    return accented <= MOST_ACCENTED * len(letters) and not SIGNS_IN_WORDS.search(text)
 
 
 def text_lines(blocks: Iterable[Block], findings: Findings, spaces: str | None = None) -> Iterator[Records]:

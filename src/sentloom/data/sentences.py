@@ -1,4 +1,4 @@
-"""Find the distinct texts of any kind of sequence, using a few bytes of memory per row."""
+"""Texts as a sequence, from a list, a column or a table, and the distinct ones of a sequence or a whole data set."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -17,6 +17,7 @@ from sentloom.data.shapes import COLUMNS, Shape, text_columns
 from sentloom.errors import InputError
 
 Texts: TypeAlias = Sequence[str] | pa.ChunkedArray
+SCHEMA = shape_schema(Shape.TEXTS)
 
 
 def as_texts(texts: Any, *, answers: bool = False) -> Texts:
@@ -90,9 +91,6 @@ def _digest(row: int, text: object) -> bytes:
         raise InputError(f"texts, item {row}", problem, "valid Unicode", "decode the text again or drop it") from None
 
 
-SCHEMA = shape_schema(Shape.TEXTS)
-
-
 def texts_of(dataset: Dataset) -> Dataset:
     """Return the distinct sentences of all text columns: a repeated one would be among its own negatives."""
     return dataset.derive(distinct_sentences(dataset), "distinct sentences", Shape.TEXTS)
@@ -111,8 +109,8 @@ def _batches(dataset: Dataset, batch_rows: int) -> Iterator[pa.RecordBatch]:
     for batch in dataset.table.to_batches(max_chunksize=batch_rows):
         cells = zip(*(batch.column(name).to_pylist() for name in names), strict=True)
         lists = [[text for cell in row for text in (cell if isinstance(cell, list) else [cell])] for row in cells]
-        rows = np.repeat(np.arange(len(lists)), [len(one) for one in lists])
-        texts = pa.array([text for one in lists for text in one], pa.large_string())
+        rows = np.repeat(np.arange(len(lists)), [len(sentences) for sentences in lists])
+        texts = pa.array([text for sentences in lists for text in sentences], pa.large_string())
         yield pa.record_batch(
             [texts, *(batch.column(name).take(pa.array(rows)) for name in (FILE, LINE))], schema=SCHEMA
         )

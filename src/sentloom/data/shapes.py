@@ -308,20 +308,20 @@ class _Header:
 
     def roles(self, shape: Shape) -> dict[str, tuple[int, ...]]:
         """Return the columns that fill the roles of a shape, by their names."""
-        found: list[tuple[int, ...]]
+        positions: list[tuple[int, ...]]
         if shape in (Shape.TEXTS, Shape.CLASSIFICATION):
-            found = [(self._only(self._named(TEXT_NAMES), "text column"),)]
+            positions = [(self._only(self._named(TEXT_NAMES), "text column"),)]
         else:
             own = self._couples(shape) or [couple for other in COUPLES for couple in self._couples(other)]
-            found = [(at,) for at in self._only(own, "pair of sentence columns")]
+            positions = [(at,) for at in self._only(own, "pair of sentence columns")]
         if "negatives" in COLUMNS[shape]:
-            found.append(tuple(self._negatives()) or self._refuse("there is no column of negatives"))
+            positions.append(tuple(self._negatives()) or self._refuse("there is no column of negatives"))
         if "score" in COLUMNS[shape]:
-            found.append((self._only(self._named(SCORE_NAMES) or self._named(LABEL_NAMES), "score column"),))
+            positions.append((self._only(self._named(SCORE_NAMES) or self._named(LABEL_NAMES), "score column"),))
         if "label" in COLUMNS[shape]:
             names = CLASS_NAMES if shape is Shape.CLASSIFICATION else LABEL_NAMES
-            found.append((self._only(self._named(names), "label column"),))
-        return dict(zip(COLUMNS[shape], found, strict=True))
+            positions.append((self._only(self._named(names), "label column"),))
+        return dict(zip(COLUMNS[shape], positions, strict=True))
 
     def _named(self, known: Sequence[str]) -> list[int]:
         return [at for at, name in enumerate(self.names) if squash(name) in known]

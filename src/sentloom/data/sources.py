@@ -13,11 +13,10 @@ from sentloom.data.cells import Chunk
 from sentloom.data.delimited import DelimitedRows, dialect_of
 from sentloom.data.findings import Findings
 from sentloom.data.in_memory import open_rows
-from sentloom.data.inputs import MEMORY, TWINS, WESTERN, Input
-from sentloom.data.json_rows import NOTE as ARRAY_NOTE
-from sentloom.data.json_rows import array_records, jsonl_records
+from sentloom.data.inputs import MEMORY, TWINS, Input
+from sentloom.data.json_rows import ARRAY_NOTE, array_records, jsonl_records
 from sentloom.data.limits import LONGEST_NAME, MOST_COLUMNS, shown
-from sentloom.data.scan import Digest, text_blocks, text_chunks, text_lines, twin_lines
+from sentloom.data.scan import WESTERN, Digest, text_blocks, text_chunks, text_lines, twin_lines
 from sentloom.data.shapes import Layout, ShapeRequest
 from sentloom.data.typed import DAMAGE, Typed, open_arrow, open_parquet, stop_at_damage
 from sentloom.errors import InputError, option
@@ -155,7 +154,7 @@ def _open_table(entry: Input, request: ShapeRequest, findings: Findings) -> Sour
 
 
 def _printable(names: Sequence[str]) -> list[str]:
-    """Read bytes that are not UTF-8 as Windows-1252, as `clean` does; other lone surrogates cannot be printed."""
+    """Read bytes that are not UTF-8 as Windows-1252, as cleaning does; other lone surrogates cannot be printed."""
 
     def western(escaped: re.Match[str]) -> str:
         return escaped[0].encode(errors="surrogateescape").decode(WESTERN, "replace")

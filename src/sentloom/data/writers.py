@@ -75,7 +75,7 @@ def _refuse_own_input(data: Dataset, path: Path) -> None:
 def no_formula(cell: Any) -> Any:
     """Prefix a cell that spreadsheets would run as a formula with an apostrophe. Numbers stay unchanged."""
     if isinstance(cell, list):
-        return [no_formula(one) for one in cell]
+        return [no_formula(text) for text in cell]
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA_STARTS) else cell
 
 

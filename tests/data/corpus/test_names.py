@@ -110,11 +110,11 @@ def test_modules_have_their_own_name():
 
 @pytest.mark.parametrize("package", ["json", "logging", "email", "html", "unittest", "http"])
 def test_names_of_the_standard_library_can_be_imported(package):
-    sources = [found for found in read_sources(locate(package), workers=1) if isinstance(found, DocstringSource)]
+    sources = [file for file in read_sources(locate(package), workers=1) if isinstance(file, DocstringSource)]
     public = PublicNames(source.module for source in sources)
-    found = {public.find(source.module.name, docstring.path) for source in sources for docstring in source.docstrings}
-    assert found - {None}
-    assert all(is_public(name) and _resolves(name) for name in found - {None})
+    names = {public.find(source.module.name, docstring.path) for source in sources for docstring in source.docstrings}
+    assert names - {None}
+    assert all(is_public(name) and _resolves(name) for name in names - {None})
 
 
 def _resolves(name):

@@ -41,8 +41,8 @@ def orchard(tmp_path, monkeypatch):
 
 
 def test_only_the_modules_of_the_package_are_found_in_order(orchard):
-    found = [file.relative_to(folder / orchard).as_posix() for folder, file in locate(orchard)]
-    assert found == [
+    files = [file.relative_to(folder / orchard).as_posix() for folder, file in locate(orchard)]
+    assert files == [
         "__init__.py", "_private.py", "broken.py", "bytes.py", "core.py", "inner/__init__.py", "inner/deep/code.py",
         "latin.py", "made.py", "nul.py",
     ]  # fmt: skip
@@ -50,13 +50,13 @@ def test_only_the_modules_of_the_package_are_found_in_order(orchard):
 
 def test_files_are_parsed_or_skipped_and_never_executed(orchard):
     read = dict(zip([file.name for _, file in locate(orchard)], read_sources(locate(orchard), 1), strict=True))
-    assert {name for name, found in read.items() if found is None} == {"broken.py", "bytes.py", "made.py", "nul.py"}
+    assert {name for name, source in read.items() if source is None} == {"broken.py", "bytes.py", "made.py", "nul.py"}
     assert read["latin.py"].docstrings[0].prose.summary == "Café is read in its own encoding."
     assert orchard not in sys.modules
 
 
 def test_module_names_and_paths(orchard):
-    sources = [found for found in read_sources(locate(orchard), 1) if found]
+    sources = [source for source in read_sources(locate(orchard), 1) if source]
     assert {source.file: (source.module.name, source.module.is_package) for source in sources} == {
         "orchard_pkg/__init__.py": ("orchard_pkg", True),
         "orchard_pkg/_private.py": ("orchard_pkg._private", False),
@@ -91,8 +91,8 @@ def silent():
 '''
     (tmp_path / "orchard_file.py").write_text(source, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    (found,) = read_sources(locate("orchard_file"), 1)
-    assert [(docstring.path, docstring.line, docstring.prose.summary) for docstring in found.docstrings] == [
+    (parsed,) = read_sources(locate("orchard_file"), 1)
+    assert [(docstring.path, docstring.line, docstring.prose.summary) for docstring in parsed.docstrings] == [
         ("", 1, "The module speaks first here."),
         ("Basket", 4, "A basket holds some apples."),
         ("Basket.add", 8, "Add one apple to it."),

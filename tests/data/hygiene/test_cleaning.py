@@ -55,8 +55,8 @@ def test_length_limits_in_words() -> None:
     rows = [("one two three",), ("one",), ("one two three four",), ("一二三",), ("一",)]
     cleaned, report = clean(build_dataset(Shape.TEXTS, rows), CleanSettings(min_words=2, max_words=3))
     assert texts(cleaned) == ["one two three", "一二三"]
-    found = [(rule.rule, rule.why, rule.rows, rule.example) for rule in report.rules if rule.rows]
-    assert found == [
+    rules = [(rule.rule, rule.why, rule.rows, rule.example) for rule in report.rules if rule.rows]
+    assert rules == [
         ("short", "a sentence has fewer than 2 words", 2, "data.tsv, line 3"),
         ("long", "a sentence has more than 3 words", 1, "data.tsv, line 4"),
     ]
@@ -139,7 +139,7 @@ def test_invalid_settings_are_refused(wrong: dict) -> None:
 
 
 def tidied(text: str) -> str:
-    """Do what `clean` does to one sentence, character by character."""
+    """Do what cleaning does to one sentence, character by character."""
     spaced = [
         " " if unicodedata.category(c) in ("Zs", "Zl", "Zp", "Cc") else c for c in unicodedata.normalize("NFC", text)
     ]
@@ -205,8 +205,8 @@ def test_sides_in_another_script_are_dropped() -> None:
     rows = [("dog", "狗"), ("dog", "dog 狗 cat"), ("犬", "狗"), ("1999", "2001"), ("dog", "ねこ")]
     cleaned, report = clean(build_dataset(Shape.PARALLEL, rows), CleanSettings(scripts=("Latin", "Han")))
     assert cleaned.column("_line").to_pylist() == [2, 5]
-    found = [(rule.why, rule.rows, rule.example) for rule in report.rules if rule.rule == "script"]
-    assert found == [
+    rules = [(rule.why, rule.rows, rule.example) for rule in report.rules if rule.rule == "script"]
+    assert rules == [
         ("source is mostly not in Latin", 1, "data.tsv, line 4"),
         ("target is mostly not in Han", 2, "data.tsv, line 3"),
     ]

@@ -22,64 +22,68 @@ def letters(texts: list[str]) -> list[int]:
 
 @given(st.lists(st.integers(0, 1000), min_size=1))
 def test_distribution_equals_sorting(values: list[int]) -> None:
-    found = distribution(np.array(values))
+    summary = distribution(np.array(values))
     ordered = sorted(values)
-    assert (found.least, found.most) == (ordered[0], ordered[-1])
-    assert found.mean == pytest.approx(sum(values) / len(values))
+    assert (summary.least, summary.most) == (ordered[0], ordered[-1])
+    assert summary.mean == pytest.approx(sum(values) / len(values))
     middle = len(values) // 2
-    assert found.median == (ordered[middle] if len(values) % 2 else (ordered[middle - 1] + ordered[middle]) / 2)
-    assert found.least <= found.p25 <= found.median <= found.p75 <= found.p95 <= found.most
+    assert summary.median == (ordered[middle] if len(values) % 2 else (ordered[middle - 1] + ordered[middle]) / 2)
+    assert summary.least <= summary.p25 <= summary.median <= summary.p75 <= summary.p95 <= summary.most
 
 
 def test_lengths_in_words_by_column() -> None:
-    found = inspect(build_dataset(Shape.PAIRS, [("one", "one two three"), ("one two", "一二三四五")]))
-    assert [(part.column, part.unit, part.distribution.least, part.distribution.most) for part in found.lengths] == [
+    inspected = inspect(build_dataset(Shape.PAIRS, [("one", "one two three"), ("one two", "一二三四五")]))
+    assert [
+        (part.column, part.unit, part.distribution.least, part.distribution.most) for part in inspected.lengths
+    ] == [
         ("anchor", "words", 1, 2),
         ("positive", "words", 3, 5),
     ]
-    assert found.lengths[1].distribution.mean == 4
+    assert inspected.lengths[1].distribution.mean == 4
 
 
 def test_lengths_in_tokens_and_those_above_the_limit() -> None:
     rows = [("a", "bb", ["cc", "ddddd"]), ("aaaa", "b", ["c"]), ("a", "b", ["cccccc", "ddddd"])]
-    found = inspect(build_dataset(Shape.TRIPLETS, rows, chunk=2), letters, token_limit=4)
-    assert [(part.column, part.unit, part.distribution.most) for part in found.lengths] == [
+    inspected = inspect(build_dataset(Shape.TRIPLETS, rows, chunk=2), letters, token_limit=4)
+    assert [(part.column, part.unit, part.distribution.most) for part in inspected.lengths] == [
         ("anchor", "tokens", 4),
         ("positive", "tokens", 2),
         ("negatives", "tokens", 6),
     ]
-    assert found.findings == (
+    assert inspected.findings == (
         Finding("a sentence has more than 4 tokens and will be truncated", 2, "data.tsv, line 2"),
     )
-    assert found.sentences == 11
+    assert inspected.sentences == 11
 
 
 def test_duplicates_of_rows_and_sentences() -> None:
-    found = inspect(build_dataset(Shape.PAIRS, [("a", "b"), ("b", "a"), ("a", "b"), ("a", "c"), ("a", "b")], chunk=2))
-    assert found.duplicate_rows == 2
-    assert found.duplicate_sentences == 10 - 3
+    inspected = inspect(
+        build_dataset(Shape.PAIRS, [("a", "b"), ("b", "a"), ("a", "b"), ("a", "c"), ("a", "b")], chunk=2)
+    )
+    assert inspected.duplicate_rows == 2
+    assert inspected.duplicate_sentences == 10 - 3
 
 
 def test_near_duplicates_of_a_small_set_are_counted() -> None:
-    found = inspect(
+    near = inspect(
         build_dataset(Shape.TEXTS, [(LONG,), (LONG + ".",), ("something else",), (LONG + "!",)])
     ).near_duplicates
-    assert (found.threshold, found.sampled, found.repeats, found.whole) == (0.8, 4, 2, True)
+    assert (near.threshold, near.sampled, near.repeats, near.whole) == (0.8, 4, 2, True)
 
 
 def test_near_duplicates_of_a_large_set_are_estimated() -> None:
     random = np.random.default_rng(1)
     texts = ["".join(random.choice(list("abcdefghij "), 80)) for _ in range(1500)]
     rows = [(text,) for text in texts] + [(text + " .",) for text in texts[:500]]  # a quarter of all rows are repeats
-    found = inspect(build_dataset(Shape.TEXTS, rows, chunk=400), sample=500).near_duplicates
-    assert not found.whole
-    assert 350 < found.sampled < 650
-    assert 0.17 < found.repeats / found.sampled < 0.33
+    near = inspect(build_dataset(Shape.TEXTS, rows, chunk=400), sample=500).near_duplicates
+    assert not near.whole
+    assert 350 < near.sampled < 650
+    assert 0.17 < near.repeats / near.sampled < 0.33
 
 
 def test_scripts_are_shares_of_sentences() -> None:
-    found = inspect(build_dataset(Shape.PARALLEL, [("yes", "да"), ("no", "нет"), ("word", "слово"), ("ten", "10")]))
-    assert found.scripts == {"Latin": 0.5, "Cyrillic": 0.375, "none": 0.125}
+    inspected = inspect(build_dataset(Shape.PARALLEL, [("yes", "да"), ("no", "нет"), ("word", "слово"), ("ten", "10")]))
+    assert inspected.scripts == {"Latin": 0.5, "Cyrillic": 0.375, "none": 0.125}
 
 
 def test_labels_and_scores() -> None:
@@ -132,7 +136,7 @@ def test_many_identical_sides_give_a_warning() -> None:
 def test_every_shape_without_rows_and_as_json(shape: Shape) -> None:
     cells = {"score": 1.0, "negatives": ["n", "m"]}
     row = tuple(cells.get(name, name) for name in inspection.COLUMNS[shape])
-    found = inspect(build_dataset(shape, [row]))
-    assert json.loads(json.dumps(asdict(found)))["shape"] == shape.value
+    inspected = inspect(build_dataset(shape, [row]))
+    assert json.loads(json.dumps(asdict(inspected)))["shape"] == shape.value
     empty = inspect(build_dataset(shape, []), letters, token_limit=3)
     assert (empty.rows, empty.sentences, empty.lengths, empty.scripts, empty.findings) == (0, 0, (), {}, ())

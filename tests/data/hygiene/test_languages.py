@@ -110,15 +110,15 @@ def test_a_long_list_is_sampled_evenly() -> None:
 @pytest.mark.skipif(not PARALLEL.is_dir(), reason="no parallel data beside the repository")
 @pytest.mark.long
 def test_blocks_of_a_hundred_real_sentences() -> None:
-    found = []
+    correct = []
     for file in sorted(PARALLEL.glob("*.gz")):
         with gzip.open(file, "rt", encoding="utf-8") as lines:
             rows = [line.rstrip("\n").split("\t") for line in islice(lines, 1, 1501)]
         for side, code in enumerate(file.name.split(".")[1].split("-")):
             texts = [row[side] for row in rows]
             blocks = [texts[start : start + 100] for start in range(0, len(texts) - 99, 100)]
-            found += [main_language(language_shares(block)) == code for block in blocks]
-    assert sum(found) / len(found) > 0.97  # Tatoeba begins with blocks such as "Go.", "Hi.", "Run!"
+            correct += [main_language(language_shares(block)) == code for block in blocks]
+    assert sum(correct) / len(correct) > 0.97  # Tatoeba begins with blocks such as "Go.", "Hi.", "Run!"
 
 
 MESSAGES = {
@@ -148,8 +148,8 @@ def test_a_mixed_file_is_reported_with_its_shares() -> None:
     # of 2,261 customer messages, 782 in three other languages
     shares = language_shares(mixed_messages({"en": 1479, "de": 400, "pl": 250, "sv": 132}))
     assert list(recognised(shares)) == ["en", "de", "pl", "sv"]
-    wanted = {"en": 1479 / 2261, "de": 400 / 2261, "pl": 250 / 2261, "sv": 132 / 2261}
-    assert all(abs(shares[code] - share) < 0.06 for code, share in wanted.items())
+    expected = {"en": 1479 / 2261, "de": 400 / 2261, "pl": 250 / 2261, "sv": 132 / 2261}
+    assert all(abs(shares[code] - share) < 0.06 for code, share in expected.items())
     assert main_language(shares) is None
     assert re.fullmatch(r"English \d\d%, German \d\d%, Polish \d\d%, Swedish \d%", shares_in_words(shares))
 

@@ -45,11 +45,13 @@ def test_kinds_of_sentences(trained: str, kind: Kind | None) -> None:
         assert leaks.training_rows.tolist() == [1]
 
 
-@pytest.mark.parametrize(("one", "two"), [("STRASSE", "straße"), ("ΟΔΟΣ", "οδος"), ("ΟΔΟΣ", "οδος".replace("σ", "ς"))])
-def test_case_is_ignored_in_every_script(one: str, two: str) -> None:
-    assert find_leaks(build_dataset(Shape.TEXTS, [(one,)]), [build_dataset(Shape.TEXTS, [(two,)])]).counts == {
-        Kind.CASE: 1
-    }
+@pytest.mark.parametrize(
+    ("training", "evaluation"), [("STRASSE", "straße"), ("ΟΔΟΣ", "οδος"), ("ΟΔΟΣ", "οδος".replace("σ", "ς"))]
+)
+def test_case_is_ignored_in_every_script(training: str, evaluation: str) -> None:
+    assert find_leaks(
+        build_dataset(Shape.TEXTS, [(training,)]), [build_dataset(Shape.TEXTS, [(evaluation,)])]
+    ).counts == {Kind.CASE: 1}
 
 
 def test_sentences_of_only_punctuation_are_compared() -> None:

@@ -41,8 +41,8 @@ def shingle_set(text: str) -> set[str]:
     return {padded[start : start + SHINGLE] for start in range(len(padded) - SHINGLE + 1)}
 
 
-def index(one: str, two: str) -> float:
-    left, right = shingle_set(one), shingle_set(two)
+def index(first: str, second: str) -> float:
+    left, right = shingle_set(first), shingle_set(second)
     return len(left & right) / len(left | right)
 
 
@@ -96,17 +96,17 @@ TEXTS = st.text(alphabet="abAB é一二🙂", max_size=12)
 
 @given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=20))
 def test_jaccard_against_sets(pairs: list[tuple[str, str]]) -> None:
-    found = jaccard(array([one for one, _ in pairs]), array([two for _, two in pairs]))
-    np.testing.assert_allclose(found, [index(one, two) for one, two in pairs])
+    indices = jaccard(array([left for left, _ in pairs]), array([right for _, right in pairs]))
+    np.testing.assert_allclose(indices, [index(left, right) for left, right in pairs])
 
 
 def test_signatures_agree_as_often_as_the_jaccard_index_says() -> None:
-    one = "a flock of geese passed over the frozen lake in the morning"
-    two = "a flock of geese passed over the frozen pond in the evening"
+    left = "a flock of geese passed over the frozen lake in the morning"
+    right = "a flock of geese passed over the frozen pond in the evening"
     random = np.random.default_rng(5)
     factors, terms = random.integers(0, 1 << 32, (2, 6400), np.uint32)
-    least = signatures(*shingles(array([one, two])), factors | np.uint32(1), terms)
-    expected = index(one, two)
+    least = signatures(*shingles(array([left, right])), factors | np.uint32(1), terms)
+    expected = index(left, right)
     deviation = np.sqrt(expected * (1 - expected) / 6400)
     assert abs((least[0:, 0] == least[:, 1]).mean() - expected) < 4 * deviation
     bits = sketch(least)
@@ -154,8 +154,8 @@ def test_connect_equals_label_propagation(case: tuple[int, list[tuple[int, int]]
     size, pairs = case
     label = list(range(size))
     for _ in range(size):
-        for one, two in pairs:
-            label[one] = label[two] = min(label[one], label[two])
+        for left, right in pairs:
+            label[left] = label[right] = min(label[left], label[right])
     assert connect(size, np.array(pairs, np.int64).reshape(-1, 2)).tolist() == label
 
 
@@ -165,8 +165,8 @@ def test_connect_equals_label_propagation(case: tuple[int, list[tuple[int, int]]
 def test_groups_equal_brute_force(threshold: float) -> None:
     texts = [text for pair in zip(notices(700, 1), unlike(700, 2), strict=True) for text in pair]
     expected = connect(len(texts), like_pairs(texts, threshold)) != np.arange(len(texts))
-    found = first_of_group(build_dataset(Shape.TEXTS, [(text,) for text in texts], chunk=333), threshold)
-    dropped = found != np.arange(len(texts))
+    first = first_of_group(build_dataset(Shape.TEXTS, [(text,) for text in texts], chunk=333), threshold)
+    dropped = first != np.arange(len(texts))
     assert not (dropped & ~expected).any()
     assert dropped.sum() >= 0.98 * expected.sum() > 10
 
@@ -201,7 +201,7 @@ def test_one_seed_gives_one_result() -> None:
 def test_the_first_of_a_chain_is_kept() -> None:
     base = "the keeper of the lighthouse wrote a letter every evening"
     chain = [base, base + " to his", base + " to his sister", "something else entirely, of another kind"]
-    links = [index(chain[one], chain[two]) >= 0.8 for one, two in combinations(range(3), 2)]
+    links = [index(chain[left], chain[right]) >= 0.8 for left, right in combinations(range(3), 2)]
     assert links == [True, False, True]
     assert first_of_group(build_dataset(Shape.TEXTS, [(text,) for text in chain]), 0.8).tolist() == [0, 0, 0, 3]
 

@@ -25,8 +25,8 @@ def test_tokens_per_word_by_column_without_punctuation() -> None:
 
 def test_scripts_without_spaces_are_counted_by_characters() -> None:
     data = build_dataset(Shape.TEXTS, [("今天天气很好。",), ("我 爱你",)])
-    (found,) = count_tokens(data, lambda texts: [[1] * len(text.replace(" ", "")) * 2 for text in texts], None)
-    assert (found.unit, found.mean, found.unknown) == ("character", 2, 0)
+    (stats,) = count_tokens(data, lambda texts: [[1] * len(text.replace(" ", "")) * 2 for text in texts], None)
+    assert (stats.unit, stats.mean, stats.unknown) == ("character", 2, 0)
 
 
 @pytest.mark.parametrize("text", ["...", "!"])
@@ -37,5 +37,5 @@ def test_text_without_words(text) -> None:
 
 
 def test_lists_of_sentences() -> None:
-    found = count_tokens(build_dataset(Shape.TRIPLETS, [("a", "b", ["cc", "dddd eeee"])]), pairs_of_letters, 0)
-    assert found[2] == TokenStats("negatives", "word", 5 / 3, 0)
+    stats = count_tokens(build_dataset(Shape.TRIPLETS, [("a", "b", ["cc", "dddd eeee"])]), pairs_of_letters, 0)
+    assert stats[2] == TokenStats("negatives", "word", 5 / 3, 0)

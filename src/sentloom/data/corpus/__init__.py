@@ -1,1 +1,1 @@
-"""The embedded corpus: text from the docstrings of installed packages."""
+"""Open data by the names that users give it, and build the embedded corpus from docstrings of installed packages."""

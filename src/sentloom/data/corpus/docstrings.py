@@ -116,7 +116,7 @@ def harvest(
     if unknown := [name for name in held if name not in names]:
         problem = f"not in `packages`: {', '.join(unknown)}"
         raise InputError("held_out", problem, "", "add them to `packages` too")
-    files = {name: found for name in names if (found := locate(name)) is not None}
+    files = {name: located for name in names if (located := locate(name)) is not None}
     missing = tuple(name for name in names if name not in files)
     if not files:
         raise MissingPart("packages", "none of them is installed", "at least one", f"pip install {' '.join(missing)}")

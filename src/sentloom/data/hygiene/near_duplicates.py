@@ -63,22 +63,22 @@ def leaders(dataset: Dataset, threshold: float) -> np.ndarray:
     """
     pairs = similar_pairs(dataset, threshold)
     while True:
-        found = _leaders(len(dataset), pairs)
-        alone = found[pairs[:, 1]] == pairs[:, 1]  # near another row, but not near a leader that it was compared with
-        asked = np.unique(np.sort(np.column_stack([found[pairs[alone, 0]], pairs[alone, 1]])), axis=0)
+        leader = _leaders(len(dataset), pairs)
+        alone = leader[pairs[:, 1]] == pairs[:, 1]  # near another row, but not near a leader that it was compared with
+        asked = np.unique(np.sort(np.column_stack([leader[pairs[alone, 0]], pairs[alone, 1]])), axis=0)
         asked = asked[~_among_pairs(asked, pairs)]
         similar = asked[_similar(dataset, asked, threshold)]
         if not len(similar):
-            return found
+            return leader
         pairs = np.concatenate([pairs, similar])
 
 
 def _leaders(size: int, pairs: np.ndarray) -> np.ndarray:
-    found = np.arange(size)
-    for one, two in pairs[np.lexsort((pairs[:, 0], pairs[:, 1]))].tolist():
-        if found[one] == one and found[two] == two:
-            found[two] = one
-    return found
+    leader = np.arange(size)
+    for lower, higher in pairs[np.lexsort((pairs[:, 0], pairs[:, 1]))].tolist():
+        if leader[lower] == lower and leader[higher] == higher:
+            leader[higher] = lower
+    return leader
 
 
 def _among_pairs(asked: np.ndarray, pairs: np.ndarray) -> np.ndarray:
@@ -203,10 +203,10 @@ def candidate_pairs(bands: Sequence[pa.ChunkedArray], sketches: Sequence[np.ndar
     """Return distinct pairs of rows with a common band and similar sketches: [pairs, 2], the lower row first."""
     pairs = np.empty(0, np.uint64)
     for number, band in enumerate(bands):  # only two bands are in memory at a time
-        one, two = neighbours(band.to_numpy(), bands[(number + 1) % len(bands)].to_numpy())
-        bits = sum(np.bitwise_count(part[one] ^ part[two]) for part in sketches)
-        one, two = one[bits <= most_bits].astype(np.uint64), two[bits <= most_bits].astype(np.uint64)
-        pairs = np.union1d(pairs, np.minimum(one, two) << np.uint64(32) | np.maximum(one, two))
+        left, right = neighbours(band.to_numpy(), bands[(number + 1) % len(bands)].to_numpy())
+        bits = sum(np.bitwise_count(part[left] ^ part[right]) for part in sketches)
+        left, right = left[bits <= most_bits].astype(np.uint64), right[bits <= most_bits].astype(np.uint64)
+        pairs = np.union1d(pairs, np.minimum(left, right) << np.uint64(32) | np.maximum(left, right))
     return np.stack([pairs >> np.uint64(32), pairs & np.uint64(0xFFFFFFFF)], axis=1).astype(np.int64)
 
 
@@ -224,8 +224,8 @@ def neighbours(band: np.ndarray, following: np.ndarray) -> tuple[np.ndarray, np.
     for step in range(1, min(WINDOW, len(rows) - 1) + 1):
         shared = band[rows[step:]] == band[rows[:-step]]
         pairs.append((rows[:-step][shared], rows[step:][shared]))
-    one, two = zip(*pairs, strict=True)
-    return np.concatenate(one), np.concatenate(two)
+    left, right = zip(*pairs, strict=True)
+    return np.concatenate(left), np.concatenate(right)
 
 
 def _similar(dataset: Dataset, pairs: np.ndarray, threshold: float) -> np.ndarray:
@@ -236,11 +236,11 @@ def _similar(dataset: Dataset, pairs: np.ndarray, threshold: float) -> np.ndarra
     similar = np.ones(len(pairs), bool)
     for start in range(0, len(pairs), VERIFIED_PAIRS):
         part = slice(start, start + VERIFIED_PAIRS)
-        one, two = (_batch(take_rows(table, rows)) for rows in pairs[part].T)
+        left, right = (_batch(take_rows(table, rows)) for rows in pairs[part].T)
         for name in names:
-            similar[part] &= jaccard(as_text(one.column(name)), as_text(two.column(name))) >= threshold
+            similar[part] &= jaccard(as_text(left.column(name)), as_text(right.column(name))) >= threshold
         if others:
-            similar[part] &= hashes(joined(one, others)) == hashes(joined(two, others))
+            similar[part] &= hashes(joined(left, others)) == hashes(joined(right, others))
     return similar
 
 
@@ -250,9 +250,9 @@ def _batch(table: pa.Table) -> pa.RecordBatch:
 
 def jaccard(left: Texts, right: Texts) -> np.ndarray:
     """Return the Jaccard index of the shingle sets of each pair of texts: [texts]."""
-    (one, one_owner), (two, two_owner) = _shingle_sets(left), _shingle_sets(right)
-    shared = np.bincount(one_owner[np.isin(one, two, assume_unique=True)], minlength=len(left))
-    sizes = np.bincount(one_owner, minlength=len(left)) + np.bincount(two_owner, minlength=len(left))
+    (left_set, left_owner), (right_set, right_owner) = _shingle_sets(left), _shingle_sets(right)
+    shared = np.bincount(left_owner[np.isin(left_set, right_set, assume_unique=True)], minlength=len(left))
+    sizes = np.bincount(left_owner, minlength=len(left)) + np.bincount(right_owner, minlength=len(left))
     return shared / (sizes - shared)
 
 

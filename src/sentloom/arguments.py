@@ -59,7 +59,7 @@ def typed(function: Callable[P, R]) -> Callable[P, R]:
 def _refuse_other(name: str, value: object, hint: Any, function: str) -> None:
     if has_type(value, hint):
         return
-    fixes = [fix for one in _choices(hint) if get_origin(one) is Annotated for fix in get_args(one)[2:]]
+    fixes = [fix for kind in _choices(hint) if get_origin(kind) is Annotated for fix in get_args(kind)[2:]]
     fix = fixes[0] if fixes else f"see help(sentloom.{function})"
     raise InputError(option(name), f"found {kind_of(_culprit(value, hint))}", _expected(hint), fix)
 
@@ -76,7 +76,7 @@ def has_type(value: Any, hint: Any) -> bool:
     if kind is Annotated:
         return has_type(value, _bare(hint))
     if kind in (Union, UnionType):
-        return any(has_type(value, one) for one in get_args(hint))
+        return any(has_type(value, choice) for choice in get_args(hint))
     if kind is Literal:
         return isinstance(value, str) and value in get_args(hint)
     if kind in NUMBERS:
@@ -108,15 +108,15 @@ def _is_like(value: object, kind: Any) -> bool:
 def _misfits(value: Any, hint: Any) -> Iterator[object]:
     """The items of a list, or the keys and values of a dict, that do not have their type."""
     *keys, inner = get_args(hint)
-    yield from (one for key in keys for one in value if not has_type(one, key))
-    yield from (one for one in (value.values() if keys else value) if not has_type(one, inner))
+    yield from (name for key in keys for name in value if not has_type(name, key))
+    yield from (item for item in (value.values() if keys else value) if not has_type(item, inner))
 
 
 def _culprit(value: Any, hint: Any) -> object:
     """What is wrong in a list or dict, if one was expected; else the value itself."""
-    kinds = [one for choice in _choices(hint) for one in _choices(_bare(choice))]
-    inside = [one for one in kinds if get_origin(one) in LOOKED_INTO and _is_like(value, get_origin(one))]
-    return next((misfit for one in inside for misfit in _misfits(value, one)), value)
+    kinds = [kind for choice in _choices(hint) for kind in _choices(_bare(choice))]
+    containers = [kind for kind in kinds if get_origin(kind) in LOOKED_INTO and _is_like(value, get_origin(kind))]
+    return next((misfit for kind in containers for misfit in _misfits(value, kind)), value)
 
 
 def _bare(hint: Any) -> Any:
@@ -126,8 +126,8 @@ def _bare(hint: Any) -> Any:
 def _choices(hint: Any) -> Iterator[Any]:
     """The types that an annotation allows, one by one."""
     if get_origin(hint) in (Union, UnionType):
-        for one in get_args(hint):
-            yield from _choices(one)
+        for choice in get_args(hint):
+            yield from _choices(choice)
     else:
         yield hint
 
@@ -135,7 +135,7 @@ def _choices(hint: Any) -> Iterator[Any]:
 def _expected(hint: Any) -> str:
     """As in "text, a path or a list of texts, or None"."""
     kinds = list(_choices(hint))
-    said = _one_of(dict.fromkeys(_word(one) for one in kinds if one is not NoneType))
+    said = _one_of(dict.fromkeys(_word(kind) for kind in kinds if kind is not NoneType))
     return f"{said}, or None" if NoneType in kinds else said
 
 
@@ -146,7 +146,7 @@ def _word(hint: Any, several: bool = False) -> str:
     if kind is Literal:
         return _one_of(map(repr, get_args(hint)))
     if kind is Sequence:
-        return "a list of " + _one_of(dict.fromkeys(_word(one, True) for one in _choices(get_args(hint)[0])))
+        return "a list of " + _one_of(dict.fromkeys(_word(item, True) for item in _choices(get_args(hint)[0])))
     if kind is Mapping:
         return "a dict"
     if kind is Callable:

@@ -116,8 +116,8 @@ def _is_near(path: Path, place: Path) -> bool:
 
 
 def _number_in(text: str) -> int | None:
-    found = IN_TEXT.search(text)
-    return int(found[1]) if found else None
+    match = IN_TEXT.search(text)
+    return int(match[1]) if match else None
 
 
 def first_line(error: BaseException) -> str:

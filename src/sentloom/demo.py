@@ -12,7 +12,6 @@ from sentloom.data.writers import write
 from sentloom.encoder import Encoder
 from sentloom.errors import InputError
 from sentloom.report import data_tables
-from sentloom.report import data_tables as search_tables
 from sentloom.report.fit_tables import fit_summary
 from sentloom.search.nearest import top_k
 
@@ -32,7 +31,7 @@ def run(folder: Path, model: str, corpus: DocstringCorpus, budget: str, show: Ca
     apart = corpus.pairs("held-out")
     if not len(apart):
         raise InputError("demo", "no package is held out", "at least one to evaluate on", "name one with --held-out")
-    packages = ", ".join(one.package for one in corpus.packages if one.split == "held-out")
+    packages = ", ".join(package.package for package in corpus.packages if package.split == "held-out")
     files = {"sentences": corpus.texts(), "pairs": corpus.pairs(), "held-out": apart}
     paths = {name: folder / f"{name}.parquet" for name in files}
     for name, data in files.items():
@@ -61,12 +60,12 @@ def run(folder: Path, model: str, corpus: DocstringCorpus, budget: str, show: Ca
 def search(before: Encoder, after: Encoder, pairs: Dataset, show: Callable[[RenderableType], None]) -> None:
     """Search the held-out summaries for a few questions with both encoders and show the results."""
     names, summaries = pairs.column("anchor").to_pylist(), pairs.column("positive").to_pylist()
-    found: list[list[tuple[float, str, str]]] = [[] for _ in QUESTIONS]
+    results: list[list[tuple[float, str, str]]] = [[] for _ in QUESTIONS]
     for label, encoder in (("before", before), ("after", after)):
         documents = encoder.encode(summaries, role="document")
         numbers, cosines = top_k(encoder.encode(QUESTIONS, role="query"), documents, FOUND)
-        for answers, rows, values in zip(found, numbers, cosines, strict=True):
+        for answers, rows, values in zip(results, numbers, cosines, strict=True):
             answers += [(float(v), f"{label}: {names[r]}", summaries[r]) for r, v in zip(rows, values, strict=True)]
-    for question, answers in zip(QUESTIONS, found, strict=True):
+    for question, answers in zip(QUESTIONS, results, strict=True):
         show("")
-        show(search_tables.answers(question, answers))
+        show(data_tables.answers(question, answers))

@@ -75,7 +75,7 @@ def assert_warned(base, output, texts):
         assert "Languages that the base was made for: English." in text
     assert any(line.startswith(WARNING.format(base)) for line in json.loads(texts["json"])["warnings"])
     assert summary(texts) == (["en"], "English")
-    assert "language:\n- en\n" in texts["card"]  # the model is not shown to be better at German
+    assert "language:\n- de\n- en\n" in texts["card"]  # of the texts and of the base
 
 
 @pytest.mark.long

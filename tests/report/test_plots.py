@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from sentloom.evaluation.results import Cell
 from sentloom.lab.geometry_figures import align_uniform, heat_map, pairs_on_a_plane, trajectory
 from sentloom.report.plots import inline_svg, score_bars, write
-from tests.lab.test_geometry_plots import PAIRS, SWEEP, crowd, texts
+from tests.lab.test_geometry_figures import PAIRS, SWEEP, crowd, texts
 from tests.report.results_by_hand import WORDS
 
 BARS = [("STS-B", {"base": Cell(60.0, 58.0, 62.5), "ours": Cell(70.0, 68.0, 71.0)}), ("MR", {"ours": Cell(81.25)})]

@@ -7,7 +7,8 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentloom.report.tables import csv_text, json_text, write_text
+from sentloom.report.tables import csv_text, write_text
+from sentloom.terminal import json_text
 
 
 @given(

@@ -26,20 +26,20 @@ def trackers_of(plans: Sequence[Plan]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for plan in plans for name in plan.trackers))
 
 
-def scored_inputs(given: Inputs, folder: Path, log: Log) -> list[InputFile]:
+def scored_inputs(data: Inputs, folder: Path, log: Log) -> list[InputFile]:
     """Sets, files and rows in memory that models are scored on."""
-    inputs = [input_file(one, folder, log, keep=(QUESTION,)) for one in inputs_in(given, scored=True)]
-    for rows in (one.rows for one in inputs if one.rows is not None):
+    inputs = [input_file(source, folder, log, keep=(QUESTION,)) for source in inputs_in(data, scored=True)]
+    for rows in (source.rows for source in inputs if source.rows is not None):
         refuse_unscored(None, rows.files[0], rows)
     return inputs
 
 
 def refuse_options_in_memory(models: Sequence[object], **options: object) -> None:
     """Refuse options that would do nothing: they are for loading a model, and one of these is loaded already."""
-    given = [name for name, value in options.items() if value is not None]
-    loaded = [one for one in models if not isinstance(one, str | Path | None)]
-    if given and loaded:
-        problem = f"{' and '.join(given)} cannot be changed for an {type(loaded[0]).__name__} in memory"
+    stated = [name for name, value in options.items() if value is not None]
+    loaded = [model for model in models if not isinstance(model, str | Path | None)]
+    if stated and loaded:
+        problem = f"{' and '.join(stated)} cannot be changed for an {type(loaded[0]).__name__} in memory"
         raise InputError("model", problem, "", "give it when the model is loaded, or name the model's folder here")
 
 
@@ -52,17 +52,17 @@ def building_in(folder: Path) -> Iterator[None]:
             yield
         except SentloomError:
             if new and not _has_files(folder / STAGES):
-                for one in _others_than_lock(folder):
-                    remove(one)
+                for path in _others_than_lock(folder):
+                    remove(path)
             raise
 
 
 def _others_than_lock(folder: Path) -> list[Path]:
-    return [one for one in folder.iterdir() if one.name != LOCK]
+    return [path for path in folder.iterdir() if path.name != LOCK]
 
 
 def _has_files(folder: Path) -> bool:
-    return any(one.is_file() for one in folder.rglob("*"))
+    return any(path.is_file() for path in folder.rglob("*"))
 
 
 @contextmanager
@@ -70,8 +70,8 @@ def training_in(folder: Path, accelerator: Accelerator, inputs: Sequence[InputFi
     """Hold a folder while something trains in it, and write the rows that were passed in memory."""
     try:
         with building_in(folder) if accelerator.is_main_process else nullcontext():
-            for one in inputs if accelerator.is_main_process else ():
-                one.write()
+            for file in inputs if accelerator.is_main_process else ():
+                file.write()
             accelerator.wait_for_everyone()
             yield
     finally:

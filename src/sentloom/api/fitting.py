@@ -135,23 +135,23 @@ def fit(
     folder, allow = Request.folder_of(Path(output)), STRICT if strict else FITTING
     keep = (TITLE, *ID_COLUMNS, *LANGUAGE_COLUMNS, *strings(group))
     reading = {"shape": shape, "allow": allow, "keep": keep}
-    given = [one for each in inputs_in(data) for one in _by_label(each, folder, log, columns, reading)]
+    training = [file for source in inputs_in(data) for file in _by_label(source, folder, log, columns, reading)]
     deciding = scored_inputs(against, folder, log)
-    searched = [input_file(one, folder, log) for one in inputs_in(corpus)]
-    in_memory = any(one.rows is not None for one in given)
+    searched = [input_file(file, folder, log) for file in inputs_in(corpus)]
+    in_memory = any(file.rows is not None for file in training)
     if shape or columns:
-        _refuse_mixed(given)
-    names = tuple(one.name for one in given)
+        _refuse_mixed(training)
+    names = tuple(file.name for file in training)
     request = make_request(
         names,
         output,
         base=base,
         budget=budget,
-        against=[one.name for one in deciding],
+        against=[file.name for file in deciding],
         labels=labels,
         general=general,
         group=group,
-        corpus=[one.name for one in searched],
+        corpus=[file.name for file in searched],
         dimensions=dimensions,
         force=force,
         writer=writer,
@@ -166,15 +166,15 @@ def fit(
         examples=examples,
         device=device,
         precision=precision,
-        label_columns={one.name: one.label_column for one in given if one.label_column},
-        lost={one.name: one.lost for one in given if one.lost},
-        names=labels_of([*given, *deciding]),
+        label_columns={file.name: file.label_column for file in training if file.label_column},
+        lost={file.name: file.lost for file in training if file.lost},
+        names=labels_of([*training, *deciding]),
     )
     refuse_bad_request(request)
     people = [read_answers(Path(name)) for name in request.ticks]
     with building_in(request.folder), running_on(device, precision), showing(shown):
-        for one in (*given, *deciding, *searched):
-            one.write()
+        for file in (*training, *deciding, *searched):
+            file.write()
         started = STARTED.get() or time.monotonic()
         result, winner = run(request, log, _routes_of_recipe(request, log))
         if people:
@@ -192,9 +192,9 @@ def _routes_of_recipe(request: Request, log: Log) -> GivenRoutes | None:
     return read_fit_recipe(request.recipe, log)
 
 
-def _refuse_mixed(given: Sequence[InputFile]) -> None:
+def _refuse_mixed(files: Sequence[InputFile]) -> None:
     """Shape and columns describe either files, which are read later, or rows in memory, which have been read."""
-    if len({one.rows is None for one in given}) > 1:
+    if len({file.rows is None for file in files}) > 1:
         fix = "read the files first: sentloom.read(path, columns=...)"
         raise InputError("fit", "`shape` and `columns` cannot be given for files and rows in memory together", "", fix)
 
@@ -207,7 +207,9 @@ def _by_label(
     if isinstance(data, str | Path) or len(several) == 1:
         return [input_file(data, folder, log, columns=columns, **reading)]
     return [
-        input_file(data, folder, log, columns=one, label_column=str(one["label"]), **reading) for one in several if one
+        input_file(data, folder, log, columns=roles, label_column=str(roles["label"]), **reading)
+        for roles in several
+        if roles
     ]
 
 
@@ -223,5 +225,5 @@ def finish(request: Request, result: FitResult, winner: Path) -> Fit:
     if result.model:
         copy_encoder(winner, request.output, lambda encoder: model_card(result, facts_of(encoder)))
     model = request.output if result.model else None
-    scores = {one.name: one for one in result.measures}
+    scores = {measure.name: measure for measure in result.measures}
     return Fit(result.verdict, result.reason, scores, model, report, result, request.device, request.precision)

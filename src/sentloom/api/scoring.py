@@ -1,4 +1,4 @@
-"""`evaluate`."""
+"""`evaluate` and `shrink`."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -58,17 +58,17 @@ def evaluate(
     >>> evaluate("embedded", faq).scores["embedded"]
     {'the list': 100.0}
     """
-    targets = [Path(one) for one in strings(output)]
+    targets = [Path(path) for path in strings(output)]
     for target in targets:
         score_files.check_scores_file(target)
     refuse_options_in_memory(
-        [one for seeds in labelled(models).values() for one in seeds],
+        [model for seeds in labelled(models).values() for model in seeds],
         pooling=pooling,
         device=device,
         precision=precision,
     )
     with running_on(device, precision):
-        found = score_models(
+        evaluation = score_models(
             models,
             _suites(suite),
             data=data,
@@ -85,15 +85,15 @@ def evaluate(
         for target in sorted({*targets}):
             turns.enter_context(in_turn(target, log))
         for target in targets:
-            score_files.write_scores(target, found.models, found.suites)
-    return found
+            score_files.write_scores(target, evaluation.models, evaluation.suites)
+    return evaluation
 
 
 def _suites(suite: Any) -> list[Any]:
     """Names and data; a list of tuples or dicts is one set of data."""
     if not isinstance(suite, list | tuple):
         return [suite]
-    return [*suite] if any(isinstance(one, str | Path) or is_table(one) for one in suite) else [suite]
+    return [*suite] if any(isinstance(element, str | Path) or is_table(element) for element in suite) else [suite]
 
 
 @typed
@@ -134,11 +134,11 @@ def shrink(
         str(model), Path(output), layers, str(student) if student else None, pooling, epochs, steps, seed
     )
     refuse_bad_output(request)
-    given = open_data(texts, shape=as_shape(shape), columns=as_columns(columns))
+    dataset = open_data(texts, shape=as_shape(shape), columns=as_columns(columns))
     deciding = scored_inputs(against, request.folder, log)
     with running_on(device, precision):
         accelerator = start_accelerator((), request.folder)
         with training_in(request.folder, accelerator, deciding):
             said = log if accelerator.is_main_process else silent
-            names = [one.name for one in deciding]
-            return train_student(request, given, names, Path(data) if data else None, accelerator, said)
+            names = [file.name for file in deciding]
+            return train_student(request, dataset, names, Path(data) if data else None, accelerator, said)

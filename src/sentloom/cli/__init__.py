@@ -26,8 +26,8 @@ app = typer.Typer(
 )
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(asked: bool) -> None:
+    if asked:
         typer.echo(f"sentloom {__version__}")
         raise typer.Exit
 

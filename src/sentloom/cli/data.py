@@ -138,10 +138,10 @@ def _fixed(data: "Dataset", settings: "CleanSettings", output: Path, spreadsheet
 def _refuse_repairs(settings: "CleanSettings", spreadsheet_safe: bool) -> None:
     """Refuse options that do nothing without a file to write."""
     default = type(settings)()
-    given = [name for name, value in vars(settings).items() if value != getattr(default, name)]
-    given += ["spreadsheet_safe"] if spreadsheet_safe else []
-    if given:
-        options = " and ".join(f"--{name.replace('_', '-')}" for name in given)
+    names = [name for name, value in vars(settings).items() if value != getattr(default, name)]
+    names += ["spreadsheet_safe"] if spreadsheet_safe else []
+    if names:
+        options = " and ".join(f"--{name.replace('_', '-')}" for name in names)
         problem = "without a file to write, nothing is repaired or dropped"
         raise InputError(options, problem, "-o FIXED beside it", "add -o FIXED, or leave it out")
 

@@ -132,7 +132,9 @@ def fit(
     examples: Annotated[
         bool,
         typer.Option(
-            " /--no-examples", help="Write report and model card without texts of your rows. By default they show some."
+            " /--no-examples",
+            show_default=False,
+            help="Write report and model card without texts of your rows. By default they show some.",
         ),
     ] = True,
     device: DeviceOption = None,
@@ -156,7 +158,7 @@ def fit(
     from sentloom.fitting.request import make_request, parse_dimensions, refuse_bad_request
 
     STARTED.set(time.monotonic())
-    named, allow = parse_columns(columns) if columns else None, STRICT if strict else FITTING
+    column_names, allow = parse_columns(columns) if columns else None, STRICT if strict else FITTING
     options: dict[str, Any] = {
         "base": base or None,
         "budget": budget,
@@ -174,7 +176,7 @@ def fit(
         "teacher": teacher,
         "seed": seed,
         "shape": as_shape(shape),
-        "columns": named,
+        "columns": column_names,
         "strict": strict,
         "examples": examples,
         "device": device,
@@ -182,7 +184,7 @@ def fit(
     }
     refuse_bad_request(make_request(data, output, **options))
     for name in data:
-        if line := first_look(name, as_shape(shape), named, allow, (group or ()) if len(data) == 1 else ()):
+        if line := first_look(name, as_shape(shape), column_names, allow, (group or ()) if len(data) == 1 else ()):
             show(line)
     show("Loading PyTorch and Transformers ...")
 

@@ -40,17 +40,17 @@ class _PlainValues:
     """Names the values of all options that have no name of their own."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        found: list[Any] = super().get_params(ctx)  # type: ignore[misc]
-        for one in found:
-            if one.param_type_name == "argument":
-                one.display_type_rich = lambda ctx: None  # its name says what it is
-            elif one.is_flag:
-                one.metavar = ""
-            elif one.metavar is None:
-                kind = one.display_type(ctx).strip("<>").removeprefix("list[").partition(" ")[0].rstrip("]")
+        parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for parameter in parameters:
+            if parameter.param_type_name == "argument":
+                parameter.display_type_rich = lambda ctx: None  # its name says what it is
+            elif parameter.is_flag:
+                parameter.metavar = ""
+            elif parameter.metavar is None:
+                kind = parameter.display_type(ctx).strip("<>").removeprefix("list[").partition(" ")[0].rstrip("]")
                 word = WORDS.get(kind, kind)
-                one.metavar = VALUES.get(one.name, word) if word == "TEXT" else word
-        return found
+                parameter.metavar = VALUES.get(parameter.name, word) if word == "TEXT" else word
+        return parameters
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         pieces: list[str] = super().collect_usage_pieces(ctx)  # type: ignore[misc]
@@ -85,8 +85,8 @@ class Group(_PlainValues, TyperGroup):
 def _refused(name: str, error: "ValidationError") -> InputError:
     """What pydantic says about the value of an option, as our errors say it."""
     first = error.errors()[0]
-    given, expected = first["input"], plain_words(first["msg"])
+    value, expected = first["input"], plain_words(first["msg"])
     choices = re.findall(r"'([^']*)'", expected.partition(" is not one of ")[2])
-    near = get_close_matches(str(given), choices, n=1)
+    near = get_close_matches(str(value), choices, n=1)
     fix = f"did you mean {near[0]}?" if near else "correct the value, or leave the option out"
-    return InputError(name, f"{given} cannot be used", f"one of {', '.join(choices)}" if choices else expected, fix)
+    return InputError(name, f"{value} cannot be used", f"one of {', '.join(choices)}" if choices else expected, fix)

@@ -92,7 +92,7 @@ def evaluate(
         return
     targets = output or [Path("scores.json")]
     with resumable():
-        found = run(
+        evaluation = run(
             chosen,
             suite or ["sts"],
             data=data,
@@ -109,13 +109,13 @@ def evaluate(
             log=show,
             show_progress=True,
         )
-    for one in found.suites:
-        show(score_tables.suite(one, list(chosen)))
+    for result in evaluation.suites:
+        show(score_tables.suite(result, list(chosen)))
         if published:
-            show(with_published(one, list(chosen)))
+            show(with_published(result, list(chosen)))
     show(*(f"written: {target}" for target in targets))
-    if found.not_scored:
-        names = ", ".join(found.not_scored)
+    if evaluation.not_scored:
+        names = ", ".join(evaluation.not_scored)
         show(f"not scored: {names}, for the reasons above. The files of a folder of data (--data DIR): docs/sets.md.")
         raise typer.Exit(NOT_ALL_SCORED)
 
@@ -134,8 +134,8 @@ def _run_mteb(
 
     folder = output[0] if output else Path("mteb-results")
     if output and (len(output) > 1 or folder.suffix in (".json", ".csv", ".md")):
-        found = f"found {' and '.join(map(str, output))}"
-        raise InputError("--output", found, "one folder, for mteb's own files", "use -o mteb-results")
+        problem = f"found {' and '.join(map(str, output))}"
+        raise InputError("--output", problem, "one folder, for mteb's own files", "use -o mteb-results")
     scores = {
         name: run_mteb(load(name, pooling, device, precision), tasks, folder, model=name, show_progress=True)
         for names in models.values()

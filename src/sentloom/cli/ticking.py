@@ -51,13 +51,13 @@ def tick(
     if not terminal:
         _require_server()
     with running_on(device, precision):
-        found = find_questions(folder, others)
+        questions = find_questions(folder, others)
     path = output or folder / "ticks.jsonl"
-    with open_answers(path, found.header) as file:
-        session = Session(found.questions, file, found.queries, others)
+    with open_answers(path, questions.header) as file:
+        session = Session(questions.questions, file, questions.queries, others)
         with suppress(KeyboardInterrupt):
             _ask(session, terminal, port)
-    _report(session, found, [path, *(labels or ())])
+    _report(session, questions, [path, *(labels or ())])
 
 
 def _require_server() -> None:
@@ -97,7 +97,7 @@ def _announce(address: str) -> None:
         webbrowser.open(address)
 
 
-def _report(session: "Session", found: "FitQuestions", files: list[Path]) -> None:
+def _report(session: "Session", questions: "FitQuestions", files: list[Path]) -> None:
     """What the answers show, and how they become part of the fit."""
     from sentloom.report.formatting import agreement_line
 
@@ -109,11 +109,11 @@ def _report(session: "Session", found: "FitQuestions", files: list[Path]) -> Non
     if ruling.decided is None:
         show("Run the same command again to continue.")
     else:
-        given = " ".join(f"--labels {shlex.quote(str(one))}" for one in files)
+        options = " ".join(f"--labels {shlex.quote(str(path))}" for path in files)
         what = (
             "To let the answers decide"
-            if found.label_free
+            if questions.label_free
             else "Labels decide this fit. To show the answers beside them"
         )
-        show(f"{what}, run the fit again; nothing is trained again:", f"  {found.command} {given}")
+        show(f"{what}, run the fit again; nothing is trained again:", f"  {questions.command} {options}")
     show(ruling.verdict_line)

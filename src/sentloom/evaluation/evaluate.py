@@ -51,8 +51,8 @@ class Evaluation:
     @property
     def scores(self) -> dict[str, dict[str, float]]:
         """The main score of each model on each set."""
-        sets = [one for suite in self.suites for one in suite.sets]
-        return {model: {one.name: one.cells[model][one.main].value for one in sets} for model in self.models}
+        sets = [result for suite in self.suites for result in suite.sets]
+        return {name: {result.name: result.cells[name][result.main].value for result in sets} for name in self.models}
 
     @property
     def differences(self) -> dict[str, dict[str, tuple[float, float | None, float | None]]]:
@@ -61,16 +61,16 @@ class Evaluation:
         Each with its interval, paired over the items; (None, None) if there is none. `Cell.level` is its level.
         """
         cells = {
-            model: {one.name: one.cells[model][one.main] for suite in self.suites for one in suite.sets}
+            model: {result.name: result.cells[model][result.main] for suite in self.suites for result in suite.sets}
             for model in list(self.models)[1:]
         }
         return {
             model: {
                 name: (cell.difference, cell.difference_low, cell.difference_high)
-                for name, cell in some.items()
+                for name, cell in of_sets.items()
                 if cell.difference is not None
             }
-            for model, some in cells.items()
+            for model, of_sets in cells.items()
         }
 
     @property
@@ -85,11 +85,11 @@ class Evaluation:
 
     def _rows(self) -> list[list[str]]:
         """The table as it is shown: a row per set, a column per model."""
-        sets = [one for suite in self.suites for one in suite.sets]
-        cells = [[one.cells[model][one.main] for model in self.models] for one in sets]
+        sets = [result for suite in self.suites for result in suite.sets]
+        cells = [[result.cells[model][result.main] for model in self.models] for result in sets]
         scores = [[f"{cell.value:.2f}{UNLIKE * (not cell.comparable)}" for cell in row] for row in cells]
-        names = [[one.name, one.main] for one in sets]
-        return [["set", "score", *self.models], *(name + some for name, some in zip(names, scores, strict=True))]
+        names = [[result.name, result.main] for result in sets]
+        return [["set", "score", *self.models], *(name + row for name, row in zip(names, scores, strict=True))]
 
     def __repr__(self) -> str:
         rows = self._rows()
@@ -124,20 +124,20 @@ def evaluate(
         problem = f"{aggregation!r} is unknown"
         raise InputError("aggregation", problem, f"one of {', '.join(AGGREGATIONS)}", "correct it")
     by_label = labelled(models)
-    for one in chain(*by_label.values()):
-        if isinstance(one, str):
-            check_model(one)  # before the sets are read, which may take minutes
+    for model in chain(*by_label.values()):
+        if isinstance(model, str):
+            check_model(model)  # before the sets are read, which may take minutes
     probe = {"preset": "fast" if fast else "paper", "hidden": hidden}
     loaded = load_suites(suites, SetSource(Path(data) if data else None, checked, probe), partly=True)
     members: dict[str, list[list[Member]]] = {}  # label -> seed -> suite -> the scores of each task
     facts: dict[str, dict[str, Any]] = {}
     for label, seeds in by_label.items():
-        opened = [open_model(one, pooling) if isinstance(one, str) else one for one in seeds]
+        opened = [open_model(seed, pooling) if isinstance(seed, str) else seed for seed in seeds]
         members[label] = [_score(model, loaded, memory, log, show_progress) for model in opened]
-        facts[label] = {"models": [_facts(given, model) for given, model in zip(seeds, opened, strict=True)]}
+        facts[label] = {"models": [_facts(seed, model) for seed, model in zip(seeds, opened, strict=True)]}
     results = []
     for place, suite in enumerate(loaded):
-        chosen = {label: [suites[place] for suites in some] for label, some in members.items()}
+        chosen = {label: [suites[place] for suites in of_seeds] for label, of_seeds in members.items()}
         results.append(suite_result(*_aggregated(suite, chosen, aggregation)))
     return Evaluation(facts, tuple(results))
 
@@ -148,44 +148,45 @@ def open_memory(folder: Path | None = None, limit: float = 2e9) -> Memory:
     return Memory(VectorCache(place / "vectors", limit), place / "scores")
 
 
-def parse_models(given: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def parse_models(texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Parse the command's `[LABEL=]MODEL[,MODEL...]`; models separated by commas are seeds of the same model."""
-    found: dict[str, tuple[str, ...]] = {}
-    for one in given:
-        label, equals, names = one.partition("=")
-        label, names = (label, names) if equals else (one, one)
-        if label in found or not all(names.split(",")):
-            problem = f"{one!r} is not valid"
+    models: dict[str, tuple[str, ...]] = {}
+    for text in texts:
+        label, equals, names = text.partition("=")
+        label, names = (label, names) if equals else (text, text)
+        if label in models or not all(names.split(",")):
+            problem = f"{text!r} is not valid"
             raise InputError("models", problem, "LABEL=MODEL,MODEL..., each label once", "correct it")
-        found[label] = tuple(names.split(","))
-    return found
+        models[label] = tuple(names.split(","))
+    return models
 
 
 def labelled(models: Any) -> dict[str, list[str | Model]]:
     """The seeds of each label. A name is its own label; Encoders in a list are "Encoder 1", "Encoder 2", and so on."""
     if isinstance(models, Mapping):
-        found = {label: _as_list(seeds) for label, seeds in models.items()}
+        by_label = {label: _as_list(seeds) for label, seeds in models.items()}
     elif isinstance(models, Sequence | Path):
         numbers = count(1)
-        found = {
-            one if isinstance(one, str) else f"{type(one).__name__} {next(numbers)}": [one] for one in _as_list(models)
+        by_label = {
+            model if isinstance(model, str) else f"{type(model).__name__} {next(numbers)}": [model]
+            for model in _as_list(models)
         }
     else:
-        found = {type(models).__name__: [models]}
-    if not found or not all(found.values()):
-        empty = "".join(f" for {label!r}" for label, seeds in found.items() if not seeds)
+        by_label = {type(models).__name__: [models]}
+    if not by_label or not all(by_label.values()):
+        empty = "".join(f" for {label!r}" for label, seeds in by_label.items() if not seeds)
         raise InputError("models", f"no model is given{empty}", "one or more", "name a model, or pass an Encoder")
-    return found
+    return by_label
 
 
 def _as_list(models: Any) -> list[str | Model]:
     several = isinstance(models, Sequence) and not isinstance(models, str)
-    return [str(one) if isinstance(one, Path) else one for one in (models if several else [models])]
+    return [str(model) if isinstance(model, Path) else model for model in (models if several else [models])]
 
 
-def _facts(given: str | Model, model: Model) -> dict[str, Any]:
+def _facts(asked: str | Model, model: Model) -> dict[str, Any]:
     """Describe a model so that it can be scored again."""
-    facts = {"model": given if isinstance(given, str) else type(model).__name__, "sha256": model.fingerprint()}
+    facts = {"model": asked if isinstance(asked, str) else type(model).__name__, "sha256": model.fingerprint()}
     return {**facts, "pooling": str(model.pooling)} if isinstance(model, Encoder) else facts
 
 
@@ -197,11 +198,11 @@ def _score(
     show_progress: bool,
 ) -> list[Member]:
     """Score all suites in one call, so that a sentence in several of them is encoded once."""
-    tasks = [task for one in loaded for task in one.tasks]
-    found = iter(score_tasks(model, tasks, memory, show_progress=show_progress))
+    tasks = [task for suite in loaded for task in suite.tasks]
+    scores = iter(score_tasks(model, tasks, memory, show_progress=show_progress))
     for note in dict.fromkeys(note for note in ((memory.vectors.note, memory.note) if memory else ()) if note):
         log(note)
-    return [[next(found) for _ in one.tasks] for one in loaded]
+    return [[next(scores) for _ in suite.tasks] for suite in loaded]
 
 
 def _aggregated(
@@ -210,14 +211,14 @@ def _aggregated(
     """Change the main score of the STS sets; an STS set without known sub-sets is dropped, other sets stay."""
     if aggregation == "all":
         return loaded, models
-    some = next(iter(models.values()))[0]
-    wanted = f"spearman-{aggregation}"
+    first = next(iter(models.values()))[0]
+    main = f"spearman-{aggregation}"
     known = [
         place
-        for place, (task, scores) in enumerate(zip(loaded.tasks, some, strict=True))
-        if wanted in scores or not _is_sts(task)
+        for place, (task, scores) in enumerate(zip(loaded.tasks, first, strict=True))
+        if main in scores or not _is_sts(task)
     ]
-    tasks = tuple(_with_main(loaded.tasks[place], wanted) for place in known)
+    tasks = tuple(_with_main(loaded.tasks[place], main) for place in known)
     unknown = {task.name: "its sub-sets are not known" for task in _others(loaded.tasks, known)}
     chosen = {label: [[member[place] for place in known] for member in seeds] for label, seeds in models.items()}
     return replace(loaded, tasks=tasks, missing={**loaded.missing, **unknown}), chosen
@@ -226,8 +227,8 @@ def _aggregated(
 def _is_sts(task: Task) -> bool:
     """Whether a task is a set of the suite sts; SentGLUE's STS-B, which has a classifier, is not."""
     sts = SUITES["sts"]
-    named = task.name in (*sts.sets, *sts.parts)
-    return named and task.main == "spearman" and task.settings.get("task") == "correlation"
+    has_name = task.name in (*sts.sets, *sts.parts)
+    return has_name and task.main == "spearman" and task.settings.get("task") == "correlation"
 
 
 def _with_main(task: Task, main: str) -> Task:

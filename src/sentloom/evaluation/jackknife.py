@@ -38,39 +38,39 @@ def influences(scores: Sequence[Score], weights: Sequence[float] | None = None, 
     counts in memory at once.
     """
     clusters = merged(joint_clusters(scores))
-    k = 1 + max(int(each.max()) for each in clusters)
+    k = 1 + max(int(numbers.max()) for numbers in clusters)
     share = np.full(len(scores), 1 / len(scores)) if weights is None else np.array(weights) / np.sum(weights)
-    found = [
+    of_parts = [
         (share[place] * weight * _of_part(score.metric, items, own, k, block), np.bincount(own, minlength=k) / len(own))
         for place, score in enumerate(scores)
         for weight, items, own in _parts(score, clusters[place])
     ]
-    values, shares = zip(*found, strict=True)
+    values, shares = zip(*of_parts, strict=True)
     return Influences(np.array(values), np.array(shares))
 
 
 def joint_clusters(scores: Sequence[Score]) -> list[Clusters]:
     """Number the clusters of all scores from 0. An equal number in two scores is one cluster."""
-    given = [score.clusters for score in scores if score.clusters is not None]
-    names = np.unique(np.concatenate(given)) if given else np.empty(0, np.int64)
-    found, free = [], len(names)
+    stated = [score.clusters for score in scores if score.clusters is not None]
+    names = np.unique(np.concatenate(stated)) if stated else np.empty(0, np.int64)
+    numbered, free = [], len(names)
     for score in scores:
         if score.clusters is None:
-            found.append(np.arange(free, free + len(score.items)))
+            numbered.append(np.arange(free, free + len(score.items)))
             free += len(score.items)
         else:
-            found.append(np.searchsorted(names, score.clusters))
-    return found
+            numbered.append(np.searchsorted(names, score.clusters))
+    return numbered
 
 
 def merged(clusters: Sequence[Clusters]) -> list[Clusters]:
     """Merge clusters into at most MOST_CLUSTERS, at random, but always in the same way."""
-    k = 1 + max(int(each.max()) for each in clusters)
+    k = 1 + max(int(numbers.max()) for numbers in clusters)
     most = min(MOST_CLUSTERS, max(ENOUGH_CLUSTERS, COUNTS // max(map(len, clusters))))
     if k <= most:
         return list(clusters)
     bundle = np.random.default_rng(k).permutation(k) % most
-    return [bundle[each] for each in clusters]
+    return [bundle[numbers] for numbers in clusters]
 
 
 def _parts(score: Score, clusters: Clusters) -> Iterator[tuple[float, Numbers, Clusters]]:
@@ -87,11 +87,11 @@ def _parts(score: Score, clusters: Clusters) -> Iterator[tuple[float, Numbers, C
 def _of_part(metric: str, items: Numbers, clusters: Clusters, k: int, block: int) -> Numbers:
     """Compute what each cluster adds to the metric (k,): 0 for clusters without items, and if there is only one."""
     names = np.unique(clusters)
-    found = np.zeros(k)
+    values = np.zeros(k)
     if len(names) > 1:
         left = _without_each(metric, items, clusters, names, block)
-        found[names] = (left.mean() - left) * np.sqrt((len(names) - 1) / len(names))
-    return found
+        values[names] = (left.mean() - left) * np.sqrt((len(names) - 1) / len(names))
+    return values
 
 
 def _without_each(metric: str, items: Numbers, clusters: Clusters, names: Clusters, block: int) -> Numbers:
@@ -158,9 +158,9 @@ def _average_precision(items: Numbers, counts: Numbers) -> Numbers:
     scores, labels = items[order].T
     last_of_tie = np.append(np.flatnonzero(np.diff(scores)), len(scores) - 1)
     seen = np.cumsum(counts[order], axis=0)[last_of_tie]  # (u, r)
-    found = np.cumsum(counts[order] * labels[:, None], axis=0)[last_of_tie]
-    gained = np.diff(found, axis=0, prepend=0.0)
-    return _ratio((gained * _ratio(found, seen)).sum(axis=0), found[-1])
+    hits = np.cumsum(counts[order] * labels[:, None], axis=0)[last_of_tie]
+    gained = np.diff(hits, axis=0, prepend=0.0)
+    return _ratio((gained * _ratio(hits, seen)).sum(axis=0), hits[-1])
 
 
 def _ratio(above: Numbers, below: Numbers) -> Numbers:

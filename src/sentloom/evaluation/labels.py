@@ -143,8 +143,8 @@ def neighbour_scores(lookup: Lookup, rows: Rows, known: Rows) -> Scores:
     nearest, precision = _ranked(*vectors, labels, others)
     clusters = clusters_of(rows)
     clusters = clusters[asked] if clusters is not None else None
-    found = {"accuracy": nearest, "map": precision}
-    return {metric: Score("mean", values[:, None], clusters=clusters) for metric, values in found.items()}
+    values_of = {"accuracy": nearest, "map": precision}
+    return {metric: Score("mean", values[:, None], clusters=clusters) for metric, values in values_of.items()}
 
 
 def _ranked(
@@ -153,11 +153,11 @@ def _ranked(
     """For each query whether its nearest row has its label, and the average precision of those that have it."""
     nearest, precision = np.empty(len(queries)), np.empty(len(queries))
     for start in range(0, len(queries), BLOCKS[0]):
-        some = slice(start, start + BLOCKS[0])
-        right: Mask = labels[some, None] == others[None, :]
-        order = np.argsort(-(queries[some] @ known.T - TIE * right), axis=1, kind="stable")
+        block = slice(start, start + BLOCKS[0])
+        right: Mask = labels[block, None] == others[None, :]
+        order = np.argsort(-(queries[block] @ known.T - TIE * right), axis=1, kind="stable")
         hits = np.take_along_axis(right, order, axis=1)
-        nearest[some] = hits[:, 0]
-        found = np.cumsum(hits, axis=1) / np.arange(1, hits.shape[1] + 1)
-        precision[some] = (found * hits).sum(axis=1) / hits.sum(axis=1)
+        nearest[block] = hits[:, 0]
+        precisions = np.cumsum(hits, axis=1) / np.arange(1, hits.shape[1] + 1)
+        precision[block] = (precisions * hits).sum(axis=1) / hits.sum(axis=1)
     return nearest, precision

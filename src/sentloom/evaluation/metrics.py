@@ -44,17 +44,17 @@ def is_constant(values: npt.ArrayLike) -> bool:
 
 def mrr_at(k: int, ranks: Ranks) -> float:
     """Average over queries 1 / rank of the first relevant document, or 0 beyond rank k."""
-    return float(np.mean([1 / found[0] if found[0] <= k else 0.0 for found in ranks]))
+    return float(np.mean([1 / right[0] if right[0] <= k else 0.0 for right in ranks]))
 
 
 def recall_at(k: int, ranks: Ranks) -> float:
     """Average over queries the share of relevant documents with rank k or better."""
-    return float(np.mean([np.mean(found <= k) for found in ranks]))
+    return float(np.mean([np.mean(right <= k) for right in ranks]))
 
 
 def mean_average_precision(ranks: Ranks) -> float:
     """Average over queries the mean precision at the ranks of their relevant documents."""
-    return float(np.mean([np.mean(np.arange(1, len(found) + 1) / found) for found in ranks]))
+    return float(np.mean([np.mean(np.arange(1, len(right) + 1) / right) for right in ranks]))
 
 
 def ndcg_at(k: int, ranks: Ranks, grades: Sequence[Numbers]) -> float:
@@ -62,7 +62,7 @@ def ndcg_at(k: int, ranks: Ranks, grades: Sequence[Numbers]) -> float:
 
     `grades` has the grade of the relevant document at each rank. A grade is its own gain, as in trec_eval.
     """
-    return float(np.mean([_gain(k, *one) / _gain(k, *_ideal(one[1])) for one in zip(ranks, grades, strict=True)]))
+    return float(np.mean([_gain(k, *own) / _gain(k, *_ideal(own[1])) for own in zip(ranks, grades, strict=True)]))
 
 
 def _gain(k: int, ranks: npt.NDArray[np.int64], grades: Numbers) -> float:
@@ -97,8 +97,8 @@ def average_precision(scores: npt.NDArray[Any], labels: npt.NDArray[Any]) -> flo
         return 0.0
     order = np.argsort(-scores, kind="stable")
     last_of_tie = np.append(np.flatnonzero(np.diff(scores[order])), len(scores) - 1)
-    found = np.cumsum(labels[order])[last_of_tie]
-    precision, recall = found / (last_of_tie + 1), found / labels.sum()
+    hits = np.cumsum(labels[order])[last_of_tie]
+    precision, recall = hits / (last_of_tie + 1), hits / labels.sum()
     return float(np.sum(np.diff(recall, prepend=0.0) * precision))
 
 

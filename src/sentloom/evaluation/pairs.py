@@ -34,9 +34,9 @@ def correlation_task(
 
     def score(items: Numbers) -> Scores:
         return {
-            label: one
+            label: correlation
             for metric in ("spearman", "pearson")
-            for label, one in _correlations(metric, items, groups, each_group, clusters_of(rows)).items()
+            for label, correlation in _correlations(metric, items, groups, each_group, clusters_of(rows)).items()
         }
 
     return _task(name, main, rows, score, kind="correlation", notes=notes)
@@ -71,10 +71,10 @@ def ranking_task(name: str, rows: Rows, questions: Sequence[str], *, roles: Role
         candidates = np.split(items[together], ends)
         ranks = [_ranks(candidates[number]) for number in right]
         values = {
-            "map": [[np.mean(np.arange(1, len(found) + 1) / found)] for found in ranks],
-            "mrr": [[1 / found[0]] for found in ranks],
+            "map": [[np.mean(np.arange(1, len(correct) + 1) / correct)] for correct in ranks],
+            "mrr": [[1 / correct[0]] for correct in ranks],
         }
-        return {metric: Score("mean", np.array(some), clusters=clusters) for metric, some in values.items()}
+        return {metric: Score("mean", np.array(column), clusters=clusters) for metric, column in values.items()}
 
     return _task(name, "map", rows, score, roles=roles, kind="ranking", notes=notes)
 
@@ -91,9 +91,9 @@ def is_binary(rows: Rows) -> bool:
 
 def check_labels(name: str, rows: Rows) -> None:
     """Refuse pairs whose scores are not labels 0 and 1, or that all have the same label."""
-    found = sorted(set(rows["score"]))
-    if found != [0, 1]:
-        shown = ", ".join(f"{label:g}" for label in found[:6]) + (" ..." if len(found) > 6 else "")
+    labels = sorted(set(rows["score"]))
+    if labels != [0, 1]:
+        shown = ", ".join(f"{label:g}" for label in labels[:6]) + (" ..." if len(labels) > 6 else "")
         where = name if name.endswith(rows.source) else f"{name} in {rows.source}"
         expected = "pairs labelled 0 and pairs labelled 1"
         raise InputError(where, f"the labels are {shown}", expected, "correct the label column")

@@ -42,9 +42,9 @@ class Reranking:
         return self.comparison.low > 0 and self.comparison.clusters >= LEAST_CLUSTERS
 
     def __str__(self) -> str:
-        found, queries = self.comparison, len(self.before.items)
+        gain, queries = self.comparison, len(self.before.items)
         scores = f"nDCG@10 {self.before.value:.2f} by the encoder, {self.after.value:.2f} re-ranked"
-        return f"{scores}: {found.difference:+.2f} ({found.low:+.2f} to {found.high:+.2f}, {queries:,} queries)"
+        return f"{scores}: {gain.difference:+.2f} ({gain.low:+.2f} to {gain.high:+.2f}, {queries:,} queries)"
 
 
 def rerank(searched: SearchSet, model: Model, score: PairScores, memory: Memory, *, depth: int = DEPTH) -> Reranking:
@@ -60,7 +60,7 @@ def rerank(searched: SearchSet, model: Model, score: PairScores, memory: Memory,
     scores = score(pairs).reshape(first.shape)
     before = ranked_relevant(queries, documents, searched.grades)
     after = [reranked(*parts) for parts in zip(before, first, scores, strict=True)]
-    return Reranking(*(_ndcg(searched, found) for found in (before, after)))
+    return Reranking(*(_ndcg(searched, ranked) for ranked in (before, after)))
 
 
 def reranked(before: tuple[Places, Places], first: Places, scores: npt.NDArray[np.float32]) -> tuple[Places, Places]:
@@ -71,11 +71,11 @@ def reranked(before: tuple[Places, Places], first: Places, scores: npt.NDArray[n
     ranks, documents = before
     order = sorted(range(len(first)), key=lambda place: (-scores[place], first[place] in documents))
     new = {int(first[place]): rank for rank, place in enumerate(order, 1)}
-    found = np.array(
-        [new.get(int(one), max(int(rank), len(first) + 1)) for rank, one in zip(ranks, documents, strict=True)]
+    reordered = np.array(
+        [new.get(int(place), max(int(rank), len(first) + 1)) for rank, place in zip(ranks, documents, strict=True)]
     )
-    ascending = np.argsort(found, kind="stable")
-    return found[ascending], documents[ascending]
+    ascending = np.argsort(reordered, kind="stable")
+    return reordered[ascending], documents[ascending]
 
 
 def sample_queries(searched: SearchSet, most: int = MOST_QUERIES) -> SearchSet:
@@ -91,6 +91,6 @@ def sample_queries(searched: SearchSet, most: int = MOST_QUERIES) -> SearchSet:
     )
 
 
-def _ndcg(searched: SearchSet, found: Collection[tuple[Places, Places]]) -> Score:
-    grades = [np.array([own[int(one)] for one in at]) for (_, at), own in zip(found, searched.grades, strict=True)]
-    return search_scores([ranks for ranks, _ in found], grades, searched.clusters)[MAIN]
+def _ndcg(searched: SearchSet, ranked: Collection[tuple[Places, Places]]) -> Score:
+    grades = [np.array([own[int(place)] for place in at]) for (_, at), own in zip(ranked, searched.grades, strict=True)]
+    return search_scores([ranks for ranks, _ in ranked], grades, searched.clusters)[MAIN]

@@ -1,7 +1,7 @@
 """Turn scores into reported results: intervals, deviations over seeds, differences and their significance."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Any
 
@@ -73,15 +73,17 @@ class SuiteResult:
     name: str
     sets: tuple[SetResult, ...]
     averages: tuple[AverageResult, ...]
-    missing: Mapping[str, str]
+    missing: Mapping[str, str]  # set -> why
+    unlike: Mapping[str, str] = field(default_factory=dict)  # sets that are not the published ones -> how they differ
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Everything a reader of the scores must know."""
         absent = tuple(f"{name}: missing, left out ({why})" for name, why in self.missing.items())
-        sets = tuple(f"{one.name}: {note}" for one in self.sets for note in one.notes)
-        means = tuple(f"{one.label}: {note}" for one in self.averages for note in one.notes)
-        return sets + means + absent
+        unlike = tuple(f"{name}: not the published set, left out ({why})" for name, why in self.unlike.items())
+        sets = tuple(f"{result.name}: {note}" for result in self.sets for note in result.notes)
+        means = tuple(f"{result.label}: {note}" for result in self.averages for note in result.notes)
+        return sets + means + absent + unlike
 
 
 Member = Sequence[Scores]  # the scores of one model on each task of a suite
@@ -100,8 +102,8 @@ def suite_result(loaded: LoadedSuite, models: Mapping[str, Sequence[Member]]) ->
                 task.main,
                 len(first[0][task.main].items),
                 {
-                    model: _cells(some, None if some is first else first, level, task.comparable)
-                    for model, some in scores.items()
+                    model: _cells(own, None if own is first else first, level, task.comparable)
+                    for model, own in scores.items()
                 },
                 task.source,
                 task.sha256,
@@ -110,17 +112,18 @@ def suite_result(loaded: LoadedSuite, models: Mapping[str, Sequence[Member]]) ->
             )
         )
     averages = [_average(average, loaded, models, level) for average in loaded.averages]
-    return SuiteResult(loaded.name, tuple(sets), tuple(one for one in averages if one), loaded.missing)
+    means = tuple(mean for mean in averages if mean)
+    return SuiteResult(loaded.name, tuple(sets), means, loaded.missing, loaded.unlike)
 
 
 def _cells(
     members: Sequence[Scores], first: Sequence[Scores] | None, level: float, comparable: bool
 ) -> dict[str, Cell]:
-    def seeds(name: str, some: Sequence[Scores]) -> Seeds:
-        return [[scores[name]] for scores in some]
+    def seeds(name: str, of_seeds: Sequence[Scores]) -> Seeds:
+        return [[scores[name]] for scores in of_seeds]
 
-    found = {name: _cell(seeds(name, members), seeds(name, first) if first else None, level) for name in members[0]}
-    return {name: replace(cell, comparable=comparable) for name, cell in found.items()}
+    cells = {name: _cell(seeds(name, members), seeds(name, first) if first else None, level) for name in members[0]}
+    return {name: replace(cell, comparable=comparable) for name, cell in cells.items()}
 
 
 def _cell(members: Seeds, first: Seeds | None, level: float, weights: Sequence[float] | None = None) -> Cell:
@@ -136,11 +139,11 @@ def _cell(members: Seeds, first: Seeds | None, level: float, weights: Sequence[f
 
 def _compared(cell: Cell, scores: Sequence[Score], first: Sequence[Score], weights: Sequence[float] | None) -> Cell:
     """Add p and, if there are enough clusters for one, the interval of the difference."""
-    found = compare_averages(scores, first, weights, cell.level)
-    cell = replace(cell, p=found.p)
-    if found.effective < LEAST_CLUSTERS or not np.isfinite(found.low):
+    comparison = compare_averages(scores, first, weights, cell.level)
+    cell = replace(cell, p=comparison.p)
+    if comparison.effective < LEAST_CLUSTERS or not np.isfinite(comparison.low):
         return cell
-    return replace(cell, difference_low=found.low, difference_high=found.high)
+    return replace(cell, difference_low=comparison.low, difference_high=comparison.high)
 
 
 def _mean(scores: Sequence[Score], weights: Sequence[float] | None) -> float:
@@ -153,7 +156,7 @@ def _constant(main: str, models: Mapping[str, Sequence[Scores]]) -> list[str]:
     def is_constant(score: Score) -> bool:
         return score.metric in ("spearman", "pearson") and np.ptp(score.items[:, 0]) == 0
 
-    constant = [model for model, members in models.items() if any(is_constant(one[main]) for one in members)]
+    constant = [model for model, members in models.items() if any(is_constant(scores[main]) for scores in members)]
     return [f"all cosines of {model} are equal, which scores 0" for model in constant]
 
 
@@ -165,17 +168,17 @@ def _average(
     weights = _weights(average, places)
     if not weights:
         return None
-    wanted = {name for part in average.parts for name in ((part,) if isinstance(part, str) else part)}
-    label = average.label if len(weights) == len(wanted) else f"{average.label}: {len(weights)} of {len(wanted)} sets"
+    names = {name for part in average.parts for name in ((part,) if isinstance(part, str) else part)}
+    label = average.label if len(weights) == len(names) else f"{average.label}: {len(weights)} of {len(names)} sets"
     chosen = {
         model: [[member[place][main] for place, main in map(places.__getitem__, weights)] for member in members]
         for model, members in models.items()
     }
     first = next(iter(chosen.values()))
     shares = list(weights.values())
-    cells = {model: _cell(some, None if some is first else first, level, shares) for model, some in chosen.items()}
-    unlike = [task.name for task in loaded.tasks if task.name in wanted and not task.comparable]
-    missing = len(wanted) - len(weights) - len(unlike)
+    cells = {model: _cell(own, None if own is first else first, level, shares) for model, own in chosen.items()}
+    unlike = [task.name for task in loaded.tasks if task.name in names and not task.comparable]
+    missing = len(names) - len(weights) - len(unlike)
     reasons = [f"{missing} of its sets missing"] * bool(missing) + [f"without {', '.join(unlike)}"] * bool(unlike)
     notes = (f"{'; '.join(reasons)}: {NOT_COMPARABLE} published scores",) if reasons else ()
     return AverageResult(label, {model: replace(cell, comparable=not notes) for model, cell in cells.items()}, notes)

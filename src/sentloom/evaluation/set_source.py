@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -96,15 +97,15 @@ def read_rows(part: SetPart, origin: SetSource, shape: Shape, keep: Sequence[str
         raise MissingPart(part.name, NO_COPY, f"a file {_wanted(part)}", f"give a data folder: {option('data', 'DIR')}")
     sources = [source] if origin.folder is not None else _splits(source)
     try:
-        data = [read(one, shape=shape, keep=keep) for one in sources]
+        data = [read(split, shape=shape, keep=keep) for split in sources]
     except (InputError, MissingPart) as error:
         if origin.folder is not None:
             raise
         fix = f"give a data folder: {option('data', 'DIR')}; or {error.fix}"
         raise MissingPart(part.name, error.problem, f"the set {source} on the hub", fix) from error
-    wanted = {*COLUMNS[shape], *keep}
-    names = [name for name in data[0].table.column_names if name in wanted]
-    return Rows({name: [cell for one in data for cell in one.column(name).to_pylist()] for name in names}, source)
+    needed = {*COLUMNS[shape], *keep}
+    names = [name for name in data[0].table.column_names if name in needed]
+    return Rows({name: [*chain(*(split.column(name).to_pylist() for split in data))] for name in names}, source)
 
 
 def _splits(hub: str) -> list[str]:
@@ -132,8 +133,8 @@ def check(rows: Rows, part: SetPart, origin: SetSource) -> Rows:
             notes.append(f"{part.also[len(rows)]}: {NOT_COMPARABLE} published scores")
         else:
             notes.append(_refuse_or_note(rows, part, origin, f"{len(rows):,} rows", f"{part.rows:,} rows"))
-    elif part.labels is not None and (found := Counter(map(str, rows["label"]))) != Counter(part.labels):
-        notes.append(_label_note(found, Counter(part.labels), rows, part, origin))
+    elif part.labels is not None and (counts := Counter(map(str, rows["label"]))) != Counter(part.labels):
+        notes.append(_label_note(counts, Counter(part.labels), rows, part, origin))
     local = origin.folder is not None  # copies on the hub are pinned by revision
     if local and part.sha256 and rows.sha256 not in part.sha256 and not notes:
         notes.append("the number of rows is as published, but the content differs from the verified copies")
@@ -148,23 +149,23 @@ def _check_classes(rows: Rows, part: SetPart) -> None:
         raise InputError(f"{part.name} in {rows.source}", problem, expected, "check which column contains the labels")
 
 
-def _label_note(found: Counter[str], wanted: Counter[str], rows: Rows, part: SetPart, origin: SetSource) -> str:
+def _label_note(actual: Counter[str], published: Counter[str], rows: Rows, part: SetPart, origin: SetSource) -> str:
     """Note label counts within 1% of the published ones, which may be corrections; refuse or note larger deviations."""
-    say = [", ".join(f"{label}: {counts[label]:,}" for label in wanted) for counts in (found, wanted)]
-    if (wanted - found).total() <= SLIPS * len(rows):
+    say = [", ".join(f"{label}: {counts[label]:,}" for label in published) for counts in (actual, published)]
+    if (published - actual).total() <= SLIPS * len(rows):
         return f"labels {say[0]}, but {say[1]} are published: not quite comparable with published scores"
     return _refuse_or_note(rows, part, origin, f"labels {say[0]}", f"labels {say[1]}")
 
 
-def _refuse_or_note(rows: Rows, part: SetPart, origin: SetSource, found: str, wanted: str) -> str:
+def _refuse_or_note(rows: Rows, part: SetPart, origin: SetSource, actual: str, published: str) -> str:
     if origin.checked:
         raise UnlikePublished(
             f"{part.name} in {rows.source}",
-            f"there are {found}",
-            f"{wanted}, as published",
+            f"there are {actual}",
+            f"{published}, as published",
             f"download the file again; `evaluate` with {option('unchecked', True)} scores it anyway",
         )
-    return f"{found}, but {wanted} are published: {NOT_COMPARABLE} published scores"
+    return f"{actual}, but {published} are published: {NOT_COMPARABLE} published scores"
 
 
 def _wanted(part: SetPart) -> str:

@@ -52,7 +52,7 @@ def average_interval(
     """
     value, spread = _average([score.value for score in scores], weights), _spread(influences(scores, weights))
     low, high = _bounds(value, spread, level)
-    least, most = (_average(some, weights) for some in zip(*map(_range, scores), strict=True))
+    least, most = (_average(ends, weights) for ends in zip(*map(_range, scores), strict=True))
     if spread.deviation == 0 and all(score.metric in MEANS for score in scores):
         unseen = _unseen(spread.effective, level)
         low, high = low - unseen * (value - least), high + unseen * (most - value)
@@ -63,11 +63,11 @@ def compare_averages(
     a: Sequence[Score], b: Sequence[Score], weights: Sequence[float] | None = None, level: float = LEVEL
 ) -> Comparison:
     """Compare two means over the same sets, paired: each cluster is left out of both."""
-    for one, other in zip(a, b, strict=True):
-        _check_pair(one, other)
+    for score, other in zip(a, b, strict=True):
+        _check_pair(score, other)
     first, second = influences(a, weights), influences(b, weights)
     spread = _spread(Influences(first.values - second.values, first.shares))
-    difference = _average([one.value - other.value for one, other in zip(a, b, strict=True)], weights)
+    difference = _average([score.value - other.value for score, other in zip(a, b, strict=True)], weights)
     low, high = _bounds(difference, spread, level)
     return Comparison(difference, low, high, _chance(difference, spread), count_clusters(a), spread.effective)
 
@@ -78,12 +78,12 @@ def is_within(a: Sequence[Score], b: Sequence[Score], margin: float = 0.5) -> bo
     This holds if the 90% interval lies within the margin. If no cluster differs at all, there must be enough clusters
     that those that were not seen cannot make a difference of the margin.
     """
-    found = compare_averages(a, b, level=2 * LEVEL - 1)
+    comparison = compare_averages(a, b, level=2 * LEVEL - 1)
     unseen = 0.0
-    if found.low == found.high:
-        least, most = (_average(some, None) for some in zip(*map(_range, a), strict=True))
-        unseen = _unseen(found.effective, LEVEL) * (most - least)
-    return -margin < found.low - unseen and found.high + unseen < margin
+    if comparison.low == comparison.high:
+        least, most = (_average(ends, None) for ends in zip(*map(_range, a), strict=True))
+        unseen = _unseen(comparison.effective, LEVEL) * (most - least)
+    return -margin < comparison.low - unseen and comparison.high + unseen < margin
 
 
 def smallest_gain(
@@ -180,21 +180,21 @@ class _Spread:
         return max(self.effective - 1, 1e-9)
 
 
-def _spread(found: Influences) -> _Spread:
-    total = 100 * found.values.sum(axis=0)
+def _spread(influence: Influences) -> _Spread:
+    total = 100 * influence.values.sum(axis=0)
     deviation = float(np.sqrt(np.square(total).sum()))
-    if (np.count_nonzero(found.shares, axis=1) == 1).any():
-        return _Spread(np.inf, 0.0, _effective(found))
+    if (np.count_nonzero(influence.shares, axis=1) == 1).any():
+        return _Spread(np.inf, 0.0, _effective(influence))
     if deviation < ROUNDING:
-        return _Spread(0.0, 0.0, _effective(found))
+        return _Spread(0.0, 0.0, _effective(influence))
     skewness = float(((total / deviation) ** 3).sum())
-    return _Spread(deviation, float(np.clip(skewness, -MOST_SKEWNESS, MOST_SKEWNESS)), _effective(found))
+    return _Spread(deviation, float(np.clip(skewness, -MOST_SKEWNESS, MOST_SKEWNESS)), _effective(influence))
 
 
-def _effective(found: Influences) -> float:
+def _effective(influence: Influences) -> float:
     """Kish's effective number of clusters, where a part counts by its share of the variance."""
-    variances = np.square(found.values).sum(axis=1)
-    expected = (variances if variances.any() else np.ones(len(variances))) @ found.shares
+    variances = np.square(influence.values).sum(axis=1)
+    expected = (variances if variances.any() else np.ones(len(variances))) @ influence.shares
     return round(float(expected.sum() ** 2 / np.square(expected).sum()), 6)
 
 

@@ -6,7 +6,7 @@ Installed packages offer suites through the entry point group `sentloom.suites`,
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -24,9 +24,9 @@ OWN = re.compile(r"(?P<kind>retrieval|pairs|classification):(?P<file>.+)")
 
 @dataclass(frozen=True)
 class LoadedSuite:
-    """The tasks of a suite whose data is available, and the reasons why the others are missing.
+    """The tasks of a suite whose data is available, and why the other sets are left out.
 
-    `absent` is the reason if there is no task at all.
+    They are `missing`, or `unlike` the published ones. `absent` is the reason if there is no task at all.
     """
 
     name: str
@@ -34,6 +34,7 @@ class LoadedSuite:
     missing: Mapping[str, str]
     averages: tuple[Average, ...]
     absent: SentloomError | None = None
+    unlike: Mapping[str, str] = field(default_factory=dict)
 
 
 Absences = tuple[type[SentloomError], ...]  # errors for which a published set is left out
@@ -49,41 +50,41 @@ def load_suites(suites: Sequence[Data], origin: SetSource, *, partly: bool = Fal
         expected = "a data folder (sts/STS12.tsv, senteval/MR.tsv ...) or SentEval's own"
         raise InputError(str(origin.folder), "no such folder", expected, "check the path")
     absences = (MissingPart, UnlikePublished) if partly else (MissingPart,)
-    loaded = [_load(one, origin, absences) for one in suites]
-    absent = [one.absent for one in loaded if one.absent]
+    loaded = [_load(suite, origin, absences) for suite in suites]
+    absent = [suite.absent for suite in loaded if suite.absent]
     if absent and not (partly and len(absent) < len(loaded)):
         raise absent[0]
     return _numbered(loaded, suites)
 
 
-def _numbered(loaded: Sequence[LoadedSuite], given: Sequence[Data]) -> list[LoadedSuite]:
+def _numbered(loaded: Sequence[LoadedSuite], sources: Sequence[Data]) -> list[LoadedSuite]:
     """Data in memory with the same name get numbers: scores are reported by name."""
     seen: Counter[str] = Counter()
-    names = Counter(one.name for one in loaded)
-    found = []
-    for one, data in zip(loaded, given, strict=True):
-        if names[one.name] > 1 and not isinstance(data, str | Path):
-            seen[one.name] += 1
-            name = f"{one.name} {seen[one.name]}"
-            one = replace(one, name=name, tasks=tuple(replace(task, name=name) for task in one.tasks))
-        found.append(one)
-    return found
+    names = Counter(suite.name for suite in loaded)
+    numbered = []
+    for suite, source in zip(loaded, sources, strict=True):
+        if names[suite.name] > 1 and not isinstance(source, str | Path):
+            seen[suite.name] += 1
+            name = f"{suite.name} {seen[suite.name]}"
+            suite = replace(suite, name=name, tasks=tuple(replace(task, name=name) for task in suite.tasks))
+        numbered.append(suite)
+    return numbered
 
 
 def find_task(name: str, origin: SetSource) -> Task:
     """Find one task by name: `STS-B/dev`, `transfer/MR`, `MR`, or the user's own file, also as `retrieval:FILE`."""
     if own := OWN.fullmatch(name):
         return own_task(own["kind"], own["file"], origin)
-    if found := _published(name):
-        suite, one = found
-        return suite.load(one, origin)
+    if published := _published(name):
+        suite, part = published
+        return suite.load(part, origin)
     if Path(name).exists() or name.startswith("embedded"):
         return own_task(None, name, origin)
     if re.search(r"\s", name) and not re.fullmatch(r"\.\w+", Path(name).suffix):
         problem = f"{name[:60]!r} is a text, and texts alone cannot be scored"
         expected = "pairs, triplets, scored pairs or labelled texts, or the names of suites, sets or files"
         raise InputError("evaluation", problem, expected, "say what belongs to each text: [(question, answer), ...]")
-    known = [known for suite in SUITES.values() for one in _sets(suite) for known in (f"{suite.name}/{one}", one)]
+    known = [known for suite in SUITES.values() for part in _sets(suite) for known in (f"{suite.name}/{part}", part)]
     near = get_close_matches(name, [*SUITES, *known], n=1, cutoff=0.5)
     expected = (
         f"a suite ({', '.join(SUITES)}), one of its sets, or a file: retrieval:FILE, pairs:FILE, classification:FILE"
@@ -105,8 +106,8 @@ def find_measure(name: str, score: str, origin: SetSource) -> Task | None:
 
 def split_score(name: str) -> tuple[str, str | None]:
     """A set and which of its scores is meant, as in `STS-B@pearson`; None: its main score."""
-    one, _, score = name.rpartition("@")
-    return (one, score) if one and is_set(one) else (name, None)
+    before, _, score = name.rpartition("@")
+    return (before, score) if before and is_set(before) else (name, None)
 
 
 def is_set(name: str) -> bool:
@@ -115,9 +116,12 @@ def is_set(name: str) -> bool:
 
 
 def _published(name: str) -> tuple[Suite, str] | None:
-    wanted = name.casefold().removesuffix("/test")
-    every = ((suite, one) for suite in SUITES.values() for one in _sets(suite))
-    return next((e for e in every if wanted in (f"{e[0].name}/{e[1]}".casefold(), e[1].casefold())), None)
+    asked = name.casefold().removesuffix("/test")
+    for suite in SUITES.values():
+        for part in _sets(suite):
+            if asked in (f"{suite.name}/{part}".casefold(), part.casefold()):
+                return suite, part
+    return None
 
 
 def _sets(suite: Suite) -> tuple[str, ...]:
@@ -132,10 +136,9 @@ def _load_suite(suite: Suite, origin: SetSource, absences: Absences) -> LoadedSu
             tasks.append(suite.load(name, origin))
         except absences as error:
             errors[name] = error
-    missing = {name: _why(error) for name, error in errors.items()}
     there = [error for error in errors.values() if isinstance(error, UnlikePublished)]  # these files can be corrected
     absent = None if tasks else [*errors.values(), *there][-1]
-    return LoadedSuite(suite.name, tuple(tasks), missing, suite.averages, absent)
+    return LoadedSuite(suite.name, tuple(tasks), _missing(errors), suite.averages, absent, _unlike(errors))
 
 
 def _load_set(name: str, origin: SetSource, absences: Absences) -> LoadedSuite:
@@ -145,12 +148,17 @@ def _load_set(name: str, origin: SetSource, absences: Absences) -> LoadedSuite:
     except absences as error:
         if not is_set(name):
             raise
-        return LoadedSuite(name, (), {name: _why(error)}, (), error)
+        return LoadedSuite(name, (), _missing({name: error}), (), error, _unlike({name: error}))
 
 
-def _why(error: SentloomError) -> str:
-    unlike = f" instead of {error.expected}: {error.fix}" if isinstance(error, UnlikePublished) else ""
-    return f"{error.problem}{unlike}"
+def _missing(errors: Mapping[str, SentloomError]) -> dict[str, str]:
+    return {name: error.problem for name, error in errors.items() if not isinstance(error, UnlikePublished)}
+
+
+def _unlike(errors: Mapping[str, SentloomError]) -> dict[str, str]:
+    """The sets with other counts than the published ones, what was expected and what to do."""
+    unlike = {name: error for name, error in errors.items() if isinstance(error, UnlikePublished)}
+    return {name: f"{error.problem} instead of {error.expected}: {error.fix}" for name, error in unlike.items()}
 
 
 def _load(suite: Data, origin: SetSource, absences: Absences) -> LoadedSuite:

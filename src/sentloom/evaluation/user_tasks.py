@@ -64,8 +64,8 @@ def refuse_unscored(kind: str | None, file: str, data: Dataset) -> None:
 
 
 def _rows(datas: Sequence[Dataset], file: str) -> Rows:
-    wanted = (*COLUMNS[datas[0].shape], QUESTION, CLUSTER)
-    names = [name for name in wanted if all(name in data.table.column_names for data in datas)]
+    useful = (*COLUMNS[datas[0].shape], QUESTION, CLUSTER)
+    names = [name for name in useful if all(name in data.table.column_names for data in datas)]
     return Rows({name: [*chain(*(data.column(name).to_pylist() for data in datas))] for name in names}, file)
 
 
@@ -73,7 +73,7 @@ def triplet_task(name: str, rows: Rows) -> Task:
     """Build the task of ranking the positive above every negative; ties count as wrong. Other rows ask nothing."""
     rows = _with_negatives(rows)
     anchors, positives, negatives = rows["anchor"], rows["positive"], [*chain(*rows["negatives"])]
-    sizes = [len(some) for some in rows["negatives"]]
+    sizes = [len(of_row) for of_row in rows["negatives"]]
 
     def score(lookup: Lookup) -> Scores:
         anchor = lookup(anchors, "query")
@@ -88,7 +88,7 @@ def triplet_task(name: str, rows: Rows) -> Task:
 
 
 def _with_negatives(rows: Rows) -> Rows:
-    asked = [at for at, some in enumerate(rows["negatives"]) if some]
+    asked = [at for at, of_row in enumerate(rows["negatives"]) if of_row]
     if not asked:
         raise InputError(rows.source, "no row has a negative", "at least one", "give negatives, or pairs alone")
     if len(asked) == len(rows):

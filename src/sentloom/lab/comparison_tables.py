@@ -14,14 +14,15 @@ from sentloom.lab.comparison import MARK, Compared, ComparisonCell, ComparisonTa
 from sentloom.lab.results import refuse_foreign_file, run_values, score_text
 from sentloom.markdown import plain, raw_table, table
 from sentloom.report.formatting import change_text, number
-from sentloom.report.tables import Wide, csv_text, json_text, plain_table, write_text
+from sentloom.report.tables import Wide, csv_text, plain_table, write_text
+from sentloom.terminal import json_text
 
-FOUND = {
+JSON, MARKDOWN, CSV = FILES = "compare.json", "compare.md", "compare.csv"
+VERDICTS = {
     "better": "The newer model is better. ",
     "worse": "The newer model is worse. ",
     NO_DIFFERENCE: "",
 }
-JSON, MARKDOWN, CSV = FILES = "compare.json", "compare.md", "compare.csv"
 
 
 def refuse_foreign_tables(folder: Path) -> None:
@@ -30,55 +31,56 @@ def refuse_foreign_tables(folder: Path) -> None:
         refuse_foreign_file(folder / name, folder / JSON)
 
 
-def write_comparison(found: Compared, folder: Path) -> None:
+def write_comparison(compared: Compared, folder: Path) -> None:
     """Write all three files."""
-    table = comparison_table(found)
-    runs = [run_values(result, folder) for result in found.results]
-    write_text(folder / JSON, json_text({"sentloom": __version__, **asdict(table), "runs": runs}))
-    write_text(folder / MARKDOWN, comparison_markdown(table))
-    write_text(folder / CSV, comparison_csv(table))
+    comparison = comparison_table(compared)
+    runs = [run_values(result, folder) for result in compared.results]
+    write_text(folder / JSON, json_text({"sentloom": __version__, **asdict(comparison), "runs": runs}))
+    write_text(folder / MARKDOWN, comparison_markdown(comparison))
+    write_text(folder / CSV, comparison_csv(comparison))
 
 
-def methods_table(title: str, found: ComparisonTable) -> RenderableType:
+def methods_table(title: str, comparison: ComparisonTable) -> RenderableType:
     """For the terminal."""
-    heads = [*_labels(found.sets).values(), *(head.replace(" per ", "\nper ") for head in _cost_heads(found))]
+    heads = [*_labels(comparison.sets).values(), *(head.replace(" per ", "\nper ") for head in _cost_heads(comparison))]
     sections = [
-        [(line.name, _shown(line, found)) for line in found.lines if line.is_base == bases] for bases in (True, False)
+        [(line.name, _shown(line, comparison)) for line in comparison.lines if line.is_base == bases]
+        for bases in (True, False)
     ]
-    return Group(Wide(title, heads, sections, "method"), *(Text(note, style="dim") for note in found.notes))
+    return Group(Wide(title, heads, sections, "method"), *(Text(note, style="dim") for note in comparison.notes))
 
 
-def fits_table(found: FitComparison) -> RenderableType:
+def fits_table(fits: FitComparison) -> RenderableType:
     """Two fits for the terminal: what differs, and the scores of both."""
     facts = plain_table("What differs", "", "older", "newer")
-    for name, both in {"fit": (found.old, found.new), **found.settings}.items():
+    for name, both in {"fit": (fits.old, fits.new), **fits.settings}.items():
         facts.add_row(name, *both)
     scores = plain_table("Scores on the same test rows", "", "older", "newer", "difference", numbers=3)
-    for one in (*found.measures, *([found.total] if len(found.measures) > 1 else [])):
-        scores.add_row(one.name, number(one.before), number(one.after), change_text(one))
-    return Group(facts, scores, Text(fits_reason(found)))
+    for score in (*fits.measures, *([fits.total] if len(fits.measures) > 1 else [])):
+        scores.add_row(score.name, number(score.before), number(score.after), change_text(score))
+    return Group(facts, scores, Text(fits_reason(fits)))
 
 
-def fits_reason(found: FitComparison) -> str:
+def fits_reason(fits: FitComparison) -> str:
     """What the comparison shows, and on which rows."""
-    left = f" {found.left_out:,} others were left out, because the older fit had seen them." if found.left_out else ""
-    return f"{FOUND[found.verdict]}{found.reason} Both were tested on {found.rows:,} rows.{left}"
+    left = f" {fits.left_out:,} others were left out, because the older fit had seen them." if fits.left_out else ""
+    return f"{VERDICTS[fits.verdict]}{fits.reason} Both were tested on {fits.rows:,} rows.{left}"
 
 
-def write_fits(found: FitComparison, folder: Path) -> None:
+def write_fits(fits: FitComparison, folder: Path) -> None:
     """Write compare.json and compare.md of two fits."""
-    write_text(folder / JSON, json_text({"sentloom": __version__, **asdict(found)}))
-    scores = [[one.name, number(one.before), number(one.after), change_text(one)] for one in found.measures]
-    facts = [[name, *both] for name, both in {"fit": (found.old, found.new), **found.settings}.items()]
+    write_text(folder / JSON, json_text({"sentloom": __version__, **asdict(fits)}))
+    scores = [[score.name, number(score.before), number(score.after), change_text(score)] for score in fits.measures]
+    facts = [[name, *both] for name, both in {"fit": (fits.old, fits.new), **fits.settings}.items()]
     tables = [table(["", "older", "newer"], facts), table(["", "older", "newer", "difference"], scores)]
-    text = "\n\n".join(["# Two fits", *tables, plain(fits_reason(found)), f"`{found.verdict_line}`"])
+    text = "\n\n".join(["# Two fits", *tables, plain(fits_reason(fits)), f"`{fits.verdict_line}`"])
     write_text(folder / MARKDOWN, f"{text}\n")
 
 
-def _shown(line: Line, found: ComparisonTable) -> list[str | Text]:
-    cells = [line.cells.get(name) for name in found.sets]
+def _shown(line: Line, comparison: ComparisonTable) -> list[str | Text]:
+    cells = [line.cells.get(name) for name in comparison.sets]
     styled = [Text(_text(cell), style="bold" if cell and cell.standing == "best" else "") for cell in cells]
-    return [*styled, *_cost(line, found)]
+    return [*styled, *_cost(line, comparison)]
 
 
 def _text(cell: ComparisonCell | None) -> str:
@@ -97,29 +99,29 @@ def _labels(sets: Sequence[str]) -> dict[str, str]:
     }
 
 
-def _cost_heads(found: ComparisonTable) -> list[str]:
-    return ["seeds", "minutes per seed", "steps per seed", *(["minutes, made once"] if _makes(found) else [])]
+def _cost_heads(comparison: ComparisonTable) -> list[str]:
+    return ["seeds", "minutes per seed", "steps per seed", *(["minutes, made once"] if _makes(comparison) else [])]
 
 
-def _cost(line: Line, found: ComparisonTable) -> list[str]:
+def _cost(line: Line, comparison: ComparisonTable) -> list[str]:
     if line.cost is None:
-        return [""] * len(_cost_heads(found))
-    made = [f"{line.cost.made_seconds / 60:.1f}"] if _makes(found) else []
+        return [""] * len(_cost_heads(comparison))
+    made = [f"{line.cost.made_seconds / 60:.1f}"] if _makes(comparison) else []
     return [str(line.cost.seeds), f"{line.cost.seconds / 60:.1f}", f"{line.cost.steps:,.0f}", *made]
 
 
-def _makes(found: ComparisonTable) -> bool:
-    return any(line.cost and line.cost.made_seconds for line in found.lines)
+def _makes(comparison: ComparisonTable) -> bool:
+    return any(line.cost and line.cost.made_seconds for line in comparison.lines)
 
 
-def comparison_markdown(found: ComparisonTable) -> str:
+def comparison_markdown(comparison: ComparisonTable) -> str:
     """The table and its notes."""
-    heads = ["method", *_labels(found.sets).values(), *_cost_heads(found)]
+    heads = ["method", *_labels(comparison.sets).values(), *_cost_heads(comparison)]
     lines = [
-        [plain(line.name), *(_bold(line.cells.get(name)) for name in found.sets), *_cost(line, found)]
-        for line in found.lines
+        [plain(line.name), *(_bold(line.cells.get(name)) for name in comparison.sets), *_cost(line, comparison)]
+        for line in comparison.lines
     ]
-    notes = "\n".join(f"- {plain(note)}" for note in found.notes)
+    notes = "\n".join(f"- {plain(note)}" for note in comparison.notes)
     return f"{raw_table([*map(plain, heads)], lines)}\n\n{notes}\n"
 
 
@@ -127,13 +129,13 @@ def _bold(cell: ComparisonCell | None) -> str:
     return f"**{_text(cell)}**" if cell and cell.standing == "best" else _text(cell)
 
 
-def comparison_csv(found: ComparisonTable) -> str:
+def comparison_csv(comparison: ComparisonTable) -> str:
     """One row per method and set, with every digit."""
     no_cost = [""] * len(Cost.__dataclass_fields__)
     head = ["method", "set", *ComparisonCell.__dataclass_fields__, *Cost.__dataclass_fields__]
     rows = [
         [line.name, name, *vars(cell).values(), *(vars(line.cost).values() if line.cost else no_cost)]
-        for line in found.lines
+        for line in comparison.lines
         for name, cell in line.cells.items()
     ]
     return csv_text(head, rows)

@@ -1,4 +1,4 @@
-"""Figures of geometry: models by alignment and uniformity, scores by layer, and pairs on a plane."""
+"""Geometry as figures, as tables for the terminal and as JSON: alignment and uniformity, layers, pairs on a plane."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -13,13 +13,18 @@ from rich.text import Text
 from sentloom.evaluation.geometry import Geometry, UniformityVariant
 from sentloom.lab.geometry import PairMap, Sweep
 from sentloom.report.plots import COLOURS, INK, PAPER, legend, name_axes, name_points, panels, plane
-from sentloom.report.tables import json_text, plain_table, write_text
+from sentloom.report.tables import plain_table, write_text
+from sentloom.terminal import json_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MARKERS = ("o", "s", "^", "D", "v", "P")
 MOST_LABELS = 12  # of many checkpoints, only some are named
+NOTES = {
+    UniformityVariant.SENTENCE_T5: "variant sentence-t5: vectors are also paired with themselves, as in its code",
+    UniformityVariant.PRINTED: "variant printed: distances not squared, alignment negated, as the papers print them",
+}
 
 
 def align_uniform(
@@ -55,32 +60,32 @@ def trajectory(
     return figure
 
 
-def heat_map(name: str, found: Sweep) -> "Figure":
+def heat_map(name: str, sweep: Sweep) -> "Figure":
     """Spearman's correlation of every layer and pooling, as colours and numbers; the best one is framed."""
     from matplotlib.patches import Rectangle
 
-    rows, columns = found.spearman.shape
+    rows, columns = sweep.spearman.shape
     figure, (axes,) = panels(1.6 + 1.15 * columns, 1.1 + 0.36 * rows, f"Spearman by layer: {name}")
-    shown = axes.imshow(found.spearman, cmap="Blues", aspect="auto", origin="lower")
-    shades = np.asarray(shown.norm(found.spearman))  # 0 to 1
-    for (row, column), value in np.ndenumerate(found.spearman):
+    shown = axes.imshow(sweep.spearman, cmap="Blues", aspect="auto", origin="lower")
+    shades = np.asarray(shown.norm(sweep.spearman))  # 0 to 1
+    for (row, column), value in np.ndenumerate(sweep.spearman):
         ink = INK if shades[row, column] < 0.65 else PAPER
         axes.text(column, row, f"{value:.1f}", ha="center", va="center", fontsize=9, color=ink)
-    layer, pooling, _ = found.best
-    corner = found.poolings.index(pooling) - 0.5, found.layers.index(layer) - 0.5
+    layer, pooling, _ = sweep.best
+    corner = sweep.poolings.index(pooling) - 0.5, sweep.layers.index(layer) - 0.5
     axes.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=COLOURS[1], lw=2.2, zorder=4, clip_on=False))
-    axes.set_xticks(range(columns), found.poolings)
-    axes.set_yticks(range(rows), [str(layer) for layer in found.layers])
+    axes.set_xticks(range(columns), sweep.poolings)
+    axes.set_yticks(range(rows), [str(layer) for layer in sweep.layers])
     name_axes(axes, y="layer (0: embeddings)")
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)
     return figure
 
 
-def pairs_on_a_plane(name: str, found: PairMap) -> "Figure":
+def pairs_on_a_plane(name: str, pairs: PairMap) -> "Figure":
     """High and low scored pairs; the two sides of a pair are joined by a line."""
     figure, (axes,) = panels(6.4, 5.6, f"Pairs with high and low scores: {name}")
-    kinds = ((found.high, COLOURS[0], "o", "high (above 4)"), (found.low, COLOURS[1], "s", "low (below 1)"))
+    kinds = ((pairs.high, COLOURS[0], "o", "high (above 4)"), (pairs.low, COLOURS[1], "s", "low (below 1)"))
     for places, colour, marker, label in kinds:
         axes.plot(*places.transpose(2, 0, 1), color=colour, lw=1, alpha=0.45, zorder=2)
         x, y = places.reshape(-1, 2).T
@@ -93,38 +98,33 @@ def pairs_on_a_plane(name: str, found: PairMap) -> "Figure":
     return figure
 
 
-NOTES = {
-    UniformityVariant.SENTENCE_T5: "variant sentence-t5: vectors are also paired with themselves, as in its code",
-    UniformityVariant.PRINTED: "variant printed: distances not squared, alignment negated, as the papers print them",
-}
-
-
-def geometry(found: Mapping[str, Geometry]) -> RenderableType:
-    """One row per model."""
-    one = next(iter(found.values()))
+def geometry(geometries: Mapping[str, Geometry]) -> RenderableType:
+    """A table with one row per model."""
+    first = next(iter(geometries.values()))
     columns = ("alignment", "uniformity", "cosine", "isotropy", "rank")
-    head = f"Geometry: {one.positives:,} positive pairs, {one.sentences:,} sentences"
+    head = f"Geometry: {first.positives:,} positive pairs, {first.sentences:,} sentences"
     table = plain_table(head, "model", *columns, numbers=len(columns))
-    for name, its in found.items():
-        numbers = (its.alignment, its.uniformity, its.mean_cosine, its.isotropy)
-        table.add_row(Text(name), *(f"{x:.3f}" for x in numbers), f"{its.effective_rank:.1f} of {its.dimension}")
-    return Group(table, Text(NOTES[one.variant])) if one.variant in NOTES else table
+    for name, measured in geometries.items():
+        numbers = (measured.alignment, measured.uniformity, measured.mean_cosine, measured.isotropy)
+        rank = f"{measured.effective_rank:.1f} of {measured.dimension}"
+        table.add_row(Text(name), *(f"{x:.3f}" for x in numbers), rank)
+    return Group(table, Text(NOTES[first.variant])) if first.variant in NOTES else table
 
 
-def sweep(model: str, found: Sweep) -> RenderableType:
-    """One row per layer; the best score is bold."""
-    table = plain_table(f"Layers of {model}: Spearman", "layer", *found.poolings, numbers=len(found.poolings))
-    best = found.spearman.max()
-    for layer, scores in zip(found.layers, found.spearman, strict=True):
+def sweep(model: str, by_layer: Sweep) -> RenderableType:
+    """A table with one row per layer; the best score is bold."""
+    table = plain_table(f"Layers of {model}: Spearman", "layer", *by_layer.poolings, numbers=len(by_layer.poolings))
+    best = by_layer.spearman.max()
+    for layer, scores in zip(by_layer.layers, by_layer.spearman, strict=True):
         table.add_row(str(layer), *(Text(f"{x:.2f}", style="bold" if x == best else "") for x in scores))
-    layer, pooling, score = found.best
+    layer, pooling, score = by_layer.best
     return Group(table, Text(f"best: {pooling} pooling of layer {layer}, {score:.2f}"))
 
 
-def write_numbers(path: Path, found: Mapping[str, Geometry], layers: Mapping[str, Sweep]) -> None:
+def write_numbers(path: Path, geometries: Mapping[str, Geometry], layers: Mapping[str, Sweep]) -> None:
     """Every number as JSON, with the scores of layers (layer, pooling) if there are any."""
     numbers = {
-        model: {**asdict(one), "layers": layers[model].spearman.tolist() if model in layers else None}
-        for model, one in found.items()
+        model: {**asdict(measured), "layers": layers[model].spearman.tolist() if model in layers else None}
+        for model, measured in geometries.items()
     }
     write_text(path, json_text(numbers))

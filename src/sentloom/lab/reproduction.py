@@ -1,4 +1,7 @@
-"""Reproduce a table of a paper: run or resume the rows whose parts are here, and say what the other rows lack."""
+"""Reproduce a table of a paper: run or resume the rows whose parts are here, and say what the other rows lack.
+
+The table goes to table.json, table.md and the terminal: each row as measured, as published, and their difference.
+"""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,11 +21,14 @@ from sentloom.engine.schema import Quoted
 from sentloom.errors import MissingPart, ModelError, SentloomError, TrainingStopped
 from sentloom.lab.results import Row, refuse_foreign_file, run_plans, score_text, set_notes
 from sentloom.markdown import plain, table
-from sentloom.report.tables import Wide, json_text, write_text
+from sentloom.report.tables import Wide, write_text
+from sentloom.terminal import json_text
 
 HUB = "https://huggingface.co"
 DOWNLOADED = "it is downloaded if the hub can be reached"
 DATA_FOLDER, FOLDER = "SENTLOOM_DATA", "--data DIR"  # a variable of recipes, and the option that sets it
+JSON, MARKDOWN = FILES = "table.json", "table.md"
+TINY = "tiny: small models, few sentences, few steps. These scores say nothing about the paper."
 
 
 @dataclass(frozen=True)
@@ -64,7 +70,7 @@ class Reproduction:
             *(row.published for row in self.quoted.values()),
         ]
         measured = [row.after for row in self.rows.values()]
-        return tuple(dict.fromkeys(name for some in (*measured, *printed) for name in some))
+        return tuple(dict.fromkeys(name for scores in (*measured, *printed) for name in scores))
 
 
 def run_table(
@@ -80,12 +86,12 @@ def run_table(
     chosen = only or recipe.variants
     plans = [recipe.resolve(name) for name in chosen] or [recipe.resolve()]
     files = file_names(list(recipe.variants))
-    found = {plan.name: run_row(plan, recipe, files.get(plan.name), folder, accelerator, log) for plan in plans}
+    rows = {plan.name: run_row(plan, recipe, files.get(plan.name), folder, accelerator, log) for plan in plans}
     return Reproduction(
         plans[0].title or recipe.path.stem,
-        tuple(found),
-        {name: row for name, row in found.items() if isinstance(row, Row)},
-        {name: row for name, row in found.items() if isinstance(row, NotRun)},
+        tuple(rows),
+        {name: row for name, row in rows.items() if isinstance(row, Row)},
+        {name: row for name, row in rows.items() if isinstance(row, NotRun)},
         recipe.quoted,
         tiny,
     )
@@ -97,8 +103,8 @@ def run_row(
     """Run or resume one row; `file` is the name of its files. What is only on the hub is tried."""
     lacks: tuple[Lack, ...] = ()
     try:
-        lacks = tuple(lack(one, plan, recipe) for one in needs(plan))
-        if not all(one.fetched for one in lacks):
+        lacks = tuple(lack(need, plan, recipe) for need in needs(plan))
+        if not all(part.fetched for part in lacks):
             return NotRun(plan.published, lacks)
         rows = run_plans([plan], [file], folder, accelerator, log)
         return next((row for row in rows if row.name == plan.name), NotRun(plan.published))
@@ -115,17 +121,17 @@ def run_row(
         raise
 
 
-def with_earlier(found: Reproduction, earlier: Reproduction | None, recipe: Recipe) -> Reproduction:
+def with_earlier(current: Reproduction, earlier: Reproduction | None, recipe: Recipe) -> Reproduction:
     """The rows of this run, and those of an earlier one that this one left out, in the order of the file."""
-    if earlier is None or earlier.tiny != found.tiny:
-        return found
-    rows, not_run = {**earlier.rows, **found.rows}, {**earlier.not_run, **found.not_run}
-    order = tuple(name for name in recipe.variants if name in {*earlier.order, *found.order})
+    if earlier is None or earlier.tiny != current.tiny:
+        return current
+    rows, not_run = {**earlier.rows, **current.rows}, {**earlier.not_run, **current.not_run}
+    order = tuple(name for name in recipe.variants if name in {*earlier.order, *current.order})
     return replace(
-        found,
+        current,
         order=order,
-        rows={name: row for name, row in rows.items() if name in order and name not in found.not_run},
-        not_run={name: row for name, row in not_run.items() if name in order and name not in found.rows},
+        rows={name: row for name, row in rows.items() if name in order and name not in current.not_run},
+        not_run={name: row for name, row in not_run.items() if name in order and name not in current.rows},
     )
 
 
@@ -162,20 +168,16 @@ def lack(need: Need, plan: Plan, recipe: Recipe) -> Lack:
     return Lack(what, recipe.needs.get(need.name, ""), f"put it at {need.name}")
 
 
-JSON, MARKDOWN = FILES = "table.json", "table.md"
-TINY = "tiny: small models, few sentences, few steps. These scores say nothing about the paper."
-
-
 def refuse_foreign_tables(folder: Path) -> None:
     """Never overwrite a table that was not written by `reproduce`."""
     refuse_foreign_file(folder / MARKDOWN, folder / JSON)
 
 
-def write_reproduction(found: Reproduction, folder: Path) -> None:
+def write_reproduction(reproduction: Reproduction, folder: Path) -> None:
     """Write both files."""
-    plain_values = {**asdict(found), "quoted": {name: row.model_dump() for name, row in found.quoted.items()}}
-    write_text(folder / JSON, json_text({"sentloom": __version__, **plain_values}))
-    write_text(folder / MARKDOWN, reproduction_markdown(found))
+    quoted = {name: row.model_dump() for name, row in reproduction.quoted.items()}
+    write_text(folder / JSON, json_text({"sentloom": __version__, **asdict(reproduction), "quoted": quoted}))
+    write_text(folder / MARKDOWN, reproduction_markdown(reproduction))
 
 
 def read_reproduction(folder: Path) -> Reproduction | None:
@@ -186,35 +188,36 @@ def read_reproduction(folder: Path) -> Reproduction | None:
     return TypeAdapter(Reproduction).validate_python(values) if values.pop("sentloom") == __version__ else None
 
 
-def reproduction_table(found: Reproduction) -> RenderableType:
+def reproduction_table(reproduction: Reproduction) -> RenderableType:
     """For the terminal."""
-    sections = [[(label, cells) for label, cells in lines] for lines in _sections(found)]
-    shown = Wide(found.title, list(found.sets), sections, "row")
-    return Group(shown, *(Text(line) for line in notes(found)))
+    sections = [[(label, cells) for label, cells in lines] for lines in _sections(reproduction)]
+    shown = Wide(reproduction.title, list(reproduction.sets), sections, "row")
+    return Group(shown, *(Text(line) for line in notes(reproduction)))
 
 
-def reproduction_markdown(found: Reproduction) -> str:
+def reproduction_markdown(reproduction: Reproduction) -> str:
     """As Markdown."""
-    lines = [(label, *cells) for section in _sections(found) for label, cells in section]
-    parts = [f"# {plain(found.title)}", table(["row", *found.sets], lines)]
-    return "\n\n".join([*parts, *(f"- {plain(line)}" for line in notes(found))]) + "\n"
+    lines = [(label, *cells) for section in _sections(reproduction) for label, cells in section]
+    parts = [f"# {plain(reproduction.title)}", table(["row", *reproduction.sets], lines)]
+    return "\n\n".join([*parts, *(f"- {plain(line)}" for line in notes(reproduction))]) + "\n"
 
 
-def _sections(found: Reproduction) -> Iterator[Sequence[tuple[str, Sequence[str]]]]:
+def _sections(reproduction: Reproduction) -> Iterator[Sequence[tuple[str, Sequence[str]]]]:
     """The lines of each row: measured, published, and their difference, unless it is tiny."""
-    for name in found.order:
-        if name in found.rows:
-            row = found.rows[name]
-            yield [*_measured(row, found.sets), *([] if found.tiny else _difference(row, found.sets))]
+    sets, quoted = reproduction.sets, reproduction.quoted
+    for name in reproduction.order:
+        if name in reproduction.rows:
+            row = reproduction.rows[name]
+            yield [*_measured(row, sets), *([] if reproduction.tiny else _difference(row, sets))]
         else:
-            yield [(f"{name}, published", _printed(found.not_run[name].published, found.sets))]
-    if found.quoted:
-        yield [(f"{name}, published", _printed(row.published, found.sets)) for name, row in found.quoted.items()]
+            yield [(f"{name}, published", _printed(reproduction.not_run[name].published, sets))]
+    if quoted:
+        yield [(f"{name}, published", _printed(row.published, sets)) for name, row in quoted.items()]
 
 
 def _measured(row: Row, sets: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
-    name = f"{row.name} (transductive)" if row.transductive else row.name
-    yield name, [_score(row, one) if one in row.after else "" for one in sets]
+    label = f"{row.name} (transductive)" if row.transductive else row.name
+    yield label, [_score(row, name) if name in row.after else "" for name in sets]
     if row.published:
         yield "  published", _printed(row.published, sets)
 
@@ -224,30 +227,29 @@ def _score(row: Row, name: str) -> str:
 
 
 def _difference(row: Row, sets: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
-    """Of the scores that are comparable with published ones."""
-    both = {one: score for one, score in row.published.items() if one in row.after and one not in row.not_comparable}
-    away = {one: row.after[one] - score for one, score in both.items()}
+    """How far the scores that are comparable with published ones are from them."""
+    compared = [name for name in row.published if name in row.after and name not in row.not_comparable]
+    away = {name: row.after[name] - row.published[name] for name in compared}
     if away:
-        yield "  difference", [f"{away[one]:+.2f}" if one in away else "" for one in sets]
+        yield "  difference", [f"{away[name]:+.2f}" if name in away else "" for name in sets]
 
 
 def _printed(published: Mapping[str, float], sets: Sequence[str]) -> list[str]:
-    return [f"{published[one]:.2f}" if one in published else "" for one in sets]
+    return [f"{published[name]:.2f}" if name in published else "" for name in sets]
 
 
-def notes(found: Reproduction) -> list[str]:
+def notes(reproduction: Reproduction) -> list[str]:
     """What the scores are not, which rows did not run, and what each of them needs."""
-    seeds = sorted({row.seeds for row in found.rows.values()} - {1})
-    said = [TINY] if found.tiny else []
+    rows, not_run = reproduction.rows, reproduction.not_run
+    seeds = sorted({row.seeds for row in rows.values()} - {1})
+    lines = [TINY] if reproduction.tiny else []
     if seeds:
-        said.append(f"± is the standard deviation over {' or '.join(map(str, seeds))} seeds")
-    said += set_notes(found.rows.values())
-    said += [
-        f"{name}: {made['result']}, in {made['place']}" for name, row in found.rows.items() for made in _written(row)
-    ]
-    said += [f"{name}: {row.why}" for name, row in found.not_run.items() if row.why]
-    said += _missing(found.not_run)
-    return [*said, *(f"{name}: cannot be run: {row.why}" for name, row in found.quoted.items())]
+        lines.append(f"± is the standard deviation over {' or '.join(map(str, seeds))} seeds")
+    lines += set_notes(rows.values())
+    lines += [f"{name}: {made['result']}, in {made['place']}" for name, row in rows.items() for made in _written(row)]
+    lines += [f"{name}: {row.why}" for name, row in not_run.items() if row.why]
+    lines += _missing(not_run)
+    return [*lines, *(f"{name}: cannot be run: {row.why}" for name, row in reproduction.quoted.items())]
 
 
 def _written(row: Row) -> Sequence[Mapping[str, Any]]:
@@ -259,9 +261,10 @@ def _missing(not_run: Mapping[str, NotRun]) -> list[str]:
     """Every part that is not here, once, with the rows that need it."""
     rows: dict[Lack, list[str]] = {}
     for name, row in not_run.items():
-        for one in row.lacks:
-            rows.setdefault(one, []).append(name)
+        for lack in row.lacks:
+            rows.setdefault(lack, []).append(name)
     return [
-        f"not here: {one.what}{f' (from {one.origin})' if one.origin else ''}; {one.fix}. Needed by: {'; '.join(names)}"
-        for one, names in rows.items()
+        f"not here: {lack.what}{f' (from {lack.origin})' if lack.origin else ''}; {lack.fix}. "
+        f"Needed by: {'; '.join(names)}"
+        for lack, names in rows.items()
     ]

@@ -1,4 +1,4 @@
-"""Data for the terminal: what was read, inspected, cleaned or turned into views."""
+"""Data for the terminal: what was read, inspected, cleaned, turned into views, mined or searched."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 SHOWN_LABELS = 8
 SHOWN_ROWS = 10  # leaks, or pairs of views
+TEXT_WIDTH = 160  # characters of a text
 
 
 def data_summary(name: str, data: Dataset) -> RenderableType:
@@ -36,39 +37,39 @@ def data_summary(name: str, data: Dataset) -> RenderableType:
     return Text.assemble(f"{name}: ", (str(data.shape), "bold"), ", ", "\n".join(lines))
 
 
-def inspection(found: Inspection) -> RenderableType:
+def inspection(inspected: Inspection) -> RenderableType:
     """Lengths, duplicates, scripts, labels or scores, and problems."""
     lengths = plain_table("Lengths", "column", "unit", "min", "25%", "median", "75%", "95%", "max", numbers=6)
-    for one in found.lengths:
-        lengths.add_row(one.column, one.unit, *_spread(one.distribution))
+    for column in inspected.lengths:
+        lengths.add_row(column.column, column.unit, *_spread(column.distribution))
     table = Table(title="Findings", title_justify="left", title_style="bold", show_header=False, box=SIMPLE_HEAD)
-    for name, fact in _facts(found).items():
+    for name, fact in _facts(inspected).items():
         table.add_row(name, Text(fact))
     problems = [
-        Text.assemble(("! ", "yellow"), f"{one.what}: {one.rows:,} rows, first at {one.example}")
-        for one in found.findings
+        Text.assemble(("! ", "yellow"), f"{problem.what}: {problem.rows:,} rows, first at {problem.example}")
+        for problem in inspected.findings
     ]
     return Group(lengths, table, *(problems or [Text("no problems found")]))
 
 
-def _facts(found: Inspection) -> dict[str, str]:
-    near = found.near_duplicates
+def _facts(inspected: Inspection) -> dict[str, str]:
+    near = inspected.near_duplicates
     of = "all rows" if near.whole else f"a sample of {near.sampled:,} rows"
     facts = {
-        "duplicate rows": f"{found.duplicate_rows:,}",
-        "duplicate sentences": f"{found.duplicate_sentences:,} of {found.sentences:,}",
+        "duplicate rows": f"{inspected.duplicate_rows:,}",
+        "duplicate sentences": f"{inspected.duplicate_sentences:,} of {inspected.sentences:,}",
         f"near-duplicates (Jaccard {near.threshold})": f"{near.repeats:,} in {of}",
-        "scripts": ", ".join(f"{name} {share:.1%}" for name, share in found.scripts.items()),
+        "scripts": ", ".join(f"{name} {share:.1%}" for name, share in inspected.scripts.items()),
     }
-    if found.labels:
-        facts["labels"] = _most(found.labels)
-    if found.scores:
-        facts["scores"] = f"{found.scores.least:g} to {found.scores.most:g}, mean {found.scores.mean:.3g}"
+    if inspected.labels:
+        facts["labels"] = _most(inspected.labels)
+    if inspected.scores:
+        facts["scores"] = f"{inspected.scores.least:g} to {inspected.scores.most:g}, mean {inspected.scores.mean:.3g}"
     return facts
 
 
-def _spread(one: Distribution) -> list[str]:
-    return [f"{x:,.0f}" for x in (one.least, one.p25, one.median, one.p75, one.p95, one.most)]
+def _spread(lengths: Distribution) -> list[str]:
+    return [f"{x:,.0f}" for x in (lengths.least, lengths.p25, lengths.median, lengths.p75, lengths.p95, lengths.most)]
 
 
 def _most(labels: Mapping[str, int]) -> str:
@@ -76,17 +77,17 @@ def _most(labels: Mapping[str, int]) -> str:
     return ", ".join(parts) + (f" and {len(labels) - SHOWN_LABELS} more" if len(labels) > SHOWN_LABELS else "")
 
 
-def leaks(found: Leaks) -> RenderableType:
+def leaks(leaked: Leaks) -> RenderableType:
     """How many evaluation sentences appear in the training data, and where."""
     head = (
-        f"Leaks: {found.leaked_sentences:,} of {found.sentences:,} evaluation sentences and "
-        f"{found.leaked_pairs:,} of {found.pairs:,} pairs appear in {len(found.training_rows):,} training rows"
+        f"Leaks: {leaked.leaked_sentences:,} of {leaked.sentences:,} evaluation sentences and "
+        f"{leaked.leaked_pairs:,} of {leaked.pairs:,} pairs appear in {len(leaked.training_rows):,} training rows"
     )
     table = plain_table(head, "kind", "evaluation", "training", "text")
-    for leak in found.first[:SHOWN_ROWS]:
+    for leak in leaked.first[:SHOWN_ROWS]:
         table.add_row(leak.kind, *map(Text, (leak.evaluation, leak.training, leak.text[:80])))
-    counts = ", ".join(f"{kind} {count:,}" for kind, count in found.counts.items())
-    return Group(table, f"by kind: {counts}") if found.first else Text(head)
+    counts = ", ".join(f"{kind} {count:,}" for kind, count in leaked.counts.items())
+    return Group(table, f"by kind: {counts}") if leaked.first else Text(head)
 
 
 def cleaning(report: CleanReport) -> RenderableType:
@@ -109,33 +110,15 @@ def views(pairs: Dataset) -> RenderableType:
     return Group(table, *(Text(f"{count:,} {what}") for what, count in pairs.skipped.items()))
 
 
-def corpus(found: DocstringCorpus) -> RenderableType:
+def corpus(docstrings: DocstringCorpus) -> RenderableType:
     """What each package contributes to the embedded corpus."""
     columns = ("files", "sentences", "pairs")
     table = plain_table("Docstrings of the installed packages", "package", "part", *columns, numbers=3)
-    for one in found.packages:
-        table.add_row(one.package, one.split, *(f"{getattr(one, name):,}" for name in columns))
+    for package in docstrings.packages:
+        table.add_row(package.package, package.split, *(f"{getattr(package, name):,}" for name in columns))
     table.add_section()
-    table.add_row("total", "", *(f"{sum(getattr(one, name) for one in found.packages):,}" for name in columns))
-    return Group(table, f"not installed: {', '.join(found.missing)}") if found.missing else table
-
-
-TEXT_WIDTH = 160  # characters
-
-
-def answers(query: str, found: Sequence[tuple[float, str, str]]) -> RenderableType:
-    """The results of a query: cosine, place or name, text."""
-    table = Table(title=Text(f"“{query}”"), title_justify="left", title_style="bold", show_header=False, box=None)
-    for column in ("cosine", "place", "text"):
-        table.add_column(column, overflow="fold")  # a long path or word is wrapped, never cut
-    for cosine, place, text in found:
-        table.add_row(Text(f"{cosine:.2f}", "dim"), Text(place, "cyan"), Text(shortened(text)))
-    return table
-
-
-def shortened(text: str) -> str:
-    """At most TEXT_WIDTH characters."""
-    return text if len(text) <= TEXT_WIDTH else text[: TEXT_WIDTH - 3] + "..."
+    table.add_row("total", "", *(f"{sum(getattr(p, name) for p in docstrings.packages):,}" for name in columns))
+    return Group(table, f"not installed: {', '.join(docstrings.missing)}") if docstrings.missing else table
 
 
 def mining(report: "MineReport") -> RenderableType:
@@ -147,3 +130,18 @@ def mining(report: "MineReport") -> RenderableType:
         f"{report.rows:,} pairs, {report.kept:,} with hard negatives ({report.negatives:,} in total){without}; skipped "
         f"candidates: {report.known_right:,} known positives, {report.too_near:,} within the margin{rejected}"
     )
+
+
+def answers(query: str, results: Sequence[tuple[float, str, str]]) -> RenderableType:
+    """The results of a query: cosine, place or name, text."""
+    table = Table(title=Text(f"“{query}”"), title_justify="left", title_style="bold", show_header=False, box=None)
+    for column in ("cosine", "place", "text"):
+        table.add_column(column, overflow="fold")  # a long path or word is wrapped, never cut
+    for cosine, place, text in results:
+        table.add_row(Text(f"{cosine:.2f}", "dim"), Text(place, "cyan"), Text(shortened(text)))
+    return table
+
+
+def shortened(text: str) -> str:
+    """At most `TEXT_WIDTH` characters."""
+    return text if len(text) <= TEXT_WIDTH else text[: TEXT_WIDTH - 3] + "..."

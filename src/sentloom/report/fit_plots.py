@@ -15,7 +15,6 @@ import numpy as np
 from sentloom.evaluation.results import Cell
 from sentloom.fitting.result import Curve, FitResult, Histogram, Measure, Run, Shares, Trail
 from sentloom.report import formatting, plots
-from sentloom.report import plots as labels
 from sentloom.report.plots import BASE, COLOURS, FAINT, PAPER, name_axes, name_rows, panels
 
 if TYPE_CHECKING:
@@ -29,30 +28,30 @@ ROUTE_WIDTH = 20  # characters, before the name of a route is wrapped
 
 def figures(result: FitResult) -> dict[str, "Figure"]:
     """By name, in the order of the report."""
-    found: dict[str, Figure] = {}
+    by_name: dict[str, Figure] = {}
     runs = [run for runs in result.ladder.values() for run in runs.values() if run.difference is not None]
     if measures := list(chain.from_iterable(result.parts.values())):
-        found["scores"] = scores_figure(measures)
+        by_name["scores"] = scores_figure(measures)
     if runs:
-        found["routes"] = runs_figure(runs)
+        by_name["routes"] = runs_figure(runs)
     curves = [curve for curve in result.curves if len(_finite(curve)) > 1]
-    found |= {f"training-{number}": loss_figure(curve) for number, curve in enumerate(curves, 1)}
+    by_name |= {f"training-{number}": loss_figure(curve) for number, curve in enumerate(curves, 1)}
     if trails := [trail for trail in result.trails if trail.points]:
-        found["trajectory"] = trails_figure(trails, result.winner)
-    return found | (similarity_figures(result.histogram) if result.histogram else {})
+        by_name["trajectory"] = trails_figure(trails, result.winner)
+    return by_name | (similarity_figures(result.histogram) if result.histogram else {})
 
 
 def scores_figure(measures: Sequence[Measure]) -> "Figure":
     """Bars before and after with their intervals."""
     cells = [
         (
-            one.label,
+            measure.label,
             {
-                "base": Cell(one.before, one.before_low, one.before_high),
-                "fitted model": Cell(one.after, one.after_low, one.after_high),
+                "base": Cell(measure.before, measure.before_low, measure.before_high),
+                "fitted model": Cell(measure.after, measure.after_low, measure.after_high),
             },
         )
-        for one in measures
+        for measure in measures
     ]
     return plots.score_bars("Scores before and after, with 95% intervals", cells, (BASE, FITTED))
 
@@ -121,22 +120,22 @@ def trails_figure(trails: Sequence[Trail], winner: str | None) -> "Figure":
     figure, axes = plots.plane("Alignment and uniformity of every route", width=WIDTH, height=HEIGHT)
     ordered = sorted(trails, key=lambda trail: trail.route == winner)
     lines = [[(uniformity, alignment) for _, alignment, uniformity in trail.points] for trail in ordered]
-    named: dict[tuple[float, float], str] = {}
+    names: dict[tuple[float, float], str] = {}
     for trail, line in zip(ordered, lines, strict=True):
         colour, fill, width = (FITTED, FITTED, 2.0) if trail.route == winner else (BASE, PAPER, 1.2)
         axes.plot(*zip(*line, strict=True), "o-", color=colour, lw=width, ms=5, mfc=fill)
         name = textwrap.fill(_two_lines(trail.route), ROUTE_WIDTH)
-        named |= {line[0]: trail.points[0][0], **dict.fromkeys(line[1:-1], ""), line[-1]: name}
-    plots.name_points(axes, np.array(list(named)), list(named.values()), lines)
+        names |= {line[0]: trail.points[0][0], **dict.fromkeys(line[1:-1], ""), line[-1]: name}
+    plots.name_points(axes, np.array(list(names)), list(names.values()), lines)
     return figure
 
 
-def similarity_figures(found: Histogram) -> dict[str, "Figure"]:
+def similarity_figures(histogram: Histogram) -> dict[str, "Figure"]:
     """Cosines of related and unrelated pairs, before and after, with the same axes."""
-    sides = {"before": found.before, "after": found.after}
+    sides = {"before": histogram.before, "after": histogram.after}
     top = 1.12 * max(share for side in sides.values() for share in (*side.related, *side.unrelated))
     return {
-        f"similarities-{name}": similarity_figure(name.capitalize(), found.edges, side, top)
+        f"similarities-{name}": similarity_figure(name.capitalize(), histogram.edges, side, top)
         for name, side in sides.items()
     }
 
@@ -149,7 +148,7 @@ def similarity_figure(name: str, edges: Sequence[float], side: Shares, top: floa
         axes.stairs(share, edges, color=colour, lw=1.6)
         if any(share):
             style: dict[str, Any] = {"ha": "center", "fontsize": 9, "color": FAINT if colour == BASE else colour}
-            axes.annotate(kind, labels.peak(edges, share), (0, 4), textcoords="offset points", **style)
+            axes.annotate(kind, plots.peak(edges, share), (0, 4), textcoords="offset points", **style)
     axes.set_ylim(0, top)
     name_axes(axes, "cosine", "% of pairs")
     return figure

@@ -1,4 +1,4 @@
-"""What `sentloom fit` prints at the end: the runs, the scores before and after, and the verdict."""
+"""What `sentloom fit` prints at the end, and a notebook shows: the runs, the scores before and after, the verdict."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +14,23 @@ from sentloom.report.tables import plain_table
 
 MARKS = {"deciding": "", "general": " (general ability)", "watched": " (for information)"}
 STYLES = {"better": "bold green", NO_DIFFERENCE: "bold yellow", "worse": "bold red"}
+HTML = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string("""\
+<div>
+<p><strong>{{ headline }}.</strong> {{ result.reason }}</p>
+<table>
+<thead><tr><th>test</th><th>base</th><th>fitted</th><th>gain (interval)</th></tr></thead>
+<tbody>
+{% for measure in result.measures %}
+<tr><td style="text-align: left">{{ measure.name }}</td><td>{{ "%.2f" | format(measure.before) }}</td>
+<td>{{ "%.2f" | format(measure.after) }}</td>
+<td>{{ "%+.2f (%+.2f to %+.2f)" | format(measure.difference, measure.low, measure.high) }}</td></tr>
+{% endfor %}
+</tbody>
+</table>
+<p>{% if model %}Model: <code>{{ model }}</code>. {% else %}No model was written. {% endif %}
+Report: <code>{{ report }}</code></p>
+</div>
+""")
 
 
 def fit_summary(result: FitResult) -> RenderableType:
@@ -46,38 +63,19 @@ def _runs(result: FitResult) -> Table:
 def _scores(result: FitResult) -> Table:
     """The base and the winner on test data."""
     table = plain_table("Scores on test data", "", "task", "base", "fitted", "difference", numbers=3)
-    for one in result.measures:
-        table.add_row(f"{one.name}{MARKS[one.part]}", f"{one.label}; {unit(one)}", *_numbers(one))
+    for measure in result.measures:
+        table.add_row(f"{measure.name}{MARKS[measure.part]}", f"{measure.label}; {unit(measure)}", *_numbers(measure))
     if result.mean:
         table.add_section()
         table.add_row(result.mean.name, "of the deciding tasks", *_numbers(result.mean), style="bold")
     return table
 
 
-def _numbers(one: Measure) -> tuple[str, str, str]:
-    unsure = f", {one.finding}" if one.finding == NO_DIFFERENCE else ""
-    return number(one.before), number(one.after), change_text(one) + unsure
-
-
-PAGE = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string("""\
-<div>
-<p><strong>{{ headline }}.</strong> {{ result.reason }}</p>
-<table>
-<thead><tr><th>test</th><th>base</th><th>fitted</th><th>gain (interval)</th></tr></thead>
-<tbody>
-{% for one in result.measures %}
-<tr><td style="text-align: left">{{ one.name }}</td><td>{{ "%.2f" | format(one.before) }}</td>
-<td>{{ "%.2f" | format(one.after) }}</td>
-<td>{{ "%+.2f (%+.2f to %+.2f)" | format(one.difference, one.low, one.high) }}</td></tr>
-{% endfor %}
-</tbody>
-</table>
-<p>{% if model %}Model: <code>{{ model }}</code>. {% else %}No model was written. {% endif %}
-Report: <code>{{ report }}</code></p>
-</div>
-""")
+def _numbers(measure: Measure) -> tuple[str, str, str]:
+    unsure = f", {measure.finding}" if measure.finding == NO_DIFFERENCE else ""
+    return number(measure.before), number(measure.after), change_text(measure) + unsure
 
 
 def fit_html(result: FitResult, model: Path | None, report: Path) -> str:
-    """The HTML of a result."""
-    return PAGE.render(result=result, headline=headline(result), model=model, report=report)
+    """A result as a notebook shows it."""
+    return HTML.render(result=result, headline=headline(result), model=model, report=report)

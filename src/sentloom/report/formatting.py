@@ -31,16 +31,16 @@ MINUS = "\N{MINUS SIGN}"
 
 def headline(result: FitResult) -> str:
     """The verdict, and whether the model was written in spite of it."""
-    found = HEADLINES[result.verdict].replace("its base", "the best base" if len(result.bases) > 1 else "its base")
+    words = HEADLINES[result.verdict].replace("its base", "the best base" if len(result.bases) > 1 else "its base")
     if result.verdict == "better":
-        return found
+        return words
     done = "written anyway (--force)" if result.forced else "no model was written"
-    return f"{found}: {done}"
+    return f"{words}: {done}"
 
 
-def unit(one: Measure) -> str:
+def unit(measure: Measure) -> str:
     """What a score is and between which numbers it lies, as in "nDCG@10, 0 to 100"."""
-    return f"{metric_name(one.metric)}, {f'{MINUS}100' if one.metric == 'spearman' else '0'} to 100"
+    return f"{metric_name(measure.metric)}, {f'{MINUS}100' if measure.metric == 'spearman' else '0'} to 100"
 
 
 def caution(result: FitResult) -> str:
@@ -66,7 +66,7 @@ def next_steps(result: FitResult) -> dict[str, str]:
 
 def glossary(result: FitResult) -> dict[str, str]:
     """What the scores that appear mean, by their names."""
-    shown = [name for one in result.measures for name in (one.metric, *one.also)]
+    shown = [name for measure in result.measures for name in (measure.metric, *measure.also)]
     return {metric_name(name): MEANINGS[name] for name in dict.fromkeys(shown) if name in MEANINGS}
 
 
@@ -88,11 +88,10 @@ def interval_text(low: float | None, high: float | None) -> str:
     return f"{number(low)} to {number(high)}"
 
 
-def change_text(one: Measure | Run) -> str:
+def change_text(change: Measure | Run) -> str:
     """A difference and its interval, as in "+11.90 (10.60 to 13.20)"."""
-    return (
-        signed(one.difference) if one.low is None else f"{signed(one.difference)} ({interval_text(one.low, one.high)})"
-    )
+    interval = "" if change.low is None else f" ({interval_text(change.low, change.high)})"
+    return f"{signed(change.difference)}{interval}"
 
 
 def chance(p: float) -> str:
@@ -110,20 +109,20 @@ def language(source: InputSummary) -> str:
 
 def stability(result: FitResult) -> str:
     """How far two seeds agree; empty if that was not measured."""
-    if (one := result.stability) is None:
+    if (seeds := result.stability) is None:
         return ""
     return (
-        f"Stability: two seeds of the best route agree on {number(one.share, 1)}% of the {one.neighbours} nearest "
-        f"neighbours of {one.texts:,} held-out texts (95% interval {number(one.low, 1)}% to {number(one.high, 1)}%). "
-        "This is for information only and does not affect the verdict."
+        f"Stability: two seeds of the best route agree on {number(seeds.share, 1)}% of the {seeds.neighbours} nearest "
+        f"neighbours of {seeds.texts:,} held-out texts (95% interval {number(seeds.low, 1)}% to "
+        f"{number(seeds.high, 1)}%). This is for information only and does not affect the verdict."
     )
 
 
 def evidence(result: FitResult) -> list[str]:
     """What the verdict rests on: clusters, what queries search, power, uses of the test rows. One sentence each."""
-    found = [*_clusters(result), *_searched(result), *_power(result), *([result.believe] if result.believe else [])]
-    found += [*_uses(result), *(f"{line}." for line in result.cluster_notes), *_start(result), *_threshold(result)]
-    return [*_ticks(result), *found, *_merging(result), *(f"The time ran out: {line}." for line in result.changes)]
+    lines = [*_clusters(result), *_searched(result), *_power(result), *([result.believe] if result.believe else [])]
+    lines += [*_uses(result), *(f"{line}." for line in result.cluster_notes), *_start(result), *_threshold(result)]
+    return [*_ticks(result), *lines, *_merging(result), *(f"The time ran out: {line}." for line in result.changes)]
 
 
 def _ticks(result: FitResult) -> Iterator[str]:
@@ -142,42 +141,43 @@ def _ticks(result: FitResult) -> Iterator[str]:
 
 def agreement_line(ticks: Ticks) -> str:
     """How far people agree; empty if one person answered, or nobody the same queries as another."""
-    if (one := ticks.agreement) is None:
+    if (agreement := ticks.agreement) is None:
         return ""
-    kappa = "" if one.kappa is None else f", Cohen's kappa {number(one.kappa)}"
+    kappa = "" if agreement.kappa is None else f", Cohen's kappa {number(agreement.kappa)}"
     return (
-        f"{ticks.people} people agree on {number(one.share, 0)}% of the {one.queries:,} queries that more than one of "
-        f"them answered (95% interval {number(one.low, 0)}% to {number(one.high, 0)}%{kappa})."
+        f"{ticks.people} people agree on {number(agreement.share, 0)}% of the {agreement.queries:,} queries that more "
+        f"than one of them answered (95% interval {number(agreement.low, 0)}% to {number(agreement.high, 0)}%{kappa})."
     )
 
 
 def _merging(result: FitResult) -> Iterator[str]:
-    if one := result.merging:
-        chosen = "was preferred" if one.chosen else "was not better"
-        if one.chosen and one.merged < one.tuned:
+    if merging := result.merging:
+        chosen = "was preferred" if merging.chosen else "was not better"
+        if merging.chosen and merging.merged < merging.tuned:
             chosen += " in a tie, because it is closer to the base"
-        general = (one.general_before, one.general_tuned, one.general_merged)
+        general = (merging.general_before, merging.general_tuned, merging.general_merged)
         yield (
-            f"The best merged model ({one.route}) {chosen}: {number(one.merged)} on {result.chosen_on}, "
-            f"{number(one.tuned)} before merging. General ability ({one.general}): "
+            f"The best merged model ({merging.route}) {chosen}: {number(merging.merged)} on {result.chosen_on}, "
+            f"{number(merging.tuned)} before merging. General ability ({merging.general}): "
             f"{', '.join(map(number, general))} for base, trained and merged model."
         )
 
 
 def _clusters(result: FitResult) -> Iterator[str]:
-    if (one := result.total) and one.clusters:
-        effective = f", an effective number of {rounded_down(one.effective)}" if one.effective else ""
+    if (total := result.total) and total.clusters:
+        effective = f", an effective number of {rounded_down(total.effective)}" if total.effective else ""
         yield (
-            f"{one.items:,} test items in {one.clusters:,} clusters{effective}: rows that share a text, nearly repeat "
-            "each other or are in one group count together, and intervals are over clusters."
+            f"{total.items:,} test items in {total.clusters:,} clusters{effective}: rows that share a text, nearly "
+            "repeat each other or are in one group count together, and intervals are over clusters."
         )
 
 
 def _searched(result: FitResult) -> Iterator[str]:
-    for one in result.measures:
-        if one.documents and one.of_documents and one.part == "deciding":
-            among = f"a sample of {one.documents:,} of" if one.documents < one.of_documents else "all"
-            yield f"{one.name}: queries search {among} {one.of_documents:,} candidates, the same for base and model."
+    for measure in result.measures:
+        if measure.documents and measure.of_documents and measure.part == "deciding":
+            among = f"a sample of {measure.documents:,} of" if measure.documents < measure.of_documents else "all"
+            candidates = f"{among} {measure.of_documents:,} candidates"
+            yield f"{measure.name}: queries search {candidates}, the same for base and model."
 
 
 def _power(result: FitResult) -> Iterator[str]:
@@ -201,22 +201,22 @@ def _uses(result: FitResult) -> Iterator[str]:
 
 
 def _threshold(result: FitResult) -> Iterator[str]:
-    if (one := result.threshold) is None:
+    if (cut := result.threshold) is None:
         return
-    shares = f"precision {one.precision:.0%} and recall {one.recall:.0%}"
-    chosen = f"{shares} for the {one.queries:,} queries of {result.chosen_on}"
-    tested = "none is accepted" if one.test_precision is None else f"{one.test_precision:.0%} and {one.test_recall:.0%}"
-    if one.reached:
-        start = f"Accept nearest matches with a cosine of at least {number(one.cosine)}"
+    shares = f"precision {cut.precision:.0%} and recall {cut.recall:.0%}"
+    chosen = f"{shares} for the {cut.queries:,} queries of {result.chosen_on}"
+    tested = "none is accepted" if cut.test_precision is None else f"{cut.test_precision:.0%} and {cut.test_recall:.0%}"
+    if cut.reached:
+        start = f"Accept nearest matches with a cosine of at least {number(cut.cosine)}"
         yield f"{start}: {chosen}, which it was chosen on; {tested} for test queries."
     else:
-        start = f"No cosine threshold is advised: none reaches a precision of {one.asked:.0%}"
-        yield f"{start}. The best, {number(one.cosine)}, has {chosen}; {tested} for test queries."
+        start = f"No cosine threshold is advised: none reaches a precision of {cut.asked:.0%}"
+        yield f"{start}. The best, {number(cut.cosine)}, has {chosen}; {tested} for test queries."
 
 
 def _start(result: FitResult) -> Iterator[str]:
     """What is special about the base that the model started from."""
-    own = next((one for one in result.bases if one.name == result.started_from), None)
+    own = next((base for base in result.bases if base.name == result.started_from), None)
     if own and own.made_for:
         yield f"Languages that the base was made for: {own.made_for}."
     if own and own.prompts:
@@ -228,9 +228,9 @@ def _start(result: FitResult) -> Iterator[str]:
         )
 
 
-def level(one: Measure) -> str:
+def level(measure: Measure) -> str:
     """The level of an interval, as in "95%"."""
-    return f"{100 * one.level:.4g}%"
+    return f"{100 * measure.level:.4g}%"
 
 
 def duration(cost: float | str) -> str:
@@ -240,7 +240,7 @@ def duration(cost: float | str) -> str:
 
 def titled_parts(result: FitResult) -> dict[str, list[Measure]]:
     """Measures by the title of their part."""
-    return {PARTS[part]: ones for part, ones in result.parts.items()}
+    return {PARTS[part]: measures for part, measures in result.parts.items()}
 
 
 def steps_in_words(steps: Sequence[int]) -> str:

@@ -75,7 +75,7 @@ def model_card(result: FitResult, facts: ModelFacts) -> str:
     on_hub, result = base_on_hub(started_from), without_paths(result)
     place, base = result.model or "path/to/the/model", on_hub or result.started_from or result.base
     native = NATIVE_SEARCH if facts.asymmetric else NATIVE_USE
-    shorter = [one for one in facts.dimensions if one < facts.dimension]
+    shorter = [dimension for dimension in facts.dimensions if dimension < facts.dimension]
     short = (NATIVE_SHORT if facts.native else OUR_SHORT).format(place=place, dimension=min(shorter)) if shorter else ""
     text = render(
         "model_card.md",
@@ -85,7 +85,7 @@ def model_card(result: FitResult, facts: ModelFacts) -> str:
         base=base,
         use=(native if facts.native else OUR_USE).format(place=place),
         short_use=short,
-        languages=list(dict.fromkeys(formatting.language(one) for one in result.sources if _codes_of(one))),
+        languages=list(dict.fromkeys(formatting.language(source) for source in result.sources if _codes_of(source))),
     )
     return printable(text)
 
@@ -124,26 +124,21 @@ def _front_matter(result: FitResult, facts: ModelFacts) -> str:
 
     languages = [code for code in _card_codes(result) if LANGUAGE.fullmatch(code)]
     library = "sentence-transformers" if facts.native else "sentloom"
-    found: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "library_name": library,
         "pipeline_tag": "sentence-similarity",
         "tags": list(dict.fromkeys([library, "sentence-similarity", "feature-extraction", "sentloom"])),
         "language": languages,
         "base_model": base_on_hub(result.started_from or result.base),
     }
-    kept = {name: value for name, value in found.items() if value}
+    kept = {name: value for name, value in fields.items() if value}
     return yaml.safe_dump(kept, sort_keys=False, allow_unicode=True)
 
 
 def _card_codes(result: FitResult) -> list[str]:
-    """The languages of the base; those of the training texts too, if the model is shown to be better at them."""
-    own = next((one.languages for one in result.bases if one.name == result.started_from), ())
-    return sorted({*own, *(() if own and result.forced else _codes(result))})
-
-
-def _codes(result: FitResult) -> list[str]:
-    """The languages of all training texts."""
-    return sorted({code for one in result.sources for code in _codes_of(one)})
+    """The languages of the base and of all training texts."""
+    own = next((base.languages for base in result.bases if base.name == result.started_from), ())
+    return sorted({*own, *(code for source in result.sources for code in _codes_of(source))})
 
 
 def _codes_of(source: InputSummary) -> list[str]:

@@ -1,4 +1,7 @@
-"""Fills in the Jinja2 templates, in which every value is escaped: as HTML or as Markdown."""
+"""The report of a fit as files: JSON, Markdown, and one HTML page that needs none of the others.
+
+Page, Markdown and model card are Jinja2 templates, in which every value is escaped: as HTML or as Markdown.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -20,6 +23,11 @@ from sentloom.report.tables import write_text
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+Scale = tuple[float, float]
+
+PAGE = "report.html"
+OUTCOMES = {"advanced": ("on", "advanced →"), "dropped": ("out", "✕ dropped"), "won": ("won", "✓ won")}
+TABLES = ("scores", "routes")  # figures that the page shows as tables with bars
 ABOUT_LANGUAGES = (
     f"The test rows of each language with at least {LEAST_CLUSTERS} clusters. One model serves all languages."
 )
@@ -39,6 +47,65 @@ FILTERS = {
     "unit": formatting.unit,
     "kind": {"better": "better", "no difference shown": "unsure", "worse": "worse"}.__getitem__,
 }
+
+
+def write_report(result: FitResult, folder: Path) -> Path:
+    """Write all files, each completely or not at all; returns the path of the page, which needs none of the others."""
+    figures = fit_plots.figures(result)
+    if figures:
+        with new_folder(folder / "plots") as part:
+            for name, figure in figures.items():
+                plots.write(figure, part / f"{name}.png")
+    result.write(folder / "report.json")
+    write_text(folder / "report.md", report_markdown(result, list(figures)))
+    write_text(folder / PAGE, page(result, figures))
+    return folder / PAGE
+
+
+def report_markdown(result: FitResult, pictures: Sequence[str]) -> str:
+    """The report as Markdown; `pictures` are the names of the files in plots/."""
+    return render("report.md", result, pictures=pictures)
+
+
+def page(result: FitResult, figures: Mapping[str, "Figure"]) -> str:
+    """The whole page, with the figures of `fit_plots.figures`. Sections without content are left out."""
+    return render(
+        "page.html",
+        result,
+        outcome=_outcome,
+        steps_in_words=formatting.steps_in_words,
+        scale_of=_scale,
+        bar_scale=_bar_scale(result),
+        percent=_percent,
+        pictures={name: inline_svg(name, figure) for name, figure in figures.items() if name not in TABLES},
+    )
+
+
+def _outcome(run: Run) -> tuple[str, str]:
+    """The CSS class of a run's box and the words in it."""
+    return OUTCOMES.get(run.verdict) or (run.verdict.replace(",", ":").partition(":")[0], run.verdict)
+
+
+def _scale(rows: Iterable[Measure | Run]) -> Scale:
+    """The range of all intervals and 0, with a margin on both sides."""
+    ends = [0.0, *(end for row in rows for end in (row.low, row.high, row.difference) if end is not None)]
+    margin = 0.06 * (max(ends) - min(ends)) or 1.0
+    return min(ends) - margin, max(ends) + margin
+
+
+def _bar_scale(result: FitResult) -> Scale:
+    rows = chain.from_iterable(result.parts.values())
+    ends = [0.0, *(end for row in rows for end in (row.before_low, row.before_high, row.after_low, row.after_high))]
+    return min(ends), max(ends) if max(ends) > min(ends) else min(ends) + 1
+
+
+def _percent(value: float, scale: Scale, start: float | None = None) -> str:
+    """How far along a scale a value is, from its low end or from `start`."""
+    low, high = scale
+    place, begin = (
+        min(100.0, max(0.0, 100 * (x - low) / (high - low))) for x in (value, low if start is None else start)
+    )
+    return f"{place - begin:.2f}"
 
 
 def render(name: str, result: FitResult, **values: Any) -> str:
@@ -88,70 +155,3 @@ def _markdown() -> Environment:
 
 def _escaped(value: Any) -> Markup:
     return value if isinstance(value, Markup) else Markup(plain(str(value)))
-
-
-OUTCOMES = {"advanced": ("on", "advanced →"), "dropped": ("out", "✕ dropped"), "won": ("won", "✓ won")}
-TABLES = ("scores", "routes")  # figures that the page shows as tables with bars
-Scale = tuple[float, float]
-
-
-def page(result: FitResult, figures: Mapping[str, "Figure"]) -> str:
-    """The whole page, with the figures of `fit_plots.figures`. Sections without content are left out."""
-    return render(
-        "page.html",
-        result,
-        outcome=_outcome,
-        steps_in_words=formatting.steps_in_words,
-        scale_of=_scale,
-        bar_scale=_bar_scale(result),
-        percent=_percent,
-        pictures={name: inline_svg(name, figure) for name, figure in figures.items() if name not in TABLES},
-    )
-
-
-def _outcome(run: Run) -> tuple[str, str]:
-    """The CSS class of a run's box and the words in it."""
-    return OUTCOMES.get(run.verdict) or (run.verdict.replace(",", ":").partition(":")[0], run.verdict)
-
-
-def _scale(ones: Iterable[Measure | Run]) -> Scale:
-    """The range of all intervals and 0, with a margin on both sides."""
-    ends = [0.0, *(end for one in ones for end in (one.low, one.high, one.difference) if end is not None)]
-    margin = 0.06 * (max(ends) - min(ends)) or 1.0
-    return min(ends) - margin, max(ends) + margin
-
-
-def _bar_scale(result: FitResult) -> Scale:
-    ones = chain.from_iterable(result.parts.values())
-    ends = [0.0, *(end for one in ones for end in (one.before_low, one.before_high, one.after_low, one.after_high))]
-    return min(ends), max(ends) if max(ends) > min(ends) else min(ends) + 1
-
-
-def _percent(value: float, scale: Scale, start: float | None = None) -> str:
-    """How far along a scale a value is, from its low end or from `start`."""
-    low, high = scale
-    place, begin = (
-        min(100.0, max(0.0, 100 * (x - low) / (high - low))) for x in (value, low if start is None else start)
-    )
-    return f"{place - begin:.2f}"
-
-
-PAGE = "report.html"
-
-
-def write_report(result: FitResult, folder: Path) -> Path:
-    """Write all files, each completely or not at all; returns the path of the page, which needs none of the others."""
-    figures = fit_plots.figures(result)
-    if figures:
-        with new_folder(folder / "plots") as part:
-            for name, figure in figures.items():
-                plots.write(figure, part / f"{name}.png")
-    result.write(folder / "report.json")
-    write_text(folder / "report.md", report_markdown(result, list(figures)))
-    write_text(folder / PAGE, page(result, figures))
-    return folder / PAGE
-
-
-def report_markdown(result: FitResult, pictures: Sequence[str]) -> str:
-    """The report as Markdown; `pictures` are the names of the files in plots/."""
-    return render("report.md", result, pictures=pictures)

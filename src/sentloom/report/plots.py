@@ -1,4 +1,4 @@
-"""Where labels go beside their points: on the side where they cover least."""
+"""What all plots share: their look, writing them as PNG or inline SVG, and where labels go beside their points."""
 
 import io
 import re
@@ -17,65 +17,14 @@ from sentloom.evaluation.geometry import UniformityVariant
 from sentloom.evaluation.metrics import Numbers
 from sentloom.evaluation.results import Cell
 from sentloom.files import new_file
-from sentloom.report import plots as labels
 from sentloom.terminal import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+Points = Sequence[tuple[float, float]]
 Boxes = NDArray[np.float64]  # (n, 4): the low x, low y, high x and high y of each
-OUTSIDE = 4.0  # what lies outside the plot counts as much as covering four times the area
-# Directions from a point to its label, the preferred ones first, then the same farther away.
-SIDES = [
-    (far * x, far * y)
-    for far in (1, 2, 3)
-    for x, y in ((1, 0), (-1, 0), (0, 1), (0, -1), (0.7, 0.7), (0.7, -0.7), (-0.7, 0.7), (-0.7, -0.7))
-]
-
-
-def place(points: ArrayLike, sizes: ArrayLike, taken: Boxes, room: ArrayLike, gap: float) -> Boxes:
-    """Boxes (n, 4) for labels of these sizes (n, 2): they avoid `taken`, each other and the edges of `room`."""
-    boxes: list[NDArray[np.float64]] = []
-    for point, size in zip(np.asarray(points, float), np.asarray(sizes, float), strict=True):
-        tries = _around(point, size, gap)
-        covered = [_shared(one, taken).sum() for one in tries]
-        outside = np.prod(size) - _shared(np.asarray(room, float), tries)
-        boxes.append(tries[np.argmin(np.round(covered + OUTSIDE * outside, 3))])
-        taken = np.concatenate([taken, boxes[-1:]])
-    return np.array(boxes)
-
-
-def _around(point: NDArray[np.float64], size: NDArray[np.float64], gap: float) -> Boxes:
-    """A box on each side of a point, `gap` away from it: beyond it, before it or centred on it, by each axis."""
-    sides = np.array(SIDES)
-    low = point + gap * sides + size * (np.sign(sides) - 1) / 2
-    return np.concatenate([low, low + size], axis=1)
-
-
-def _shared(box: NDArray[np.float64], others: Boxes) -> NDArray[np.float64]:
-    """The area that a box has in common with each of the others."""
-    sides = np.minimum(box[2:], others[:, 2:]) - np.maximum(box[:2], others[:, :2])
-    return sides.clip(min=0).prod(axis=1)
-
-
-def squares(points: ArrayLike, size: float) -> Boxes:
-    """Boxes around points."""
-    points = np.asarray(points, float)
-    return np.concatenate([points - size / 2, points + size / 2], axis=1)
-
-
-def along(points: ArrayLike, steps: int = 60) -> NDArray[np.float64]:
-    """Places on the lines from each point to the next, and the points themselves."""
-    points = np.asarray(points, float)
-    return np.concatenate([points, *(np.linspace(start, end, steps) for start, end in pairwise(points))])
-
-
-def peak(edges: Sequence[float], heights: Sequence[float]) -> tuple[float, float]:
-    """The middle of the highest bar of a histogram, and its height."""
-    highest = max(range(len(heights)), key=heights.__getitem__)
-    return (edges[highest] + edges[highest + 1]) / 2, heights[highest]
-
 
 RESOLUTION = 200  # dots per inch: twice that of a screen
 PAPER, INK, FAINT, LINE = "#ffffff", "#262626", "#6b6b6b", "#e4e4e4"
@@ -85,8 +34,14 @@ BASE = "#a3abb3"  # what a model is compared with
 # The same colours by their names in page.css, where they follow the light or dark theme.
 THEME = {PAPER: "paper", INK: "ink", FAINT: "soft", LINE: "line", BASE: "base", COLOURS[0]: "accent"}
 NOT_IN_XML = dict.fromkeys([0xFFFE, 0xFFFF], 0xFFFD)  # besides what `printable` replaces
-Points = Sequence[tuple[float, float]]
 LABEL_WIDTH = 30  # characters, before a label is wrapped
+OUTSIDE = 4.0  # what lies outside the plot counts as much as covering four times the area
+# Directions from a point to its label, the preferred ones first, then the same farther away.
+SIDES = [
+    (far * x, far * y)
+    for far in (1, 2, 3)
+    for x, y in ((1, 0), (-1, 0), (0, 1), (0, -1), (0.7, 0.7), (0.7, -0.7), (-0.7, 0.7), (-0.7, -0.7))
+]
 
 
 def write(figure: "Figure", path: Path) -> None:
@@ -125,14 +80,14 @@ def inline_svg(name: str, figure: "Figure") -> Markup:
 def _for_page(part: ElementTree.Element) -> ElementTree.Element:
     """An element without namespaces, unused names and digits that nobody sees, in the colours of the page."""
     kind = part.tag.rpartition("}")[2]
-    given = {name.rpartition("}")[2]: value for name, value in part.items() if (kind, name) != ("g", "id")}
-    if "style" in given:
-        given["style"] = re.sub("#[0-9a-f]{6}", _theme_colour, given["style"])
-    if "d" in given:
-        given["d"] = re.sub(r"\s+", " ", re.sub(r"(\.\d\d)\d+", r"\1", given["d"])).strip()
-    made = ElementTree.Element(kind, given)
+    kept = {name.rpartition("}")[2]: value for name, value in part.items() if (kind, name) != ("g", "id")}
+    if "style" in kept:
+        kept["style"] = re.sub("#[0-9a-f]{6}", _theme_colour, kept["style"])
+    if "d" in kept:
+        kept["d"] = re.sub(r"\s+", " ", re.sub(r"(\.\d\d)\d+", r"\1", kept["d"])).strip()
+    made = ElementTree.Element(kind, kept)
     made.text = part.text if kind == "text" else None
-    made.extend(_for_page(one) for one in part if not one.tag.endswith("}style"))
+    made.extend(_for_page(child) for child in part if not child.tag.endswith("}style"))
     return made
 
 
@@ -194,10 +149,10 @@ def score_bars(
     thick = 0.8 / len(models)
     height = 1.1 + (0.16 + 0.24 * len(models)) * len(scores) + (0.25 if len(models) > 1 else 0)
     figure, (axes,) = panels(6.8, height, title)
-    for place, model in enumerate(models):
-        shift = (place - (len(models) - 1) / 2) * thick
+    for number, model in enumerate(models):
+        shift = (number - (len(models) - 1) / 2) * thick
         rows = [(row + shift, cells[model]) for row, (_, cells) in enumerate(scores) if model in cells]
-        _draw_bars(axes, rows, model, colours[place % len(colours)], thick)
+        _draw_bars(axes, rows, model, colours[number % len(colours)], thick)
     name_rows(axes, [name for name, _ in scores])
     ends = [0.0, *(end for _, cells in scores for cell in cells.values() for end in (cell.value, *_ends(cell)))]
     span = max(ends) - min(ends) or 1.0
@@ -232,21 +187,20 @@ def name_beside(axes: "Axes", text: str, x: float, y: float) -> None:
 
 def name_points(axes: "Axes", points: Numbers, names: Sequence[str], lines: Sequence[Points] = ()) -> None:
     """Write each name beside its point, away from points, lines and other labels."""
-    import numpy as np
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     canvas = FigureCanvasAgg(axes.figure)
     style: dict[str, Any] = {"fontsize": 9, "color": INK, "zorder": 5, "ha": "center", "va": "center"}
-    named = [(at, name) for at, name in zip(points, names, strict=True) if name]
-    texts = [axes.annotate(name, at, (0, 0), textcoords="offset points", **style) for at, name in named]
+    labelled = [(at, name) for at, name in zip(points, names, strict=True) if name]
+    texts = [axes.annotate(name, at, (0, 0), textcoords="offset points", **style) for at, name in labelled]
     _literal(canvas.figure)
     canvas.draw()  # sizes are known only after the layout
-    dots, at = axes.transData.transform(points), axes.transData.transform([at for at, _ in named])
-    ways = [labels.squares(labels.along(axes.transData.transform(line)), 4) for line in lines]
-    taken = np.concatenate([labels.squares(dots, 12), *ways])
+    dots, at = axes.transData.transform(points), axes.transData.transform([at for at, _ in labelled])
+    ways = [squares(along(axes.transData.transform(line)), 4) for line in lines]
+    taken = np.concatenate([squares(dots, 12), *ways])
     sizes = [text.get_window_extent(canvas.get_renderer()).size for text in texts]
     pixels = axes.figure.dpi / 72  # per point
-    boxes = labels.place(at, sizes, taken, axes.bbox.extents, 7 * pixels)
+    boxes = place(at, sizes, taken, axes.bbox.extents, 7 * pixels)
     for text, dot, box in zip(texts, at, boxes, strict=True):
         text.set_position(tuple(((box[:2] + box[2:]) / 2 - dot) / pixels))
 
@@ -260,3 +214,46 @@ def plane(
     name_axes(axes, "uniformity  (← better)", f"alignment  ({better} better)")
     axes.margins(0.18)
     return figure, axes
+
+
+def place(points: ArrayLike, sizes: ArrayLike, taken: Boxes, room: ArrayLike, gap: float) -> Boxes:
+    """Boxes (n, 4) for labels of these sizes (n, 2): they avoid `taken`, each other and the edges of `room`."""
+    boxes: list[NDArray[np.float64]] = []
+    for point, size in zip(np.asarray(points, float), np.asarray(sizes, float), strict=True):
+        tries = _around(point, size, gap)
+        covered = [_shared(box, taken).sum() for box in tries]
+        outside = np.prod(size) - _shared(np.asarray(room, float), tries)
+        boxes.append(tries[np.argmin(np.round(covered + OUTSIDE * outside, 3))])
+        taken = np.concatenate([taken, boxes[-1:]])
+    return np.array(boxes)
+
+
+def _around(point: NDArray[np.float64], size: NDArray[np.float64], gap: float) -> Boxes:
+    """A box on each side of a point, `gap` away from it: beyond it, before it or centred on it, by each axis."""
+    sides = np.array(SIDES)
+    low = point + gap * sides + size * (np.sign(sides) - 1) / 2
+    return np.concatenate([low, low + size], axis=1)
+
+
+def _shared(box: NDArray[np.float64], others: Boxes) -> NDArray[np.float64]:
+    """The area that a box has in common with each of the others."""
+    sides = np.minimum(box[2:], others[:, 2:]) - np.maximum(box[:2], others[:, :2])
+    return sides.clip(min=0).prod(axis=1)
+
+
+def squares(points: ArrayLike, size: float) -> Boxes:
+    """Boxes around points."""
+    points = np.asarray(points, float)
+    return np.concatenate([points - size / 2, points + size / 2], axis=1)
+
+
+def along(points: ArrayLike, steps: int = 60) -> NDArray[np.float64]:
+    """Places on the lines from each point to the next, and the points themselves."""
+    points = np.asarray(points, float)
+    return np.concatenate([points, *(np.linspace(start, end, steps) for start, end in pairwise(points))])
+
+
+def peak(edges: Sequence[float], heights: Sequence[float]) -> tuple[float, float]:
+    """The middle of the highest bar of a histogram, and its height."""
+    highest = max(range(len(heights)), key=heights.__getitem__)
+    return (edges[highest] + edges[highest + 1]) / 2, heights[highest]

@@ -12,7 +12,8 @@ from sentloom.evaluation.significance import LEAST_CLUSTERS
 from sentloom.evaluation.task import UNLIKE, signed_note
 from sentloom.markdown import plain, raw_table
 from sentloom.report import plots
-from sentloom.report.tables import csv_text, json_text, write_text
+from sentloom.report.tables import csv_text, write_text
+from sentloom.terminal import json_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,13 +41,13 @@ def check_scores_file(path: Path) -> None:
 def _format(path: Path) -> Callable[[Facts, Sequence[SuiteResult]], str]:
     formats = {".json": _json, ".csv": _csv, ".md": scores_markdown}
     if path.suffix not in formats:
-        found = f"scores cannot be written as {path.suffix!r}"
-        raise InputError(str(path), found, f"one of {', '.join([*formats, PICTURE])}", "choose another ending")
+        problem = f"scores cannot be written as {path.suffix!r}"
+        raise InputError(str(path), problem, f"one of {', '.join([*formats, PICTURE])}", "choose another ending")
     return formats[path.suffix]
 
 
 def _json(models: Facts, results: Sequence[SuiteResult]) -> str:
-    suites = [{**asdict(one), "notes": list(one.notes)} for one in results]
+    suites = [{**asdict(suite), "notes": list(suite.notes)} for suite in results]
     return json_text({"sentloom": __version__, "models": models, "suites": suites})
 
 
@@ -56,9 +57,9 @@ def _csv(models: Facts, results: Sequence[SuiteResult]) -> str:
     rows: list[list[Any]] = []
     for suite in results:
         rows += [
-            [suite.name, one.name, one.items, model, score, *asdict(cell).values()]
-            for one in suite.sets
-            for model, cells in one.cells.items()
+            [suite.name, result.name, result.items, model, score, *asdict(cell).values()]
+            for result in suite.sets
+            for model, cells in result.cells.items()
             for score, cell in cells.items()
         ]
         rows += [
@@ -71,18 +72,18 @@ def _csv(models: Facts, results: Sequence[SuiteResult]) -> str:
 
 def scores_markdown(models: Facts, results: Sequence[SuiteResult]) -> str:
     """A table per suite with the main scores: one row per set, one column per model."""
-    return "\n".join(_suite_markdown(list(models), one) for one in results)
+    return "\n".join(_suite_markdown(list(models), suite) for suite in results)
 
 
 def _suite_markdown(models: Sequence[str], suite: SuiteResult) -> str:
     lines = [
         [
-            plain(one.name),
-            plain(one.main),
-            f"{one.items:,}",
-            *(cell_text(one.cells[model][one.main]) for model in models),
+            plain(result.name),
+            plain(result.main),
+            f"{result.items:,}",
+            *(cell_text(result.cells[model][result.main]) for model in models),
         ]
-        for one in suite.sets
+        for result in suite.sets
     ]
     lines += [
         [plain(average.label), "", "", *(f"**{cell_text(average.cells[model])}**" for model in models)]
@@ -106,8 +107,8 @@ def _differences_markdown(models: Sequence[str], suite: SuiteResult) -> list[str
 
 def differences(suite: SuiteResult, models: Sequence[str]) -> list[tuple[str, list[str]]]:
     """For each set and mean, how these models differ from the first one."""
-    sets = [(one.name, [difference_text(one.cells[model][one.main]) for model in models]) for one in suite.sets]
-    return [*sets, *((one.label, [difference_text(one.cells[model]) for model in models]) for one in suite.averages)]
+    sets = [(row.name, [difference_text(row.cells[model][row.main]) for model in models]) for row in suite.sets]
+    return [*sets, *((row.label, [difference_text(row.cells[model]) for model in models]) for row in suite.averages)]
 
 
 def difference_text(cell: Cell) -> str:
@@ -120,7 +121,7 @@ def difference_text(cell: Cell) -> str:
 
 def difference_legend(suite: SuiteResult, models: Sequence[str]) -> list[str]:
     """What the intervals of differences are, and why some are missing."""
-    cells = [one.cells[model][one.main] for one in suite.sets for model in models]
+    cells = [result.cells[model][result.main] for result in suite.sets for model in models]
     level = f"{100 * cells[0].level:.4g}%"
     joint = f", corrected for {len(models)} comparisons" if len(models) > 1 else ""
     lines = [f"in brackets: {level} interval, paired over the items of the set{joint}"]
@@ -132,9 +133,9 @@ def difference_legend(suite: SuiteResult, models: Sequence[str]) -> list[str]:
 def _bars(results: Sequence[SuiteResult]) -> "Figure":
     """The main scores of all sets and models."""
     scores = [
-        (one.name, {model: cells[one.main] for model, cells in one.cells.items()})
+        (result.name, {model: cells[result.main] for model, cells in result.cells.items()})
         for suite in results
-        for one in suite.sets
+        for result in suite.sets
     ]
     return plots.score_bars(", ".join(suite.name for suite in results), scores)
 

@@ -1,4 +1,4 @@
-"""Tables for the terminal: a plain one, and one that continues below where the terminal is too narrow."""
+"""Tables for the terminal: a plain one, and one that continues below where the terminal is too narrow; text files."""
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,8 +14,9 @@ from rich.text import Text
 
 from sentloom.data.writers import no_formula
 from sentloom.files import new_file
-from sentloom.terminal import json_text, printable
+from sentloom.terminal import printable
 
+Row = tuple[str, Sequence[str | Text]]  # a label and cells, of which the last may be missing
 LABEL = 30  # characters that a row's label gets at least
 BETWEEN = 3  # characters between two cells
 
@@ -35,9 +36,7 @@ class Wide:
 
     title: str
     columns: Sequence[str]
-    sections: Sequence[
-        Sequence[tuple[str, Sequence[str | Text]]]
-    ]  # rows: a label and cells, some at the end may be missing
+    sections: Sequence[Sequence[Row]]
     first: str = "model"  # what the rows are
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table]:
@@ -63,9 +62,6 @@ class Wide:
                 table.add_row(Text(label), *(cells[place] if place < len(cells) else "" for place in block))
             table.add_section()
         return table
-
-
-__all__ = ["csv_text", "json_text", "write_text"]
 
 
 def write_text(path: Path, text: str) -> None:

@@ -77,7 +77,7 @@ def mine(
     Pairs for which none is found are not in the output.
     """
     from sentloom.lab.making import mine as run
-    from sentloom.report import data_tables as search_tables
+    from sentloom.report import data_tables
 
     _, report = run(
         read(data, shape, columns),
@@ -99,7 +99,7 @@ def mine(
         precision=precision,
         show_progress=True,
     )
-    show(search_tables.mining(report), f"written: {output}")
+    show(data_tables.mining(report), f"written: {output}")
 
 
 def synthesize(
@@ -242,10 +242,10 @@ def views(
     from sentloom.writing.views.pairs import make_pairs
     from sentloom.writing.views.settings import parse_pivot, view_settings
 
-    pivots = [parse_pivot(one) for one in pivot] if pivot else None
-    given = {"pivots": pivots, "decoding": decoding, "beams": beams, "top_k": top_k, "top_p": top_p, "model": model}
-    given |= {"share": share, "file": file, "missing": missing, "seed": seed}
-    settings = view_settings({"kind": kind, **{name: value for name, value in given.items() if value is not None}})
+    pivots = [parse_pivot(models) for models in pivot] if pivot else None
+    choices = {"pivots": pivots, "decoding": decoding, "beams": beams, "top_k": top_k, "top_p": top_p, "model": model}
+    choices |= {"share": share, "file": file, "missing": missing, "seed": seed}
+    settings = view_settings({"kind": kind, **{name: value for name, value in choices.items() if value is not None}})
     check_ending(output, Shape.PAIRS)  # before the work, which may take hours
     dataset = read(data, shape, columns)
     with resumable(), running_on(device, precision):

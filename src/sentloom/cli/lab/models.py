@@ -78,7 +78,7 @@ def vocabulary(
     student = new_vocabulary(encoder, texts, size, keep_old=not replace)
     student.save(output)
     before, after = (
-        count_tokens(dataset, one.tokens.bare, one.tokens.tokenizer.unk_token_id) for one in (encoder, student)
+        count_tokens(dataset, tokens.bare, tokens.tokenizer.unk_token_id) for tokens in (encoder.tokens, student.tokens)
     )
     for name, old, new in zip(text_columns(dataset.shape), before, after, strict=True):
         same = same_tokens(encoder, student, sampled_texts(dataset, name, COMPARED_ROWS))
@@ -147,28 +147,28 @@ def _write_geometry(
     from functools import partial
 
     from sentloom.evaluation import geometry as space
-    from sentloom.lab import geometry_figures as geometry_plots
-    from sentloom.lab import geometry_figures as geometry_tables
+    from sentloom.lab import geometry_figures
     from sentloom.lab.geometry import pair_map
     from sentloom.lab.geometry import sweep as run_sweep
     from sentloom.report import plots
 
-    found, layers = {}, {}
+    measurements, layers = {}, {}
     for number, model in enumerate(models, start=1):
         encoder = load(model, pooling)
-        found[model] = space.geometry(partial(encoder.encode, show_progress=True), scored, reading)
+        measurements[model] = space.geometry(partial(encoder.encode, show_progress=True), scored, reading)
         if sweep:
             layers[model] = run_sweep(encoder, scored)
-            plots.write(geometry_plots.heat_map(model, layers[model]), output / f"layers-{number}.png")
+            plots.write(geometry_figures.heat_map(model, layers[model]), output / f"layers-{number}.png")
         if tsne:
             places = pair_map(encoder.encode, scored)
-            plots.write(geometry_plots.pairs_on_a_plane(model, places), output / f"tsne-{number}.png")
-    points = {model: (one.uniformity, one.alignment) for model, one in found.items()}
-    plots.write(geometry_plots.align_uniform(points, reading), output / "align-uniform.png")
+            plots.write(geometry_figures.pairs_on_a_plane(model, places), output / f"tsne-{number}.png")
+    points = {model: (measured.uniformity, measured.alignment) for model, measured in measurements.items()}
+    plots.write(geometry_figures.align_uniform(points, reading), output / "align-uniform.png")
     if trajectory:
         labels = [Path(model).name for model in points]
         plots.write(
-            geometry_plots.trajectory(models[-1], list(points.values()), labels, reading), output / "trajectory.png"
+            geometry_figures.trajectory(models[-1], list(points.values()), labels, reading), output / "trajectory.png"
         )
-    geometry_tables.write_numbers(output / "geometry.json", found, layers)
-    show(geometry_tables.geometry(found), *(geometry_tables.sweep(model, one) for model, one in layers.items()))
+    geometry_figures.write_numbers(output / "geometry.json", measurements, layers)
+    show(geometry_figures.geometry(measurements))
+    show(*(geometry_figures.sweep(model, scores) for model, scores in layers.items()))

@@ -5,13 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from sentloom.cli.common import (
-    DeviceOption,
-    PrecisionOption,
-    is_main_process,
-    resumable,
-    show,
-)
+from sentloom.cli.common import DeviceOption, PrecisionOption, is_main_process, resumable, show
 from sentloom.errors import InputError
 
 
@@ -81,12 +75,12 @@ def _look_ahead(
                 show(recipe_tables.outline(plan, absent))
             else:
                 show(recipe_tables.forecasts(plan.name, forecast(plan, accelerator)))
-            missing += [one.name for one in absent if not one.on_hub]
+            missing += [need.name for need in absent if not need.on_hub]
     if missing:
         names = list(dict.fromkeys(missing))
-        found = f"{', '.join(names[:5])}{' and more' if len(names) > 5 else ''} cannot be found"
+        problem = f"{', '.join(names[:5])}{' and more' if len(names) > 5 else ''} cannot be found"
         fix = "put them there; the comment at the head of a built-in recipe says where its data comes from"
-        raise InputError(recipe, found, "these files or folders", fix)
+        raise InputError(recipe, problem, "these files or folders", fix)
 
 
 def compare(
@@ -134,7 +128,7 @@ def compare(
     from sentloom.lab.comparison import comparison_table
 
     with resumable():
-        found = run(
+        comparison = run(
             recipes,
             output,
             seeds=seeds,
@@ -146,15 +140,15 @@ def compare(
             precision=precision,
             log=show,
         )
-    if isinstance(found, FitComparison):
-        show(comparison_tables.fits_table(found), found.verdict_line)
+    if isinstance(comparison, FitComparison):
+        show(comparison_tables.fits_table(comparison), comparison.verdict_line)
         return
     if not is_main_process():
         return
-    show("", comparison_tables.methods_table("Comparison", comparison_table(found)))
+    show("", comparison_tables.methods_table("Comparison", comparison_table(comparison)))
     for name in comparison_tables.FILES:
         show(f"written: {(output or Path()) / name}")
-    for error in found.failed.values():
+    for error in comparison.failed.values():
         raise error
 
 
@@ -192,12 +186,12 @@ def reproduce(
     Rows whose models or data are not here are named with what they lack, where it comes from and what to do. If no row
     ran, or at the scale tiny not every one, the exit code is 1.
     """
-    from sentloom.lab import reproduction as reproduction_tables
     from sentloom.lab.reproducing import reproduce as run
+    from sentloom.lab.reproduction import FILES, reproduction_table
 
     folder = output or Path("reproduced") / scale
     with resumable():
-        found = run(
+        reproductions = run(
             tables,
             folder,
             scale=scale,
@@ -208,11 +202,11 @@ def reproduce(
             log=show,
         )
     if is_main_process():
-        for table, one in found.items():
-            show("", reproduction_tables.reproduction_table(one))
-            show(*(f"written: {folder / table / file}" for file in reproduction_tables.FILES))
-    not_run, ran = (any(getattr(one, rows) for one in found.values()) for rows in ("not_run", "rows"))
-    if not_run and (scale == "tiny" or not ran):
+        for table, reproduction in reproductions.items():
+            show("", reproduction_table(reproduction))
+            show(*(f"written: {folder / table / file}" for file in FILES))
+    not_run = any(reproduction.not_run for reproduction in reproductions.values())
+    if not_run and (scale == "tiny" or not any(reproduction.rows for reproduction in reproductions.values())):
         raise typer.Exit(1)
 
 
@@ -225,10 +219,10 @@ def recipes(
     from sentloom.lab import recipe_tables
     from sentloom.lab.recipe import MEASURED_BY, SPEED, find_recipe, read_recipe, shipped
 
-    listed = {one: path for one, path in shipped().items() if name is None or one.startswith(f"{name}/")}
-    found = listed or {str(name): find_recipe(str(name))}
-    for one, path in found.items():
-        show(recipe_tables.recipe(one, read_recipe(path), whole=not listed))
-    for one in SPEED:
-        if listed and (name is None or one.startswith(f"{name}/")):
-            show(f"{one}: speed on your machine, by {MEASURED_BY} (docs/papers/README.md)")
+    listed = {label: path for label, path in shipped().items() if name is None or label.startswith(f"{name}/")}
+    paths = listed or {str(name): find_recipe(str(name))}
+    for label, path in paths.items():
+        show(recipe_tables.recipe(label, read_recipe(path), whole=not listed))
+    for label in SPEED:
+        if listed and (name is None or label.startswith(f"{name}/")):
+            show(f"{label}: speed on your machine, by {MEASURED_BY} (docs/papers/README.md)")

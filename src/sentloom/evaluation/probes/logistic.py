@@ -48,8 +48,8 @@ def fit(
             start, curvature = problem.average_model(start, average, ridge)
             for chunk in _chunks(shares.shape[1], used.sum().item() * problem.shape[1], buffer_bytes):
                 many = start.expand(-1, len(chunk), -1)
-                found, _ = problem.minimise(many, shares[:, chunk], ridge, curvature, curvature.effort.steps)
-                weights[place, chunk] = found.transpose(0, 1)
+                optima, _ = problem.minimise(many, shares[:, chunk], ridge, curvature, curvature.effort.steps)
+                weights[place, chunk] = optima.transpose(0, 1)
                 advance(len(chunk))
     return problem.unscaled(weights)
 
@@ -124,9 +124,9 @@ class _Problem:
     def curvature(self, weights: Tensor, shares: Tensor, ridge: Tensor) -> "_Curvature":
         """Compute one model's curvature at its weights."""
         probabilities = self.probabilities(weights)[:, 0]
-        each = (probabilities * (1 - probabilities) * shares).T  # (k, n)
+        of_classes = (probabilities * (1 - probabilities) * shares).T  # (k, n)
         of_kind = _Shared.of if self.shape[1] > MANY else _PerClass.of
-        return of_kind(self.features, each, ridge[:, 0, 0])
+        return of_kind(self.features, of_classes, ridge[:, 0, 0])
 
     def average_model(self, weights: Tensor, shares: Tensor, ridge: Tensor) -> tuple[Tensor, "_Curvature"]:
         """Solve the average model; return its weights and the curvature there."""
@@ -141,25 +141,25 @@ class _Problem:
         self, weights: Tensor, shares: Tensor, ridge: Tensor, curvature: "_Curvature", steps: int
     ) -> tuple[Tensor, bool]:
         """Minimise each model from the given weights; return the optima and whether all models converged."""
-        found = weights.clone()
+        optima = weights.clone()
         at = torch.arange(weights.shape[1])
-        weights, gradient = found, self.gradient(found, shares, ridge)
+        weights, gradient = optima, self.gradient(optima, shares, ridge)
         past: list[tuple[Tensor, Tensor, Tensor]] = []
         for _ in range(steps):
             decrement = _dot(gradient, self.precondition(gradient, curvature))
             going = decrement > TOLERANCE**2
             if not going.all():
-                found[:, at[~going]] = weights[:, ~going]
+                optima[:, at[~going]] = weights[:, ~going]
                 at, weights, gradient, shares = at[going], weights[:, going], gradient[:, going], shares[:, going]
                 past = [(moved[:, going], bent[:, going], product[going]) for moved, bent, product in past]
             if not len(at):
-                return found, True
+                return optima, True
             direction = self.direction(gradient, curvature, past)
             moved, after = self.search(weights, gradient, direction, shares, ridge)
             past = [*past, _pair(moved, after - gradient)][-curvature.effort.memory :]
             weights, gradient = weights + moved, after
-        found[:, at] = weights
-        return found, False
+        optima[:, at] = weights
+        return optima, False
 
     def precondition(self, gradient: Tensor, curvature: "_Curvature") -> Tensor:
         """Approximate a Newton step; the part shared by all classes, which softmax ignores, is removed."""
@@ -223,9 +223,9 @@ class _PerClass:
     roots: Tensor  # (k, f, f): the squares r^T r are the inverse curvatures
 
     @classmethod
-    def of(cls, features: Tensor, each: Tensor, ridge: Tensor) -> "_PerClass":
+    def of(cls, features: Tensor, of_classes: Tensor, ridge: Tensor) -> "_PerClass":
         """From the weights (k, n) of the rows in each class."""
-        squares = (features * root[:, None] for root in each.sqrt())
+        squares = (features * root[:, None] for root in of_classes.sqrt())
         return cls(torch.stack([_inverse_root(rows.T @ rows, ridge) for rows in squares]))
 
     def solve(self, gradient: Tensor) -> Tensor:
@@ -242,13 +242,13 @@ class _Shared:
     inverse: Tensor  # (f, k): of size * mean + ridge, in these vectors
 
     @classmethod
-    def of(cls, features: Tensor, each: Tensor, ridge: Tensor) -> "_Shared":
+    def of(cls, features: Tensor, of_classes: Tensor, ridge: Tensor) -> "_Shared":
         """From the weights (k, n) of the rows in each class."""
-        rows = features * each.sum(dim=0).sqrt()[:, None]
-        squares = (rows.T @ rows).double() / each.sum()
+        rows = features * of_classes.sum(dim=0).sqrt()[:, None]
+        squares = (rows.T @ rows).double() / of_classes.sum()
         roots = (ridge + 1e-7 * squares.trace()).double().sqrt()
         values, vectors = torch.linalg.eigh(squares / roots / roots[:, None])
-        inverse = 1 / (1 + values.clamp_min(0)[:, None] * each.sum(dim=1).double())
+        inverse = 1 / (1 + values.clamp_min(0)[:, None] * of_classes.sum(dim=1).double())
         return cls((vectors / roots[:, None]).float(), inverse.float())
 
     def solve(self, gradient: Tensor) -> Tensor:

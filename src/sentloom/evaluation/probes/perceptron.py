@@ -76,10 +76,10 @@ def predict(
     targets = torch.eye(int(classes.max()) + 1)[classes]
     start = _initial(features.shape[1], hidden, targets.shape[1])
     with progress("training perceptrons", len(jobs), "models") as advance:
-        for group in _groups(jobs, training.batch, together // sum(each.numel() for each in start)):
-            weights = _train(features, targets, group, [each.repeat(len(group), 1, 1) for each in start], training)
+        for group in _groups(jobs, training.batch, together // sum(tensor.numel() for tensor in start)):
+            weights = _train(features, targets, group, [tensor.repeat(len(group), 1, 1) for tensor in start], training)
             for number, job in enumerate(group):
-                answers[job.place] = _logits(features, [each[number] for each in weights]).argmax(dim=1).numpy()
+                answers[job.place] = _logits(features, [tensor[number] for tensor in weights]).argmax(dim=1).numpy()
             advance(len(group))
     return answers
 
@@ -89,7 +89,7 @@ def _initial(features: int, hidden: int, classes: int) -> Weights:
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(SEED)
         layers = [nn.Linear(features, hidden), nn.Linear(hidden, classes)]
-    return [each.detach() for layer in layers for each in (layer.weight.T[None], layer.bias[None, None])]
+    return [tensor.detach() for layer in layers for tensor in (layer.weight.T[None], layer.bias[None, None])]
 
 
 def _groups(jobs: Sequence[_Job], batch: int, most: int) -> Iterator[list[_Job]]:
@@ -107,10 +107,10 @@ def _batches(job: _Job, batch: int) -> int:
 
 def _train(features: Tensor, targets: Tensor, jobs: list[_Job], weights: Weights, training: Training) -> Weights:
     """Train models and return the best weights of each, by accuracy on its held-out rows."""
-    best = [each.clone() for each in weights]
+    best = [tensor.clone() for tensor in weights]
     places = torch.arange(len(jobs))
     highest, failures = torch.full((len(jobs),), -1.0), torch.zeros(len(jobs))
-    moments = [[torch.zeros_like(each) for each in weights] for _ in range(2)]
+    moments = [[torch.zeros_like(tensor) for tensor in weights] for _ in range(2)]
     steps, epoch = 0, 0
     while jobs and epoch <= LAST_EPOCH:
         for _ in range(training.epochs):
@@ -118,12 +118,12 @@ def _train(features: Tensor, targets: Tensor, jobs: list[_Job], weights: Weights
         epoch += training.epochs
         accuracy = _accuracies(features, targets, jobs, weights)
         better = accuracy > highest
-        for kept, each in zip(best, weights, strict=True):
-            kept[places[better]] = each[better]
+        for kept, tensor in zip(best, weights, strict=True):
+            kept[places[better]] = tensor[better]
         going = better | (failures < training.tenacity)
         highest, failures = torch.maximum(highest, accuracy)[going], (failures + ~better)[going]
         places, jobs = places[going], [job for job, goes in zip(jobs, going.tolist(), strict=True) if goes]
-        weights, *moments = ([each[going] for each in part] for part in (weights, *moments))
+        weights, *moments = ([tensor[going] for tensor in part] for part in (weights, *moments))
     return best
 
 
@@ -140,11 +140,11 @@ def _epoch(
     rows, real = _padded([job.train[job.random.permutation(len(job.train))] for job in jobs])
     l2 = torch.tensor([job.l2 for job in jobs])[:, None, None]
     step = _adam if training.optimizer == "adam" else _rmsprop
-    for some, there in zip(rows.split(training.batch, dim=1), real.split(training.batch, dim=1), strict=True):
-        gradients = _gradients(features[some], targets[some], there / there.sum(dim=1, keepdim=True), weights)
+    for batch, there in zip(rows.split(training.batch, dim=1), real.split(training.batch, dim=1), strict=True):
+        gradients = _gradients(features[batch], targets[batch], there / there.sum(dim=1, keepdim=True), weights)
         steps += 1
-        for each, gradient, first, second in zip(weights, gradients, *moments, strict=True):
-            step(each, gradient.addcmul_(each, l2), first, second, steps)
+        for parameter, gradient, first, second in zip(weights, gradients, *moments, strict=True):
+            step(parameter, gradient.addcmul_(parameter, l2), first, second, steps)
     return steps
 
 
@@ -173,11 +173,9 @@ def _rmsprop(weights: Tensor, gradient: Tensor, first: Tensor, second: Tensor, s
 
 def _accuracies(features: Tensor, targets: Tensor, jobs: list[_Job], weights: Weights) -> Tensor:
     """Compute each model's accuracy on its held-out rows (models,)."""
-    answers = [
-        _logits(features[job.held], [each[number] for each in weights]).argmax(dim=1) for number, job in enumerate(jobs)
-    ]
+    answers = [_logits(features[job.held], [w[at] for w in weights]).argmax(dim=1) for at, job in enumerate(jobs)]
     right = [(answer == targets[job.held].argmax(dim=1)).float() for answer, job in zip(answers, jobs, strict=True)]
-    return torch.stack([each.mean() for each in right])
+    return torch.stack([hits.mean() for hits in right])
 
 
 def _logits(features: Tensor, weights: Weights) -> Tensor:

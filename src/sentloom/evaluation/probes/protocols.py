@@ -68,7 +68,7 @@ def cross_validated(features: Vectors, labels: Labels, probe: Probe) -> Numbers:
     predicted = np.empty_like(gold)
     for number, (_, test) in enumerate(outer):
         own = slice(number * probe.folds, (number + 1) * probe.folds)
-        best = _best([_accuracies(each[own], gold, inner[number]) for each in answers])
+        best = _best([_accuracies(of_penalty[own], gold, inner[number]) for of_penalty in answers])
         predicted[test] = answers[best, len(outer) * probe.folds + number, test]
     return _items(predicted, gold)
 
@@ -87,7 +87,7 @@ def train_and_test(
     """
     names = _names(labels, "training labels")
     parts = [(train, labels, "training"), *([(*dev, "dev")] if dev else []), (test, test_labels, "test")]
-    numbers = [_numbers(given, names, f"{part} labels") for _, given, part in parts]
+    numbers = [_numbers(own_labels, names, f"{part} labels") for _, own_labels, part in parts]
     for (vectors, _, part), gold in zip(parts, numbers, strict=True):
         _check(vectors, gold, f"{part} features")
     features, gold = np.concatenate([vectors for vectors, _, _ in parts]), np.concatenate(numbers)
@@ -95,7 +95,7 @@ def train_and_test(
     chosen_on = [(known, np.arange(len(train), last[0]))] if dev else _folds(numbers[0], probe.folds)
     splits: list[Split] = [*chosen_on] if dev else [*chosen_on, (known, None)]
     answers = _classes(features, gold, splits, probe)
-    best = _best([_accuracies(each, gold, chosen_on) for each in answers])
+    best = _best([_accuracies(of_penalty, gold, chosen_on) for of_penalty in answers])
     return _items(answers[best, -1, last], numbers[-1])
 
 
@@ -123,10 +123,8 @@ def regress(
     splits: list[Split] = [*chosen_on, (np.arange(len(scores)), None)]
     values = torch.arange(low, high + 1, dtype=torch.float64)
     logits = _logits(np.concatenate([train, test]), targets, splits)
-    expected = np.stack([(each.softmax(dim=2).double() @ values).numpy() for each in logits])  # (penalties, n, splits)
-    best = _best(
-        [[pearson(each[held, at], scores[held]) for at, (_, held) in enumerate(chosen_on)] for each in expected]
-    )
+    expected = np.stack([(own.softmax(dim=2).double() @ values).numpy() for own in logits])  # (penalties, n, splits)
+    best = _best([[pearson(own[held, at], scores[held]) for at, (_, held) in enumerate(chosen_on)] for own in expected])
     return np.stack([expected[best, len(scores) :, -1], test_scores], axis=1)
 
 
@@ -154,7 +152,7 @@ def _logits(features: Vectors, targets: npt.NDArray[np.float32], splits: Sequenc
     for number, (rows, _) in enumerate(splits):
         training[rows, number] = True
     weights = logistic.fit(matrix, torch.from_numpy(targets), training, PENALTIES)
-    return (logistic.logits(matrix, each) for each in weights)
+    return (logistic.logits(matrix, of_penalty) for of_penalty in weights)
 
 
 def _best(scores: Sequence[Sequence[float]]) -> int:

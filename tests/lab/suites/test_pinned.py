@@ -5,8 +5,8 @@ import pkgutil
 import re
 
 from sentloom.data.inputs import HUB_NAME
-from sentloom.evaluation import suites
 from sentloom.evaluation.set_source import SetPart
+from sentloom.lab import suites
 from sentloom.lab.suites.set_tables import SetTable
 
 OWNED = re.compile(r"[\w.-]+/[\w.{}/-]+(@[\w.-]+)?:[\w{}+]+")

@@ -22,7 +22,8 @@ from sentloom.encoder import Encoder
 from sentloom.engine.building import stage
 from sentloom.engine.plan import Plan
 from sentloom.engine.runner import prepare
-from sentloom.lab.baselines import fit_flow, wk_pooling
+from sentloom.lab.baselines.flow import fit_flow
+from sentloom.lab.baselines.wk_pooling import wk_pooling
 from sentloom.lab.init_model import build_model
 from sentloom.markdown import table
 

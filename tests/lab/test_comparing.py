@@ -9,9 +9,9 @@ from tests.api.small_pairs import PAIRS
 
 def test_options_of_training_are_refused_for_fits(tmp_path):
     fits = [tmp_path / "a.fit", tmp_path / "b.fit"]
-    for one in fits:
-        one.mkdir()
-        (one / "report.json").write_text("{}")
+    for fit in fits:
+        fit.mkdir()
+        (fit / "report.json").write_text("{}")
     wrong = {"seeds": 5, "variant": "a", "set": {"seeds": [1]}, "on": PAIRS, "data": "folder"}
     for name, value in wrong.items():
         with pytest.raises(InputError, match=f"{name} cannot be used with fits"):

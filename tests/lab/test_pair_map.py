@@ -32,10 +32,10 @@ def test_both_sides_of_the_chosen_pairs_are_projected():
         asked.extend(texts)
         return np.array([vectors[text] for text in texts], np.float32)
 
-    found = pair_map(encode, ScoredPairs(left, right, gold))
+    places = pair_map(encode, ScoredPairs(left, right, gold))
     assert sorted(asked) == sorted(vectors)
     order = np.array([vectors[text] for text in asked], np.float32).astype(np.float64)
-    assert np.concatenate([*found.high, *found.low]) == pytest.approx(project(order))
+    assert np.concatenate([*places.high, *places.low]) == pytest.approx(project(order))
     assert [text.split()[:2] for text in asked[::20]] == [["high", "a"], ["high", "b"], ["low", "a"], ["low", "b"]]
-    near, far = (np.linalg.norm(some[0] - some[1], axis=1) for some in (found.high, found.low))
+    near, far = (np.linalg.norm(sides[0] - sides[1], axis=1) for sides in (places.high, places.low))
     assert np.median(near) < np.median(far) / 3

@@ -78,7 +78,7 @@ def test_a_published_average_is_that_of_its_columns_or_has_a_fault(row):
     mean = statistics.mean(row.scores.values())
     near = 0.051 if row.suite == "domain" else 0.011  # domain scores are printed with one digit
     said = [re.search(r"its columns give ([\d.]+)", fault) for fault in row.faults]
-    said = [float(found[1]) for found in said if found]
+    said = [float(match[1]) for match in said if match]
     if abs(mean - row.average) <= near:
         assert said == []
     else:
@@ -87,15 +87,15 @@ def test_a_published_average_is_that_of_its_columns_or_has_a_fault(row):
 
 def test_a_quoted_row_is_the_same_in_all_papers_or_has_a_fault():
     compared = 0
-    for one, other in combinations(_all_rows(), 2):
-        if one.paper == other.paper or one.suite not in ("sts", "transfer") or not (one.quoted or other.quoted):
+    for row, other in combinations(_all_rows(), 2):
+        if row.paper == other.paper or row.suite not in ("sts", "transfer") or not (row.quoted or other.quoted):
             continue
-        shared = one.scores.keys() & other.scores.keys()
-        differing = {name for name in shared if one.scores[name] != other.scores[name]}
+        shared = row.scores.keys() & other.scores.keys()
+        differing = {name for name in shared if row.scores[name] != other.scores[name]}
         if len(shared) == 7 and len(differing) <= 2:
             compared += 1
             for name in differing:
-                assert any(fault.startswith(f"{name} is") for fault in one.faults + other.faults), (one, other)
+                assert any(fault.startswith(f"{name} is") for fault in row.faults + other.faults), (row, other)
     assert compared > 30
 
 

@@ -204,14 +204,14 @@ evaluate: {sets: [sts-b, here.txt], data: sets}
     ).resolve()
     assert plan.base == str(tmp_path / "model")
     first, _, second, _, third, _ = plan.stages
-    found = [str(tmp_path / name) for name in ("both.txt", "here.txt", "work/there.txt")]
-    assert first.data == (*found, "owner/name@main:train")
-    assert first.options == ReadyPairs(file=found[1])
+    paths = [str(tmp_path / name) for name in ("both.txt", "here.txt", "work/there.txt")]
+    assert first.data == (*paths, "owner/name@main:train")
+    assert first.options == ReadyPairs(file=paths[1])
     assert second.data == ("embedded",)
     assert second.options == MaskFill(model=str(tmp_path / "fill"))
     assert third.options == BackTranslation(pivots=(Pivot(forward=str(tmp_path / "fill"), backward="owner/back"),))
-    assert plan.select.on == found[1]
-    assert plan.evaluate == Evaluate(sets=("sts-b", found[1]), data=str(tmp_path / "sets"))
+    assert plan.select.on == paths[1]
+    assert plan.evaluate == Evaluate(sets=("sts-b", paths[1]), data=str(tmp_path / "sets"))
 
 
 def test_twin_files_are_found_as_files_are(recipe, tmp_path):
@@ -239,15 +239,15 @@ title: ${SOME_PLACE}
     monkeypatch.delenv("SOME_PLACE")
     plan = recipe("base: ${SOME_PLACE:-some/where}/model\nstages: []\n").resolve()
     assert plan.base == "some/where/model"
-    found = faults(text + "sed: 1\n")  # also beside another fault
-    assert [line.split(":")[0] for line in found] == [
+    lines = faults(text + "sed: 1\n")  # also beside another fault
+    assert [line.split(":")[0] for line in lines] == [
         "recipe.yaml, line 2, base",
         "recipe.yaml, line 3, stages.simcse.data.1",
         "recipe.yaml, line 4, select.data",
         "recipe.yaml, line 5, evaluate.data",
         "recipe.yaml, line 7, sed",
     ]
-    assert all("SOME_PLACE" in line for line in found[:-1])
+    assert all("SOME_PLACE" in line for line in lines[:-1])
 
 
 # Variants and --set
@@ -312,7 +312,7 @@ def test_a_variant_may_bring_stages_of_its_own(recipe):
 
 
 def test_every_fault_is_shown_at_once_with_its_line_and_the_nearest_key(faults):
-    found = faults(
+    lines = faults(
         """\
 bse: x
 base: embedded
@@ -334,7 +334,7 @@ variants:
 """,
         *("sg.learning_rat=1", "sh.batch=3", "nonsense", "sg.betas=["),
     )
-    wanted = [
+    expected = [
         ("line 1, bse", 'did you mean "base"?'),
         ("line 7, stages.sg.preset", 'did you mean "paper"?'),
         ("line 8, stages.sg.temprature", 'did you mean "temperature"?'),
@@ -353,17 +353,17 @@ variants:
         ("line 17, variants.two.sg", "one of its keys"),
         ("line 17, variants.two.sg.batch", "1. Expected a number greater than or equal to 2"),
     ]
-    spots = {line.split(": ")[0] for line in found}
-    assert spots == {f"recipe.yaml, {spot}" for spot, _ in wanted} | {
+    spots = {line.split(": ")[0] for line in lines}
+    assert spots == {f"recipe.yaml, {spot}" for spot, _ in expected} | {
         "set sg.learning_rat",
         "set sh.batch",
         "set",
         "set sg.betas, line 1",
     }
-    for spot, said in wanted:
-        assert any(line.startswith(f"recipe.yaml, {spot}: ") and said in line for line in found), (spot, found)
-    assert len(found) == len(wanted) + 4  # each is said once, however many variants have it
-    assert all(line.startswith("set") for line in found[-4:])
+    for spot, said in expected:
+        assert any(line.startswith(f"recipe.yaml, {spot}: ") and said in line for line in lines), (spot, lines)
+    assert len(lines) == len(expected) + 4  # each is said once, however many variants have it
+    assert all(line.startswith("set") for line in lines[-4:])
 
 
 @pytest.mark.parametrize(
@@ -435,9 +435,9 @@ variants:
     ],
 )
 def test_what_is_refused(faults, text, said):
-    found = faults(text)
-    assert any(said in line for line in found), found
-    assert all("Traceback" not in line for line in found)
+    lines = faults(text)
+    assert any(said in line for line in lines), lines
+    assert all("Traceback" not in line for line in lines)
 
 
 def test_files_that_are_no_recipe(tmp_path):

@@ -12,11 +12,11 @@ from tests.report.printing import printed
 
 
 def test_a_forecast_has_a_row_per_stage_and_notes_below():
-    found = [
+    stages = [
         Forecast("first", "simcse", 12_345, Shape.TEXTS, 90.0, batch=64, steps=1_000, leaked=2),
         Forecast("clean", "mine", 10, Shape.PAIRS, 1.0, note="a note"),
     ]
-    lines = [line.split() for line in printed(forecasts("plan", found)).splitlines()]
+    lines = [line.split() for line in printed(forecasts("plan", stages)).splitlines()]
     assert ["first", "simcse", "texts", "12,345", "64", "1,000"] in [line[:6] for line in lines]
     assert ["clean", "mine", "pairs", "10"] in [line[:4] for line in lines]
     assert "clean: a note".split() in lines

@@ -37,37 +37,37 @@ def run(table, folder, told=None, **options):
 
 
 def test_rows_run_and_resume_beside_their_published_scores_and_the_others_say_what_they_lack(table, kitchen):
-    found = run(table, kitchen.folder / "out")
-    assert found.order == ("here", "no file", "no model")
-    (name,) = found.rows["here"].after
-    assert found.rows["here"].seeds == 2
-    assert found.rows["here"].deviation[name] is not None
-    assert found.rows["here"].published == {"scored.tsv": 50.0}
-    assert found.not_run["no file"].lacks == (
+    reproduction = run(table, kitchen.folder / "out")
+    assert reproduction.order == ("here", "no file", "no model")
+    (name,) = reproduction.rows["here"].after
+    assert reproduction.rows["here"].seeds == 2
+    assert reproduction.rows["here"].deviation[name] is not None
+    assert reproduction.rows["here"].published == {"scored.tsv": 50.0}
+    assert reproduction.not_run["no file"].lacks == (
         Lack("data of s: ours.txt", "sentences, from example.org", "set OURS=FILE, or put it at ours.txt"),
     )
-    (lack,) = found.not_run["no model"].lacks
+    (lack,) = reproduction.not_run["no model"].lacks
     assert (lack.what, lack.origin, lack.fetched) == ("base: owner/model", "https://huggingface.co/owner/model", True)
-    assert found.quoted["theirs"].published == {"scored.tsv": 80.0}
-    assert set(found.sets) == {name, "scored.tsv"}
+    assert reproduction.quoted["theirs"].published == {"scored.tsv": 80.0}
+    assert set(reproduction.sets) == {name, "scored.tsv"}
     made, told = kitchen.stages(), []
-    assert run(table, kitchen.folder / "out", told).rows == found.rows
+    assert run(table, kitchen.folder / "out", told).rows == reproduction.rows
     assert kitchen.stages() == made
     assert any("done before" in line for line in told)
 
 
 def test_some_rows_alone(table, kitchen):
-    found = run(table, kitchen.folder / "out", only=["no file"])
-    assert (found.order, found.rows) == (("no file",), {})
+    reproduction = run(table, kitchen.folder / "out", only=["no file"])
+    assert (reproduction.order, reproduction.rows) == (("no file",), {})
 
 
 def test_the_rows_of_an_earlier_run_stay_and_those_of_this_one_replace_theirs(table):
     before = Reproduction("Table 1", ("here", "no model"), {}, {"here": NotRun({}), "no model": NotRun({})})
     row = Row("here", 1, "b", {}, "b", {}, {}, {}, {}, 1.0, trained=True, transductive=False)
     now = Reproduction("Table 1", ("here", "no file"), {"here": row}, {"no file": NotRun({})})
-    found = with_earlier(now, before, table)
-    assert (found.order, list(found.rows)) == (("here", "no file", "no model"), ["here"])
-    assert set(found.not_run) == {"no file", "no model"}
+    merged = with_earlier(now, before, table)
+    assert (merged.order, list(merged.rows)) == (("here", "no file", "no model"), ["here"])
+    assert set(merged.not_run) == {"no file", "no model"}
     assert with_earlier(now, None, table) is with_earlier(now, replace(before, tiny=True), table) is now
 
 
@@ -83,9 +83,9 @@ def test_a_row_that_diverges_is_left_out(table, kitchen):
     (stage,) = plan.stages
     wild = stage.model_copy(update={"settings": stage.settings.model_copy(update={"learning_rate": 1e30, "steps": 8})})
     broken = replace(table, plans={**table.plans, "here": replace(plan, stages=(wild,), seeds=(1,))})
-    found = run(broken, kitchen.folder / "wild", only=["here"])
-    assert found.rows == {}
-    assert found.not_run["here"].why.startswith("it stopped")
+    reproduction = run(broken, kitchen.folder / "wild", only=["here"])
+    assert reproduction.rows == {}
+    assert reproduction.not_run["here"].why.startswith("it stopped")
 
 
 def test_the_sets_come_from_the_given_folder(kitchen, tmp_path):
@@ -100,5 +100,5 @@ def test_a_set_that_the_folder_lacks_is_named(table, kitchen, tmp_path):
     plan = table.resolve("here")
     elsewhere = plan.evaluate.model_copy(update={"sets": ("STS12",), "data": str(tmp_path)})
     moved = replace(table, plans={**table.plans, "here": replace(plan, evaluate=elsewhere)})
-    found = run(moved, kitchen.folder / "out", only=["here"])
-    assert "STS12" in found.not_run["here"].why
+    reproduction = run(moved, kitchen.folder / "out", only=["here"])
+    assert "STS12" in reproduction.not_run["here"].why

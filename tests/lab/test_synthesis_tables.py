@@ -12,15 +12,15 @@ def lines(summary):
 
 
 def test_yields_stand_in_the_table():
-    found = lines(SUMMARY)
-    assert found[0].strip() == "Synthesis: 100 of 1,000 sources; threshold 0.9"
-    rows = [line.split() for line in found]
+    text = lines(SUMMARY)
+    assert text[0].strip() == "Synthesis: 100 of 1,000 sources; threshold 0.9"
+    rows = [line.split() for line in text]
     assert ["written", "100", "100.0%", "100", "100.0%"] in rows
     assert ["kept", "60", "60.0%", "25", "25.0%"] in rows
     assert ["dropped:", "score", "30", "30.0%", "70", "70.0%"] in rows
     assert ["dropped:", "equal", "10", "10.0%", "0", "0.0%"] in rows
     assert not [row for row in rows if "substring" in row]  # a filter that dropped nothing has no row
-    assert found[-1] == "20 triplets and 35 pairs from 100 sources"
+    assert text[-1] == "20 triplets and 35 pairs from 100 sources"
 
 
 def test_the_histogram_counts_in_tenths():
@@ -46,21 +46,21 @@ def test_samples_are_five_and_as_they_are():
 
 
 def test_queries_have_styles_relevance_and_tokens_and_no_triplets():
-    found = lines(QUERIES)
-    assert found[0].strip() == "Synthesis: 10 sources; a query must find its source first"
-    rows = [line.split() for line in found]
+    text = lines(QUERIES)
+    assert text[0].strip() == "Synthesis: 10 sources; a query must find its source first"
+    rows = [line.split() for line in text]
     assert next(row for row in rows if row[:3] == ["2", "to", "4"])[-1] == "5"
     assert next(row for row in rows if row[:2] == ["below", "-10"])[-1] == "4"
     assert next(row for row in rows if row[:3] == ["10", "or", "more"])[-1] == "1"
     (sample,) = [row for row in rows if "1.000" in row]
     assert sample[:3] == ["1.000", "3.2", "title"]
     assert sample[-3:] == ["L...", "A", "title"]  # a long source is cut
-    assert found[-2:] == [
+    assert text[-2:] == [
         "tokens of the writer: query 900 read, 70 written",
         "tokens of all requests to the endpoint: 1,234",
     ]
-    assert not [line for line in found if "triplets" in line]
-    assert found[-3] == "6 pairs from 10 sources"
+    assert not [line for line in text if "triplets" in line]
+    assert text[-3] == "6 pairs from 10 sources"
 
 
 def test_if_nothing_was_kept_there_is_advice():

@@ -23,13 +23,13 @@ def test_every_table_has_all_its_rows_and_lacks_nothing(name, folder):
     whole, tiny = read_recipe(TABLES[name]), tiny_recipe(TABLES[name], folder, None)
     assert tiny.variants == whole.variants
     for variant in tiny.variants:
-        one, other = whole.resolve(variant), tiny.resolve(variant)
-        assert [stage.method for stage in other.stages] == [stage.method for stage in one.stages]
-        assert other.published == one.published
-        assert other.evaluate.sets == one.evaluate.sets
-        assert (other.evaluate.fast, other.evaluate.hidden) == (True, 0)
-        assert needs(other) == []
-        for stage in other.stages:
+        plan, small = whole.resolve(variant), tiny.resolve(variant)
+        assert [stage.method for stage in small.stages] == [stage.method for stage in plan.stages]
+        assert small.published == plan.published
+        assert small.evaluate.sets == plan.evaluate.sets
+        assert (small.evaluate.fast, small.evaluate.hidden) == (True, 0)
+        assert needs(small) == []
+        for stage in small.stages:
             if stage.settings is not None:
                 assert (stage.settings.total_steps(1000), stage.settings.batch) <= (STEPS, BATCH)
 
@@ -67,11 +67,11 @@ ROWS = {
 
 @pytest.mark.parametrize("name", ROWS)
 def test_rows_run_from_end_to_end(name, folder, tmp_path):
-    found = run_table(
+    reproduction = run_table(
         tiny_recipe(TABLES[name], folder, None), tmp_path, Accelerator(cpu=True), lambda line: None, only=ROWS[name]
     )
-    assert found.not_run == {}
-    for row in found.rows.values():
+    assert reproduction.not_run == {}
+    for row in reproduction.rows.values():
         assert set(row.published) <= set(row.after)
 
 
@@ -79,6 +79,6 @@ def test_rows_run_from_end_to_end(name, folder, tmp_path):
 @pytest.mark.parametrize("name", TABLES)
 def test_every_row_of_every_table_runs(name, folder, tmp_path):
     tiny = tiny_recipe(TABLES[name], folder, None)
-    found = run_table(tiny, tmp_path, Accelerator(cpu=True), lambda line: None)
-    assert found.not_run == {}
-    assert set(found.rows) == set(tiny.variants)
+    reproduction = run_table(tiny, tmp_path, Accelerator(cpu=True), lambda line: None)
+    assert reproduction.not_run == {}
+    assert set(reproduction.rows) == set(tiny.variants)

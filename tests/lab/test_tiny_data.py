@@ -43,11 +43,11 @@ def test_no_sentence_is_trained_and_scored_on(values):
 
 
 def test_a_data_folder_is_used_as_far_as_it_goes(tmp_path):
-    given = tmp_path / "given"
-    (given / "sts").mkdir(parents=True)
+    data = tmp_path / "given"
+    (data / "sts").mkdir(parents=True)
     lines = [f"{n % 6}\tone {n}\tother {n}" for n in range(500)]
-    (given / "sts" / "STS12.tsv").write_text("\n".join(["score\tsentence1\tsentence2", *lines]) + "\n")
-    values = write_tiny_data(tmp_path / "data", given)
+    (data / "sts" / "STS12.tsv").write_text("\n".join(["score\tsentence1\tsentence2", *lines]) + "\n")
+    values = write_tiny_data(tmp_path / "data", data)
     rows = (Path(values["SENTLOOM_DATA"]) / "sts" / "STS12.tsv").read_text().splitlines()
     assert rows[0] == "score\tsentence1\tsentence2"
     assert rows[1:] == lines[::8][:ROWS]

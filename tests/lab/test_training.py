@@ -30,9 +30,9 @@ def test_training_in_bf16_is_another_stage_with_near_weights(base, tmp_path):
     default = sentloom.lab.train(recipe, tmp_path / "out").encoder
     assert len([*(tmp_path / "out" / "stages").iterdir()]) == 2
     assert default.fingerprint() == exact.fingerprint() != rough.fingerprint()
-    for one, two in zip(exact.parameters(), rough.parameters(), strict=True):
-        assert two.dtype == torch.float32
-        assert torch.allclose(one, two, atol=0.05)
+    for exactly, roughly in zip(exact.parameters(), rough.parameters(), strict=True):
+        assert roughly.dtype == torch.float32
+        assert torch.allclose(exactly, roughly, atol=0.05)
 
 
 @pytest.mark.long

@@ -78,7 +78,7 @@ def test_the_decoder_shares_the_new_embeddings(model_folders) -> None:
     student = new_vocabulary(Encoder.load(model_folders["t5"], pooling="decoder-first"), GERMAN, 150)
     model = student.backbone.model
     tables = [model.get_encoder().get_input_embeddings().weight, model.get_decoder().get_input_embeddings().weight]
-    assert all(torch.equal(one, table(student)) for one in tables)
+    assert all(torch.equal(copied, table(student)) for copied in tables)
 
 
 def test_extending_does_not_change_old_text_and_its_vectors(model_folders) -> None:
@@ -93,8 +93,8 @@ def test_extending_does_not_change_old_text_and_its_vectors(model_folders) -> No
 
 def test_learned_wordpiece_tokens_are_reproducible(model_folders) -> None:
     encoder = Encoder.load(model_folders["bert"])
-    one, other = (new_vocabulary(encoder, GERMAN, 60).tokens.tokenizer.get_vocab() for _ in range(2))
-    assert one == other
+    first, second = (new_vocabulary(encoder, GERMAN, 60).tokens.tokenizer.get_vocab() for _ in range(2))
+    assert first == second
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""`compare`: recipes, or two fits."""
+"""Recipes side by side under the same seeds, or two fits."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,9 +14,8 @@ from sentloom.engine.runner import start_accelerator
 from sentloom.errors import InputError, option
 from sentloom.fitting.compare_fits import FitComparison, compare_fits, is_fit
 from sentloom.fitting.request import Log, Request, strings
-from sentloom.lab import comparison as comparing
-from sentloom.lab import comparison_tables
-from sentloom.lab.comparison import Compared
+from sentloom.lab.comparison import Compared, compare_plans, read_methods
+from sentloom.lab.comparison_tables import refuse_foreign_tables, write_comparison, write_fits
 from sentloom.lab.recipe import find_recipe
 
 SEEDS = 3  # of `compare`
@@ -51,8 +50,8 @@ def compare(
     >>> import sentloom
     >>> texts = {"learn.data": [f"Sentence number {n}." for n in range(20)]}
     >>> faq = sentloom.read([("Where is the canteen?", "On the ground floor."), ("Is it open?", "From noon on.")])
-    >>> found = compare("r.yaml", "compared", seeds=1, set=texts, on=faq)
-    >>> len(found.rows), Path("compared/compare.md").exists()
+    >>> compared = compare("r.yaml", "compared", seeds=1, set=texts, on=faq)
+    >>> len(compared.rows), Path("compared/compare.md").exists()
     (1, True)
     """
     names = strings(recipes)
@@ -62,37 +61,33 @@ def compare(
         _refuse_model(Path(model))
     if any(map(is_fit, names)):
         training = {"seeds": seeds != SEEDS, "variant": variant, "set": set, "on": on, "data": data}
-        _refuse_for_fits([name for name, given in training.items() if not _is_empty(given)])
+        _refuse_for_fits([name for name, value in training.items() if not _is_empty(value)])
         with running_on(device, precision):
             return _compare_fits(names, output)
     if output is None:
-        raise InputError(
-            "compare",
-            "there is no output folder",
-            "a folder for models and tables",
-            f"name one: {option('output', 'DIR')}",
-        )
+        fix = f"name one: {option('output', 'DIR')}"
+        raise InputError("compare", "there is no output folder", "a folder for models and tables", fix)
     folder = Path(output)
     changes, saved = recipe_changes(set, find_recipe(names[0]), folder)
     scored = scored_inputs(on, folder.resolve(), log)
-    plans = comparing.read_methods(
+    plans = read_methods(
         names,
         seeds=seeds,
         variants=strings(variant),
         changes=changes,
-        on=[one.name for one in scored],
+        on=[file.name for file in scored],
         data=Path(data) if data else None,
     )
     with running_on(device, precision):
         accelerator = start_accelerator(trackers_of(plans), folder)
         with training_in(folder, accelerator, [*saved, *scored]):
-            comparison_tables.refuse_foreign_tables(folder)
-            return comparing.compare(
+            refuse_foreign_tables(folder)
+            return compare_plans(
                 plans,
                 folder,
                 accelerator,
                 log if accelerator.is_main_process else silent,
-                lambda some: comparison_tables.write_comparison(some, folder),
+                lambda compared: write_comparison(compared, folder),
             )
 
 
@@ -104,16 +99,16 @@ def _refuse_model(model: Path) -> None:
     raise InputError(str(model), "this is a model, which says nothing about its data", "recipes, or two fits", fix)
 
 
-def _is_empty(given: Any) -> bool:
+def _is_empty(value: Any) -> bool:
     """Whether an option was left out; data in memory has no truth value."""
-    return given is None or given is False or (isinstance(given, str | Sequence | Mapping) and not given)
+    return value is None or value is False or (isinstance(value, str | Sequence | Mapping) and not value)
 
 
 def _refuse_for_fits(names: Sequence[str]) -> None:
     """Refuse options about training if two fits are compared, which trains nothing."""
     if names:
-        given = " and ".join(map(option, names))
-        problem = f"{given} cannot be used with fits, which are compared on their own test rows"
+        options = " and ".join(map(option, names))
+        problem = f"{options} cannot be used with fits, which are compared on their own test rows"
         raise InputError("compare", problem, "", "leave these out, or compare recipes")
 
 
@@ -122,8 +117,8 @@ def _compare_fits(names: Sequence[str], output: str | Path | None) -> FitCompari
     if not all(map(is_fit, names)) or len(names) != 2:
         problem = f"{len(names)} names are given, of which {sum(map(is_fit, names))} are fits"
         raise InputError("compare", problem, "two fits, or recipes only", "write OLD.fit NEW.fit")
-    found = compare_fits(*map(Path, names))
+    comparison = compare_fits(*map(Path, names))
     if output is not None:
-        comparison_tables.refuse_foreign_tables(Path(output))
-        comparison_tables.write_fits(found, Path(output))
-    return found
+        refuse_foreign_tables(Path(output))
+        write_fits(comparison, Path(output))
+    return comparison

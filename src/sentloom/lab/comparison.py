@@ -1,6 +1,7 @@
 """Compare methods: every recipe and variant under the same seeds, in one table.
 
-The table itself is in `comparison`. Finished stages and scores are reused from DIR (see `runner`).
+First the plans that the recipes and variants stand for, then their runs, then the table of their scores and costs.
+Finished stages and scores in the folder are used again (see `engine.runner`).
 """
 
 import json
@@ -20,6 +21,10 @@ from sentloom.errors import InputError, SentloomError, TrainingStopped, option
 from sentloom.lab.recipe import find_recipe, read_recipe, with_names, with_variants
 from sentloom.lab.recipe_yaml import Faults, read_file
 from sentloom.lab.results import Row, change, set_notes, summarise, unlike_at, untouched
+
+MEAN = "mean"
+MARK = "≈"
+Standing = Literal["best", "near", ""]
 
 
 @dataclass(frozen=True)
@@ -68,9 +73,9 @@ def _own_changes(paths: Sequence[Path], changes: Sequence[str]) -> dict[Path, li
     """For each recipe the changes that apply to it, and those that apply to none, which reading it then reports."""
     stages = {path: _stage_names(path) for path in paths}
     every = {name for names in stages.values() for name in names}
-    first = {one: one.partition("=")[0].strip().partition(".")[0] for one in changes}
+    first = {change: change.partition("=")[0].strip().partition(".")[0] for change in changes}
     return {
-        path: [one for one, key in first.items() if key in TOP or key in names or key not in every]
+        path: [change for change, key in first.items() if key in TOP or key in names or key not in every]
         for path, names in stages.items()
     }
 
@@ -81,7 +86,7 @@ def _stage_names(path: Path) -> set[str]:
     if not isinstance(tree.value, dict):
         return set()
     lists = [form.value.get("stages") for form in with_variants(tree, Faults()).values()]
-    stages = [stage for some in lists if isinstance(some, list) for stage in some if isinstance(stage, dict)]
+    stages = [stage for listed in lists if isinstance(listed, list) for stage in listed if isinstance(stage, dict)]
     return {str(stage.get("name")) for stage in stages}
 
 
@@ -97,13 +102,13 @@ def _refuse_unknown(variants: Sequence[str], recipes: Sequence[Recipe]) -> None:
     known = list(dict.fromkeys(name for recipe in recipes for name in recipe.variants))
     for name in variants:
         if name not in known:
-            wanted = one_of(name, known) if known else "none: the recipes have no variants"
-            raise InputError(option("variant"), f"there is no variant {name!r}", wanted, "correct the name")
+            expected = one_of(name, known) if known else "none: the recipes have no variants"
+            raise InputError(option("variant"), f"there is no variant {name!r}", expected, "correct the name")
     for recipe in recipes:
         if not _chosen(recipe, variants):
-            found = f"it has none of the variants {', '.join(variants)}"
-            wanted = f"one of {', '.join(recipe.variants)}"
-            raise InputError(str(recipe.path), found, wanted, "name one of them too, or leave the recipe out")
+            problem = f"it has none of the variants {', '.join(variants)}"
+            expected = f"one of {', '.join(recipe.variants)}"
+            raise InputError(str(recipe.path), problem, expected, "name one of them too, or leave the recipe out")
 
 
 def _labelled(chosen: Sequence[tuple[Recipe, str | None]]) -> list[Plan]:
@@ -116,7 +121,7 @@ def _labelled(chosen: Sequence[tuple[Recipe, str | None]]) -> list[Plan]:
         short.append(f"{recipe.path.stem}{own}" if own and several else recipe.resolve(variant).name)
         long.append(f"{recipe.path}{own}")
     count = Counter(short)
-    names = [one if count[one] == 1 else other for one, other in zip(short, long, strict=True)]
+    names = [name if count[name] == 1 else path for name, path in zip(short, long, strict=True)]
     twice = [name for name, number in Counter(names).items() if number > 1]
     if twice:
         raise InputError("recipes", f"{twice[0]} is given twice", "each recipe once", "leave one out")
@@ -125,44 +130,40 @@ def _labelled(chosen: Sequence[tuple[Recipe, str | None]]) -> list[Plan]:
 
 def _refuse_unscored(plan: Plan) -> None:
     if plan.base is None:
-        found = "its stages produce no encoder"
-        raise InputError(plan.name, found, "an encoder to score", "leave it out, or add a stage that trains an encoder")
+        fix = "leave it out, or add a stage that trains an encoder"
+        raise InputError(plan.name, "its stages produce no encoder", "an encoder to score", fix)
     if plan.evaluate is None:
-        raise InputError(
-            plan.name,
-            "the recipe does not say what it is scored on",
-            "sets or files",
-            f"name them: {option('on', 'SET')}",
-        )
+        problem, fix = "the recipe does not say what it is scored on", f"name them: {option('on', 'SET')}"
+        raise InputError(plan.name, problem, "sets or files", fix)
 
 
-def compare(
+def compare_plans(
     plans: Sequence[Plan],
     folder: Path,
     accelerator: Accelerator,
     log: Callable[[str], None],
-    each: Callable[[Compared], None],
+    report: Callable[[Compared], None],
 ) -> Compared:
-    """Run plans one after another; `each` is called with the results so far after every plan (on the main process).
+    """Run plans one after another; `report` is called with the results so far after every plan (on the main process).
 
     Problems in any plan are reported before the first one trains. A plan whose training diverges is left out.
     """
     runners = prepare(plans, folder, accelerator, log)
     refuse_other_sets(runners)
-    found = Compared((), (), {})
+    compared = Compared((), (), {})
     for runner in runners:
         try:
             results = runner.run()
-            rows = (*found.rows, summarise(runner.plan, results))
-            found = replace(found, rows=rows, results=(*found.results, *results))
+            rows = (*compared.rows, summarise(runner.plan, results))
+            compared = replace(compared, rows=rows, results=(*compared.results, *results))
         except TrainingStopped as error:  # the others may do better
             log(f"{runner.plan.name}: {error}")
-            found = replace(found, failed={**found.failed, runner.plan.name: error})
-        if found.rows and accelerator.is_main_process:
-            each(found)
-    if not found.rows:
-        raise next(iter(found.failed.values()))
-    return found
+            compared = replace(compared, failed={**compared.failed, runner.plan.name: error})
+        if compared.rows and accelerator.is_main_process:
+            report(compared)
+    if not compared.rows:
+        raise next(iter(compared.failed.values()))
+    return compared
 
 
 def refuse_other_sets(runners: Iterable[Runner]) -> None:
@@ -173,18 +174,9 @@ def refuse_other_sets(runners: Iterable[Runner]) -> None:
             own = (runner.plan.name, evaluation_set.data.sha256, evaluation_set.metric)
             other = meant.setdefault(evaluation_set.name, own)
             if other[1:] != own[1:]:
-                found = f"it has other sentences or another score in {other[0]} than in {own[0]}"
-                raise InputError(
-                    f"set {evaluation_set.name}",
-                    found,
-                    "one meaning",
-                    f"give all of them the same data: {option('data', 'DIR')}",
-                )
-
-
-MEAN = "mean"
-MARK = "≈"
-Standing = Literal["best", "near", ""]
+                problem = f"it has other sentences or another score in {other[0]} than in {own[0]}"
+                fix = f"give all of them the same data: {option('data', 'DIR')}"
+                raise InputError(f"set {evaluation_set.name}", problem, "one meaning", fix)
 
 
 @dataclass(frozen=True)
@@ -227,13 +219,13 @@ class ComparisonTable:
     notes: tuple[str, ...]
 
 
-def comparison_table(found: Compared) -> ComparisonTable:
+def comparison_table(compared: Compared) -> ComparisonTable:
     """The table, with a note per plan that is missing."""
-    steps = {row.name: mean(_steps(one) for one in found.results if one.plan == row.name) for row in found.rows}
-    table = comparison(found.rows, steps)
+    steps = {row.name: mean(_steps(run) for run in compared.results if run.plan == row.name) for row in compared.rows}
+    table = comparison(compared.rows, steps)
     stopped = [
         f"not in the table: {name}, which stopped ({error.where}: {error.problem})"
-        for name, error in found.failed.items()
+        for name, error in compared.failed.items()
     ]
     return replace(table, notes=(*table.notes, *stopped))
 
@@ -272,7 +264,7 @@ def _method(row: Row, steps: float, sets: Sequence[str]) -> Line:
         for name in sets
         if name in row.after
     }
-    cost = Cost(row.seeds, row.seconds, steps, sum(one["seconds"] for one in row.made))
+    cost = Cost(row.seeds, row.seconds, steps, sum(stage["seconds"] for stage in row.made))
     name = f"{row.name} (transductive)" if row.transductive else row.name
     return Line(name, cells, cost if row.trained else None)
 

@@ -41,13 +41,13 @@ class Denoising(TextLearner):
 
     def weight(self, batch: Batch) -> float:
         """The number of target tokens."""
-        return max(1.0, float(sum(len(one.target) for one in self.instances(batch))))
+        return max(1.0, float(sum(len(instance.target) for instance in self.instances(batch))))
 
     def summed_loss(self, batch: Batch) -> Tensor:
         """The sum over all sentences of these rows."""
         total = next(self.model.parameters()).new_zeros(())
-        for _, each, _ in losses(self.model, self.instances(batch)):
-            total = total + each.sum()
+        for _, summed, _ in losses(self.model, self.instances(batch)):
+            total = total + summed.sum()
         return total
 
     def instances(self, batch: Batch) -> list[Instance]:

@@ -79,9 +79,9 @@ def _pooler(
 ) -> Callable[[Rows], tuple[Rows, Vectors]]:
     def run(rows: Rows) -> tuple[Rows, Vectors]:
         with encoder.computing():
-            one = pack(ids, rows, encoder.device)
-            states = encoder.backbone.states(one, layers)
-            pooled = [torch.stack([pool(how, layer, one.runs) for how in POOLERS]) for layer in states]
+            packed = pack(ids, rows, encoder.device)
+            states = encoder.backbone.states(packed, layers)
+            pooled = [torch.stack([pool(how, layer, packed.runs) for how in POOLERS]) for layer in states]
             return rows, torch.stack(pooled).float().cpu().numpy()
 
     return run

@@ -19,6 +19,8 @@ from sentloom.files import new_folder
 BERT_SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 T5_SPECIALS = ["<pad>", "</s>", "<unk>"]
 FAMILIES = ("bert", "t5", "mt5")
+MOST_LETTERS = 1000  # the trainer's own limit for letters at the start of words
+DIGITS = 6  # of a log-probability: sums differ in the last bits
 
 
 def build_model(
@@ -116,12 +118,8 @@ def _unigram(texts: Sequence[str], vocabulary: int) -> tuple[Tokenizer, dict[str
     return tokenizer, {"tokenizer_class": "T5Tokenizer", **roles}
 
 
-MOST_LETTERS = 1000  # the trainer's own limit for letters at the start of words
-DIGITS = 6  # of a log-probability: sums differ in the last bits
-
-
 def letters_of(texts: Sequence[str], normalizer: Normalizer | None, most: int = MOST_LETTERS) -> list[str]:
-    """The letters of the normalised texts, sorted; at most the MOST_LETTERS most frequent ones."""
+    """The letters of the normalised texts, sorted; at most the `most` most frequent ones."""
     uses = Counter[str]()
     for text in texts:
         uses.update(normalizer.normalize_str(text) if normalizer else text)
@@ -169,12 +167,12 @@ def unigram_tokens(
     """Tokens with their log-probabilities: special tokens first, then the most frequent ones."""
     tokenizer = Tokenizer(models.Unigram())
     tokenizer.normalizer, tokenizer.pre_tokenizer = normalizer, pre_tokenizer
-    given = {} if unknown is None else {"unk_token": unknown}
-    trainer = trainers.UnigramTrainer(vocab_size=size, special_tokens=list(specials), show_progress=False, **given)
+    named = {} if unknown is None else {"unk_token": unknown}
+    trainer = trainers.UnigramTrainer(vocab_size=size, special_tokens=list(specials), show_progress=False, **named)
     tokenizer.train_from_iterator(texts, trainer)
-    found: list[tuple[str, float]] = [tuple(one) for one in json.loads(tokenizer.to_str())["model"]["vocab"]]
-    scores = {token: round(score, DIGITS) for token, score in found[len(specials) :]}
-    return [*found[: len(specials)], *sorted(_ordered(scores).items(), key=lambda one: (-one[1], one[0]))]
+    learned: list[tuple[str, float]] = [tuple(pair) for pair in json.loads(tokenizer.to_str())["model"]["vocab"]]
+    scores = {token: round(score, DIGITS) for token, score in learned[len(specials) :]}
+    return [*learned[: len(specials)], *sorted(_ordered(scores).items(), key=lambda pair: (-pair[1], pair[0]))]
 
 
 def _ordered(scores: dict[str, float]) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Options of writing as a user gives them: `top_p=0.9,seed=2` or a mapping."""
+"""Data made by models: hard negatives that a search finds, and sentences that a writer writes."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,7 +19,7 @@ from sentloom.encoder import Encoder
 from sentloom.encoder.device import Device, Precision, running_on
 from sentloom.errors import InputError, checked, option
 from sentloom.fitting.request import Log
-from sentloom.lab import synthesis_plots
+from sentloom.lab.synthesis_plots import synthesis_figure
 from sentloom.report import plots
 from sentloom.search.cross_encoder import CrossEncoder
 from sentloom.search.mining import MineReport, MineSettings
@@ -32,45 +32,7 @@ from sentloom.writing.synthesize import synthesize as write_sentences
 from sentloom.writing.triplets import Summary, draw
 from sentloom.writing.writer import KINDS, NLI_KINDS, Kind
 
-Given = str | Mapping[str, Any] | None
-
-
-class Running(Execution):
-    """How a single call runs; a recipe says these for all of its stages."""
-
-    rows: int | None = Field(default=None, ge=1)  # of the raw text, from the first
-    device: str | None = None
-    precision: Literal["fp32", "bf16"] | None = None
-
-
-def parsed(where: str, given: Given) -> dict[str, Any]:
-    """The names and values of `top_p=0.9,seed=2`; a mapping as it is."""
-    if not isinstance(given, str):
-        return dict(given or {})
-    items = [item.partition("=") for item in given.split(",") if item.strip()]
-    if wrong := [name for name, equals, _ in items if not equals]:
-        raise InputError(where, f"found {wrong[0].strip()!r}", "NAME=VALUE,NAME=VALUE", "give every name a value")
-    return {name.strip(): value.strip() for name, _, value in items}
-
-
-def chosen_kinds(given: str | Sequence[str]) -> tuple[Kind, ...]:
-    """One kind or several: `query`, or `entailment,contradiction`."""
-    names = [name.strip() for name in given.split(",")] if isinstance(given, str) else list(given)
-    if wrong := [name for name in names if name not in KINDS] or ([] if names else [""]):
-        raise InputError("kind", f"there is no kind {wrong[0]!r}", f"one of {', '.join(KINDS)}", "choose one of these")
-    return tuple(kind for kind in KINDS if kind in names)
-
-
-def chosen_filters(given: Given) -> Filtering:
-    """The filters: the name of a preset, changes to one (`official-code,words=2`), or changes to the default."""
-    preset, rest = ("default", given)
-    if isinstance(given, str) and "=" not in given.partition(",")[0]:
-        preset, _, rest = (part.strip() for part in given.partition(","))
-        preset = preset or "default"
-    if preset not in PRESETS:
-        problem = f"there is no preset {preset!r}"
-        raise InputError("filters", problem, f"one of {', '.join(PRESETS)}", "choose one of these")
-    return checked(Filtering, "filters", {**PRESETS[preset].model_dump(), **parsed("filters", rest)})
+OptionValues = str | Mapping[str, Any] | None  # as a user writes them: `top_p=0.9,seed=2`, or a mapping
 
 
 @typed
@@ -128,6 +90,14 @@ def mine(
     return triplets, report
 
 
+class Running(Execution):
+    """How a single call runs; a recipe says these for all of its stages."""
+
+    rows: int | None = Field(default=None, ge=1)  # of the raw text, from the first
+    device: str | None = None
+    precision: Literal["fp32", "bf16"] | None = None
+
+
 @typed
 def synthesize(
     raw: Data | None,
@@ -182,7 +152,7 @@ def synthesize(
                 texts, writer or "embedded", folder, how, by, runs,
                 task=task, rows=runs.rows, show_progress=show_progress, log=log,
             )  # fmt: skip
-    plots.write(synthesis_plots.synthesis(summary), folder / "summary.png")
+    plots.write(synthesis_figure(summary), folder / "summary.png")
     return summary
 
 
@@ -191,10 +161,8 @@ def _raw_texts(data: Dataset) -> Dataset:
     first, *others = text_columns(data.shape)
     if others:
         named = [data.used.get(name, name) for name in (first, *others)]
-        problem, fix = (
-            f"it has several text columns: {', '.join(named)}",
-            f"choose one: {option('columns', f'text={named[0]}')}",
-        )
+        problem = f"it has several text columns: {', '.join(named)}"
+        fix = f"choose one: {option('columns', f'text={named[0]}')}"
         raise InputError(data.files[0], problem, "one", fix)
     return data if first == "text" else only_column(data, first)
 
@@ -205,3 +173,33 @@ def _refuse_idle(names: Sequence[str]) -> None:
         problem = f"{' and '.join(names)} cannot be used without raw text to write for"
         fix = "name the raw text too, or leave these out to filter the ledger again"
         raise InputError("synthesize", problem, "", fix)
+
+
+def chosen_kinds(kinds: str | Sequence[str]) -> tuple[Kind, ...]:
+    """One kind or several: `query`, or `entailment,contradiction`."""
+    names = [name.strip() for name in kinds.split(",")] if isinstance(kinds, str) else list(kinds)
+    if wrong := [name for name in names if name not in KINDS] or ([] if names else [""]):
+        raise InputError("kind", f"there is no kind {wrong[0]!r}", f"one of {', '.join(KINDS)}", "choose one of these")
+    return tuple(kind for kind in KINDS if kind in names)
+
+
+def chosen_filters(filters: OptionValues) -> Filtering:
+    """The filters: the name of a preset, changes to one (`official-code,words=2`), or changes to the default."""
+    preset, rest = ("default", filters)
+    if isinstance(filters, str) and "=" not in filters.partition(",")[0]:
+        preset, _, rest = (part.strip() for part in filters.partition(","))
+        preset = preset or "default"
+    if preset not in PRESETS:
+        problem = f"there is no preset {preset!r}"
+        raise InputError("filters", problem, f"one of {', '.join(PRESETS)}", "choose one of these")
+    return checked(Filtering, "filters", {**PRESETS[preset].model_dump(), **parsed("filters", rest)})
+
+
+def parsed(where: str, options: OptionValues) -> dict[str, Any]:
+    """The names and values of `top_p=0.9,seed=2`; a mapping as it is."""
+    if not isinstance(options, str):
+        return dict(options or {})
+    items = [item.partition("=") for item in options.split(",") if item.strip()]
+    if wrong := [name for name, equals, _ in items if not equals]:
+        raise InputError(where, f"found {wrong[0].strip()!r}", "NAME=VALUE,NAME=VALUE", "give every name a value")
+    return {name.strip(): value.strip() for name, _, value in items}

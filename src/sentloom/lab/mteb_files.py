@@ -30,8 +30,8 @@ def run_mteb(
 
 def find_tasks(names: Sequence[str]) -> list[Any]:
     """Find mteb's tasks by name, each once; a task composed of others is replaced by those."""
-    wanted = dict.fromkeys(task for name in names for task in GROUPS.get(name, (name,)))
-    tasks = [_find_task(name) for name in wanted]
+    expanded = dict.fromkeys(task for name in names for task in GROUPS.get(name, (name,)))
+    tasks = [_find_task(name) for name in expanded]
     return [part for task in tasks for part in getattr(task.metadata, "tasks", (task,))]
 
 

@@ -1,4 +1,4 @@
-"""Scores published in papers, for comparison, with their known faults."""
+"""Scores published in papers, with their known faults, and their table beside the scores of models."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -114,11 +114,11 @@ def _all_rows() -> tuple[PublishedRow, ...]:
     return tuple(row for paper in papers for table in paper.tables for row in table.published(paper.paper))
 
 
-def with_published(one: SuiteResult, models: Sequence[str]) -> RenderableType:
+def with_published(result: SuiteResult, models: Sequence[str]) -> RenderableType:
     """The models, then the published rows of a suite, with the source and the known faults of each."""
-    rows = published(one.name)
+    rows = published(result.name)
     if not rows:
-        return Text(f"{one.name}: no published scores; whole suites such as --suite sts have them", style="yellow")
+        return Text(f"{result.name}: no published scores; whole suites such as --suite sts have them", style="yellow")
     faults: dict[str, list[str]] = {}
     for number, row in enumerate(rows, start=1):
         for fault in row.faults:
@@ -127,7 +127,7 @@ def with_published(one: SuiteResult, models: Sequence[str]) -> RenderableType:
     printed = [
         PrintedRow(_printed_label(number, row), row.scores, row.average) for number, row in enumerate(rows, start=1)
     ]
-    return Group(sets_across(one, models, printed), *lines)
+    return Group(sets_across(result, models, printed), *lines)
 
 
 def _printed_label(number: int, row: PublishedRow) -> str:

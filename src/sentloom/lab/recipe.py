@@ -1,7 +1,7 @@
 """Recipes: base encoder, stages, selection, evaluation and named variants in one YAML file, checked as a whole.
 
-Reading has three steps: YAML to plain values with their lines (`yaml_source`); variants and overrides (`overrides`);
-values to a `Plan` in which every default is filled in (`checking`). All problems are reported together, each with its
+Reading has three steps: YAML to plain values with their lines (`recipe_yaml`); variants and overrides (here); values
+to a `Plan` in which every default is filled in (`recipe_checks`). All problems are reported together, each with its
 line.
 """
 
@@ -17,6 +17,52 @@ from sentloom.engine.stages import STAGES
 from sentloom.errors import InputError, RecipeError, option
 from sentloom.lab.recipe_checks import Check
 from sentloom.lab.recipe_yaml import Faults, Spot, Tree, parse, read_file, without
+
+SPEED = ("self-guided/table-6", "sentence-t5/figure-5")  # tables of seconds, not of scores
+MEASURED_BY = "python -m benchmarks.paper_speed"
+
+
+def shipped() -> dict[str, Path]:
+    """Every recipe in the lab's folder `recipes`, by its path there without the ending; table 2 before table 10."""
+    folder = Path(str(files("sentloom.lab"))) / "recipes"
+    paths = {path.relative_to(folder).with_suffix("").as_posix(): path for path in folder.rglob("*.yaml")}
+    return {name: paths[name] for name in sorted(paths, key=_by_number)}
+
+
+def _by_number(name: str) -> list[tuple[str, int]]:
+    return [(text, int(number or 0)) for text, number in re.findall(r"(\D+)(\d*)", name)]
+
+
+def find_recipe(name: str) -> Path:
+    """A recipe's file: a path, or the name of one that is shipped."""
+    if Path(name).is_file():
+        return Path(name)
+    known = shipped()
+    if name not in known:
+        problem = "there is no such file, and no built-in recipe of that name"
+        fix = "list the built-in recipes with `sentloom lab recipes`"
+        raise InputError(name, problem, one_of(name, known, "a file, or "), fix)
+    return known[name]
+
+
+def find_tables(names: Sequence[str]) -> dict[str, Path]:
+    """Tables and figures by their names `PAPER/TABLE`; the name of a paper stands for all of its own."""
+    known = {table: path for table, path in shipped().items() if "/" in table}
+    tables: dict[str, Path] = {}
+    for name in names:
+        chosen = {table: path for table, path in known.items() if name in (table, table.partition("/")[0])}
+        if name in SPEED:
+            problem, fix = "it shows speed, which depends on the machine", f"measure yours: `{MEASURED_BY}`"
+            raise InputError(name, problem, "a table of scores", fix)
+        if name in shipped() and not chosen:
+            fix = f"run it with `sentloom lab train {name}`"
+            raise InputError(name, "it is no table of a paper", "PAPER/TABLE", fix)
+        if not chosen:
+            papers = dict.fromkeys(table.partition("/")[0] for table in known)
+            expected = one_of(name, known, f"a paper ({', '.join(papers)}) or a table, ")
+            raise InputError(name, "there is no such table", expected, "list the tables with `sentloom lab recipes`")
+        tables |= chosen
+    return tables
 
 
 def read_recipe(path: Path, overrides: Sequence[str] = (), variables: Mapping[str, str] = os.environ) -> Recipe:
@@ -130,52 +176,3 @@ def _overridden(tree: Tree, key: str, new: Tree, faults: Faults) -> Tree:
     except KeyError:
         faults.add(new.spots[()], f"the key {show(key)} is below a value that has no keys", "")
         return tree
-
-
-SPEED = ("self-guided/table-6", "sentence-t5/figure-5")  # tables of seconds, not of scores
-MEASURED_BY = "python -m benchmarks.paper_speed"
-
-
-def shipped() -> dict[str, Path]:
-    """Every recipe in the lab's folder `recipes`, by its path there without the ending; table 2 before table 10."""
-    folder = Path(str(files("sentloom.lab"))) / "recipes"
-    found = {path.relative_to(folder).with_suffix("").as_posix(): path for path in folder.rglob("*.yaml")}
-    return {name: found[name] for name in sorted(found, key=_by_number)}
-
-
-def _by_number(name: str) -> list[tuple[str, int]]:
-    return [(text, int(number or 0)) for text, number in re.findall(r"(\D+)(\d*)", name)]
-
-
-def find_recipe(name: str) -> Path:
-    """A recipe's file: a path, or the name of one that is shipped."""
-    if Path(name).is_file():
-        return Path(name)
-    known = shipped()
-    if name not in known:
-        found = "there is no such file, and no built-in recipe of that name"
-        raise InputError(
-            name, found, one_of(name, known, "a file, or "), "list the built-in recipes with `sentloom lab recipes`"
-        )
-    return known[name]
-
-
-def find_tables(names: Sequence[str]) -> dict[str, Path]:
-    """Tables and figures by their names `PAPER/TABLE`; the name of a paper stands for all of its own."""
-    known = {one: path for one, path in shipped().items() if "/" in one}
-    found: dict[str, Path] = {}
-    for name in names:
-        chosen = {one: path for one, path in known.items() if name in (one, one.partition("/")[0])}
-        if name in SPEED:
-            problem, fix = "it shows speed, which depends on the machine", f"measure yours: `{MEASURED_BY}`"
-            raise InputError(name, problem, "a table of scores", fix)
-        if name in shipped() and not chosen:
-            raise InputError(
-                name, "it is no table of a paper", "PAPER/TABLE", f"run it with `sentloom lab train {name}`"
-            )
-        if not chosen:
-            papers = dict.fromkeys(one.partition("/")[0] for one in known)
-            expected = one_of(name, known, f"a paper ({', '.join(papers)}) or a table, ")
-            raise InputError(name, "there is no such table", expected, "list the tables with `sentloom lab recipes`")
-        found |= chosen
-    return found

@@ -1,4 +1,4 @@
-"""From plain values to a plan: everything is checked, every fault is recorded, every default is filled in."""
+"""A recipe's plain values become a plan: all are checked, every fault is recorded, every default is filled in."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -77,13 +77,13 @@ class Check:
     def _stages(self, common: Mapping[str, Any]) -> list[Stage] | None:
         values = self.tree.value.get("stages")
         if not isinstance(values, list):
-            found = f"found {show(values)}" if "stages" in self.tree.value else missing("stages")[0]
-            self._add(("stages",), found, "a list of stages; an empty one leaves the base as it is")
+            problem = f"found {show(values)}" if "stages" in self.tree.value else missing("stages")[0]
+            self._add(("stages",), problem, "a list of stages; an empty one leaves the base as it is")
             return None
         self._references(values)
         names = {show(key) for key in (*Top.model_fields, "stages", "variants")}
         built = [self._built(own, ("stages", at), common, names) for at, own in enumerate(values)]
-        return None if None in built else [stage for some in built for stage in some or []]
+        return None if None in built else [stage for made in built for stage in made or []]
 
     def _built(self, own: Any, keys: Keys, common: Mapping[str, Any], names: set[str]) -> list[Stage] | None:
         """One stage, with the stages of its short forms before it; `names` are taken."""
@@ -92,8 +92,8 @@ class Check:
             return None
         build = Build(own, common)
         stages = build.stages()
-        for at, found, wanted in build.problems:
-            self._add((*keys, *at), found, wanted)
+        for at, problem, expected in build.problems:
+            self._add((*keys, *at), problem, expected)
         used = [show(stage.name) for stage in stages] if stages else [show(own.get("name"))]
         for name in used:
             if name in names:
@@ -103,17 +103,17 @@ class Check:
 
     def _references(self, values: Sequence[Any]) -> None:
         """Record every `stage:NAME` that is not an earlier stage, or one that produces something else."""
-        methods = {one["name"]: str(one.get("method")) for one in values if _is_named(one)}
+        methods = {stage["name"]: str(stage.get("method")) for stage in values if _is_named(stage)}
         earlier: dict[str, str] = {}
         for at, own in enumerate(values):
             if not _is_named(own):
                 continue
-            wanted = {
+            references = {
                 "model": (_models_for(own, earlier), "a folder or a hub name"),
                 "models": (_models_for(own, earlier), "a folder or a hub name"),
                 "data": (_data_of(earlier), "a file"),
             }
-            for key, (known, instead) in wanted.items():
+            for key, (known, instead) in references.items():
                 for place, value in _texts_at(own.get(key)):
                     wrong = _what_is_wrong(value, known, earlier, set(methods), instead)
                     if wrong:
@@ -124,8 +124,8 @@ class Check:
         self, model: type[Model], values: Mapping[str, Any], keys: Keys, more: Sequence[str] = ()
     ) -> Model | None:
         made, wrong = validated(model, values, more)
-        for at, found, wanted in wrong:
-            self._add((*keys, *at), found, wanted)
+        for at, problem, expected in wrong:
+            self._add((*keys, *at), problem, expected)
         return made
 
     def _variables(self, keys: Keys, path: str) -> None:
@@ -136,13 +136,13 @@ class Check:
 
     def _placed(self, part: Model, *names: str) -> Model:
         """A part of the recipe, some of its values located."""
-        found = {}
+        located = {}
         for name in names:
             value = getattr(part, name)
-            found[name] = (
+            located[name] = (
                 tuple(map(self._located, value)) if isinstance(value, tuple) else value and self._located(value)
             )
-        return part.model_copy(update=found)
+        return part.model_copy(update=located)
 
     def _located_base(self, name: str) -> str:
         """An encoder or a baseline, with its model and files located."""
@@ -159,8 +159,8 @@ class Check:
         places = (_there(folder.absolute(), full) for folder in (self.folder, Path()))
         return next((place for place in places if place), full)
 
-    def _add(self, keys: Keys, found: str, wanted: str) -> None:
-        self.faults.add(self.tree.spot(keys), found, wanted)
+    def _add(self, keys: Keys, problem: str, expected: str) -> None:
+        self.faults.add(self.tree.spot(keys), problem, expected)
 
 
 def _paths(value: Any, keys: Keys, named: str) -> Iterator[tuple[Keys, str]]:
@@ -210,8 +210,8 @@ def _what_is_wrong(
         wrong = f"that stage, of the method {earlier[name]}, produces something else"
     elif name in all_names:
         wrong = "that stage does not come before this one"
-    found = f"found {show(value)}, but {wrong}"
-    return found, one_of(value, known) if known else f"{instead}: no earlier stage produces one"
+    problem = f"found {show(value)}, but {wrong}"
+    return problem, one_of(value, known) if known else f"{instead}: no earlier stage produces one"
 
 
 def _is_named(stage: Any) -> bool:
@@ -223,7 +223,7 @@ def _texts_at(value: Any) -> Iterator[tuple[Keys, str]]:
     if isinstance(value, str):
         yield (), value
     elif isinstance(value, list):
-        yield from (((at,), one) for at, one in enumerate(value) if isinstance(one, str))
+        yield from (((at,), text) for at, text in enumerate(value) if isinstance(text, str))
 
 
 def _there(folder: Path, name: str) -> str | None:

@@ -29,7 +29,7 @@ def recipe(name: str, read: "Recipe", whole: bool) -> RenderableType:
         stages = " -> ".join(stage.method for stage in plan.stages) or "none"
         data = ", ".join(_files(plan))
         scores = {"mean": plan.published["mean"]} if "mean" in plan.published else plan.published
-        printed = ", ".join(f"{one} {score:.2f}" for one, score in scores.items())
+        printed = ", ".join(f"{scored} {score:.2f}" for scored, score in scores.items())
         table.add_row(*map(Text, (plan.name, _named(plan.base), stages, data, printed)))
     return table
 
@@ -80,25 +80,24 @@ def _published(plans: Sequence["Plan"]) -> list[str]:
     """The range of the published means of the variants; without means, of the first set that has scores."""
     name = "mean"
     if not any(name in plan.published for plan in plans):
-        name = next((one for plan in plans for one in plan.published), "")
+        name = next((scored for plan in plans for scored in plan.published), "")
     scores = [plan.published[name] for plan in plans if name in plan.published]
     what = "means" if name == "mean" else name
     return [f"published {what} {min(scores):.2f} to {max(scores):.2f}"] if scores else []
 
 
-def forecasts(name: str, found: Sequence["Forecast"]) -> RenderableType:
+def forecasts(name: str, stages: Sequence["Forecast"]) -> RenderableType:
     """What a plan would do, stage by stage."""
     table = plain_table(f"{name}: per seed", "stage", "method", "shape", "rows", "batch", "steps", "time", numbers=4)
-    for one in found:
-        steps = (f"{one.batch:,}", f"{one.steps:,}") if one.steps else ("", "")
-        table.add_row(
-            one.stage, one.method, str(one.shape or ""), f"{one.rows:,}", *steps, duration(one.before + one.seconds)
-        )
-    notes = [f"{one.stage}: {one.note}" for one in found if one.note]
+    for stage in stages:
+        steps = (f"{stage.batch:,}", f"{stage.steps:,}") if stage.steps else ("", "")
+        size = (str(stage.shape or ""), f"{stage.rows:,}", *steps)
+        table.add_row(stage.stage, stage.method, *size, duration(stage.before + stage.seconds))
+    notes = [f"{stage.stage}: {stage.note}" for stage in stages if stage.note]
     notes += [
-        f"{one.stage}: transductive, trains on {one.leaked:,} sentences of the evaluation sets"
-        for one in found
-        if one.leaked
+        f"{stage.stage}: transductive, trains on {stage.leaked:,} sentences of the evaluation sets"
+        for stage in stages
+        if stage.leaked
     ]
     return Group(table, *map(Text, notes))
 
@@ -106,10 +105,10 @@ def forecasts(name: str, found: Sequence["Forecast"]) -> RenderableType:
 def outline(plan: "Plan", absent: Sequence["Need"]) -> RenderableType:
     """The stages of a plan whose cost is not known yet, and what is missing."""
     table = plain_table(plan.name, "stage", "method", "data")
-    for one in plan.stages:
-        table.add_row(one.name, one.method, Text(", ".join(one.sources)))
-    missing = [f"missing: {one.what}, {one.name}" for one in absent if not one.on_hub]
-    fetched = [f"to be downloaded from the hub: {one.what} {one.name}" for one in absent if one.on_hub]
+    for stage in plan.stages:
+        table.add_row(stage.name, stage.method, Text(", ".join(stage.sources)))
+    missing = [f"missing: {need.what}, {need.name}" for need in absent if not need.on_hub]
+    fetched = [f"to be downloaded from the hub: {need.what} {need.name}" for need in absent if need.on_hub]
     return Group(table, *map(Text, [*missing, *fetched]))
 
 
@@ -124,9 +123,9 @@ def training_results(title: str, rows: Sequence["Row"]) -> RenderableType:
 
 def _made(title: str, things: Sequence[Mapping[str, Any]]) -> RenderableType:
     table = plain_table(f"{title}: made", "stage", "method", "result", "folder", "time", numbers=1)
-    for one in things:
-        cells = (one["stage"], one["method"], one["result"], one["place"])
-        table.add_row(*map(Text, cells), duration(one["seconds"]))
+    for thing in things:
+        cells = (thing["stage"], thing["method"], thing["result"], thing["place"])
+        table.add_row(*map(Text, cells), duration(thing["seconds"]))
     return table
 
 

@@ -31,18 +31,18 @@ class Faults:
     def __init__(self) -> None:
         self.problems: dict[Problem, None] = {}
 
-    def add(self, spot: Spot, found: str, wanted: str) -> None:
+    def add(self, spot: Spot, problem: str, expected: str) -> None:
         """Record a fault."""
-        self.problems[Problem(*spot, found, wanted)] = None
+        self.problems[Problem(*spot, problem, expected)] = None
 
     def stop(self) -> None:
         """Raise all of them, those of the file first, in line order."""
         if self.problems:
             raise RecipeError(sorted(self.problems, key=_line), self._fix())
 
-    def refuse(self, spot: Spot, found: str, wanted: str, fix: str = "") -> NoReturn:
+    def refuse(self, spot: Spot, problem: str, expected: str, fix: str = "") -> NoReturn:
         """For a fault after which nothing can be read."""
-        self.add(spot, found, wanted)
+        self.add(spot, problem, expected)
         raise RecipeError(sorted(self.problems, key=_line), fix or self._fix())
 
     def _fix(self) -> str:
@@ -58,24 +58,6 @@ def _is_override(problem: Problem) -> bool:
 def _line(problem: Problem) -> float:
     number = re.match(r"line (\d+)", problem.place)
     return math.inf if _is_override(problem) else int(number[1]) if number else 0
-
-
-class _Loader(yaml.SafeLoader):
-    """Only composes nodes: tags build nothing, and aliases are refused."""
-
-    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 - as yaml declares it
-
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        event: yaml.Event = self.peek_event()  # type: ignore[no-untyped-call]
-        tag = getattr(event, "tag", None)
-        if isinstance(event, yaml.AliasEvent) or tag is not None:
-            what = f"the tag {tag} is not allowed" if tag else "an alias is not allowed"
-            raise yaml.MarkedYAMLError(problem=what, problem_mark=event.start_mark)  # type: ignore[arg-type]
-        return super().compose_node(parent, index)
-
-
-for _tag, _form, _starts in RESOLVERS:
-    _Loader.add_implicit_resolver(_tag, re.compile(f"^(?:{_form})$"), _starts)
 
 
 @dataclass(frozen=True)
@@ -114,6 +96,61 @@ def _replaced(value: Any, keys: Keys, new: Any) -> Any:
     if not isinstance(value, dict | None):
         raise KeyError(key)
     return {**(value or {}), key: _replaced((value or {}).get(key), tuple(rest), new)}
+
+
+def read_file(path: Path, faults: Faults) -> Tree:
+    """The values of a YAML file."""
+    whole = Spot(str(path), "")
+    try:
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+        text = content.decode("utf-8-sig") if len(content) <= MOST_BYTES else None
+    except UnicodeDecodeError as error:
+        faults.refuse(whole, f"byte {error.start + 1} and those after it are not UTF-8", "a YAML file in UTF-8")
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        faults.refuse(whole, f"the file cannot be read ({why})", "a YAML file", "check the path")
+    if text is None:
+        faults.refuse(whole, "the file is larger than 1 MB", "a recipe, which is small")
+    return parse(text, str(path), faults)
+
+
+def parse(text: str, file: str, faults: Faults) -> Tree:
+    """The values of a YAML text; a RecipeError if it is not YAML."""
+    reading = _Reading(file, faults)
+    try:
+        node = yaml.compose(text, Loader=_Loader)
+        value = None if node is None else reading.value(node, (), "", 1)
+        return Tree(value, {**reading.spots, (): Spot(file, "")})
+    except yaml.MarkedYAMLError as error:
+        line = f"line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        faults.refuse(Spot(file, line), _not_yaml(error.context, error.problem), "plain YAML")
+    except yaml.YAMLError as error:
+        faults.refuse(Spot(file, ""), _not_yaml(str(error).splitlines()[0]), "plain YAML")
+    except RecursionError:
+        faults.refuse(Spot(file, ""), "the values are nested too deeply to be read", f"at most {DEEPEST} levels")
+
+
+def _not_yaml(*said: str | None) -> str:
+    return f"this cannot be read as YAML ({' '.join(filter(None, said))})"
+
+
+class _Loader(yaml.SafeLoader):
+    """Only composes nodes: tags build nothing, and aliases are refused."""
+
+    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 - as yaml declares it
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        event: yaml.Event = self.peek_event()  # type: ignore[no-untyped-call]
+        tag = getattr(event, "tag", None)
+        if isinstance(event, yaml.AliasEvent) or tag is not None:
+            what = f"the tag {tag} is not allowed" if tag else "an alias is not allowed"
+            raise yaml.MarkedYAMLError(problem=what, problem_mark=event.start_mark)  # type: ignore[arg-type]
+        return super().compose_node(parent, index)
+
+
+for _tag, _form, _starts in RESOLVERS:
+    _Loader.add_implicit_resolver(_tag, re.compile(f"^(?:{_form})$"), _starts)
 
 
 @dataclass
@@ -189,43 +226,6 @@ def _item_name(node: yaml.Node, at: int) -> str:
         named = {key.value: item.value for key, item in node.value if isinstance(item, yaml.ScalarNode)}
         return str(named.get("name") or named.get("method") or at + 1)
     return str(at + 1)
-
-
-def read_file(path: Path, faults: Faults) -> Tree:
-    """The values of a YAML file."""
-    whole = Spot(str(path), "")
-    try:
-        with path.open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
-        text = content.decode("utf-8-sig") if len(content) <= MOST_BYTES else None
-    except UnicodeDecodeError as error:
-        faults.refuse(whole, f"byte {error.start + 1} and those after it are not UTF-8", "a YAML file in UTF-8")
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or error
-        faults.refuse(whole, f"the file cannot be read ({why})", "a YAML file", "check the path")
-    if text is None:
-        faults.refuse(whole, "the file is larger than 1 MB", "a recipe, which is small")
-    return parse(text, str(path), faults)
-
-
-def parse(text: str, file: str, faults: Faults) -> Tree:
-    """The values of a YAML text; a RecipeError if it is not YAML."""
-    reading = _Reading(file, faults)
-    try:
-        node = yaml.compose(text, Loader=_Loader)
-        value = None if node is None else reading.value(node, (), "", 1)
-        return Tree(value, {**reading.spots, (): Spot(file, "")})
-    except yaml.MarkedYAMLError as error:
-        line = f"line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        faults.refuse(Spot(file, line), _not_yaml(error.context, error.problem), "plain YAML")
-    except yaml.YAMLError as error:
-        faults.refuse(Spot(file, ""), _not_yaml(str(error).splitlines()[0]), "plain YAML")
-    except RecursionError:
-        faults.refuse(Spot(file, ""), "the values are nested too deeply to be read", f"at most {DEEPEST} levels")
-
-
-def _not_yaml(*said: str | None) -> str:
-    return f"this cannot be read as YAML ({' '.join(filter(None, said))})"
 
 
 def without(values: Mapping[str, Any] | None, *keys: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`reproduce`."""
+"""The tables of the papers, beside their published scores."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -12,9 +12,17 @@ from sentloom.engine.runner import start_accelerator
 from sentloom.engine.schema import one_of
 from sentloom.errors import InputError, option
 from sentloom.fitting.request import Log, strings
-from sentloom.lab import reproduction as reproduction_tables
 from sentloom.lab.recipe import find_tables, read_recipe
-from sentloom.lab.reproduction import DATA_FOLDER, Reproduction, run_table, scored_in, with_earlier
+from sentloom.lab.reproduction import (
+    DATA_FOLDER,
+    Reproduction,
+    read_reproduction,
+    refuse_foreign_tables,
+    run_table,
+    scored_in,
+    with_earlier,
+    write_reproduction,
+)
 from sentloom.lab.tiny import tiny_recipe
 
 Scale = Literal["paper", "tiny"]
@@ -45,29 +53,29 @@ def reproduce(
     if not (names := strings(tables)):
         raise InputError("tables", "no table is given", "one or more", "name a table or a paper")
     folder, tiny, rows = Path(output or f"reproduced/{scale}"), scale == "tiny", strings(row)
-    given = Path(data) if data else None
-    if given and not given.is_dir():
-        raise InputError(option("data"), f"there is no folder {given}", "a folder of sets", "correct the path")
-    variables = {**os.environ, DATA_FOLDER: str(given)} if given else os.environ
+    data_folder = Path(data) if data else None
+    if data_folder and not data_folder.is_dir():
+        raise InputError(option("data"), f"there is no folder {data_folder}", "a folder of sets", "correct the path")
+    variables = {**os.environ, DATA_FOLDER: str(data_folder)} if data_folder else os.environ
     paths = _with_rows(find_tables(names), rows)
-    found = {}
+    tables_run = {}
     with running_on(device, precision):
         accelerator = start_accelerator((), folder)
-        said = log if accelerator.is_main_process else silent
+        log_here = log if accelerator.is_main_process else silent
         for name, path in paths.items():
             place = folder / name
             with training_in(place, accelerator, ()):
-                reproduction_tables.refuse_foreign_tables(place)
+                refuse_foreign_tables(place)
                 if tiny:
-                    recipe = tiny_recipe(path, folder / "tiny", given)
+                    recipe = tiny_recipe(path, folder / "tiny", data_folder)
                 else:
-                    recipe = scored_in(read_recipe(path, variables=variables), given)
-                only = [one for one in rows if one in recipe.variants]
-                found[name] = run_table(recipe, place, accelerator, said, only=only, tiny=tiny)
+                    recipe = scored_in(read_recipe(path, variables=variables), data_folder)
+                only = [chosen for chosen in rows if chosen in recipe.variants]
+                tables_run[name] = run_table(recipe, place, accelerator, log_here, only=only, tiny=tiny)
                 if accelerator.is_main_process:
-                    earlier = reproduction_tables.read_reproduction(place) if rows else None
-                    reproduction_tables.write_reproduction(with_earlier(found[name], earlier, recipe), place)
-    return found
+                    earlier = read_reproduction(place) if rows else None
+                    write_reproduction(with_earlier(tables_run[name], earlier, recipe), place)
+    return tables_run
 
 
 def _with_rows(paths: Mapping[str, Path], rows: Sequence[str]) -> dict[str, Path]:
@@ -76,7 +84,7 @@ def _with_rows(paths: Mapping[str, Path], rows: Sequence[str]) -> dict[str, Path
         return dict(paths)
     known = {name: read_recipe(path).variants for name, path in paths.items()}
     for row in rows:
-        if not any(row in some for some in known.values()):
-            every = dict.fromkeys(one for some in known.values() for one in some)
+        if not any(row in variants for variants in known.values()):
+            every = dict.fromkeys(variant for variants in known.values() for variant in variants)
             raise InputError(option("row"), f'there is no row "{row}"', one_of(row, every), "correct the name")
     return {name: path for name, path in paths.items() if any(row in known[name] for row in rows)}

@@ -76,10 +76,10 @@ def run_plans(
     """Run plans one after another and write the results of each at once; returns all rows of the folder."""
     rows: list[Row] = []
     for runner, file in zip(prepare(plans, folder, accelerator, log), files, strict=True):
-        found = runner.run()
+        results = runner.run()
         if accelerator.is_main_process:
-            placed = [*place_models(runner.plan, found, folder, file), *place_others(runner, folder, file)]
-            rows = write_results(summarise(runner.plan, found), found, runner.plan, folder, file)
+            placed = [*place_models(runner.plan, results, folder, file), *place_others(runner, folder, file)]
+            rows = write_results(summarise(runner.plan, results), results, runner.plan, folder, file)
             for place in placed:
                 log(f"written: {place}")
     return rows
@@ -103,11 +103,11 @@ def writer_place(plan: Plan, folder: Path, name: str | None) -> tuple[str, Path]
 def place_others(runner: Runner, folder: Path, name: str | None) -> list[Path]:
     """Copy the writer, if a plan ends with one; return its place and the folder of a dataset that a plan ends with."""
     placed = []
-    if found := writer_place(runner.plan, folder, name):
-        copy_model(Path(runner.artifacts[found[0]].source), found[1])
-        placed.append(found[1])
+    if writer := writer_place(runner.plan, folder, name):
+        copy_model(Path(runner.artifacts[writer[0]].source), writer[1])
+        placed.append(writer[1])
     last = runner.plan.stages[-1:]
-    return [*placed, *(Path(runner.artifacts[one.name].source) for one in last if one.PRODUCES == "dataset")]
+    return [*placed, *(Path(runner.artifacts[stage.name].source) for stage in last if stage.PRODUCES == "dataset")]
 
 
 def _makes_encoder(plan: Plan) -> bool:
@@ -127,8 +127,8 @@ def refuse_foreign(plan: Plan, folder: Path, name: str | None) -> None:
 def refuse_foreign_file(path: Path, ours: Path) -> None:
     """Refuse to replace a file unless `ours`, which is always written with it, exists too."""
     if path.exists() and not ours.exists():
-        found = "this file was not written by sentloom"
-        raise InputError(str(path), found, "a folder of its own", "choose another folder")
+        problem = "this file was not written by sentloom"
+        raise InputError(str(path), problem, "a folder of its own", "choose another folder")
 
 
 def place_models(plan: Plan, results: Sequence[PlanResult], folder: Path, name: str | None) -> list[Path]:
@@ -147,10 +147,10 @@ def write_results(row: Row, results: Sequence[PlanResult], plan: Plan, folder: P
     """
     path = folder / "results.json"
     before = _read_results(path)
-    rows = {one["name"]: Row(**one) for one in before["rows"]} | {row.name: row}
-    runs = [one for one in before["runs"] if one["plan"] != plan.name]
+    rows = {values["name"]: Row(**values) for values in before["rows"]} | {row.name: row}
+    runs = [run for run in before["runs"] if run["plan"] != plan.name]
     runs += [run_values(result, folder) for result in results]
-    write_record(path, {"rows": [_plain(one) for one in rows.values()], "runs": runs})
+    write_record(path, {"rows": [_plain(kept) for kept in rows.values()], "runs": runs})
     with new_file(folder / "results.md") as part:
         part.write_text(printable(markdown(list(rows.values()))), "utf-8")
     with new_file(folder / (f"recipes/{name}.yaml" if name else "recipe.yaml")) as part:
@@ -175,11 +175,12 @@ def markdown(rows: Sequence[Row]) -> str:
 
 def made_things(rows: Sequence[Row]) -> list[Mapping[str, Any]]:
     """What the stages that run once produced, over all rows, each once."""
-    return list({one["place"]: one for row in rows for one in row.made}.values())
+    return list({made["place"]: made for row in rows for made in row.made}.values())
 
 
 def _made_table(things: Sequence[Mapping[str, Any]]) -> str:
-    rows = [(one["stage"], one["method"], one["result"], one["place"], f"{one['seconds'] / 60:.1f}") for one in things]
+    facts = ("stage", "method", "result", "place")
+    rows = [(*(made[name] for name in facts), f"{made['seconds'] / 60:.1f}") for made in things]
     return table(("stage", "method", "result", "folder", "minutes"), rows, 4) + "\n"
 
 
@@ -202,12 +203,12 @@ def _score_table(rows: Sequence[Row]) -> str:
 
 def untouched(rows: Sequence[Row]) -> dict[str, Mapping[str, float]]:
     """The bases of the trained rows as they are, and as training got them: by name and pooling, their scores."""
-    found: dict[str, Mapping[str, float]] = {}
+    bases: dict[str, Mapping[str, float]] = {}
     for row in rows:
         if row.trained and row.before:
             for label, scores in ((row.base, row.before), (row.start, row.at_start)):
-                found[label] = {**found.get(label, {}), **scores}  # other rows may be scored on other sets
-    return found
+                bases[label] = {**bases.get(label, {}), **scores}  # other rows may be scored on other sets
+    return bases
 
 
 def unlike_at(rows: Sequence[Row], base: str) -> set[str]:

@@ -87,15 +87,15 @@ class Vocabulary(DataStage):
         before = self.load(inputs.model.source)
         encoder = new_vocabulary(before, _texts(inputs.rows), self.options.size)
         encoder.save(place / MODEL, golden=False)
-        tokens = [len(one.tokens.tokenizer) for one in (before, encoder)]
+        tokens = [len(model.tokens.tokenizer) for model in (before, encoder)]
         return {"tokens": tokens, "seconds": time.perf_counter() - start, "fingerprint": encoder.fingerprint()}
 
     def forecast(self, inputs: Inputs, context: Context, scratch: Path) -> tuple[Forecast, Artifact]:
         """Learning tokens is quick: it is done, in the scratch folder."""
         facts = self.run(inputs, scratch / self.name, context)
         rows = inputs.rows
-        found = Forecast(self.name, self.method, len(rows), rows.shape, facts["seconds"], leaked=inputs.leaked)
-        return found, Artifact("encoder", str(scratch / self.name / MODEL), facts["fingerprint"])
+        forecast = Forecast(self.name, self.method, len(rows), rows.shape, facts["seconds"], leaked=inputs.leaked)
+        return forecast, Artifact("encoder", str(scratch / self.name / MODEL), facts["fingerprint"])
 
     @staticmethod
     def describe(record: Mapping[str, Any]) -> str:
@@ -143,8 +143,8 @@ class _Training(WriterStage):
             add_adapters(learner.scored.model, self.settings.lora.rank, self.settings.lora.alpha)
         steps, seconds = training_time(learner, data, self.settings, self.seed, context.accelerator)
         batch = self.settings.batch * self.settings.accumulate
-        found = Forecast(self.name, self.method, len(data), data.shape, seconds, batch, steps, inputs.leaked, ONCE)
-        return found, model
+        forecast = Forecast(self.name, self.method, len(data), data.shape, seconds, batch, steps, inputs.leaked, ONCE)
+        return forecast, model
 
 
 class SynthesizerStage(_Training):

@@ -20,7 +20,7 @@ DARK = (KEPT_COLOUR, *(shade for shade in GREYS if shade < "#90"))  # numbers on
 LEAST_LABELLED = 0.06  # share of a bar that has room for a number
 
 
-def synthesis(summary: Summary) -> "Figure":
+def synthesis_figure(summary: Summary) -> "Figure":
     """Above, candidates by score with the threshold; below, a bar per kind: kept, and dropped by which filter."""
     triplets = f"{summary.triplets:,} triplets, " if "contradiction" in summary.kinds else ""
     title = f"Synthesis: {summary.sources:,} sources, {triplets}{summary.pairs:,} pairs"
@@ -32,8 +32,8 @@ def synthesis(summary: Summary) -> "Figure":
 
 def _scores(axes: "Axes", summary: Summary) -> None:
     edges = np.linspace(0, 1, BINS + 1)
-    for place, (kind, one) in enumerate(summary.kinds.items()):
-        share = 100 * np.array(one.histogram) / max(1, one.written)
+    for place, (kind, tally) in enumerate(summary.kinds.items()):
+        share = 100 * np.array(tally.histogram) / max(1, tally.written)
         colour, line = COLOURS[place], ("-", (0, (4, 1.5)))[place % 2]
         axes.stairs(share, edges, fill=True, color=colour, alpha=0.13)
         axes.stairs(share, edges, color=colour, lw=1.8, linestyle=line, label=kind)
@@ -52,9 +52,9 @@ def _scores(axes: "Axes", summary: Summary) -> None:
 def _yields(axes: "Axes", summary: Summary) -> None:
     kinds = summary.kinds
     starts = np.zeros(len(kinds))
-    written = np.array([max(1, one.written) for one in kinds.values()])
-    parts = {"kept": [one.kept for one in kinds.values()]}
-    parts |= {reason: [one.dropped.get(reason, 0) for one in kinds.values()] for reason in REASONS}
+    written = np.array([max(1, tally.written) for tally in kinds.values()])
+    parts = {"kept": [tally.kept for tally in kinds.values()]}
+    parts |= {reason: [tally.dropped.get(reason, 0) for tally in kinds.values()] for reason in REASONS}
     shown = [name for name in parts if name == "kept" or any(parts[name])]
     for name, colour in zip(shown, (KEPT_COLOUR, *islice(cycle(GREYS), len(shown) - 1)), strict=True):
         shares = np.array(parts[name]) / written

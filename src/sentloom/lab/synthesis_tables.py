@@ -15,30 +15,34 @@ ROWS = 10  # of the histogram
 WIDTH = 24  # characters of the longest bar
 MOST_SHOWN = 160  # characters of a sample
 EIGHTHS = " ▏▎▍▌▋▊▉█"
+NOTHING = (
+    "Nothing was kept. The dropped samples show why: loosen --filters, or choose a --writer that is larger or was "
+    "trained for this."
+)
 
 
 def synthesis(summary: Summary) -> list[RenderableType]:
     """Yields, scores and samples."""
     tables = [_yields(summary), _scores(summary)]
-    tables += [_relevance(one.relevance) for one in summary.kinds.values() if one.relevance]
-    for kind, one in summary.kinds.items():
-        tables += [_samples(f"{kind}: kept", one.kept_samples), _samples(f"{kind}: dropped", one.dropped_samples)]
+    tables += [_relevance(tally.relevance) for tally in summary.kinds.values() if tally.relevance]
+    for kind, tally in summary.kinds.items():
+        tables += [_samples(f"{kind}: kept", tally.kept_samples), _samples(f"{kind}: dropped", tally.dropped_samples)]
     return [*tables, *map(Text, _outcome(summary))]
 
 
 def _yields(summary: Summary) -> RenderableType:
     """One row per filter, in the order in which they are applied: candidates and their share, by kind."""
-    kinds = summary.kinds
+    kinds, tallies = summary.kinds, list(summary.kinds.values())
     of = "" if summary.sources == summary.raw_rows else f" of {summary.raw_rows:,}"
     title = f"Synthesis: {summary.sources:,}{of} sources; {summary.least_score[1]}"
     table = plain_table(title, "", *(cell for kind in kinds for cell in (kind, "")), numbers=2 * len(kinds))
     table.min_width = len(title)
-    rows = {"written": [one.written for one in kinds.values()], "kept": [one.kept for one in kinds.values()]}
+    rows = {"written": [tally.written for tally in tallies], "kept": [tally.kept for tally in tallies]}
     for reason in REASONS:
-        if any(reason in one.dropped for one in kinds.values()):
-            rows[f"dropped: {reason}"] = [one.dropped.get(reason, 0) for one in kinds.values()]
+        if any(reason in tally.dropped for tally in tallies):
+            rows[f"dropped: {reason}"] = [tally.dropped.get(reason, 0) for tally in tallies]
     for name, counts in rows.items():
-        shares = [count / max(1, one.written) for count, one in zip(counts, kinds.values(), strict=True)]
+        shares = [count / max(1, tally.written) for count, tally in zip(counts, tallies, strict=True)]
         cells = [cell for pair in zip(counts, shares, strict=True) for cell in (f"{pair[0]:,}", f"{pair[1]:.1%}")]
         table.add_row(name, *cells, style="bold" if name == "kept" else "")
     return table
@@ -46,8 +50,8 @@ def _yields(summary: Summary) -> RenderableType:
 
 def _scores(summary: Summary) -> RenderableType:
     """Bars of candidates by score and kind, all on one scale."""
-    kinds, step = summary.kinds, BINS // ROWS
-    counts = {kind: [sum(one.histogram[at : at + step]) for at in range(0, BINS, step)] for kind, one in kinds.items()}
+    kinds, starts = summary.kinds, range(0, BINS, BINS // ROWS)
+    counts = {kind: [sum(tally.histogram[at : at + starts.step]) for at in starts] for kind, tally in kinds.items()}
     most = max([1, *(count for of_kind in counts.values() for count in of_kind)])
     table = plain_table(summary.score.capitalize(), "score", *counts)
     for row in reversed(range(ROWS)):
@@ -78,10 +82,10 @@ def _samples(title: str, samples: Sequence[Sample]) -> RenderableType:
     """A column is left out if it would be empty."""
     if not samples:
         return Text(f"{title}: none")
-    shown = [(name, cell) for name, cell in CELLS.items() if any(cell(one) for one in samples)]
+    shown = [(name, cell) for name, cell in CELLS.items() if any(cell(sample) for sample in samples)]
     table = plain_table(title, *(name for name, _ in shown))
-    for one in samples[:SHOWN]:
-        table.add_row(*(Text(cell(one)) for _, cell in shown))
+    for sample in samples[:SHOWN]:
+        table.add_row(*(Text(cell(sample)) for _, cell in shown))
     return table
 
 
@@ -90,12 +94,12 @@ def _short(text: str) -> str:
 
 
 CELLS: dict[str, Callable[[Sample], str]] = {
-    "score": lambda one: f"{one.score:.3f}",
-    "cross-encoder": lambda one: "" if one.cross_encoder is None else f"{one.cross_encoder:.1f}",
-    "why": lambda one: one.reason,
-    "style": lambda one: one.style,
-    "source": lambda one: _short(one.source),
-    "written": lambda one: _short(one.text),
+    "score": lambda sample: f"{sample.score:.3f}",
+    "cross-encoder": lambda sample: "" if sample.cross_encoder is None else f"{sample.cross_encoder:.1f}",
+    "why": lambda sample: sample.reason,
+    "style": lambda sample: sample.style,
+    "source": lambda sample: _short(sample.source),
+    "written": lambda sample: _short(sample.text),
 }
 
 
@@ -103,10 +107,10 @@ def _outcome(summary: Summary) -> list[str]:
     """What came of it, what it cost, and what to do if nothing did."""
     rows = [f"{summary.triplets:,} triplets"] * ("contradiction" in summary.kinds) + [f"{summary.pairs:,} pairs"]
     lines = [f"{' and '.join(rows)} from {summary.sources:,} sources"]
-    counted = {kind: one for kind, one in summary.kinds.items() if one.tokens_read + one.tokens_written}
-    if counted:
-        of_kinds = (f"{kind} {one.tokens_read:,} read, {one.tokens_written:,} written" for kind, one in counted.items())
-        lines.append(f"tokens of the writer: {'; '.join(of_kinds)}")
+    counted = {kind: (tally.tokens_read, tally.tokens_written) for kind, tally in summary.kinds.items()}
+    used = [f"{kind} {read:,} read, {written:,} written" for kind, (read, written) in counted.items() if read + written]
+    if used:
+        lines.append(f"tokens of the writer: {'; '.join(used)}")
     if summary.endpoint_tokens:
         cost = f", at most {summary.endpoint_cost:,.2f} at your prices" if summary.endpoint_cost else ""
         lines.append(f"tokens of all requests to the endpoint: {summary.endpoint_tokens:,}{cost}")
@@ -119,9 +123,3 @@ def _outcome(summary: Summary) -> list[str]:
     if summary.sources and not summary.triplets + summary.pairs:
         lines.append(NOTHING)
     return lines
-
-
-NOTHING = (
-    "Nothing was kept. The dropped samples show why: loosen --filters, or choose a --writer that is larger or was "
-    "trained for this."
-)

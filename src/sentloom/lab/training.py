@@ -1,4 +1,4 @@
-"""`train` and its result."""
+"""The run of a recipe, and its result."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -46,13 +46,13 @@ class Trained:
     def _model(self) -> Path:
         if (self.folder / "model").exists():
             return self.folder / "model"
-        models = sorted(one for one in self.folder.glob("models/**/seed-*") if (one / "modules.json").is_file())
+        models = sorted(place for place in self.folder.glob("models/**/seed-*") if (place / "modules.json").is_file())
         if len(models) == 1:
             return models[0]
         if not models:
             fix = "use what its stages wrote, or add a stage that trains an encoder"
             raise InputError(str(self.folder), "the recipe has not trained an encoder", "", fix)
-        names = ", ".join(one.relative_to(self.folder).as_posix() for one in models)
+        names = ", ".join(model.relative_to(self.folder).as_posix() for model in models)
         fix = f'load the one to use: sentloom.Encoder.load("{models[0].as_posix()}")'
         raise InputError(str(self.folder), f"the recipe has trained several models: {names}", "", fix)
 

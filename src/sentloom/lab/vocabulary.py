@@ -49,7 +49,8 @@ def new_vocabulary(encoder: Encoder, texts: Iterable[str], size: int, keep_old: 
         tokens = _extended(known, scores, shown)
     else:
         scores = known.scores | learned
-        tokens = _around_specials(known, _with_letters(known, [one for one in learned if one not in known.specials]))
+        plain = [token for token in learned if token not in known.specials]
+        tokens = _around_specials(known, _with_letters(known, plain))
         _check_places(encoder, known, tokens)
     student = encoder.copy()
     tokenizer = _load_with_tokens(known, tokens, scores)
@@ -68,11 +69,11 @@ def _table(encoder: Encoder) -> Tensor:
     return rows
 
 
-def same_tokens(one: Encoder, other: Encoder, texts: Sequence[str]) -> float:
+def same_tokens(first: Encoder, second: Encoder, texts: Sequence[str]) -> float:
     """Return the share of texts (at least one text) that two encoders split into the same tokens."""
     tokens = [
         [encoder.tokens.tokenizer.convert_ids_to_tokens(ids) for ids in encoder.tokens.bare(texts)]
-        for encoder in (one, other)
+        for encoder in (first, second)
     ]
     return sum(left == right for left, right in zip(*tokens, strict=True)) / len(texts)
 
@@ -135,21 +136,21 @@ class _Vocabulary:
         places = {token: number for number, token in enumerate(tokens)}
         listed = [[token, scores.get(token, 0.0)] for token in tokens]
         model = {**self.state["model"], "vocab": places if self.is_wordpiece else listed}
-        added = [{**one, "id": places[one["content"]]} for one in self.state["added_tokens"]]
+        added = [{**token, "id": places[token["content"]]} for token in self.state["added_tokens"]]
         return json.dumps({**self.state, "model": model, "added_tokens": added})
 
 
 def longest_matches(token: str, ids: Mapping[str, int], prefix: str) -> list[int]:
     """Return the ids that WordPiece splits a token into at its position in a word; empty if it cannot be spelled."""
-    found, mark = [], prefix if token.startswith(prefix) else ""
+    parts, mark = [], prefix if token.startswith(prefix) else ""
     rest = token.removeprefix(prefix)
     while rest:
         end = next((end for end in range(len(rest), 0, -1) if mark + rest[:end] in ids), 0)
         if not end:
             return []
-        found.append(ids[mark + rest[:end]])
+        parts.append(ids[mark + rest[:end]])
         rest, mark = rest[end:], prefix
-    return found
+    return parts
 
 
 def rows_of(
@@ -161,7 +162,7 @@ def rows_of(
     """
     spelling = table.clone()
     spelling[unknown] = table[: len(ids)].mean(dim=0)
-    return torch.stack([table[ids[one]] if one in ids else spelling[split(one)].mean(dim=0) for one in tokens])
+    return torch.stack([table[ids[token]] if token in ids else spelling[split(token)].mean(dim=0) for token in tokens])
 
 
 def _learn(known: _Vocabulary, texts: list[str], size: int) -> dict[str, float]:
@@ -182,7 +183,8 @@ def _extended(known: _Vocabulary, scores: Mapping[str, float], texts: list[str])
     uses = np.zeros(len(candidates), np.int64)
     for start in range(0, len(texts), COUNTED):
         encodings = tokenizer.encode_batch_fast(texts[start : start + COUNTED], add_special_tokens=False)
-        uses += np.bincount(np.concatenate([one.ids or [known.unknown] for one in encodings]), minlength=len(uses))
+        ids = np.concatenate([encoding.ids or [known.unknown] for encoding in encodings])
+        uses += np.bincount(ids, minlength=len(uses))
     count = len(known.tokens)
     fresh = [token for token, used in zip(candidates[count:], uses[count:], strict=True) if used >= RAREST]
     if not fresh:
@@ -196,9 +198,10 @@ def _with_letters(known: _Vocabulary, tokens: list[str]) -> list[str]:
     """Add every letter that continues a word in a WordPiece token, so that the rest of a longest match can match."""
     if not known.is_wordpiece:
         return tokens
-    inner = [one.removeprefix(known.prefix) if one.startswith(known.prefix) else one[1:] for one in tokens]
-    letters = {letter for one, rest in zip(tokens, inner, strict=True) if one not in known.specials for letter in rest}
-    return list(dict.fromkeys([*tokens, *(known.prefix + letter for letter in sorted(letters))]))
+    plain = [token for token in tokens if token not in known.specials]
+    inner = [token.removeprefix(known.prefix) if token.startswith(known.prefix) else token[1:] for token in plain]
+    letters = sorted({letter for rest in inner for letter in rest})
+    return list(dict.fromkeys([*tokens, *(known.prefix + letter for letter in letters)]))
 
 
 def _around_specials(known: _Vocabulary, learned: Sequence[str]) -> list[str]:

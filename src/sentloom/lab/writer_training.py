@@ -1,4 +1,4 @@
-"""Train a language model: a text-to-text model on raw sentences, any on NLI data to write and to judge.
+"""Train a language model: any on NLI data to write and to judge, a text-to-text model on raw sentences.
 
 FOLDER/model/         the model, a transformers folder with its prompts
       /adapter/       with `lora`, the adapters alone, as peft reads them
@@ -38,6 +38,8 @@ from sentloom.writing.text_to_text import TextToText
 
 Log = Callable[[str], None]
 SLICES = 10_000  # premises are held out by their hash, so that the choice does not depend on the other rows
+ROWS = 256  # read at a time
+OFFICIAL_BATCH = 64  # sentences that the official code writes at a time
 
 
 def train_synthesizer(
@@ -53,9 +55,9 @@ def train_synthesizer(
     facts = _train(Synthesizer(model, options), learned, settings, selection, **run)
     measured = {}
     with progress("measuring", 2, "models") as advance:
-        for name, one in (("before", load()), ("after", model)):
-            found = measure(one, held_out, options.perplexity_by)
-            measured[name] = {**asdict(found), "score": found.score}
+        for name, version in (("before", load()), ("after", model)):
+            scores = measure(version, held_out, options.perplexity_by)
+            measured[name] = {**asdict(scores), "score": scores.score}
             advance(1)
     return {**facts, "held_out": measured}
 
@@ -74,8 +76,8 @@ def apart(data: Dataset, share: float) -> tuple[Dataset, Dataset]:
     """Split the rows into training and held-out rows: no premise is in both. Neutral rows are in neither."""
     premise = "premise" if data.shape is Shape.NLI else "anchor"
     if data.shape not in Synthesizer.SHAPES:
-        wanted = " or ".join(Synthesizer.SHAPES)
-        raise InputError(data.files[0], f"its shape is {data.shape}", wanted, "give NLI data")
+        expected = " or ".join(Synthesizer.SHAPES)
+        raise InputError(data.files[0], f"its shape is {data.shape}", expected, "give NLI data")
     taught = np.ones(len(data), bool)
     if data.shape is Shape.NLI:
         taught = np.array([label != NEUTRAL for label in data.column("label").to_pylist()])
@@ -83,9 +85,8 @@ def apart(data: Dataset, share: float) -> tuple[Dataset, Dataset]:
     held_out = keys % SLICES < round(share * SLICES)
     for rows, what in ((taught & ~held_out, "to learn from"), (taught & held_out, "held out")):
         if not rows.any():
-            raise InputError(
-                data.files[0], f"it has no rows {what}", "at least one", "give more data, or another share `held_out`"
-            )
+            fix = "give more data, or another share `held_out`"
+            raise InputError(data.files[0], f"it has no rows {what}", "at least one", fix)
     neutral = {"neutral rows": int((~taught).sum())} if not taught.all() else {}
     learned = data.select(taught & ~held_out)
     return replace(learned, skipped={**learned.skipped, **neutral}), data.select(taught & held_out)
@@ -122,7 +123,7 @@ def _train(
 
 @contextmanager
 def fast_attention(model: PreTrainedModel, accelerator: Accelerator) -> Iterator[None]:
-    """In bf16 on a CPU, torch's fused attention takes a quarter of a step, most of it backwards: do without it."""
+    """Do without torch's fused attention in bf16 on a CPU: it takes a quarter of a step, most of it backwards."""
     before = model.config._attn_implementation
     slow = accelerator.device.type == "cpu" and accelerator.mixed_precision == "bf16" and before != "eager"
     if slow:
@@ -132,10 +133,6 @@ def fast_attention(model: PreTrainedModel, accelerator: Accelerator) -> Iterator
     finally:
         if slow:
             model.set_attn_implementation(before)
-
-
-ROWS = 256  # read at a time
-OFFICIAL_BATCH = 64  # sentences that the official code writes at a time
 
 
 @dataclass(frozen=True)
@@ -159,16 +156,16 @@ def measure(model: LanguageModel, data: Dataset, by: PerplexityBy = "token") -> 
     true, false = model.verdict_ids
     with _still(model):
         for start in range(0, len(data), ROWS):
-            some = instances(model, rows_of(data, start, start + ROWS))
-            found: dict[int, tuple[float, int]] = {}
-            for group, each, first in losses(model, some):
-                for one, loss, logits in zip(group, each.tolist(), first, strict=True):
-                    if one.judged:
+            rows = instances(model, rows_of(data, start, start + ROWS))
+            written_losses: dict[int, tuple[float, int]] = {}
+            for group, summed, first in losses(model, rows):
+                for instance, loss, logits in zip(group, summed.tolist(), first, strict=True):
+                    if instance.judged:
                         judged += 1
-                        right += bool(logits[true] > logits[false]) == (one.target[0] == true)
+                        right += bool(logits[true] > logits[false]) == (instance.target[0] == true)
                     else:
-                        found[id(one)] = loss, len(one.target)
-            written += [found[id(one)] for one in some if not one.judged]
+                        written_losses[id(instance)] = loss, len(instance.target)
+            written += [written_losses[id(instance)] for instance in rows if not instance.judged]
     return WriterScores(right / max(1, judged), perplexity(written, by), judged)
 
 
@@ -176,7 +173,7 @@ def perplexity(written: Sequence[tuple[float, int]], by: PerplexityBy = "token")
     """Compute exp of the mean loss per token, over all sentences; by batch, of the mean over the official batches."""
     size = len(written) if by == "token" else OFFICIAL_BATCH
     batches = [written[start : start + size] for start in range(0, len(written), max(1, size))]
-    means = [sum(loss for loss, _ in one) / max(1, sum(tokens for _, tokens in one)) for one in batches]
+    means = [sum(loss for loss, _ in batch) / max(1, sum(tokens for _, tokens in batch)) for batch in batches]
     return math.exp(min(sum(means) / max(1, len(means)), 100.0))
 
 

@@ -8,20 +8,20 @@ import torch
 
 from sentloom.encoder import Encoder
 from sentloom.errors import InputError, ModelError
-from sentloom.lab.baselines import Flowed, fit_flow, open_baseline
-from sentloom.lab.baselines.flow import BATCH, ActNorm, Glow
+from sentloom.lab.baselines.flow import BATCH, ActNorm, Flowed, Glow, fit_flow
+from sentloom.lab.baselines.names import parse_baseline
 
 
 @pytest.fixture
 def glow():
     """A flow of random weights: one that has just started shifts nothing."""
     torch.manual_seed(0)
-    found = Glow(16).double()
-    found(torch.randn(40, 16, dtype=torch.float64) * 3 + 1)  # sets the activation norms
+    flow = Glow(16).double()
+    flow(torch.randn(40, 16, dtype=torch.float64) * 3 + 1)  # sets the activation norms
     with torch.no_grad():
-        for parameter in found.parameters():
+        for parameter in flow.parameters():
             parameter.add_(0.02 * torch.randn_like(parameter))
-    return found
+    return flow
 
 
 def test_the_inverse_undoes_the_flow(glow):
@@ -82,9 +82,9 @@ def test_vectors_are_the_flow_of_the_pooled_states(small_folder, texts):
 def test_it_is_opened_by_name_and_fitted_on_the_scored_text_or_a_file(small_folder, texts, tmp_path):
     data = tmp_path / "texts.txt"
     data.write_text("\n".join(texts))
-    on_target = open_baseline(f"flow:{small_folder}", pooling="first-last")
+    on_target = parse_baseline(f"flow:{small_folder}").open(pooling="first-last")
     assert type(on_target) is Flowed
-    on_file = open_baseline(f"flow:{small_folder}:{data}", pooling="first-last")
+    on_file = parse_baseline(f"flow:{small_folder}:{data}").open(pooling="first-last")
     assert np.array_equal(on_file.encode(texts), on_target.encode(texts))
     with pytest.raises(ModelError, match="flow"):
         on_file.save(tmp_path / "model")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sentloom.errors import InputError
-from sentloom.lab.baselines import TfIdf
+from sentloom.lab.baselines.words import TfIdf
 
 TEXTS = ["a cat and a dog", "A cat!", "birds"]
 
@@ -33,7 +33,7 @@ def test_many_words_are_projected_to_few_directions_that_keep_the_cosines():
     texts = [f"word{i} word{i + 1} both{i % 3}" for i in range(60)]
     fitted, whole = TfIdf(width=50).fit(texts), TfIdf(width=1000).fit(texts)
     assert (fitted.dimension, whole.dimension) == (50, 64)
-    few, all_words = (one.encode(texts).astype(float) for one in (fitted, whole))
+    few, all_words = (model.encode(texts).astype(float) for model in (fitted, whole))
     assert few.shape == (60, 50)
     assert (few @ few.T) == pytest.approx(all_words @ all_words.T, abs=0.15)
     assert np.array_equal(few, TfIdf(width=50).fit(texts).encode(texts))
@@ -44,9 +44,9 @@ def test_an_unfitted_baseline_is_fitted_on_the_encoded_texts():
 
 
 def test_different_fits_have_different_fingerprints():
-    one, other = TfIdf().fit(TEXTS), TfIdf().fit(TEXTS[:2])
-    assert one.fingerprint() == TfIdf().fit(TEXTS).fingerprint()
-    assert len({one.fingerprint(), other.fingerprint(), TfIdf().fingerprint(), TfIdf(9).fingerprint()}) == 4
+    whole, part = TfIdf().fit(TEXTS), TfIdf().fit(TEXTS[:2])
+    assert whole.fingerprint() == TfIdf().fit(TEXTS).fingerprint()
+    assert len({whole.fingerprint(), part.fingerprint(), TfIdf().fingerprint(), TfIdf(9).fingerprint()}) == 4
 
 
 def test_what_it_refuses():

@@ -6,7 +6,7 @@ import pytest
 from sentloom.encoder import Encoder
 from sentloom.encoder.heads import Projection
 from sentloom.errors import InputError
-from sentloom.lab.baselines import Whitened, whiten
+from sentloom.lab.baselines.whitening import Whitened, whiten
 
 RANK = 31  # of 32: a final layer norm without gains makes the numbers of a state, and so of their mean, sum to 0
 
@@ -32,9 +32,9 @@ def slow_whitening(vectors, asked, dimension):
 def test_whitening_equals_the_formula(small, texts, unit_length, dimension):
     base = small.copy()
     base.unit_length = unit_length  # whitening comes before it, whatever the base does
-    given = texts + texts[:40]  # repeated texts count repeatedly
-    fitted = whiten(base, given, dimension)
-    vectors = raw_vectors(small, given)
+    repeated = texts + texts[:40]  # repeated texts count repeatedly
+    fitted = whiten(base, repeated, dimension)
+    vectors = raw_vectors(small, repeated)
     assert fitted.dimension == (dimension or RANK)
     assert fitted.encode(texts) == pytest.approx(slow_whitening(vectors, vectors[:150], fitted.dimension), abs=2e-4)
 

@@ -7,8 +7,7 @@ import torch
 from sentloom.encoder import Encoder
 from sentloom.encoder.packing import pack
 from sentloom.errors import ModelError
-from sentloom.lab.baselines import wk_pooling
-from sentloom.lab.baselines.wk_pooling import layer_weights, sentences_of, words_of
+from sentloom.lab.baselines.wk_pooling import layer_weights, sentences_of, wk_pooling, words_of
 from sentloom.lab.init_model import build_model
 from tests.encoder.small_models import SENTENCES
 
@@ -48,8 +47,8 @@ def test_sentences_equal_the_formulas(count):
     for seed in range(5):
         states = like_layers(7, count, seed)
         words, salience = words_of(torch.from_numpy(states))
-        found = sentences_of(words[None], salience[None])[0].numpy()
-        assert found == pytest.approx(slow_sentence(states), rel=1e-6)
+        pooled = sentences_of(words[None], salience[None])[0].numpy()
+        assert pooled == pytest.approx(slow_sentence(states), rel=1e-6)
 
 
 def test_the_encoder_pools_its_layers(tmp_path):
@@ -60,9 +59,9 @@ def test_the_encoder_pools_its_layers(tmp_path):
     model = wk_pooling(base)
     assert str(model.pooling) == "wk@4,5,6,7"
     for sentence, vector in zip(SENTENCES, model.encode(SENTENCES), strict=True):
-        one = pack(base.tokenize([sentence]), np.array([0]))
+        packed = pack(base.tokenize([sentence]), np.array([0]))
         with torch.inference_mode():
-            states = torch.stack(base.backbone.states(one, (4, 5, 6, 7)), dim=1).double().numpy()
+            states = torch.stack(base.backbone.states(packed, (4, 5, 6, 7)), dim=1).double().numpy()
         assert vector == pytest.approx(slow_sentence(states), rel=1e-3, abs=1e-4)
 
 

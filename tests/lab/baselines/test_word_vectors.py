@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentloom.errors import DataError, InputError
-from sentloom.lab.baselines import WordVectors
+from sentloom.lab.baselines.words import WordVectors, of_distinct
 
 GLOVE = "the 1 0 0\ncat 0 2 0\nCat 0 0 4\n. 8 8 8\n"
 
@@ -43,17 +43,17 @@ def test_every_file_format_gives_the_same_vectors(tmp_path, glove, header, endin
     path = tmp_path / f"vectors{ending}"
     content = (header + GLOVE).replace("\n", space).encode()
     path.write_bytes(gzip.compress(content) if ending.endswith("gz") else content)
-    expected, found = WordVectors.load(glove), WordVectors.load(path)
-    assert found.rows == expected.rows
-    assert np.array_equal(found.vectors, expected.vectors)
-    assert found.fingerprint() == expected.fingerprint()
+    expected, words = WordVectors.load(glove), WordVectors.load(path)
+    assert words.rows == expected.rows
+    assert np.array_equal(words.vectors, expected.vectors)
+    assert words.fingerprint() == expected.fingerprint()
 
 
 def test_words_with_spaces_and_repeated_words(tmp_path):
     path = tmp_path / "odd.txt"
     path.write_text(", 1 2\n. . . 3 4\n, 5 6\n\u00a0 7 8\n\n")
-    found = WordVectors.load(path)
-    assert {word: found.vectors[row].tolist() for word, row in found.rows.items()} == {
+    words = WordVectors.load(path)
+    assert {word: words.vectors[row].tolist() for word, row in words.rows.items()} == {
         ",": [1, 2],
         ". . .": [3, 4],
         "\u00a0": [7, 8],
@@ -63,12 +63,12 @@ def test_words_with_spaces_and_repeated_words(tmp_path):
 def test_more_words_than_the_initial_capacity(tmp_path):
     path = tmp_path / "many.txt"
     path.write_text("".join(f"w{number} {number} {number}.5\n" for number in range(11)))
-    found = WordVectors.load(path, capacity=2)
-    assert found.vectors.tolist() == [[number, number + 0.5] for number in range(11)]
+    words = WordVectors.load(path, capacity=2)
+    assert words.vectors.tolist() == [[number, number + 0.5] for number in range(11)]
 
 
 @pytest.mark.parametrize(
-    ("content", "line", "found"),
+    ("content", "line", "problem"),
     [
         ("the 1 2\ncat 1\n", 2, "2 fields"),
         ("the 1 2\ncat 1 2 3\n", 2, "more than 2 numbers"),
@@ -80,10 +80,10 @@ def test_more_words_than_the_initial_capacity(tmp_path):
         ("", 0, "the file ends after 0 words"),
     ],
 )
-def test_errors_name_the_broken_line(tmp_path, content, line, found):
+def test_errors_name_the_broken_line(tmp_path, content, line, problem):
     path = tmp_path / "broken.txt"
     path.write_text(content)
-    with pytest.raises(DataError, match=rf"broken.txt, line {line}: .*{found}"):
+    with pytest.raises(DataError, match=rf"broken.txt, line {line}: .*{problem}"):
         WordVectors.load(path)
 
 
@@ -104,14 +104,28 @@ def test_any_bytes_are_read_or_refused(tmp_path_factory, content):
     path = tmp_path_factory.getbasetemp() / "any.txt"
     path.write_bytes(content)
     try:
-        found = WordVectors.load(path)
+        words = WordVectors.load(path)
     except DataError:
         return
-    assert np.isfinite(found.vectors).all()
-    assert len(found.vectors) == len(found.rows)
+    assert np.isfinite(words.vectors).all()
+    assert len(words.vectors) == len(words.rows)
 
 
 def test_items_that_are_not_strings_are_refused(glove):
     words = WordVectors.load(glove)
     with pytest.raises(InputError, match="item 1"):
         words.encode(["the", None])
+
+
+def test_each_distinct_text_is_encoded_once_and_a_single_text_gives_one_vector():
+    asked = []
+
+    def encode(texts):
+        asked.extend(texts)
+        return np.array([[len(text), 1.0] for text in texts], np.float32)
+
+    assert of_distinct(["bb", "a", "bb"], encode).tolist() == [[2, 1], [1, 1], [2, 1]]
+    assert asked == ["bb", "a"]
+    assert of_distinct("ccc", encode).tolist() == [3, 1]
+    with pytest.raises(InputError, match="item 1: found int 3"):
+        of_distinct(["a", 3], encode)

@@ -11,17 +11,19 @@ FAN = {"a": 0, "b": 10, "c": 20, "d": 30}
 HEAD = ("topic", "sentence1", "sentence2", "score")
 # In order, in reverse order, and with the last two swapped: Spearman 1, -1 and 1 - 6 * 2 / (3 * 8) = 1/2.
 SCORES = {"gun-control": (5, 4, 3), "gay-marriage": (1, 2, 3), "death-penalty": (5, 1, 3)}
-PAIRS = [(topic, "a", text, score) for topic, some in SCORES.items() for text, score in zip("bcd", some, strict=True)]
+PAIRS = [
+    (topic, "a", text, score) for topic, scores in SCORES.items() for text, score in zip("bcd", scores, strict=True)
+]
 
 
 def test_topics_are_scored_separately_and_averaged(tmp_path):
     write(tmp_path / "afs" / "AFS.tsv", HEAD, *PAIRS)
     task = load_afs("AFS", SetSource(tmp_path))
-    found = values(task, at_angles(**FAN))
+    scores = values(task, at_angles(**FAN))
     assert task.main == "pearson-mean"
-    assert [found[f"spearman {topic}"] for topic in SCORES] == pytest.approx([100, -100, 50])
-    assert found["spearman-mean"] == pytest.approx(50 / 3)
-    assert found["pearson-mean"] == pytest.approx(sum(found[f"pearson {topic}"] for topic in SCORES) / 3)
+    assert [scores[f"spearman {topic}"] for topic in SCORES] == pytest.approx([100, -100, 50])
+    assert scores["spearman-mean"] == pytest.approx(50 / 3)
+    assert scores["pearson-mean"] == pytest.approx(sum(scores[f"pearson {topic}"] for topic in SCORES) / 3)
 
 
 def authors_csv(folder, encoding, text="a"):

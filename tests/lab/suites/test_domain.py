@@ -107,9 +107,9 @@ def test_map_at_100_equals_scikit_learn_on_the_first_hundred(tmp_path):
         precision = average_precision_score(labels, cosines[best]) if labels.any() else 0.0
         useb.append(precision)
         trec.append(precision * labels.sum() / len(relevant[query]))
-    found = values(two_forums(SetSource(tmp_path)), any_vectors)
-    assert found == pytest.approx({"map@100": 100 * np.mean(useb), "map-cut-100": 100 * np.mean(trec)})
-    assert found["map-cut-100"] < found["map@100"]
+    scores = values(two_forums(SetSource(tmp_path)), any_vectors)
+    assert scores == pytest.approx({"map@100": 100 * np.mean(useb), "map-cut-100": 100 * np.mean(trec)})
+    assert scores["map-cut-100"] < scores["map@100"]
 
 
 def test_two_definitions_of_average_precision_at_100():
@@ -190,8 +190,8 @@ def test_labels_of_zero_and_one_are_unchanged(tmp_path):
         ("sentence1", "sentence2", "label"),
         *(("a", "b", 1), ("a", "c", 0), ("a", "d", 1)),
     )
-    found = values(load("Twitter-URL", SetSource(tmp_path)), at_angles(**FAN))
-    assert found == pytest.approx({"average-precision": 100 * (1 + 2 / 3) / 2})
+    scores = values(load("Twitter-URL", SetSource(tmp_path)), at_angles(**FAN))
+    assert scores == pytest.approx({"average-precision": 100 * (1 + 2 / 3) / 2})
 
 
 def test_pit_has_838_decided_pairs(tmp_path):

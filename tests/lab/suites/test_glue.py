@@ -7,8 +7,8 @@ from sentloom.errors import InputError, MissingPart
 from sentloom.evaluation.bench import score_file, score_tasks
 from sentloom.evaluation.set_source import SetSource
 from sentloom.evaluation.suites import find_task
-from sentloom.lab.baselines import open_baseline
-from sentloom.lab.suites import glue as fine_tuning
+from sentloom.lab.baselines.words import TfIdf
+from sentloom.lab.suites import glue
 from sentloom.lab.suites.glue import GLUE
 from tests.encoder.small_models import build_model_folder
 from tests.lab.suites.test_sentglue import put
@@ -29,8 +29,8 @@ def test_the_first_tenth_of_dev_chooses_and_the_rest_is_scored(folder, monkeypat
         seen.update(train=train, choosing=choosing, test=test, **options)
         return fine_tune(encoder, train, choosing, test, score, **options)
 
-    fine_tune = fine_tuning.fine_tune
-    monkeypatch.setattr(fine_tuning, "fine_tune", watched)
+    fine_tune = glue.fine_tune
+    monkeypatch.setattr(glue, "fine_tune", watched)
     encoder = Encoder.load(build_model_folder("bert", folder / "bert"))
     task = find_task("glue/CoLA", SetSource(folder, checked=False))
     (scores,) = score_tasks(encoder, [task.under(7)])
@@ -44,7 +44,7 @@ def test_the_first_tenth_of_dev_chooses_and_the_rest_is_scored(folder, monkeypat
 def test_the_set_is_not_the_one_of_sentglue_and_each_seed_has_its_score(folder):
     origin = SetSource(folder, checked=False)
     tuned, probed = find_task("glue/CoLA", origin), find_task("CoLA", origin)
-    files = {score_file(folder, "model", one) for one in (tuned, probed, tuned.under(2), tuned.under(3))}
+    files = {score_file(folder, "model", task) for task in (tuned, probed, tuned.under(2), tuned.under(3))}
     assert len(files) == 4
     assert tuned.texts == probed.texts
 
@@ -58,4 +58,4 @@ def test_qnli_needs_its_training_part(folder):
 def test_a_baseline_cannot_be_fine_tuned(folder):
     task = find_task("glue/CoLA", SetSource(folder, checked=False))
     with pytest.raises(InputError, match=r"(?s)CoLA, fine-tuning.*no weights"):
-        score_tasks(open_baseline("tf-idf"), [task])
+        score_tasks(TfIdf(), [task])

@@ -29,9 +29,9 @@ def test_the_spanish_set_has_two_subsets(tmp_path):
     head, *lines = scored(804)
     rows = [(*line, "news" if at < 480 else "wikipedia") for at, line in enumerate(lines)]
     write(tmp_path / "sts_multi" / "STS14.es.tsv", (*head, "subset"), *rows)
-    found = load("STS14 es", SetSource(tmp_path)).score(any_vectors)
-    assert np.bincount(found["pearson-mean"].groups).tolist() == [480, 324]
-    assert found["pearson-wmean"].weighted
+    scores = load("STS14 es", SetSource(tmp_path)).score(any_vectors)
+    assert np.bincount(scores["pearson-mean"].groups).tolist() == [480, 324]
+    assert scores["pearson-wmean"].weighted
 
 
 def test_another_number_of_pairs_is_refused_or_noted(tmp_path):
@@ -70,8 +70,8 @@ def test_tatoeba_in_both_directions_against_hand_computed_values(tmp_path):
 
 def test_a_sentence_with_two_translations_may_find_either():
     rows = Rows({"source": ["hi", "hi", "two"], "target": ["hallo", "servus", "zwei"]}, "")
-    found = values(translation_task("x", rows), at_angles(hi=0, hallo=1, servus=30, two=90, zwei=90))
-    assert found == {"accuracy-to-target": 100, "accuracy-to-source": 100, "accuracy": 100}
+    scores = values(translation_task("x", rows), at_angles(hi=0, hallo=1, servus=30, two=90, zwei=90))
+    assert scores == {"accuracy-to-target": 100, "accuracy-to-source": 100, "accuracy": 100}
 
 
 def test_constant_vectors_find_no_translation():
@@ -91,10 +91,10 @@ def test_translation_accuracy_equals_a_plain_loop(seed):
     for queries, documents in ((rows["source"], rows["target"]), (rows["target"], rows["source"])):
         unit = {text: (v := any_vectors([text])[0]) / np.linalg.norm(v) for text in (*queries, *documents)}
         nearest = [max(documents, key=lambda text: float(unit[text] @ unit[query])) for query in queries]
-        expected.append(100 * np.mean([one in right[query] for one, query in zip(nearest, queries, strict=True)]))
-    found = values(translation_task("x", rows), any_vectors)
-    assert [found["accuracy-to-target"], found["accuracy-to-source"]] == pytest.approx(expected)
-    assert found["accuracy"] == pytest.approx(sum(expected) / 2)
+        expected.append(100 * np.mean([row in right[query] for row, query in zip(nearest, queries, strict=True)]))
+    scores = values(translation_task("x", rows), any_vectors)
+    assert [scores["accuracy-to-target"], scores["accuracy-to-source"]] == pytest.approx(expected)
+    assert scores["accuracy"] == pytest.approx(sum(expected) / 2)
 
 
 def test_the_layouts_of_the_hub(hub):
@@ -137,7 +137,7 @@ def test_a_dev_part_can_be_selected_on_but_is_in_no_suite(tmp_path):
 def test_averages_name_sets_that_exist():
     parts = {average.label: average.parts for average in MULTILINGUAL.averages}
     assert set(parts) == {"STS17 mean", "STS17 mean of eight tracks", "STS-B translations mean", "Tatoeba mean"}
-    assert {name for some in parts.values() for name in some} <= set(MULTILINGUAL.sets)
+    assert {name for names in parts.values() for name in names} <= set(MULTILINGUAL.sets)
     assert len(parts["STS17 mean"]) == 12
     assert len(set(parts["STS17 mean of eight tracks"])) == 8
     assert "STS-B en" not in parts["STS-B translations mean"]
@@ -145,12 +145,12 @@ def test_averages_name_sets_that_exist():
 
 @pytest.mark.skipif(not (REAL / "sts_multi").is_dir(), reason="the shared data folder is not here")
 def test_real_files_have_the_published_counts():
-    found = {}
+    tasks = {}
     for name in MULTILINGUAL.sets:
         try:
-            found[name] = load(name, SetSource(REAL))
+            tasks[name] = load(name, SetSource(REAL))
         except MissingPart:
             continue
-    assert {"STS17 ar-ar", "STS-B zh", "CNSD STS-B", "Tatoeba en-fr"} <= set(found)
-    assert not any(task.notes for task in found.values())
-    assert len(found["Tatoeba en-fr"].texts["symmetric"]) == 4000
+    assert {"STS17 ar-ar", "STS-B zh", "CNSD STS-B", "Tatoeba en-fr"} <= set(tasks)
+    assert not any(task.notes for task in tasks.values())
+    assert len(tasks["Tatoeba en-fr"].texts["symmetric"]) == 4000

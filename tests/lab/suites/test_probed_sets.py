@@ -4,10 +4,10 @@ from dataclasses import replace
 
 from sentloom.evaluation.set_source import SetSource
 from sentloom.lab.suites.probed_sets import FAST_ROWS, probed_task
-from sentloom.lab.suites.transfer import SETS, TABLE, TRANSFER
+from sentloom.lab.suites.transfer import TRANSFER, TRANSFER_SETS, TRANSFER_TABLE
 from tests.evaluation.small_sets import fast, lookup, put, reviews
 
-PARTS = TABLE.parts
+PARTS = TRANSFER_TABLE.parts
 
 
 def test_fast_trains_on_a_sample_of_ten_thousand(tmp_path):
@@ -35,7 +35,7 @@ def test_a_hidden_layer_changes_the_settings(tmp_path):
 
 
 def test_the_first_complete_edition_is_used(tmp_path):
-    (whole,) = SETS["SST-2"]
+    (whole,) = TRANSFER_SETS["SST-2"]
     other = replace(whole, train=replace(PARTS["MR"], labels=None), test=None, dev=None, note="another edition")
     put(tmp_path, "senteval/SST2.train", reviews(4))  # the first edition's dev and test parts are missing
     put(tmp_path, "senteval/MR", reviews(6))

@@ -63,9 +63,9 @@ def test_a_folder_in_our_layout_is_not_sentevals(tmp_path):
 def test_two_files_of_one_class_each(tmp_path, name, first, second):
     put(tmp_path, f"{name}/{first}", "a  fine\tcafé \n\nfun\n", "latin-1")
     put(tmp_path, f"{name}/{second}", "bad", "latin-1")
-    found = binary_rows(tmp_path, name)
-    assert found.columns == {"label": ["1", "1", "1", "0"], "text": ["a fine café", ".", "fun", "bad"]}
-    assert rows(tmp_path, f"senteval/{name}").sha256 == found.sha256
+    read = binary_rows(tmp_path, name)
+    assert read.columns == {"label": ["1", "1", "1", "0"], "text": ["a fine café", ".", "fun", "bad"]}
+    assert rows(tmp_path, f"senteval/{name}").sha256 == read.sha256
 
 
 def test_lines_are_split_like_in_senteval(tmp_path):
@@ -110,12 +110,12 @@ def put_sts(folder, name, gold="4.5\n"):
 
 def test_sts_drops_pairs_without_gold(tmp_path):
     put_sts(tmp_path, "STS16", "\n3\n\n0.5\n\n")
-    found = sts_rows(tmp_path, "STS16")
-    assert len(found) == 10
-    assert found["score"] == [3.0, 0.5] * 5
-    assert found["sentence2"][:3] == ["b answer-answer", "b answer-answer", "b headlines"]
+    read = sts_rows(tmp_path, "STS16")
+    assert len(read) == 10
+    assert read["score"] == [3.0, 0.5] * 5
+    assert read["sentence2"][:3] == ["b answer-answer", "b answer-answer", "b headlines"]
     names = ["answer-answer", "headlines", "plagiarism", "postediting", "question-question"]
-    assert found["subset"] == [name for name in names for _ in range(2)]
+    assert read["subset"] == [name for name in names for _ in range(2)]
 
 
 def test_the_prefix_surprise_of_sts12_is_removed(tmp_path):

@@ -202,8 +202,8 @@ def test_the_hubs_copies_are_the_same_task(tmp_path, monkeypatch, name, configur
         columns = {side: [f"{split} {side}"] for side in sides} | {"label": [1], "idx": [0]}
         types = {side: Value("string") for side in sides} | {"label": ClassLabel(names=classes), "idx": Value("int32")}
         Dataset.from_dict(columns, Features(types)).save_to_disk(GLUE.format(configuration, split))
-    one = SENTGLUE_SETS[name][0]
-    for part, split in zip(one.parts, splits, strict=True):
+    edition = SENTGLUE_SETS[name][0]
+    for part, split in zip(edition.parts, splits, strict=True):
         header = "label\ttext" if len(sides) == 1 else PAIR
         put(tmp_path, part.files[0], [(label, *(f"{split} {side}" for side in sides))], header)
     hub, files = (SENTGLUE.load(name, fast(place)) for place in (None, tmp_path))

@@ -33,13 +33,13 @@ def table(tmp_path):
 
 
 def test_what_is_read(table):
-    found = table(TABLE)
+    suite_table = table(TABLE)
     mr = SetPart("MR", 4, ("a/MR", "MR"), "owner/name@1:test", {"0": 1, "1": 3}, {5: "another release"})
     mine = SetPart("MR", None, sha256=("abc",))
-    assert found.parts == {"MR": mr, "My MR": mine}
-    assert found.means == (Average("both", ("MR", ("A", "B"))),)
+    assert suite_table.parts == {"MR": mr, "My MR": mine}
+    assert suite_table.means == (Average("both", ("MR", ("A", "B"))),)
     probed = ProbedSet("MR", Shape.CLASSIFICATION, mr, None, mine, scores=("f1", "accuracy"), note="a copy")
-    assert found.probed(found.parts) == {"MR": [probed]}
+    assert suite_table.probed(suite_table.parts) == {"MR": [probed]}
 
 
 @pytest.mark.parametrize(
@@ -59,16 +59,16 @@ def test_what_is_refused(table, old, new):
 
 
 def test_a_part_that_is_not_there(table):
-    found = table(TABLE.replace("train: MR", "train: CR"))
+    suite_table = table(TABLE.replace("train: MR", "train: CR"))
     with pytest.raises(KeyError, match="CR"):
-        found.probed(found.parts)
+        suite_table.probed(suite_table.parts)
 
 
 @pytest.mark.parametrize("suite", SUITES)
 def test_hashes_are_whole_and_revisions_pinned(suite):
     table = read_table(suite)
     for part in table.parts.values():
-        assert all(re.fullmatch("[0-9a-f]{64}", one) for one in part.sha256)
+        assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in part.sha256)
         assert not part.labels or sum(part.labels.values()) == part.rows
     for hub in (*table.forums.values(), *(part.hub for part in table.parts.values() if part.hub)):
         assert re.fullmatch(r"[\w./{}-]+@[0-9a-f]{40}:[\w+{}]+", hub)

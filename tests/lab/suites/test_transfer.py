@@ -7,12 +7,12 @@ from datasets import ClassLabel, Dataset, Features, Value
 from sentloom.data.shapes import Shape
 from sentloom.errors import DataError, InputError, MissingPart
 from sentloom.evaluation.set_source import SetSource, read_rows
-from sentloom.lab.suites.transfer import SETS, TABLE, TRANSFER
+from sentloom.lab.suites.transfer import TRANSFER, TRANSFER_SETS, TRANSFER_TABLE
 from tests.evaluation.small_sets import fast, lookup, put, reviews
 from tests.paths import DATA
 
 REAL = DATA
-PARTS = TABLE.parts
+PARTS = TRANSFER_TABLE.parts
 GLUE = "nyu-mll/glue/{}@bcdcba79d07bc864c1c254ccfcedcce55bcc9a8c:{}"  # configuration, split
 
 
@@ -99,7 +99,7 @@ def test_swapped_labels_of_cr_are_refused(tmp_path):
         TRANSFER.load("CR", fast(tmp_path, checked=True))
 
 
-@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("name", TRANSFER_SETS)
 def test_missing_data_is_named(tmp_path, name):
     with pytest.raises(MissingPart, match=r"no file senteval/\S+\.tsv"):
         TRANSFER.load(name, fast(tmp_path))

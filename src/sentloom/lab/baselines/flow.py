@@ -89,13 +89,13 @@ class Step(nn.Module):
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return the result and the log-determinant: a reversal and a shift leave volumes as they are."""
         x, log_determinant = self.norm(x)
-        one, other = x.flip(1).chunk(2, dim=1)
-        return torch.cat([one, other + self.shift(one)], dim=1), log_determinant
+        first, second = x.flip(1).chunk(2, dim=1)
+        return torch.cat([first, second + self.shift(first)], dim=1), log_determinant
 
     def inverse(self, z: Tensor) -> Tensor:
         """Undo `forward`."""
-        one, other = z.chunk(2, dim=1)
-        return self.norm.inverse(torch.cat([one, other - self.shift(one)], dim=1).flip(1))
+        first, second = z.chunk(2, dim=1)
+        return self.norm.inverse(torch.cat([first, second - self.shift(first)], dim=1).flip(1))
 
 
 class Glow(nn.Module):
@@ -152,8 +152,8 @@ class FlowEncoder(Encoder):
         problem = "a model with a flow cannot be saved: sentence-transformers has no module for it"
         raise ModelError(str(folder), problem, "", "score it by name")
 
-    def _vectors(self, one: Pack, raw: bool = False) -> Tensor:
-        vectors: Tensor = self.glow(super()._vectors(one, raw=True).float())[0]
+    def _vectors(self, packed: Pack, raw: bool = False) -> Tensor:
+        vectors: Tensor = self.glow(super()._vectors(packed, raw=True).float())[0]
         return normalize(vectors) if self.unit_length and not raw else vectors
 
 
@@ -180,7 +180,7 @@ def fit_flow(base: Encoder, texts: Sequence[str], *, seed: int = 0, show_progres
     """Return the base, in eval mode and cut at 64 tokens, with a flow trained on texts for one epoch."""
     tokens = deepcopy(base.tokens)
     tokens.max_length = min(tokens.max_length, MAX_LENGTH)
-    heads = [one for one in base.heads if isinstance(one, Projection)]
+    heads = [head for head in base.heads if isinstance(head, Projection)]
     fitted = FlowEncoder(base.backbone, tokens, pooling=base.pooling, heads=heads, prompts=base.prompts)
     plain = Encoder(base.backbone, tokens, pooling=base.pooling, heads=heads, prompts=base.prompts, unit_length=False)
     vectors = torch.from_numpy(plain.eval().encode(list(texts), show_progress=show_progress))

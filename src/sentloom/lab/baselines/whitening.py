@@ -30,17 +30,17 @@ class Whitened:
     """Unfitted whitening, which is fitted on the scored text."""
 
     def __init__(self, base: Encoder, dimension: int | None = None) -> None:
-        self.base, self.wanted = base, dimension
+        self.base, self.dimension = base, dimension
 
     def fit(self, texts: Sequence[str]) -> Encoder:
         """Fit whitening on these texts; with few texts and no dimension, keep a quarter as many directions as texts."""
         different = len(set(texts))
         few = max(1, different // 4) if different < self.base.dimension + 2 else None
-        return whiten(self.base, texts, self.wanted or few)
+        return whiten(self.base, texts, self.dimension or few)
 
     def fingerprint(self) -> str:
         """Return a hash of the base and the dimension."""
-        return hashlib.sha256(f"whitening {self.wanted} {self.base.fingerprint()}".encode()).hexdigest()
+        return hashlib.sha256(f"whitening {self.dimension} {self.base.fingerprint()}".encode()).hexdigest()
 
     def encode(self, texts: Sequence[str], *, role: Role = "symmetric", show_progress: bool = False) -> Vectors:
         """Fit on these texts and encode them."""
@@ -68,7 +68,7 @@ def whiten(
     with torch.no_grad():
         head.linear.weight.copy_(torch.from_numpy(weight.T))
         head.linear.bias.copy_(torch.from_numpy(-mean @ weight))
-    heads = [*(one for one in raw.heads if isinstance(one, Projection)), head]
+    heads = [*(layer for layer in raw.heads if isinstance(layer, Projection)), head]
     fitted = Encoder(raw.backbone, raw.tokens, pooling=raw.pooling, heads=heads, prompts=raw.prompts)
     return fitted.to(base.device).eval()
 
@@ -85,10 +85,10 @@ def _moments(
     shift, total, squares = np.zeros(raw.dimension), np.zeros(raw.dimension), np.zeros((raw.dimension, raw.dimension))
     with progress("whitening", len(rows), "sentences", show_progress) as advance:
         for start in range(0, len(rows), block):
-            some = slice(start, start + block)
-            vectors = raw.encode(texts_at(sequence, rows[some])).astype(np.float64)
+            part = slice(start, start + block)
+            vectors = raw.encode(texts_at(sequence, rows[part])).astype(np.float64)
             shift = shift if start else vectors.mean(axis=0)  # sums of values near 0 keep their precision
-            weighted = (vectors - shift) * counts[some, None]
+            weighted = (vectors - shift) * counts[part, None]
             total += weighted.sum(axis=0)
             squares += weighted.T @ (vectors - shift)
             advance(len(vectors))

@@ -32,9 +32,9 @@ class WkEncoder(Encoder):
         problem = "a model with WK pooling cannot be saved: sentence-transformers has no module for it"
         raise ModelError(str(folder), problem, "", "score it by name")
 
-    def _vectors(self, one: Pack, raw: bool = False) -> Tensor:
-        states = torch.stack(self.backbone.states(one, self.pooling.layers), dim=1)  # (T, K, d)
-        words, salience = (by_run(x, one.runs) for x in words_of(states.double()))
+    def _vectors(self, packed: Pack, raw: bool = False) -> Tensor:
+        states = torch.stack(self.backbone.states(packed, self.pooling.layers), dim=1)  # (T, K, d)
+        words, salience = (by_run(x, packed.runs) for x in words_of(states.double()))
         vectors = torch.cat(list(map(sentences_of, words, salience))).to(states.dtype)
         return normalize(vectors) if self.unit_length and not raw else vectors
 

@@ -1,93 +1,35 @@
-"""TF-IDF: words weighted by their rarity, a baseline that any encoder should beat.
-
-It is fitted on the texts that are scored. Metrics and classifiers need dense vectors, so with more than `width` words
-the vectors are projected to their directions of greatest variance, without centring: latent semantic analysis.
-"""
+"""Vectors from the words of a text: word vectors from a file, and TF-IDF, which any encoder should beat."""
 
 import gzip
 import hashlib
 import re
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
+from sentloom.data.sentences import as_texts, distinct, texts_at
 from sentloom.encoder.encoder import Vectors
 from sentloom.encoder.tokens import Role
 from sentloom.errors import DataError, InputError, Problem
-from sentloom.lab.baselines.names import of_distinct
 from sentloom.progress import progress
 
 if TYPE_CHECKING:
     from sklearn.decomposition import TruncatedSVD
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-WORDS = 50_000  # the most frequent words
-WORD = r"(?u)\b\w+\b"  # scikit-learn's default drops words of one letter
-
-
-@dataclass(frozen=True)
-class TfIdf:
-    """Unfitted TF-IDF: single words in lower case, tf times smooth idf, unit length, as in scikit-learn."""
-
-    width: int = 1024  # of a vector, at most
-
-    def fit(self, texts: Sequence[str]) -> "FittedTfIdf":
-        """Learn the words of texts and their document frequencies."""
-        from sklearn.decomposition import TruncatedSVD
-        from sklearn.feature_extraction.text import TfidfVectorizer
-
-        vectorizer = TfidfVectorizer(token_pattern=WORD, max_features=WORDS, dtype=np.float32)
-        try:
-            weighted = vectorizer.fit_transform(texts)
-        except ValueError:  # an empty vocabulary
-            raise InputError("tf-idf", "the texts contain no words", "", "check the texts") from None
-        if min(weighted.shape) <= self.width:
-            return FittedTfIdf(vectorizer, None)
-        return FittedTfIdf(vectorizer, TruncatedSVD(self.width, random_state=0).fit(weighted))
-
-    def fingerprint(self) -> str:
-        """Return a hash of the settings."""
-        return hashlib.sha256(f"tf-idf {self.width} {WORDS} {WORD}".encode()).hexdigest()
-
-    def encode(self, texts: Sequence[str], *, role: Role = "symmetric", show_progress: bool = False) -> Vectors:
-        """Fit on these texts and encode them."""
-        return self.fit(texts).encode(texts)
-
-
-class FittedTfIdf:
-    """Fitted TF-IDF."""
-
-    def __init__(self, vectorizer: "TfidfVectorizer", svd: "TruncatedSVD | None") -> None:
-        self.vectorizer, self.svd = vectorizer, svd
-
-    @property
-    def dimension(self) -> int:
-        """The width of a vector: the number of words, or of directions after projection."""
-        return len(self.vectorizer.vocabulary_) if self.svd is None else len(self.svd.components_)
-
-    def fingerprint(self) -> str:
-        """Return a hash of the words, their weights and the width."""
-        words = " ".join([*self.vectorizer.get_feature_names_out(), str(self.dimension)])
-        return hashlib.sha256(words.encode() + self.vectorizer.idf_.tobytes()).hexdigest()
-
-    def encode(self, texts: Sequence[str], *, role: Role = "symmetric", show_progress: bool = False) -> Vectors:
-        """Return the vectors (n, dimension) of texts, zeros if no word is known. The role has no effect."""
-        return of_distinct(texts, self._vectors)
-
-    def _vectors(self, texts: Sequence[str]) -> Vectors:
-        weighted = self.vectorizer.transform(texts)
-        vectors: Vectors = weighted.toarray() if self.svd is None else self.svd.transform(weighted)
-        return vectors.astype(np.float32)
-
-
+# Word vectors
 HEADER = re.compile(rb"(\d+) (\d+)\s*")  # word2vec's first line: number of words, dimension
 WORD_OR_MARK = re.compile(r"\w+|[^\w\s]")
 CAPACITY = 1 << 16  # words at first; doubled when full
 LINES_PER_STEP = 4096  # of the progress bar
+
+# TF-IDF
+WORDS = 50_000  # the most frequent words
+WORD = r"(?u)\b\w+\b"  # scikit-learn's default drops words of one letter
 
 
 class WordVectors:
@@ -116,10 +58,10 @@ class WordVectors:
     def encode(self, texts: Sequence[str], *, role: Role = "symmetric", show_progress: bool = False) -> Vectors:
         """Return the mean (n, dimension) of each text's known words, zeros if it has none. The role has no effect."""
 
-        def means(some: list[str]) -> Vectors:
-            out = np.zeros((len(some), self.dimension), np.float32)
-            with progress("averaging", len(some), "texts", show_progress) as advance:
-                for place, text in enumerate(some):
+        def means(batch: list[str]) -> Vectors:
+            out = np.zeros((len(batch), self.dimension), np.float32)
+            with progress("averaging", len(batch), "texts", show_progress) as advance:
+                for place, text in enumerate(batch):
                     if known := self._known(text):
                         out[place] = self.vectors[known].mean(axis=0)
                     advance(1)
@@ -128,8 +70,8 @@ class WordVectors:
         return of_distinct(texts, means)
 
     def _known(self, text: str) -> list[int]:
-        found = (self.rows.get(word, self.rows.get(word.lower())) for word in WORD_OR_MARK.findall(text))
-        return [row for row in found if row is not None]
+        rows = (self.rows.get(word, self.rows.get(word.lower())) for word in WORD_OR_MARK.findall(text))
+        return [row for row in rows if row is not None]
 
 
 class _Table:
@@ -223,3 +165,71 @@ def _is_number(field: bytes) -> bool:
 def _refuse(path: Path, number: int, problem: str, expected: str) -> NoReturn:
     fix = "download the file again, or remove the line"
     raise DataError([Problem(str(path), f"line {number}", problem, expected)], 1, fix) from None
+
+
+@dataclass(frozen=True)
+class TfIdf:
+    """Unfitted TF-IDF: single words in lower case, tf times smooth idf, unit length, as in scikit-learn.
+
+    It is fitted on the texts that are scored. Metrics and classifiers need dense vectors, so with more than `width`
+    words the vectors are projected to their directions of greatest variance, without centring: latent semantic
+    analysis.
+    """
+
+    width: int = 1024  # of a vector, at most
+
+    def fit(self, texts: Sequence[str]) -> "FittedTfIdf":
+        """Learn the words of texts and their document frequencies."""
+        from sklearn.decomposition import TruncatedSVD
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        vectorizer = TfidfVectorizer(token_pattern=WORD, max_features=WORDS, dtype=np.float32)
+        try:
+            weighted = vectorizer.fit_transform(texts)
+        except ValueError:  # an empty vocabulary
+            raise InputError("tf-idf", "the texts contain no words", "", "check the texts") from None
+        if min(weighted.shape) <= self.width:
+            return FittedTfIdf(vectorizer, None)
+        return FittedTfIdf(vectorizer, TruncatedSVD(self.width, random_state=0).fit(weighted))
+
+    def fingerprint(self) -> str:
+        """Return a hash of the settings."""
+        return hashlib.sha256(f"tf-idf {self.width} {WORDS} {WORD}".encode()).hexdigest()
+
+    def encode(self, texts: Sequence[str], *, role: Role = "symmetric", show_progress: bool = False) -> Vectors:
+        """Fit on these texts and encode them."""
+        return self.fit(texts).encode(texts)
+
+
+class FittedTfIdf:
+    """Fitted TF-IDF."""
+
+    def __init__(self, vectorizer: "TfidfVectorizer", svd: "TruncatedSVD | None") -> None:
+        self.vectorizer, self.svd = vectorizer, svd
+
+    @property
+    def dimension(self) -> int:
+        """The width of a vector: the number of words, or of directions after projection."""
+        return len(self.vectorizer.vocabulary_) if self.svd is None else len(self.svd.components_)
+
+    def fingerprint(self) -> str:
+        """Return a hash of the words, their weights and the width."""
+        words = " ".join([*self.vectorizer.get_feature_names_out(), str(self.dimension)])
+        return hashlib.sha256(words.encode() + self.vectorizer.idf_.tobytes()).hexdigest()
+
+    def encode(self, texts: Sequence[str], *, role: Role = "symmetric", show_progress: bool = False) -> Vectors:
+        """Return the vectors (n, dimension) of texts, zeros if no word is known. The role has no effect."""
+        return of_distinct(texts, self._vectors)
+
+    def _vectors(self, texts: Sequence[str]) -> Vectors:
+        weighted = self.vectorizer.transform(texts)
+        vectors: Vectors = weighted.toarray() if self.svd is None else self.svd.transform(weighted)
+        return vectors.astype(np.float32)
+
+
+def of_distinct(texts: Iterable[str], encode: Callable[[list[str]], Vectors]) -> Vectors:
+    """Encode each distinct text once; an item that is not a string is an error that names its position."""
+    sequence = as_texts([texts] if isinstance(texts, str) else texts)
+    rows, first_of_row = distinct(sequence)
+    vectors = encode(texts_at(sequence, rows))[np.searchsorted(rows, first_of_row)]
+    return vectors[0] if isinstance(texts, str) else vectors

@@ -50,7 +50,7 @@ def _askubuntu_hub() -> Rows:
     name, hub = ASKUBUNTU.name, ASKUBUNTU.hub
     queries, documents, right = _hub_search(name, hub)
     numbers, ranked = hub_columns(name, [hub.format("top_ranked", "test")], ["query-id"], ["corpus-ids"])
-    pairs = [(str(query), str(one)) for query, ones in zip(numbers, ranked, strict=True) for one in ones]
+    pairs = [(str(query), str(document)) for query, ids in zip(numbers, ranked, strict=True) for document in ids]
     _check_ids(hub, pairs, queries, documents)
     columns: dict[str, list[Any]] = {
         "sentence1": [queries[query] for query, _ in pairs],
@@ -106,11 +106,11 @@ def cqadupstack(origin: SetSource, names: Iterable[str] = FORUMS) -> Task:
 
     def score(lookup: Lookup) -> Scores:
         ranks = [ranks_of(lookup(forum.queries), lookup(forum.documents), forum.relevant) for forum in forums]
-        groups = np.repeat(np.arange(len(forums)), [len(found) for found in ranks])
-        found = [one for some in ranks for one in some]
+        groups = np.repeat(np.arange(len(forums)), [len(of_forum) for of_forum in ranks])
+        rankings = [of_query for of_forum in ranks for of_query in of_forum]
         return {
-            "map@100": Score("mean", np.array([[useb_precision(one)] for one in found]), groups),
-            "map-cut-100": Score("mean", np.array([[trec_precision(one)] for one in found]), groups),
+            "map@100": Score("mean", np.array([[useb_precision(of_query)] for of_query in rankings]), groups),
+            "map-cut-100": Score("mean", np.array([[trec_precision(of_query)] for of_query in rankings]), groups),
         }
 
     return Task(
@@ -212,18 +212,18 @@ def load(name: str, origin: SetSource) -> Task:
 DOMAIN = Suite("domain", tuple(LOADERS), load, TABLE.means)
 
 
-def hub_columns(part: str, names: Sequence[str], *wanted: Sequence[str]) -> list[list[Any]]:
+def hub_columns(part: str, names: Sequence[str], *columns: Sequence[str]) -> list[list[Any]]:
     """Read columns of a table on the hub; the first existing name of the table and of each column is used.
 
     `part` is its name in messages. A table that cannot be downloaded is missing; one with other columns is refused.
     """
     table = _first(part, names)
-    found = [next((name for name in choices if name in table.column_names), None) for choices in wanted]
-    if None in found:
-        columns = "; ".join("|".join(choices) for choices in wanted)
+    chosen = [next((name for name in choices if name in table.column_names), None) for choices in columns]
+    if None in chosen:
+        expected = "; ".join("|".join(choices) for choices in columns)
         problem = f"the columns are {', '.join(table.column_names)}"
-        raise InputError(names[0], problem, columns, "give a data folder")
-    return [table.column(name).to_pylist() for name in found]
+        raise InputError(names[0], problem, expected, "give a data folder")
+    return [table.column(name).to_pylist() for name in chosen]
 
 
 def hub_texts(part: str, names: Sequence[str]) -> dict[str, str]:

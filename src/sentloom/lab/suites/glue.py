@@ -1,7 +1,7 @@
 """GLUE by fine-tuning (self-guided, Table 10): a copy of the encoder learns each task with a classification head.
 
 As in the paper, the test labels being hidden, the first tenth of the dev part chooses the epoch and the rest of it is
-scored. The paper states no other setting: those of `fine_tuning.SETTINGS` are BERT's usual ones.
+scored. The paper states no other setting: those of SETTINGS are BERT's usual ones.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -34,41 +34,6 @@ NAMES = ("QNLI", "SST-2", "CoLA", "MRPC", "RTE")  # of Table 10
 SETS = {name: [edition for edition in SENTGLUE_SETS[name] if edition.test] for name in NAMES}
 CHOOSING = 0.1  # of the dev part
 SEED = 1
-
-
-def load(name: str, origin: SetSource) -> Task:
-    """Build the task of one of the five sets."""
-    edition, (train, test) = read_edition(SETS[name], origin)
-    given = {**SETTINGS.model_dump(exclude_defaults=True), "max_length": MAX_LENGTH}
-    return Task(
-        name=name,
-        main=edition.scores[0],
-        texts={"symmetric": [text for part in (train, test) for side in sides(part) for text in side]},
-        score=partial(_scores, edition, train, test),
-        source=", ".join(dict.fromkeys((train.source, test.source))),
-        sha256=joint_sha256(train, test),
-        settings={"protocol": "fine-tuned", **given},
-        notes=tuple(dict.fromkeys(note for note in (*train.notes, *test.notes, edition.note) if note)),
-    ).under(SEED)
-
-
-def _scores(one: ProbedSet, train: Rows, dev: Rows, model: "Model", seed: int) -> Scores:
-    from sentloom.encoder import Encoder
-
-    if not isinstance(model, Encoder):
-        problem = f"a {type(model).__name__} has no weights to fine-tune"
-        raise InputError("fine-tuning", problem, "an encoder", "choose another model, or the suite sentglue")
-    names = {label: number for number, label in enumerate(sorted(set(train["label"])))}
-    learned, known = (Examples(tuple(sides(part)), [names[label] for label in part["label"]]) for part in (train, dev))
-    first = max(1, round(CHOOSING * len(known)))
-    choosing, test = known.take(range(first)), known.take(range(first, len(known)))
-    items = fine_tune(model, learned, choosing, test, METRICS[one.scores[0]], seed=seed, show_progress=True)
-    return {score: Score(score, items) for score in one.scores}
-
-
-GLUE = Suite("glue", NAMES, load, ())
-
-
 MAX_LENGTH = 128
 SETTINGS = Settings.model_validate(
     {
@@ -82,6 +47,34 @@ SETTINGS = Settings.model_validate(
     }
 )
 DROPOUT = 0.1  # of the head
+
+
+def load(name: str, origin: SetSource) -> Task:
+    """Build the task of one of the five sets."""
+    edition, (train, test) = read_edition(SETS[name], origin)
+    settings = {**SETTINGS.model_dump(exclude_defaults=True), "max_length": MAX_LENGTH}
+    return Task(
+        name=name,
+        main=edition.scores[0],
+        texts={"symmetric": [text for part in (train, test) for side in sides(part) for text in side]},
+        score=partial(_scores, edition, train, test),
+        source=", ".join(dict.fromkeys((train.source, test.source))),
+        sha256=joint_sha256(train, test),
+        settings={"protocol": "fine-tuned", **settings},
+        notes=tuple(dict.fromkeys(note for note in (*train.notes, *test.notes, edition.note) if note)),
+    ).under(SEED)
+
+
+def _scores(edition: ProbedSet, train: Rows, dev: Rows, model: "Model", seed: int) -> Scores:
+    if not isinstance(model, Encoder):
+        problem = f"a {type(model).__name__} has no weights to fine-tune"
+        raise InputError("fine-tuning", problem, "an encoder", "choose another model, or the suite sentglue")
+    names = {label: number for number, label in enumerate(sorted(set(train["label"])))}
+    learned, known = (Examples(tuple(sides(part)), [names[label] for label in part["label"]]) for part in (train, dev))
+    first = max(1, round(CHOOSING * len(known)))
+    choosing, test = known.take(range(first)), known.take(range(first, len(known)))
+    items = fine_tune(model, learned, choosing, test, METRICS[edition.scores[0]], seed=seed, show_progress=True)
+    return {score: Score(score, items) for score in edition.scores}
 
 
 @dataclass(frozen=True)
@@ -135,8 +128,8 @@ class Classifier(nn.Module):
         order = sorted(range(len(rows)), key=lambda row: sum(len(side[row]) for side in rows.texts))
         predicted = np.empty(len(rows))
         with torch.inference_mode():
-            for some in _batches(order):
-                predicted[some] = self(rows.take(some)).argmax(dim=1).cpu().numpy()
+            for batch in _batches(order):
+                predicted[batch] = self(rows.take(batch)).argmax(dim=1).cpu().numpy()
         return np.stack([predicted, np.asarray(rows.classes, np.float64)], axis=1)
 
 
@@ -168,9 +161,9 @@ def fine_tune(
         classifier = Classifier(encoder, 1 + max(train.classes))
         best, answers = -np.inf, np.empty((0, 2))
         for _ in _epochs(classifier, train, show_progress):
-            found = score(classifier.predict(choosing))
-            if found > best:
-                best, answers = found, classifier.predict(test)
+            reached = score(classifier.predict(choosing))
+            if reached > best:
+                best, answers = reached, classifier.predict(test)
     return answers
 
 
@@ -201,3 +194,6 @@ def _step(classifier: Classifier, optimizer: torch.optim.Optimizer, rows: Exampl
 def _batches(rows: Sequence[int]) -> Iterator[Sequence[int]]:
     for start in range(0, len(rows), SETTINGS.batch):
         yield rows[start : start + SETTINGS.batch]
+
+
+GLUE = Suite("glue", NAMES, load, ())

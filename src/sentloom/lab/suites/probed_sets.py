@@ -67,54 +67,54 @@ def read_edition(editions: Sequence[ProbedSet], origin: SetSource) -> tuple[Prob
     raise reason
 
 
-def _rows(part: SetPart, one: ProbedSet, origin: SetSource) -> Rows:
+def _rows(part: SetPart, edition: ProbedSet, origin: SetSource) -> Rows:
     """Read a part with texts and label (or score), from a data folder, SentEval's own folder, or the hub."""
-    return check(_canonical(read_any(part, origin, one.shape), one), part, origin)
+    return check(_canonical(read_any(part, origin, edition.shape), edition), part, origin)
 
 
-def _canonical(rows: Rows, one: ProbedSet) -> Rows:
+def _canonical(rows: Rows, edition: ProbedSet) -> Rows:
     """Convert rows of any shape to text, or sentence1 and sentence2, and label, or score if scores are predicted."""
     columns = dict(rows.columns)
     if "premise" in columns:
         columns |= {"sentence1": columns["premise"], "sentence2": columns["hypothesis"]}
-    if one.limits is None and "label" not in columns:  # labels 0 and 1 that were read as scores
+    if edition.limits is None and "label" not in columns:  # labels 0 and 1 that were read as scores
         columns["label"] = [f"{score:g}" for score in columns["score"]]
-    gold = "label" if one.limits is None else "score"
+    gold = "label" if edition.limits is None else "score"
     if gold == "label":
         columns["label"] = [CLASS_NUMBERS.get(label, label) for label in columns["label"]]
     return Rows({name: columns[name] for name in (gold, *TEXT_COLUMNS) if name in columns}, rows.source, rows.notes)
 
 
-def _task(one: ProbedSet, rows: Sequence[Rows], origin: SetSource, most_rows: int | None) -> Task:
+def _task(edition: ProbedSet, rows: Sequence[Rows], origin: SetSource, most_rows: int | None) -> Task:
     from sentloom.evaluation.probes.protocols import Probe
 
     probe = Probe(**origin.probe)
     limits = [limit for limit in (most_rows, FAST_ROWS if probe.preset == "fast" else None) if limit is not None]
-    learned, note = _drawn(rows[0], min(limits)) if limits and one.test else (rows[0], "")
+    learned, note = _drawn(rows[0], min(limits)) if limits and edition.test else (rows[0], "")
     parts = [learned, *rows[1:]]
-    notes = [*(note for part in rows for note in part.notes), note, one.note]
+    notes = [*(note for part in rows for note in part.notes), note, edition.note]
     return Task(
-        name=one.name,
-        main=one.scores[0],
+        name=edition.name,
+        main=edition.scores[0],
         texts={"symmetric": [text for part in parts for side in sides(part) for text in side]},
-        score=lambda lookup: _scores(one, parts, probe, lookup),
+        score=lambda lookup: _scores(edition, parts, probe, lookup),
         source=", ".join(dict.fromkeys(part.source for part in rows)),
         sha256=hashlib.sha256("\n".join(part.sha256 for part in rows).encode()).hexdigest(),
         settings={
             "preset": probe.preset,
             "hidden": probe.hidden,
-            "features": one.features,
-            "protocol": _protocol(one),
+            "features": edition.features,
+            "protocol": _protocol(edition),
             "train_rows": len(learned),
         },
         notes=tuple(dict.fromkeys(note for note in notes if note)),
     )
 
 
-def _protocol(one: ProbedSet) -> str:
-    if one.test is None:
+def _protocol(edition: ProbedSet) -> str:
+    if edition.test is None:
         return "nested k-fold"
-    return "train, L2 on dev, test" if one.dev else "train, L2 by k-fold on train, test"
+    return "train, L2 on dev, test" if edition.dev else "train, L2 by k-fold on train, test"
 
 
 def _drawn(rows: Rows, most: int) -> tuple[Rows, str]:
@@ -132,22 +132,22 @@ def sides(rows: Rows) -> list[Sequence[str]]:
     return [rows[name] for name in TEXT_COLUMNS if name in rows.columns]
 
 
-def _scores(one: ProbedSet, parts: Sequence[Rows], probe: "Probe", lookup: Lookup) -> Scores:
-    items = _predictions(one, parts, probe, lookup)
-    return {score: Score(score, items) for score in one.scores}
+def _scores(edition: ProbedSet, parts: Sequence[Rows], probe: "Probe", lookup: Lookup) -> Scores:
+    items = _predictions(edition, parts, probe, lookup)
+    return {score: Score(score, items) for score in edition.scores}
 
 
-def _predictions(one: ProbedSet, parts: Sequence[Rows], probe: "Probe", lookup: Lookup) -> Numbers:
+def _predictions(edition: ProbedSet, parts: Sequence[Rows], probe: "Probe", lookup: Lookup) -> Numbers:
     """Return the predicted and gold value of each scored row (n, 2)."""
     from sentloom.evaluation.probes.protocols import cross_validated, regress, train_and_test
 
-    features = [_features(one.features, part, lookup) for part in parts]
-    gold = [part["label" if one.limits is None else "score"] for part in parts]
-    if one.test is None:
+    features = [_features(edition.features, part, lookup) for part in parts]
+    gold = [part["label" if edition.limits is None else "score"] for part in parts]
+    if edition.test is None:
         return cross_validated(features[0], gold[0], probe)
-    if one.limits is not None:
-        return regress(features[0], gold[0], features[-1], gold[-1], probe, *one.limits)
-    dev = (features[1], gold[1]) if one.dev else None
+    if edition.limits is not None:
+        return regress(features[0], gold[0], features[-1], gold[-1], probe, *edition.limits)
+    dev = (features[1], gold[1]) if edition.dev else None
     return train_and_test(features[0], gold[0], features[-1], gold[-1], probe, dev)
 
 

@@ -52,9 +52,9 @@ def read_any(part: SetPart, origin: SetSource, shape: Shape, keep: Sequence[str]
     try:
         return read_rows(part, origin, shape, keep)
     except MissingPart:
-        if (found := rows_of(part, origin)) is None:
+        if (read := rows_of(part, origin)) is None:
             raise
-        return found
+        return read
 
 
 def rows(downstream: Path, name: str) -> Rows:
@@ -155,13 +155,13 @@ def _lines(file: Path, encoding: str = "utf-8") -> list[str]:
     return _text(file, encoding).removesuffix("\n").split("\n")
 
 
-def _columns(file: Path, lines: Sequence[str], wanted: Sequence[int], header: bool = False) -> list[list[str]]:
+def _columns(file: Path, lines: Sequence[str], places: Sequence[int], header: bool = False) -> list[list[str]]:
     """Return some columns of tab-separated lines."""
     first = 1 if header else 0
     rows = [line.split("\t") for line in lines[first:]]
-    fits = [len(row) > max(wanted) for row in rows]
-    _refuse(file, lines[first:], fits, f"at least {max(wanted) + 1} cells, tab-separated", first + 1)
-    return [[row[at] for row in rows] for at in wanted]
+    fits = [len(row) > max(places) for row in rows]
+    _refuse(file, lines[first:], fits, f"at least {max(places) + 1} cells, tab-separated", first + 1)
+    return [[row[at] for row in rows] for at in places]
 
 
 def _scores(file: Path, cells: Sequence[str], kept: Sequence[int] | None = None, first_line: int = 1) -> list[float]:
@@ -179,10 +179,10 @@ def _scores(file: Path, cells: Sequence[str], kept: Sequence[int] | None = None,
     return scores
 
 
-def _refuse(file: Path, lines: Sequence[str], fits: Sequence[bool], wanted: str, first_line: int = 1) -> None:
+def _refuse(file: Path, lines: Sequence[str], fits: Sequence[bool], expected: str, first_line: int = 1) -> None:
     """Raise one error for all malformed lines."""
     problems = [
-        Problem(str(file), f"line {number}", f"{line[:40]!r} is malformed", wanted)
+        Problem(str(file), f"line {number}", f"{line[:40]!r} is malformed", expected)
         for number, (line, fit) in enumerate(zip(lines, fits, strict=True), first_line)
         if not fit
     ]

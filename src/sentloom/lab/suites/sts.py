@@ -6,6 +6,9 @@ BERT-whitening report the latter). STS-B and SICK-R are scored as a whole, by co
 
 Alignment and uniformity of a set are measures of their own, as in the figures of Sentence-T5 and GenSE (the reference
 variant of `evaluation.geometry`); lower is better.
+
+AFS, the similarity of arguments on three topics, is a suite of its own: correlations per topic, and their means. It is
+read from our own format or from the authors' three files.
 """
 
 import csv
@@ -30,7 +33,17 @@ TABLE = read_table("sts")
 STS_PARTS = TABLE.parts
 SETS = tuple(name for name in STS_PARTS if name != "STS-B/dev")
 WHOLE = ("STS-B", "STS-B/dev", "SICK-R")  # scored as a whole in all papers, even if rows name a genre
+DEV = tuple(name for name in STS_PARTS if name not in SETS)
 GEOMETRY = ("alignment", "uniformity")
+
+AFS_PART = SetPart("AFS", None, ("afs/AFS",))
+AFS_FILES = {  # of the authors
+    "gun-control": "ArgPairs_GC.csv",
+    "gay-marriage": "ArgPairs_GM.csv",
+    "death-penalty": "ArgPairs_DP.csv",
+}
+AFS_TOPICS = tuple(AFS_FILES)
+AFS_COLUMNS = {"score": "regression_label", "sentence1": "sentence_1", "sentence2": "sentence_2"}
 
 
 def load(name: str, origin: SetSource) -> Task:
@@ -59,46 +72,31 @@ def _read(name: str, origin: SetSource, keep: tuple[str, ...] = ()) -> Rows:
     return check(read_any(part, origin, Shape.SCORED_PAIRS, keep=keep), part, origin)
 
 
-MEASURES = {measure: partial(load_geometry, measure) for measure in GEOMETRY}
-DEV = tuple(name for name in STS_PARTS if name not in SETS)
-STS = Suite("sts", SETS, load, TABLE.means, DEV, MEASURES)
-
-
-PART = SetPart("AFS", None, ("afs/AFS",))
-AUTHORS_FILES = {
-    "gun-control": "ArgPairs_GC.csv",
-    "gay-marriage": "ArgPairs_GM.csv",
-    "death-penalty": "ArgPairs_DP.csv",
-}
-TOPICS = tuple(AUTHORS_FILES)
-COLUMNS = {"score": "regression_label", "sentence1": "sentence_1", "sentence2": "sentence_2"}
-
-
 def load_afs(name: str, origin: SetSource) -> Task:
-    """Build the task: Pearson and Spearman correlations of each topic, and their means over topics."""
-    rows = _authors_rows(origin.folder / "afs") if origin.folder and _is_authors(origin.folder) else _rows(origin)
+    """Build the task of AFS: Pearson and Spearman correlations of each topic, and their means over topics."""
+    rows = _authors_rows(origin.folder / "afs") if origin.folder and _is_authors(origin.folder) else _afs_rows(origin)
     return correlation_task(name, rows, rows["topic"], main="pearson-mean", each_group=True)
 
 
-def _rows(origin: SetSource) -> Rows:
-    rows = read_part(PART, origin, Shape.SCORED_PAIRS, keep=("topic",))
+def _afs_rows(origin: SetSource) -> Rows:
+    rows = read_part(AFS_PART, origin, Shape.SCORED_PAIRS, keep=("topic",))
     topics = [re.sub(r"[\s_]+", "-", topic.strip().casefold()) for topic in rows.columns.get("topic", ())]
-    if set(topics) != set(TOPICS):
+    if set(topics) != set(AFS_TOPICS):
         problem = f"the topics are {', '.join(sorted(set(topics)))}" if topics else "there is no column topic"
-        expected = f"a column topic with {', '.join(TOPICS)}"
+        expected = f"a column topic with {', '.join(AFS_TOPICS)}"
         raise InputError(rows.source, problem, expected, "add the topic of each pair")
     return Rows({**rows.columns, "topic": topics}, rows.source, rows.notes)
 
 
 def _is_authors(folder: Path) -> bool:
     """Whether the folder has the authors' files and none in our format."""
-    ours = any((folder / f"{PART.files[0]}{suffix}").is_file() for suffix in (".tsv", ".tsv.gz"))
-    return not ours and all((folder / "afs" / file).is_file() for file in AUTHORS_FILES.values())
+    ours = any((folder / f"{AFS_PART.files[0]}{suffix}").is_file() for suffix in (".tsv", ".tsv.gz"))
+    return not ours and all((folder / "afs" / file).is_file() for file in AFS_FILES.values())
 
 
 def _authors_rows(folder: Path) -> Rows:
     columns: dict[str, list[object]] = {"score": [], "sentence1": [], "sentence2": [], "topic": []}
-    for topic, file in AUTHORS_FILES.items():
+    for topic, file in AFS_FILES.items():
         read = _authors_file(folder / file)
         for name, cells in read.items():
             columns[name] += cells
@@ -109,19 +107,19 @@ def _authors_rows(folder: Path) -> Rows:
 def _authors_file(file: Path) -> dict[str, list[object]]:
     """Read the three relevant columns; invalid cells are reported by line."""
     reader = csv.DictReader(io.StringIO(_decoded(file.read_bytes()), newline=""), strict=True)
-    if missing := set(COLUMNS.values()) - set(reader.fieldnames or ()):
+    if missing := set(AFS_COLUMNS.values()) - set(reader.fieldnames or ()):
         problem = f"there is no column {', '.join(sorted(missing))}"
         raise InputError(str(file), problem, "the authors' file", "download it again")
-    columns: dict[str, list[object]] = {name: [] for name in COLUMNS}
+    columns: dict[str, list[object]] = {name: [] for name in AFS_COLUMNS}
     problems = []
     try:
         for row in reader:
-            for name, column in COLUMNS.items():
+            for name, column in AFS_COLUMNS.items():
                 try:
                     columns[name].append(as_score(row[column]) if name == "score" else as_text(row[column]))
                 except CellFault as fault:
-                    found = f"{fault.problem} in column {column!r}"
-                    problems.append(Problem(str(file), f"line {reader.line_num}", found, fault.expected))
+                    problem = f"{fault.problem} in column {column!r}"
+                    problems.append(Problem(str(file), f"line {reader.line_num}", problem, fault.expected))
     except csv.Error as error:
         problems.append(Problem(str(file), f"line {reader.line_num}", str(error), "a csv file"))
     if problems or not columns["score"]:
@@ -138,4 +136,6 @@ def _decoded(content: bytes) -> str:
         return content.decode("latin-1")
 
 
-AFS = Suite("afs", (PART.name,), load_afs, ())
+MEASURES = {measure: partial(load_geometry, measure) for measure in GEOMETRY}
+STS = Suite("sts", SETS, load, TABLE.means, DEV, MEASURES)
+AFS = Suite("afs", (AFS_PART.name,), load_afs, ())

@@ -66,11 +66,11 @@ def test_it_learns_to_write_and_to_judge(calm_folder, tmp_path):
     assert warm["outcome"]["steps"] == 6
     options = SynthesizerOptions(wording=SHORT, held_out=0.2, every=30)
     base = str(tmp_path / "warm" / "model")
-    found = train_synthesizer(base, labelled(), options, settings, seed=1, folder=tmp_path / "run")
-    before, after = found["held_out"]["before"], found["held_out"]["after"]
+    facts = train_synthesizer(base, labelled(), options, settings, seed=1, folder=tmp_path / "run")
+    before, after = facts["held_out"]["before"], facts["held_out"]["after"]
     assert after["accuracy"] > 0.85
     assert after["perplexity"] < 0.5 * before["perplexity"]
-    assert TextToText.load(tmp_path / "run" / "model").sha256 == found["fingerprint"]
+    assert TextToText.load(tmp_path / "run" / "model").sha256 == facts["fingerprint"]
 
 
 @pytest.mark.long
@@ -108,16 +108,18 @@ def causal_folder(tmp_path_factory):
 def test_a_causal_model_learns_what_a_text_to_text_model_learns(causal_folder, tmp_path, lora):
     options = SynthesizerOptions(wording=SHORT, held_out=0.2, every=10)
     settings = Settings(batch=12, steps=10, learning_rate=5e-3, lora=lora)
-    found = train_synthesizer(str(causal_folder), triplets(), options, settings, seed=1, folder=tmp_path)
-    before, after = found["held_out"]["before"], found["held_out"]["after"]
+    facts = train_synthesizer(str(causal_folder), triplets(), options, settings, seed=1, folder=tmp_path)
+    before, after = facts["held_out"]["before"], facts["held_out"]["after"]
     assert after["perplexity"] < 0.9 * before["perplexity"]
     trained = open_model(tmp_path / "model")
-    assert trained.sha256 == found["fingerprint"]  # adapters are added to the weights
+    assert trained.sha256 == facts["fingerprint"]  # adapters are added to the weights
     assert (trained.learned, trained.source_length) == (SHORT, 96)
     changed = {
         name
-        for (name, one), other in zip(open_model(causal_folder).named_parameters(), trained.parameters(), strict=True)
-        if not torch.equal(one, other)
+        for (name, before_training), after_training in zip(
+            open_model(causal_folder).named_parameters(), trained.parameters(), strict=True
+        )
+        if not torch.equal(before_training, after_training)
     }
     assert any("q_proj" in name for name in changed)
     assert any("embed_tokens" in name for name in changed) == (lora is None)

@@ -10,7 +10,7 @@ from accelerate import Accelerator
 from sentloom.encoder import Encoder
 from sentloom.engine.evaluation_sets import find_evaluation_set
 from sentloom.errors import InputError, RecipeError, TrainingStopped
-from sentloom.lab.comparison import compare, comparison_table, read_methods
+from sentloom.lab.comparison import compare_plans, comparison_table, read_methods
 from sentloom.lab.comparison_tables import refuse_foreign_tables, write_comparison
 from sentloom.lab.recipe import read_recipe
 from tests.encoder.small_models import build_model_folder
@@ -35,17 +35,17 @@ def run(kitchen, plans, told=None):
     log = told.append if told is not None else lambda text: None
     folder = kitchen.folder / "out"
     refuse_foreign_tables(folder)
-    return compare(plans, folder, Accelerator(cpu=True), log, lambda found: write_comparison(found, folder))
+    return compare_plans(plans, folder, Accelerator(cpu=True), log, lambda compared: write_comparison(compared, folder))
 
 
 def test_every_recipe_and_every_variant_under_the_same_seeds(kitchen):
-    one = kitchen.recipe("one", {"method": "simcse"}, seeds=[7])
-    two = kitchen.recipe("two", {"method": "mlm"}, variants={"short": {"mlm.steps": 1}, "long": {}})
-    plans = methods(one, two)
+    first = kitchen.recipe("one", {"method": "simcse"}, seeds=[7])
+    second = kitchen.recipe("two", {"method": "mlm"}, variants={"short": {"mlm.steps": 1}, "long": {}})
+    plans = methods(first, second)
     assert [plan.name for plan in plans] == ["one", "two: short", "two: long"]
     assert {plan.seeds for plan in plans} == {(1, 2, 3)}
-    assert methods(one, seeds=2)[0].seeds == (1, 2)
-    assert methods(one, changes=["seeds=[5]"])[0].seeds == (5,)
+    assert methods(first, seeds=2)[0].seeds == (1, 2)
+    assert methods(first, changes=["seeds=[5]"])[0].seeds == (5,)
 
 
 def test_one_recipe_alone_needs_no_name_before_its_variants(kitchen):
@@ -63,36 +63,36 @@ def test_recipes_of_the_same_name_are_told_apart_by_their_folders(kitchen):
 
 
 def test_a_change_that_names_a_stage_leaves_recipes_without_it_alone(kitchen):
-    one = kitchen.recipe("one", {"method": "simcse"})
-    two = kitchen.recipe("two", {"method": "mlm"})
-    plans = methods(one, two, changes=["simcse.steps=9", "max_length=16"])
+    first = kitchen.recipe("one", {"method": "simcse"})
+    second = kitchen.recipe("two", {"method": "mlm"})
+    plans = methods(first, second, changes=["simcse.steps=9", "max_length=16"])
     assert [plan.stages[0].settings.steps for plan in plans] == [9, 4]
     assert [plan.max_length for plan in plans] == [16, 16]
     with pytest.raises(RecipeError, match="simsce"):
-        methods(one, two, changes=["simsce.steps=9"])
+        methods(first, second, changes=["simsce.steps=9"])
 
 
 def test_variants_are_chosen_by_name_and_recipes_without_any_stay(kitchen):
-    one = kitchen.recipe("one", {"method": "simcse"})
-    two = kitchen.recipe("two", {"method": "mlm"}, variants={"short": {"mlm.steps": 1}, "long": {}})
-    assert [plan.name for plan in methods(one, two, variants=["long"])] == ["one", "two: long"]
+    first = kitchen.recipe("one", {"method": "simcse"})
+    second = kitchen.recipe("two", {"method": "mlm"}, variants={"short": {"mlm.steps": 1}, "long": {}})
+    assert [plan.name for plan in methods(first, second, variants=["long"])] == ["one", "two: long"]
     with pytest.raises(InputError, match="did you mean"):
-        methods(one, two, variants=["lang"])
-    three = kitchen.recipe("three", {"method": "mlm"}, variants={"other": {}})
+        methods(first, second, variants=["lang"])
+    third = kitchen.recipe("three", {"method": "mlm"}, variants={"other": {}})
     with pytest.raises(InputError, match="none of the variants long"):
-        methods(two, three, variants=["long"])
+        methods(second, third, variants=["long"])
 
 
 def test_common_sets_go_over_those_of_the_recipes(kitchen, monkeypatch):
-    one = kitchen.recipe("one", {"method": "simcse"}, evaluate=None)
-    two = kitchen.recipe("two", {"method": "mlm"}, evaluate={"sets": ["scored.tsv"], "data": "${NOT_SET}"})
+    first = kitchen.recipe("one", {"method": "simcse"}, evaluate=None)
+    second = kitchen.recipe("two", {"method": "mlm"}, evaluate={"sets": ["scored.tsv"], "data": "${NOT_SET}"})
     monkeypatch.chdir(kitchen.folder)
-    plans = methods(one, two, on=["faq.tsv", "sts-b"], data=kitchen.folder)
+    plans = methods(first, second, on=["faq.tsv", "sts-b"], data=kitchen.folder)
     for plan in plans:
         assert plan.evaluate.sets == (kitchen.set("faq.tsv"), "sts-b")
         assert plan.evaluate.data == str(kitchen.folder)
         assert plan.evaluate.mean
-    assert not methods(one, on=["faq.tsv"])[0].evaluate.mean
+    assert not methods(first, on=["faq.tsv"])[0].evaluate.mean
 
 
 def test_what_is_scored_on_nothing_is_refused(kitchen):
@@ -109,16 +109,16 @@ def test_a_wrong_name():
 def test_three_methods_two_seeds_then_again(kitchen):
     paths = [kitchen.recipe(name, {"method": name}) for name in ("simcse", "mlm")]
     paths.append(kitchen.recipe("both", {"method": "mlm"}, {"method": "simcse"}))
-    found = run(kitchen, methods(*paths, seeds=2))
+    compared = run(kitchen, methods(*paths, seeds=2))
     base, *lines = (
-        comparison_table(found).lines[:1] + comparison_table(found).lines[2:]
+        comparison_table(compared).lines[:1] + comparison_table(compared).lines[2:]
     )  # the second is the base with the first token
     name = kitchen.set("scored.tsv")
     assert [line.name for line in lines] == ["simcse", "mlm", "both"]
     assert [line.cost.steps for line in lines] == [4, 4, 8]
     assert base.cells[name].score == pytest.approx(find_evaluation_set(name, None).score(Encoder.load(kitchen.base)))
     for line in lines:
-        models = [one.model for one in found.results if one.plan == line.name]
+        models = [run_of.model for run_of in compared.results if run_of.plan == line.name]
         scores = [find_evaluation_set(name, None).score(Encoder.load(model)) for model in models]
         assert len(scores) == 2
         assert line.cells[name].score == pytest.approx(mean(scores))
@@ -135,7 +135,7 @@ def test_three_methods_two_seeds_then_again(kitchen):
         assert len(list(csv.DictReader(file))) == 5
     told = []
     again = run(kitchen, methods(*paths, seeds=2), told)
-    assert again == found
+    assert again == compared
     assert {path: path.read_bytes() for path in files} == files
     assert sum("done before" in line for line in told) == 8
     more = run(kitchen, methods(paths[0], seeds=3))
@@ -144,15 +144,15 @@ def test_three_methods_two_seeds_then_again(kitchen):
 
 
 def test_other_sets_make_a_union_with_blanks(kitchen):
-    one = kitchen.recipe("one", {"method": "simcse"})
-    two = kitchen.recipe("two", {"method": "simcse", "temperature": 0.5}, evaluate={"sets": ["faq.tsv"]})
+    first = kitchen.recipe("one", {"method": "simcse"})
+    second = kitchen.recipe("two", {"method": "simcse", "temperature": 0.5}, evaluate={"sets": ["faq.tsv"]})
     plain = kitchen.recipe("plain", evaluate={"sets": ["scored.tsv", "faq.tsv"]})
-    found = comparison_table(run(kitchen, methods(one, two, plain, seeds=1)))
+    table = comparison_table(run(kitchen, methods(first, second, plain, seeds=1)))
     scored, faq = kitchen.set("scored.tsv"), kitchen.set("faq.tsv")
-    assert found.sets == (scored, faq)
-    cells = {line.name: set(line.cells) for line in found.lines if not line.is_base}
+    assert table.sets == (scored, faq)
+    cells = {line.name: set(line.cells) for line in table.lines if not line.is_base}
     assert cells == {"one": {scored}, "two": {faq}, "plain": {scored, faq}}
-    assert all(set(line.cells) == {scored, faq} for line in found.lines if line.is_base)
+    assert all(set(line.cells) == {scored, faq} for line in table.lines if line.is_base)
 
 
 def test_a_fault_in_the_last_shows_before_the_first_trains(kitchen):
@@ -168,7 +168,7 @@ def test_a_name_that_means_two_sets_is_refused(kitchen):
         (kitchen.folder / folder / "sts").mkdir(parents=True)
         rows = ["score\tsentence1\tsentence2\tsubset", "5\tOne.\tTwo.\ts", f"1\tThree.\t{last}\ts"]
         (kitchen.folder / folder / "sts/STSB.test.tsv").write_text("\n".join(rows) + "\n")
-    x, y = (kitchen.recipe(f"in-{one}", evaluate={"sets": ["sts-b"], "data": one}) for one in "xy")
+    x, y = (kitchen.recipe(f"in-{folder}", evaluate={"sets": ["sts-b"], "data": folder}) for folder in "xy")
     with pytest.raises(InputError, match="in-x than in in-y"):
         run(kitchen, methods(x, y))
     assert comparison_table(run(kitchen, methods(x, y, data=kitchen.folder / "x"))).sets == ("sts-b",)
@@ -177,10 +177,10 @@ def test_a_name_that_means_two_sets_is_refused(kitchen):
 def test_a_method_whose_numbers_break_leaves_the_others_their_table(kitchen):
     breaks = kitchen.recipe("breaks", {"method": "simcse", "learning_rate": 1e38, "steps": 20})
     good = kitchen.recipe("good", {"method": "simcse"})
-    found = run(kitchen, methods(breaks, good, seeds=1))
-    assert [line.name for line in comparison_table(found).lines if not line.is_base] == ["good"]
-    assert list(found.failed) == ["breaks"]
-    assert any("not in the table: breaks" in note for note in comparison_table(found).notes)
+    compared = run(kitchen, methods(breaks, good, seeds=1))
+    assert [line.name for line in comparison_table(compared).lines if not line.is_base] == ["good"]
+    assert list(compared.failed) == ["breaks"]
+    assert any("not in the table: breaks" in note for note in comparison_table(compared).notes)
     assert "not in the table: breaks" in (kitchen.folder / "out/compare.md").read_text()
     with pytest.raises(TrainingStopped):
         run(kitchen, methods(breaks, seeds=1))

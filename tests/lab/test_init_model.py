@@ -29,9 +29,9 @@ def test_a_built_model_loads_encodes_and_saves(family, tmp_path):
 def test_weights_depend_on_the_seed(tmp_path):
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         build_model(tmp_path / name, "bert", TEXTS, vocabulary=100, layers=1, width=32, seed=seed)
-    one, same, other = ((tmp_path / name / "model.safetensors").read_bytes() for name in "abc")
-    assert one == same
-    assert one != other
+    first, same, other = ((tmp_path / name / "model.safetensors").read_bytes() for name in "abc")
+    assert first == same
+    assert first != other
 
 
 def test_invalid_sizes_and_families_are_refused(tmp_path):

@@ -13,16 +13,20 @@ from tests.writing.small_synthesizers import triplets
 
 def test_the_measures_by_hand(model):
     data = triplets(30)
-    found = measure(model, data)
+    scores = measure(model, data)
     slow = slow_losses(model, Batches(data, 30, seed=0).batch(0))
     true, false = model.verdict_ids
-    right = [bool(first[true] > first[false]) == (one.target[0] == true) for _, one, first in slow if one.judged]
-    written = [(loss, len(one.target)) for loss, one, _ in slow if not one.judged]
+    right = [
+        bool(first[true] > first[false]) == (instance.target[0] == true)
+        for _, instance, first in slow
+        if instance.judged
+    ]
+    written = [(loss, len(instance.target)) for loss, instance, _ in slow if not instance.judged]
     perplexity = math.exp(sum(loss for loss, _ in written) / sum(tokens for _, tokens in written))
-    assert found.accuracy == pytest.approx(np.mean(right))
-    assert found.perplexity == pytest.approx(perplexity, rel=1e-4)
-    assert found.rows == 60
-    assert found.score == pytest.approx(100 * found.accuracy - 10 * found.perplexity)
+    assert scores.accuracy == pytest.approx(np.mean(right))
+    assert scores.perplexity == pytest.approx(perplexity, rel=1e-4)
+    assert scores.rows == 60
+    assert scores.score == pytest.approx(100 * scores.accuracy - 10 * scores.perplexity)
 
 
 def test_measuring_leaves_the_model_as_it_was(model):

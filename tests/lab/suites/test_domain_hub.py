@@ -15,8 +15,8 @@ def test_other_columns_on_the_hub_are_refused(hub):
 
 def test_columns_are_found_under_any_name_in_the_order_asked_for(hub):
     hub("owner/name", {("default", "test"): {"label": [1, 0], "sentence1": ["a", "b"]}})
-    found = hub_columns("a part", ["owner/name/default:test"], ["sent1", "sentence1"], ["labels", "label"])
-    assert found == [["a", "b"], [1, 0]]
+    columns = hub_columns("a part", ["owner/name/default:test"], ["sent1", "sentence1"], ["labels", "label"])
+    assert columns == [["a", "b"], [1, 0]]
 
 
 def test_titles_come_before_texts_and_ids_are_strings(hub):

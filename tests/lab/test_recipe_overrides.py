@@ -21,9 +21,9 @@ variants:
 
 def forms(*overrides, text=RECIPE):
     faults = Faults()
-    found = with_overrides(with_variants(with_names(parse(text, "r.yaml", faults)), faults), overrides, faults)
+    overridden = with_overrides(with_variants(with_names(parse(text, "r.yaml", faults)), faults), overrides, faults)
     faults.stop()
-    return {name: form.value for name, form in found.items()}
+    return {name: form.value for name, form in overridden.items()}
 
 
 def test_stages_without_a_name_are_named_after_their_method():
@@ -31,8 +31,8 @@ def test_stages_without_a_name_are_named_after_their_method():
 
 
 def test_every_variant_overrides_the_common_part():
-    found = forms()
-    assert {name: (form["base"], form["stages"][0]["batch"]) for name, form in found.items()} == {
+    overridden = forms()
+    assert {name: (form["base"], form["stages"][0]["batch"]) for name, form in overridden.items()} == {
         None: ("embedded", 8),
         "large": ("embedded", 64),
         "other": ("another", 8),
@@ -40,8 +40,8 @@ def test_every_variant_overrides_the_common_part():
 
 
 def test_the_command_overrides_every_form():
-    found = forms("simcse.batch=2", "seeds=[3, 4]")
-    assert all(form["stages"][0]["batch"] == 2 and form["seeds"] == [3, 4] for form in found.values())
+    overridden = forms("simcse.batch=2", "seeds=[3, 4]")
+    assert all(form["stages"][0]["batch"] == 2 and form["seeds"] == [3, 4] for form in overridden.values())
 
 
 @pytest.mark.parametrize(

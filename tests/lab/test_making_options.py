@@ -18,7 +18,7 @@ def test_text_and_mappings_mean_the_same():
 
 
 @pytest.mark.parametrize(
-    ("given", "filters"),
+    ("written", "filters"),
     [
         (None, Filtering()),
         ("paper", PRESETS["paper"]),
@@ -27,8 +27,8 @@ def test_text_and_mappings_mean_the_same():
         ("official-code, words=3", PRESETS["official-code"].model_copy(update={"words": 3})),
     ],
 )
-def test_filters_are_a_preset_with_changes(given, filters):
-    assert chosen_filters(given) == filters
+def test_filters_are_a_preset_with_changes(written, filters):
+    assert chosen_filters(written) == filters
 
 
 def test_kinds_are_named_once_in_a_fixed_order():
@@ -41,12 +41,12 @@ def test_kinds_are_named_once_in_a_fixed_order():
 
 
 def test_a_call_says_how_much_runs_where():
-    found = checked(Running, "execution", parsed("execution", "rows=5,device=cpu,backend=ctranslate2"))
-    assert (found.rows, found.device, found.backend, found.block) == (5, "cpu", "ctranslate2", 256)
+    running = checked(Running, "execution", parsed("execution", "rows=5,device=cpu,backend=ctranslate2"))
+    assert (running.rows, running.device, running.backend, running.block) == (5, "cpu", "ctranslate2", 256)
 
 
 @pytest.mark.parametrize(
-    ("model", "given", "said"),
+    ("model", "written", "message"),
     [
         (Sampling, "top_p", "here: found 'top_p'. Expected NAME=VALUE,NAME=VALUE."),
         (Sampling, "topp=1", "here: unknown name 'topp'. Expected one of top_p, top_k,"),
@@ -56,7 +56,7 @@ def test_a_call_says_how_much_runs_where():
         (Wording, {"true": "a", "false": "a"}, "here: true and false are the same word."),
     ],
 )
-def test_an_error_is_a_sentence_about_the_first_wrong_value(model, given, said):
+def test_an_error_is_a_sentence_about_the_first_wrong_value(model, written, message):
     with pytest.raises(InputError) as refused:
-        checked(model, "here", parsed("here", given))
-    assert str(refused.value).startswith(said)
+        checked(model, "here", parsed("here", written))
+    assert str(refused.value).startswith(message)

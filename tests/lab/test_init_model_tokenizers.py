@@ -22,8 +22,8 @@ for family in ("bert", "t5"):
 
 @pytest.mark.long
 def test_another_process_builds_the_same_models(tmp_path):
-    given = [tmp_path / "other", json.dumps(SENTENCES * 3)]
-    subprocess.run([sys.executable, "-c", BUILD, *map(str, given)], check=True)
+    arguments = [tmp_path / "other", json.dumps(SENTENCES * 3)]
+    subprocess.run([sys.executable, "-c", BUILD, *map(str, arguments)], check=True)
     for family in FAMILIES:
         build_model(tmp_path / family, family, SENTENCES * 3, vocabulary=120, layers=1, width=32)
         for file in ("tokenizer.json", "model.safetensors"):
@@ -49,7 +49,7 @@ def test_unigram_tokens_are_ordered_by_score_then_by_name():
     form = {"normalizer": None, "pre_tokenizer": pre_tokenizers.Metaspace()}
     (first, *_), *rest = unigram_tokens(SENTENCES * 3, 60, specials=["<unk>"], unknown="<unk>", **form)
     assert first == "<unk>"
-    assert rest == sorted(rest, key=lambda one: (-one[1], one[0]))
+    assert rest == sorted(rest, key=lambda pair: (-pair[1], pair[0]))
     alone = [token for token, score in rest if len(token) == 1 and score < min(s for t, s in rest if len(t) > 1)]
     assert len(alone) > 1
     assert alone == sorted(alone)

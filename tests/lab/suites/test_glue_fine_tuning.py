@@ -6,7 +6,7 @@ import torch
 
 from sentloom.encoder import Encoder
 from sentloom.evaluation.metrics import METRICS
-from sentloom.lab.suites import glue as fine_tuning
+from sentloom.lab.suites import glue
 from sentloom.lab.suites.glue import Classifier, Examples, fine_tune
 from tests.encoder.small_models import build_model_folder
 
@@ -24,13 +24,13 @@ def same_word(count, seed):
     rng = np.random.default_rng(seed)
     words = ["dog", "man", "train"]
     chosen = [(rng.choice(words), rng.choice(words) if n % 2 else None) for n in range(count)]
-    first = [str(one) for one, _ in chosen]
-    second = [str(other) if other is not None else one for one, (_, other) in zip(first, chosen, strict=True)]
+    first = [str(word) for word, _ in chosen]
+    second = [str(other) if other is not None else word for word, (_, other) in zip(first, chosen, strict=True)]
     return Examples((first, second), [int(a == b) for a, b in zip(first, second, strict=True)])
 
 
 def test_it_learns_from_both_texts_of_a_pair_and_leaves_the_encoder_alone(encoder, monkeypatch):
-    monkeypatch.setattr(fine_tuning, "SETTINGS", fine_tuning.SETTINGS.model_copy(update={"learning_rate": 3e-3}))
+    monkeypatch.setattr(glue, "SETTINGS", glue.SETTINGS.model_copy(update={"learning_rate": 3e-3}))
     before = encoder.fingerprint()
     train, dev, test = same_word(640, 1), same_word(40, 2), same_word(60, 3)
     answers = fine_tune(encoder, train, dev, test, ACCURACY, seed=1)
@@ -54,10 +54,10 @@ def test_the_answers_are_those_after_the_best_epoch(encoder):
     parts = same_word(40, 1), same_word(20, 2), same_word(20, 3)
     scores = iter([0.5, 0.9, 0.9])  # of the three epochs
     asked = []
-    best = fine_tune(encoder, *parts, lambda found: asked.append(found) or next(scores), seed=1)
+    best = fine_tune(encoder, *parts, lambda answers: asked.append(answers) or next(scores), seed=1)
     assert len(asked) == 3
     scores = iter([0.5, 0.9, 0.1])
-    assert np.array_equal(best, fine_tune(encoder, *parts, lambda found: next(scores), seed=1))
+    assert np.array_equal(best, fine_tune(encoder, *parts, lambda answers: next(scores), seed=1))
 
 
 def test_a_pair_is_one_input_with_two_segments(encoder):
@@ -66,14 +66,16 @@ def test_a_pair_is_one_input_with_two_segments(encoder):
     cls, sep = classifier.tokenizer.cls_token_id, classifier.tokenizer.sep_token_id
     ids, kinds = read["input_ids"][0].tolist(), read["token_type_ids"][0].tolist()
     assert ids[0] == cls
-    assert [at for at, one in enumerate(ids) if one == sep] == [kinds.index(1) - 1, len(ids) - 1]
+    assert [at for at, token in enumerate(ids) if token == sep] == [kinds.index(1) - 1, len(ids) - 1]
 
 
 def test_rows_are_answered_in_their_order(encoder):
     classifier = Classifier(encoder, 2).eval()
     rows = Examples((["dog " * length for length in (9, 1, 30, 4)],), [0, 1, 0, 1])
     alone = [classifier(rows.take([row])).argmax().item() for row in range(4)]
-    assert classifier.predict(rows).tolist() == [[one, gold] for one, gold in zip(alone, rows.classes, strict=True)]
+    assert classifier.predict(rows).tolist() == [
+        [predicted, gold] for predicted, gold in zip(alone, rows.classes, strict=True)
+    ]
 
 
 @pytest.mark.parametrize("family", ["roberta", "t5"])

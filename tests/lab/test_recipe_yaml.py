@@ -64,12 +64,12 @@ def test_aliases_tags_and_broken_yaml_are_refused(text):
 
 
 def test_files_that_are_not_small_utf8_are_refused(tmp_path):
-    for content, found in (
+    for content, problem in (
         (b"a: \xff", "byte 4 and those after it are not UTF-8"),
         (b"a" * 1_000_001, "larger than 1 MB"),
     ):
         (tmp_path / "r.yaml").write_bytes(content)
-        with pytest.raises(RecipeError, match=found):
+        with pytest.raises(RecipeError, match=problem):
             read_file(tmp_path / "r.yaml", Faults())
 
 

@@ -23,13 +23,13 @@ def folder(request, tmp_path_factory):
 
 def test_every_cell_is_the_score_of_an_encoder_with_that_pooling(folder):
     pairs = some_pairs()
-    found = sweep(Encoder.load(folder), pairs)
-    assert (found.layers, found.poolings, found.spearman.shape) == ((0, 1, 2, 3), ("first", "mean", "max"), (4, 3))
-    for layer in found.layers:
-        for place, how in enumerate(found.poolings):
+    swept = sweep(Encoder.load(folder), pairs)
+    assert (swept.layers, swept.poolings, swept.spearman.shape) == ((0, 1, 2, 3), ("first", "mean", "max"), (4, 3))
+    for layer in swept.layers:
+        for place, how in enumerate(swept.poolings):
             encoder = Encoder.load(folder, pooling=f"{how}@{layer}")
             cosines = cosine_of_pairs(encoder.encode(pairs.left), encoder.encode(pairs.right))
-            assert found.spearman[layer, place] == pytest.approx(100 * spearman(cosines, pairs.gold), abs=1e-6)
+            assert swept.spearman[layer, place] == pytest.approx(100 * spearman(cosines, pairs.gold), abs=1e-6)
 
 
 def test_each_distinct_sentence_runs_once_and_training_mode_is_restored(folder, monkeypatch):
@@ -45,5 +45,5 @@ def test_each_distinct_sentence_runs_once_and_training_mode_is_restored(folder, 
 
 
 def test_best_names_layer_and_pooling():
-    found = Sweep((0, 1), ("first", "mean"), np.array([[1.0, 5.0], [7.5, -9.0]]))
-    assert found.best == (1, "first", 7.5)
+    swept = Sweep((0, 1), ("first", "mean"), np.array([[1.0, 5.0], [7.5, -9.0]]))
+    assert swept.best == (1, "first", 7.5)

@@ -11,16 +11,18 @@ PAIRS = build_dataset(Shape.PAIRS, [("a", "b"), ("b", "c")])
 
 
 def test_denoising_learns_from_distinct_sentences():
-    one = stage("denoising", name="d", model="stage:start", data="a.tsv", steps=1)
-    assert isinstance(one, DenoisingStage)
-    assert one.models() == ("stage:start",)
-    assert one.fit(PAIRS).column("text").to_pylist() == ["a", "b", "c"]
+    denoising = stage("denoising", name="d", model="stage:start", data="a.tsv", steps=1)
+    assert isinstance(denoising, DenoisingStage)
+    assert denoising.models() == ("stage:start",)
+    assert denoising.fit(PAIRS).column("text").to_pylist() == ["a", "b", "c"]
 
 
 def test_paths_are_located_for_data_and_model():
-    one = stage("synthesizer", name="s", model="model", data="a.tsv", steps=1).located(lambda name: f"/far/{name}")
-    assert isinstance(one, SynthesizerStage)
-    assert (one.models(), one.data) == (("/far/model",), ("/far/a.tsv",))
+    synthesizer = stage("synthesizer", name="s", model="model", data="a.tsv", steps=1).located(
+        lambda name: f"/far/{name}"
+    )
+    assert isinstance(synthesizer, SynthesizerStage)
+    assert (synthesizer.models(), synthesizer.data) == (("/far/model",), ("/far/a.tsv",))
 
 
 @pytest.mark.parametrize(("losses", "said"), [([0.0, 0.0], "perplexity 1.0 -> 1.0 in training, "), ([], "")])

@@ -40,15 +40,15 @@ def test_published_means_are_those_of_their_columns(recipe):
         plan = recipe.resolve(name)
         means = {"mean": plan.evaluate.sets} | dict(plan.evaluate.means)
         for mean, sets in means.items():
-            scores = [plan.published[one] for one in sets if one in plan.published]
+            scores = [plan.published[name] for name in sets if name in plan.published]
             if mean in plan.published and len(scores) == len(sets):
                 # SBERT is printed as 74.89, its columns give 74.86; special domains have one decimal
-                close = 0.035 if any(f"{one:.2f}"[-1] != "0" for one in scores) else 0.051
-                printed, given = SLIPS.get(name, (plan.published[mean], statistics.mean(scores)))
+                close = 0.035 if any(f"{score:.2f}"[-1] != "0" for score in scores) else 0.051
+                printed, average = SLIPS.get(name, (plan.published[mean], statistics.mean(scores)))
                 assert printed == plan.published[mean]
-                assert given == pytest.approx(statistics.mean(scores), abs=0.006)
+                assert average == pytest.approx(statistics.mean(scores), abs=0.006)
                 if name not in SLIPS:
-                    assert printed == pytest.approx(given, abs=close), name
+                    assert printed == pytest.approx(average, abs=close), name
 
 
 def test_the_recipe_to_copy_from_the_page_on_translations_is_sound(tmp_path):
@@ -112,7 +112,7 @@ def test_the_rows_of_a_table_have_the_scores_that_evaluate_shows(table):
     plain = [{re.sub("^(sent)?glue/|@.*", "", name): score for name, score in row.items()} for row in rows]
     for row in every:
         if row.scores and row.suite != "afs":
-            assert any(row.scores.items() <= one.items() for one in plain), row.label
+            assert any(row.scores.items() <= printed.items() for printed in plain), row.label
 
 
 def test_tables_are_found_by_name_and_by_paper():
@@ -133,16 +133,16 @@ def test_every_plan_prints_offline_and_without_data(path, sentloom, tmp_path, mo
         monkeypatch.delenv(variable, raising=False)
     recipe = read_recipe(path)
     plans = [recipe.resolve(name) for name in recipe.variants] or [recipe.resolve()]
-    absent = [one for plan in plans for one in needs(plan)]
+    absent = [need for plan in plans for need in needs(plan)]
     if not absent:
         assert path.stem == "docstrings"  # all it needs comes with the packages
         return
     done = sentloom("lab", "train", path, "-o", tmp_path / "out", "--dry-run")
-    assert done.returncode == (0 if all(one.on_hub for one in absent) else 2)
+    assert done.returncode == (0 if all(need.on_hub for need in absent) else 2)
     assert "Traceback" not in done.stderr
     for plan in plans:
         assert plan.name in done.stdout
-    for one in absent:
-        said = "to be downloaded from the hub: {} {}" if one.on_hub else "missing: {}, {}"
-        assert said.format(one.what, one.name) in done.stdout
+    for need in absent:
+        template = "to be downloaded from the hub: {} {}" if need.on_hub else "missing: {}, {}"
+        assert template.format(need.what, need.name) in done.stdout
     assert not (tmp_path / "out").exists()

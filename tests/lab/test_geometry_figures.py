@@ -34,10 +34,10 @@ def test_labels_do_not_cover_each_other(seed):
     points = crowd(7, seed)
     figure = align_uniform(points)
     assert texts(figure) == list(points)
-    found = boxes(figure)
-    assert not any(a.overlaps(b) for place, a in enumerate(found) for b in found[:place])
+    placed = boxes(figure)
+    assert not any(a.overlaps(b) for place, a in enumerate(placed) for b in placed[:place])
     room = figure.bbox
-    assert all(room.x0 <= box.x0 and box.x1 <= room.x1 for box in found)
+    assert all(room.x0 <= box.x0 and box.x1 <= room.x1 for box in placed)
 
 
 def test_points_are_where_their_numbers_are():

@@ -22,7 +22,7 @@ def faults_of(plan_of):
     def read(text):
         with pytest.raises(RecipeError) as error:
             plan_of(text)
-        return [(one.place, one.problem, one.expected) for one in error.value.problems]
+        return [(problem.place, problem.problem, problem.expected) for problem in error.value.problems]
 
     return read
 
@@ -41,20 +41,20 @@ def test_variables_are_filled_in_or_a_fault(plan_of, faults_of, tmp_path, monkey
     (tmp_path / "texts.txt").write_text("One.\n")
     assert plan_of(text).stages[0].data == (str(tmp_path / "texts.txt"),)
     monkeypatch.delenv("PLACE")
-    ((place, found, _),) = faults_of(text)
-    assert (place.split(",")[0], found) == ("line 3", "the environment variable PLACE is not set")
+    ((place, problem, _),) = faults_of(text)
+    assert (place.split(",")[0], problem) == ("line 3", "the environment variable PLACE is not set")
     assert plan_of(text.replace("${PLACE}", f"${{PLACE:-{tmp_path}}}")).stages[0].data == (str(tmp_path / "texts.txt"),)
 
 
 @pytest.mark.parametrize(
-    ("data", "found"),
+    ("data", "reason"),
     [
         ("stage:two", "that stage does not come before this one"),
         ("stage:none", "there is no such stage"),
         ("stage:zero", "that stage, of the method simcse, produces something else"),
     ],
 )
-def test_a_reference_must_name_an_earlier_stage_of_the_right_kind(data, found, faults_of):
+def test_a_reference_must_name_an_earlier_stage_of_the_right_kind(data, reason, faults_of):
     text = f"""\
 base: embedded
 stages:
@@ -64,15 +64,15 @@ stages:
 """
     ((place, problem, _),) = faults_of(text)
     assert place.startswith("line 4")
-    assert problem.endswith(found)
+    assert problem.endswith(reason)
 
 
 def test_every_fault_is_reported_at_once(faults_of):
     text = (
         "stages:\n  - {name: one, method: simcse, data: a.txt, stepps: 3}\n  - {name: one, method: mlm, data: b.txt}\n"
     )
-    found = faults_of(text)
-    assert len(found) == 3  # no base, an unknown key, a name that is taken
-    assert [place.split(",")[0] for place, _, _ in found if place] == ["line 2", "line 3"]
-    assert any("is taken" in problem for _, problem, _ in found)
-    assert any("steps" in wanted for _, _, wanted in found)  # the nearest key is named
+    faults = faults_of(text)
+    assert len(faults) == 3  # no base, an unknown key, a name that is taken
+    assert [place.split(",")[0] for place, _, _ in faults if place] == ["line 2", "line 3"]
+    assert any("is taken" in problem for _, problem, _ in faults)
+    assert any("steps" in expected for _, _, expected in faults)  # the nearest key is named

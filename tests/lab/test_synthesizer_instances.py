@@ -8,10 +8,10 @@ from tests.writing.small_synthesizers import labelled, triplets
 
 def test_four_instances_of_a_triplet(model):
     batch = Batches(triplets(), 2, seed=3).batch(0)
-    found = instances(model, batch)
-    assert len(found) == 8
+    made = instances(model, batch)
+    assert len(made) == 8
     anchor, positive, negative = batch.texts["anchor"][0], batch.texts["positive"][0], batch.texts["negatives"][0][0]
-    assert [(one.source, one.target, one.judged) for one in found[:4]] == [
+    assert [(instance.source, instance.target, instance.judged) for instance in made[:4]] == [
         (read_to_write(model, anchor, "entailment"), model.target_ids(positive), False),
         (read_to_judge(model, anchor, positive), model.target_ids("true"), True),
         (read_to_write(model, anchor, "contradiction"), model.target_ids(negative), False),
@@ -21,7 +21,10 @@ def test_four_instances_of_a_triplet(model):
 
 def test_labelled_pairs_teach_the_same_and_neutral_ones_nothing(model):
     both = [
-        {(tuple(one.source), tuple(one.target)) for one in instances(model, Batches(data, size, seed=0).batch(0))}
+        {
+            (tuple(instance.source), tuple(instance.target))
+            for instance in instances(model, Batches(data, size, seed=0).batch(0))
+        }
         for data, size in ((triplets(20), 20), (labelled(20), 60))
     ]
     assert both[0] == both[1]

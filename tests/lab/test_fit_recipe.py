@@ -32,12 +32,12 @@ def read_it(path, said=None):
 def test_variants_are_routes_and_their_files_are_inputs(write, tmp_path):
     small_base.pairs(tmp_path / "faq.tsv")
     variants = {"fast": {"pairs.learning_rate": 1e-3}, "slow": {"pairs.learning_rate": 1e-5}}
-    found = read_it(write(variants=variants, seeds=[7]))
-    assert [route.name for route in found.routes] == ["fast", "slow"]
-    assert [route.stages[0].settings.learning_rate for route in found.routes] == [1e-3, 1e-5]
-    assert [source.name for source in found.sources] == [str(tmp_path / "faq.tsv")]
-    assert (found.base, found.seed) == ("embedded", 7)
-    instead = found.reading([tmp_path / "1-pairs.parquet"])
+    routes = read_it(write(variants=variants, seeds=[7]))
+    assert [route.name for route in routes.routes] == ["fast", "slow"]
+    assert [route.stages[0].settings.learning_rate for route in routes.routes] == [1e-3, 1e-5]
+    assert [source.name for source in routes.sources] == [str(tmp_path / "faq.tsv")]
+    assert (routes.base, routes.seed) == ("embedded", 7)
+    instead = routes.reading([tmp_path / "1-pairs.parquet"])
     assert {route.stages[0].data for route in instead.routes} == {(str(tmp_path / "1-pairs.parquet"),)}
 
 

@@ -30,7 +30,7 @@ def instruction(name):
 
 def parsed(arguments):
     """The values of a command line of `serve`."""
-    return SERVE.make_context("serve", [str(one) for one in arguments], resilient_parsing=False).params
+    return SERVE.make_context("serve", [str(argument) for argument in arguments], resilient_parsing=False).params
 
 
 def test_the_image_runs_a_valid_command_on_the_port_that_it_exposes():

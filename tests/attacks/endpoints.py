@@ -18,7 +18,7 @@ def arguments(folder: Path, url: str, execution: str = "block=2") -> list[object
     (folder / "raw.txt").write_text("\n".join(TEXTS) + "\n", "utf-8")
     keeping = "threshold=0,copied=1,language=false,near_duplicates=1"
     options = ["--writer", url, "--writer-model", "small", "--filters", keeping, "--execution", execution]
-    return ["synthesize", folder / "raw.txt", "-o", folder / "ledger", *options]
+    return ["lab", "synthesize", folder / "raw.txt", "-o", folder / "ledger", *options]
 
 
 def rows(folder: Path) -> list[dict[str, object]]:
@@ -47,5 +47,5 @@ def contents(folder: Path) -> Iterator[str]:
 def digest(table: pa.Table) -> bytes:
     """The hash of a block's cells that is stored with it."""
     columns = ((table[name], kind) for name, kind in zip(table.schema.names, table.schema.types, strict=True))
-    cells = ("\0".join(one.to_pylist()).encode() if pa.types.is_string(kind) else one.to_numpy().tobytes() for one, kind in columns)  # fmt: skip
-    return hashlib.sha256(b"".join(one + b"\0" for one in cells)).hexdigest().encode()
+    cells = ("\0".join(column.to_pylist()).encode() if pa.types.is_string(kind) else column.to_numpy().tobytes() for column, kind in columns)  # fmt: skip
+    return hashlib.sha256(b"".join(cell + b"\0" for cell in cells)).hexdigest().encode()

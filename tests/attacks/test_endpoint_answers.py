@@ -69,7 +69,7 @@ def test_a_text_in_parts_is_joined(sentloom, tmp_path):
 def test_impossible_token_counts_are_ignored_and_counted(sentloom, tmp_path):
     counts = [b"99999999999", b"1e999", b"-1e999", b"-3", b"0.5", b'"7"', b"true", b"NaN", b"null"]
     counted = [
-        saying("The parcel is there.", prompt_tokens=0, completion_tokens=4).replace(b"0", one) for one in counts
+        saying("The parcel is there.", prompt_tokens=0, completion_tokens=4).replace(b"0", count) for count in counts
     ]
     with chat_server(faults=[*map(malformed, counted), malformed(saying("Here.")[:-5] + b"1e999}")]) as server:
         done = sentloom(*arguments(tmp_path, server.url))

@@ -100,7 +100,7 @@ def certificate(tmp_path_factory) -> Path:
 def assert_secret(folder: Path, *said: str, secret: str = SECRET) -> None:
     width = min(len(secret), STRETCH)
     stretches = {secret[at : at + width] for at in range(len(secret) - width + 1)}
-    assert [one for one in stretches for text in (*contents(folder), *said) if one in text] == []
+    assert [stretch for stretch in stretches for text in (*contents(folder), *said) if stretch in text] == []
 
 
 @pytest.mark.parametrize("names", [["http_proxy", "HTTP_PROXY"], ["all_proxy", "ALL_PROXY"]])
@@ -111,7 +111,7 @@ def test_plain_http_does_not_go_through_a_proxy(sentloom, tmp_path, monkeypatch,
         done = sentloom(*arguments(tmp_path, server.url))
     assert done.returncode == 0, done.stderr
     assert between.read == b""
-    assert {one["Authorization"] for one in server.headers} == {f"Bearer {SECRET}"}
+    assert {headers["Authorization"] for headers in server.headers} == {f"Bearer {SECRET}"}
 
 
 @pytest.mark.parametrize("name", ["HTTPS_PROXY", "all_proxy"])
@@ -124,7 +124,7 @@ def test_https_goes_through_a_proxy_that_cannot_read_it(sentloom, tmp_path, monk
         done = sentloom(*arguments(tmp_path, server.url))
     assert done.returncode == 0, done.stderr
     assert between.read.startswith(b"CONNECT 127.0.0.1:")
-    assert {one["Authorization"] for one in server.headers} == {f"Bearer {SECRET}"}
+    assert {headers["Authorization"] for headers in server.headers} == {f"Bearer {SECRET}"}
     assert_secret(tmp_path, between.read.decode("latin-1"), done.stdout, done.stderr)
     assert_secret(tmp_path, done.stdout, done.stderr, secret=PASSWORD)
 
@@ -146,7 +146,7 @@ def test_a_password_file_adds_no_credentials(sentloom, tmp_path, monkeypatch):
     monkeypatch.delenv(KEY)
     with chat_server() as server:
         assert sentloom(*arguments(tmp_path, server.url)).returncode == 0
-    assert not any("Authorization" in one for one in server.headers)
+    assert not any("Authorization" in headers for headers in server.headers)
 
 
 def echoing(secret: str) -> Callable[[dict[str, Any]], Any]:
@@ -179,7 +179,7 @@ def test_an_endpoint_that_repeats_the_key_brings_it_into_no_file(sentloom, tmp_p
         done = sentloom(*arguments(tmp_path, server.url))
     assert (refused.returncode, done.returncode) == (2, 0), refused.stderr + done.stderr
     assert "it answered 401" in refused.stderr
-    assert {one["Authorization"] for one in server.headers} == {f"Bearer {secret}"}
+    assert {headers["Authorization"] for headers in server.headers} == {f"Bearer {secret}"}
     assert sum("***" in text for text in texts(tmp_path)) > 6
     assert_secret(tmp_path, *(done.stdout + refused.stdout, done.stderr + refused.stderr), secret=secret)
 

@@ -22,7 +22,7 @@ def test_a_hostile_name_has_no_effect_in_any_text_of_a_fit(sentloom, tmp_path, m
     named = {path.name for path, text in texts.items() if "evil" in text}
     assert named >= {"report.md", "report.html", "report.json", "README.md"}
     assert {str(path): found[0] for path, text in texts.items() if (found := CONTROL.search(text))} == {}
-    assert [one["name"] for one in json.loads(texts[tmp_path / "m.fit" / "report.json"])["sources"]] == [NAME]
+    assert [source["name"] for source in json.loads(texts[tmp_path / "m.fit" / "report.json"])["sources"]] == [NAME]
     for path in (tmp_path / "m" / "README.md", tmp_path / "m.fit" / "report.md", tmp_path / "m.fit" / "report.html"):
         shown = FENCED.sub("", texts[path])
         assert "<b>bold" not in shown

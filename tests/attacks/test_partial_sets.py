@@ -155,7 +155,10 @@ def test_a_set_of_the_wrong_size_is_left_out_like_one_that_is_missing(sentloom, 
     done = sentloom("evaluate", f"words:{vectors}", *suites, "-o", tmp_path / "scores.json")
     assert done.returncode == 4, done.stderr
     shown = " ".join(done.stdout.split())
-    assert "STS-B: not the published set, left out (there are 30 rows instead of 1,379 rows, as published: download" in shown
+    assert (
+        "STS-B: not the published set, left out (there are 30 rows instead of 1,379 rows, as published: download"
+        in shown
+    )
     assert "`evaluate` with --unchecked scores it anyway" in shown
     assert "not scored: STS-B" in shown
     first, second = json.loads((tmp_path / "scores.json").read_text("utf-8"))["suites"]

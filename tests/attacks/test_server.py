@@ -210,7 +210,7 @@ def test_huge_texts_are_not_read_to_their_end_and_a_small_request_is_answered_me
     with ThreadPoolExecutor(len(huge)) as clients:
         waiting = [clients.submit(ask, running, EMBEDDINGS, {"input": text}) for text in huge]
         assert ask(running, EMBEDDINGS, {"input": "Yes"}, within=10).status == 200
-        answers = [one.result() for one in waiting]
+        answers = [task.result() for task in waiting]
     assert {answer.status for answer in answers} == {200}
     assert [answer.headers["sentloom-truncated"] for answer in answers] == [None, "0"] * 3
 

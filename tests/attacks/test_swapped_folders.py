@@ -11,7 +11,7 @@ import pytest
 from tests.encoder.small_models import SENTENCES, build_model_folder
 from tests.faults.commands import EXIT_OK, run
 
-WRITE = ("vocabulary", "base", "texts.txt", "-o", "m", "--size", "60")
+WRITE = ("lab", "vocabulary", "base", "texts.txt", "-o", "m", "--size", "60")
 READ = ("encode", "few.txt", "-o", "v.npy", "--model", "m")
 
 

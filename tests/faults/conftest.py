@@ -75,7 +75,7 @@ def tally() -> Tally:
 
 @pytest.fixture(scope="session")
 def act(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Act]:
-    """Run check, clean or the reading part of fit on a file, in a child with limits on time and memory."""
+    """Run check, check -o or the reading part of fit on a file, in a child with limits on time and memory."""
     folder = tmp_path_factory.mktemp("runner")
     source = Path(sentloom.__file__).parents[1]
     environment = {

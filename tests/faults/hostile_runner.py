@@ -30,6 +30,7 @@ def status(name: str) -> int:
 
 
 Act = Callable[..., int]
+WRITES = {"check": "--json", "clean": "-o"}  # the option of `sentloom check` that takes the output
 
 
 def act(action: str, path: str, output: str) -> int:
@@ -44,7 +45,7 @@ def act(action: str, path: str, output: str) -> int:
             sys.stderr.write(f"error: {error}\n")
             return 2
         return 0
-    sys.argv = ["sentloom", action, path, "-o", output]
+    sys.argv = ["sentloom", "check", path, WRITES[action], output]
     try:
         sentloom.cli.main()
     except SystemExit as ended:

@@ -25,8 +25,8 @@ from tests.serving.asking import ask, get, post
 def vectors_of(answer):
     assert answer.status_code == 200, answer.text
     data = answer.json()["data"]
-    assert [one["index"] for one in data] == list(range(len(data)))
-    return np.array([one["embedding"] for one in data], np.float32)
+    assert [row["index"] for row in data] == list(range(len(data)))
+    return np.array([row["embedding"] for row in data], np.float32)
 
 
 def test_a_list_gets_the_vectors_of_encode(make_service, encoder):
@@ -46,7 +46,7 @@ def test_a_string_gets_one_vector(make_service, encoder, text):
 
 def test_base64_is_little_endian_float32(make_service, encoder):
     answer = post(make_service(), "/v1/embeddings", {"input": SENTENCES, "encoding_format": "base64"})
-    rows = [np.frombuffer(base64.b64decode(one["embedding"]), "<f4") for one in answer.json()["data"]]
+    rows = [np.frombuffer(base64.b64decode(row["embedding"]), "<f4") for row in answer.json()["data"]]
     np.testing.assert_allclose(rows, encoder.encode(SENTENCES), atol=1e-6)
 
 
@@ -82,7 +82,7 @@ def test_requests_at_the_same_time_share_batches_and_get_their_own_vectors(make_
     bodies = [{"input": [f"{SENTENCES[at % 8]} {at}"]} for at in range(60)]
     answers = ask(service, *(("POST", "/v1/embeddings", {"json": body}) for body in bodies))
     expected = encoder.encode([body["input"][0] for body in bodies])
-    np.testing.assert_allclose(np.concatenate([vectors_of(one) for one in answers]), expected, atol=1e-6)
+    np.testing.assert_allclose(np.concatenate([vectors_of(answer) for answer in answers]), expected, atol=1e-6)
     assert service.batcher.counts.texts == 60
     assert service.batcher.counts.batches < 20
 
@@ -174,7 +174,7 @@ def test_texts_of_a_client_that_has_gone_are_not_tokenised_and_short_requests_do
         assert post(service, "/v1/embeddings", {"input": "Yes"}).status_code == 200
     finally:
         free.set()
-    assert all(one.result() for one in busy)
+    assert all(request.result() for request in busy)
     assert service.batcher.counts.dropped == 1
     assert service.batcher.counts.texts == 1
     assert post(service, "/v1/embeddings", {"input": long}).headers["sentloom-truncated"] == "0"

@@ -25,10 +25,10 @@ class Model:
             self.free.set()
 
     def encode(self, ids):
-        self.batches.append([list(one) for one in ids])
+        self.batches.append([list(tokens) for tokens in ids])
         self.entered.set()
         assert self.free.wait(60)
-        return np.array([[sum(one), len(one)] for one in ids], np.float32)
+        return np.array([[sum(tokens), len(tokens)] for tokens in ids], np.float32)
 
     @property
     def seen(self):
@@ -36,7 +36,7 @@ class Model:
 
 
 def texts(*ids):
-    return [array("i", one) for one in ids]
+    return [array("i", tokens) for tokens in ids]
 
 
 def run(scenario, limits=None, workers=1, loop=uvloop.new_event_loop):
@@ -66,16 +66,16 @@ def test_every_request_gets_its_own_vectors_and_batches_keep_the_budget(requests
     first, second = Model(), Model()
 
     async def scenario(batcher):
-        jobs = [batcher.submit((first if one else second).encode, texts(*ids)) for one, ids in requests]
+        jobs = [batcher.submit((first if is_first else second).encode, texts(*ids)) for is_first, ids in requests]
         return await asyncio.gather(*jobs), batcher.waiting_tokens
 
     limits = BatchLimits(batch_tokens=500)
     answers, left = run(scenario, limits, workers, loop)
     assert left == 0
     for (_, ids), vectors in zip(requests, answers, strict=True):
-        assert vectors.tolist() == [[sum(one), len(one)] for one in ids]
+        assert vectors.tolist() == [[sum(tokens), len(tokens)] for tokens in ids]
     for model, mine in ((first, True), (second, False)):
-        expected = sorted(text for one, ids in requests if one == mine for text in ids)
+        expected = sorted(text for is_first, ids in requests if is_first == mine for text in ids)
         assert sorted(model.seen) == expected  # each text once, and none of the other model's
         assert all(len(batch) == 1 or sum(map(len, batch)) <= 500 for batch in model.batches)
 
@@ -144,7 +144,7 @@ def test_while_a_batch_runs_the_next_waits_until_it_is_full():
 
     limits = BatchLimits(batch_tokens=300, batch_wait=3600)
     assert run(scenario, limits, workers=2) == 1
-    assert [len(one) for one in model.batches[1]] == [100, 100, 100]
+    assert [len(tokens) for tokens in model.batches[1]] == [100, 100, 100]
 
 
 def test_while_a_batch_runs_the_next_starts_when_its_oldest_text_is_due():
@@ -268,7 +268,7 @@ def test_closing_answers_all_that_was_accepted_and_takes_no_more():
 
 def test_an_error_reaches_the_requests_of_its_batch_and_no_others():
     def encode(ids):
-        if any(13 in one for one in ids):
+        if any(13 in tokens for tokens in ids):
             raise MemoryError("too large")
         return np.ones((len(ids), 1), np.float32)
 

@@ -97,7 +97,7 @@ def test_truncated_texts_are_found_and_those_that_just_fit_are_not(encoder):
         fits += " a"
     assert len(encoder.tokens.bare([fits])[0]) == longest - 2  # and two special tokens
     found = served(encoder).tokenize([fits, f"{fits} a", "a"], "symmetric")
-    assert [len(one) for one in found.ids] == [longest, longest, 3]
+    assert [len(tokens) for tokens in found.ids] == [longest, longest, 3]
     assert found.truncated == [1]
     assert found.tokens == 2 * longest + 3
 

@@ -122,7 +122,7 @@ def test_a_client_that_hangs_up_is_dropped_from_the_queue(make_service, free):
         wait_until(lambda: service.in_flight == 2)
         assert service.batcher.waiting_tokens == 0
         free.set()
-        assert all(one.result().startswith(b"HTTP/1.1 200") for one in busy)
+        assert all(request.result().startswith(b"HTTP/1.1 200") for request in busy)
     assert service.batcher.counts.dropped == 4
     assert service.batcher.counts.texts == 4
 
@@ -145,9 +145,9 @@ def test_on_a_signal_all_accepted_requests_are_answered_and_new_ones_refused(mak
         assert refused.startswith(b"HTTP/1.1 503")
         assert b"connection: close" in refused
         free.set()
-        assert [one.result()[:12] for one in accepted] == [b"HTTP/1.1 200"] * 20
+        assert [request.result()[:12] for request in accepted] == [b"HTTP/1.1 200"] * 20
         wait_until(lambda: server.should_exit)
-    assert all(one.result() for one in blocked)
+    assert all(request.result() for request in blocked)
 
 
 def test_a_used_port_is_an_ordinary_error():

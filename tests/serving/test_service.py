@@ -52,4 +52,4 @@ def test_a_model_that_hangs_is_not_healthy(make_service, executor):
         assert get(service, "/health").status_code == 503
     finally:
         free.set()
-    assert all(one.result() for one in blocked)
+    assert all(request.result() for request in blocked)

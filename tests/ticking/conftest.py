@@ -20,9 +20,9 @@ def answered(questions, tmp_path):
 
     def write(*said, name="ticks.jsonl", header=None):
         with open_answers(tmp_path / name, header or header_for(questions, "b", "f")) as file:
-            for question, one in zip(questions.asked, said, strict=False):
+            for question, answer in zip(questions.asked, said, strict=False):
                 left = left_of(question, file.header.salt)
-                choice = one if one not in ("base", "fitted") else "left" if one == left else "right"
+                choice = answer if answer not in ("base", "fitted") else "left" if answer == left else "right"
                 file.append(question, choice)
         return read_answers(tmp_path / name)
 

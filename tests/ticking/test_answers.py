@@ -24,8 +24,8 @@ def test_an_answer_is_in_the_file_when_append_returns(questions, tmp_path):
 def test_a_later_answer_replaces_an_earlier_one_and_the_file_is_continued(answered):
     answered("base", "both")
     found = answered("fitted")
-    assert [one.answer for one in found.given] == ["base", "both", "fitted"]
-    assert {query: one.answer for query, one in found.latest.items()} == {"query 0": "fitted", "query 1": "both"}
+    assert [answer.answer for answer in found.given] == ["base", "both", "fitted"]
+    assert {query: answer.answer for query, answer in found.latest.items()} == {"query 0": "fitted", "query 1": "both"}
 
 
 def test_left_and_right_are_by_chance_and_mean_a_model(questions):
@@ -36,9 +36,9 @@ def test_left_and_right_are_by_chance_and_mean_a_model(questions):
         "skip",
     ]
     assert meaning("left", "fitted") == "fitted"
-    lefts = [left_of(one, "salt") for one in questions.asked]
+    lefts = [left_of(question, "salt") for question in questions.asked]
     assert 12 < lefts.count("base") < 38
-    assert lefts != [left_of(one, "other") for one in questions.asked]
+    assert lefts != [left_of(question, "other") for question in questions.asked]
 
 
 def test_half_a_line_is_removed_and_a_damaged_one_is_named(answered, tmp_path, questions):
@@ -48,7 +48,7 @@ def test_half_a_line_is_removed_and_a_damaged_one_is_named(answered, tmp_path, q
     assert len(read_answers(path).given) == 2
     with open_answers(path, header_for(questions, "b", "f")) as file:
         file.append(questions.asked[2], "both")
-    assert [one.query for one in read_answers(path).given] == ["query 0", "query 1", "query 2"]
+    assert [answer.query for answer in read_answers(path).given] == ["query 0", "query 1", "query 2"]
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([lines[0], lines[1][:20] + b"\n", *lines[2:]]))
     with pytest.raises(DamagedFile, match="line 2"):
@@ -102,6 +102,6 @@ def test_every_confirmed_answer_survives_a_kill(tmp_path):
         confirmed = [process.stdout.readline().strip() for _ in range(200)]
         os.kill(process.pid, signal.SIGKILL)
         confirmed += [line.strip() for line in process.stdout if line.endswith("\n")]
-    kept = [one.query for one in read_answers(tmp_path / "ticks.jsonl").given]
+    kept = [answer.query for answer in read_answers(tmp_path / "ticks.jsonl").given]
     assert kept[: len(confirmed)] == confirmed
     assert len(kept) <= len(confirmed) + 1

@@ -35,7 +35,7 @@ def test_answers_are_saved_and_the_next_question_comes_back(client, tmp_path):
     assert client.get("state").json()["question"]["number"] == 0
     after = client.post("answer", json={"number": 0, "choice": "both"})
     assert (after.status_code, after.json()["question"]["number"], after.json()["answered"]) == (200, 1, 1)
-    assert [one.answer for one in read_answers(tmp_path / "ticks.jsonl").given] == ["both"]
+    assert [answer.answer for answer in read_answers(tmp_path / "ticks.jsonl").given] == ["both"]
     assert client.post("answer", json={"number": 0, "choice": "left"}).status_code == 409
     assert client.post("back").json()["question"]["number"] == 0
 

@@ -20,7 +20,7 @@ def typed(questions, tmp_path):
 
 def test_keys_are_answers_and_other_lines_explain_them(typed):
     given, said = typed("l", "R\n", "what?", "b", "n", "s", "q", "l")
-    assert [one.answer for one in given][2:] == ["both", "neither", "skip"]
+    assert [answer.answer for answer in given][2:] == ["both", "neither", "skip"]
     assert (given[0].answer, given[1].answer != given[1].left) == (given[0].left, True)
     assert said.count("l: A is right") == 2, "at the beginning, and after a line that is no key"
     assert "query 4" in said
@@ -29,7 +29,7 @@ def test_keys_are_answers_and_other_lines_explain_them(typed):
 
 def test_undo_asks_again_and_the_end_of_the_lines_stops(typed):
     given, _ = typed("u", "b", "u", "n")
-    assert [(one.query, one.answer) for one in given] == [("query 0", "both"), ("query 0", "neither")]
+    assert [(answer.query, answer.answer) for answer in given] == [("query 0", "both"), ("query 0", "neither")]
     again, _ = typed("b")
     assert again[-1].query == "query 1", "the same command continues"
 

@@ -19,10 +19,10 @@ def test_results_are_what_each_model_finds_first(fit_folder):
     assert found.questions.documents == 300
     models = {"base": Encoder.load(result.base), "fitted": Encoder.load(fit_folder / result.tested)}
     texts = [hit.text for hit in models["base"].search(found.queries[0], _texts(fit_folder), k=300)]
-    for one in found.questions.asked[:5]:
+    for question in found.questions.asked[:5]:
         for side, model in models.items():
-            hits = [hit.text for hit in model.search(one.query, texts, k=3) if hit.text != one.query]
-            assert getattr(one, side) == hits[0]
+            hits = [hit.text for hit in model.search(question.query, texts, k=3) if hit.text != question.query]
+            assert getattr(question, side) == hits[0]
 
 
 def _texts(folder):

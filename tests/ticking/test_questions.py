@@ -31,10 +31,14 @@ def test_strata_by_disagreement_of_equal_size_and_every_query_once():
     documents, queries = [f"text {n}" for n in range(200)], [f"query {n}" for n in range(90)]
     vectors = [(draw.normal(size=(90, 8)), draw.normal(size=(200, 8))) for _ in range(2)]
     found = make_questions(queries, documents, *vectors, 200)
-    assert sum(found.sizes) == len(found.asked) == len({one.query for one in found.asked})
+    assert sum(found.sizes) == len(found.asked) == len({question.query for question in found.asked})
     assert max(found.sizes) - min(found.sizes) <= 1
-    by_query = {queries[one.query]: one.distance for one in differences(queries, documents, *vectors)}
-    spans = [[by_query[one.query] for one in found.asked if one.stratum == stratum] for stratum in range(3)]
+    by_query = {
+        queries[difference.query]: difference.distance for difference in differences(queries, documents, *vectors)
+    }
+    spans = [
+        [by_query[question.query] for question in found.asked if question.stratum == stratum] for stratum in range(3)
+    ]
     assert max(spans[0]) <= min(spans[1]) <= max(spans[1]) <= min(spans[2])
     assert make_questions(queries, documents, *vectors, 200) == found, "the same questions in every run"
     assert found.sha256 != make_questions([*queries[:-1], "another"], documents, *vectors, 200).sha256

@@ -22,7 +22,7 @@ def test_questions_come_in_order_and_only_the_current_one_is_answered(session, t
     assert not session.answer(0, "left"), "a second page, or a second click"
     assert session.number == 1
     assert session.answer(1, "skip")
-    assert [one.answer for one in read_answers(tmp_path / "ticks.jsonl").given] == ["both", "skip"]
+    assert [answer.answer for answer in read_answers(tmp_path / "ticks.jsonl").given] == ["both", "skip"]
     assert session.number == 2
 
 
@@ -33,7 +33,7 @@ def test_sides_are_shown_by_the_salt_of_the_file(session, questions, tmp_path):
         assert session.sides[0] == f"{left} {number}"
         session.answer(number, "left")
     answers = read_answers(tmp_path / "ticks.jsonl").given
-    assert all(one.answer == one.left for one in answers)
+    assert all(answer.answer == answer.left for answer in answers)
 
 
 def test_going_back_asks_again_as_often_as_wanted(session):

@@ -106,13 +106,13 @@ def test_the_sentence_says_what_the_estimate_means(answered):
 def test_ticks_decide_a_fit_without_labels(answered, tmp_path):
     found = with_ticks(RAW, [answered(*["fitted"] * 30)], tmp_path, tmp_path / "model", force=False)
     assert (found.verdict, found.model, found.forced) == ("better", str(tmp_path / "model"), False)
-    assert [(one.name, one.part) for one in found.measures] == [
+    assert [(measure.name, measure.part) for measure in found.measures] == [
         ("ticks", "deciding"),
         ("halves", "watched"),
         ("general", "general"),
     ]
     assert found.total.name == "ticks"
-    assert [one.verdict for one in found.runs] == ["won"]
+    assert [run.verdict for run in found.runs] == ["won"]
     assert found.warnings == ("General ability fell.",)
     assert (found.advice, found.uses, found.ticks.used) == ((), 1, 30)
     found.write(tmp_path / "report.json")

@@ -102,15 +102,15 @@ def build_app(service: Service) -> App:
 )
 async def embeddings(request: Request) -> Response:
     """Encode texts. A large request is split into batches; the header `sentloom-truncated` lists truncated texts."""
-    service, wanted = _service(request), await _read(request, EmbeddingRequest)
-    model = service.model(wanted.model)
-    if wanted.dimensions is not None:
-        _check_dimensions(model, wanted.dimensions)
-    vectors, tokenised = await _encode(request, model, wanted.input, wanted.role)
-    if wanted.dimensions is not None:
-        vectors = cut(vectors, wanted.dimensions, model.encoder.unit_length)
+    service, asked = _service(request), await _read(request, EmbeddingRequest)
+    model = service.model(asked.model)
+    if asked.dimensions is not None:
+        _check_dimensions(model, asked.dimensions)
+    vectors, tokenised = await _encode(request, model, asked.input, asked.role)
+    if asked.dimensions is not None:
+        vectors = cut(vectors, asked.dimensions, model.encoder.unit_length)
     _check_usable(model, vectors, "input")
-    parts = _embedding_parts(model.name, vectors, tokenised.tokens, wanted.encoding_format == "base64")
+    parts = _embedding_parts(model.name, vectors, tokenised.tokens, asked.encoding_format == "base64")
     headers = _truncated_header(tokenised)
     if len(vectors) <= ROWS_AT_ONCE:
         return _json(b"".join(parts), headers)
@@ -122,14 +122,14 @@ async def embeddings(request: Request) -> Response:
 )
 async def similarity(request: Request) -> Response:
     """Cosines of every text in `a` with every text in `b`, or of the texts in `a` with each other."""
-    service, wanted = _service(request), await _read(request, SimilarityRequest)
-    model, others = service.model(wanted.model), wanted.b or []
-    if len(wanted.a) * len(others or wanted.a) > service.limits.max_cells:
+    service, asked = _service(request), await _read(request, SimilarityRequest)
+    model, others = service.model(asked.model), asked.b or []
+    if len(asked.a) * len(others or asked.a) > service.limits.max_cells:
         raise Refusal(413, f"The matrix has more than {service.limits.max_cells:,} cells. Compare fewer texts.")
-    vectors, tokenised = await _encode(request, model, [*wanted.a, *others], "symmetric")
-    _check_usable(model, vectors, "a" if wanted.b is None else "a and b")
+    vectors, tokenised = await _encode(request, model, [*asked.a, *others], "symmetric")
+    _check_usable(model, vectors, "a" if asked.b is None else "a and b")
     unit = normalised(vectors)
-    left, right = unit[: len(wanted.a)], unit[len(wanted.a) :] if others else unit
+    left, right = unit[: len(asked.a)], unit[len(asked.a) :] if others else unit
     cosines = np.clip(left @ right.T, -1, 1)  # rounding may lead beyond
     answer = {"object": "similarity", "model": model.name, "similarities": cosines, "usage": _usage(tokenised)}
     return _json(_dump(answer), _truncated_header(tokenised))
@@ -138,19 +138,19 @@ async def similarity(request: Request) -> Response:
 @router.post("/v1/search", response_model=SearchResponse, responses=REFUSALS, openapi_extra=_takes(SearchRequest))
 async def search(request: Request) -> Response:
     """The texts of the corpus that are nearest to each query."""
-    service, wanted = _service(request), await _read(request, SearchRequest)
-    model, corpus = service.model(wanted.model), service.searched()
-    if len(wanted.query) * wanted.k > service.limits.max_found:
+    service, asked = _service(request), await _read(request, SearchRequest)
+    model, corpus = service.model(asked.model), service.searched()
+    if len(asked.query) * asked.k > service.limits.max_found:
         most = service.limits.max_found
         raise Refusal(
-            413, f"{len(wanted.query):,} queries with k {wanted.k} have more than {most:,} results. Send fewer."
+            413, f"{len(asked.query):,} queries with k {asked.k} have more than {most:,} results. Send fewer."
         )
-    vectors, tokenised = await _encode(request, model, wanted.query, "query")
+    vectors, tokenised = await _encode(request, model, asked.query, "query")
     _check_usable(model, vectors, "query")
-    searching = _in_thread(service.searchers, corpus.search, model.name, vectors, wanted.k)
-    found = await _unless_gone(request, searching)
+    searching = _in_thread(service.searchers, corpus.search, model.name, vectors, asked.k)
+    nearest = await _unless_gone(request, searching)
     usage = Usage(prompt_tokens=tokenised.tokens, total_tokens=tokenised.tokens)
-    answer = SearchResponse(model=model.name, data=found, usage=usage)
+    answer = SearchResponse(model=model.name, data=nearest, usage=usage)
     return _json(answer.model_dump_json().encode(), _truncated_header(tokenised))
 
 
@@ -202,8 +202,8 @@ def _service(request: Request) -> Service:
 async def _read(request: Request, kind: type[R]) -> R:
     """The fields of a request; a large body is parsed in a thread."""
     service, body = _service(request), await request.body()
-    given = kind, body, request.headers.get("content-type", ""), service.limits.max_values
-    return parse(*given) if len(body) <= INLINE else await _in_thread(service.readers, parse, *given)
+    arguments = kind, body, request.headers.get("content-type", ""), service.limits.max_values
+    return parse(*arguments) if len(body) <= INLINE else await _in_thread(service.readers, parse, *arguments)
 
 
 def _card(model: ServedModel) -> ModelCard:
@@ -276,9 +276,9 @@ def _pieces(texts: list[str]) -> Iterator[list[str]]:
         yield piece
 
 
-async def _in_thread(threads: Executor, run: Callable[..., T], *given: Any) -> T:
+async def _in_thread(threads: Executor, run: Callable[..., T], *arguments: Any) -> T:
     """Run a function in a thread; if this is cancelled before a thread is free, it never runs."""
-    return await asyncio.get_running_loop().run_in_executor(threads, run, *given)
+    return await asyncio.get_running_loop().run_in_executor(threads, run, *arguments)
 
 
 async def _unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:

@@ -1,4 +1,7 @@
-"""The texts that are searched, with the vectors that each model gives them."""
+"""The models that are served, each with a probe that shows whether it still computes what it did, and the corpus.
+
+A corpus is the texts that requests search, with the vectors that each model gives them.
+"""
 
 import os
 import re
@@ -21,38 +24,12 @@ from sentloom.search.nearest import top_k
 from sentloom.serving.batcher import Tokens, Vectors
 from sentloom.serving.schema import FoundText
 
-
-@dataclass(frozen=True)
-class Corpus:
-    """Texts, where each came from, and their vectors (n, d) by the name of a model."""
-
-    texts: Sequence[str]
-    place: Callable[[int], str]
-    vectors: Mapping[str, Vectors]
-
-    def search(self, model: str, queries: Vectors, k: int) -> list[list[FoundText]]:
-        """The k texts nearest to each query."""
-        rows, cosines = top_k(queries, self.vectors[model], k)
-        return [
-            [self._found(int(row), float(cosine)) for row, cosine in zip(*one, strict=True)]
-            for one in zip(rows, cosines, strict=True)
-        ]
-
-    def _found(self, row: int, score: float) -> FoundText:
-        return FoundText(row=row, place=self.place(row), score=round(score, 6), text=self.texts[row])
-
-
 PROBE = "The quick brown fox jumps over the lazy dog."
 SHARES = 16  # of the largest batch: how many sizes run before the first request
 SAME = 0.999  # the least cosine of a probe's vector with the expected one, in float32
 SAME_BF16 = 0.99
 READ = 1 << 18  # characters of a text that are tokenised at most, however many tokens the model takes
 NAMED = re.compile(r"([\w.-]+)=(.+)")
-
-
-def tokenise_in_own_threads() -> None:
-    """Turn off the pool of threads that the tokenizers library shares: a small request would wait for large ones."""
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 
 class Tokenised(NamedTuple):
@@ -97,13 +74,54 @@ class ServedModel:
     def tokenize(self, texts: Sequence[str], role: Role) -> Tokenised:
         """Token ids of texts, and which texts were truncated."""
         ids, truncated = self.encoder.tokens.truncate(texts, prompt_for(self.encoder.prompts, role), READ)
-        return Tokenised([array("i", one) for one in ids], truncated)
+        return Tokenised([array("i", tokens) for tokens in ids], truncated)
 
     def encode(self, ids: Sequence[Sequence[int]]) -> Vectors:
         """Vectors (n, d) of one batch, in the calling thread."""
         with self.encoder.computing():
             vectors: Vectors = self.encoder(ids).float().cpu().numpy()
         return vectors
+
+
+def load_models(names: Sequence[str], device: str | None = None, precision: str | None = None) -> list[ServedModel]:
+    """Load models given as MODEL or NAME=MODEL."""
+    served = [split_name(argument) for argument in names]
+    for name in {name for name, _ in served if [other for other, _ in served].count(name) > 1}:
+        fix = f"name them: {name}-1=FOLDER {name}-2=OTHER"
+        raise InputError("MODEL", f"two models are called {name!r}", "different names", fix)
+    return [_load(name, model, device, precision) for name, model in served]
+
+
+def split_name(argument: str) -> tuple[str, str]:
+    """The name and the model of NAME=MODEL; of a folder alone, the name of the folder.
+
+    >>> split_name("fitted=runs/model"), split_name("runs/model/"), split_name("embedded")
+    (('fitted', 'runs/model'), ('model', 'runs/model/'), ('embedded', 'embedded'))
+    """
+    path = Path(argument)
+    if not path.exists() and (named := NAMED.fullmatch(argument)):
+        return named[1], named[2]
+    return path.resolve().name if path.is_dir() or argument.endswith("/") else argument, argument
+
+
+def _load(name: str, model: str, device: str | None, precision: str | None) -> ServedModel:
+    encoder = Encoder.load(model, device=device, precision=precision)  # type: ignore[arg-type]
+    least = SAME_BF16 if encoder.precision == "bf16" else SAME
+    golden = None if model in READ_ONLY else read_golden(locate(model))
+    if golden is None:  # a model that another tool saved: what it gives now is what it must give later
+        return ServedModel(name, encoder, Probe(PROBE, encoder.encode(PROBE), least))
+    checked = golden.check(encoder)
+    reached = checked.mean if encoder.precision == "bf16" else golden.reached(checked)
+    if reached < min(least, golden.required):
+        problem = f"its vectors are not those it was saved with: cosine {reached:.5f}, least for {checked.furthest!r}"
+        raise ModelError(model, problem, f"at least {min(least, golden.required)}", "save or export the model again")
+    at = next(at for at, text in enumerate(golden.texts) if text.strip())
+    return ServedModel(name, encoder, Probe(golden.texts[at], golden.vectors[at], min(least, golden.required)))
+
+
+def tokenise_in_own_threads() -> None:
+    """Turn off the pool of threads that the tokenizers library shares: a small request would wait for large ones."""
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 
 def warm_up(models: Sequence[ServedModel], executor: Executor, workers: int, tokens: int) -> None:
@@ -120,36 +138,21 @@ def warm_up(models: Sequence[ServedModel], executor: Executor, workers: int, tok
                 done.result()
 
 
-def load_models(names: Sequence[str], device: str | None = None, precision: str | None = None) -> list[ServedModel]:
-    """Load models given as MODEL or NAME=MODEL."""
-    served = [split_name(one) for one in names]
-    for name in {name for name, _ in served if [other for other, _ in served].count(name) > 1}:
-        fix = f"name them: {name}-1=FOLDER {name}-2=OTHER"
-        raise InputError("MODEL", f"two models are called {name!r}", "different names", fix)
-    return [_load(name, model, device, precision) for name, model in served]
+@dataclass(frozen=True)
+class Corpus:
+    """Texts, where each came from, and their vectors (n, d) by the name of a model."""
 
+    texts: Sequence[str]
+    place: Callable[[int], str]
+    vectors: Mapping[str, Vectors]
 
-def split_name(given: str) -> tuple[str, str]:
-    """The name and the model of NAME=MODEL; of a folder alone, the name of the folder.
+    def search(self, model: str, queries: Vectors, k: int) -> list[list[FoundText]]:
+        """The k texts nearest to each query."""
+        rows, cosines = top_k(queries, self.vectors[model], k)
+        return [
+            [self._found(int(row), float(cosine)) for row, cosine in zip(*nearest, strict=True)]
+            for nearest in zip(rows, cosines, strict=True)
+        ]
 
-    >>> split_name("fitted=runs/model"), split_name("runs/model/"), split_name("embedded")
-    (('fitted', 'runs/model'), ('model', 'runs/model/'), ('embedded', 'embedded'))
-    """
-    if not Path(given).exists() and (found := NAMED.fullmatch(given)):
-        return found[1], found[2]
-    return Path(given).resolve().name if Path(given).is_dir() or given.endswith("/") else given, given
-
-
-def _load(name: str, model: str, device: str | None, precision: str | None) -> ServedModel:
-    encoder = Encoder.load(model, device=device, precision=precision)  # type: ignore[arg-type]
-    least = SAME_BF16 if encoder.precision == "bf16" else SAME
-    golden = None if model in READ_ONLY else read_golden(locate(model))
-    if golden is None:  # a model that another tool saved: what it gives now is what it must give later
-        return ServedModel(name, encoder, Probe(PROBE, encoder.encode(PROBE), least))
-    found = golden.check(encoder)
-    reached = found.mean if encoder.precision == "bf16" else golden.reached(found)
-    if reached < min(least, golden.required):
-        problem = f"its vectors are not those it was saved with: cosine {reached:.5f}, least for {found.furthest!r}"
-        raise ModelError(model, problem, f"at least {min(least, golden.required)}", "save or export the model again")
-    at = next(at for at, text in enumerate(golden.texts) if text.strip())
-    return ServedModel(name, encoder, Probe(golden.texts[at], golden.vectors[at], min(least, golden.required)))
+    def _found(self, row: int, score: float) -> FoundText:
+        return FoundText(row=row, place=self.place(row), score=round(score, 6), text=self.texts[row])

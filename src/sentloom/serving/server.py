@@ -1,4 +1,7 @@
-"""Keep the memory of a server flat under load."""
+"""Run the application with uvicorn: an address, limits for slow clients, and a shutdown that answers what began.
+
+Memory stays flat under load, and connections without a key make room for those with one.
+"""
 
 import asyncio
 import ctypes
@@ -26,16 +29,6 @@ from sentloom.serving.service import Service
 CACHED_KERNELS = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
 TRIM_THRESHOLD = -1  # M_TRIM_THRESHOLD of glibc's mallopt
 KEPT_FREE = 16 << 20  # bytes at the end of the heap that are not returned to the system; by default up to 64 MB
-
-
-def limit_memory() -> None:
-    """Cache few kernels, and return freed memory early. Call it before the first product is computed."""
-    os.environ.setdefault(*CACHED_KERNELS)
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None  # glibc has it, musl does not
-    if mallopt is not None:
-        mallopt(TRIM_THRESHOLD, KEPT_FREE)
-
-
 CONNECTIONS = 1024
 STRANGERS = 768  # of them, those whose last request had no key, or that have not sent one yet, at most
 RESERVED = 64  # of them, at least: for health checks, and requests whose head is still on its way
@@ -47,6 +40,106 @@ LAST_SECONDS = 5  # more, after which the process ends even if a thread still co
 TICKS = 10  # calls of `on_tick` a second
 HEALTH = b"/health"
 CROWDED = Refusal(503, "Too many connections. Try again.", code="crowded", retry_after="1", connection="close")
+
+
+def limit_memory() -> None:
+    """Cache few kernels, and return freed memory early. Call it before the first product is computed."""
+    os.environ.setdefault(*CACHED_KERNELS)
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None  # glibc has it, musl does not
+    if mallopt is not None:
+        mallopt(TRIM_THRESHOLD, KEPT_FREE)
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A listening socket; port 0 takes any free one."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        problem = f"{host}:{port} cannot be used: {os.strerror(error.errno or 0)}"
+        raise InputError("--port", problem, "a free port of this machine", "choose another --port or --host") from None
+
+
+def run(app: App, service: Service, listener: socket.socket, started: Callable[[], None]) -> None:
+    """Serve until a signal. The process then ends in `LAST_SECONDS`, even if a thread still computes."""
+    config = uvicorn.Config(
+        app,
+        http=partial(ServedProtocol, service, Crowd(*_room())),  # type: ignore[arg-type]
+        ws="none",
+        lifespan="off",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=KEEP_ALIVE,
+    )
+    DrainingServer(config, service, started).run([listener])
+    last = threading.Timer(LAST_SECONDS, os._exit, [0])
+    last.daemon = True
+    last.start()
+
+
+def _room() -> tuple[int, int, int]:
+    """How many connections there may be, at most and at least without a key: fewer if fewer files may be open."""
+    if sys.platform == "win32":
+        return CONNECTIONS, STRANGERS, RESERVED
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = CONNECTIONS + OTHER_FILES
+    if 0 <= soft < needed:
+        soft = needed if hard < 0 else min(needed, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    most = CONNECTIONS if soft < 0 else min(CONNECTIONS, max(RESERVED, soft - OTHER_FILES))
+    return most, most * STRANGERS // CONNECTIONS, most * RESERVED // CONNECTIONS
+
+
+class DrainingServer(uvicorn.Server):
+    """On SIGTERM or Ctrl-C: answers all requests that began, refuses new ones with 503, and ends with exit code 0."""
+
+    def __init__(self, config: uvicorn.Config, service: Service, started: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._service, self._started, self._draining_since = service, started, 0.0
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Announce the address once it answers."""
+        await super().startup(sockets)
+        self._started()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin to drain; a second signal stops at once."""
+        if self._service.draining:
+            self.should_exit = self.force_exit = True
+        else:
+            self._service.draining, self._draining_since = True, time.monotonic()
+
+    async def on_tick(self, counter: int) -> bool:
+        """End what takes too long; stop when all requests are answered and read, or after a time."""
+        if counter % TICKS == 0:
+            self._service.batcher.refuse_overdue()
+            for connection in self._connections():
+                connection.check_read(time.monotonic())
+        if self._service.draining:
+            busy = self._service.in_flight or any(connection.is_unread for connection in self._connections())
+            waited = time.monotonic() - self._draining_since
+            self.should_exit |= waited >= (SHUTDOWN_SECONDS if busy else LINGER)
+        return await super().on_tick(counter)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Close all connections; cut off those that are left when the time is over."""
+        waited = time.monotonic() - self._draining_since if self._service.draining else 0.0
+        left = 0.0 if self.force_exit else max(0.0, SHUTDOWN_SECONDS - waited)
+        self.config.timeout_graceful_shutdown = math.ceil(left) + 1
+        cutting = asyncio.get_running_loop().call_later(left, self._cut_off)
+        await super().shutdown(sockets)
+        cutting.cancel()
+        self._cut_off()
+
+    def _cut_off(self) -> None:
+        for connection in self._connections():
+            connection.cut_off()
+
+    def _connections(self) -> list[Any]:
+        return list(self.server_state.connections)
 
 
 class TimedProtocol(HttpToolsProtocol):
@@ -120,8 +213,8 @@ class TimedProtocol(HttpToolsProtocol):
 class ServedProtocol(TimedProtocol):
     """A connection that is counted, makes room for others if it has no key, and ends if its answers are not read."""
 
-    def __init__(self, service: Service, crowd: "Crowd", **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, service: Service, crowd: "Crowd", **uvicorns: Any) -> None:
+        super().__init__(**uvicorns)
         self.service, self.crowd = service, crowd
         self._unread_since: float | None = None
 
@@ -208,95 +301,3 @@ class Crowd:
         """Count a connection no longer."""
         self._known.discard(connection)
         self._strangers.pop(connection, None)
-
-
-class DrainingServer(uvicorn.Server):
-    """On SIGTERM or Ctrl-C: answers all requests that began, refuses new ones with 503, and ends with exit code 0."""
-
-    def __init__(self, config: uvicorn.Config, service: Service, started: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._service, self._started, self._draining_since = service, started, 0.0
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Announce the address once it answers."""
-        await super().startup(sockets)
-        self._started()
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Begin to drain; a second signal stops at once."""
-        if self._service.draining:
-            self.should_exit = self.force_exit = True
-        else:
-            self._service.draining, self._draining_since = True, time.monotonic()
-
-    async def on_tick(self, counter: int) -> bool:
-        """End what takes too long; stop when all requests are answered and read, or after a time."""
-        if counter % TICKS == 0:
-            self._service.batcher.refuse_overdue()
-            for connection in self._connections():
-                connection.check_read(time.monotonic())
-        if self._service.draining:
-            busy = self._service.in_flight or any(connection.is_unread for connection in self._connections())
-            waited = time.monotonic() - self._draining_since
-            self.should_exit |= waited >= (SHUTDOWN_SECONDS if busy else LINGER)
-        return await super().on_tick(counter)
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Close all connections; cut off those that are left when the time is over."""
-        waited = time.monotonic() - self._draining_since if self._service.draining else 0.0
-        left = 0.0 if self.force_exit else max(0.0, SHUTDOWN_SECONDS - waited)
-        self.config.timeout_graceful_shutdown = math.ceil(left) + 1
-        cutting = asyncio.get_running_loop().call_later(left, self._cut_off)
-        await super().shutdown(sockets)
-        cutting.cancel()
-        self._cut_off()
-
-    def _cut_off(self) -> None:
-        for connection in self._connections():
-            connection.cut_off()
-
-    def _connections(self) -> list[Any]:
-        return list(self.server_state.connections)
-
-
-def bind(host: str, port: int) -> socket.socket:
-    """A listening socket; port 0 takes any free one."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family, backlog=2048)
-    except OSError as error:
-        problem = f"{host}:{port} cannot be used: {os.strerror(error.errno or 0)}"
-        raise InputError("--port", problem, "a free port of this machine", "choose another --port or --host") from None
-
-
-def run(app: App, service: Service, listener: socket.socket, started: Callable[[], None]) -> None:
-    """Serve until a signal. The process then ends in `LAST_SECONDS`, even if a thread still computes."""
-    config = uvicorn.Config(
-        app,
-        http=partial(ServedProtocol, service, Crowd(*_room())),  # type: ignore[arg-type]
-        ws="none",
-        lifespan="off",
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        timeout_keep_alive=KEEP_ALIVE,
-    )
-    DrainingServer(config, service, started).run([listener])
-    last = threading.Timer(LAST_SECONDS, os._exit, [0])
-    last.daemon = True
-    last.start()
-
-
-def _room() -> tuple[int, int, int]:
-    """How many connections there may be, at most and at least without a key: fewer if fewer files may be open."""
-    if sys.platform == "win32":
-        return CONNECTIONS, STRANGERS, RESERVED
-    import resource
-
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = CONNECTIONS + OTHER_FILES
-    if 0 <= soft < wanted:
-        soft = wanted if hard < 0 else min(wanted, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    most = CONNECTIONS if soft < 0 else min(CONNECTIONS, max(RESERVED, soft - OTHER_FILES))
-    return most, most * STRANGERS // CONNECTIONS, most * RESERVED // CONNECTIONS

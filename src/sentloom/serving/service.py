@@ -1,4 +1,4 @@
-"""What the server counts, for Prometheus."""
+"""What a running server knows: who may ask, its models and corpus, its limits and state, and what it counts."""
 
 import asyncio
 import hashlib
@@ -20,62 +20,15 @@ from sentloom.serving.batcher import Batcher, QueueClosed
 from sentloom.serving.models import Corpus, ServedModel
 from sentloom.serving.schema import Refusal
 
-SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
-
-
-class Metrics:
-    """Counters of one server."""
-
-    def __init__(self, batcher: Batcher, in_flight: Callable[[], int]) -> None:
-        self.registry = CollectorRegistry()
-        self.requests = Counter(
-            "sentloom_requests", "Requests by path and status.", ["path", "status"], registry=self.registry
-        )
-        self.seconds = Histogram(
-            "sentloom_request_seconds", "Time to answer.", ["path"], buckets=SECONDS, registry=self.registry
-        )
-        self.texts = Counter("sentloom_texts", "Texts encoded.", ["model"], registry=self.registry)
-        self.tokens = Counter("sentloom_tokens", "Tokens encoded.", ["model"], registry=self.registry)
-        self.truncated = Counter("sentloom_truncated_texts", "Texts truncated.", ["model"], registry=self.registry)
-        self.registry.register(_BatcherMetrics(batcher, in_flight))
-
-    def answered(self, path: str, status: int, seconds: float) -> None:
-        """Count one answer."""
-        self.requests.labels(path, str(status)).inc()
-        self.seconds.labels(path).observe(seconds)
-
-    def encoded(self, model: str, texts: int, tokens: int, truncated: int) -> None:
-        """Count the texts of one request."""
-        self.texts.labels(model).inc(texts)
-        self.tokens.labels(model).inc(tokens)
-        self.truncated.labels(model).inc(truncated)
-
-    def page(self) -> bytes:
-        """All of them as text."""
-        return generate_latest(self.registry)
-
-
-class _BatcherMetrics:
-    """Reads the batcher's own counts when they are asked for."""
-
-    def __init__(self, batcher: Batcher, in_flight: Callable[[], int]) -> None:
-        self._batcher, self._in_flight = batcher, in_flight
-
-    def collect(self) -> Iterator[Metric]:
-        counts = self._batcher.counts
-        yield GaugeMetricFamily("sentloom_queue_tokens", "Tokens that wait.", self._batcher.waiting_tokens)
-        yield GaugeMetricFamily("sentloom_requests_in_flight", "Requests being answered.", self._in_flight())
-        yield GaugeMetricFamily("sentloom_running_batches", "Batches that run now.", self._batcher.running)
-        yield CounterMetricFamily("sentloom_batches", "Batches run.", counts.batches)
-        yield CounterMetricFamily("sentloom_batch_texts", "Texts in all batches.", counts.texts)
-        yield CounterMetricFamily("sentloom_batch_tokens", "Tokens in all batches.", counts.tokens)
-        yield CounterMetricFamily("sentloom_batch_seconds", "Time of all batches.", counts.seconds)
-        yield CounterMetricFamily("sentloom_dropped_requests", "Requests whose client went away.", counts.dropped)
-
-
 VARIABLE = "SENTLOOM_API_KEY"
 SHORTEST_KEY = 16
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
+READERS = 2  # threads that parse large bodies
+TOKENISERS = 2  # threads that tokenise long texts; encoding has its own
+SEARCHERS = 2  # threads that search
+PROBED_EVERY = 1.0  # seconds: more frequent health checks get the last answer
+LEAST_VALUES = 1 << 16  # that a body may have, however few texts are allowed: token ids get their own refusal
+SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
 
 
 class Key:
@@ -86,8 +39,8 @@ class Key:
 
     def matches(self, authorization: bytes) -> bool:
         """Whether this is the header `Bearer KEY`. The time it takes does not depend on what is right in it."""
-        scheme, _, given = authorization.partition(b" ")
-        same = hmac.compare_digest(hashlib.sha256(given.strip()).digest(), self._digest)
+        scheme, _, key = authorization.partition(b" ")
+        same = hmac.compare_digest(hashlib.sha256(key.strip()).digest(), self._digest)
         return same and scheme.lower() == b"bearer"
 
 
@@ -118,23 +71,16 @@ def check_address(host: str, key: Key | None) -> None:
 def is_loopback(host: str) -> bool:
     """Whether every address of a host is this machine's own."""
     try:
-        found = {ipaddress.ip_address(info[4][0]) for info in socket.getaddrinfo(host, None)}
+        addresses = {ipaddress.ip_address(info[4][0]) for info in socket.getaddrinfo(host, None)}
     except OSError:
         raise InputError("--host", f"{host} has no address", "an address of this machine", "correct it") from None
-    return all(address.is_loopback for address in found)
+    return all(address.is_loopback for address in addresses)
 
 
 def is_local_name(host: str) -> bool:
     """Whether a Host header names this machine: another name may be a web page's, pointed here to read answers."""
     name, colon, port = host.rpartition(":")
     return (name if colon and port.isdigit() else host).lower() in LOCAL_NAMES
-
-
-READERS = 2  # threads that parse large bodies
-TOKENISERS = 2  # threads that tokenise long texts; encoding has its own
-SEARCHERS = 2  # threads that search
-PROBED_EVERY = 1.0  # seconds: more frequent health checks get the last answer
-LEAST_VALUES = 1 << 16  # that a body may have, however few texts are allowed: token ids get their own refusal
 
 
 @dataclass(frozen=True)
@@ -236,3 +182,53 @@ class Service:
         except (TimeoutError, QueueClosed):
             return None
         return model.probe.cosine(vectors[0])
+
+
+class Metrics:
+    """Counters of one server."""
+
+    def __init__(self, batcher: Batcher, in_flight: Callable[[], int]) -> None:
+        self.registry = CollectorRegistry()
+        self.requests = Counter(
+            "sentloom_requests", "Requests by path and status.", ["path", "status"], registry=self.registry
+        )
+        self.seconds = Histogram(
+            "sentloom_request_seconds", "Time to answer.", ["path"], buckets=SECONDS, registry=self.registry
+        )
+        self.texts = Counter("sentloom_texts", "Texts encoded.", ["model"], registry=self.registry)
+        self.tokens = Counter("sentloom_tokens", "Tokens encoded.", ["model"], registry=self.registry)
+        self.truncated = Counter("sentloom_truncated_texts", "Texts truncated.", ["model"], registry=self.registry)
+        self.registry.register(_BatcherMetrics(batcher, in_flight))
+
+    def answered(self, path: str, status: int, seconds: float) -> None:
+        """Count one answer."""
+        self.requests.labels(path, str(status)).inc()
+        self.seconds.labels(path).observe(seconds)
+
+    def encoded(self, model: str, texts: int, tokens: int, truncated: int) -> None:
+        """Count the texts of one request."""
+        self.texts.labels(model).inc(texts)
+        self.tokens.labels(model).inc(tokens)
+        self.truncated.labels(model).inc(truncated)
+
+    def page(self) -> bytes:
+        """All of them as text."""
+        return generate_latest(self.registry)
+
+
+class _BatcherMetrics:
+    """Reads the batcher's own counts when they are asked for."""
+
+    def __init__(self, batcher: Batcher, in_flight: Callable[[], int]) -> None:
+        self._batcher, self._in_flight = batcher, in_flight
+
+    def collect(self) -> Iterator[Metric]:
+        counts = self._batcher.counts
+        yield GaugeMetricFamily("sentloom_queue_tokens", "Tokens that wait.", self._batcher.waiting_tokens)
+        yield GaugeMetricFamily("sentloom_requests_in_flight", "Requests being answered.", self._in_flight())
+        yield GaugeMetricFamily("sentloom_running_batches", "Batches that run now.", self._batcher.running)
+        yield CounterMetricFamily("sentloom_batches", "Batches run.", counts.batches)
+        yield CounterMetricFamily("sentloom_batch_texts", "Texts in all batches.", counts.texts)
+        yield CounterMetricFamily("sentloom_batch_tokens", "Tokens in all batches.", counts.tokens)
+        yield CounterMetricFamily("sentloom_batch_seconds", "Time of all batches.", counts.seconds)
+        yield CounterMetricFamily("sentloom_dropped_requests", "Requests whose client went away.", counts.dropped)

@@ -92,12 +92,12 @@ class Answers:
     @property
     def latest(self) -> dict[str, Answer]:
         """The last answer to each query, in the order in which queries were first answered."""
-        return {one.query: one for one in self.given}
+        return {answer.query: answer for answer in self.given}
 
     @property
     def answered(self) -> list[str]:
         """The queries that were not skipped, in the same order."""
-        return [query for query, one in self.latest.items() if one.answer != "skip"]
+        return [query for query, answer in self.latest.items() if answer.answer != "skip"]
 
 
 def header_for(questions: Questions, base: str, fitted: str) -> Header:
@@ -273,8 +273,8 @@ def _parsed_file(content: bytes, path: Path) -> Answers:
         raise InputError(str(path), "this is not a file of ticks", "answers of `sentloom tick`", AGAIN)
     _refuse_other_versions(first, path)
     header = _parsed(Header, first, path, 1)
-    given = tuple(_parsed(Answer, line, path, number) for number, line in enumerate(others, 2) if line.strip())
-    return Answers(path.name, header, given)
+    answers = tuple(_parsed(Answer, line, path, number) for number, line in enumerate(others, 2) if line.strip())
+    return Answers(path.name, header, answers)
 
 
 def _refuse_other_versions(first: bytes, path: Path) -> None:
@@ -314,11 +314,11 @@ def _parsed(kind: type[Line], line: bytes, path: Path, number: int) -> Line:
     raise DamagedFile(f"{path}, line {number}", "the line is damaged: it is not what was written", "", fix)
 
 
-def _refuse_other_questions(found: Answers, header: Header) -> None:
-    if found.header.subject != header.subject:
+def _refuse_other_questions(answers: Answers, header: Header) -> None:
+    if answers.header.subject != header.subject:
         problem = "its answers are about other models or other questions"
         fix = "choose another file with --output; the fit has changed since these answers were given"
-        raise InputError(found.name, problem, "answers about this fit", fix)
+        raise InputError(answers.name, problem, "answers about this fit", fix)
 
 
 def _repair(file: FileIO, content: bytes) -> None:
@@ -362,12 +362,12 @@ class Tick:
 
 def merged(people: Sequence[Answers]) -> dict[str, Tick]:
     """The queries that somebody answered, in the order in which they were; skipped ones are left out."""
-    said: dict[str, list[Answer]] = {}
-    for one in people:
-        for query, answer in one.latest.items():
+    answers_to: dict[str, list[Answer]] = {}
+    for person in people:
+        for query, answer in person.latest.items():
             if answer.answer != "skip":
-                said.setdefault(query, []).append(answer)
+                answers_to.setdefault(query, []).append(answer)
     return {
-        query: Tick(some[0].stratum, *(fmean(one.answer == side for one in some) for side in ("base", "fitted")))
-        for query, some in said.items()
+        query: Tick(said[0].stratum, *(fmean(answer.answer == side for answer in said) for side in ("base", "fitted")))
+        for query, said in answers_to.items()
     }

@@ -44,9 +44,9 @@ def page() -> str:
 
 def page_headers(content: str) -> dict[str, str]:
     """Nothing may run or be loaded but what is in the page itself, by the hash of its content."""
-    found = {kind: f"'sha256-{_hash(inside)}'" for kind, inside in INLINE.findall(content)}
+    hashes = {kind: f"'sha256-{_hash(inside)}'" for kind, inside in INLINE.findall(content)}
     policy = (
-        f"default-src 'none'; style-src {found['style']}; script-src {found['script']}; connect-src 'self'; "
+        f"default-src 'none'; style-src {hashes['style']}; script-src {hashes['script']}; connect-src 'self'; "
         "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
     return {
@@ -69,8 +69,8 @@ def build_app(session: Session, token: str, stop: Callable[[], None]) -> FastAPI
 
     @app.middleware("http")
     async def only_with_token(request: Request, proceed: Callable[[Request], Awaitable[Response]]) -> Response:
-        given = request.url.path.split("/")[1]
-        known = hmac.compare_digest(given.encode(), token.encode())
+        first_part = request.url.path.split("/")[1]
+        known = hmac.compare_digest(first_part.encode(), token.encode())
         if not known or not is_local_name(request.headers.get("host", "")):
             return JSONResponse(GONE, 404)
         return await proceed(request)

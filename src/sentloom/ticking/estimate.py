@@ -1,10 +1,22 @@
-"""How far people agree who answered the same questions."""
+"""What answers to some of the questions say about all queries: a stratified estimate with an interval.
 
-import math
+Every query counts 1 if the first result of the fitted model is preferred, -1 if that of the base is, and 0 if both or
+neither are right; without a single answer it is known to be 0 where the two are the same. N queries were drawn from all
+that users ask; W_h of them are in stratum h, of which n_h were answered, with mean m_h and variance s_h^2. The gain is
+the sum of W_h m_h, and its variance that of sampling in two phases (Cochran 1977, section 12.2), in which the share of
+a stratum that was answered cancels out:
+
+    sum of W_h^2 s_h^2 / n_h  +  sum of W_h (m_h - gain)^2 / N
+
+The second sum includes the queries with equal first results. docs/ticks.md has the coverage, by simulation.
+
+How far people agree who answered the same questions is at the end.
+"""
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import sqrt
+from math import isfinite, sqrt
 from statistics import fmean
 
 import numpy as np
@@ -15,43 +27,6 @@ from sentloom.fitting.result import Agreement
 from sentloom.ticking.answers import Answers
 
 AGREEMENT_LEVEL = 0.95
-
-
-def agreement(people: Sequence[Answers]) -> Agreement | None:
-    """Over all queries that two or more people answered; None if there are none. Skipping is no answer.
-
-    For more than two people, both figures are means over pairs of people; the interval counts queries.
-    """
-    from scipy.stats import binomtest
-
-    pairs = [_both(one, other) for one, other in combinations(people, 2)]
-    answered = [pair for pair in pairs if pair]
-    if not answered:
-        return None
-    queries = len(set().union(*answered))
-    share = fmean(fmean(one == other for one, other in pair.values()) for pair in answered)
-    bounds = binomtest(round(share * queries), queries).proportion_ci(AGREEMENT_LEVEL, "wilson")
-    kappas = [kappa for pair in answered if (kappa := _kappa(list(pair.values()))) is not None]
-    return Agreement(queries, 100 * share, 100 * bounds.low, 100 * bounds.high, fmean(kappas) if kappas else None)
-
-
-def _both(one: Answers, other: Answers) -> dict[str, tuple[str, str]]:
-    """The answers of two people to the queries that both answered."""
-    left, right = one.latest, other.latest
-    found = {query: (left[query].answer, right[query].answer) for query in left if query in right}
-    return {query: said for query, said in found.items() if "skip" not in said}
-
-
-def _kappa(said: Sequence[tuple[str, str]]) -> float | None:
-    """Cohen's kappa; None where chance alone explains complete agreement, because nobody ever said anything else."""
-    from sklearn.metrics import cohen_kappa_score
-
-    if len({answer for both in said for answer in both}) == 1:
-        return None
-    kappa = float(cohen_kappa_score(*zip(*said, strict=True)))
-    return kappa if math.isfinite(kappa) else None
-
-
 LEAST_ANSWERS = 2  # in every stratum, for a variance
 UNSEEN = 0.5  # answers of either kind that are added where all answers of a stratum are the same
 
@@ -77,20 +52,21 @@ class Estimate:
 
 def is_possible(strata: Sequence[Stratum]) -> bool:
     """Whether there are enough answers in every stratum."""
-    return any(one.size for one in strata) and all(
-        len(one.values) >= min(LEAST_ANSWERS, one.size) for one in strata if one.size
+    return any(stratum.size for stratum in strata) and all(
+        len(stratum.values) >= min(LEAST_ANSWERS, stratum.size) for stratum in strata if stratum.size
     )
 
 
 def estimate(strata: Sequence[Stratum], total: int, level: float = LEVEL) -> Estimate:
     """The mean over `total` queries, of which those outside the strata count 0."""
-    used = [one for one in strata if one.size]
-    shares, means = [one.size / total for one in used], [float(np.mean(one.values)) for one in used]
+    used = [stratum for stratum in strata if stratum.size]
+    shares, means = [stratum.size / total for stratum in used], [float(np.mean(stratum.values)) for stratum in used]
+    counts = [len(stratum.values) for stratum in used]
     value = sum(share * mean for share, mean in zip(shares, means, strict=True))
-    within = sum(share**2 * _variance(one) / len(one.values) for share, one in zip(shares, used, strict=True))
+    within = sum(share**2 * _variance(stratum) / n for share, stratum, n in zip(shares, used, counts, strict=True))
     between = sum(share * (mean - value) ** 2 for share, mean in zip(shares, means, strict=True))
     error = sqrt(within + (between + (1 - sum(shares)) * value**2) / total)
-    effective = sum(shares) ** 2 / sum(share**2 / len(one.values) for share, one in zip(shares, used, strict=True))
+    effective = sum(shares) ** 2 / sum(share**2 / n for share, n in zip(shares, counts, strict=True))
     half = float(stdtrit(max(effective - 1, 1e-9), (1 + level) / 2)) * error
     p = min(1.0, float(2 * stdtr(max(effective - 1, 1e-9), -abs(value) / error)))
     low, high = max(value - half, -sum(shares)), min(value + half, sum(shares))
@@ -105,3 +81,38 @@ def _variance(stratum: Stratum) -> float:
     count, mean = len(values) + 2 * UNSEEN, len(values) * values[0] / (len(values) + 2 * UNSEEN)
     squares = len(values) * (values[0] - mean) ** 2 + UNSEEN * ((1 - mean) ** 2 + (-1 - mean) ** 2)
     return squares / (count - 1)
+
+
+def agreement(people: Sequence[Answers]) -> Agreement | None:
+    """Over all queries that two or more people answered; None if there are none. Skipping is no answer.
+
+    For more than two people, both figures are means over pairs of people; the interval counts queries.
+    """
+    from scipy.stats import binomtest
+
+    pairs = [_both(first, second) for first, second in combinations(people, 2)]
+    answered = [pair for pair in pairs if pair]
+    if not answered:
+        return None
+    queries = len(set().union(*answered))
+    share = fmean(fmean(left == right for left, right in pair.values()) for pair in answered)
+    bounds = binomtest(round(share * queries), queries).proportion_ci(AGREEMENT_LEVEL, "wilson")
+    kappas = [kappa for pair in answered if (kappa := _kappa(list(pair.values()))) is not None]
+    return Agreement(queries, 100 * share, 100 * bounds.low, 100 * bounds.high, fmean(kappas) if kappas else None)
+
+
+def _both(first: Answers, second: Answers) -> dict[str, tuple[str, str]]:
+    """The answers of two people to the queries that both answered."""
+    left, right = first.latest, second.latest
+    shared = {query: (left[query].answer, right[query].answer) for query in left if query in right}
+    return {query: said for query, said in shared.items() if "skip" not in said}
+
+
+def _kappa(said: Sequence[tuple[str, str]]) -> float | None:
+    """Cohen's kappa; None where chance alone explains complete agreement, because nobody ever said anything else."""
+    from sklearn.metrics import cohen_kappa_score
+
+    if len({answer for both in said for answer in both}) == 1:
+        return None
+    kappa = float(cohen_kappa_score(*zip(*said, strict=True)))
+    return kappa if isfinite(kappa) else None

@@ -1,4 +1,9 @@
-"""What is asked and searched: the test rows of a fit, one per cluster, look for texts in the corpus of the fit."""
+"""What people are asked: test rows of a fit, one per cluster, for which its two models find different first texts.
+
+The rank that each model gives to the other's first result says how much they disagree. By it, the queries are divided
+into strata of equal size. Within a stratum the order is random; of strata in which the models disagree more, more
+queries are asked, because answers vary more there. Every beginning of the list keeps these proportions.
+"""
 
 import hashlib
 import json
@@ -26,6 +31,10 @@ from sentloom.writing.views.pairs import seed_for
 CORPUS = "corpus.parquet"
 MOST_DOCUMENTS = 10_000  # that queries search: both models encode all of them
 SAMPLE_SEED = 0  # of the sample, if there are more
+RATES = (1.0, 1.5, 2.0)  # how often a query is asked in each stratum, from slight to strong disagreement
+BLOCK = 256  # queries whose cosines are in memory at once
+SEED = 1
+Searching = tuple[Vectors, Vectors]  # a model's vectors of queries (n, d) and documents (m, d)
 
 
 @dataclass(frozen=True)
@@ -52,11 +61,11 @@ def read_queries(folder: Path) -> tuple[str, ...]:
     """
     parts = [rows for (rows, *_) in stored_rows(folder, "test").values()]
     labelled = [rows for rows in parts if rows.shape is not Shape.TEXTS] or parts
-    found: dict[object, str] = {}
+    of_clusters: dict[object, str] = {}
     for number, (text, cluster) in enumerate(chain(*map(_first_texts, labelled))):
         key = ("alone", number) if cluster is None else cluster
-        found[key] = min(found.get(key, text), text, key=lambda one: (seed_for(SAMPLE_SEED, one), one))
-    return tuple(distinct_texts(list(found.values())).values())
+        of_clusters[key] = min(of_clusters.get(key, text), text, key=lambda text: (seed_for(SAMPLE_SEED, text), text))
+    return tuple(distinct_texts(list(of_clusters.values())).values())
 
 
 def _first_texts(rows: Dataset) -> list[tuple[str, int | None]]:
@@ -87,12 +96,6 @@ def asking_task(queries: Sequence[str]) -> Task:
     return Task("ticks", "preference", {}, score, items=tuple((query, "") for query in queries))
 
 
-RATES = (1.0, 1.5, 2.0)  # how often a query is asked in each stratum, from slight to strong disagreement
-BLOCK = 256  # queries whose cosines are in memory at once
-SEED = 1
-Searching = tuple[Vectors, Vectors]  # a model's vectors of queries (n, d) and documents (m, d)
-
-
 @dataclass(frozen=True)
 class Question:
     """A query, and the first result of each model."""
@@ -116,7 +119,7 @@ class Questions:
     @property
     def sha256(self) -> str:
         """The hash of everything that is asked."""
-        content = [self.total, *([one.query, one.base, one.fitted, one.stratum] for one in self.asked)]
+        content = [self.total, *([asked.query, asked.base, asked.fitted, asked.stratum] for asked in self.asked)]
         return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()
 
 
@@ -134,28 +137,17 @@ def make_questions(
     queries: Sequence[str], documents: Sequence[str], base: Searching, fitted: Searching, of_documents: int
 ) -> Questions:
     """Compare the first results of both models, and put the queries in order."""
-    found = sorted(
+    differing = sorted(
         differences(queries, documents, base, fitted),
-        key=lambda one: (one.distance, seed_for(SEED, queries[one.query])),
+        key=lambda pair: (pair.distance, seed_for(SEED, queries[pair.query])),
     )
-    strata = [[int(place) for place in part] for part in np.array_split(np.arange(len(found)), len(RATES))]
-    shuffled = [sorted(part, key=lambda place: seed_for(SEED, queries[found[place].query])) for part in strata]
-    numbers = ((stratum, found[shuffled[stratum][turn]]) for stratum, turn in turns([len(part) for part in strata]))
+    strata = [[int(place) for place in part] for part in np.array_split(np.arange(len(differing)), len(RATES))]
+    shuffled = [sorted(part, key=lambda place: seed_for(SEED, queries[differing[place].query])) for part in strata]
+    order = ((stratum, differing[shuffled[stratum][turn]]) for stratum, turn in turns([len(part) for part in strata]))
     asked = tuple(
-        Question(queries[one.query], documents[one.base], documents[one.fitted], stratum) for stratum, one in numbers
+        Question(queries[pair.query], documents[pair.base], documents[pair.fitted], stratum) for stratum, pair in order
     )
     return Questions(asked, tuple(map(len, strata)), len(queries), len(documents), of_documents)
-
-
-def turns(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Strata in turn, in proportion to their sizes and rates, each with its own count."""
-    wanted = np.array(sizes) * np.array(RATES[: len(sizes)])
-    shares, taken = wanted / max(wanted.sum(), 1.0), np.zeros(len(sizes), np.int64)
-    for turn in range(sum(sizes)):
-        short = np.where(taken < sizes, shares * (turn + 1) - taken, -np.inf)
-        stratum = int(short.argmax())
-        yield stratum, int(taken[stratum])
-        taken[stratum] += 1
 
 
 def differences(
@@ -165,10 +157,10 @@ def differences(
     place = {text_key(text): number for number, text in enumerate(documents)}
     units = [(normalised(asked), normalised(searched)) for asked, searched in (base, fitted)]
     for start in range(0, len(queries), BLOCK):
-        some = queries[start : start + BLOCK]
+        block = queries[start : start + BLOCK]
         cosines = [asked[start : start + BLOCK] @ searched.T for asked, searched in units]
-        for each in cosines:
-            _hide_own(each, some, place)
+        for of_model in cosines:
+            _hide_own(of_model, block, place)
         yield from _of_block(start, *cosines)
 
 
@@ -190,3 +182,14 @@ def _ranks(cosines: Vectors, chosen: npt.NDArray[np.intp]) -> npt.NDArray[np.int
     """The rank of one document of each row, from 1. (q, m), (q,) -> (q,)."""
     ranks: npt.NDArray[np.int64] = 1 + (cosines > np.take_along_axis(cosines, chosen[:, None], 1)).sum(axis=1)
     return ranks
+
+
+def turns(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Strata in turn, in proportion to their sizes and rates, each with its own count."""
+    weights = np.array(sizes) * np.array(RATES[: len(sizes)])
+    shares, taken = weights / max(weights.sum(), 1.0), np.zeros(len(sizes), np.int64)
+    for turn in range(sum(sizes)):
+        short = np.where(taken < sizes, shares * (turn + 1) - taken, -np.inf)
+        stratum = int(short.argmax())
+        yield stratum, int(taken[stratum])
+        taken[stratum] += 1

@@ -1,14 +1,22 @@
-"""A session of ticking: what is asked next, what was answered, and what it shows so far. Page and terminal share it."""
+"""A session of ticking: what is asked next, what was answered, and what it shows so far.
+
+Page and terminal share it. The terminal's part, which reads typed lines, is at the end.
+"""
 
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from sentloom.fitting.result import Measure
 from sentloom.ticking.answers import AnswerFile, Answers, Choice, left_of
 from sentloom.ticking.questions import Question, Questions
 from sentloom.ticking.verdict import Ruling, rule, sentence
 
 LONGEST = 2_000  # characters of a text that are shown
+KEYS: dict[str, Choice] = {"l": "left", "r": "right", "b": "both", "n": "neither", "s": "skip"}
+HELP = "l: A is right   r: B is right   b: both   n: neither   s: skip   u: undo   q: stop"
+WIDTH = 100
+Say = Callable[[str], None]
 
 
 class Session:
@@ -18,7 +26,7 @@ class Session:
         self, questions: Questions, file: AnswerFile, queries: Sequence[str], others: Sequence[Answers] = ()
     ) -> None:
         self._questions, self._file, self._queries, self._others = questions, file, queries, tuple(others)
-        self._numbers = {one.query: number for number, one in enumerate(questions.asked)}
+        self._numbers = {question.query: number for number, question in enumerate(questions.asked)}
         self._again: list[int] = []  # questions that were gone back to, the next one last
         self.ruling = self._rule()
 
@@ -59,8 +67,8 @@ class Session:
 
     def back(self) -> bool:
         """Ask the question again that was answered before the current one; False if there is none."""
-        given = [self._numbers[query] for query in dict.fromkeys(one.query for one in self._file.answers.given)]
-        before = [number for number in given if number not in self._again]
+        queries = dict.fromkeys(answer.query for answer in self._file.answers.given)
+        before = [number for query in queries if (number := self._numbers[query]) not in self._again]
         if not before:
             return False
         self._again.append(before[-1])
@@ -91,20 +99,16 @@ class Session:
         }
 
 
-def interval(one: Any) -> dict[str, float] | None:
+def interval(gain: Measure | None) -> dict[str, float] | None:
     """A gain with its interval, for the page."""
-    return one and {"gain": one.difference, "low": one.low, "high": one.high, "level": one.level, "ticks": one.items}
+    return gain and {
+        "gain": gain.difference, "low": gain.low, "high": gain.high, "level": gain.level, "ticks": gain.items,
+    }  # fmt: skip
 
 
 def shown(text: str) -> str:
-    """At most so many characters of a text."""
+    """The first LONGEST characters of a text."""
     return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
-
-
-KEYS: dict[str, Choice] = {"l": "left", "r": "right", "b": "both", "n": "neither", "s": "skip"}
-HELP = "l: A is right   r: B is right   b: both   n: neither   s: skip   u: undo   q: stop"
-WIDTH = 100
-Say = Callable[[str], None]
 
 
 def ask(session: Session, lines: Iterable[str], say: Say) -> None:
@@ -151,6 +155,7 @@ def progress_line(session: Session) -> str:
     ruling = session.ruling
     answered = f"{session.answered} answered"
     until = f", verdict at {ruling.next_look}" if ruling.next_look else ""
-    if (one := ruling.so_far) is None:
+    if (gain := ruling.so_far) is None:
         return f"  {answered}{until}"
-    return f"  {answered}{until}; so far {one.difference:+.1f} points (95% interval {one.low:+.1f} to {one.high:+.1f})"
+    points = f"{gain.difference:+.1f} points (95% interval {gain.low:+.1f} to {gain.high:+.1f})"
+    return f"  {answered}{until}; so far {points}"

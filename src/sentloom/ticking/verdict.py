@@ -1,4 +1,9 @@
-"""The questions of a fit: its models search its corpus for its test rows."""
+"""From a fit to its questions, and from the answers to its verdict, in the language of its gate.
+
+Whoever looks after every answer and stops when the interval is above 0 finds a gain by chance. So the verdict rests on
+the first 30 answers of each person, then on the first 60, 120, 240 and so on, and every such look counts as a use of
+the test rows, which makes the interval wider. Between two looks, the estimate is shown and decides nothing.
+"""
 
 import hashlib
 import json
@@ -31,6 +36,10 @@ from sentloom.ticking.questions import (
     read_searched,
 )
 
+FIRST_LOOK = 30
+LAST = 1.5  # times the answers of the look before
+LABEL = "people prefer the first result of one model"
+
 
 @dataclass(frozen=True)
 class FitQuestions:
@@ -51,30 +60,17 @@ def find_questions(folder: Path, others: Sequence[Answers] = ()) -> FitQuestions
     questions = _questions(folder, queries, models)
     refuse_too_few(questions, folder)
     header = header_for(questions, *(model.fingerprint() for model in models))
-    for one in others:
-        if one.header.subject != header.subject:
-            raise InputError(
-                one.name, "its answers are about other questions", "answers about this fit", "leave it out"
-            )
+    for person in others:
+        if person.header.subject != header.subject:
+            problem = "its answers are about other questions"
+            raise InputError(person.name, problem, "answers about this fit", "leave it out")
     return FitQuestions(questions, header, queries, without_labels(result.command), result.label_free)
-
-
-def without_labels(command: str) -> str:
-    """The command of a fit without the files of answers that it was given."""
-    parts = shlex.split(command)
-    named = {place for place, part in enumerate(parts) if part == "--labels"}
-    return shlex.join(part for place, part in enumerate(parts) if not {place, place - 1} & named)
 
 
 def _questions(folder: Path, queries: Sequence[str], models: Sequence[Encoder]) -> Questions:
     searched, memory = read_searched(folder), open_memory(folder / "measured")
     base, fitted = (encoded(model, queries, searched, memory) for model in models)
     return make_questions(queries, searched.texts, base, fitted, searched.of)
-
-
-def are_too_few(questions: Questions) -> bool:
-    """Whether the models hardly differ: so few answers show nothing."""
-    return len(questions.asked) < LEAST_CLUSTERS
 
 
 def refuse_too_few(questions: Questions, folder: Path) -> None:
@@ -86,8 +82,32 @@ def refuse_too_few(questions: Questions, folder: Path) -> None:
         raise InputError(str(folder), f"{problem} held-out queries", expected, fix)
 
 
+def are_too_few(questions: Questions) -> bool:
+    """Whether the models hardly differ: as few answers as that show nothing."""
+    return len(questions.asked) < LEAST_CLUSTERS
+
+
+def without_labels(command: str) -> str:
+    """The command of a fit without the files of answers that it was given."""
+    parts = shlex.split(command)
+    named = {place for place, part in enumerate(parts) if part == "--labels"}
+    return shlex.join(part for place, part in enumerate(parts) if not {place, place - 1} & named)
+
+
+def refuse_other_fit(people: Sequence[Answers], result: FitResult) -> None:
+    """All answers must be about the models of this fit, and about the same questions."""
+    for person in people:
+        about = person.header.base, person.header.fitted
+        if about != (result.hashes.get("base"), result.hashes.get("model")):
+            problem = "its answers are about other models than those of this fit"
+            fix = "tick again: the answers say which of two results is better, and another model returns other results"
+            raise InputError(person.name, problem, "answers about this base and this model", fix)
+        if person.header.subject != people[0].header.subject:
+            raise InputError(person.name, f"it asks other questions than {people[0].name}", "", "leave one of them out")
+
+
 def with_true_advice(result: FitResult, folder: Path, seconds: float) -> FitResult:
-    """The result, advising to tick only if there is enough to tick; that is found out in at most so many seconds."""
+    """The result, advising to tick only if there is enough to tick; that is found out in at most `seconds`."""
     advice = tick_advice(folder)
     if advice not in result.advice:
         return result
@@ -109,11 +129,6 @@ def _nothing_to_decide(questions: Questions) -> str:
     )
 
 
-FIRST_LOOK = 30
-LAST = 1.5  # times the answers of the look before
-LABEL = "people prefer the first result of one model"
-
-
 @dataclass(frozen=True)
 class Ruling:
     """What the ticks show so far."""
@@ -133,51 +148,52 @@ class Ruling:
         return verdict_line(self.gate.verdict, self.decided, self.uses.number)
 
 
-def looks(different: int) -> list[int]:
-    """After how many answers the verdict is looked at: 30, 60, 120 ..., and when everything was asked.
-
-    The last look needs half as many answers again as the one before it: a look has its price.
-    """
-    found = [look for turn in range(32) if LAST * (look := FIRST_LOOK * 2**turn) <= different]
-    return [*found, different] if different >= LEAST_CLUSTERS else []
-
-
 def rule(people: Sequence[Answers], queries: Sequence[str]) -> Ruling:
     """The verdict by the answers of one or more people; recorded as a use if it is a look."""
     header, ticks = people[0].header, merged(people)
-    skipped = {query for one in people for query, said in one.latest.items() if said.answer == "skip"} - set(ticks)
-    used = merged([_until_look(one) for one in people])
+    skipped = {query for person in people for query, answer in person.latest.items() if answer.answer == "skip"}
+    used = merged([_until_look(person) for person in people])
     used = used if is_possible(_strata(header, used)) else {}  # too few of a stratum, as most of it was skipped
     uses = _record(header, used, queries) if used else None
     decided = _measure(header, used, corrected_level(uses.number)) if uses else None
     so_far = _measure(header, ticks) if is_possible(_strata(header, ticks)) else None
-    shown = _summary(people, header, ticks, skipped, used)
+    shown = _summary(people, header, ticks, skipped - set(ticks), used)
     due = _looks_of(people[0])
     following = next((look for look in due if look > len(people[0].answered)), None)
     return Ruling(_gate(decided, shown, due), shown, so_far, decided, uses, following)
 
 
-def _looks_of(one: Answers) -> list[int]:
-    return looks(sum(one.header.sizes) - (len(one.latest) - len(one.answered)))
+def looks(different: int) -> list[int]:
+    """After how many answers the verdict is looked at: 30, 60, 120 ..., and when everything was asked.
+
+    The last look needs half as many answers again as the one before it: a look has its price.
+    """
+    doubled = [look for turn in range(32) if LAST * (look := FIRST_LOOK * 2**turn) <= different]
+    return [*doubled, different] if different >= LEAST_CLUSTERS else []
 
 
-def _until_look(one: Answers) -> Answers:
+def _looks_of(person: Answers) -> list[int]:
+    skipped = len(person.latest) - len(person.answered)
+    return looks(sum(person.header.sizes) - skipped)
+
+
+def _until_look(person: Answers) -> Answers:
     """The answers of a person up to their last look: every answer that a verdict rests on is looked at together."""
-    reached = max((look for look in _looks_of(one) if look <= len(one.answered)), default=0)
-    kept = set(one.answered[:reached])
-    return replace(one, given=tuple(answer for answer in one.given if answer.query in kept))
+    reached = max((look for look in _looks_of(person) if look <= len(person.answered)), default=0)
+    kept = set(person.answered[:reached])
+    return replace(person, given=tuple(answer for answer in person.given if answer.query in kept))
 
 
 def _strata(header: Header, ticks: Mapping[str, Tick], side: str = "value") -> list[Stratum]:
     return [
-        Stratum(size, tuple(getattr(one, side) for one in ticks.values() if one.stratum == number))
+        Stratum(size, tuple(getattr(tick, side) for tick in ticks.values() if tick.stratum == number))
         for number, size in enumerate(header.sizes)
     ]
 
 
 def _record(header: Header, used: Mapping[str, Tick], queries: Sequence[str]) -> Uses:
     """Every set of answers that is looked at is a use; looking at the same ones again is the same use."""
-    content = json.dumps([(query, one.value) for query, one in used.items()], ensure_ascii=False)
+    content = json.dumps([(query, tick.value) for query, tick in used.items()], ensure_ascii=False)
     digest = hashlib.sha256(content.encode()).hexdigest()
     return record_use([asking_task(queries)], f"{header.fitted} {digest}", header.base)
 
@@ -241,18 +257,6 @@ def sentence(decided: Measure, ticks: Ticks) -> str:
     )
 
 
-def refuse_other_fit(people: Sequence[Answers], result: FitResult) -> None:
-    """All answers must be about the models of this fit, and about the same questions."""
-    for one in people:
-        about = one.header.base, one.header.fitted
-        if about != (result.hashes.get("base"), result.hashes.get("model")):
-            problem = "its answers are about other models than those of this fit"
-            fix = "tick again: the answers say which of two results is better, and another model returns other results"
-            raise InputError(one.name, problem, "answers about this base and this model", fix)
-        if one.header.subject != people[0].header.subject:
-            raise InputError(one.name, f"it asks other questions than {people[0].name}", "", "leave one of them out")
-
-
 def with_ticks(result: FitResult, people: Sequence[Answers], folder: Path, output: Path, *, force: bool) -> FitResult:
     """The result of a fit with what people ticked: they decide where no labels did, and are shown beside labels."""
     refuse_other_fit(people, result)
@@ -271,7 +275,9 @@ def _decided(result: FitResult, ruling: Ruling, output: Path, *, force: bool) ->
     assert ruling.decided is not None
     assert ruling.uses is not None
     better, written = ruling.gate.passed, ruling.gate.passed or force
-    others = tuple(replace(one, part="watched") if one.part == "deciding" else one for one in result.measures)
+    others = tuple(
+        replace(measure, part="watched") if measure.part == "deciding" else measure for measure in result.measures
+    )
     outcome = "won" if better else f"{BEST}, {'forced' if written else 'not written'}"
     return replace(
         result,
@@ -288,7 +294,7 @@ def _decided(result: FitResult, ruling: Ruling, output: Path, *, force: bool) ->
         runs=tuple(replace(run, verdict=outcome) if run.is_best else run for run in result.runs),
         ticks=ruling.ticks,
         advice=_advice(ruling),
-        warnings=tuple(one for one in result.warnings if not one.startswith(NO_LABELS)),
+        warnings=tuple(line for line in result.warnings if not line.startswith(NO_LABELS)),
     )
 
 

@@ -6,10 +6,10 @@
     python tools/same_numbers.py OLD --data DIR --suite multilingual --suite sentglue   # these suites alone
 
 Every job runs the command line of either side (one thread, on the same inputs): twenty steps of every method, a ledger,
-the scores of every suite, and a fit measured in steps for each kind of data. Losses, weights, rows and scores must be
-equal to the last bit; `--ignore low` leaves out numbers of that name which a change is known to affect. A finished job
-is not run again (a suite is one job), so the same command resumes; `--output` holds everything. Exit code 1 if anything
-differs.
+repaired and mined rows, the scores of every suite, and a fit measured in steps for each kind of data. Losses, weights,
+rows and scores must be equal to the last bit; `--ignore low` leaves out numbers of that name which a change is known to
+affect. A finished job is not run again (a suite is one job), so the same command resumes; `--output` holds everything.
+A commit runs in a worktree of its own, which nobody edits meanwhile. Exit code 1 if anything differs.
 """
 
 import argparse
@@ -19,6 +19,7 @@ import os
 import random
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,11 +35,15 @@ Facts = dict[str, Any]  # what a job measured: name -> number or hash
 STEPS = 20
 SUITES = ("sts", "transfer", "sentglue", "multilingual", "domain", "afs")
 PROSE = "embedded:numpy"  # English sentences that every machine has: made-up words are refused as raw text
-# Commands and options by their first name -> by later ones, in the order of the versions
-FIRST_RENAMED = {"new": "init-model", "--max-tokens": "--sampling", "12": "max_tokens=12"}
-RENAMED = (
-    FIRST_RENAMED,
-    {**FIRST_RENAMED, "12": "length=12", "--synthesizer": "--writer", "--rows": "--execution", "64": "rows=64"},
+# Today's commands and options -> those of earlier commits ("": left out), the earliest first. They are tried in this
+# order: an earlier command knew `check -o`, which wrote something else, but none of today's knows an earlier form.
+ONE_LIST = {"lab": "", "check": "clean"}
+SYNTHESIZER = {**ONE_LIST, "--writer": "--synthesizer", "--execution": "--rows", "rows=64": "64"}
+FORMER = (
+    {**SYNTHESIZER, "init-model": "new", "--sampling": "--max-tokens", "length=12": "12"},
+    {**SYNTHESIZER, "length=12": "max_tokens=12"},
+    ONE_LIST,
+    {},
 )
 IGNORED = ("second", "created", "path", "folder", "cost", "version")  # parts of a fact's name that may differ
 
@@ -80,6 +85,7 @@ def write_inputs(folder: Path, rows: int = 400) -> None:
         ],
         "parallel.tsv": [("source", "target"), *zip(texts, forms, strict=True)],
         "classification.tsv": [("text", "label"), *((text, text.split()[0][0]) for text in texts)],
+        "dirty.tsv": [("text",), *((f" {text}  ",) for text in (*texts, *texts[:9], "", "short", *forms))],
     }
     if not (folder / "prose.tsv").is_file():
         prose = dict.fromkeys(" ".join(text.split()) for text in open_data(PROSE).column("text").to_pylist())
@@ -115,12 +121,16 @@ def losses(folder: Path) -> Facts:
     return facts
 
 
-def rows(folder: Path) -> Facts:
+def candidates(folder: Path) -> Facts:
     """The candidates of a ledger: their texts and scores."""
-    tables = [
-        pq.read_table(path, columns=["kind", "text", "score"]) for path in sorted(folder.rglob("blocks/*.parquet"))
-    ]
-    return {f"row {n}": list(row.values()) for n, row in enumerate(row for one in tables for row in one.to_pylist())}
+    paths = sorted(folder.rglob("blocks/*.parquet"))
+    rows = [row for path in paths for row in pq.read_table(path, columns=["kind", "text", "score"]).to_pylist()]
+    return {f"row {number}": list(row.values()) for number, row in enumerate(rows)}
+
+
+def lines(folder: Path) -> Facts:
+    """The lines of the file that a command wrote."""
+    return {f"line {n}": line for n, line in enumerate((folder / "rows.tsv").read_text("utf-8").split("\n"))}
 
 
 def scores(folder: Path) -> Facts:
@@ -139,11 +149,11 @@ def verdicts(folder: Path) -> Facts:
 
 def _numbers(value: Any, name: str) -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict):
-        for key, one in value.items():
-            yield from _numbers(one, f"{name}.{key}")
+        for key, part in value.items():
+            yield from _numbers(part, f"{name}.{key}")
     elif isinstance(value, list):
-        for place, one in enumerate(value):
-            yield from _numbers(one, f"{name}.{place}")
+        for place, part in enumerate(value):
+            yield from _numbers(part, f"{name}.{place}")
     elif isinstance(value, int | float):
         yield name, value
 
@@ -168,18 +178,19 @@ class Job:
 
 def training(name: str, data: str, inputs: Path, base: str = "bert", **stage: Any) -> Job:
     """Twenty steps of one method on a small model; pooling is stated, so that no default decides."""
-    common = {"name": "one", "data": str(inputs / f"{data}.tsv"), "batch": 16, "steps": STEPS, "learning_rate": 1e-3}
-    making = base == "t5"
-    one = {**common, "log_every": 1, **stage} | ({"model": str(inputs / base)} if making else {})
-    recipe: dict[str, Any] = {"stages": [one]}
-    if not making:
-        recipe |= {"base": str(inputs / base), "max_length": 32, "pooling": "first" if "guided" in name else "mean"}
+    settings = {"batch": 16, "steps": STEPS, "learning_rate": 1e-3, "log_every": 1}
+    stage = {"name": "trained", "data": str(inputs / f"{data}.tsv"), **settings, **stage}
+    if base == "t5":
+        recipe: dict[str, Any] = {"stages": [stage | {"model": str(inputs / base)}]}
+    else:
+        pooling = "first" if "guided" in name else "mean"
+        recipe = {"stages": [stage], "base": str(inputs / base), "max_length": 32, "pooling": pooling}
     return Job(f"train {name}", (("lab", "train", "recipe.yaml", "-o", "out"),), (losses, weights), recipe=recipe)
 
 
 def all_jobs(inputs: Path, data: Path | None) -> list[Job]:
     """In the order they run: the models first."""
-    build = ("new", str(inputs / "texts.tsv"), "--vocabulary", "300", "--layers", "2", "--width", "64")
+    build = ("lab", "init-model", str(inputs / "texts.tsv"), "--vocabulary", "300", "--layers", "2", "--width", "64")
     jobs = [
         Job("model bert", ((*build, "--family", "bert", "-o", "model"),), (weights,)),
         Job("model t5", ((*build, "--family", "t5", "-o", "model"),), (weights,)),
@@ -199,8 +210,15 @@ def all_jobs(inputs: Path, data: Path | None) -> list[Job]:
         training("denoising", "texts", inputs, "t5", method="denoising"),
         training("synthesizer", "nli", inputs, "t5", method="synthesizer", held_out=0.1),
     ]
-    write = ("synthesize", str(inputs / "texts.tsv"), "--rows", "64", "--max-tokens", "12", "-o", "ledger")
-    jobs.append(Job("ledger", ((*write, "--synthesizer", str(inputs / "synthesizer")),), (rows,)))
+    write = ("lab", "synthesize", str(inputs / "texts.tsv"), "--execution", "rows=64", "--sampling", "length=12")
+    writer = ("--writer", str(inputs / "synthesizer"), "-o", "ledger")
+    jobs.append(Job("ledger", ((*write, *writer),), (candidates,)))
+    for name, making in {
+        "repaired": ("check", str(inputs / "dirty.tsv"), "--min-words", "2"),
+        "mined": ("lab", "mine", str(inputs / "pairs.tsv")),
+        "rewritten": ("lab", "views", str(inputs / "prose.tsv"), "--kind", "synonyms"),
+    }.items():
+        jobs.append(Job(f"rows {name}", ((*making, "-o", "rows.tsv"),), (lines,)))
     for kind in ("prose", "pairs", "triplets", "scored-pairs", "nli", "parallel", "classification"):
         fit = ("fit", str(inputs / f"{kind}.tsv"), "--base", "embedded", "--budget", "60steps", "-o", "model")
         jobs.append(Job(f"fit {kind}", (fit,), (verdicts, weights), exits=(0, 3)))
@@ -215,23 +233,41 @@ def all_jobs(inputs: Path, data: Path | None) -> list[Job]:
 
 @dataclass(frozen=True)
 class Side:
-    """One commit: its source, and a folder for what it gives."""
+    """One commit: its source, its entry points as if it were installed, and a folder for what it gives."""
 
     name: str
     source: Path
+    installed: Path
     folder: Path
 
     def command(self, arguments: Sequence[str], work: Path) -> tuple[int, str]:
         """Run the command line of this side."""
-        later = [[names.get(one, one) for one in arguments] for names in RENAMED]
-        environment = {**os.environ, "PYTHONPATH": str(self.source / "src"), "OMP_NUM_THREADS": "1"}
-        environment |= {"HF_HUB_OFFLINE": "1", "SENTLOOM_CACHE": str(work / "cache"), "COLUMNS": "200"}
-        for form in (arguments, *later):
-            call = [sys.executable, "-m", "sentloom", *form]
-            ended = subprocess.run(call, cwd=work, env=environment, capture_output=True, text=True)
+        for names in FORMER:
+            words = [names.get(word, word) for word in arguments]
+            ended = self.python(["-m", "sentloom", *filter(None, words)], work)
             if "No such command" not in ended.stderr and "No such option" not in ended.stderr:
                 break
         return ended.returncode, ended.stdout + ended.stderr
+
+    def python(self, arguments: Sequence[str], work: Path) -> subprocess.CompletedProcess[str]:
+        """Run Python on this side's source, offline, in one thread and with a cache of its own."""
+        environment = {**os.environ, "PYTHONPATH": f"{self.installed}{os.pathsep}{self.source / 'src'}"}
+        environment |= {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "COLUMNS": "200"}
+        environment |= {"SENTLOOM_CACHE": str(work / "cache")}
+        return subprocess.run([sys.executable, *arguments], cwd=work, env=environment, capture_output=True, text=True)
+
+    def install(self) -> None:
+        """Write the metadata that installing would: the environment's own is that of another commit."""
+        project = tomllib.loads((self.source / "pyproject.toml").read_text("utf-8"))["project"]
+        metadata = self.installed / f"sentloom-{project['version']}.dist-info"
+        metadata.mkdir(parents=True, exist_ok=True)
+        (metadata / "METADATA").write_text(f"Name: sentloom\nVersion: {project['version']}\n", "utf-8")
+        with (metadata / "entry_points.txt").open("w", encoding="utf-8") as file:
+            for group, points in project.get("entry-points", {}).items():
+                print(f"[{group}]", *(f"{name} = {place}" for name, place in points.items()), sep="\n", file=file)
+        ran = self.python(["-c", "import sentloom; print(sentloom.__file__)"], self.installed)
+        if not Path(ran.stdout.strip()).is_relative_to(self.source):
+            sys.exit(f"{self.name}: runs {ran.stdout.strip()}, not {self.source}\n{ran.stderr}")
 
     def run(self, job: Job) -> Facts:
         """The facts of a job, measured once."""
@@ -257,14 +293,22 @@ def _git(*arguments: str) -> str:
 def find_side(name: str, commit: str | None, output: Path) -> Side:
     """A commit in a git worktree of its own, or the working tree; results are stored by content."""
     if commit is None:
-        change = _digest(_git("diff", "HEAD").encode())
-        place = f"{_git('rev-parse', 'HEAD')[:12]}-{change}"
-        return Side(name, Path(__file__).resolve().parents[1], output / place)
-    place = _git("rev-parse", f"{commit}^{{commit}}")[:12]
-    source = output / f"{place}-source"
-    if not source.is_dir():
-        _git("worktree", "add", "--quiet", "--detach", str(source), commit)
-    return Side(name, source, output / place)
+        source = Path(__file__).resolve().parents[1]
+        place = f"{_git('rev-parse', 'HEAD')[:12]}-{_digest(_changes(source))}"
+    else:
+        place = _git("rev-parse", f"{commit}^{{commit}}")[:12]
+        source = output / f"{place}-source"
+        if not source.is_dir():
+            _git("worktree", "add", "--quiet", "--detach", str(source), commit)
+    side = Side(name, source, output / f"{place}-installed", output / place)
+    side.install()
+    return side
+
+
+def _changes(source: Path) -> bytes:
+    """What the working tree has and its commit has not, new files too."""
+    new = _git("ls-files", "--others", "--exclude-standard", str(source / "src")).splitlines()
+    return _git("diff", "HEAD").encode() + b"".join(Path(path).read_bytes() for path in new)
 
 
 def place_models(side: Side, jobs: Sequence[Job], inputs: Path) -> None:
@@ -272,7 +316,7 @@ def place_models(side: Side, jobs: Sequence[Job], inputs: Path) -> None:
     made = {"bert": "model bert", "t5": "model t5", "synthesizer": "train synthesizer"}
     for name, job in made.items():
         if not (inputs / name).exists():
-            side.run(next(one for one in jobs if one.name == job))
+            side.run(next(known for known in jobs if known.name == job))
             (model,) = [path.parent for path in (side.folder / job.replace(" ", "-")).rglob("model/config.json")][:1]
             (inputs / name).symlink_to(model.resolve(), target_is_directory=True)
 
@@ -308,20 +352,23 @@ def main() -> None:
     if chosen.suite and not chosen.data:
         parser.error("--suite needs --data")
     suites = [f"suite {name}" for name in chosen.suite or ()]
-    wanted = [job for job in jobs if (job.name in suites if suites else chosen.only in job.name)]
-    if not all(job.name.startswith(("suite", "fit")) for job in wanted):  # these use the embedded encoder
+    selected = [job for job in jobs if (job.name in suites if suites else chosen.only in job.name)]
+    if not all(job.name.startswith(("suite", "fit", "rows")) for job in selected):  # these use the embedded encoder
         place_models(sides[0], jobs, inputs)
-    different = 0
-    for job in wanted:
-        old, new = (side.run(job) for side in sides)
-        found = differences(old, new, chosen.ignore)
-        different += bool(found)
-        ended = "" if old["exit"] == new["exit"] == 0 else f" (exit {old['exit']}, {new['exit']})"
-        counts = f"{len(found)} of {len(old)} differ" if found else f"{len(old)} equal"
-        print(f"{job.name}: {counts}{ended}", flush=True)
-        for line in found[:10]:
-            print(f"  {line}")
-    sys.exit(1 if different else 0)
+    equal = [_compared(job, *sides, chosen.ignore) for job in selected]
+    sys.exit(0 if all(equal) else 1)
+
+
+def _compared(job: Job, old_side: Side, new_side: Side, ignored: Sequence[str]) -> bool:
+    """Run a job on both sides and print what differs; whether nothing does."""
+    old, new = old_side.run(job), new_side.run(job)
+    different = differences(old, new, ignored)
+    ended = "" if old["exit"] == new["exit"] == 0 else f" (exit {old['exit']}, {new['exit']})"
+    counts = f"{len(different)} of {len(old)} differ" if different else f"{len(old)} equal"
+    print(f"{job.name}: {counts}{ended}", flush=True)
+    for line in different[:10]:
+        print(f"  {line}")
+    return not different
 
 
 if __name__ == "__main__":

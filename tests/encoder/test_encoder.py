@@ -233,10 +233,10 @@ def test_tables_of_texts_are_encoded_and_other_tables_refused(bert):
 
 def test_bf16_gives_near_vectors_of_float32_and_a_fingerprint_of_its_own(model_folders, family):
     exact, rough = (Encoder.load(model_folders[family], precision=precision) for precision in ("fp32", "bf16"))
-    one, other = exact.encode(SENTENCES), rough.encode(SENTENCES)
-    assert other.dtype == np.float32
-    assert 0 < np.abs(one - other).max() < 0.1
-    assert (cosine(one, other) > 0.99).all()
+    expected, vectors = exact.encode(SENTENCES), rough.encode(SENTENCES)
+    assert vectors.dtype == np.float32
+    assert 0 < np.abs(expected - vectors).max() < 0.1
+    assert (cosine(expected, vectors) > 0.99).all()
     assert exact.fingerprint() != rough.fingerprint()
     assert next(rough.parameters()).dtype == torch.float32
 
@@ -248,7 +248,7 @@ def single_states(folder, family, ids):
     """Run transformers' own forward on each sentence separately: [sentence][layer] -> (tokens, d)."""
     kind = AutoModelForTextEncoding if family in DECODER_FAMILIES else AutoModel
     model = kind.from_pretrained(folder).eval()
-    outputs = [model(input_ids=torch.tensor([one]), output_hidden_states=True).hidden_states for one in ids]
+    outputs = [model(input_ids=torch.tensor([sentence]), output_hidden_states=True).hidden_states for sentence in ids]
     return [[layer[0] for layer in layers] for layers in outputs]
 
 
@@ -261,10 +261,10 @@ def test_layers_equal_pooled_single_sentences(encoder, family, model_folders):
     states = single_states(model_folders[family], family, ids)
     for how, pool in POOL.items():
         ours = encoder.layers(ids, how, asked)
-        expected = torch.stack([torch.stack([pool(one[k]) for k in asked]) for one in states])
+        expected = torch.stack([torch.stack([pool(layers[k]) for k in asked]) for layers in states])
         torch.testing.assert_close(ours, expected, atol=2e-6, rtol=1e-5)
     last = encoder.layers(ids, "mean", (-1,))
-    torch.testing.assert_close(last[:, 0], torch.stack([one[-1].mean(0) for one in states]), atol=2e-6, rtol=1e-5)
+    torch.testing.assert_close(last[:, 0], torch.stack([layers[-1].mean(0) for layers in states]), atol=2e-6, rtol=1e-5)
 
 
 @pytest.mark.usefixtures("one_thread")
@@ -273,7 +273,7 @@ def test_token_states_equal_single_sentences_in_order(encoder, family, model_fol
     encoder.tokens_per_pack = 40
     ids = encoder.tokenize(SENTENCES)
     draw = np.random.default_rng(0)
-    places = [np.sort(draw.choice(len(one), int(draw.integers(len(one))), replace=False)) for one in ids]
+    places = [np.sort(draw.choice(len(sentence), int(draw.integers(len(sentence))), replace=False)) for sentence in ids]
     places[2], places[4] = places[2][:0], places[4][::-1]  # no token of one sentence; an unsorted order in another
     states = single_states(model_folders[family], family, ids)
     expected = torch.cat([layers[-1][at.copy()] for layers, at in zip(states, places, strict=True)])

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 def packed(encoder):
     ids = encoder.tokenize([*SENTENCES, " ".join(SENTENCES)])
-    return pack(ids, plan(np.array([len(one) for one in ids]), 10_000)[0])
+    return pack(ids, plan(np.array([len(sentence) for sentence in ids]), 10_000)[0])
 
 
 @pytest.mark.parametrize("family", ["bert", "roberta"], indirect=True)
@@ -29,11 +29,11 @@ def test_states_of_every_layer_equal_those_of_transformers_modules(encoder):
         expected = encoder.backbone.states(pack, layers)
     with torch.inference_mode():
         assert can_fuse(encoder.backbone.model)
-        found = encoder.backbone.states(pack, layers)
+        states = encoder.backbone.states(pack, layers)
         (last,) = encoder.backbone.states(pack)
-    for ours, theirs in zip(found, expected, strict=True):
+    for ours, theirs in zip(states, expected, strict=True):
         torch.testing.assert_close(ours, theirs, atol=2e-6, rtol=1e-5)
-    assert torch.equal(last, found[-1])
+    assert torch.equal(last, states[-1])
 
 
 @pytest.mark.parametrize("family", ["bert"], indirect=True)
@@ -45,9 +45,9 @@ def test_changed_weights_change_the_states(encoder):
         block.output.dense.weight.mul_(2)  # in place, as optimizers do
         (expected,) = encoder.backbone.states(pack)
     with torch.inference_mode():
-        (found,) = encoder.backbone.states(pack)
-    torch.testing.assert_close(found, expected, atol=2e-6, rtol=1e-5)
-    assert (found - before).abs().max() > 1e-3
+        (after,) = encoder.backbone.states(pack)
+    torch.testing.assert_close(after, expected, atol=2e-6, rtol=1e-5)
+    assert (after - before).abs().max() > 1e-3
     block.output.dense.weight.data = block.output.dense.weight.data / 2  # other memory
     with torch.inference_mode():
         torch.testing.assert_close(encoder.backbone.states(pack)[0], before, atol=2e-6, rtol=1e-5)
@@ -65,9 +65,9 @@ def test_steps_of_a_fused_optimizer_are_noticed(encoder):
         with torch.no_grad():
             (expected,) = encoder.backbone.states(pack)
         with torch.inference_mode():
-            (found,) = encoder.backbone.states(pack)
-        torch.testing.assert_close(found, expected, atol=2e-6, rtol=1e-5)
-        assert (found - before).abs().max() > 1e-4
+            (after,) = encoder.backbone.states(pack)
+        torch.testing.assert_close(after, expected, atol=2e-6, rtol=1e-5)
+        assert (after - before).abs().max() > 1e-4
 
 
 @pytest.mark.parametrize("family", ["bert"], indirect=True)

@@ -42,27 +42,27 @@ def test_texts_are_of_every_kind():
 
 
 def test_cosines_by_hand():
-    found = np.array([[2, 0], [1, 1], [0, 0], [3, 4]], np.float32)
+    vectors = np.array([[2, 0], [1, 1], [0, 0], [3, 4]], np.float32)
     expected = np.array([[1, 0], [0, 2], [0, 0], [4, 3]], np.float32)
     cosines = [1, 0.5**0.5, 1, 24 / 25]
-    measured = agreement(["a", "b", "c", "d"], found, expected)
+    measured = agreement(["a", "b", "c", "d"], vectors, expected)
     assert measured.mean == pytest.approx(sum(cosines) / 4)
     assert (measured.least, measured.furthest) == (pytest.approx(0.5**0.5), "b")
 
 
 def test_a_vector_that_became_zero_does_not_agree():
-    zero, one = np.zeros((1, 2), np.float32), np.ones((1, 2), np.float32)
-    assert agreement(["a"], zero, one).mean == 0
+    zero, ones = np.zeros((1, 2), np.float32), np.ones((1, 2), np.float32)
+    assert agreement(["a"], zero, ones).mean == 0
 
 
 def test_one_text_far_off_is_noticed_where_only_rounding_may_differ():
     texts, vectors = ["a"] * 1000, np.tile(np.array([[1, 0]], np.float32), (1000, 1))
     turned = vectors.copy()
     turned[7] = [1, 0.05]
-    found = agreement(texts, turned, vectors)
-    assert found.mean > 0.99999 > found.least
-    assert not Golden(texts, vectors).holds(found)
-    assert Golden(texts, vectors, required=0.99).holds(found)
+    measured = agreement(texts, turned, vectors)
+    assert measured.mean > 0.99999 > measured.least
+    assert not Golden(texts, vectors).holds(measured)
+    assert Golden(texts, vectors, required=0.99).holds(measured)
 
 
 def test_every_saved_model_has_them(base, tmp_path):

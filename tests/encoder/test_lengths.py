@@ -38,9 +38,9 @@ def test_nineteen_of_twenty_are_covered(encoder):
     encoder.tokens.max_length = 128
     encoder.tokens.max_length = covering_length(encoder, texts)
     assert encoder.tokens.max_length == 35
-    found = count_cut(encoder, texts)
-    assert (found.length, found.texts, found.cut) == (35, 20, 1)
-    assert str(found) == "5.0% of the texts are cut at 35 tokens"
+    cut = count_cut(encoder, texts)
+    assert (cut.length, cut.texts, cut.cut) == (35, 20, 1)
+    assert str(cut) == "5.0% of the texts are cut at 35 tokens"
 
 
 def test_nothing_is_cut_if_that_saves_less_than_a_tenth_of_the_tokens(encoder):
@@ -53,11 +53,11 @@ def test_nothing_is_cut_if_that_saves_less_than_a_tenth_of_the_tokens(encoder):
 def test_the_mean_length_is_that_of_texts_after_they_are_cut(encoder):
     texts = [" ".join(["a"] * n) for n in (*[20] * 19, 90)]  # 22 tokens, and one of 92
     encoder.tokens.max_length = 128
-    found, mean = covering_cut(encoder, texts)
-    assert (found.length, found.texts, found.cut, mean) == (22, 20, 1, 22.0)
+    cut, mean = covering_cut(encoder, texts)
+    assert (cut.length, cut.texts, cut.cut, mean) == (22, 20, 1, 22.0)
     encoder.tokens.max_length = 20
-    found, mean = covering_cut(encoder, texts)
-    assert (found.length, found.cut, mean) == (20, 20, 20.0)
+    cut, mean = covering_cut(encoder, texts)
+    assert (cut.length, cut.cut, mean) == (20, 20, 20.0)
 
 
 def test_it_is_neither_below_the_shortest_nor_above_the_encoders_own(encoder):

@@ -31,9 +31,9 @@ def moved(encoder, by):
 def test_every_weight_is_the_mean_and_all_else_the_firsts(base):
     encoders = [base, moved(base, 1), moved(base, 2)]
     encoders[1].prompts = {"symmetric": Prompt("query: ")}
-    found = merge(encoders, [2, 1, 1]).state_dict()
-    states = [one.state_dict() for one in encoders]
-    for name, tensor in found.items():
+    means = merge(encoders, [2, 1, 1]).state_dict()
+    states = [encoder.state_dict() for encoder in encoders]
+    for name, tensor in means.items():
         if tensor.is_floating_point():
             expected = 0.5 * states[0][name] + 0.25 * states[1][name] + 0.25 * states[2][name]
             torch.testing.assert_close(tensor, expected)

@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sentloom.encoder import Encoder
-from sentloom.encoder import vector_files as ray_encoding
+from sentloom.encoder import Encoder, vector_files
 from sentloom.encoder.vector_files import Worker, encode_to_file, encode_with_ray, shard
 from tests.encoder.small_models import SENTENCES, build_model_folder
 from tests.faults.test_ray_kills import workers_of
@@ -51,8 +50,8 @@ def in_this_process(monkeypatch):
             ran.append(number)
             advance(int(workers[number % len(workers)]({"number": np.array([number])})["done"][0]))
 
-    monkeypatch.setattr(ray_encoding, "run_blocks", run_blocks)
-    monkeypatch.setattr(ray_encoding, "check_workers", lambda workers: None)
+    monkeypatch.setattr(vector_files, "run_blocks", run_blocks)
+    monkeypatch.setattr(vector_files, "check_workers", lambda workers: None)
     return ran
 
 
@@ -68,7 +67,7 @@ def test_what_is_there_is_not_encoded_again_unless_it_is_damaged_or_of_another_j
 ):
     target, folder = tmp_path / "v.npy", tmp_path / ".v.npy.shards"
     with monkeypatch.context() as stopped:
-        stopped.setattr(ray_encoding, "build_file", lambda *given, **named: pytest.fail("stopped"))
+        stopped.setattr(vector_files, "build_file", lambda *arguments, **options: pytest.fail("stopped"))
         for source in ("another", "s"):
             with pytest.raises(pytest.fail.Exception, match="stopped"):
                 encode_with_ray(load(), load, TEXTS, target, source=source, workers=1)
@@ -100,7 +99,7 @@ def test_two_workers_one_of_them_killed_write_every_shard_once(load, whole, tmp_
     ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'sentloom[ray]'")
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
-    monkeypatch.setattr(ray_encoding, "Worker", SlowWorker)
+    monkeypatch.setattr(vector_files, "Worker", SlowWorker)
     target, folder, seen = tmp_path / "v.npy", tmp_path / ".v.npy.shards", {}
 
     def kill_one():
@@ -110,7 +109,7 @@ def test_two_workers_one_of_them_killed_write_every_shard_once(load, whole, tmp_
         seen["killed"] = next(worker for worker in workers_of(os.getpid()) if worker in busy)
         os.kill(seen["killed"], signal.SIGKILL)
 
-    monkeypatch.setattr(ray_encoding, "remove", lambda path: None)  # so that the shards can be looked at
+    monkeypatch.setattr(vector_files, "remove", lambda path: None)  # so that the shards can be looked at
     killer = threading.Thread(target=kill_one, daemon=True)
     killer.start()
     try:

@@ -34,10 +34,10 @@ def cosines(a, b):
     ("family", "pooling"),
     # every pooling for one packed and one padded family, two poolings for the others
     [
-        pytest.param(one, how, marks=() if one == "bert" else pytest.mark.long)
-        for one in FAMILIES
+        pytest.param(family, how, marks=() if family == "bert" else pytest.mark.long)
+        for family in FAMILIES
         for how in POOLINGS
-        if one in ("bert", "t5") or how in ("mean", "first-last")
+        if family in ("bert", "t5") or how in ("mean", "first-last")
     ],
 )
 def test_round_trip_of_every_pooling(family, pooling, model_folders, tmp_path):
@@ -51,7 +51,7 @@ def test_round_trip_of_every_pooling(family, pooling, model_folders, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "family", [pytest.param(one, marks=() if one == "bert" else pytest.mark.long) for one in FAMILIES], indirect=True
+    "family", [pytest.param(name, marks=() if name == "bert" else pytest.mark.long) for name in FAMILIES], indirect=True
 )
 def test_round_trip_of_heads_and_prompts(family, model_folders, tmp_path):
     """A suffix that survives truncation, a prefix, a projection and unit length all have native forms."""

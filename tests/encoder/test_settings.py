@@ -98,7 +98,7 @@ def test_unsupported_folders_are_refused(saved, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("file", "key", "value", "wanted"),
+    ("file", "key", "value", "expected"),
     [
         ("1_Pooling/config.json", "pooling_mode_mean_tokens", "false", "true or false"),
         ("1_Pooling/config.json", "include_prompt", 0, "true or false"),
@@ -113,11 +113,11 @@ def test_unsupported_folders_are_refused(saved, tmp_path):
         ("2_Dense/config.json", "module_output_name", "token_embeddings", "sentence_embedding"),
     ],
 )
-def test_the_error_about_a_wrong_type_names_file_key_and_value(saved, file, key, value, wanted):
+def test_the_error_about_a_wrong_type_names_file_key_and_value(saved, file, key, value, expected):
     patch(saved / file, **{key: value})
     with pytest.raises(ModelError) as refused:
         Encoder.load(saved)
-    assert str(refused.value).startswith(f"{saved / file}: {key} is {value!r}. Expected {wanted}")
+    assert str(refused.value).startswith(f"{saved / file}: {key} is {value!r}. Expected {expected}")
 
 
 def test_the_error_about_mismatched_widths_names_both(saved):

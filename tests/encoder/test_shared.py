@@ -20,10 +20,10 @@ def shared():
 
 
 def test_the_same_files_are_loaded_once(shared, bert):
-    one = shared(bert)
-    assert shared(bert) is one
-    assert shared(str(bert)) is one
-    assert one.fingerprint() == Encoder.load(bert).fingerprint()
+    encoder = shared(bert)
+    assert shared(bert) is encoder
+    assert shared(str(bert)) is encoder
+    assert encoder.fingerprint() == Encoder.load(bert).fingerprint()
 
 
 def test_other_settings_are_another_encoder(shared, bert):
@@ -46,12 +46,12 @@ def test_a_folder_that_is_written_again_is_loaded_again(shared, tmp_path):
 
 
 def test_a_copy_has_the_fingerprint_of_its_own_weights(shared, bert):
-    one = shared(bert)
-    other = one.copy()
+    encoder = shared(bert)
+    copy = encoder.copy()
     with torch.no_grad():
-        next(other.parameters()).add_(1)
-    assert other.fingerprint() != one.fingerprint()
-    assert merge([one, other]).fingerprint() not in (one.fingerprint(), other.fingerprint())
+        next(copy.parameters()).add_(1)
+    assert copy.fingerprint() != encoder.fingerprint()
+    assert merge([encoder, copy]).fingerprint() not in (encoder.fingerprint(), copy.fingerprint())
 
 
 def test_the_least_recently_used_encoders_are_dropped(bert):

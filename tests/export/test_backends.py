@@ -28,9 +28,9 @@ def test_the_fastest_if_it_is_clearly_faster(seconds, expected):
 
 def test_rounds_alternate_and_the_fastest_counts():
     order, now = [], iter([0, 5, 10, 11, *range(100, 200)])  # a takes 5 and b 1 in the first round, later 1 each
-    found = interleaved({"a": lambda: order.append("a"), "b": lambda: order.append("b")}, lambda: next(now))
+    seconds = interleaved({"a": lambda: order.append("a"), "b": lambda: order.append("b")}, lambda: next(now))
     assert order == ["a", "b"] * (backends.ROUNDS + 1)
-    assert found == {"a": 1, "b": 1}
+    assert seconds == {"a": 1, "b": 1}
 
 
 def test_a_cpu_is_known_by_its_model_and_flags():
@@ -57,7 +57,7 @@ def test_auto_measures_once_and_keeps_only_what_it_chose(bert, monkeypatch):
     made = with_exports(monkeypatch, refused={"ctranslate2-int8"})
     monkeypatch.setattr(backends, "interleaved", lambda runs: {name: 1.0 + (name != "onnx") for name in runs})
     encoder, said = Encoder.load(bert), []
-    found = with_backend(encoder, "auto", said.append)
+    fastest = with_backend(encoder, "auto", said.append)
     (record,) = cache_folder().glob("exports/*/fastest.json")
     known = json.loads(record.read_text())
     assert made == tried_names()
@@ -65,7 +65,7 @@ def test_auto_measures_once_and_keeps_only_what_it_chose(bert, monkeypatch):
     assert "ctranslate2-int8" not in known["seconds"]
     assert sorted(path.name for path in record.parent.iterdir() if path.is_dir()) == ["onnx"]
     assert "not ctranslate2-int8: its vectors are not the model's" in said
-    np.testing.assert_allclose(found.encode(SENTENCES), encoder.encode(SENTENCES), atol=1e-6)
+    np.testing.assert_allclose(fastest.encode(SENTENCES), encoder.encode(SENTENCES), atol=1e-6)
     with_backend(encoder, "auto", said.append)
     assert made == tried_names()  # not measured again
 

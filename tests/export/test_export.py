@@ -12,7 +12,6 @@ from sentloom.encoder.formats.format import Target
 from sentloom.encoder.golden import golden_texts, read_golden
 from sentloom.encoder.saving import write_model
 from sentloom.errors import InputError, ModelError
-from sentloom.export import export as room
 from sentloom.export.backends import with_backend
 from sentloom.export.export import Scored, export
 
@@ -62,7 +61,7 @@ def test_what_was_exported_cannot_be_changed(request, name, tmp_path):
 def test_the_folder_has_the_files_that_other_tools_read(onnx):
     folder = onnx.folder
     modules = json.loads((folder / "modules.json").read_text())
-    assert [one["type"].rpartition(".")[2] for one in modules] == ["Transformer", "Pooling", "Dense", "Normalize"]
+    assert [module["type"].rpartition(".")[2] for module in modules] == ["Transformer", "Pooling", "Dense", "Normalize"]
     assert json.loads((folder / "1_Pooling/config.json").read_text())["pooling_mode_cls_token"] is True
     assert json.loads((folder / "config_sentence_transformers.json").read_text())["prompts"]["query"] == "a man "
     for file in (
@@ -102,7 +101,7 @@ def test_a_role_with_another_prompt_is_noticed(encoder, tmp_path, listed):
 def test_a_lost_score_is_refused(encoder, tmp_path, listed, monkeypatch):
     listed("rounded", Target(write_model, 0.99))
     scores = iter([80.0, 79.4])
-    monkeypatch.setattr(room, "mean_score", lambda model, tasks: next(scores))
+    monkeypatch.setattr("sentloom.export.export.mean_score", lambda model, tasks: next(scores))
     with pytest.raises(
         ModelError, match=r"it loses 0\.60 points \(80\.00 before, 79\.40 after, accuracy on general triplets\)"
     ):

@@ -31,7 +31,7 @@ def test_labelled_validation_rows_are_used_and_raw_text_is_not(fitted):
     (task,) = validation_tasks(fitted)
     assert task.name == "validation rows of input 1"
     assert len(task.texts["query"]) == len(PAIRS)
-    assert [one.name for one in judging_tasks(Encoder.load(fitted))] == [task.name]
+    assert [judging.name for judging in judging_tasks(Encoder.load(fitted))] == [task.name]
 
 
 def test_validation_rows_have_the_name_of_their_file(fitted):
@@ -41,7 +41,7 @@ def test_validation_rows_have_the_name_of_their_file(fitted):
 
 
 def test_everyday_triplets_without_a_fit(bert):
-    assert [one.name for one in judging_tasks(Encoder.load(bert))] == ["general triplets"]
+    assert [task.name for task in judging_tasks(Encoder.load(bert))] == ["general triplets"]
 
 
 def test_named_files_come_first(fitted, tmp_path):
@@ -56,5 +56,5 @@ def test_the_mean_is_over_sets(fitted):
     encoder = Encoder.load(fitted)
     (first,) = validation_tasks(fitted)
     other = judging_tasks(Encoder.load(encoder.backbone.model.config.name_or_path))[0]
-    apart = [mean_score(encoder, [one]) for one in (first, other)]
+    apart = [mean_score(encoder, [task]) for task in (first, other)]
     assert mean_score(encoder, [first, other]) == pytest.approx(sum(apart) / 2)

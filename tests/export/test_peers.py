@@ -69,8 +69,8 @@ def test_sentence_transformers_runs_the_folder(kind, tmp_path):
     pooling = "decoder-first" if kind == "t5" else "mean@1,-1"
     encoder = Encoder.load(build_model_folder(kind, tmp_path / kind), pooling=pooling)
     folder = encoder.export(tmp_path / "new").folder
-    found = vectors_of(SENTENCE_TRANSFORMERS, "optimum.onnxruntime", folder)
-    np.testing.assert_allclose(found, encoder.encode(TEXTS), atol=5e-5)
+    vectors = vectors_of(SENTENCE_TRANSFORMERS, "optimum.onnxruntime", folder)
+    np.testing.assert_allclose(vectors, encoder.encode(TEXTS), atol=5e-5)
 
 
 def test_optimum_runs_the_folder(bert, tmp_path):

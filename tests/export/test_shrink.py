@@ -46,7 +46,7 @@ def test_a_student_learns_and_a_second_call_trains_nothing(teacher, texts, tmp_p
     much = run(teacher, texts, tmp_path / "much", steps=80)
     _, held_out = divided(texts)
     taught = Encoder.load(teacher).encode(held_out)
-    distances = [((one.encoder.encode(held_out) - taught) ** 2).mean() for one in (little, much)]
+    distances = [((shrunk.encoder.encode(held_out) - taught) ** 2).mean() for shrunk in (little, much)]
     assert distances[1] < 0.8 * distances[0]
     assert much.total.before == pytest.approx(100)
     assert much.total.low <= much.total.difference <= much.total.high < 0
@@ -61,13 +61,13 @@ def test_a_student_learns_and_a_second_call_trains_nothing(teacher, texts, tmp_p
 @pytest.mark.long
 def test_a_decoder_first_t5_teaches_an_encoder(texts, tmp_path):
     teacher = build_model_folder("t5", tmp_path / "t5")
-    found = run(teacher, texts, tmp_path / "small", pooling="decoder-first", steps=60)
-    student, taught = found.encoder, Encoder.load(teacher, pooling="decoder-first")
+    shrunk = run(teacher, texts, tmp_path / "small", pooling="decoder-first", steps=60)
+    student, taught = shrunk.encoder, Encoder.load(teacher, pooling="decoder-first")
     assert (str(student.pooling), student.backbone.num_layers) == ("mean", 2)
-    some = texts["text"][:50]
-    cosines = (student.encode(some) * taught.encode(some)).sum(axis=1)
-    untrained = Encoder.load(teacher, pooling="mean").encode(some)
-    assert cosines.mean() > (untrained * taught.encode(some)).sum(axis=1).mean() + 0.3
+    sample = texts["text"][:50]
+    cosines = (student.encode(sample) * taught.encode(sample)).sum(axis=1)
+    untrained = Encoder.load(teacher, pooling="mean").encode(sample)
+    assert cosines.mean() > (untrained * taught.encode(sample)).sum(axis=1).mean() + 0.3
 
 
 def test_another_student_gets_a_projection_to_the_teachers_width(bert, texts, tmp_path):
@@ -85,8 +85,8 @@ def test_a_set_decides_and_its_sentences_are_not_trained_on(bert, texts, tmp_pat
     ]
     (tmp_path / "scored.tsv").write_text("\n".join(["sentence1\tsentence2\tscore", *rows]) + "\n", "utf-8")
     said = []
-    found = run(bert, texts, tmp_path / "small", [str(tmp_path / "scored.tsv")], said.append, steps=2)
-    assert (found.total.items, found.total.metric) == (60, "spearman")
+    shrunk = run(bert, texts, tmp_path / "small", [str(tmp_path / "scored.tsv")], said.append, steps=2)
+    assert (shrunk.total.items, shrunk.total.metric) == (60, "spearman")
     assert "128 texts to train on" in said  # of 480
 
 

@@ -14,7 +14,7 @@ WORDS = st.lists(st.sampled_from(["red", "shoe", "blue", "hat"]), max_size=8).ma
 
 def slow_score(query, text, texts):
     """Robertson's formula with Lucene's inverse document frequency."""
-    bags = [words_of(one) for one in texts]
+    bags = [words_of(bag) for bag in texts]
     mean = sum(map(len, bags)) / len(bags)
     words, total = words_of(text), 0.0
     for word in words_of(query):
@@ -27,9 +27,9 @@ def slow_score(query, text, texts):
 
 @given(st.lists(WORDS, min_size=1, max_size=6), WORDS)
 def test_scores_are_those_of_the_formula(texts, query):
-    found = Bm25(texts).scores([query])
-    wanted = [slow_score(query, text, texts) if any(map(words_of, texts)) else 0.0 for text in texts]
-    np.testing.assert_allclose(found[0], wanted, rtol=1e-5, atol=1e-6)
+    scores = Bm25(texts).scores([query])
+    expected = [slow_score(query, text, texts) if any(map(words_of, texts)) else 0.0 for text in texts]
+    np.testing.assert_allclose(scores[0], expected, rtol=1e-5, atol=1e-6)
 
 
 def test_words():

@@ -26,8 +26,8 @@ def test_the_flat_search_equals_the_exact_search(vectors):
 def test_the_search_by_cells_finds_nearly_all_and_is_deterministic(vectors):
     numbers, _ = faiss_top_k(*vectors, 7, exact=100)
     exact, _ = top_k(*vectors, 7)
-    found = np.mean([len(set(a) & set(b)) / 7 for a, b in zip(numbers.tolist(), exact.tolist(), strict=True)])
-    assert found > 0.8
+    recall = np.mean([len(set(a) & set(b)) / 7 for a, b in zip(numbers.tolist(), exact.tolist(), strict=True)])
+    assert recall > 0.8
     assert (faiss_top_k(*vectors, 7, exact=100)[0] == numbers).all()
 
 

@@ -41,14 +41,14 @@ def slowly(encoder, corpus, settings, guide=None):
         vector = encoder.encode(text).astype(float)
         return vector / np.linalg.norm(vector)
 
-    def cosine(one, other, encoder=encoder):
-        return unit(one, encoder) @ unit(other, encoder)
+    def cosine(left, right, encoder=encoder):
+        return unit(left, encoder) @ unit(right, encoder)
 
     def is_far(anchor, positive, text, encoder):
         own = cosine(anchor, positive, encoder)
         return cosine(anchor, text, encoder) <= min(own - settings.margin, (settings.at_most or 9) * own)
 
-    found = []
+    negatives = []
     for anchor, positive in ROWS:
         right = {other.lower() for same, other in ROWS if same == anchor} | {anchor.lower()}
         ranked = sorted(corpus, key=lambda text: -unit(anchor) @ unit(text))[: settings.depth][settings.skip :]
@@ -56,10 +56,10 @@ def slowly(encoder, corpus, settings, guide=None):
             text
             for text in ranked
             if text.lower() not in right
-            and all(is_far(anchor, positive, text, one) for one in (encoder, guide) if one is not None)
+            and all(is_far(anchor, positive, text, model) for model in (encoder, guide) if model is not None)
         ]
-        found.append(below[: settings.negatives])
-    return found
+        negatives.append(below[: settings.negatives])
+    return negatives
 
 
 @pytest.mark.parametrize(
@@ -86,19 +86,21 @@ def test_negatives_are_the_nearest_that_are_not_known_positives(encoder, pairs, 
 
 def test_pairs_without_a_negative_can_be_kept(encoder, pairs):
     strict = MineSettings(negatives=2, margin=-2.0, at_most=0.9)
-    found, report = mine(encoder, pairs, SENTENCES, strict.model_copy(update={"keep_all": True}), show_progress=False)
+    triplets, report = mine(
+        encoder, pairs, SENTENCES, strict.model_copy(update={"keep_all": True}), show_progress=False
+    )
     expected = slowly(encoder, SENTENCES, strict)
     assert [] in expected
-    assert found.column("negatives").to_pylist() == expected
-    assert found.column("anchor").to_pylist() == [anchor for anchor, _ in ROWS]
+    assert triplets.column("negatives").to_pylist() == expected
+    assert triplets.column("anchor").to_pylist() == [anchor for anchor, _ in ROWS]
     assert (report.rows, report.kept) == (5, sum(map(bool, expected)))
 
 
 def test_other_settings_models_and_corpora_give_other_hashes(encoder, pairs):
-    one = mine(encoder, pairs, SENTENCES, MineSettings(margin=-2.0), False)[0].sha256
-    assert one == mine(encoder, pairs, SENTENCES, MineSettings(margin=-2.0), False)[0].sha256
-    assert one != mine(encoder, pairs, SENTENCES, MineSettings(margin=-1.9), False)[0].sha256
-    assert one != mine(encoder, pairs, SENTENCES[:-1], MineSettings(margin=-2.0), False)[0].sha256
+    digest = mine(encoder, pairs, SENTENCES, MineSettings(margin=-2.0), False)[0].sha256
+    assert digest == mine(encoder, pairs, SENTENCES, MineSettings(margin=-2.0), False)[0].sha256
+    assert digest != mine(encoder, pairs, SENTENCES, MineSettings(margin=-1.9), False)[0].sha256
+    assert digest != mine(encoder, pairs, SENTENCES[:-1], MineSettings(margin=-2.0), False)[0].sha256
 
 
 def test_data_that_cannot_be_mined_are_refused(encoder, pairs):

@@ -11,15 +11,15 @@ from sentloom.search.nearest import top_k
 
 def _slow(queries, documents, k):
     """Sort all documents of each query by descending cosine, then by index; integer vectors make ties exact."""
-    found = []
+    nearest = []
     for query in queries.tolist():
         keys = []
         for number, document in enumerate(documents.tolist()):
             dot = sum(a * b for a, b in zip(query, document, strict=True))
             square = sum(a * a for a in document)
             keys.append((-np.sign(dot) * dot * dot / square if square else 0.0, number))
-        found.append([number for _, number in sorted(keys)[:k]])
-    return found
+        nearest.append([number for _, number in sorted(keys)[:k]])
+    return nearest
 
 
 # Powers of two along axes: lengths and cosines are exact in float32, and there are many ties.

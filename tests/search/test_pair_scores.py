@@ -10,7 +10,7 @@ from sentloom.search.vectors import VectorCache
 from tests.encoder.small_models import SENTENCES
 from tests.search.small_cross_encoders import build_cross_encoder
 
-PAIRS = [(one, other) for one in SENTENCES[:3] for other in SENTENCES[:3]]
+PAIRS = [(first, second) for first in SENTENCES[:3] for second in SENTENCES[:3]]
 
 
 @pytest.fixture
@@ -48,8 +48,8 @@ def test_what_was_scored_is_read_in_any_order(counted, tmp_path):
 def test_texts_that_join_to_the_same_are_different_pairs(counted, tmp_path):
     model, _ = counted
     pairs = [("a man", " is"), ("a ", "man is"), ("", "a man is"), ("5 a", " man is")]
-    found = pair_scores(model, pairs, VectorCache(tmp_path / "cache"))
-    np.testing.assert_allclose(found, model.score(pairs), atol=2e-5)
+    scores = pair_scores(model, pairs, VectorCache(tmp_path / "cache"))
+    np.testing.assert_allclose(scores, model.score(pairs), atol=2e-5)
 
 
 def test_models_do_not_share_scores(counted, tmp_path):

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
 from sentloom.errors import InputError, ModelError
-from sentloom.search import vectors as vector_cache
-from sentloom.search.vectors import VectorCache
+from sentloom.search.vectors import VectorCache, _join, _read
 
 WIDTH = 8
 
@@ -139,15 +138,14 @@ def test_a_damaged_shard_is_removed_and_only_its_texts_are_encoded_again(tmp_pat
 
 def test_a_shard_removed_during_the_call_is_encoded_again(tmp_path, monkeypatch):
     SMALL_BLOCKS(tmp_path).vectors("model", numbered(8), Encode())
-    read = vector_cache._read
 
     def vanishing(shard, name):
         if name == "vectors" and shard == victim:
             shard.unlink()
-        return read(shard, name)
+        return _read(shard, name)
 
     victim = shards(tmp_path)[0]
-    monkeypatch.setattr(vector_cache, "_read", vanishing)
+    monkeypatch.setattr("sentloom.search.vectors._read", vanishing)
     encode = Encode()
     SMALL_BLOCKS(tmp_path).vectors("model", numbered(8), encode)
     assert encode.asked == numbered(8)[:4]
@@ -214,7 +212,7 @@ def test_a_full_disk_gives_one_note(tmp_path, monkeypatch):
         tries.append(arguments)
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(vector_cache, "save_file", full)
+    monkeypatch.setattr("sentloom.search.vectors.save_file", full)
     cache = SMALL_BLOCKS(tmp_path)
     assert len(cache.vectors("model", numbered(9), Encode())) == 9
     assert len(tries) == 1
@@ -284,4 +282,4 @@ def test_the_lookup_handles_hashes_that_share_a_half():
     """Of two texts with the same first half of their hash, the second is not found and never mistaken for the first."""
     cached = np.array([[7, 1], [7, 2], [9, 9]], np.uint64)
     keys = np.array([[7, 2], [7, 1], [9, 9], [9, 8], [10, 0], [0, 0]], np.uint64)
-    assert vector_cache._join(cached, keys).tolist() == [-1, 0, 2, -1, -1, -1]
+    assert _join(cached, keys).tolist() == [-1, 0, 2, -1, -1, -1]

@@ -65,7 +65,7 @@ class Backbone(nn.Module):
         """The encoder's blocks in order; ALBERT, which repeats one block, has a single one."""
         encoder = self.model.get_encoder() if self.model.config.is_encoder_decoder else self.model
         lists = [module for module in encoder.modules() if isinstance(module, nn.ModuleList)]
-        return next((one for one in lists if len(one) == self.num_layers), lists[0])
+        return next((blocks for blocks in lists if len(blocks) == self.num_layers), lists[0])
 
     def freeze(self, layers: int) -> None:
         """Freeze the embeddings and the first `layers` blocks."""

@@ -1,4 +1,4 @@
-"""The device and precision of models, as set by `--device` and `--precision`.
+"""The device and precision of models, as set by `--device` and `--precision`, and the threads that run packs.
 
 The choice applies inside `running_on`, because models are loaded deep inside recipes and fits. By default, models run
 on a GPU if there is one, in fp32; training follows `accelerate launch`.
@@ -19,6 +19,7 @@ Precision = Literal["fp32", "bf16"]
 Device = str | torch.device
 PRECISIONS = ("fp32", "bf16")
 CPU = torch.device("cpu")
+MOST_WORKERS = 16  # beyond that, the GIL is the limit
 
 
 class Choice(NamedTuple):
@@ -94,7 +95,31 @@ def _checked_precision(name: str | None) -> Precision | None:
     raise InputError("precision", f"{name!r} is unknown", f"one of {', '.join(PRECISIONS)}", "choose one of these")
 
 
-MOST_WORKERS = 16  # beyond that, the GIL is the limit
+def worker_count(device: torch.device) -> int:
+    """How many packs run at the same time: one per thread on a CPU, a single one elsewhere."""
+    return min(torch.get_num_threads(), MOST_WORKERS) if device.type == "cpu" else 1
+
+
+@contextmanager
+def pack_workers(device: torch.device) -> Iterator[Executor]:
+    """Yield an executor with `worker_count` workers."""
+    if device.type != "cpu":
+        single = ThreadPoolExecutor(1)
+        try:
+            yield single
+        finally:
+            single.shutdown(cancel_futures=True)
+        return
+    _THREADS.enter()
+    threads = max(1, _THREADS.before // MOST_WORKERS)
+    executor = ThreadPoolExecutor(
+        min(_THREADS.before, MOST_WORKERS), initializer=torch.set_num_threads, initargs=(threads,)
+    )
+    try:
+        yield executor
+    finally:
+        executor.shutdown(cancel_futures=True)  # Ctrl-C does not wait for queued packs
+        _THREADS.leave()
 
 
 class _Threads:
@@ -118,33 +143,6 @@ class _Threads:
 
 
 _THREADS = _Threads()
-
-
-def worker_count(device: torch.device) -> int:
-    """How many packs run at the same time: one per thread on a CPU, a single one elsewhere."""
-    return min(torch.get_num_threads(), MOST_WORKERS) if device.type == "cpu" else 1
-
-
-@contextmanager
-def pack_workers(device: torch.device) -> Iterator[Executor]:
-    """Yield an executor with `worker_count` workers."""
-    if device.type != "cpu":
-        single = ThreadPoolExecutor(1)
-        try:
-            yield single
-        finally:
-            single.shutdown(cancel_futures=True)
-        return
-    _THREADS.enter()
-    each = max(1, _THREADS.before // MOST_WORKERS)
-    executor = ThreadPoolExecutor(
-        min(_THREADS.before, MOST_WORKERS), initializer=torch.set_num_threads, initargs=(each,)
-    )
-    try:
-        yield executor
-    finally:
-        executor.shutdown(cancel_futures=True)  # Ctrl-C does not wait for queued packs
-        _THREADS.leave()
 
 
 @contextmanager

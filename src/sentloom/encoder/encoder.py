@@ -33,8 +33,6 @@ TextsLike: TypeAlias = Any  # strings in any sequence, an Arrow column, a Series
 COUNT, DEFAULT, AT_LEAST_ONE = "an integer of 1 or more", "leave it out for the default", "ask for at least one text"
 TOKENS_PER_PACK = 2048  # on a CPU: the activations of a pack roughly fit the caches
 TOKENS_PER_PACK_ELSEWHERE = 32_768
-
-
 PUBLIC = (  # what `dir` and completion show, without the names of nn.Module
     *("load", "save", "export", "copy", "encode", "similarity", "search", "tokenize", "fingerprint"),
     *("dimension", "dimensions", "device", "precision", "pooling", "prompts"),
@@ -79,10 +77,10 @@ class Encoder(nn.Module):
         self.heads = nn.Sequential(*heads)
         self.prompts: Prompts = dict(prompts or {})
         self.precision: Precision = backbone.precision_for()  # of inference; training follows the Accelerator
-        self.known_fingerprint: str | None = None  # of one that is shared, and so never changes
+        self.known_fingerprint: str | None = None  # of an encoder that is shared, and so never changes
 
     def __new__(cls, *parts: object, **_: object) -> "Encoder":
-        """Point whoever gives a name to `load`."""
+        """Refuse a name, and point to `load`."""
         if parts and isinstance(parts[0], str | Path):
             name = str(parts[0])
             raise InputError("Encoder", f"found the name {name!r}", "its parts", f"write Encoder.load({name!r})")
@@ -184,8 +182,9 @@ class Encoder(nn.Module):
     def layers(self, ids: Sequence[Sequence[int]], how: str, layers: Sequence[int]) -> Tensor:
         """Pool each layer separately, without heads: (n, layers, d)."""
 
-        def pooled(one: Pack) -> Tensor:
-            return torch.stack([pool(how, states, one.runs) for states in self.backbone.states(one, layers)], dim=1)
+        def pooled(packed: Pack) -> Tensor:
+            states = self.backbone.states(packed, layers)
+            return torch.stack([pool(how, state, packed.runs) for state in states], dim=1)
 
         return self._by_pack(ids, pooled)
 
@@ -193,19 +192,19 @@ class Encoder(nn.Module):
         """Return the last states (k, d) of the tokens at the given positions of each sentence, in sentence order."""
         states, owners = [], []
         for rows in self.packs(ids):
-            one = pack(ids, rows, self.device)
-            starts = np.cumsum([0, *one.lengths[:-1]])
+            packed = pack(ids, rows, self.device)
+            starts = np.cumsum([0, *packed.lengths[:-1]])
             at = np.concatenate([start + places[row] for start, row in zip(starts, rows, strict=True)])
-            states.append(self.backbone.states(one)[0][torch.from_numpy(at).to(self.device)])
+            states.append(self.backbone.states(packed)[0][torch.from_numpy(at).to(self.device)])
             owners.append(np.repeat(rows, [len(places[row]) for row in rows]))
         order = np.argsort(np.concatenate(owners), kind="stable")
         return torch.cat(states)[torch.from_numpy(order).to(self.device)]
 
     def copy(self) -> "Encoder":
         """Return a copy with its own weights; the tokenizer, which never changes, is shared."""
-        made = deepcopy(self, {id(self.tokens): self.tokens})
-        made.known_fingerprint = None  # its weights may change
-        return made
+        copied = deepcopy(self, {id(self.tokens): self.tokens})
+        copied.known_fingerprint = None  # its weights may change
+        return copied
 
     def tokenize(self, texts: Sequence[str], role: Role = "symmetric") -> list[list[int]]:
         """Return token ids with prompts and special tokens, truncated to the maximum length."""
@@ -304,7 +303,7 @@ class Encoder(nn.Module):
         >>> bool(near > far)
         True
         """
-        left, right = (_unit(one if _are_vectors(one) else self.encode(one)) for one in (a, b))
+        left, right = (_unit(side if _are_vectors(side) else self.encode(side)) for side in (a, b))
         if left.shape[-1] != right.shape[-1]:
             problem = f"the vectors have {left.shape[-1]} and {right.shape[-1]} dimensions"
             raise InputError("similarity", problem, "as many in both", "encode both with this model")
@@ -329,8 +328,8 @@ class Encoder(nn.Module):
         """Find the `k` texts closest to each query, the closest first; one list for a single string.
 
         Queries and texts get the model's prompts for queries and documents. Of pairs, such as a Dataset of questions
-        and answers, the answers are searched. To reuse the vectors of the texts in
-        several searches, pass `encode(texts, role="document")` as `vectors`.
+        and answers, the answers are searched. To reuse the vectors of the texts in several searches, pass
+        `encode(texts, role="document")` as `vectors`.
 
         >>> encoder = Encoder.load("embedded")
         >>> hits = encoder.search("opening hours", ["We close at six.", "Dogs are welcome."], k=1)
@@ -411,8 +410,8 @@ class Encoder(nn.Module):
     def _by_pack(self, ids: Sequence[Sequence[int]], run: Callable[[Pack], Tensor]) -> Tensor:
         """Run sentences pack by pack and restore the original order of the rows."""
         packs = [pack(ids, rows, self.device) for rows in self.packs(ids)]
-        order = np.argsort(np.concatenate([one.rows for one in packs]))
-        return torch.cat([run(one) for one in packs])[torch.from_numpy(order).to(self.device)]
+        order = np.argsort(np.concatenate([packed.rows for packed in packs]))
+        return torch.cat([run(packed) for packed in packs])[torch.from_numpy(order).to(self.device)]
 
     def packs(
         self, ids: Sequence[Sequence[int]], batch_size: int | None = None, *, side_by_side: bool = False
@@ -432,14 +431,14 @@ class Encoder(nn.Module):
             return packs
         return [part for rows in packs for part in np.split(rows, range(batch_size, len(rows), batch_size))]
 
-    def _vectors(self, one: Pack, raw: bool = False) -> Tensor:
+    def _vectors(self, packed: Pack, raw: bool = False) -> Tensor:
         """Compute the vectors (n, dimension) of a pack, in packed order."""
         if self.pooling.how == DECODER_FIRST:
-            pooled = self.backbone.decoder_first(one)
+            pooled = self.backbone.decoder_first(packed)
         else:
-            states = self.backbone.states(one, self.pooling.layers)
+            states = self.backbone.states(packed, self.pooling.layers)
             pooled = pool(
-                self.pooling.how, states[0] if len(states) == 1 else torch.stack(states).mean(dim=0), one.runs
+                self.pooling.how, states[0] if len(states) == 1 else torch.stack(states).mean(dim=0), packed.runs
             )
         vectors: Tensor = self.heads(pooled)
         return normalize(vectors) if self.unit_length and not raw else vectors
@@ -477,9 +476,9 @@ def copy_repeated(vectors: Vectors, first_of_row: NDArray[np.int64], window: int
         vectors[part] = vectors[first_of_row[part]]
 
 
-def _are_vectors(given: Any) -> TypeGuard[Vectors]:
+def _are_vectors(value: Any) -> TypeGuard[Vectors]:
     """Whether these are vectors: an array of texts has no numbers."""
-    return isinstance(given, np.ndarray) and np.issubdtype(given.dtype, np.floating)
+    return isinstance(value, np.ndarray) and np.issubdtype(value.dtype, np.floating)
 
 
 def _unit(vectors: Vectors) -> Vectors:

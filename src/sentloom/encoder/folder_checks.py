@@ -1,12 +1,15 @@
-"""Bound how much longer a tokenizer can make a text, computed from its steps without running them.
+"""Check the configurations and the tokenizer of a model folder before any library reads them.
 
-A few chained replacements of one character by ten would turn a short sentence into gigabytes.
+A configuration can bring code, name other files or ask for any amount of memory. A tokenizer can make a text longer: a
+few chained replacements of one character by ten would turn a short sentence into gigabytes. Its growth is computed from
+its steps, without running them.
 """
 
 import base64
 import math
 import re
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,69 +19,6 @@ from transformers.activations import ACT2FN
 
 from sentloom.encoder.model_files import NEXT_STEP, Weights, find, inside, read_json, wrong_value
 from sentloom.errors import ModelError
-
-MOST_GROWTH = 64  # factor; a single step of sentencepiece has 18, for an Arabic ligature
-MOST_STEPS = 100
-SHORT_TEXT = 100  # characters: the text length assumed for a step that prepends
-PARTS = (("normalizer", "pre_tokenizer"), ("decoder",))  # the parts of a group are applied in turn
-MAY_MATCH_NOTHING = re.compile(r"[*?|^$(]|\{0?,|\{0\}|\\[bBAzZGKyY]")
-
-
-def check_growth(where: Path, tokenizer: Mapping[str, Any]) -> None:
-    """Refuse a tokenizer (the content of tokenizer.json) whose steps can make a text much longer."""
-    for names in PARTS:
-        steps = [step for name in names for step in _steps(tokenizer.get(name))]
-        growth, named = math.prod(map(_growth, steps)), " and ".join(names)
-        if len(steps) > MOST_STEPS:
-            problem, expected = f"{named} have {len(steps):,} steps", f"at most {MOST_STEPS}"
-        elif growth > MOST_GROWTH:
-            problem, expected = f"{named} can make a text {growth:.3g} times longer", f"at most {MOST_GROWTH} times"
-        else:
-            continue
-        fix = "download or save the tokenizer again, or choose another model"
-        raise ModelError(str(where), problem, expected, fix)
-
-
-def _steps(part: object) -> Iterator[dict[str, Any]]:
-    """Yield every step, also those inside sequences."""
-    if isinstance(part, dict):
-        yield part
-        part = [value for key, value in part.items() if key != "pattern"]
-    for item in part if isinstance(part, list) else ():
-        yield from _steps(item)
-
-
-def _growth(step: dict[str, Any]) -> float:
-    """Return the growth factor of one step, identified by its fields because the type may be omitted."""
-    content, prepended, charsmap = (step.get(key) for key in ("content", "prepend", "precompiled_charsmap"))
-    if "pattern" in step and isinstance(content, str):
-        return max(1.0, _replacement_growth(step["pattern"], len(content)))
-    if isinstance(prepended, str):
-        return 1 + len(prepended) / SHORT_TEXT
-    if isinstance(charsmap, str):
-        return max(1.0, _longest_of(charsmap))
-    return 2.0 if step.get("type") in ("ByteLevel", "Metaspace") else 1.0
-
-
-def _replacement_growth(pattern: object, length: int) -> float:
-    """Return the growth of a replacement; a pattern that may match nothing inserts its content at every position."""
-    string, regex = (pattern.get(key) if isinstance(pattern, dict) else None for key in ("String", "Regex"))
-    if isinstance(string, str) and string:
-        return length / len(string)
-    if isinstance(regex, str) and regex and not MAY_MATCH_NOTHING.search(regex):
-        return length
-    return 1 + length
-
-
-def _longest_of(charsmap: str) -> int:
-    """Find the longest replacement in a sentencepiece map: the size of a trie, the trie, null-terminated texts."""
-    try:
-        data = base64.b64decode(charsmap)
-    except ValueError:
-        return len(charsmap)
-    texts = data[4 + int.from_bytes(data[:4], "little") :]
-    return max(len(text.decode("utf-8", "replace")) for text in texts.split(b"\0"))
-
 
 CONFIG, TOKENIZER_CONFIG, GENERATION_CONFIG = "config.json", "tokenizer_config.json", "generation_config.json"
 # Keys that bring code, other files or another form of weights.
@@ -153,6 +93,11 @@ POSITIONS = ("max_position_embeddings", "max_relative_positions", "position_buck
 MOST_POSITIONS = 100_000  # rows of a position table; rotary positions have none
 ACTIVATIONS = ("hidden_act", "activation", "activation_function", "hidden_activation", "dense_act_fn")
 IDS = ("pad_token_id", "decoder_start_token_id")  # the ids that we use ourselves
+MOST_GROWTH = 64  # factor; a single step of sentencepiece has 18, for an Arabic ligature
+MOST_STEPS = 100
+SHORT_TEXT = 100  # characters: the text length assumed for a step that prepends
+PARTS = (("normalizer", "pre_tokenizer"), ("decoder",))  # the parts of a group are applied in turn
+MAY_MATCH_NOTHING = re.compile(r"[*?|^$(]|\{0?,|\{0\}|\\[bBAzZGKyY]")
 
 
 def checked_config(folder: Path, weights: Weights) -> tuple[dict[str, Any], PreTrainedConfig]:
@@ -160,15 +105,15 @@ def checked_config(folder: Path, weights: Weights) -> tuple[dict[str, Any], PreT
     path = inside(folder, CONFIG)
     content = read_json(path)
     _refuse_code(path, content)
-    kept = {key: value for key, value in content.items() if key not in LEFT_OUT and not COMPUTED.fullmatch(key)}
-    _check_tokenizer_class(path, kept)
-    _refuse_large_numbers(path, kept)
-    config = _parse(path, kept)
+    checked = {key: value for key, value in content.items() if key not in LEFT_OUT and not COMPUTED.fullmatch(key)}
+    _check_tokenizer_class(path, checked)
+    _refuse_large_numbers(path, checked)
+    config = _parse(path, checked)
     _check_numbers(path, config)
     _check_rates(path, config)
     if weights.files:
         _check_against_weights(path, config, weights)
-    return kept, config
+    return checked, config
 
 
 def checked_tokenizer_config(folder: Path) -> dict[str, Any]:
@@ -200,13 +145,13 @@ def checked_generation_config(folder: Path) -> dict[str, Any]:
         return {}
     content = read_json(path)
     _refuse_code(path, content)
-    kept = {key: content[key] for key in GENERATION if content.get(key) is not None}
-    for key, value in kept.items():
+    settings = {key: content[key] for key in GENERATION if content.get(key) is not None}
+    for key, value in settings.items():
         kinds: Any = GENERATION[key]
         fits = isinstance(value, kinds) and (kinds is bool or not isinstance(value, bool))
         if not fits or (isinstance(value, list) and not _are_ids(value)):
             raise wrong_value(path, key, value, "a value of the type that transformers writes")
-    return kept
+    return settings
 
 
 def _refuse_code(path: Path, content: Mapping[str, Any]) -> None:
@@ -304,8 +249,8 @@ def _check_rates(path: Path, config: Any) -> None:
 def _check_against_weights(path: Path, config: Any, weights: Weights) -> None:
     """Refuse a config with more layers or larger sizes than the weights have, before a model is allocated."""
     shapes = weights.all_shapes
-    numbered = [int(found[1]) for name in shapes if (found := re.search(r"(?:^|\.)(\d{1,6})\.", name))]
-    in_weights, widest = max(numbered, default=-1) + 1, max((max(one, default=0) for one in shapes.values()), default=0)
+    numbered = [int(match[1]) for name in shapes if (match := re.search(r"(?:^|\.)(\d{1,6})\.", name))]
+    in_weights, widest = max(numbered, default=-1) + 1, max(chain(*shapes.values()), default=0)
     shared = getattr(config, "num_hidden_groups", None)  # ALBERT repeats the same layers
     for key in ("num_hidden_groups",) if shared else LAYERS:
         if (getattr(config, key, None) or 0) > in_weights:
@@ -329,6 +274,62 @@ def _are_ids(value: object) -> bool:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
+
+
+def check_growth(where: Path, tokenizer: Mapping[str, Any]) -> None:
+    """Refuse a tokenizer (the content of tokenizer.json) whose steps can make a text much longer."""
+    for names in PARTS:
+        steps = [step for name in names for step in _steps(tokenizer.get(name))]
+        growth, named = math.prod(map(_growth, steps)), " and ".join(names)
+        if len(steps) > MOST_STEPS:
+            problem, expected = f"{named} have {len(steps):,} steps", f"at most {MOST_STEPS}"
+        elif growth > MOST_GROWTH:
+            problem, expected = f"{named} can make a text {growth:.3g} times longer", f"at most {MOST_GROWTH} times"
+        else:
+            continue
+        fix = "download or save the tokenizer again, or choose another model"
+        raise ModelError(str(where), problem, expected, fix)
+
+
+def _steps(part: object) -> Iterator[dict[str, Any]]:
+    """Yield every step, also those inside sequences."""
+    if isinstance(part, dict):
+        yield part
+        part = [value for key, value in part.items() if key != "pattern"]
+    for item in part if isinstance(part, list) else ():
+        yield from _steps(item)
+
+
+def _growth(step: dict[str, Any]) -> float:
+    """Return the growth factor of one step, identified by its fields because the type may be omitted."""
+    content, prepended, charsmap = (step.get(key) for key in ("content", "prepend", "precompiled_charsmap"))
+    if "pattern" in step and isinstance(content, str):
+        return max(1.0, _replacement_growth(step["pattern"], len(content)))
+    if isinstance(prepended, str):
+        return 1 + len(prepended) / SHORT_TEXT
+    if isinstance(charsmap, str):
+        return max(1.0, _longest_of(charsmap))
+    return 2.0 if step.get("type") in ("ByteLevel", "Metaspace") else 1.0
+
+
+def _replacement_growth(pattern: object, length: int) -> float:
+    """Return the growth of a replacement; a pattern that may match nothing inserts its content at every position."""
+    string, regex = (pattern.get(key) if isinstance(pattern, dict) else None for key in ("String", "Regex"))
+    if isinstance(string, str) and string:
+        return length / len(string)
+    if isinstance(regex, str) and regex and not MAY_MATCH_NOTHING.search(regex):
+        return length
+    return 1 + length
+
+
+def _longest_of(charsmap: str) -> int:
+    """Find the longest replacement in a sentencepiece map: the size of a trie, the trie, null-terminated texts."""
+    try:
+        data = base64.b64decode(charsmap)
+    except ValueError:
+        return len(charsmap)
+    texts = data[4 + int.from_bytes(data[:4], "little") :]
+    return max(len(text.decode("utf-8", "replace")) for text in texts.split(b"\0"))
 
 
 def reason_of(error: BaseException) -> str:

@@ -39,15 +39,15 @@ def can_fuse(model: PreTrainedModel) -> bool:
 def fused_states(model: PreTrainedModel, pack: Pack, first_position: int, layers: Sequence[int]) -> list[Tensor]:
     """The states (T, d) of each requested layer; 0 is the embedding output, -1 the last block."""
     fused, tokens = _fused(model), pack.ids.shape[1]
-    wanted = [layer % (len(fused.layers) + 1) for layer in layers]
+    numbers = [layer % (len(fused.layers) + 1) for layer in layers]
     padding = (0, padded(tokens) - tokens)
     states = fused.embed(F.pad(pack.ids[0], padding), F.pad(pack.positions[0], padding) + first_position)
-    found = {0: states}
+    by_layer = {0: states}
     for number, layer in enumerate(fused.layers, start=1):
         states = layer(states, pack.runs)
-        if number in wanted:
-            found[number] = states
-    return [found[layer][:tokens] for layer in wanted]
+        if number in numbers:
+            by_layer[number] = states
+    return [by_layer[layer][:tokens] for layer in numbers]
 
 
 def padded(tokens: int) -> int:
@@ -105,14 +105,14 @@ class _Layer:
     def attend(self, qkv: Tensor, runs: tuple[PackedRun, ...]) -> Tensor:
         """Attention of all runs: (T', 3d) -> (T', d), zero where nothing but padding is."""
         width = qkv.shape[1] // 3
-        found = qkv.new_zeros(len(qkv), width)
+        out = qkv.new_zeros(len(qkv), width)
         for run in runs:
             tokens = slice(run.start, run.start + run.count * run.length)
             parts = qkv[tokens].view(run.count, run.length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
             q, k, v = parts  # (n, H, L, D)
             attended = F.scaled_dot_product_attention(q, k, v).transpose(1, 2)  # (n, L, H, D)
-            found[tokens].view(run.count, run.length, self.heads, -1).copy_(attended)
-        return found
+            out[tokens].view(run.count, run.length, self.heads, -1).copy_(attended)
+        return out
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class _Stamp:
 
     def __init__(self, model: PreTrainedModel) -> None:
         self.places = _places(model)
-        self.first = [one.detach()[(0,) * one.dim()] for one in model.parameters()]  # views, not copies
+        self.first = [weight.detach()[(0,) * weight.dim()] for weight in model.parameters()]  # views, not copies
         self.values = torch.stack(self.first)
 
     def fits(self, model: PreTrainedModel) -> bool:
@@ -155,7 +155,7 @@ class _Stamp:
 
 def _places(model: PreTrainedModel) -> list[tuple[int, int]]:
     """Where each parameter is, and how often torch has seen it change in place."""
-    return [(one.data_ptr(), 0 if one.is_inference() else one._version) for one in model.parameters()]
+    return [(weight.data_ptr(), 0 if weight.is_inference() else weight._version) for weight in model.parameters()]
 
 
 _FUSED: WeakKeyDictionary[PreTrainedModel, tuple[_Stamp, _FusedBert]] = WeakKeyDictionary()

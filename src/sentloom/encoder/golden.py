@@ -48,13 +48,13 @@ class Golden:
         """Compare an encoder's vectors with these."""
         return agreement(self.texts, encoder.encode(self.texts), self.vectors)
 
-    def reached(self, found: Agreement) -> float:
+    def reached(self, agreement: Agreement) -> float:
         """The cosine of an agreement that counts: the least where only rounding may differ, else the mean."""
-        return found.least if self.required >= EXACT else found.mean
+        return agreement.least if self.required >= EXACT else agreement.mean
 
-    def holds(self, found: Agreement) -> bool:
+    def holds(self, agreement: Agreement) -> bool:
         """Whether an agreement is as close as the folder was proven to be."""
-        return self.reached(found) >= self.required
+        return self.reached(agreement) >= self.required
 
 
 def golden_texts() -> list[str]:
@@ -104,14 +104,14 @@ def read_golden(folder: Path) -> Golden | None:
     return golden
 
 
-def agreement(texts: list[str], found: Vectors, expected: Vectors) -> Agreement:
+def agreement(texts: list[str], vectors: Vectors, expected: Vectors) -> Agreement:
     """The row-wise cosines of two sets of vectors; two zero vectors agree."""
-    cosines = [_cosine(one, other) for one, other in zip(found, expected, strict=True)]
+    cosines = [_cosine(own, theirs) for own, theirs in zip(vectors, expected, strict=True)]
     at = int(np.argmin(cosines))
     return Agreement(float(np.mean(cosines)), cosines[at], texts[at])
 
 
-def _cosine(one: Vectors, other: Vectors) -> float:
-    a, b = one.astype(np.float64), other.astype(np.float64)
+def _cosine(left: Vectors, right: Vectors) -> float:
+    a, b = left.astype(np.float64), right.astype(np.float64)
     size = np.linalg.norm(a) * np.linalg.norm(b)
     return float(a @ b / size) if size else float(not a.any() and not b.any())

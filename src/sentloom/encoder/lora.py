@@ -29,7 +29,7 @@ def add_adapters(model: PreTrainedModel, rank: int, alpha: float) -> None:
     from torch's random state.
     """
     head = model.get_output_embeddings()
-    layers = [name for name, one in model.named_modules() if isinstance(one, nn.Linear) and one is not head]
+    layers = [name for name, module in model.named_modules() if isinstance(module, nn.Linear) and module is not head]
     require_peft().inject_adapter_in_model(_config(layers, rank, alpha), model)
     for name, parameter in model.named_parameters():
         parameter.requires_grad_("lora_" in name)
@@ -42,7 +42,7 @@ def _config(layers: Sequence[str], rank: int, alpha: float) -> Any:
 
 def save_adapters(model: PreTrainedModel, folder: Path) -> None:
     """Write the adapters alone, in half precision, in the format of peft: `PeftModel.from_pretrained(base, folder)`."""
-    layers: dict[str, Any] = {name: one for name, one in model.named_modules() if hasattr(one, "lora_A")}
+    layers: dict[str, Any] = {name: module for name, module in model.named_modules() if hasattr(module, "lora_A")}
     first = next(iter(layers.values()))
     ((rank, alpha),) = {(first.r[name], first.lora_alpha[name]) for name in first.active_adapters}
     tensors = {
@@ -79,5 +79,5 @@ def require_peft() -> ModuleType:
         import peft
     except ImportError:
         raise MissingPart("lora", "peft is not installed", "", 'pip install "sentloom[lora]"') from None
-    found: ModuleType = peft
-    return found
+    package: ModuleType = peft
+    return package

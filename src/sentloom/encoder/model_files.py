@@ -100,8 +100,9 @@ def _depth(content: object) -> int:
     """Count the levels of nested lists and objects, up to the limit."""
     depth, level = 0, [content]
     while level and depth <= DEEPEST_JSON:
-        containers = [one for one in level if isinstance(one, list | dict)]
-        level = [item for one in containers for item in (one.values() if isinstance(one, dict) else one)]
+        containers = [container for container in level if isinstance(container, list | dict)]
+        inner = (list(items.values()) if isinstance(items, dict) else items for items in containers)
+        level = [item for items in inner for item in items]
         depth += bool(containers)
     return depth
 
@@ -148,8 +149,8 @@ def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
     try:
         with safe_open(path, framework="numpy") as file:
             slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
-            kinds = {name: one.get_dtype() for name, one in slices.items()}
-            shapes = {name: tuple(one.get_shape()) for name, one in slices.items()}
+            kinds = {name: tensor.get_dtype() for name, tensor in slices.items()}
+            shapes = {name: tuple(tensor.get_shape()) for name, tensor in slices.items()}
     except Exception as error:  # of several types; all mean that this is not a safetensors file
         problem = f"the file does not load as safetensors ({' '.join(str(error).split())[:200]})"
         expected = "safetensors weights (pickles can run code and are never read)"

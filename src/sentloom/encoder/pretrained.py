@@ -1,6 +1,6 @@
-"""Stage a model folder for loaders: a temporary folder that contains only checked files.
+"""Load the model and the tokenizer of a folder with transformers, from a temporary folder that has only checked files.
 
-Loaders look for many files by name: adapters, chat templates, code, other configurations, pickles. Here they find only
+Loaders look for many files by name: adapters, chat templates, code, other configurations, pickles. There they find only
 configurations that passed `folder_checks`, tokenizer files with known names, and links to safetensors files.
 """
 
@@ -39,6 +39,25 @@ from sentloom.encoder.model_files import (
     read_weights,
 )
 from sentloom.errors import ModelError, SentloomError
+
+MODEL = "the model (config.json and its weights)"
+POOLER = r"(^|\.)pooler\."
+# Weights that a folder may have besides those of the requested model: heads of other tasks, buffers of old versions.
+KNOWN_HEADS = (
+    POOLER,
+    r"^cls\.(predictions|seq_relationship)\.",  # BERT: masked words, next sentence
+    r"(^|\.)lm_head(\.|$)",
+    r"^(qa_outputs|classifier|classification_head|score|logits_proj|sequence_summary|pre_classifier|pred_layer)\.",
+    r"^vocab_(transform|layer_norm|projector)\.",  # DistilBERT
+    r"^(generator|discriminator)_(predictions|lm_head)\.",  # ELECTRA
+    r"^(predictions|sop_classifier)\.",  # ALBERT
+    r"^lm_predictions\.|^mask_predictions\.",  # DeBERTa
+    r"^head\.(dense|norm)\.|^decoder\.(weight|bias)$",  # ModernBERT
+    r"(^|\.)(position_ids|token_type_ids|final_logits_bias|inv_freq)$",
+    r"\.embed_positions\.(weight|weights|_float_tensor)$",  # Marian: computed, not learned
+)
+DECODER = r"^decoder\."  # of a T5 of which only the encoder is loaded
+TOKENIZER_FILES = (TOKENIZER_CONFIG, *TOKENIZER_JSON, *TOKENIZER_OTHERS)
 
 
 @dataclass(frozen=True)
@@ -102,40 +121,6 @@ def _link_weights(weights: Weights, folder: Path) -> None:
     (folder / INDEX).write_text(json.dumps({"metadata": {}, "weight_map": places}), encoding="utf-8")
 
 
-MODEL = "the model (config.json and its weights)"
-POOLER = r"(^|\.)pooler\."
-# Weights that a folder may have besides those of the requested model: heads of other tasks, buffers of old versions.
-KNOWN_HEADS = (
-    POOLER,
-    r"^cls\.(predictions|seq_relationship)\.",  # BERT: masked words, next sentence
-    r"(^|\.)lm_head(\.|$)",
-    r"^(qa_outputs|classifier|classification_head|score|logits_proj|sequence_summary|pre_classifier|pred_layer)\.",
-    r"^vocab_(transform|layer_norm|projector)\.",  # DistilBERT
-    r"^(generator|discriminator)_(predictions|lm_head)\.",  # ELECTRA
-    r"^(predictions|sop_classifier)\.",  # ALBERT
-    r"^lm_predictions\.|^mask_predictions\.",  # DeBERTa
-    r"^head\.(dense|norm)\.|^decoder\.(weight|bias)$",  # ModernBERT
-    r"(^|\.)(position_ids|token_type_ids|final_logits_bias|inv_freq)$",
-    r"\.embed_positions\.(weight|weights|_float_tensor)$",  # Marian: computed, not learned
-)
-TOKENIZER_FILES = (TOKENIZER_CONFIG, *TOKENIZER_JSON, *TOKENIZER_OTHERS)
-DECODER = r"^decoder\."  # of a T5 of which only the encoder is loaded
-
-
-@contextmanager
-def loading(where: Path, what: str) -> Iterator[None]:
-    """Turn any error of any library into a ModelError with the reason in one line."""
-    try:
-        yield
-    except SentloomError:
-        raise
-    except BaseException as error:
-        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # raised by tokenizers
-            raise
-        problem = f"{what} does not load ({reason_of(error)})"
-        raise ModelError(str(where), problem, "", "download or save the model again") from None
-
-
 def load_weights(
     kind: Any, stage: Staged, *, may_miss: Sequence[str] = (), unused: Sequence[str] = ()
 ) -> PreTrainedModel:
@@ -158,6 +143,37 @@ def load_weights(
     check_finite(model, _where(stage))
     model.config.name_or_path = str(stage.origin)
     return model
+
+
+def _check_report(stage: Staged, report: dict[str, Any], may_miss: Sequence[str], unused: Sequence[str]) -> None:
+    where = str(_where(stage))
+    if wrong := sorted(report["mismatched_keys"]):
+        name, shape, expected = wrong[0]
+        others = f" ({len(wrong) - 1} more weights have wrong shapes)" if len(wrong) > 1 else ""
+        problem = f"{name} has the shape {as_sizes(shape)}{others}"
+        raise ModelError(where, problem, f"{as_sizes(expected)}, as in config.json", "correct config.json")
+    if missing := sorted(key for key in report["missing_keys"] if not _matches(key, may_miss)):
+        problem = f"there are no weights for {', '.join(missing[:3])} ({len(missing)} missing)"
+        raise ModelError(
+            where, problem, "all weights of the model", "choose another type of model, or a complete checkpoint"
+        )
+    if extra := sorted(key for key in report["unexpected_keys"] if not _matches(key, unused)):
+        problem = f"the model in config.json has no weights named {', '.join(extra[:3])} ({len(extra)} unused)"
+        raise ModelError(where, problem, "only weights of this model and of known heads", "correct config.json")
+
+
+def _unmap(model: torch.nn.Module) -> None:
+    """Copy weights that are mapped from a file: a change of it would change them, truncating it kill the process."""
+    for tensor in (*model.parameters(), *model.buffers()):
+        tensor.data = tensor.data.clone()
+
+
+def _matches(key: str, patterns: Sequence[str]) -> bool:
+    return any(re.search(pattern, key) for pattern in patterns)
+
+
+def _where(stage: Staged) -> Path:
+    return stage.weights.files[0] if len(stage.weights.files) == 1 else stage.origin
 
 
 def load_tokenizer(stage: Staged) -> PreTrainedTokenizerBase:
@@ -203,32 +219,15 @@ def check_finite(module: torch.nn.Module, where: Path) -> None:
             )
 
 
-def _check_report(stage: Staged, report: dict[str, Any], may_miss: Sequence[str], unused: Sequence[str]) -> None:
-    where = str(_where(stage))
-    if wrong := sorted(report["mismatched_keys"]):
-        name, shape, expected = wrong[0]
-        others = f" ({len(wrong) - 1} more weights have wrong shapes)" if len(wrong) > 1 else ""
-        problem = f"{name} has the shape {as_sizes(shape)}{others}"
-        raise ModelError(where, problem, f"{as_sizes(expected)}, as in config.json", "correct config.json")
-    if missing := sorted(key for key in report["missing_keys"] if not _matches(key, may_miss)):
-        problem = f"there are no weights for {', '.join(missing[:3])} ({len(missing)} missing)"
-        raise ModelError(
-            where, problem, "all weights of the model", "choose another type of model, or a complete checkpoint"
-        )
-    if extra := sorted(key for key in report["unexpected_keys"] if not _matches(key, unused)):
-        problem = f"the model in config.json has no weights named {', '.join(extra[:3])} ({len(extra)} unused)"
-        raise ModelError(where, problem, "only weights of this model and of known heads", "correct config.json")
-
-
-def _unmap(model: torch.nn.Module) -> None:
-    """Copy weights that are mapped from a file: a change of it would change them, truncating it kill the process."""
-    for tensor in (*model.parameters(), *model.buffers()):
-        tensor.data = tensor.data.clone()
-
-
-def _matches(key: str, patterns: Sequence[str]) -> bool:
-    return any(re.search(pattern, key) for pattern in patterns)
-
-
-def _where(stage: Staged) -> Path:
-    return stage.weights.files[0] if len(stage.weights.files) == 1 else stage.origin
+@contextmanager
+def loading(where: Path, what: str) -> Iterator[None]:
+    """Turn any error of any library into a ModelError with the reason in one line."""
+    try:
+        yield
+    except SentloomError:
+        raise
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # raised by tokenizers
+            raise
+        problem = f"{what} does not load ({reason_of(error)})"
+        raise ModelError(str(where), problem, "", "download or save the model again") from None

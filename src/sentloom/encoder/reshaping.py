@@ -1,4 +1,4 @@
-"""Merge encoders of one architecture: the weighted mean of their weights, without training."""
+"""Make an encoder of other encoders without training: the weighted mean of several, or one with fewer layers."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,6 +10,9 @@ from sentloom.encoder.encoder import Encoder
 from sentloom.encoder.formats.format import ReadOnlyBackbone
 from sentloom.encoder.pooling import DECODER_FIRST, Pooling
 from sentloom.errors import InputError, ModelError, option
+
+LAYER_TYPES = "layer_types"  # in the configuration of models whose layers differ: the type of each
+DECODER_LAYERS = "num_decoder_layers"
 
 
 def merge(encoders: Sequence[Encoder], weights: Sequence[float] | None = None) -> Encoder:
@@ -36,39 +39,38 @@ def merge(encoders: Sequence[Encoder], weights: Sequence[float] | None = None) -
 
 
 def _shares(count: int, weights: Sequence[float] | None) -> list[float]:
-    given = [1.0] * count if weights is None else list(weights)
+    weights = [1.0] * count if weights is None else list(weights)
     if count < 2:
         raise InputError("merge", f"{count} encoder", "two or more", "name another")
-    if len(given) != count or min(given) < 0 or sum(given) <= 0:
-        found = f"the weights {', '.join(f'{one:g}' for one in given)} for {count} encoders"
-        raise InputError("merge", found, "one of 0 or more for each, not all 0", "correct the weights")
-    return [one / sum(given) for one in given]
+    if len(weights) != count or min(weights) < 0 or sum(weights) <= 0:
+        problem = f"the weights {', '.join(f'{weight:g}' for weight in weights)} for {count} encoders"
+        raise InputError("merge", problem, "one of 0 or more for each, not all 0", "correct the weights")
+    return [weight / sum(weights) for weight in weights]
 
 
 def unlike(first: Encoder, other: Encoder) -> str:
-    """Why two encoders cannot be merged; empty if they can: weights have a mean only if they mean the same."""
-    shapes, theirs = ({name: tuple(t.shape) for name, t in one.state_dict().items()} for one in (first, other))
-    kind, own = (one.backbone.model.config.model_type for one in (first, other))
-    if kind != own:
-        return f"one is a {kind} model and the other a {own} model"
-    if shapes != theirs or str(first.heads) != str(other.heads):
-        name = next((name for name in {**shapes, **theirs} if shapes.get(name) != theirs.get(name)), "its projection")
-        return f"they have different architectures: {name} differs"
+    """Why two encoders cannot be merged; empty if they can. A mean needs weights that stand for the same."""
+    shapes, other_shapes = _shapes(first), _shapes(other)
+    family, other_family = (encoder.backbone.model.config.model_type for encoder in (first, other))
+    if family != other_family:
+        return f"one is a {family} model and the other a {other_family} model"
+    if shapes != other_shapes or str(first.heads) != str(other.heads):
+        unequal = (name for name in {**shapes, **other_shapes} if shapes.get(name) != other_shapes.get(name))
+        return f"they have different architectures: {next(unequal, 'its projection')} differs"
     return "" if _vocabulary(first) == _vocabulary(other) else "they have different vocabularies"
 
 
+def _shapes(encoder: Encoder) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(tensor.shape) for name, tensor in encoder.state_dict().items()}
+
+
 def _vocabulary(encoder: Encoder) -> dict[str, int]:
-    found: dict[str, int] = encoder.tokens.tokenizer.get_vocab()
-    return found
-
-
-LAYER_TYPES = "layer_types"  # in the configuration of models whose layers differ: the type of each
-
-DECODER_LAYERS = "num_decoder_layers"
+    vocabulary: dict[str, int] = encoder.tokens.tokenizer.get_vocab()
+    return vocabulary
 
 
 def shrink(encoder: Encoder, layers: int | None = None) -> Encoder:
-    """Keep some layers, evenly spaced from the first to the last; by default half of them.
+    """Keep `layers` layers, evenly spaced from the first to the last; by default half of them.
 
     The first one is always kept: it was trained on the embeddings, and T5 has its position bias there.
     """
@@ -103,14 +105,8 @@ def evenly_spaced_layers(total: int, count: int) -> list[int]:
     return [int(place) for place in np.linspace(0, total - 1, count).round()]
 
 
-def plain_pooling(pooling: Pooling) -> Pooling:
-    """The pooling of a smaller encoder: without a decoder, and of its last layer."""
-    how = "mean" if pooling.how == DECODER_FIRST else pooling.how
-    return replace(pooling, how=how, layers=Pooling().layers)
-
-
 def _keep(student: Encoder, kept: list[int]) -> None:
-    """Remove the other blocks, in the model and in its configuration. ALBERT has one block, which it repeats less."""
+    """Remove the other blocks from the model and its configuration. ALBERT repeats its one block less often."""
     backbone, config = student.backbone, student.backbone.model.config
     blocks = backbone.blocks
     if len(blocks) == backbone.num_layers:
@@ -120,5 +116,11 @@ def _keep(student: Encoder, kept: list[int]) -> None:
     if types := getattr(config, LAYER_TYPES, None):
         setattr(config, LAYER_TYPES, [types[place] for place in kept])
     config.num_hidden_layers = len(kept)
-    if getattr(config, DECODER_LAYERS, None):  # the decoder is gone, and a folder with more layers than weights refused
+    if getattr(config, DECODER_LAYERS, None):  # the decoder is gone; a folder with more layers than weights is refused
         setattr(config, DECODER_LAYERS, len(kept))
+
+
+def plain_pooling(pooling: Pooling) -> Pooling:
+    """The pooling of a smaller encoder: without a decoder, and of its last layer."""
+    how = "mean" if pooling.how == DECODER_FIRST else pooling.how
+    return replace(pooling, how=how, layers=Pooling().layers)

@@ -134,9 +134,9 @@ def _write_modules(chain: list[Module], folder: Path) -> None:
 def _prefixes(prompts: Prompts) -> dict[str, Any]:
     """Express prefixes as sentence-transformers' prompts; encode_query and encode_document find theirs by name."""
     named = {role: prompt_for(prompts, role).prefix for role in ROLES}
-    others = {"passage": named["document"]}  # as many models call it
+    aliases = {"passage": named["document"]}  # as many models call it
     return {
-        "prompts": named | others if any(named.values()) else {},
+        "prompts": named | aliases if any(named.values()) else {},
         "default_prompt_name": "symmetric" if named["symmetric"] else None,
         "similarity_fn_name": "cosine",
     }

@@ -73,7 +73,7 @@ def _read_prompts(folder: Path, ours: dict[str, Any]) -> Prompts:
     try:
         prompts: dict[Any, Prompt] = {role: Prompt(**prompt) for role, prompt in ours.get("prompts", {}).items()}
         check_prompts(prompts)
-        if not all(isinstance(text, str) for one in prompts.values() for text in (one.prefix, one.suffix)):
+        if not all(isinstance(text, str) for prompt in prompts.values() for text in (prompt.prefix, prompt.suffix)):
             raise TypeError("a prompt is not a string")
     except (TypeError, AttributeError, InputError) as error:
         problem = f"the prompts are unreadable ({' '.join(str(error).split())[:200]})"
@@ -85,8 +85,8 @@ def _read_prompts(folder: Path, ours: dict[str, Any]) -> Prompts:
 
 def _named_prompts(path: Path, config: dict[str, Any]) -> tuple[dict[str, str], str]:
     """Return sentence-transformers' prompts and the name of its default prompt ("" for none)."""
-    given, default = config.get("prompts"), config.get("default_prompt_name")
-    named = {} if given is None else given
+    stored, default = config.get("prompts"), config.get("default_prompt_name")
+    named = {} if stored is None else stored
     if not isinstance(named, dict) or not all(isinstance(text, str) for text in named.values()):
         raise wrong_value(path, "prompts", named, "an object that maps names to strings")
     if default is not None and not (isinstance(default, str) and default in named):
@@ -159,14 +159,14 @@ def _read_pooling(path: Path, config: dict[str, Any]) -> Pooling:
             raise wrong_value(path, key, value, "true or false")
     mode = config.get("pooling_mode") or [name for name, key in LEGACY_MODES.items() if config.get(key)]
     modes = mode if isinstance(mode, list) else [mode]
-    others = [
+    unsupported = [
         key for key, on in config.items() if key.startswith("pooling_mode_") and on and key not in LEGACY_MODES.values()
     ]
     if config.get("include_prompt") is False:
-        others.append("without the prompt")
-    if len(modes) != 1 or str(modes[0]) not in POOLING_MODES or others:
-        found = ", ".join(map(str, [*modes, *others]))[:200] or "none"
+        unsupported.append("without the prompt")
+    if len(modes) != 1 or str(modes[0]) not in POOLING_MODES or unsupported:
+        named = ", ".join(map(str, [*modes, *unsupported]))[:200] or "none"
         raise ModelError(
-            str(path), f"the pooling is {found}", "one of cls, mean, max", "load this model with sentence-transformers"
+            str(path), f"the pooling is {named}", "one of cls, mean, max", "load this model with sentence-transformers"
         )
     return Pooling(POOLING_MODES[modes[0]])

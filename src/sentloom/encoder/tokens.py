@@ -1,4 +1,4 @@
-"""Prompts: text put before and after a sentence, depending on its role."""
+"""From texts to token ids: prompts, which depend on a sentence's role, special tokens, and the maximum length."""
 
 import re
 import sys
@@ -14,6 +14,11 @@ from sentloom.errors import InputError
 Role = Literal["symmetric", "query", "document"]
 ROLES: tuple[Role, ...] = get_args(Role)
 EXPECTED, FIX = f"a Prompt for one of {', '.join(ROLES)}", 'write {"query": Prompt(prefix="...")}'
+CHARACTERS = 64  # of a text, read for each token of the maximum length
+GROWTH = 8  # times as many are read if these have too few tokens; the rest is never read
+LEAST = 1 << 16  # characters of any text that are read in that case
+KEPT = 32  # blanks at each end of a longer run
+BLANKS = re.compile(rf"(?<!\s)\s{{{2 * KEPT + 1},}}")  # matched once per run, so that the time is linear
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,12 @@ def is_asymmetric(prompts: Prompts) -> bool:
     return prompt_for(prompts, "query") != prompt_for(prompts, "document")
 
 
+def shared_suffix(prompts: Prompts) -> str | None:
+    """Return the suffix that all roles share ("" for none), or None if they differ: a tokenizer can store only one."""
+    suffixes = {prompt_for(prompts, role).suffix for role in ROLES}
+    return suffixes.pop() if len(suffixes) == 1 else None
+
+
 def check_prompts(prompts: Prompts) -> None:
     """Refuse unknown roles, and plain strings instead of prompts."""
     for role, prompt in prompts.items():
@@ -54,19 +65,6 @@ def check_prompts(prompts: Prompts) -> None:
 
 def _is_text(prompt: Prompt) -> bool:
     return isinstance(prompt.prefix, str) and isinstance(prompt.suffix, str)
-
-
-def shared_suffix(prompts: Prompts) -> str | None:
-    """Return the suffix that all roles share ("" for none), or None if they differ: a tokenizer can store only one."""
-    suffixes = {prompt_for(prompts, role).suffix for role in ROLES}
-    return suffixes.pop() if len(suffixes) == 1 else None
-
-
-CHARACTERS = 64  # of a text that are read per token of the maximum length
-GROWTH = 8  # times as many, where these had too few tokens; the rest is never read
-LEAST = 1 << 16  # characters that are then read of any text
-KEPT = 32  # blanks at each end of a longer run
-BLANKS = re.compile(rf"(?<!\s)\s{{{2 * KEPT + 1},}}")  # matched once per run, so that the time is linear
 
 
 @dataclass(frozen=True)
@@ -83,13 +81,13 @@ class Tokens:
     def __init__(
         self, tokenizer: PreTrainedTokenizerBase, max_length: int, *, suffix: str = "", lower_case: bool = False
     ) -> None:
-        """Wrap a tokenizer; `suffix` is one that its post-processor appends so far, which we then do instead."""
+        """Wrap a tokenizer. We append the `suffix` from now on, instead of its post-processor."""
         backend = tokenizer.backend_tokenizer
         backend.no_truncation()
         backend.no_padding()
         if lower_case:
-            given = backend.normalizer
-            backend.normalizer = normalizers.Sequence([normalizers.Lowercase(), *([given] if given else [])])
+            normalizer = backend.normalizer
+            backend.normalizer = normalizers.Sequence([normalizers.Lowercase(), *([normalizer] if normalizer else [])])
         self.tokenizer, self.max_length, self.lower_case = tokenizer, max_length, lower_case
         self.specials = self._find_specials(len(self.suffix_ids(suffix)))
         if suffix:
@@ -108,7 +106,7 @@ class Tokens:
     def truncate(
         self, texts: Sequence[str], prompt: Prompt, most: int = sys.maxsize
     ) -> tuple[list[list[int]], list[int]]:
-        """Return the same, and the positions of the texts that were truncated. `most` characters of each are read."""
+        """Return these ids, and the positions of the texts that were cut; `most` characters of each text are read."""
         before = list(self.specials.before)
         after = [*self.suffix_ids(prompt.suffix), *self.specials.after]
         room = self.max_length - len(before) - len(after)
@@ -127,7 +125,7 @@ class Tokens:
     def _longer_start(self, text: str, size: int, room: int) -> tuple[list[int], bool]:
         """Return the ids of more of a text whose start has few tokens, and whether the rest was still not read.
 
-        That start has a long run of blanks, for which this tokenizer then has no tokens, or of letters that make one
+        Such a start has a long run of blanks, for which many tokenizers have no tokens, or of letters that become one
         unknown token. The cost of a text is bounded: runs of blanks are shortened, and the rest is cut.
         """
         text = BLANKS.sub(lambda run: run[0][:KEPT] + run[0][-KEPT:], text)

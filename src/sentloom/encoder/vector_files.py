@@ -1,4 +1,7 @@
-"""Encode many texts directly to a file, with constant memory; an interrupted run resumes."""
+"""Encode many texts directly to a file, with constant memory; an interrupted run resumes.
+
+Ray's workers write a shard per window of texts, and one process then puts the shards into the same file.
+"""
 
 import hashlib
 import os
@@ -25,7 +28,9 @@ from sentloom.progress import progress
 from sentloom.ray_actors import Actor, check_workers, cores, lay_out, run_blocks
 
 ROWS = 16_384  # per parquet row group
+TEXTS, JOB = "texts.parquet", "job.json"
 Fill = Callable[[Vectors, int], Iterator[NDArray[np.int64]]]
+Load = Callable[[], Encoder]
 
 
 def encode_to_file(
@@ -106,11 +111,11 @@ def _resume(
     A damaged window and all windows after it are computed again; without a usable run, start from the beginning.
     """
     try:
-        found = read_record(journal, "")
-        if found["job"] == job:
+        record = read_record(journal, "")
+        if record["job"] == job:
             open_vectors(part, shape)  # refuses a truncated file, which numpy would fill with zeros
             out = np.lib.format.open_memmap(part, mode="r+")
-            windows = zip(_windows(texts, window), found["windows"], strict=False)
+            windows = zip(_windows(distinct(texts)[0], window), record["windows"], strict=False)
             sound = list(takewhile(lambda pair: _checksum(out, pair[0]) == pair[1], windows))
             return [crc for _, crc in sound], sum(len(rows) for rows, _ in sound), out
     except (OSError, ValueError, TypeError, KeyError, InputError, DamagedFile):
@@ -123,9 +128,8 @@ def _resume(
     return [], 0, out
 
 
-def _windows(texts: pa.ChunkedArray, window: int) -> list[NDArray[np.int64]]:
-    """List the rows of each window that `Encoder.fill` writes."""
-    rows, _ = distinct(texts)
+def _windows(rows: NDArray[np.int64], window: int) -> list[NDArray[np.int64]]:
+    """Divide the rows of distinct texts into the windows that `Encoder.fill` writes."""
     return [rows[start : start + window] for start in range(0, len(rows), window)]
 
 
@@ -181,10 +185,6 @@ def open_vectors(path: Path, shape: tuple[int, int]) -> Vectors:
     return vectors
 
 
-TEXTS, JOB = "texts.parquet", "job.json"
-Load = Callable[[], Encoder]
-
-
 def encode_with_ray(
     encoder: Encoder,
     load: Load,
@@ -195,7 +195,7 @@ def encode_with_ray(
     role: Role = "symmetric",
     workers: int | None = None,
 ) -> int:
-    """Write what `encode_to_file` writes, with some workers (by default one per core); return how many were done.
+    """Write what `encode_to_file` writes, with Ray's workers (by default one per core); return how many were done.
 
     `load` opens the same encoder in each worker: it must find the model on every machine.
     """
@@ -205,7 +205,7 @@ def encode_with_ray(
     with alone_on(target):
         folder = target.with_name(f".{target.name}.shards")
         rows, first_of_row = distinct(texts)
-        windows = [rows[start : start + encoder.window] for start in range(0, len(rows), encoder.window)]
+        windows = _windows(rows, encoder.window)
         _begin(folder, job_of(encoder, len(texts), source, role))
         lay_out(folder / TEXTS, lambda: (texts_at(texts, window) for window in windows))
         left = [number for number in range(len(windows)) if not is_sealed(shard(folder, number))]
@@ -260,7 +260,7 @@ def _begin(folder: Path, job: str) -> None:
 def _assemble(
     folder: Path, windows: list[NDArray[np.int64]], first_of_row: NDArray[np.int64], out: Vectors, done: int
 ) -> Iterator[NDArray[np.int64]]:
-    """Copy all shards into `out`; the first `done` texts are there."""
+    """Copy the shards into `out`, which has the first `done` texts already."""
     for number, rows in enumerate(windows):
         if done > 0:
             done -= len(rows)

@@ -22,7 +22,7 @@ from sentloom.export.export import export
 from sentloom.files import cache_folder, is_sealed, read_record, remove, seal, write_record
 from sentloom.progress import note
 
-ROUNDS = 5  # in which every form encodes the texts once; its fastest round counts
+ROUNDS = 5  # in each, every form encodes the texts once; its fastest round counts
 MOST_LOST = 0.5  # points that 8-bit weights may lose
 CLEARLY = 0.95  # of torch's time: another form has to be faster than that
 
@@ -56,7 +56,7 @@ def _fastest(encoder: Encoder, place: Path, log: Log) -> str:
             pass  # it is measured again
     log("Measuring once which backend is fastest on this machine ...")
     proven, refused = _proven(encoder, place, log)
-    seconds = interleaved({name: partial(one.encode, golden_texts()) for name, one in proven.items()})
+    seconds = interleaved({name: partial(form.encode, golden_texts()) for name, form in proven.items()})
     chosen = choose(seconds)
     write_record(record, {"fastest": chosen, "seconds": seconds, "refused": refused})
     for name in tried_names():
@@ -89,7 +89,7 @@ def _exported(encoder: Encoder, name: str, place: Path, log: Log) -> Encoder:
 def interleaved(
     runs: Mapping[str, Callable[[], object]], clock: Callable[[], float] = time.perf_counter
 ) -> dict[str, float]:
-    """The fastest of some rounds for each; rounds alternate, so that a busy moment harms all alike."""
+    """The seconds of the fastest round of each run; runs alternate, so that a busy moment slows all of them."""
     seconds: dict[str, list[float]] = {name: [] for name in runs}
     for run in runs.values():
         run()  # not counted: memory is allocated, and code is loaded
@@ -98,7 +98,7 @@ def interleaved(
             start = clock()
             run()
             seconds[name].append(clock() - start)
-    return {name: min(some) for name, some in seconds.items()}
+    return {name: min(rounds) for name, rounds in seconds.items()}
 
 
 def choose(seconds: Mapping[str, float]) -> str:
@@ -115,13 +115,13 @@ def _key(encoder: Encoder) -> str:
 
 
 def cpu_name(lines: Sequence[str] | None = None) -> str:
-    """The CPU's model and what it can do, as Linux says it; elsewhere what Python knows."""
+    """The CPU's model and its instructions, as Linux names them; elsewhere what Python knows."""
     if lines is None:
         file = Path("/proc/cpuinfo")
         lines = file.read_text("utf-8", "replace").splitlines() if file.is_file() else []
-    wanted = ("model name", "flags", "CPU part", "Features")
-    found = dict.fromkeys(line for line in lines if line.startswith(wanted))
-    return "\n".join(found) or f"{platform.machine()} {platform.processor()}"
+    keys = ("model name", "flags", "CPU part", "Features")
+    facts = dict.fromkeys(line for line in lines if line.startswith(keys))
+    return "\n".join(facts) or f"{platform.machine()} {platform.processor()}"
 
 
 def _version(package: str) -> str:

@@ -1,4 +1,8 @@
-"""How far a student ranks pairs of texts as its teacher does: a score for raw text, which has no labels."""
+"""Train a smaller encoder to give its teacher's vectors, and score both.
+
+Raw text has no labels. Without a set to score on, the score is how far the student ranks held-out pairs of texts as its
+teacher does.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -39,39 +43,8 @@ from sentloom.fitting.gate import mean_measure, measure
 from sentloom.fitting.result import Measure
 from sentloom.search.vectors import Vectors, normalised
 
-NAME = "agreement with the teacher"
-
-
-def agreement_task(teacher: Encoder, texts: list[str]) -> Task:
-    """The rank correlation of a student's cosines with the teacher's, over pairs that share no text.
-
-    The teacher itself scores 100.
-    """
-    vectors = teacher.encode(texts, show_progress=True)
-    left, right = disjoint_pairs(vectors).T
-    gold = cosine_of_pairs(vectors[left], vectors[right])
-    sides = {name: [texts[place] for place in some] for name, some in (("sentence1", left), ("sentence2", right))}
-    return correlation_task(NAME, Rows({**sides, "score": gold.tolist()}, "held-out texts"))
-
-
-def disjoint_pairs(vectors: Vectors) -> NDArray[np.int64]:
-    """Pair up texts by their vectors (n, d) -> (n // 2, 2), each text in one pair, so that pairs are independent.
-
-    A text's partner is drawn from those left, by its rank in similarity, log-uniformly: random pairs alone would be
-    unrelated, and nearest ones alone all alike.
-    """
-    unit, random = normalised(vectors), np.random.default_rng(0)
-    left, pairs = np.arange(len(vectors)), []
-    while len(left) > 1:
-        one, left = left[0], left[1:]
-        nearest_first = np.argsort(-(unit[left] @ unit[one]), kind="stable")
-        place = nearest_first[int(len(left) ** random.random()) - 1]
-        pairs.append((one, left[place]))
-        left = np.delete(left, place)
-    return np.array(pairs, np.int64).reshape(-1, 2)
-
-
 Log = Callable[[str], None]
+NAME = "agreement with the teacher"
 HELD_OUT = 0.1  # the share of the texts that agreement is measured on, if no set is named
 MOST_HELD_OUT = 2000
 TIMED_TEXTS = 200
@@ -80,14 +53,14 @@ BATCH = 64
 
 @dataclass(frozen=True)
 class ShrinkRequest:
-    """What `shrink` is asked for; see `sentloom.shrink`."""
+    """The options of `sentloom.shrink`, which describes them."""
 
     model: str  # the teacher
     output: Path
     layers: int | None = None
     student: str | None = None
     pooling: str | None = None
-    epochs: float = 1.0  # of less than one, fewer texts
+    epochs: float = 1.0  # below 1, this share of the texts
     steps: int | None = None
     seed: int = 1
 
@@ -119,10 +92,10 @@ class Shrunk:
         return "\n".join([*lines, *map(_score_line, [*self.measures, *mean])])
 
 
-def _score_line(one: Measure) -> str:
-    interval = f"{100 * one.level:.4g}% interval {one.low:+.2f} to {one.high:+.2f}, {one.items:,} items"
-    scores = f"{one.before:.2f} before, {one.after:.2f} after, {one.difference:+.2f} ({interval})"
-    return f"{one.label}, {one.metric}: {scores}"
+def _score_line(gain: Measure) -> str:
+    interval = f"{100 * gain.level:.4g}% interval {gain.low:+.2f} to {gain.high:+.2f}, {gain.items:,} items"
+    scores = f"{gain.before:.2f} before, {gain.after:.2f} after, {gain.difference:+.2f} ({interval})"
+    return f"{gain.label}, {gain.metric}: {scores}"
 
 
 def shrink(
@@ -149,10 +122,10 @@ def shrink(
     assert model is not None, "the last stage trains an encoder"
     tasks = named or [agreement_task(teacher, held_out)]
     timed = (held_out or training[:TIMED_TEXTS]["text"])[:TIMED_TEXTS]
-    found = _compared(request, teacher, shared_encoder(model), tasks, timed)
+    shrunk = _compared(request, teacher, shared_encoder(model), tasks, timed)
     copy_encoder(model, request.output)
-    write_record(request.folder / "result.json", {**asdict(found), "model": str(request.output)})
-    return found
+    write_record(request.folder / "result.json", {**asdict(shrunk), "model": str(request.output)})
+    return shrunk
 
 
 def refuse_bad_output(request: ShrinkRequest) -> None:
@@ -163,7 +136,7 @@ def refuse_bad_output(request: ShrinkRequest) -> None:
 
 
 def divided(texts: Dataset) -> tuple[Dataset, list[str]]:
-    """Texts to train on, and texts to score on; which is which depends on a hash of the text alone."""
+    """Texts to train on, and texts to score on, chosen by a hash of each text."""
     count = min(int(HELD_OUT * len(texts)), MOST_HELD_OUT)
     if count < 2 * LEAST_CLUSTERS:
         problem = f"there are {len(texts):,} distinct texts, too few to hold some out"
@@ -176,7 +149,7 @@ def divided(texts: Dataset) -> tuple[Dataset, list[str]]:
 
 
 def reached(texts: Dataset, request: ShrinkRequest) -> Dataset:
-    """As many texts, evenly spaced, as the training reaches: the teacher encodes no others."""
+    """The texts that the training reaches, evenly spaced: the teacher encodes no others."""
     rows = BATCH * request.steps if request.steps else ceil(request.epochs * len(texts))
     return texts if rows >= len(texts) else texts[evenly_spaced(len(texts), rows)]
 
@@ -208,15 +181,44 @@ def student_plan(request: ShrinkRequest, teacher: Encoder, file: str) -> Plan:
     return Plan("shrink", base=base, stages=(*before, distil), seeds=(request.seed,))
 
 
+def agreement_task(teacher: Encoder, texts: list[str]) -> Task:
+    """The rank correlation of a student's cosines with the teacher's, over pairs that share no text.
+
+    The teacher itself scores 100.
+    """
+    vectors = teacher.encode(texts, show_progress=True)
+    left, right = disjoint_pairs(vectors).T
+    gold = cosine_of_pairs(vectors[left], vectors[right])
+    sides = {name: [texts[place] for place in places] for name, places in (("sentence1", left), ("sentence2", right))}
+    return correlation_task(NAME, Rows({**sides, "score": gold.tolist()}, "held-out texts"))
+
+
+def disjoint_pairs(vectors: Vectors) -> NDArray[np.int64]:
+    """Pair up texts by their vectors (n, d) -> (n // 2, 2), each text in one pair, so that pairs are independent.
+
+    A text's partner is drawn from the texts left, log-uniformly by its rank in similarity. Random partners would nearly
+    all be unrelated, and nearest ones all be alike.
+    """
+    unit, random = normalised(vectors), np.random.default_rng(0)
+    left, pairs = np.arange(len(vectors)), []
+    while len(left) > 1:
+        first, left = left[0], left[1:]
+        nearest_first = np.argsort(-(unit[left] @ unit[first]), kind="stable")
+        place = nearest_first[int(len(left) ** random.random()) - 1]
+        pairs.append((first, left[place]))
+        left = np.delete(left, place)
+    return np.array(pairs, np.int64).reshape(-1, 2)
+
+
 def _compared(
     request: ShrinkRequest, teacher: Encoder, student: Encoder, tasks: Sequence[Task], texts: Sequence[str]
 ) -> Shrunk:
-    before, after = (_scored(one, tasks, request.folder / "scores") for one in (teacher, student))
+    before, after = (_scored(encoder, tasks, request.folder / "scores") for encoder in (teacher, student))
     measures = [
-        measure(task, task.name, "deciding", one, other) for task, one, other in zip(tasks, before, after, strict=True)
+        measure(task, task.name, "deciding", old, new) for task, old, new in zip(tasks, before, after, strict=True)
     ]
     teachers, students = (
-        [found[task.main] for task, found in zip(tasks, some, strict=True)] for some in (before, after)
+        [scores[task.main] for task, scores in zip(tasks, by_task, strict=True)] for by_task in (before, after)
     )
     seconds = interleaved({"teacher": partial(teacher.encode, texts), "student": partial(student.encode, texts)})
     return Shrunk(

@@ -36,8 +36,8 @@ class Bm25:
         if self._vectorizer is None:
             return np.zeros((len(queries), self._weights.shape[1]), np.float32)
         asked = self._vectorizer.transform(queries)
-        found: npt.NDArray[np.float32] = (asked @ self._weights).toarray()
-        return found
+        scores: npt.NDArray[np.float32] = (asked @ self._weights).toarray()
+        return scores
 
 
 def _weighted(counts: Any) -> Any:

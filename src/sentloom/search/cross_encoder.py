@@ -1,7 +1,8 @@
 """Cross-encoders: models that read a query and a passage together and give the pair one score.
 
 They are slower than encoders, which read each text once, and often more accurate, so they serve as teachers and judges.
-A score is the model's logit, on the model's own scale: only scores of the same model can be compared.
+A score is the model's logit, on the model's own scale: only scores of the same model can be compared. Scores are cached
+like vectors.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -29,6 +30,7 @@ from sentloom.search.vectors import VectorCache
 Pairs: TypeAlias = Sequence[tuple[str, str]]  # (query, passage)
 Scores: TypeAlias = npt.NDArray[np.float32]  # (n,)
 Arrays: TypeAlias = dict[str, npt.NDArray[np.int64]]  # by the names of a model's inputs, each (b, L)
+PairScores: TypeAlias = Callable[[Pairs], Scores]
 
 EMBEDDED = Carried(
     what="cross-encoder 'embedded'",
@@ -47,6 +49,7 @@ EMBEDDED_TOKENIZER = replace(
 LONGEST = 512  # tokens of a pair
 WINDOW = 1024  # pairs that are tokenised at a time
 BATCH = 32  # pairs per forward pass of a torch model
+BLOCK = 512  # pairs per shard: a killed run loses at most this many
 
 
 @dataclass(frozen=True)
@@ -73,23 +76,23 @@ class CrossEncoder:
             for start in range(0, len(pairs), self.window):
                 encodings = self.tokenizer.encode_batch(list(pairs[start : start + self.window]))
                 batches = list(_by_length(encodings, self.batch))
-                found = executor.map(self._batch_scores, ([encodings[row] for row in rows] for rows in batches))
-                for rows, some in zip(batches, found, strict=True):
-                    scores[start + rows] = some
+                computed = executor.map(self._batch_scores, ([encodings[row] for row in rows] for rows in batches))
+                for rows, part in zip(batches, computed, strict=True):
+                    scores[start + rows] = part
         return _finite(scores, pairs)
 
     def _batch_scores(self, encodings: Sequence[Encoding]) -> Scores:
-        shape = len(encodings), max(len(one.ids) for one in encodings)
+        shape = len(encodings), max(len(encoding.ids) for encoding in encodings)
         ids, mask, types = np.full(shape, self.pad_id, np.int64), np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-        for row, one in enumerate(encodings):
-            end = len(one.ids)
-            ids[row, :end], mask[row, :end], types[row, :end] = one.ids, 1, one.type_ids
+        for row, encoding in enumerate(encodings):
+            end = len(encoding.ids)
+            ids[row, :end], mask[row, :end], types[row, :end] = encoding.ids, 1, encoding.type_ids
         return self.logits({"input_ids": ids, "attention_mask": mask, "token_type_ids": types})
 
 
 def _by_length(encodings: Sequence[Encoding], size: int) -> Iterator[npt.NDArray[np.int64]]:
     """Yield row numbers, the longest pairs first: if memory is short, the first batch shows it."""
-    order = np.argsort([-len(one.ids) for one in encodings], kind="stable")
+    order = np.argsort([-len(encoding.ids) for encoding in encodings], kind="stable")
     for start in range(0, len(order), size):
         yield order[start : start + size]
 
@@ -100,48 +103,6 @@ def _finite(scores: Scores, pairs: Pairs) -> Scores:
         problem = f"{len(broken)} of {len(scores)} scores are not finite, first for {pairs[broken[0]][0][:80]!r}"
         raise ModelError("cross-encoder", problem, "finite scores", "check the model's weights and its precision")
     return scores
-
-
-def load_nli_judge(name: str) -> CrossEncoder:
-    """Load a classification model for NLI, a folder or a hub model: a score is the probability of entailment."""
-    expected = "an NLI model: a classification model with three outputs, one of which is called entailment"
-    loaded = load_for_inference(name, AutoModelForSequenceClassification, expected, outputs=3)
-    names = read_json(inside(loaded.folder, CONFIG)).get("id2label") or {}  # transformers has replaced them by now
-    places = {str(label).casefold(): int(place) for place, label in names.items()}
-    if "entailment" not in places:
-        problem = f"its outputs are called {', '.join(places)}" if places else "its outputs have no names"
-        raise ModelError(name, problem, expected, "choose another model")
-    place = places["entailment"]
-    return _of_pairs(name, loaded, lambda logits: logits.softmax(dim=1)[:, place], "nli judge")
-
-
-def _from_folder(name: str) -> CrossEncoder:
-    """Load a model with safetensors weights; nothing that the folder brings is run."""
-    expected = "a cross-encoder: a classification model with one output"
-    loaded = load_for_inference(name, AutoModelForSequenceClassification, expected, outputs=1)
-    return _of_pairs(name, loaded, lambda logits: logits[:, 0], "cross-encoder")
-
-
-def _of_pairs(name: str, loaded: TextModel, score: Callable[[Tensor], Tensor], what: str) -> CrossEncoder:
-    """A model that reads pairs; `score` makes one number of a pair's outputs."""
-    backend = getattr(loaded.tokenizer, "backend_tokenizer", None)
-    if backend is None:
-        problem = f"{type(loaded.tokenizer).__name__} is a slow tokenizer, written in Python"
-        raise ModelError(name, problem, "a tokenizer of the tokenizers library", "choose another model")
-    backend.enable_truncation(min(LONGEST, loaded.longest))
-    model: Any = loaded.model
-    given = [
-        one for one in ("input_ids", "attention_mask", "token_type_ids") if one in loaded.tokenizer.model_input_names
-    ]
-
-    def logits(arrays: Arrays) -> Scores:
-        with torch.inference_mode():
-            output = model(**{one: torch.from_numpy(arrays[one]).to(model.device) for one in given}).logits
-        scores: Scores = score(output.float()).cpu().numpy()
-        return scores
-
-    pad_id = loaded.tokenizer.pad_token_id or 0
-    return CrossEncoder(backend, pad_id, logits, BATCH, 1, f"{what} {loaded.sha256} {backend.truncation}")
 
 
 def _embedded() -> CrossEncoder:
@@ -161,9 +122,46 @@ def _embedded() -> CrossEncoder:
     return CrossEncoder(tokenizer, 0, logits, 1, torch.get_num_threads(), f"cross-encoder {EMBEDDED.sha256}")
 
 
-BLOCK = 512  # pairs per shard: a killed run loses at most this many
+def _from_folder(name: str) -> CrossEncoder:
+    """Load a model with safetensors weights; nothing that the folder brings is run."""
+    expected = "a cross-encoder: a classification model with one output"
+    loaded = load_for_inference(name, AutoModelForSequenceClassification, expected, outputs=1)
+    return _of_pairs(name, loaded, lambda logits: logits[:, 0], "cross-encoder")
 
-PairScores: TypeAlias = Callable[[Pairs], Scores]
+
+def load_nli_judge(name: str) -> CrossEncoder:
+    """Load a classification model for NLI, a folder or a hub model: a score is the probability of entailment."""
+    expected = "an NLI model: a classification model with three outputs, one of which is called entailment"
+    loaded = load_for_inference(name, AutoModelForSequenceClassification, expected, outputs=3)
+    names = read_json(inside(loaded.folder, CONFIG)).get("id2label") or {}  # transformers has replaced them by now
+    places = {str(label).casefold(): int(place) for place, label in names.items()}
+    if "entailment" not in places:
+        problem = f"its outputs are called {', '.join(places)}" if places else "its outputs have no names"
+        raise ModelError(name, problem, expected, "choose another model")
+    place = places["entailment"]
+    return _of_pairs(name, loaded, lambda logits: logits.softmax(dim=1)[:, place], "nli judge")
+
+
+def _of_pairs(name: str, loaded: TextModel, score: Callable[[Tensor], Tensor], kind: str) -> CrossEncoder:
+    """A model that reads pairs; `score` makes one number of a pair's outputs."""
+    backend = getattr(loaded.tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        problem = f"{type(loaded.tokenizer).__name__} is a slow tokenizer, written in Python"
+        raise ModelError(name, problem, "a tokenizer of the tokenizers library", "choose another model")
+    backend.enable_truncation(min(LONGEST, loaded.longest))
+    model: Any = loaded.model
+    inputs = [
+        key for key in ("input_ids", "attention_mask", "token_type_ids") if key in loaded.tokenizer.model_input_names
+    ]
+
+    def logits(arrays: Arrays) -> Scores:
+        with torch.inference_mode():
+            output = model(**{key: torch.from_numpy(arrays[key]).to(model.device) for key in inputs}).logits
+        scores: Scores = score(output.float()).cpu().numpy()
+        return scores
+
+    pad_id = loaded.tokenizer.pad_token_id or 0
+    return CrossEncoder(backend, pad_id, logits, BATCH, 1, f"{kind} {loaded.sha256} {backend.truncation}")
 
 
 def pair_scores(
@@ -174,14 +172,14 @@ def pair_scores(
         return np.empty(0, np.float32)
     keys = [_key(*pair) for pair in pairs]
     by_key = dict(zip(keys, pairs, strict=True))
-    found = (cache or VectorCache(cache_folder() / "vectors", block=BLOCK)).vectors(
+    scores = (cache or VectorCache(cache_folder() / "vectors", block=BLOCK)).vectors(
         model.identity,
         keys,
-        lambda some: model.score([by_key[key] for key in some])[:, None],
+        lambda missing: model.score([by_key[key] for key in missing])[:, None],
         show_progress=show_progress,
         work=("scoring", "pairs"),
     )
-    return found[:, 0]
+    return scores[:, 0]
 
 
 def _key(query: str, passage: str) -> str:

@@ -89,24 +89,24 @@ def mine(
     for row, (places, values) in enumerate(zip(numbers, cosines, strict=True)):
         candidates = list(zip(places[settings.skip :].tolist(), values[settings.skip :].tolist(), strict=True))
         candidates = [(place, value) for place, value in candidates if place >= 0]  # faiss pads with -1
-        others = [(place, value) for place, value in candidates if place not in right[row]]
-        below = [place for place, value in others if value <= view.limits[row]]
+        unknown = [(place, value) for place, value in candidates if place not in right[row]]
+        below = [place for place, value in unknown if value <= view.limits[row]]
         below = guiding.far(row, below) if guiding else below
-        known, near = known + len(candidates) - len(others), near + len(others) - len(below)
+        known, near = known + len(candidates) - len(unknown), near + len(unknown) - len(below)
         far.append([corpus[place] for place in below])
     judged = _Judged(teacher, anchors, positives, settings, show_progress) if teacher else None
-    found = judged.first(far) if judged else [texts[: settings.negatives] for texts in far]
-    with_negatives = [row for row, negatives in enumerate(found) if negatives]
+    negatives = judged.first(far) if judged else [texts[: settings.negatives] for texts in far]
+    with_negatives = [row for row, texts in enumerate(negatives) if texts]
     if not with_negatives:
         raise InputError(
             pairs.files[0], "no row has a negative", "at least one", "lower the margins or raise the depth"
         )
-    kept = list(range(len(found))) if settings.keep_all else with_negatives
-    table = scratch_table(TRIPLETS, _batches(pairs, found, kept))
+    rows = list(range(len(negatives))) if settings.keep_all else with_negatives
+    table = scratch_table(TRIPLETS, _batches(pairs, negatives, rows))
     how = f"mined {settings!r} {encoder.fingerprint()} {sha256(chr(0).join(corpus).encode()).hexdigest()}"
     how += f" {guide.fingerprint()}" if guide else ""
     how += f" {teacher.identity}" if teacher else ""
-    counts = len(pairs), len(with_negatives), sum(map(len, found))
+    counts = len(pairs), len(with_negatives), sum(map(len, negatives))
     report = MineReport(*counts, known, near, judged.rejected if judged else 0)
     return pairs.derive(table, how, Shape.TRIPLETS), report
 
@@ -151,20 +151,20 @@ class _Judged:
 
         A cross-encoder is slow, so each round scores only as many as a row still lacks.
         """
-        kept: list[list[str]] = [[] for _ in candidates]
+        accepted: list[list[str]] = [[] for _ in candidates]
         tried = [0] * len(candidates)
         while asked := [
             (row, text)
             for row, texts in enumerate(candidates)
-            for text in texts[tried[row] : tried[row] + self.negatives - len(kept[row])]
+            for text in texts[tried[row] : tried[row] + self.negatives - len(accepted[row])]
         ]:
             scores = self.score([(self.anchors[row], text) for row, text in asked])
             for (row, text), score in zip(asked, scores, strict=True):
                 tried[row] += 1
                 if score <= self.limits[row]:
-                    kept[row].append(text)
-        self.rejected = sum(tried) - sum(map(len, kept))
-        return kept
+                    accepted[row].append(text)
+        self.rejected = sum(tried) - sum(map(len, accepted))
+        return accepted
 
 
 def _known_right(anchors: Sequence[str], positives: Sequence[str], corpus: Sequence[str]) -> list[set[int]]:
@@ -179,10 +179,10 @@ def _known_right(anchors: Sequence[str], positives: Sequence[str], corpus: Seque
     return [{place for key in of_anchor[anchor] for place in places.get(key, ())} for anchor, _ in keys]
 
 
-def _batches(pairs: Dataset, found: list[list[str]], kept: list[int]) -> Iterator[pa.RecordBatch]:
-    for start in range(0, len(kept), BATCH_ROWS):
-        rows = kept[start : start + BATCH_ROWS]
+def _batches(pairs: Dataset, negatives: list[list[str]], kept_rows: list[int]) -> Iterator[pa.RecordBatch]:
+    for start in range(0, len(kept_rows), BATCH_ROWS):
+        rows = kept_rows[start : start + BATCH_ROWS]
         part = take_rows(pairs.table.select(["anchor", "positive", FILE, LINE]), np.array(rows))
         columns = {name: part.column(name).combine_chunks() for name in part.column_names}
-        columns["negatives"] = pa.array([found[row] for row in rows], arrow_type("negatives"))
+        columns["negatives"] = pa.array([negatives[row] for row in rows], arrow_type("negatives"))
         yield pa.record_batch([columns[name] for name in TRIPLETS.names], schema=TRIPLETS)

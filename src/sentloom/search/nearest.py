@@ -1,4 +1,7 @@
-"""Exact search by cosine, block by block, so that only one block of cosines is in memory."""
+"""Find the nearest documents by cosine: exactly, or among many documents with faiss.
+
+Exact search goes block by block, so that only one block of cosines is in memory.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,6 +13,10 @@ from sentloom.errors import InputError, MissingPart, option
 from sentloom.search.vectors import Vectors, normalised
 
 BLOCKS = 512, 16384  # queries and documents: 32 MB of cosines
+EXACT = 200_000  # documents that faiss searches exhaustively; more of them are divided into cells
+CELLS = 4  # for each square root of the number of documents
+SEARCHED = 16  # one in 16 cells is searched
+LEARNED_FROM = 64  # documents per cell
 
 
 def top_k(
@@ -54,12 +61,6 @@ def _largest(values: Vectors, k: int) -> npt.NDArray[np.intp]:
     threshold = np.partition(values, -k)[-k]
     places = np.flatnonzero(values >= threshold)
     return places[np.argsort(-values[places], kind="stable")[:k]]
-
-
-EXACT = 200_000  # documents that are searched exhaustively
-CELLS = 4  # times the square root of the number of documents
-SEARCHED = 16  # one in 16 cells is searched
-LEARNED_FROM = 64  # documents per cell
 
 
 def faiss_top_k(

@@ -1,4 +1,7 @@
-"""Encode sentences and check the vectors: any callable can be scored, a model or a baseline such as TF-IDF."""
+"""Encode sentences, check their vectors and cache them. Any callable can encode: a model, or a baseline such as TF-IDF.
+
+The cache is a folder with the shards of each model. A shard has the vectors of some texts, by a hash of each text.
+"""
 
 import hashlib
 import os
@@ -23,6 +26,12 @@ from sentloom.progress import Advance, note, progress
 
 Vectors: TypeAlias = npt.NDArray[np.float32]
 Encode: TypeAlias = Callable[[Sequence[str]], npt.NDArray[Any]]  # n sentences -> (n, d)
+Keys: TypeAlias = NDArray[np.uint64]  # (n, 2)
+Rows: TypeAlias = NDArray[np.int64]
+
+BLOCK = 4096  # texts per shard
+LIMIT = 2 * 1024**3  # bytes of the cache
+ENDING = ".safetensors"
 
 
 def encode_checked(encode: Encode, sentences: Sequence[str]) -> Vectors:
@@ -58,14 +67,6 @@ def normalised(vectors: npt.NDArray[Any]) -> Vectors:
     length = np.linalg.norm(rows, axis=1, keepdims=True)
     unit: Vectors = np.divide(rows, length, out=np.zeros_like(rows), where=length > 0)
     return unit
-
-
-BLOCK = 4096  # texts per shard
-LIMIT = 2 * 1024**3
-ENDING = ".safetensors"
-
-Keys: TypeAlias = NDArray[np.uint64]  # (n, 2)
-Rows: TypeAlias = NDArray[np.int64]
 
 
 class VectorCache:
@@ -115,10 +116,10 @@ class VectorCache:
         for places, part in shards.find(keys):
             missing[places] = False
             yield places, part
-        rest = np.flatnonzero(missing)
-        with progress_of(len(rest)) as advance:
-            for start in range(0, len(rest), self.block):
-                places = rest[start : start + self.block]
+        uncached = np.flatnonzero(missing)
+        with progress_of(len(uncached)) as advance:
+            for start in range(0, len(uncached), self.block):
+                places = uncached[start : start + self.block]
                 part = encode_checked(encode, [texts[place] for place in places])
                 self._store(shards, keys[places], part)
                 advance(len(places))
@@ -179,11 +180,11 @@ class _Shards:
     def find(self, keys: Keys) -> Iterator[tuple[Rows, Vectors]]:
         """Yield for each shard with some of the keys the positions of these keys and their vectors."""
         shards = sorted(self.folder.glob(f"[0-9]*{ENDING}"))  # names of partial files start with a dot
-        opened = [(shard, found) for shard in shards if (found := _read(shard, "keys")) is not None]
+        opened = [(shard, cached) for shard in shards if (cached := _read(shard, "keys")) is not None]
         if not opened:
             return
-        rows = _join(np.concatenate([found for _, found in opened]), keys)
-        edges = np.cumsum([0, *(len(found) for _, found in opened)])
+        rows = _join(np.concatenate([cached for _, cached in opened]), keys)
+        edges = np.cumsum([0, *(len(cached) for _, cached in opened)])
         for (shard, _), low, high in zip(opened, edges[:-1], edges[1:], strict=True):
             places = np.flatnonzero((rows >= low) & (rows < high))
             if len(places) and (vectors := _read(shard, "vectors")) is not None:
@@ -197,8 +198,8 @@ def _read(shard: Path, name: str) -> NDArray[Any] | None:
     """Read one of a shard's tensors; None if the shard is gone or damaged; a damaged shard is removed."""
     try:
         with safe_open(shard, framework="numpy") as file:
-            sizes = [file.get_slice(one).get_shape() for one in ("keys", "vectors")]
-            types = [file.get_slice(one).get_dtype() for one in ("keys", "vectors")]
+            sizes = [file.get_slice(tensor_name).get_shape() for tensor_name in ("keys", "vectors")]
+            types = [file.get_slice(tensor_name).get_dtype() for tensor_name in ("keys", "vectors")]
             tensor: NDArray[Any] = file.get_tensor(name)
             valid = types == ["U64", "F32"] and sizes[0] == [sizes[1][0] or 1, 2] and len(sizes[1]) == 2
             if valid and _checksum(tensor) == file.metadata()[name]:

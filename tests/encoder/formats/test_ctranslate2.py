@@ -63,8 +63,8 @@ def test_what_it_cannot_carry(family, pooling, problem, tmp_path):
 def test_rounded_weights_are_close(bert, tmp_path):
     encoder = Encoder.load(bert)
     target_named("ctranslate2-int8").write(encoder, tmp_path)
-    found, expected = Encoder.load(tmp_path).encode(SENTENCES), encoder.encode(SENTENCES)
-    cosines = (found * expected).sum(1) / np.linalg.norm(found, axis=1) / np.linalg.norm(expected, axis=1)
+    vectors, expected = Encoder.load(tmp_path).encode(SENTENCES), encoder.encode(SENTENCES)
+    cosines = (vectors * expected).sum(1) / np.linalg.norm(vectors, axis=1) / np.linalg.norm(expected, axis=1)
     assert cosines.min() > 0.99
     assert (tmp_path / CTRANSLATE).is_file()
 

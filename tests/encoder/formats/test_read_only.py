@@ -29,10 +29,10 @@ def backbone(batched, family="bert"):
 
 @pytest.mark.parametrize(("batched", "shapes"), [(True, [(3, 4)]), (False, [(1, 4), (1, 3), (1, 1)])])
 def test_states_are_those_of_the_real_tokens_in_packed_order(batched, shapes):
-    one = backbone(batched)
-    (states,) = one.states(pack(IDS, np.arange(3)))
+    model = backbone(batched)
+    (states,) = model.states(pack(IDS, np.arange(3)))
     assert states[:, 0].tolist() == [2.0 * number for row in IDS for number in row]
-    assert one.shapes == shapes
+    assert model.shapes == shapes
 
 
 @pytest.mark.parametrize(("family", "first"), [("bert", 0), ("roberta", 2)])
@@ -42,10 +42,10 @@ def test_where_positions_start(family, first):
 
 @pytest.mark.parametrize("pooling", ["mean@0,-1", "decoder-first"])
 def test_poolings_that_need_other_states_are_refused(pooling):
-    one = backbone(True)
-    one.model.config.is_encoder_decoder = True
+    model = backbone(True)
+    model.model.config.is_encoder_decoder = True
     with pytest.raises(InputError, match="model/ gives the states of its last layer only"):
-        one.check(Pooling.parse(pooling))
+        model.check(Pooling.parse(pooling))
 
 
 def test_layers_cannot_be_asked_for():
@@ -54,11 +54,11 @@ def test_layers_cannot_be_asked_for():
 
 
 def test_it_is_neither_trained_nor_saved(tmp_path):
-    one = backbone(True)
-    for change in (one.train, lambda: one.model.save_pretrained(tmp_path)):
+    model = backbone(True)
+    for change in (model.train, lambda: model.model.save_pretrained(tmp_path)):
         with pytest.raises(ModelError, match="model/: it is an exported model"):
             change()
-    assert not one.training
+    assert not model.training
 
 
 def test_the_vocabulary_takes_no_memory():
@@ -68,8 +68,8 @@ def test_the_vocabulary_takes_no_memory():
 
 
 def test_a_precision_that_it_cannot_run_in_is_refused():
-    one = backbone(True)
+    model = backbone(True)
     with pytest.raises(InputError, match=r"model/ is an exported model, which cannot run in bf16\. Expected fp32"):
-        one.precision_for("bf16")
+        model.precision_for("bf16")
     with running_on(None, "bf16"):  # for other models
-        assert (one.precision_for(), one.precision_for("fp32")) == ("fp32", "fp32")
+        assert (model.precision_for(), model.precision_for("fp32")) == ("fp32", "fp32")

@@ -85,8 +85,8 @@ def write_ctranslate(encoder: "Encoder", folder: Path, weights: Literal["float32
     from ctranslate2.converters import TransformersConverter
 
     class Converter(TransformersConverter):  # type: ignore[misc]
-        def load_model(self, *given: Any, **named: Any) -> Any:
-            model = super().load_model(*given, **named)
+        def load_model(self, *arguments: Any, **options: Any) -> Any:
+            model = super().load_model(*arguments, **options)
             model.config.position_embedding_type = "absolute"  # which older versions of transformers say
             _start_after_padding(model.base_model.embeddings.position_embeddings)
             return model

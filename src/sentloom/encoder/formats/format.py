@@ -1,4 +1,4 @@
-"""What the file of a format tells about it, as its `FORMAT`."""
+"""What every format of model folders has: its `FORMAT`, and a backbone for models that cannot be trained or saved."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,13 +20,15 @@ if TYPE_CHECKING:
     from sentloom.encoder import Encoder
 
 CLOSE = 0.99  # the mean cosine that 8-bit weights must reach
+LAST = (-1,)  # layer
+AFTER_PADDING = ("camembert", "mpnet", "roberta", "xlm-roberta")  # families whose positions start after the padding id
 
 
 @dataclass(frozen=True)
 class Target:
-    """How an encoder is written into a new folder, and how close its vectors must be; None: they are others by design.
+    """How an encoder is written into a new folder, and the cosine that its vectors must reach with the model's.
 
-    A `note` is what whoever writes it has to know about its vectors.
+    `required` is None if they differ by design. `note` tells users what to know about the vectors.
     """
 
     write: Callable[["Encoder", Path], None]
@@ -55,10 +57,6 @@ class Format:
     trainable: bool = False  # never replaced by an export
 
 
-LAST = (-1,)  # layer
-AFTER_PADDING = ("camembert", "mpnet", "roberta", "xlm-roberta")  # families whose positions start after the padding id
-
-
 class ReadOnlyBackbone(Backbone):
     """The states of the last layer, or of what the folder was exported to pool."""
 
@@ -84,7 +82,7 @@ class ReadOnlyBackbone(Backbone):
             raise InputError(f"pooling {str(pooling)!r}", problem, "first, mean or max", "choose one of these")
 
     def precision_for(self, asked: Precision | None = None) -> Precision:
-        """Refuse another precision than the file's own; one that was chosen for all models does not concern it."""
+        """Refuse another precision than the file's own; the one chosen for all models is ignored."""
         if asked not in (None, "fp32"):
             problem = f"{self.name} is an exported model, which cannot run in {asked}"
             fix = "leave precision out, or name the model that it was exported from"
@@ -119,7 +117,7 @@ def first_position(config: PreTrainedConfig) -> int:
 
 
 class ReadOnlyModel(nn.Module):
-    """Replaces a transformers model: a configuration, and an empty parameter that only has a device."""
+    """Stands for a transformers model: it has a configuration, and an empty parameter, which only has a device."""
 
     def __init__(self, config: PreTrainedConfig, name: str) -> None:
         super().__init__()

@@ -53,15 +53,15 @@ class OnnxBackbone(ReadOnlyBackbone):
     ) -> None:
         super().__init__(config, name, digest, batched=batched)
         self.session = session
-        self.inputs = {one.name for one in session.get_inputs()}
-        self.output = output_name(name, self.inputs, [one.name for one in session.get_outputs()])
+        self.inputs = {node.name for node in session.get_inputs()}
+        self.output = output_name(name, self.inputs, [node.name for node in session.get_outputs()])
 
     def run(self, ids: Tensor, mask: Tensor) -> Tensor:
         """(n, L) -> (n, L, d)."""
         rows = ids.numpy()
-        given = {IDS: rows, MASK: mask.numpy().astype(np.int64), TYPES: np.zeros_like(rows)}
-        wanted = {key: value for key, value in given.items() if key in self.inputs}
-        return torch.from_numpy(self.session.run([self.output], wanted)[0])
+        arrays = {IDS: rows, MASK: mask.numpy().astype(np.int64), TYPES: np.zeros_like(rows)}
+        feed = {key: value for key, value in arrays.items() if key in self.inputs}
+        return torch.from_numpy(self.session.run([self.output], feed)[0])
 
 
 def open_onnx(folder: Path, config: PreTrainedConfig, *, batched: bool, max_length: int | None = None) -> OnnxBackbone:
@@ -132,9 +132,9 @@ def readable_tokenizer_config(encoder: "Encoder", written: dict[str, Any]) -> di
     where version 4 wants a mapping, and has a class that version 4 has under another name.
     """
     config = {**written, "model_max_length": encoder.tokens.max_length}
-    if isinstance(more := config.get("extra_special_tokens"), list):
+    if isinstance(additional := config.get("extra_special_tokens"), list):
         del config["extra_special_tokens"]
-        config |= {"additional_special_tokens": more} if more else {}
+        config |= {"additional_special_tokens": additional} if additional else {}
     if config.get("tokenizer_class") == "TokenizersBackend":
         config["tokenizer_class"] = "PreTrainedTokenizerFast"
     return config

@@ -1,7 +1,8 @@
 """Write an encoder's transformer as an ONNX file: token ids and a mask go in, the states that are pooled come out.
 
 The layers of a pooling are averaged inside, and decoder-first runs the decoder inside and repeats its state at every
-token. So every folder needs only an ordinary pooling, which all tools that read ONNX folders have.
+token. So every folder needs only an ordinary pooling, which all tools that read ONNX folders have. The weights can then
+be replaced by 8-bit ones.
 """
 
 import logging
@@ -28,40 +29,8 @@ INPUTS, OUTPUT = ("input_ids", "attention_mask"), "last_hidden_state"
 AXES = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}  # texts and tokens
 NOISY = "torch.onnx._internal.exporter._registration"  # warns that torchvision is missing, which nothing here needs
 LARGEST = 2_000_000_000  # bytes of weights: a protobuf file has a limit of 2 GB
-
-
-class PooledStates(nn.Module):
-    """An encoder's transformer with ordinary padded attention."""
-
-    def __init__(self, encoder: "Encoder") -> None:
-        super().__init__()
-        backbone = encoder.backbone
-        self.model: Any = deepcopy(backbone.model).cpu().float().eval()
-        self.model.set_attn_implementation("eager")  # onnxruntime knows its pattern
-        self.model.config.use_cache = False
-        self.layers, self.decoder_first = encoder.pooling.layers, encoder.pooling.how == DECODER_FIRST
-        self.decoder_start = 0 if not self.decoder_first else backbone.decoder_start
-
-    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """(n, L) -> (n, L, d)."""
-        given = {"input_ids": input_ids, "attention_mask": attention_mask}
-        if self.decoder_first:
-            return self._decoded(**given).expand(-1, input_ids.shape[1], -1)
-        model = self.model.get_encoder() if self.model.config.is_encoder_decoder else self.model
-        if self.layers == (-1,):
-            last: Tensor = model(**given).last_hidden_state
-            return last
-        states = model(**given, output_hidden_states=True).hidden_states
-        return torch.stack([states[layer] for layer in self.layers]).mean(dim=0)
-
-    def _decoded(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """The decoder's state (n, 1, d) for its start token."""
-        states = self.model.get_encoder()(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
-        start = torch.full_like(input_ids[:, :1], self.decoder_start)
-        found: Tensor = self.model.get_decoder()(
-            input_ids=start, encoder_hidden_states=states, encoder_attention_mask=attention_mask, use_cache=False
-        ).last_hidden_state
-        return found
+BLOCK = 32  # weights with one scale
+AS_INT8 = 4  # onnxruntime's accuracy level at which products are of 8-bit integers
 
 
 def write_onnx(encoder: "Encoder", path: Path) -> None:
@@ -93,20 +62,50 @@ def write_onnx(encoder: "Encoder", path: Path) -> None:
                 verbose=False,
             )
     except Exception as error:  # of many types: torch has one for every step of the conversion
-        found = f"torch cannot express this {graph.model.config.model_type} model as ONNX ({first_line(error)[:200]})"
-        raise ModelError("export to onnx", found, "a model such as BERT, MPNet or T5", "use another target") from None
+        problem = f"torch cannot express this {graph.model.config.model_type} model as ONNX ({first_line(error)[:200]})"
+        raise ModelError("export to onnx", problem, "a model such as BERT, MPNet or T5", "use another target") from None
     trust_own(path.read_bytes())
 
 
 def _refuse_large(encoder: "Encoder") -> None:
-    size = sum(one.numel() * 4 for one in encoder.backbone.parameters())
+    size = sum(weight.numel() * 4 for weight in encoder.backbone.parameters())
     if size > LARGEST:
         problem = f"the weights have {size / 1e9:.1f} GB"
         raise ModelError("export to onnx", problem, "at most 2 GB, the limit of an ONNX file", "use ctranslate2")
 
 
-BLOCK = 32  # weights with one scale
-AS_INT8 = 4  # onnxruntime's accuracy level at which products are of 8-bit integers
+class PooledStates(nn.Module):
+    """An encoder's transformer with ordinary padded attention."""
+
+    def __init__(self, encoder: "Encoder") -> None:
+        super().__init__()
+        backbone = encoder.backbone
+        self.model: Any = deepcopy(backbone.model).cpu().float().eval()
+        self.model.set_attn_implementation("eager")  # onnxruntime knows its pattern
+        self.model.config.use_cache = False
+        self.layers, self.decoder_first = encoder.pooling.layers, encoder.pooling.how == DECODER_FIRST
+        self.decoder_start = 0 if not self.decoder_first else backbone.decoder_start
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """(n, L) -> (n, L, d)."""
+        inputs = {"input_ids": input_ids, "attention_mask": attention_mask}
+        if self.decoder_first:
+            return self._decoded(**inputs).expand(-1, input_ids.shape[1], -1)
+        model = self.model.get_encoder() if self.model.config.is_encoder_decoder else self.model
+        if self.layers == (-1,):
+            last: Tensor = model(**inputs).last_hidden_state
+            return last
+        states = model(**inputs, output_hidden_states=True).hidden_states
+        return torch.stack([states[layer] for layer in self.layers]).mean(dim=0)
+
+    def _decoded(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """The decoder's state (n, 1, d) for its start token."""
+        states = self.model.get_encoder()(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
+        start = torch.full_like(input_ids[:, :1], self.decoder_start)
+        decoded: Tensor = self.model.get_decoder()(
+            input_ids=start, encoder_hidden_states=states, encoder_attention_mask=attention_mask, use_cache=False
+        ).last_hidden_state
+        return decoded
 
 
 def write_int8(path: Path) -> None:

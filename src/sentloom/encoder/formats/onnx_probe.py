@@ -62,11 +62,11 @@ def check_onnx(content: bytes, where: str, shapes: Sequence[Shape], vocabulary: 
     record = cache_folder() / "onnx" / f"{key}.json"
     if digest in _own or _is_known(record, digest):
         return
-    found = _try(content, where, shapes, vocabulary)
-    output_name(where, found["inputs"], found["outputs"])
-    for shape, given in zip(shapes, found["shapes"], strict=True):
-        if len(given) != 3 or tuple(given[:2]) != shape:
-            sizes = " x ".join(map(str, given))
+    report = _try(content, where, shapes, vocabulary)
+    output_name(where, report["inputs"], report["outputs"])
+    for shape, size in zip(shapes, report["shapes"], strict=True):
+        if len(size) != 3 or tuple(size[:2]) != shape:
+            sizes = " x ".join(map(str, size))
             problem = f"for {shape[0]} texts of {shape[1]} tokens, the states have the size {sizes or 1}"
             raise ModelError(where, problem, "a vector for every token", "export the model again")
     with suppress(DiskError):  # then it is tried again next time
@@ -108,17 +108,17 @@ def _try(content: bytes, where: str, shapes: Sequence[Shape], vocabulary: int) -
         problem = f"the model does not run on a few batches within {seconds} seconds"
         raise ModelError(where, problem, "", FIX) from None
     if done.returncode:
-        said: dict[str, Any] = {"memory": f"its process ended with code {done.returncode}"}
+        report: dict[str, Any] = {"memory": f"its process ended with code {done.returncode}"}
     else:
-        said = json.loads(done.stdout)
-    if said.get("missing"):
+        report = json.loads(done.stdout)
+    if report.get("missing"):
         raise _no_onnxruntime(where)
-    if reason := said.get("memory"):
+    if reason := report.get("memory"):
         limit = f"{memory / 2**30:.1f} GiB of memory"
         raise ModelError(where, f"the model does not run on a few batches in {limit} ({reason[:200]})", "", FIX)
-    if reason := said.get("error"):
+    if reason := report.get("error"):
         raise ModelError(where, f"the model does not load ({reason[:200]})", "", "download or save the model again")
-    return said
+    return report
 
 
 def _no_onnxruntime(where: str) -> MissingPart:
@@ -145,7 +145,7 @@ def main(asked: dict[str, Any]) -> dict[str, Any]:
     _limit(asked["memory"], asked["seconds"])
     try:
         session = open_session(sys.stdin.buffer.read(), "")
-        inputs, outputs = ([one.name for one in some] for some in (session.get_inputs(), session.get_outputs()))
+        inputs, outputs = ([node.name for node in nodes] for nodes in (session.get_inputs(), session.get_outputs()))
         output = _states_among(inputs, outputs)
         sizes = list(_sizes(session, inputs, output, asked)) if output else []
     except Exception as error:  # of many types, those of onnxruntime have no common one
@@ -159,8 +159,8 @@ def _sizes(session: Any, inputs: Sequence[str], output: str, asked: dict[str, An
 
     for shape in asked["shapes"]:
         ids = (np.arange(shape[0] * shape[1], dtype=np.int64) % asked["vocabulary"]).reshape(shape)
-        given = {IDS: ids, MASK: np.ones_like(ids), TYPES: np.zeros_like(ids)}
-        yield list(session.run([output], {name: given[name] for name in inputs})[0].shape)
+        arrays = {IDS: ids, MASK: np.ones_like(ids), TYPES: np.zeros_like(ids)}
+        yield list(session.run([output], {name: arrays[name] for name in inputs})[0].shape)
 
 
 def _limit(memory: int, seconds: int) -> None:

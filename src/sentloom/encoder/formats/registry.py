@@ -49,7 +49,7 @@ def backend_names() -> list[str]:
 
 
 def format_of(folder: Path) -> "Format":
-    """The format of a folder; sentence-transformers' if there is no sign of any, which says what is missing."""
+    """The format of a folder; if none recognises it, sentence-transformers', whose loader says what is missing."""
     return next((form for form in map(_format, LISTED) if form.holds(folder)), format_for("sentence-transformers"))
 
 

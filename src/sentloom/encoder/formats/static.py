@@ -135,17 +135,17 @@ def _rename_origin(path: Path, name: str) -> None:
 
 
 def _refuse_unsupported(encoder: "Encoder") -> None:
-    what = "export to static"
+    where = "export to static"
     if encoder.prompts:
         problem = "model2vec adds up the tokens of a text and knows no prompts, and this encoder has some"
-        raise ModelError(what, problem, "an encoder without prompts", "use another target")
+        raise ModelError(where, problem, "an encoder without prompts", "use another target")
     if len(encoder.heads):
         problem = "model2vec distils a transformer, and this encoder has a projection after it"
-        raise ModelError(what, problem, "an encoder without projections", "use another target")
+        raise ModelError(where, problem, "an encoder without projections", "use another target")
     if encoder.pooling.layers != (-1,) or encoder.pooling.how not in ("mean", "first"):
-        found = "the decoder" if encoder.pooling.how == DECODER_FIRST else f"the pooling {encoder.pooling}"
-        problem = f"model2vec cannot distil {found}"
-        raise ModelError(what, problem, "the pooling mean or first", "use another target")
+        unsupported = "the decoder" if encoder.pooling.how == DECODER_FIRST else f"the pooling {encoder.pooling}"
+        problem = f"model2vec cannot distil {unsupported}"
+        raise ModelError(where, problem, "the pooling mean or first", "use another target")
 
 
 FORMAT = Format(
